@@ -1,0 +1,1 @@
+isthmus_add_backend(host SOURCES host.cpp copy.cpp)

@@ -1,0 +1,182 @@
+// Host memory copied by the processor: what the memory allows, and so the ceiling beside every
+// transfer that ends in host memory.
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <memory>
+#include <thread>
+
+#include "copy.hpp"
+#include "isthmus/backend.hpp"
+
+namespace isthmus {
+namespace {
+
+/// A second thread that copies when told: for both directions at once.
+class Helper {
+ public:
+  Helper() : thread_([this] { serve(); }) {}
+  ~Helper() {
+    command_.store(stop, std::memory_order_release);
+    command_.notify_one();
+    thread_.join();
+  }
+  Helper(const Helper&) = delete;
+  Helper& operator=(const Helper&) = delete;
+
+  void begin(Copy copy, void* to, const void* from, std::size_t bytes) {
+    copy_ = copy;
+    to_ = to;
+    from_ = from;
+    bytes_ = bytes;
+    command_.store(work, std::memory_order_release);
+    command_.notify_one();
+  }
+  void wait() const {
+    for (int spins = 0; command_.load(std::memory_order_acquire) == work; ++spins) {
+      if (spins > 1'000) {
+        command_.wait(work, std::memory_order_acquire);
+      }
+    }
+  }
+
+ private:
+  enum : int { idle, work, stop };
+
+  void serve() {
+    for (;;) {
+      command_.wait(idle, std::memory_order_acquire);
+      if (command_.load(std::memory_order_acquire) == stop) {
+        return;
+      }
+      copy_(to_, from_, bytes_);
+      command_.store(idle, std::memory_order_release);
+      command_.notify_one();
+    }
+  }
+
+  Copy copy_ = nullptr;
+  void* to_ = nullptr;
+  const void* from_ = nullptr;
+  std::size_t bytes_ = 0;
+  std::atomic<int> command_{idle};
+  std::thread thread_;
+};
+
+/// Copies from buffer to buffer, one pair a part; with a helper, both pairs at once in one part.
+class CopyOperation final : public Operation {
+ public:
+  CopyOperation(Copy copy, const OperationSpec& spec)
+      : copy_(copy), bytes_(spec.bytes), together_(spec.name == "bidirectional") {
+    const std::size_t pairs = together_ || spec.name == "rw" ? 2 : 1;
+    for (std::size_t i = 0; i < pairs; ++i) {
+      pairs_.push_back({std::make_unique<HostBuffer>(spec.memory, bytes_),
+                        std::make_unique<HostBuffer>(spec.memory, bytes_)});
+    }
+    movements_.resize(together_ ? 1 : pairs);
+    for (std::size_t i = 0; i < pairs; ++i) {
+      movements_[together_ ? 0 : i].emplace_back(*pairs_[i].from, *pairs_[i].to, bytes_);
+    }
+    if (together_) {
+      helper_ = std::make_unique<Helper>();
+    }
+  }
+
+  [[nodiscard]] std::size_t parts() const override { return movements_.size(); }
+  [[nodiscard]] std::uint64_t moved_bytes(std::size_t /*part*/) const override {
+    return together_ ? 2 * bytes_ : bytes_;
+  }
+
+  void run(std::size_t part, std::uint64_t repetitions) override {
+    Pair& pair = pairs_[part];
+    for (std::uint64_t i = 0; i < repetitions; ++i) {
+      if (together_) {
+        helper_->begin(copy_, pairs_[1].to->data(), pairs_[1].from->data(), bytes_);
+      }
+      copy_(pair.to->data(), pair.from->data(), bytes_);
+      asm volatile("" : : "r"(pair.to->data()) : "memory");
+      if (together_) {
+        helper_->wait();
+      }
+    }
+  }
+
+ protected:
+  std::vector<Movement>& movements(std::size_t part) override { return movements_[part]; }
+
+ private:
+  struct Pair {
+    std::unique_ptr<HostBuffer> from;
+    std::unique_ptr<HostBuffer> to;
+  };
+  Copy copy_;
+  std::size_t bytes_;
+  bool together_;
+  std::vector<Pair> pairs_;
+  std::vector<std::vector<Movement>> movements_;
+  std::unique_ptr<Helper> helper_;
+};
+
+class HostDevice final : public Device {
+ public:
+  HostDevice(DeviceInfo info, Copy copy) : info_(std::move(info)), copy_(copy) {}
+  [[nodiscard]] const DeviceInfo& info() const override { return info_; }
+  std::unique_ptr<Operation> make(const OperationSpec& spec) override {
+    return std::make_unique<CopyOperation>(copy_, spec);
+  }
+
+ private:
+  DeviceInfo info_;
+  Copy copy_;
+};
+
+class HostBackend final : public Backend {
+ public:
+  std::vector<DeviceInfo> devices() override {
+    std::vector<DeviceInfo> found = {describe("plain", "memcpy of the C library")};
+    if (has_nontemporal()) {
+      found.push_back(describe("nontemporal", "copy with non-temporal stores"));
+    }
+    return found;
+  }
+
+  std::unique_ptr<Device> open(const std::string& id, const Options& options) override {
+    check_options(options, {});
+    for (DeviceInfo& info : devices()) {
+      if (info.id == id) {
+        return std::make_unique<HostDevice>(std::move(info),
+                                            id == "plain" ? copy_plain : copy_nontemporal);
+      }
+    }
+    throw UsageError("host has no device '" + id + "'");
+  }
+
+ private:
+  static DeviceInfo describe(const std::string& id, const std::string& name) {
+    const auto page = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+    const std::uint64_t memory = page * static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES));
+    return {.id = id,
+            .name = name,
+            .platform = "host memory",
+            .api = "host",
+            .max_buffer_bytes = memory / 8,
+            .memory_bytes = memory,
+            .memory_kinds = HostBuffer::kinds(),
+            .operations =
+                {{.name = "write", .parts = {{"write", "h2d", "cpu"}}},
+                 {.name = "read", .parts = {{"read", "d2h", "cpu"}}},
+                 {.name = "rw",
+                  .parts = {{"read_rw", "d2h", "cpu"}, {"write_rw", "h2d", "cpu"}},
+                  .device_buffers = 2},
+                 {.name = "bidirectional",
+                  .parts = {{"bidirectional", "both", "cpu"}},
+                  .device_buffers = 2}},
+            .properties = {}};
+  }
+};
+
+}  // namespace
+}  // namespace isthmus
+
+ISTHMUS_BACKEND(isthmus::HostBackend)

@@ -1,0 +1,25 @@
+"""The host backend: copies within host memory, the ceiling of what ends there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from isthmus.backends import BackendDescription, Candidate
+from isthmus.measure.protocol import DeviceDescription
+
+
+class Host(BackendDescription):
+    """``host`` (memcpy) and ``host:nontemporal`` (stores that bypass the caches)."""
+
+    name = "host"
+    summary = "memory copied by the processor: the ceiling"
+    schemes = ("host",)
+
+    def candidates(self) -> Sequence[Candidate]:
+        return (Candidate("built in"),)
+
+    def address_of(self, scheme: str, device: DeviceDescription) -> str:
+        return scheme if device.id == "plain" else f"{scheme}:{device.id}"
+
+
+BACKEND = Host()

@@ -1,0 +1,1 @@
+isthmus_add_backend(null SOURCES null.cpp)

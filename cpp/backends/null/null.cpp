@@ -1,0 +1,321 @@
+// A backend that costs what it is told and fails as it is told: it tests the engine itself.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <csignal>
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <random>
+#include <thread>
+#include <utility>
+
+#include "isthmus/backend.hpp"
+#include "isthmus/clock.hpp"
+#include "spin.hpp"
+
+namespace isthmus {
+namespace {
+
+/// Names beside values, for options that choose.
+template <class Value, std::size_t N>
+Value choose(const Options& options, const std::string& key, Value otherwise,
+             const std::array<std::pair<const char*, Value>, N>& choices) {
+  const auto given = options.find(key);
+  if (given == options.end()) {
+    return otherwise;
+  }
+  std::string names;
+  for (const auto& [name, value] : choices) {
+    if (given->second == name) {
+      return value;
+    }
+    names += names.empty() ? name : std::string(", ") + name;
+  }
+  throw UsageError(key + "=" + given->second + ": choose one of " + names);
+}
+
+double number(const Options& options, const std::string& key, double otherwise) {
+  const auto given = options.find(key);
+  if (given == options.end()) {
+    return otherwise;
+  }
+  char* end = nullptr;
+  const double value = std::strtod(given->second.c_str(), &end);
+  if (end == given->second.c_str() || *end != '\0' || !(value >= 0.0)) {
+    throw UsageError(key + "=" + given->second + " is no number of 0 or more");
+  }
+  return value;
+}
+
+enum class Distribution : std::uint8_t { fixed, skewed, bimodal };
+enum class Move : std::uint8_t { none, correct, drop, duplicate, reorder, nothing, early };
+
+struct Settings {
+  double cost_s = 0;           ///< median cost of a call
+  Distribution distribution = Distribution::fixed;
+  double drift = 0;            ///< relative growth of the cost per second
+  Move move = Move::none;
+  std::uint64_t every = 1;     ///< the fault strikes every n-th repetition
+  std::uint64_t fail_at = 0;   ///< repetition that throws; 0: none
+  std::uint64_t crash_at = 0;  ///< repetition that kills the process by SIGSEGV
+  std::uint64_t hang_at = 0;   ///< repetition that never returns
+};
+
+Settings settings_from(const Options& options) {
+  check_options(options, {"cost", "distribution", "drift", "move", "every", "fail", "crash", "hang"});
+  Settings settings;
+  if (const auto cost = options.find("cost"); cost != options.end()) {
+    settings.cost_s = parse_duration(cost->second);
+  }
+  using D = Distribution;
+  settings.distribution = choose<D, 3>(
+      options, "distribution", D::fixed,
+      {{{"fixed", D::fixed}, {"skewed", D::skewed}, {"bimodal", D::bimodal}}});
+  settings.move = choose<Move, 7>(options, "move", Move::none,
+                                  {{{"none", Move::none},
+                                    {"correct", Move::correct},
+                                    {"drop", Move::drop},
+                                    {"duplicate", Move::duplicate},
+                                    {"reorder", Move::reorder},
+                                    {"nothing", Move::nothing},
+                                    {"early", Move::early}}});
+  settings.drift = number(options, "drift", 0);
+  const auto count = [&options](const char* key, double otherwise) {
+    return static_cast<std::uint64_t>(number(options, key, otherwise));
+  };
+  settings.every = std::max<std::uint64_t>(1, count("every", 1));
+  settings.fail_at = count("fail", 0);
+  settings.crash_at = count("crash", 0);
+  settings.hang_at = count("hang", 0);
+  return settings;
+}
+
+/// Chain links a second, measured for about 20 ms.
+double links_per_second() {
+  const HostClock& clock = HostClock::instance();
+  constexpr std::uint64_t links = 1'000'000;
+  double shortest = 1e300;
+  for (int i = 0; i < 10; ++i) {
+    const Ticks begin = clock.start();
+    spin(links);
+    shortest = std::min(shortest, clock.seconds(clock.stop() - begin));
+  }
+  return static_cast<double>(links) / shortest;
+}
+
+/// The cost, call by call.
+class Cost {
+ public:
+  explicit Cost(const Settings& settings) : settings_(settings) {
+    if (settings_.cost_s > 0) {
+      rate_ = links_per_second();
+      links_ = static_cast<std::uint64_t>(std::max(1.0, std::round(settings_.cost_s * rate_)));
+    }
+    begin_ = HostClock::raw_nanoseconds();
+  }
+
+  [[nodiscard]] std::uint64_t links() const { return links_; }
+  [[nodiscard]] bool constant() const {
+    return settings_.distribution == Distribution::fixed && settings_.drift == 0;
+  }
+
+  void pay() { spin(constant() ? links_ : drawn()); }
+
+ private:
+  std::uint64_t drawn() {
+    double factor = 1.0;
+    if (settings_.distribution == Distribution::skewed) {
+      factor = std::exp(0.2 * normal_(random_));  // log-normal: the median stays 1
+    } else if (settings_.distribution == Distribution::bimodal) {
+      factor = uniform_(random_) < 0.3 ? 1.5 : 1.0;
+    }
+    const double seconds = static_cast<double>(HostClock::raw_nanoseconds() - begin_) * 1e-9;
+    factor *= 1.0 + settings_.drift * seconds;
+    return static_cast<std::uint64_t>(static_cast<double>(links_) * factor);
+  }
+
+  Settings settings_;
+  double rate_ = 0;
+  std::uint64_t links_ = 0;
+  Ticks begin_ = 0;
+  std::mt19937_64 random_{1};
+  std::normal_distribution<double> normal_;
+  std::uniform_real_distribution<double> uniform_;
+};
+
+/// Copies with a chosen fault: the ways in which a real transfer can go wrong unnoticed.
+class FaultyCopy {
+ public:
+  FaultyCopy(const Settings& settings, HostBuffer& source, HostBuffer& destination)
+      : move_(settings.move), every_(settings.every), source_(&source), destination_(&destination) {}
+
+  void operator()() {
+    const std::size_t bytes = source_->bytes();
+    std::byte* to = destination_->data();
+    const std::byte* from = source_->data();
+    const bool faulty = ++count_ % every_ == 0;
+    if (late_) {
+      std::memcpy(to, from, bytes);
+      late_ = false;
+    }
+    if (!faulty || move_ == Move::correct) {
+      std::memcpy(to, from, bytes);
+      return;
+    }
+    const std::size_t half = bytes / 2;
+    switch (move_) {
+      case Move::drop:  // one byte in the middle never arrives
+        std::memcpy(to, from, half);
+        std::memcpy(to + half + 1, from + half + 1, bytes - half - 1);
+        break;
+      case Move::duplicate:  // the first half arrives twice
+        std::memcpy(to, from, half);
+        std::memcpy(to + half, from, bytes - half);
+        break;
+      case Move::reorder:  // the halves change places
+        std::memcpy(to, from + bytes - half, half);
+        std::memcpy(to + half, from, bytes - half);
+        break;
+      case Move::early:  // returns before it is done
+        late_ = true;
+        break;
+      default:  // nothing moves
+        break;
+    }
+  }
+
+ private:
+  Move move_;
+  std::uint64_t every_;
+  HostBuffer* source_;
+  HostBuffer* destination_;
+  std::uint64_t count_ = 0;
+  bool late_ = false;
+};
+
+class NullDevice;
+
+class NullOperation final : public Operation {
+ public:
+  NullOperation(NullDevice& device, const OperationSpec& spec, std::size_t parts);
+
+  [[nodiscard]] std::size_t parts() const override { return parts_; }
+  [[nodiscard]] std::uint64_t moved_bytes(std::size_t /*part*/) const override { return bytes_; }
+  [[nodiscard]] bool moves_data() const override { return !copies_.empty(); }
+  void run(std::size_t part, std::uint64_t repetitions) override;
+
+ protected:
+  std::vector<Movement>& movements(std::size_t part) override { return movements_[part]; }
+
+ private:
+  NullDevice* device_;
+  std::size_t parts_;
+  std::uint64_t bytes_;
+  std::vector<std::unique_ptr<HostBuffer>> buffers_;
+  std::vector<FaultyCopy> copies_;
+  std::vector<std::vector<Movement>> movements_;
+};
+
+class NullDevice final : public Device {
+ public:
+  NullDevice(DeviceInfo info, const Settings& settings)
+      : settings(settings), cost(settings), info_(std::move(info)) {
+    info_.properties.emplace_back("links_per_call", std::to_string(cost.links()));
+  }
+
+  [[nodiscard]] const DeviceInfo& info() const override { return info_; }
+
+  std::unique_ptr<Operation> make(const OperationSpec& spec) override {
+    const auto found = std::ranges::find(info_.operations, spec.name, &OperationInfo::name);
+    if (found == info_.operations.end()) {
+      throw UsageError("null has no operation '" + spec.name + "'");
+    }
+    return std::make_unique<NullOperation>(*this, spec, found->parts.size());
+  }
+
+  /// Counts repetitions over the life of the device and strikes when told to.
+  void count() {
+    ++calls_;
+    if (calls_ == settings.fail_at) {
+      throw BackendError("null was told to fail at call " + std::to_string(calls_));
+    }
+    if (calls_ == settings.crash_at) {
+      std::raise(SIGSEGV);
+    }
+    while (calls_ == settings.hang_at) {
+      std::this_thread::sleep_for(std::chrono::seconds(1));
+    }
+  }
+  [[nodiscard]] bool strikes() const {
+    return settings.fail_at + settings.crash_at + settings.hang_at != 0;
+  }
+
+  const Settings settings;
+  Cost cost;
+
+ private:
+  DeviceInfo info_;
+  std::uint64_t calls_ = 0;
+};
+
+NullOperation::NullOperation(NullDevice& device, const OperationSpec& spec, std::size_t parts)
+    : device_(&device), parts_(parts), bytes_(spec.bytes) {
+  if (device.settings.move == Move::none || spec.bytes == 0) {
+    return;
+  }
+  movements_.resize(parts);
+  for (std::size_t part = 0; part < parts; ++part) {
+    HostBuffer& source = *buffers_.emplace_back(std::make_unique<HostBuffer>(spec.memory, bytes_));
+    HostBuffer& destination =
+        *buffers_.emplace_back(std::make_unique<HostBuffer>(spec.memory, bytes_));
+    copies_.emplace_back(device.settings, source, destination);
+    movements_[part].emplace_back(source, destination, bytes_);
+  }
+}
+
+void NullOperation::run(std::size_t part, std::uint64_t repetitions) {
+  if (copies_.empty() && device_->cost.constant() && !device_->strikes()) {
+    const std::uint64_t links = device_->cost.links();
+    for (std::uint64_t i = 0; i < repetitions; ++i) {
+      spin(links);
+    }
+    return;
+  }
+  for (std::uint64_t i = 0; i < repetitions; ++i) {
+    device_->count();
+    device_->cost.pay();
+    if (!copies_.empty()) {
+      copies_[part]();
+    }
+  }
+}
+
+class NullBackend final : public Backend {
+ public:
+  std::vector<DeviceInfo> devices() override {
+    const std::vector<OperationInfo> operations = {
+        {.name = "write", .parts = {{"write", "h2d", "cpu"}}},
+        {.name = "read", .parts = {{"read", "d2h", "cpu"}}},
+        {.name = "rw", .parts = {{"read_rw", "d2h", "cpu"}, {"write_rw", "h2d", "cpu"}}},
+        {.name = "launch", .parts = {{"launch", "", "cpu"}}, .sized = false}};
+    return {{.id = "",
+             .name = "null",
+             .platform = "Isthmus",
+             .api = "host",
+             .max_buffer_bytes = std::uint64_t{1} << 30U,
+             .memory_bytes = std::uint64_t{8} << 30U,
+             .memory_kinds = HostBuffer::kinds(),
+             .operations = operations,
+             .properties = {}}};
+  }
+
+  std::unique_ptr<Device> open(const std::string& /*id*/, const Options& options) override {
+    return std::make_unique<NullDevice>(devices().front(), settings_from(options));
+  }
+};
+
+}  // namespace
+}  // namespace isthmus
+
+ISTHMUS_BACKEND(isthmus::NullBackend)

@@ -1,0 +1,34 @@
+"""The null backend: costs what its address says, to test the engine itself."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from isthmus.backends import BackendDescription, Candidate
+from isthmus.measure.address import Address
+from isthmus.measure.protocol import DeviceDescription
+
+
+class Null(BackendDescription):
+    """``null:20ns`` costs 20 ns a call; options make it vary, drift, fail or corrupt data."""
+
+    name = "null"
+    summary = "a chosen cost and no device: tests the engine"
+    schemes = ("null",)
+    real = False
+
+    def candidates(self) -> Sequence[Candidate]:
+        return (Candidate("built in"),)
+
+    def options(self, address: Address) -> dict[str, str]:
+        cost = {"cost": address.selector} if address.selector else {}
+        return {**cost, **super().options(address)}
+
+    def match(self, address: Address, devices: Sequence[DeviceDescription]) -> DeviceDescription:
+        return devices[0]
+
+    def address_of(self, scheme: str, device: DeviceDescription) -> str:
+        return scheme
+
+
+BACKEND = Null()

@@ -1,0 +1,17 @@
+// Work of a known cost: a chain of dependent operations, so that its time is its length.
+#pragma once
+
+#include <cstdint>
+
+namespace isthmus {
+
+/// Takes `links` times the latency of a multiply and an add (about 4 cycles a link).
+inline void spin(std::uint64_t links) {
+  std::uint64_t value = links;
+  for (std::uint64_t i = 0; i < links; ++i) {
+    value = value * 0x5851F42D4C957F2DU + 1;
+    asm volatile("" : "+r"(value));
+  }
+}
+
+}  // namespace isthmus

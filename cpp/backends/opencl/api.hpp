@@ -1,0 +1,132 @@
+// The part of the OpenCL C API that Isthmus uses, found in the ICD loader at run time.
+//
+// Types and values are those of the OpenCL 1.2 specification (the ABI is fixed there), so that no
+// OpenCL header is needed to build; a test compares them with the Khronos header where it is.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace isthmus::cl {
+
+using Int = std::int32_t;
+using Uint = std::uint32_t;
+using Ulong = std::uint64_t;
+using Bitfield = std::uint64_t;
+
+struct PlatformTag;
+struct DeviceTag;
+struct ContextTag;
+struct QueueTag;
+struct MemTag;
+struct ProgramTag;
+struct KernelTag;
+struct EventTag;
+using Platform = PlatformTag*;
+using DeviceId = DeviceTag*;
+using Context = ContextTag*;
+using Queue = QueueTag*;
+using Mem = MemTag*;
+using Program = ProgramTag*;
+using Kernel = KernelTag*;
+using Event = EventTag*;
+
+inline constexpr Int success = 0;
+inline constexpr Int device_not_found = -1;
+inline constexpr Int platform_not_found_khr = -1001;
+inline constexpr Uint no = 0;
+inline constexpr Uint yes = 1;
+
+inline constexpr Uint platform_version = 0x0901;
+inline constexpr Uint platform_name = 0x0902;
+
+inline constexpr Bitfield device_type_cpu = 1U << 1U;
+inline constexpr Bitfield device_type_gpu = 1U << 2U;
+inline constexpr Bitfield device_type_accelerator = 1U << 3U;
+inline constexpr Bitfield device_type_all = 0xFFFFFFFFU;
+inline constexpr Uint device_type = 0x1000;
+inline constexpr Uint device_max_compute_units = 0x1002;
+inline constexpr Uint device_max_work_group_size = 0x1004;
+inline constexpr Uint device_max_mem_alloc_size = 0x1010;
+inline constexpr Uint device_global_mem_size = 0x101F;
+inline constexpr Uint device_available = 0x1027;
+inline constexpr Uint device_compiler_available = 0x1028;
+inline constexpr Uint device_name = 0x102B;
+inline constexpr Uint device_vendor = 0x102C;
+inline constexpr Uint driver_version = 0x102D;
+inline constexpr Uint device_version = 0x102F;
+inline constexpr Uint device_host_unified_memory = 0x1035;
+
+inline constexpr Bitfield queue_profiling_enable = 1U << 1U;
+inline constexpr Bitfield mem_read_write = 1U << 0U;
+inline constexpr Bitfield mem_alloc_host_ptr = 1U << 4U;
+inline constexpr Bitfield map_read = 1U << 0U;
+inline constexpr Bitfield map_write = 1U << 1U;
+inline constexpr Uint program_build_log = 0x1183;
+inline constexpr Uint profiling_command_start = 0x1282;
+inline constexpr Uint profiling_command_end = 0x1283;
+
+// result, name, parameters
+#define ISTHMUS_OPENCL_FUNCTIONS(X)                                                               \
+  X(Int, clGetPlatformIDs, (Uint, Platform*, Uint*))                                              \
+  X(Int, clGetPlatformInfo, (Platform, Uint, std::size_t, void*, std::size_t*))                   \
+  X(Int, clGetDeviceIDs, (Platform, Bitfield, Uint, DeviceId*, Uint*))                            \
+  X(Int, clGetDeviceInfo, (DeviceId, Uint, std::size_t, void*, std::size_t*))                     \
+  X(Context, clCreateContext,                                                                     \
+    (const std::intptr_t*, Uint, const DeviceId*,                                                 \
+     void (*)(const char*, const void*, std::size_t, void*), void*, Int*))                        \
+  X(Int, clReleaseContext, (Context))                                                             \
+  X(Queue, clCreateCommandQueue, (Context, DeviceId, Bitfield, Int*))                             \
+  X(Int, clReleaseCommandQueue, (Queue))                                                          \
+  X(Mem, clCreateBuffer, (Context, Bitfield, std::size_t, void*, Int*))                           \
+  X(Int, clReleaseMemObject, (Mem))                                                               \
+  X(Int, clEnqueueReadBuffer,                                                                     \
+    (Queue, Mem, Uint, std::size_t, std::size_t, void*, Uint, const Event*, Event*))              \
+  X(Int, clEnqueueWriteBuffer,                                                                    \
+    (Queue, Mem, Uint, std::size_t, std::size_t, const void*, Uint, const Event*, Event*))        \
+  X(Int, clEnqueueReadBufferRect,                                                                 \
+    (Queue, Mem, Uint, const std::size_t*, const std::size_t*, const std::size_t*, std::size_t,   \
+     std::size_t, std::size_t, std::size_t, void*, Uint, const Event*, Event*))                   \
+  X(Int, clEnqueueWriteBufferRect,                                                                \
+    (Queue, Mem, Uint, const std::size_t*, const std::size_t*, const std::size_t*, std::size_t,   \
+     std::size_t, std::size_t, std::size_t, const void*, Uint, const Event*, Event*))             \
+  X(void*, clEnqueueMapBuffer,                                                                    \
+    (Queue, Mem, Uint, Bitfield, std::size_t, std::size_t, Uint, const Event*, Event*, Int*))     \
+  X(Int, clEnqueueUnmapMemObject, (Queue, Mem, void*, Uint, const Event*, Event*))                \
+  X(Int, clEnqueueNDRangeKernel,                                                                  \
+    (Queue, Kernel, Uint, const std::size_t*, const std::size_t*, const std::size_t*, Uint,       \
+     const Event*, Event*))                                                                       \
+  X(Int, clFlush, (Queue))                                                                        \
+  X(Int, clFinish, (Queue))                                                                       \
+  X(Int, clGetEventProfilingInfo, (Event, Uint, std::size_t, void*, std::size_t*))                \
+  X(Int, clReleaseEvent, (Event))                                                                 \
+  X(Program, clCreateProgramWithSource,                                                           \
+    (Context, Uint, const char**, const std::size_t*, Int*))                                      \
+  X(Int, clBuildProgram,                                                                          \
+    (Program, Uint, const DeviceId*, const char*, void (*)(Program, void*), void*))               \
+  X(Int, clGetProgramBuildInfo,                                                                   \
+    (Program, DeviceId, Uint, std::size_t, void*, std::size_t*))                                  \
+  X(Int, clReleaseProgram, (Program))                                                             \
+  X(Kernel, clCreateKernel, (Program, const char*, Int*))                                         \
+  X(Int, clSetKernelArg, (Kernel, Uint, std::size_t, const void*))                                \
+  X(Int, clReleaseKernel, (Kernel))
+
+/// The functions, bound to one loader.
+struct Api {
+#define ISTHMUS_DECLARE(Result, name, parameters) Result(*name) parameters = nullptr;
+  ISTHMUS_OPENCL_FUNCTIONS(ISTHMUS_DECLARE)
+#undef ISTHMUS_DECLARE
+  std::string loader;  ///< as opened
+};
+
+/// The API of `$ISTHMUS_OPENCL_LOADER`, else of libOpenCL.so.1. Throws BackendError.
+const Api& api();
+
+/// Throws BackendError "CALL: NAME (CODE)" unless the code is success.
+void check(Int code, const char* call);
+
+/// The specification's name of an error code, without its CL_.
+const char* error_name(Int code);
+
+}  // namespace isthmus::cl

@@ -1,0 +1,131 @@
+"""The OpenCL backend: every platform that an ``.icd`` file names, each loaded by itself.
+
+Two runtimes in one process can disturb each other (PoCL and another LLVM, two PoCLs), so each
+``.icd`` file is a candidate of its own and its worker sees no other.
+"""
+
+from __future__ import annotations
+
+import ctypes.util
+import hashlib
+import os
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from types import MappingProxyType
+
+from isthmus.backends import BackendDescription, Candidate, Problem
+
+GET_ONE = "apt-get install pocl-opencl-icd, or pip install 'isthmus[pocl]'"
+
+
+def vendor_folders() -> list[Path]:
+    """Where ``.icd`` files are looked for: the user's choice alone, else the usual places."""
+    chosen = os.environ.get("OCL_ICD_VENDORS")
+    if chosen:
+        return [Path(chosen)]
+    return [Path("/etc/OpenCL/vendors"), Path(sys.prefix) / "etc" / "OpenCL" / "vendors"]
+
+
+def icd_files() -> list[Path]:
+    """All ``.icd`` files, in order of preference."""
+    found: list[Path] = []
+    for folder in vendor_folders():
+        found += [folder] if folder.is_file() else sorted(folder.glob("*.icd"))
+    return found
+
+
+def library_of(icd: Path) -> str | None:
+    """Library that an ``.icd`` file names; None when it names none."""
+    try:
+        lines = icd.read_text(encoding="utf-8").split()
+    except (OSError, UnicodeDecodeError):
+        return None
+    return lines[0] if lines else None
+
+
+def packaged() -> Iterator[tuple[str, Path]]:
+    """OpenCL libraries that Python packages bring without an ``.icd`` file of their own."""
+    for site in map(Path, sys.path):
+        for library in sorted((site / "pyopencl" / ".libs").glob("libpocl-*.so")):
+            yield "pocl-wheel", library
+
+
+def loader() -> str | None:
+    """The ICD loader: the system's, else one that a Python package brings."""
+    if ctypes.util.find_library("OpenCL"):
+        return "libOpenCL.so.1"
+    own = Path(sys.prefix) / "lib" / "libOpenCL.so.1"
+    if own.exists():
+        return str(own)
+    for site in map(Path, sys.path):
+        for folder in (site / "pyopencl" / ".libs", site / "pyopencl.libs"):
+            for library in sorted(folder.glob("libOpenCL*.so*")):
+                return str(library)
+    return None
+
+
+def private_vendors(library: str) -> Path:
+    """Folder with one ``.icd`` file that names one library: what both common loaders accept."""
+    digest = hashlib.sha256(library.encode()).hexdigest()[:16]
+    folder = Path(tempfile.gettempdir()) / f"isthmus-{os.getuid()}" / "icd" / digest
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    icd = folder / "vendor.icd"
+    if not icd.exists():
+        partial = folder / f"vendor.{os.getpid()}.tmp"
+        partial.write_text(library + "\n", encoding="utf-8")
+        partial.replace(icd)
+    return folder
+
+
+class Opencl(BackendDescription):
+    """``opencl:pocl``, ``opencl:nvidia`` or any part of a platform's or device's name."""
+
+    name = "opencl"
+    summary = "any OpenCL platform, through the ICD loader"
+    schemes = ("opencl",)
+    aliases = MappingProxyType(
+        {
+            "pocl": "Portable Computing Language",
+            "fpga-emulator": "FPGA Emulation",
+            "intel-cpu": "Intel(R) OpenCL\n",
+            "nvidia": "NVIDIA CUDA",
+        }
+    )
+    candidate_keys = ("icd",)
+
+    def candidates(self) -> Sequence[Candidate]:
+        found = loader()
+        if found is None:
+            return ()
+        named = [(icd.stem, library_of(icd)) for icd in icd_files()]
+        if not os.environ.get("OCL_ICD_VENDORS"):
+            named += [(name, str(library)) for name, library in packaged()]
+        candidates: dict[str, Candidate] = {}
+        for name, library in named:
+            if library is not None and library not in candidates:
+                candidates[library] = Candidate(
+                    label=f"{name}: {library}",
+                    environment={
+                        "OCL_ICD_VENDORS": f"{private_vendors(library)}/",
+                        "ISTHMUS_OPENCL_LOADER": found,
+                    },
+                    keys={"icd": name},
+                )
+        return tuple(candidates.values())
+
+    def problems(self) -> Sequence[Problem]:
+        problems = [
+            Problem(f"{icd} names no library", "write the library's path into it, or remove it")
+            for icd in icd_files()
+            if library_of(icd) is None
+        ]
+        if loader() is None:
+            problems.append(Problem("no OpenCL loader (libOpenCL.so.1)", GET_ONE))
+        elif not self.candidates():
+            problems.append(Problem("no OpenCL platform: no .icd file", GET_ONE))
+        return problems
+
+
+BACKEND = Opencl()

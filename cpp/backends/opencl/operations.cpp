@@ -1,0 +1,472 @@
+#include "operations.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace isthmus::cl {
+namespace {
+
+enum class Direction : std::uint8_t { h2d, d2h };
+
+void enqueue(Queue queue, Direction direction, Mem device, std::byte* host, std::size_t bytes) {
+  if (direction == Direction::h2d) {
+    check(api().clEnqueueWriteBuffer(queue, device, no, 0, bytes, host, 0, nullptr, nullptr),
+          "clEnqueueWriteBuffer");
+  } else {
+    check(api().clEnqueueReadBuffer(queue, device, no, 0, bytes, host, 0, nullptr, nullptr),
+          "clEnqueueReadBuffer");
+  }
+}
+
+void finish(Queue queue) { check(api().clFinish(queue), "clFinish"); }
+void flush(Queue queue) { check(api().clFlush(queue), "clFlush"); }
+
+/// A host buffer, a device buffer, and the way between them.
+struct Lane {
+  Lane(const Session& session, const OperationSpec& spec, Direction direction)
+      : direction(direction),
+        host(std::make_unique<HostEnd>(session, spec.memory, spec.bytes)),
+        device(std::make_unique<DeviceMemory>(session, spec.bytes)) {}
+
+  void submit(Queue queue) const {
+    enqueue(queue, direction, device->handle(), host->data(), device->bytes());
+  }
+  [[nodiscard]] Movement movement() const {
+    return direction == Direction::h2d ? Movement(host->memory(), *device, device->bytes())
+                                       : Movement(*device, host->memory(), device->bytes());
+  }
+
+  Direction direction;
+  std::unique_ptr<HostEnd> host;
+  std::unique_ptr<DeviceMemory> device;
+};
+
+/// `depth` transfers one way, queued together and completed together; a pair of parts for `rw`.
+class Transfer final : public Operation {
+ public:
+  Transfer(const Session& session, const OperationSpec& spec, std::vector<Direction> parts)
+      : queue_(session.queue()), bytes_(spec.bytes), depth_(spec.depth) {
+    lanes_.resize(parts.size());
+    movements_.resize(parts.size());
+    for (std::size_t part = 0; part < parts.size(); ++part) {
+      for (unsigned i = 0; i < depth_; ++i) {
+        movements_[part].push_back(lanes_[part].emplace_back(session, spec, parts[part]).movement());
+      }
+    }
+  }
+
+  [[nodiscard]] std::size_t parts() const override { return lanes_.size(); }
+  [[nodiscard]] std::uint64_t moved_bytes(std::size_t /*part*/) const override {
+    return bytes_ * depth_;
+  }
+  void run(std::size_t part, std::uint64_t repetitions) override {
+    for (std::uint64_t i = 0; i < repetitions; ++i) {
+      for (const Lane& lane : lanes_[part]) {
+        lane.submit(queue_);
+      }
+      finish(queue_);
+    }
+  }
+
+ protected:
+  std::vector<Movement>& movements(std::size_t part) override { return movements_[part]; }
+
+ private:
+  Queue queue_;
+  std::uint64_t bytes_;
+  unsigned depth_;
+  std::vector<std::vector<Lane>> lanes_;
+  std::vector<std::vector<Movement>> movements_;
+};
+
+/// Both directions at once, each on a queue of its own.
+class Bidirectional final : public Operation {
+ public:
+  Bidirectional(const Session& session, const OperationSpec& spec)
+      : up_queue_(session.queue()),
+        down_queue_(session.make_queue()),
+        up_(session, spec, Direction::h2d),
+        down_(session, spec, Direction::d2h),
+        movements_{up_.movement(), down_.movement()} {}
+
+  [[nodiscard]] std::uint64_t moved_bytes(std::size_t /*part*/) const override {
+    return 2 * up_.device->bytes();
+  }
+  void run(std::size_t /*part*/, std::uint64_t repetitions) override {
+    for (std::uint64_t i = 0; i < repetitions; ++i) {
+      up_.submit(up_queue_);
+      flush(up_queue_);
+      down_.submit(down_queue_.get());
+      flush(down_queue_.get());
+      finish(up_queue_);
+      finish(down_queue_.get());
+    }
+  }
+
+ protected:
+  std::vector<Movement>& movements(std::size_t /*part*/) override { return movements_; }
+
+ private:
+  Queue up_queue_;
+  Owned<Queue> down_queue_;
+  Lane up_;
+  Lane down_;
+  std::vector<Movement> movements_;
+};
+
+/// Mapping a buffer for reading and writing, and giving it back: each half timed by itself.
+class MapUnmap final : public Operation {
+ public:
+  MapUnmap(const Session& session, const OperationSpec& spec)
+      : queue_(session.queue()),
+        device_(session, spec.bytes, mem_read_write | mem_alloc_host_ptr),
+        view_(nullptr, spec.bytes) {
+    down_.emplace_back(device_, view_, spec.bytes);
+    up_.emplace_back(view_, device_, spec.bytes);
+  }
+  ~MapUnmap() override {
+    if (view_.data() != nullptr) {
+      api().clEnqueueUnmapMemObject(queue_, device_.handle(), view_.data(), 0, nullptr, nullptr);
+      api().clFinish(queue_);
+    }
+  }
+
+  [[nodiscard]] std::size_t parts() const override { return 2; }
+  [[nodiscard]] bool parts_arm_together() const override { return false; }
+  [[nodiscard]] std::uint64_t moved_bytes(std::size_t /*part*/) const override {
+    return device_.bytes();
+  }
+  void run(std::size_t part, std::uint64_t /*repetitions*/) override {
+    if (part == 0) {
+      Int code = success;
+      void* mapped =
+          api().clEnqueueMapBuffer(queue_, device_.handle(), yes, map_read | map_write, 0,
+                                   device_.bytes(), 0, nullptr, nullptr, &code);
+      check(code, "clEnqueueMapBuffer");
+      view_.move_to(static_cast<std::byte*>(mapped));
+    } else {
+      check(api().clEnqueueUnmapMemObject(queue_, device_.handle(), view_.data(), 0, nullptr,
+                                          nullptr),
+            "clEnqueueUnmapMemObject");
+      finish(queue_);
+      view_.move_to(nullptr);
+    }
+  }
+
+  // Before the map there is no host end to poison; its contents are then what the map brings.
+  void arm_fully(std::size_t part, std::uint64_t seed) override {
+    put_pattern(part == 0 ? static_cast<Memory&>(device_) : view_, view_.bytes(), seed);
+  }
+
+ protected:
+  std::vector<Movement>& movements(std::size_t part) override { return part == 0 ? down_ : up_; }
+
+ private:
+  Queue queue_;
+  DeviceMemory device_;
+  HostView view_;
+  std::vector<Movement> down_;
+  std::vector<Movement> up_;
+};
+
+/// Work items that keep the device busy without asking more of small buffers than they hold.
+std::size_t work_items(const Session& session, std::size_t bytes) {
+  const auto units = value_info<Uint>(session.device(), device_max_compute_units);
+  const auto group = value_info<std::size_t>(session.device(), device_max_work_group_size);
+  const std::size_t local = std::min<std::size_t>(group, 256);
+  const std::size_t groups = std::clamp<std::size_t>(bytes / 8 / local, 1, units * 16);
+  return local * groups;
+}
+
+/// A kernel timed by the host and, through its event, by the device.
+class KernelOperation : public Operation {
+ public:
+  KernelOperation(Session& session, const char* kernel, std::size_t items)
+      : session_(&session),
+        queue_(session.make_queue(queue_profiling_enable)),
+        kernel_(session.make_kernel(kernel)),
+        items_(items) {}
+
+  void run(std::size_t /*part*/, std::uint64_t repetitions) override {
+    for (std::uint64_t i = 0; i < repetitions; ++i) {
+      Event event = nullptr;
+      check(api().clEnqueueNDRangeKernel(queue_.get(), kernel_.get(), 1, nullptr, &items_, nullptr,
+                                         0, nullptr, &event),
+            "clEnqueueNDRangeKernel");
+      last_.reset(event);
+      finish(queue_.get());
+    }
+    repetitions_ = repetitions;
+  }
+  [[nodiscard]] std::optional<double> device_seconds(std::size_t /*part*/) override {
+    Ulong begin = 0;
+    Ulong end = 0;
+    if (repetitions_ != 1 || !last_ ||
+        api().clGetEventProfilingInfo(last_.get(), profiling_command_start, sizeof(begin), &begin,
+                                      nullptr) != success ||
+        api().clGetEventProfilingInfo(last_.get(), profiling_command_end, sizeof(end), &end,
+                                      nullptr) != success) {
+      return std::nullopt;
+    }
+    return static_cast<double>(end - begin) * 1e-9;
+  }
+
+ protected:
+  template <class Value>
+  void set_argument(Uint index, const Value& value) const {
+    check(api().clSetKernelArg(kernel_.get(), index, sizeof(value), &value), "clSetKernelArg");
+  }
+  [[nodiscard]] std::size_t items() const { return items_; }
+  [[nodiscard]] Session& session() const { return *session_; }
+
+ private:
+  Session* session_;
+  Owned<Queue> queue_;
+  Owned<Kernel> kernel_;
+  std::size_t items_;
+  Owned<Event> last_;
+  std::uint64_t repetitions_ = 0;
+};
+
+class Launch final : public KernelOperation {
+ public:
+  explicit Launch(Session& session) : KernelOperation(session, "isthmus_empty", 1) {}
+  [[nodiscard]] std::uint64_t moved_bytes(std::size_t /*part*/) const override { return 0; }
+  [[nodiscard]] bool moves_data() const override { return false; }
+};
+
+/// A kernel that reads all of a buffer in device memory and returns its keyed sum.
+class KernelRead final : public KernelOperation {
+ public:
+  KernelRead(Session& session, const OperationSpec& spec)
+      : KernelOperation(session, "isthmus_sum", work_items(session, spec.bytes)),
+        data_(session, spec.bytes),
+        partial_(session, items() * sizeof(std::uint64_t)) {
+    set_argument(0, data_.handle());
+    set_argument(1, static_cast<Ulong>(spec.bytes));
+    set_argument(3, partial_.handle());
+  }
+
+  [[nodiscard]] std::uint64_t moved_bytes(std::size_t /*part*/) const override {
+    return data_.bytes();
+  }
+  void arm_fully(std::size_t part, std::uint64_t seed) override {
+    put_pattern(data_, data_.bytes(), seed);
+    sum_ = pattern_sum(data_.bytes(), seed);
+    arm(part, seed);
+  }
+  bool arrived_fully(std::size_t part, std::uint64_t seed) override { return arrived(part, seed); }
+  void arm(std::size_t /*part*/, std::uint64_t stamp) override { set_argument(2, key(stamp)); }
+  bool arrived(std::size_t /*part*/, std::uint64_t stamp) override {
+    std::vector<std::uint64_t> partial(items());
+    partial_.get(0, std::as_writable_bytes(std::span(partial)));
+    std::uint64_t total = 0;
+    for (const std::uint64_t sum : partial) {
+      total += sum;
+    }
+    return total == sum_ * key(stamp);
+  }
+
+ private:
+  static Ulong key(std::uint64_t stamp) { return stamp * 2 + 1; }  // odd: no sum is lost
+  DeviceMemory data_;
+  DeviceMemory partial_;
+  std::uint64_t sum_ = 0;
+};
+
+/// A kernel that writes a whole buffer in device memory, with a new pattern every time.
+class KernelWrite final : public KernelOperation {
+ public:
+  KernelWrite(Session& session, const OperationSpec& spec)
+      : KernelOperation(session, "isthmus_fill", work_items(session, spec.bytes)),
+        data_(session, spec.bytes) {
+    set_argument(0, data_.handle());
+    set_argument(1, static_cast<Ulong>(spec.bytes));
+  }
+
+  [[nodiscard]] std::uint64_t moved_bytes(std::size_t /*part*/) const override {
+    return data_.bytes();
+  }
+  void arm_fully(std::size_t part, std::uint64_t seed) override {
+    poison(data_, data_.bytes(), seed);
+    arm(part, seed);
+  }
+  bool arrived_fully(std::size_t /*part*/, std::uint64_t seed) override {
+    return holds_pattern(data_, data_.bytes(), seed);
+  }
+  void arm(std::size_t /*part*/, std::uint64_t stamp) override {
+    set_argument(2, static_cast<Ulong>(stamp));
+  }
+  bool arrived(std::size_t /*part*/, std::uint64_t stamp) override {
+    // The first word of every page, and the last bytes of all.
+    const std::size_t pages = data_.bytes() / page_bytes;
+    if (pages > 0) {
+      std::vector<std::uint64_t> words(pages);
+      data_.get_words(0, words);
+      for (std::size_t page = 0; page < pages; ++page) {
+        if (!has_pattern(std::as_bytes(std::span(&words[page], 1)), stamp, page * page_bytes)) {
+          return false;
+        }
+      }
+    }
+    std::array<std::byte, 8> last{};
+    const std::size_t tail = std::min(last.size(), data_.bytes());
+    data_.get(data_.bytes() - tail, std::span(last).first(tail));
+    return has_pattern(std::span(last).first(tail), stamp, data_.bytes() - tail);
+  }
+
+ private:
+  DeviceMemory data_;
+};
+
+/// Chunks through a pipeline of `depth` buffers: in, copied by a kernel, out, each stage on a queue
+/// of its own. One repetition is one chunk; filling and draining are part of a batch.
+class Stream final : public Operation {
+ public:
+  Stream(Session& session, const OperationSpec& spec)
+      : bytes_(spec.bytes), items_(work_items(session, spec.bytes)) {
+    for (Owned<Queue>& queue : queues_) {
+      queue = session.make_queue();
+    }
+    for (unsigned i = 0; i < spec.depth; ++i) {
+      Slot& slot = slots_.emplace_back(session, spec);
+      movements_.emplace_back(slot.in.host->memory(), slot.out.host->memory(), bytes_);
+      const Mem from = slot.in.device->handle();
+      const Mem to = slot.out.device->handle();
+      const auto bytes = static_cast<Ulong>(bytes_);
+      check(api().clSetKernelArg(slot.kernel.get(), 0, sizeof(from), &from), "clSetKernelArg");
+      check(api().clSetKernelArg(slot.kernel.get(), 1, sizeof(to), &to), "clSetKernelArg");
+      check(api().clSetKernelArg(slot.kernel.get(), 2, sizeof(bytes), &bytes), "clSetKernelArg");
+    }
+  }
+
+  [[nodiscard]] std::uint64_t moved_bytes(std::size_t /*part*/) const override {
+    return 2 * bytes_;
+  }
+  /// Twice round the buffers at least: less would show filling and draining only.
+  [[nodiscard]] std::uint64_t least_batch() const override { return 2 * slots_.size(); }
+
+  void run(std::size_t /*part*/, std::uint64_t repetitions) override {
+    for (std::uint64_t i = 0; i < repetitions; ++i) {
+      submit(slots_[i % slots_.size()]);
+    }
+    for (const Owned<Queue>& queue : queues_) {
+      finish(queue.get());
+    }
+    for (Slot& slot : slots_) {
+      slot.done.reset();
+    }
+  }
+
+ protected:
+  std::vector<Movement>& movements(std::size_t /*part*/) override { return movements_; }
+
+ private:
+  struct Slot {
+    Slot(Session& session, const OperationSpec& spec)
+        : in(session, spec, Direction::h2d),
+          out(session, spec, Direction::d2h),
+          kernel(session.make_kernel("isthmus_copy")) {}
+    Lane in;
+    Lane out;
+    Owned<Kernel> kernel;
+    Owned<Event> done;  ///< of the chunk that used this slot last
+  };
+
+  void submit(Slot& slot) {
+    const Event before = slot.done.get();
+    Event written = nullptr;
+    Event computed = nullptr;
+    Event done = nullptr;
+    check(api().clEnqueueWriteBuffer(queues_[0].get(), slot.in.device->handle(), no, 0, bytes_,
+                                     slot.in.host->data(), before != nullptr ? 1 : 0,
+                                     before != nullptr ? &before : nullptr, &written),
+          "clEnqueueWriteBuffer");
+    const Owned<Event> own_written(written);
+    flush(queues_[0].get());
+    check(api().clEnqueueNDRangeKernel(queues_[1].get(), slot.kernel.get(), 1, nullptr, &items_,
+                                       nullptr, 1, &written, &computed),
+          "clEnqueueNDRangeKernel");
+    const Owned<Event> own_computed(computed);
+    flush(queues_[1].get());
+    check(api().clEnqueueReadBuffer(queues_[2].get(), slot.out.device->handle(), no, 0, bytes_,
+                                    slot.out.host->data(), 1, &computed, &done),
+          "clEnqueueReadBuffer");
+    flush(queues_[2].get());
+    slot.done.reset(done);
+  }
+
+  std::size_t bytes_;
+  std::size_t items_;
+  std::array<Owned<Queue>, 3> queues_;
+  std::vector<Slot> slots_;
+  std::vector<Movement> movements_;
+};
+
+}  // namespace
+
+std::vector<OperationInfo> operations(bool compiles, const std::string& initiator) {
+  std::vector<OperationInfo> table = {
+      {.name = "write", .parts = {{"write", "h2d", initiator}}, .queued = true},
+      {.name = "read", .parts = {{"read", "d2h", initiator}}, .queued = true},
+      {.name = "rw",
+       .parts = {{"read_rw", "d2h", initiator}, {"write_rw", "h2d", initiator}},
+       .device_buffers = 2},
+      {.name = "bidirectional",
+       .parts = {{"bidirectional", "both", initiator}},
+       .device_buffers = 2},
+      {.name = "map",
+       .parts = {{"map", "d2h", initiator}, {"unmap", "h2d", initiator}},
+       .memory_kinds = {"alloc_host"}}};
+  if (compiles) {
+    table.push_back({.name = "launch", .parts = {{"launch", "", "kernel"}}, .sized = false});
+    table.push_back({.name = "kernel_read",
+                     .parts = {{"kernel_read", "", "kernel"}},
+                     .memory_kinds = {"device"}});
+    table.push_back({.name = "kernel_write",
+                     .parts = {{"kernel_write", "", "kernel"}},
+                     .memory_kinds = {"device"}});
+    table.push_back({.name = "stream",
+                     .parts = {{"stream", "both", initiator}},
+                     .queued = true,
+                     .default_depth = 2,
+                     .device_buffers = 2});
+  }
+  return table;
+}
+
+std::unique_ptr<Operation> make_operation(Session& session, const OperationSpec& spec) {
+  const auto transfer = [&](std::vector<Direction> parts) {
+    return std::make_unique<Transfer>(session, spec, std::move(parts));
+  };
+  if (spec.name == "write") {
+    return transfer({Direction::h2d});
+  }
+  if (spec.name == "read") {
+    return transfer({Direction::d2h});
+  }
+  if (spec.name == "rw") {
+    return transfer({Direction::d2h, Direction::h2d});
+  }
+  if (spec.name == "bidirectional") {
+    return std::make_unique<Bidirectional>(session, spec);
+  }
+  if (spec.name == "map") {
+    return std::make_unique<MapUnmap>(session, spec);
+  }
+  if (spec.name == "launch") {
+    return std::make_unique<Launch>(session);
+  }
+  if (spec.name == "kernel_read") {
+    return std::make_unique<KernelRead>(session, spec);
+  }
+  if (spec.name == "kernel_write") {
+    return std::make_unique<KernelWrite>(session, spec);
+  }
+  if (spec.name == "stream") {
+    return std::make_unique<Stream>(session, spec);
+  }
+  throw UsageError("OpenCL has no operation '" + spec.name + "'");
+}
+
+}  // namespace isthmus::cl

@@ -1,0 +1,18 @@
+// What the OpenCL backend can be asked to do; one maker for each operation of its table.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "isthmus/backend.hpp"
+#include "objects.hpp"
+
+namespace isthmus::cl {
+
+/// The operations of a device; those with kernels only where it compiles OpenCL C.
+std::vector<OperationInfo> operations(bool compiles, const std::string& initiator);
+
+/// Throws UsageError for an operation that is not in the table.
+std::unique_ptr<Operation> make_operation(Session& session, const OperationSpec& spec);
+
+}  // namespace isthmus::cl

@@ -1,0 +1,52 @@
+#include "isthmus/backend.hpp"
+
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/unique_ptr.h>
+#include <nanobind/stl/vector.h>
+
+#include "bindings.hpp"
+
+namespace nb = nanobind;
+using namespace nanobind::literals;
+
+namespace isthmus::bindings {
+
+void bind_backend(nb::module_& module) {
+  nb::exception<UsageError>(module, "UsageError", PyExc_ValueError);
+  nb::exception<BackendError>(module, "BackendError", PyExc_RuntimeError);
+
+  nb::class_<PartInfo>(module, "PartInfo")
+      .def_ro("name", &PartInfo::name)
+      .def_ro("direction", &PartInfo::direction)
+      .def_ro("initiator", &PartInfo::initiator);
+  nb::class_<OperationInfo>(module, "OperationInfo")
+      .def_ro("name", &OperationInfo::name)
+      .def_ro("parts", &OperationInfo::parts)
+      .def_ro("sized", &OperationInfo::sized)
+      .def_ro("queued", &OperationInfo::queued)
+      .def_ro("default_depth", &OperationInfo::default_depth)
+      .def_ro("memory_kinds", &OperationInfo::memory_kinds)
+      .def_ro("device_buffers", &OperationInfo::device_buffers);
+  nb::class_<DeviceInfo>(module, "DeviceInfo")
+      .def_ro("id", &DeviceInfo::id)
+      .def_ro("name", &DeviceInfo::name)
+      .def_ro("platform", &DeviceInfo::platform)
+      .def_ro("api", &DeviceInfo::api)
+      .def_ro("max_buffer_bytes", &DeviceInfo::max_buffer_bytes)
+      .def_ro("memory_bytes", &DeviceInfo::memory_bytes)
+      .def_ro("memory_kinds", &DeviceInfo::memory_kinds)
+      .def_ro("operations", &DeviceInfo::operations)
+      .def_ro("properties", &DeviceInfo::properties);
+  nb::class_<Device>(module, "Device")
+      .def_prop_ro("info", &Device::info, nb::rv_policy::copy);
+  nb::class_<Backend>(module, "Backend")
+      .def("devices", &Backend::devices, nb::call_guard<nb::gil_scoped_release>())
+      .def("open", &Backend::open, "id"_a, "options"_a = Options{},
+           nb::call_guard<nb::gil_scoped_release>());
+  module.def("load_backend", &load_backend, "path"_a,
+             "Loads a backend's shared object. Raises BackendError when it cannot.");
+}
+
+}  // namespace isthmus::bindings

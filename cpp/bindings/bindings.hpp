@@ -1,0 +1,14 @@
+// Each public header has one wrapper; module.cpp calls them all.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+namespace isthmus::bindings {
+
+void bind_clock(nanobind::module_& module);
+void bind_stopping(nanobind::module_& module);
+void bind_buffer(nanobind::module_& module);
+void bind_backend(nanobind::module_& module);
+void bind_engine(nanobind::module_& module);
+
+}  // namespace isthmus::bindings

@@ -1,0 +1,20 @@
+#include "isthmus/buffer.hpp"
+
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "bindings.hpp"
+
+namespace nb = nanobind;
+using namespace nanobind::literals;
+
+namespace isthmus::bindings {
+
+void bind_buffer(nb::module_& module) {
+  module.def("host_memory_kinds", &HostBuffer::kinds,
+             "Kinds of host memory that every backend with host buffers offers.");
+  module.def("knows_host_memory", &HostBuffer::knows, "kind"_a,
+             "Whether `kind` is one of them or offset<N>.");
+}
+
+}  // namespace isthmus::bindings

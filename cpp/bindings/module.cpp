@@ -1,0 +1,10 @@
+#include "bindings.hpp"
+
+NB_MODULE(_core, module) {
+  module.doc() = "The timing engine of Isthmus and the backends it loads.";
+  isthmus::bindings::bind_clock(module);
+  isthmus::bindings::bind_stopping(module);
+  isthmus::bindings::bind_buffer(module);
+  isthmus::bindings::bind_backend(module);
+  isthmus::bindings::bind_engine(module);
+}

@@ -1,0 +1,98 @@
+#include "isthmus/backend.hpp"
+
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+namespace isthmus {
+namespace {
+
+/// Between the stamps of movements that belong together: leaves the low bytes, which change with
+/// every repetition, as they are.
+constexpr std::uint64_t next_movement = std::uint64_t{1} << 40U;
+
+}  // namespace
+
+std::vector<Movement>& Operation::movements(std::size_t /*part*/) {
+  throw std::logic_error("this operation moves data but names no movements");
+}
+
+void Operation::arm_fully(std::size_t part, std::uint64_t seed) {
+  for (Movement& movement : movements(part)) {
+    movement.arm_fully(seed++);
+  }
+}
+
+bool Operation::arrived_fully(std::size_t part, std::uint64_t seed) {
+  return std::ranges::all_of(movements(part),
+                             [&seed](Movement& m) { return m.arrived_fully(seed++); });
+}
+
+void Operation::arm(std::size_t part, std::uint64_t stamp) {
+  for (Movement& movement : movements(part)) {
+    movement.arm(stamp);
+    stamp += next_movement;
+  }
+}
+
+bool Operation::arrived(std::size_t part, std::uint64_t stamp) {
+  return std::ranges::all_of(movements(part),
+                             [&stamp](Movement& m) {
+                               const bool arrived = m.arrived(stamp);
+                               stamp += next_movement;
+                               return arrived;
+                             });
+}
+
+std::unique_ptr<Backend> load_backend(const std::string& path) {
+  // Local symbols: two runtimes may bring the same library in different versions.
+  void* object = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (object == nullptr) {
+    throw BackendError(dlerror());
+  }
+  auto* abi = reinterpret_cast<int (*)()>(dlsym(object, "isthmus_backend_abi"));
+  auto* make = reinterpret_cast<Backend* (*)()>(dlsym(object, "isthmus_backend"));
+  if (abi == nullptr || make == nullptr) {
+    throw BackendError(path + " is not an Isthmus backend");
+  }
+  if (abi() != backend_abi) {
+    throw BackendError(path + " was built for another version of Isthmus (interface " +
+                       std::to_string(abi()) + ", wanted " + std::to_string(backend_abi) + ")");
+  }
+  return std::unique_ptr<Backend>(make());
+}
+
+void check_options(const Options& options, const std::vector<std::string>& known) {
+  for (const auto& [key, value] : options) {
+    if (std::ranges::find(known, key) == known.end()) {
+      std::string message = "unknown option '" + key + "'";
+      for (std::size_t i = 0; i < known.size(); ++i) {
+        message += (i == 0 ? "; known: " : ", ") + known[i];
+      }
+      throw UsageError(message);
+    }
+  }
+}
+
+double parse_duration(const std::string& text) {
+  double value = 0;
+  const char* end = text.data() + text.size();
+  auto [rest, error] = std::from_chars(text.data(), end, value);
+  std::string unit(rest, end);
+  std::erase(unit, ' ');
+  struct Unit {
+    const char* name;
+    double seconds;
+  };
+  constexpr std::array<Unit, 4> units = {{{"ns", 1e-9}, {"us", 1e-6}, {"ms", 1e-3}, {"s", 1.0}}};
+  const auto* found =
+      std::ranges::find_if(units, [&unit](const Unit& u) { return unit == u.name; });
+  if (error != std::errc{} || found == units.end() || !(value > 0.0)) {
+    throw UsageError("'" + text + "' is no duration; write 20ns, 1.5us, 2ms or 1s");
+  }
+  return value * found->seconds;
+}
+
+}  // namespace isthmus

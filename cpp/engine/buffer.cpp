@@ -1,0 +1,291 @@
+#include "isthmus/buffer.hpp"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <bit>
+#include <charconv>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+#include <random>
+#include <stdexcept>
+
+namespace isthmus {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "patterns are defined little-endian");
+
+constexpr std::size_t word_bytes = sizeof(std::uint64_t);
+constexpr std::size_t huge_page_bytes = std::size_t{2} << 20U;
+/// Pieces in which device memory is filled and checked: fits the last-level cache.
+constexpr std::size_t chunk_bytes = std::size_t{4} << 20U;
+/// Odd, so that consecutive words differ in every bit position's period; 2^64 / golden ratio.
+constexpr std::uint64_t step = 0x9E3779B97F4A7C15U;
+
+std::size_t round_up(std::size_t bytes, std::size_t to) { return (bytes + to - 1) / to * to; }
+
+/// N of "offset<N>" written as offset64; nothing when `kind` is another one.
+std::optional<std::size_t> page_offset(const std::string& kind) {
+  constexpr std::string_view prefix = "offset";
+  if (!kind.starts_with(prefix)) {
+    return std::nullopt;
+  }
+  std::size_t offset = 0;
+  const char* begin = kind.data() + prefix.size();
+  const char* end = kind.data() + kind.size();
+  const auto [rest, error] = std::from_chars(begin, end, offset);
+  if (error != std::errc{} || rest != end || offset >= page_bytes) {
+    return std::nullopt;
+  }
+  return offset;
+}
+
+std::uint64_t stamp_word(std::uint64_t stamp, std::size_t page) {
+  return stamp * step + page * 0xD1342543DE82EF95U;
+}
+
+/// Where in its page the word of this stamp goes; it wanders through all 512 places.
+std::size_t stamp_place(std::uint64_t stamp) {
+  return stamp * 37U % (page_bytes / word_bytes) * word_bytes;
+}
+
+/// The pages of a buffer that hold a whole word at `place`, and what is left in the last page.
+struct Grid {
+  std::size_t whole = 0;
+  std::size_t tail_offset = 0;
+  std::size_t tail_bytes = 0;
+};
+
+Grid grid_of(std::size_t bytes, std::size_t place) {
+  Grid grid;
+  grid.whole = bytes / page_bytes;
+  const std::size_t rest = bytes % page_bytes;
+  if (rest >= place + word_bytes) {
+    ++grid.whole;
+  } else if (rest > 0) {
+    grid.tail_bytes = std::min(rest, word_bytes);
+    grid.tail_offset = bytes - grid.tail_bytes;
+  }
+  return grid;
+}
+
+/// Calls `visit(offset, piece)` with scratch memory for each piece until it returns false.
+template <class Visit>
+bool for_each_piece(std::size_t bytes, const Visit& visit) {
+  std::vector<std::byte> scratch(std::min(bytes, chunk_bytes));
+  for (std::size_t at = 0; at < bytes; at += scratch.size()) {
+    if (!visit(at, std::span(scratch).first(std::min(scratch.size(), bytes - at)))) {
+      return false;
+    }
+  }
+  return true;
+}
+
+std::vector<std::uint64_t> stamp_words(std::uint64_t stamp, std::size_t count) {
+  std::vector<std::uint64_t> words(count);
+  for (std::size_t page = 0; page < count; ++page) {
+    words[page] = stamp_word(stamp, page);
+  }
+  return words;
+}
+
+}  // namespace
+
+void Memory::put_words(std::size_t offset, std::span<const std::uint64_t> words) {
+  for (const std::uint64_t& word : words) {
+    put(offset, std::as_bytes(std::span(&word, 1)));
+    offset += page_bytes;
+  }
+}
+
+void Memory::get_words(std::size_t offset, std::span<std::uint64_t> words) {
+  for (std::uint64_t& word : words) {
+    get(offset, std::as_writable_bytes(std::span(&word, 1)));
+    offset += page_bytes;
+  }
+}
+
+std::vector<std::string> HostBuffer::kinds() { return {"aligned", "pageable", "hugepage"}; }
+
+bool HostBuffer::knows(const std::string& kind) {
+  const auto known = kinds();
+  return std::find(known.begin(), known.end(), kind) != known.end() || page_offset(kind);
+}
+
+HostBuffer::HostBuffer(const std::string& kind, std::size_t bytes) : bytes_(bytes) {
+  void* block = nullptr;
+  const std::size_t wanted = std::max<std::size_t>(bytes, 1);
+  if (kind == "pageable") {
+    block = std::malloc(wanted);
+    data_ = static_cast<std::byte*>(block);
+  } else if (kind == "hugepage") {
+    mapped_ = round_up(wanted, huge_page_bytes) + huge_page_bytes;
+    block = mmap(nullptr, mapped_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (block == MAP_FAILED) {
+      throw std::bad_alloc();
+    }
+    const auto address = reinterpret_cast<std::uintptr_t>(block);
+    data_ = static_cast<std::byte*>(block) + (round_up(address, huge_page_bytes) - address);
+    madvise(data_, round_up(wanted, huge_page_bytes), MADV_HUGEPAGE);
+  } else if (const auto offset = kind == "aligned" ? std::optional<std::size_t>(0) : page_offset(kind)) {
+    if (posix_memalign(&block, page_bytes, round_up(wanted + *offset, page_bytes)) != 0) {
+      block = nullptr;
+    }
+    data_ = static_cast<std::byte*>(block) + *offset;
+  } else {
+    throw std::invalid_argument("unknown host memory kind '" + kind + "'");
+  }
+  if (block == nullptr) {
+    throw std::bad_alloc();
+  }
+  block_ = static_cast<std::byte*>(block);
+}
+
+HostBuffer::~HostBuffer() {
+  if (mapped_ > 0) {
+    munmap(block_, mapped_);
+  } else {
+    std::free(block_);
+  }
+}
+
+void HostBuffer::put(std::size_t offset, std::span<const std::byte> from) {
+  std::memcpy(data_ + offset, from.data(), from.size());
+}
+
+void HostBuffer::get(std::size_t offset, std::span<std::byte> to) {
+  std::memcpy(to.data(), data_ + offset, to.size());
+}
+
+void HostView::put(std::size_t offset, std::span<const std::byte> from) {
+  std::memcpy(data_ + offset, from.data(), from.size());
+}
+
+void HostView::get(std::size_t offset, std::span<std::byte> to) {
+  std::memcpy(to.data(), data_ + offset, to.size());
+}
+
+void fill_pattern(std::span<std::byte> to, std::uint64_t seed, std::size_t offset) {
+  std::size_t at = 0;
+  while (at < to.size()) {
+    const std::size_t position = offset + at;
+    const std::uint64_t word = seed + position / word_bytes * step;
+    const std::size_t inside = position % word_bytes;
+    if (inside == 0 && to.size() - at >= word_bytes) {
+      // The long run in the middle: a plain recurrence that the compiler vectorises.
+      const std::size_t words = (to.size() - at) / word_bytes;
+      for (std::size_t i = 0; i < words; ++i) {
+        const std::uint64_t value = word + i * step;
+        std::memcpy(to.data() + at + i * word_bytes, &value, word_bytes);
+      }
+      at += words * word_bytes;
+    } else {
+      const std::size_t part = std::min(word_bytes - inside, to.size() - at);
+      std::memcpy(to.data() + at, reinterpret_cast<const std::byte*>(&word) + inside, part);
+      at += part;
+    }
+  }
+}
+
+bool has_pattern(std::span<const std::byte> data, std::uint64_t seed, std::size_t offset) {
+  std::array<std::byte, page_bytes> expected{};
+  for (std::size_t at = 0; at < data.size(); at += expected.size()) {
+    const std::size_t part = std::min(expected.size(), data.size() - at);
+    fill_pattern(std::span(expected).first(part), seed, offset + at);
+    if (std::memcmp(expected.data(), data.data() + at, part) != 0) {
+      return false;
+    }
+  }
+  return true;
+}
+
+void put_pattern(Memory& memory, std::size_t bytes, std::uint64_t seed) {
+  for_each_piece(bytes, [&](std::size_t at, std::span<std::byte> piece) {
+    fill_pattern(piece, seed, at);
+    memory.put(at, piece);
+    return true;
+  });
+}
+
+bool holds_pattern(Memory& memory, std::size_t bytes, std::uint64_t seed) {
+  return for_each_piece(bytes, [&](std::size_t at, std::span<std::byte> piece) {
+    memory.get(at, piece);
+    return has_pattern(piece, seed, at);
+  });
+}
+
+std::uint64_t pattern_sum(std::size_t bytes, std::uint64_t seed) {
+  const std::uint64_t words = bytes / word_bytes;
+  // n (n - 1) / 2 before the product wraps: one of the two factors is even.
+  const std::uint64_t pairs =
+      words % 2 == 0 ? words / 2 * (words - 1) : words * ((words - 1) / 2);
+  std::uint64_t tail = 0;
+  fill_pattern(std::as_writable_bytes(std::span(&tail, 1)).first(bytes % word_bytes), seed,
+               words * word_bytes);
+  return words * seed + pairs * step + tail;
+}
+
+void poison(Memory& memory, std::size_t bytes, std::uint64_t seed) {
+  for_each_piece(bytes, [&](std::size_t at, std::span<std::byte> piece) {
+    fill_pattern(piece, seed, at);
+    for (std::byte& value : piece) {
+      value = ~value;
+    }
+    memory.put(at, piece);
+    return true;
+  });
+}
+
+std::uint64_t fresh_stamp() noexcept {
+  static std::atomic<std::uint64_t> next{[] {
+    std::random_device device;
+    return static_cast<std::uint64_t>(device()) << 32U;
+  }()};
+  return next.fetch_add(1, std::memory_order_relaxed);
+}
+
+void Movement::arm_fully(std::uint64_t seed) {
+  put_pattern(*source_, bytes_, seed);
+  poison(*destination_, bytes_, seed);
+}
+
+bool Movement::arrived_fully(std::uint64_t seed) {
+  return holds_pattern(*destination_, bytes_, seed);
+}
+
+void Movement::arm(std::uint64_t stamp) {
+  const std::size_t place = stamp_place(stamp);
+  const Grid grid = grid_of(bytes_, place);
+  if (grid.whole > 0) {
+    source_->put_words(place, stamp_words(stamp, grid.whole));
+  }
+  if (grid.tail_bytes > 0) {
+    const std::uint64_t word = stamp_word(stamp, grid.whole);
+    source_->put(grid.tail_offset, std::as_bytes(std::span(&word, 1)).first(grid.tail_bytes));
+  }
+}
+
+bool Movement::arrived(std::uint64_t stamp) {
+  const std::size_t place = stamp_place(stamp);
+  const Grid grid = grid_of(bytes_, place);
+  if (grid.whole > 0) {
+    std::vector<std::uint64_t> words(grid.whole);
+    destination_->get_words(place, words);
+    if (words != stamp_words(stamp, grid.whole)) {
+      return false;
+    }
+  }
+  if (grid.tail_bytes > 0) {
+    const std::uint64_t expected = stamp_word(stamp, grid.whole);
+    std::uint64_t word = 0;
+    destination_->get(grid.tail_offset,
+                      std::as_writable_bytes(std::span(&word, 1)).first(grid.tail_bytes));
+    return std::memcmp(&word, &expected, grid.tail_bytes) == 0;
+  }
+  return true;
+}
+
+}  // namespace isthmus

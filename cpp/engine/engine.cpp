@@ -1,0 +1,288 @@
+#include "isthmus/engine.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "probe.hpp"
+
+namespace isthmus {
+namespace {
+
+/// A block may run this many times its aim to reach the next look at the series: ending just short
+/// of it would cost another set-up.
+constexpr double block_stretch = 4.0;
+/// Between the stamps of an operation's parts; their low bytes must keep changing with every
+/// repetition, for they are all that a one-byte buffer holds.
+constexpr std::uint64_t next_part = std::uint64_t{1} << 56U;
+constexpr std::uint64_t most_batch = std::uint64_t{1} << 32U;
+
+}  // namespace
+
+Series::Series(Device& device, OperationSpec spec, SeriesOptions options)
+    : device_(&device), spec_(std::move(spec)), options_(options), clock_(&HostClock::instance()) {}
+
+double Series::per_repetition(Ticks ticks) const {
+  const double pairs = static_cast<double>(intervals_) * clock_->info().empty_pair_s;
+  return std::max(clock_->seconds(ticks) - pairs, 0.0) / static_cast<double>(batch_);
+}
+
+void Series::note(Block& block, bool arrived, const char* when) const {
+  if (arrived) {
+    return;
+  }
+  block.verified = Verified::no;
+  if (block.fault.empty()) {
+    block.fault = std::string("data did not arrive intact in the ") + when + " repetition";
+  }
+}
+
+void Series::run_verified_once(Operation& operation, Block& block, bool keep_cold) {
+  const std::size_t parts = operation.parts();
+  const bool moves = operation.moves_data();
+  // Seeds of one round must not meet: a movement takes seed, seed + 1, ...
+  const auto seed_of = [base = fresh_stamp() << 8U](std::size_t part) {
+    return base * 0x9E3779B97F4A7C15U + part * 64;
+  };
+  const auto arm = [&](std::size_t part) {
+    if (moves) {
+      operation.arm_fully(part, seed_of(part));
+    }
+  };
+  const auto run = [&](std::size_t part) {
+    const Ticks begin = clock_->start();
+    operation.run(part, operation.least_batch());
+    const Ticks ticks = clock_->stop() - begin;
+    if (keep_cold) {
+      block.parts[part].cold = ticks / operation.least_batch();
+    }
+  };
+  const auto check = [&](std::size_t part) {
+    if (moves) {
+      note(block, operation.arrived_fully(part, seed_of(part)),
+           keep_cold ? "first" : "first or last");
+    }
+  };
+  if (operation.parts_arm_together()) {
+    for (std::size_t part = 0; part < parts; ++part) {
+      arm(part);
+    }
+    for (std::size_t part = 0; part < parts; ++part) {
+      run(part);
+    }
+    for (std::size_t part = 0; part < parts; ++part) {
+      check(part);
+    }
+  } else {
+    for (std::size_t part = 0; part < parts; ++part) {
+      arm(part);
+      run(part);
+      check(part);
+    }
+  }
+}
+
+void Series::calibrate_batch(Operation& operation) {
+  batch_ = operation.least_batch();
+  const std::size_t parts = operation.parts();
+  const auto timed = [&](std::uint64_t repetitions) {
+    double shortest = 1e300;
+    for (std::size_t part = 0; part < parts; ++part) {
+      const Ticks begin = clock_->start();
+      operation.run(part, parts == 1 ? repetitions : 1);
+      shortest = std::min(shortest, clock_->seconds(clock_->stop() - begin));
+    }
+    return shortest;
+  };
+  if (parts > 1) {
+    // Parts alternate, so each is timed by itself even within a batch: see Block::intervals.
+    double typical = 1e300;
+    for (int i = 0; i < 25; ++i) {
+      typical = std::min(typical, timed(1) - clock_->info().empty_pair_s);
+    }
+    if (typical < options_.batch_below_s) {
+      batch_ = static_cast<std::uint64_t>(
+          std::ceil(options_.least_batch_s / std::max(typical, clock_->info().empty_pair_s)));
+      intervals_ = batch_;
+    }
+    return;
+  }
+  // A few warm repetitions first: the very first ones are not typical.
+  double once = 1e300;
+  for (int i = 0; i < 5; ++i) {
+    once = std::min(once, timed(batch_) - clock_->info().empty_pair_s);
+    if (once > 1e-3) {
+      return;
+    }
+  }
+  if (once / static_cast<double>(batch_) >= options_.batch_below_s) {
+    return;
+  }
+  while (batch_ < most_batch) {
+    const double took = timed(batch_);
+    if (took >= options_.least_batch_s) {
+      return;
+    }
+    const double factor = took > 0 ? 1.1 * options_.least_batch_s / took : 10.0;
+    batch_ = std::max(batch_ + 1, static_cast<std::uint64_t>(static_cast<double>(batch_) *
+                                                              std::clamp(factor, 1.1, 10.0)));
+  }
+}
+
+void Series::sample_once(Operation& operation, Block& block) {
+  const std::size_t parts = operation.parts();
+  const bool moves = operation.moves_data();
+  std::vector<Ticks> ticks(parts, 0);
+  const auto timed = [&](std::size_t part, std::uint64_t repetitions) {
+    const Ticks begin = clock_->start();
+    operation.run(part, repetitions);
+    ticks[part] += clock_->stop() - begin;
+  };
+  const std::uint64_t stamp = fresh_stamp();
+  const auto stamp_of = [stamp](std::size_t part) { return stamp + part * next_part; };
+  const auto arm = [&](std::size_t part) {
+    if (moves) {
+      operation.arm(part, stamp_of(part));
+    }
+  };
+  const auto check = [&](std::size_t part) {
+    if (moves) {
+      note(block, operation.arrived(part, stamp_of(part)), "timed");
+    }
+  };
+  const auto each_part = [parts](const auto& action) {
+    for (std::size_t part = 0; part < parts; ++part) {
+      action(part);
+    }
+  };
+  if (parts == 1) {
+    arm(0);
+    timed(0, batch_);
+    check(0);
+  } else {
+    const bool together = operation.parts_arm_together();
+    for (std::uint64_t i = 0; i < batch_; ++i) {
+      // Within a batch only the first round is armed and the last one checked.
+      const bool first = i == 0;
+      const bool last = i + 1 == batch_;
+      if (together) {
+        if (first) {
+          each_part(arm);
+        }
+        each_part([&](std::size_t part) { timed(part, 1); });
+        if (last) {
+          each_part(check);
+        }
+      } else {
+        each_part([&](std::size_t part) {
+          if (first || last) {
+            arm(part);
+          }
+          timed(part, 1);
+          if (first || last) {
+            check(part);
+          }
+        });
+      }
+    }
+  }
+  for (std::size_t part = 0; part < parts; ++part) {
+    block.parts[part].ticks.push_back(ticks[part]);
+    seconds_[part].push_back(per_repetition(ticks[part]));
+    if (const auto device = operation.device_seconds(part)) {
+      block.parts[part].device_seconds.push_back(*device / static_cast<double>(batch_));
+    }
+  }
+}
+
+StoppingCriterion::Verdict Series::look() {
+  using Verdict = StoppingCriterion::Verdict;
+  const double resolution = clock_->info().resolution_s / static_cast<double>(batch_);
+  const std::size_t have = seconds_.front().size();
+  bool capped = false;
+  bool open = false;
+  for (std::size_t part = 0; part < criteria_.size(); ++part) {
+    const Verdict verdict = criteria_[part].look(seconds_[part], resolution);
+    capped = capped || verdict == Verdict::capped;
+    open = open || verdict == Verdict::go_on;
+  }
+  if (open && have >= criteria_.front().next_check()) {
+    // One part is known well enough, another is not: all are looked at together the next time.
+    for (StoppingCriterion& criterion : criteria_) {
+      criterion.skip_to(have + 1);
+    }
+  }
+  return capped ? Verdict::capped : open ? Verdict::go_on : Verdict::converged;
+}
+
+Block Series::measure(double most_seconds) {
+  using Verdict = StoppingCriterion::Verdict;
+  Block block;
+  const Ticks begin = HostClock::raw_nanoseconds();
+  const auto elapsed = [begin] {
+    return static_cast<double>(HostClock::raw_nanoseconds() - begin) * 1e-9;
+  };
+  const Probe before = read_probe();
+  const std::unique_ptr<Operation> operation = device_->make(spec_);
+  const std::size_t parts = operation->parts();
+  block.parts.resize(parts);
+  seconds_.resize(parts);
+  if (criteria_.empty()) {
+    criteria_.assign(parts, StoppingCriterion(options_.precision, options_.most_samples,
+                                              options_.confidence));
+  }
+  for (std::size_t part = 0; part < parts; ++part) {
+    block.parts[part].moved_bytes = operation->moved_bytes(part);
+  }
+  block.verified = operation->moves_data() ? Verified::yes : Verified::na;
+  run_verified_once(*operation, block, !cold_taken_);
+  cold_taken_ = true;
+  if (batch_ == 0) {
+    calibrate_batch(*operation);
+  }
+  block.setup_s = elapsed();
+
+  // As long as the set-up at least, so that no more than half of the time goes into it.
+  const double aim = std::max(options_.least_block_s, block.setup_s);
+  const double allowed = std::min(most_seconds, options_.most_seconds - spent_s_);
+  while (state_ == "open") {
+    sample_once(*operation, block);
+    const double sampling = elapsed() - block.setup_s;
+    const std::size_t have = seconds_.front().size();
+    const bool long_enough = sampling >= options_.least_block_s;
+    if (!long_enough && have < options_.most_samples) {
+      // Not to be looked at yet: the schedule moves past what is there.
+      for (StoppingCriterion& criterion : criteria_) {
+        criterion.skip_to(have + 1);
+      }
+    } else {
+      const Verdict verdict = look();
+      if (verdict != Verdict::go_on) {
+        state_ = verdict == Verdict::converged ? "precision" : "samples";
+        break;
+      }
+    }
+    if (block.setup_s + sampling >= allowed) {
+      if (options_.most_seconds - spent_s_ <= most_seconds) {
+        state_ = "time";
+      }
+      break;
+    }
+    if (sampling >= aim) {
+      const std::size_t missing = criteria_.front().next_check() - have;
+      const double each = sampling / static_cast<double>(block.parts.front().ticks.size());
+      if (sampling + each * static_cast<double>(missing) > block_stretch * aim) {
+        break;
+      }
+    }
+  }
+  run_verified_once(*operation, block, false);
+  block.batch = batch_;
+  block.intervals = intervals_;
+  block.probe = read_probe() - before;
+  block.block_s = elapsed();
+  spent_s_ += block.block_s;
+  block.state = state_;
+  return block;
+}
+
+}  // namespace isthmus

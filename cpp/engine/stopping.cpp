@@ -1,0 +1,137 @@
+#include "isthmus/stopping.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <stdexcept>
+
+namespace isthmus {
+namespace {
+
+/// P(k <= X <= n - k) for X ~ Binomial(n, 1/2): the coverage of the interval between the k-th
+/// smallest and the k-th largest of n samples.
+double coverage(std::size_t n, std::size_t k) {
+  // Sum of the lower tail P(X < k), in logarithms: 2^-n underflows from n = 1075 on.
+  const double log_half = -static_cast<double>(n) * std::log(2.0);
+  const double log_n = std::lgamma(static_cast<double>(n) + 1.0);
+  double tail = 0;
+  for (std::size_t i = k; i-- > 0;) {
+    const auto x = static_cast<double>(i);
+    const double term = std::exp(log_n - std::lgamma(x + 1.0) -
+                                 std::lgamma(static_cast<double>(n) - x + 1.0) + log_half);
+    tail += term;
+    if (term < 1e-18) {
+      break;
+    }
+  }
+  return 1.0 - 2.0 * tail;
+}
+
+/// Largest k whose interval still covers `confidence`; 0 when not even the whole range does.
+std::size_t outer_rank(std::size_t n, double confidence) {
+  std::size_t low = 0;
+  std::size_t high = n / 2;
+  while (low < high) {
+    const std::size_t middle = (low + high + 1) / 2;
+    if (coverage(n, middle) >= confidence) {
+      low = middle;
+    } else {
+      high = middle - 1;
+    }
+  }
+  return low;
+}
+
+/// Spreads each run of equal values evenly over one step of the clock, centred on the value.
+void spread_ties(std::vector<double>& sorted, double resolution) {
+  for (std::size_t begin = 0; begin < sorted.size();) {
+    std::size_t end = begin + 1;
+    while (end < sorted.size() && sorted[end] - sorted[begin] < 0.5 * resolution) {
+      ++end;
+    }
+    const double value = sorted[begin];
+    const auto count = static_cast<double>(end - begin);
+    for (std::size_t i = begin; i < end; ++i) {
+      sorted[i] = value + resolution * ((static_cast<double>(i - begin) + 0.5) / count - 0.5);
+    }
+    begin = end;
+  }
+}
+
+}  // namespace
+
+double Interval::relative_half_width() const noexcept {
+  if (median == 0.0) {
+    return std::numeric_limits<double>::infinity();
+  }
+  return std::max(high - median, median - low) / std::abs(median);
+}
+
+Interval median_interval(std::span<const double> samples, double confidence, double resolution) {
+  if (samples.empty()) {
+    throw std::invalid_argument("no samples");
+  }
+  if (!(confidence > 0.0 && confidence < 1.0)) {
+    throw std::invalid_argument("confidence must lie between 0 and 1");
+  }
+  std::vector<double> sorted(samples.begin(), samples.end());
+  std::sort(sorted.begin(), sorted.end());
+  if (resolution > 0.0) {
+    spread_ties(sorted, resolution);
+  }
+  const std::size_t n = sorted.size();
+  const double median =
+      n % 2 == 1 ? sorted[n / 2] : 0.5 * (sorted[n / 2 - 1] + sorted[n / 2]);
+  const std::size_t k = outer_rank(n, confidence);
+  if (k == 0 || 2 * (k + 1) > n) {
+    return {median, sorted.front(), sorted.back()};
+  }
+  // Between rank k (covers enough) and rank k + 1 (covers too little).
+  const double outer = coverage(n, k);
+  const double inner = coverage(n, k + 1);
+  const double share = (outer - confidence) / (outer - inner);
+  const auto size = static_cast<double>(n);
+  const double rank = static_cast<double>(k);
+  const double weight = (size - rank) * share / (rank + (size - 2.0 * rank) * share);
+  return {median, (1.0 - weight) * sorted[k - 1] + weight * sorted[k],
+          (1.0 - weight) * sorted[n - k] + weight * sorted[n - k - 1]};
+}
+
+StoppingCriterion::StoppingCriterion(double precision, std::size_t max_samples, double confidence,
+                                     std::size_t first_check)
+    : precision_(precision),
+      confidence_(confidence),
+      max_samples_(max_samples),
+      next_check_(first_check) {
+  if (!(precision > 0.0)) {
+    throw std::invalid_argument("precision must be above 0");
+  }
+  if (first_check == 0 || max_samples < first_check) {
+    throw std::invalid_argument("the cap on samples lies below the first check");
+  }
+}
+
+StoppingCriterion::Verdict StoppingCriterion::look(std::span<const double> samples,
+                                                   double resolution) {
+  if (samples.size() < next_check_ && samples.size() < max_samples_) {
+    return Verdict::go_on;
+  }
+  const Interval interval = median_interval(samples, confidence_, resolution);
+  if (interval.relative_half_width() <= precision_) {
+    return Verdict::converged;
+  }
+  if (samples.size() >= max_samples_) {
+    return Verdict::capped;
+  }
+  skip_to(samples.size() + 1);
+  return Verdict::go_on;
+}
+
+void StoppingCriterion::skip_to(std::size_t samples) noexcept {
+  while (next_check_ < samples) {
+    next_check_ *= 2;
+  }
+  next_check_ = std::min(next_check_, std::max(max_samples_, samples));
+}
+
+}  // namespace isthmus

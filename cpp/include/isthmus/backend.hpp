@@ -1,0 +1,154 @@
+// What a backend is: devices, and the operations that a study can ask of them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "isthmus/buffer.hpp"
+
+namespace isthmus {
+
+inline constexpr int backend_abi = 1;
+
+/// The address or the request is wrong: the user can mend it (exit code 2).
+class UsageError : public std::invalid_argument {
+ public:
+  using std::invalid_argument::invalid_argument;
+};
+
+/// The runtime or the device refused or failed.
+class BackendError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+using Options = std::map<std::string, std::string>;
+
+/// One separately timed half of an operation; it becomes a point of that name.
+struct PartInfo {
+  std::string name;
+  std::string direction;  ///< "h2d", "d2h", "both", or "" where nothing crosses
+  std::string initiator;  ///< "cpu", "dma" or "kernel"
+};
+
+/// What a device can be asked to do.
+struct OperationInfo {
+  std::string name;
+  std::vector<PartInfo> parts;
+  bool sized = true;    ///< takes bytes and a memory kind
+  bool queued = false;  ///< axis depth applies
+  unsigned default_depth = 1;
+  std::vector<std::string> memory_kinds = {};  ///< first is the default; empty: the device's
+  /// Buffers of the operation's size that it needs on the device at depth 1; each further level of
+  /// depth needs as many again.
+  unsigned device_buffers = 1;
+};
+
+struct DeviceInfo {
+  std::string id;        ///< what `Backend::open` takes
+  std::string name;      ///< as the vendor writes it
+  std::string platform;  ///< runtime or driver that offers it
+  std::string api;       ///< the run file's `api`
+  std::uint64_t max_buffer_bytes = 0;
+  std::uint64_t memory_bytes = 0;
+  std::vector<std::string> memory_kinds;  ///< first is the default
+  std::vector<OperationInfo> operations;
+  std::vector<std::pair<std::string, std::string>> properties;  ///< for the environment record
+};
+
+struct OperationSpec {
+  std::string name;
+  std::size_t bytes = 0;
+  std::string memory;
+  unsigned depth = 1;
+  unsigned bank = 0;
+};
+
+/// Something that is timed again and again. Its buffers live as long as it does.
+class Operation {
+ public:
+  Operation() = default;
+  Operation(const Operation&) = delete;
+  Operation& operator=(const Operation&) = delete;
+  virtual ~Operation() = default;
+
+  /// Does part `part` `repetitions` times and waits for completion. This alone is timed.
+  virtual void run(std::size_t part, std::uint64_t repetitions) = 0;
+
+  [[nodiscard]] virtual std::size_t parts() const { return 1; }
+  /// Bytes moved by one repetition of a part, each counted once, at its sender.
+  [[nodiscard]] virtual std::uint64_t moved_bytes(std::size_t part) const = 0;
+  /// Seconds that the device itself measured for the last `run`, if it has a clock.
+  [[nodiscard]] virtual std::optional<double> device_seconds(std::size_t /*part*/) {
+    return std::nullopt;
+  }
+  /// Repetitions below which a timed batch would not show the sustained rate.
+  [[nodiscard]] virtual std::uint64_t least_batch() const { return 1; }
+  /// Whether all parts may be armed before the first runs (pairs), or each only after the part
+  /// before it has run (map, unmap).
+  [[nodiscard]] virtual bool parts_arm_together() const { return true; }
+
+  /// Verification, outside the timed region: `arm` puts fresh data at the source, `arrived` looks
+  /// for it at the destination. Operations that move nothing have none.
+  [[nodiscard]] virtual bool moves_data() const { return true; }
+  virtual void arm_fully(std::size_t part, std::uint64_t seed);
+  [[nodiscard]] virtual bool arrived_fully(std::size_t part, std::uint64_t seed);
+  virtual void arm(std::size_t part, std::uint64_t stamp);
+  [[nodiscard]] virtual bool arrived(std::size_t part, std::uint64_t stamp);
+
+ protected:
+  /// The movements of one repetition of a part, used by the verification above.
+  virtual std::vector<Movement>& movements(std::size_t part);
+};
+
+class Device {
+ public:
+  Device() = default;
+  Device(const Device&) = delete;
+  Device& operator=(const Device&) = delete;
+  virtual ~Device() = default;
+
+  [[nodiscard]] virtual const DeviceInfo& info() const = 0;
+  /// Allocates what the operation needs. Throws BackendError when the device will not have it.
+  virtual std::unique_ptr<Operation> make(const OperationSpec& spec) = 0;
+};
+
+class Backend {
+ public:
+  Backend() = default;
+  Backend(const Backend&) = delete;
+  Backend& operator=(const Backend&) = delete;
+  virtual ~Backend() = default;
+
+  virtual std::vector<DeviceInfo> devices() = 0;
+  /// Throws UsageError for an unknown id or option.
+  virtual std::unique_ptr<Device> open(const std::string& id, const Options& options) = 0;
+};
+
+/// Loads the shared object of a backend; it stays loaded for the life of the process.
+/// Throws BackendError when it cannot be loaded or was built for another `backend_abi`.
+std::unique_ptr<Backend> load_backend(const std::string& path);
+
+/// Throws UsageError naming the first option that is not in `known`.
+void check_options(const Options& options, const std::vector<std::string>& known);
+
+/// "20ns", "1.5us", "2 ms" or "1s" in seconds. Throws UsageError.
+double parse_duration(const std::string& text);
+
+}  // namespace isthmus
+
+/// Every backend's shared object defines its entry point with this.
+#define ISTHMUS_BACKEND(Type)                                                       \
+  extern "C" __attribute__((visibility("default"))) int isthmus_backend_abi() {     \
+    return isthmus::backend_abi;                                                    \
+  }                                                                                 \
+  extern "C" __attribute__((visibility("default"))) isthmus::Backend* isthmus_backend() { \
+    return new Type();                                                              \
+  }

@@ -1,0 +1,113 @@
+// Memory on either side of a crossing, and the proof that data arrived.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace isthmus {
+
+inline constexpr std::size_t page_bytes = 4096;
+
+/// Memory that the verification can reach outside the timed region.
+class Memory {
+ public:
+  Memory() = default;
+  Memory(const Memory&) = delete;
+  Memory& operator=(const Memory&) = delete;
+  virtual ~Memory() = default;
+
+  [[nodiscard]] virtual std::size_t bytes() const noexcept = 0;
+  virtual void put(std::size_t offset, std::span<const std::byte> from) = 0;
+  virtual void get(std::size_t offset, std::span<std::byte> to) = 0;
+
+  /// One 8-byte word in each of `words.size()` consecutive pages, the first at `offset`.
+  /// By default a loop of put/get; a backend with strided copies does it in one.
+  virtual void put_words(std::size_t offset, std::span<const std::uint64_t> words);
+  virtual void get_words(std::size_t offset, std::span<std::uint64_t> words);
+};
+
+/// Host memory of one kind: `pageable` (as malloc gives it), `aligned` (page), `offset<N>` (N bytes
+/// into a page), `hugepage` (2 MiB aligned, huge pages asked for by madvise).
+class HostBuffer final : public Memory {
+ public:
+  /// Throws std::invalid_argument for an unknown kind, std::bad_alloc when there is no memory.
+  HostBuffer(const std::string& kind, std::size_t bytes);
+  ~HostBuffer() override;
+
+  [[nodiscard]] std::byte* data() noexcept { return data_; }
+  [[nodiscard]] std::size_t bytes() const noexcept override { return bytes_; }
+  void put(std::size_t offset, std::span<const std::byte> from) override;
+  void get(std::size_t offset, std::span<std::byte> to) override;
+
+  /// The kinds that any backend with host-side buffers can offer, without `offset<N>`.
+  static std::vector<std::string> kinds();
+  static bool knows(const std::string& kind);
+
+ private:
+  std::byte* data_ = nullptr;
+  std::byte* block_ = nullptr;
+  std::size_t bytes_ = 0;
+  std::size_t mapped_ = 0;
+};
+
+/// Host memory that somebody else owns (a mapped buffer, a runtime's own allocation).
+class HostView final : public Memory {
+ public:
+  HostView(std::byte* data, std::size_t bytes) : data_(data), bytes_(bytes) {}
+  void move_to(std::byte* data) noexcept { data_ = data; }
+  [[nodiscard]] std::byte* data() noexcept { return data_; }
+  [[nodiscard]] std::size_t bytes() const noexcept override { return bytes_; }
+  void put(std::size_t offset, std::span<const std::byte> from) override;
+  void get(std::size_t offset, std::span<std::byte> to) override;
+
+ private:
+  std::byte* data_;
+  std::size_t bytes_;
+};
+
+/// Reproducible contents: 64-bit word i is seed + i * an odd constant, so that no word repeats
+/// within a buffer and a dropped, doubled or moved piece cannot pass. `offset` is the position of
+/// `to` in the whole.
+void fill_pattern(std::span<std::byte> to, std::uint64_t seed, std::size_t offset = 0);
+bool has_pattern(std::span<const std::byte> data, std::uint64_t seed, std::size_t offset = 0);
+
+/// The same for the first `bytes` of any memory, piece by piece.
+void put_pattern(Memory& memory, std::size_t bytes, std::uint64_t seed);
+bool holds_pattern(Memory& memory, std::size_t bytes, std::uint64_t seed);
+
+/// Sum modulo 2^64 of the pattern's words, a shorter last word padded with zeros.
+std::uint64_t pattern_sum(std::size_t bytes, std::uint64_t seed);
+
+/// Contents that differ from the pattern of this seed in every word (below 8 bytes: every byte).
+void poison(Memory& memory, std::size_t bytes, std::uint64_t seed);
+
+/// A sequence number that never returned before in this process: fresh data for every repetition.
+std::uint64_t fresh_stamp() noexcept;
+
+/// One transfer whose effect can be proved: what is in `source` must arrive in `destination`.
+/// Both outlive the movement.
+class Movement {
+ public:
+  Movement(Memory& source, Memory& destination, std::size_t bytes)
+      : source_(&source), destination_(&destination), bytes_(bytes) {}
+
+  /// Fresh pattern in the whole source, poison in the whole destination.
+  void arm_fully(std::uint64_t seed);
+  [[nodiscard]] bool arrived_fully(std::uint64_t seed);
+
+  /// A fresh word in every page of the source, at a place that moves with the stamp.
+  void arm(std::uint64_t stamp);
+  [[nodiscard]] bool arrived(std::uint64_t stamp);
+
+ private:
+  Memory* source_;
+  Memory* destination_;
+  std::size_t bytes_;
+};
+
+}  // namespace isthmus

@@ -1,0 +1,82 @@
+// Host time: the TSC calibrated against CLOCK_MONOTONIC_RAW, or that clock itself.
+#pragma once
+
+#include <cstdint>
+#include <ctime>
+#include <string>
+#if defined(__x86_64__)
+#include <x86intrin.h>
+#endif
+
+namespace isthmus {
+
+/// Whose time a duration is in. Domains are never added or compared unlabelled.
+enum class ClockDomain : std::uint8_t { host, device, simulated, hybrid };
+
+std::string to_string(ClockDomain domain);
+
+using Ticks = std::uint64_t;
+
+/// What is known of the clock that timed a run; kept with its results.
+struct ClockInfo {
+  std::string source;           ///< "tsc" or "monotonic_raw"
+  std::string reason;           ///< why this source was chosen
+  double seconds_per_tick = 0;  ///< scale of raw ticks
+  double uncertainty = 0;       ///< relative, of seconds_per_tick
+  double resolution_s = 0;      ///< smallest step seen between two different readings
+  double empty_pair_s = 0;      ///< median of a timed interval with nothing in it
+};
+
+/// The clock of this process, calibrated at first use (about 0.1 s).
+///
+/// `start` and `stop` fence so that nothing of the timed region leaves it: earlier work is done
+/// before `start` reads (LFENCE; RDTSC; LFENCE), the region is done before `stop` reads (RDTSCP;
+/// LFENCE). Intel SDM vol. 2, RDTSC and RDTSCP; AMD APM vol. 3 says the same of LFENCE.
+class HostClock {
+ public:
+  /// The calibrated clock. `ISTHMUS_CLOCK=monotonic_raw` in the environment forbids the TSC.
+  static const HostClock& instance();
+
+  [[nodiscard]] Ticks start() const noexcept {
+#if defined(__x86_64__)
+    if (tsc_) {
+      _mm_lfence();
+      const Ticks now = __rdtsc();
+      _mm_lfence();
+      return now;
+    }
+#endif
+    return raw_nanoseconds();
+  }
+
+  [[nodiscard]] Ticks stop() const noexcept {
+#if defined(__x86_64__)
+    if (tsc_) {
+      unsigned cpu = 0;
+      const Ticks now = __rdtscp(&cpu);
+      _mm_lfence();
+      return now;
+    }
+#endif
+    return raw_nanoseconds();
+  }
+
+  [[nodiscard]] double seconds(Ticks ticks) const noexcept {
+    return static_cast<double>(ticks) * info_.seconds_per_tick;
+  }
+  [[nodiscard]] const ClockInfo& info() const noexcept { return info_; }
+
+  /// CLOCK_MONOTONIC_RAW in nanoseconds.
+  static Ticks raw_nanoseconds() noexcept {
+    timespec now{};
+    clock_gettime(CLOCK_MONOTONIC_RAW, &now);
+    return static_cast<Ticks>(now.tv_sec) * 1'000'000'000U + static_cast<Ticks>(now.tv_nsec);
+  }
+
+ private:
+  HostClock();
+  bool tsc_ = false;
+  ClockInfo info_;
+};
+
+}  // namespace isthmus

@@ -1,0 +1,94 @@
+// The engine: times an operation until the answer is certain, and proves that data moved.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "isthmus/backend.hpp"
+#include "isthmus/clock.hpp"
+#include "isthmus/stopping.hpp"
+
+namespace isthmus {
+
+struct SeriesOptions {
+  double precision = 0.02;          ///< relative half-width of the interval to reach
+  double confidence = 0.95;
+  double least_block_s = 0.05;      ///< shortest visit to a point
+  double most_seconds = 10.0;       ///< cap on the time of the series, set-up included
+  std::size_t most_samples = 25'600;
+  double batch_below_s = 1e-6;      ///< shorter operations are timed in batches ...
+  double least_batch_s = 10e-6;     ///< ... of at least this
+};
+
+/// Noise seen while a block ran; steal is of the whole machine, the rest of the timing thread.
+struct Probe {
+  double steal_s = 0;
+  std::int64_t voluntary_switches = 0;
+  std::int64_t involuntary_switches = 0;
+  std::int64_t minor_faults = 0;
+  std::int64_t major_faults = 0;
+};
+
+enum class Verified : std::uint8_t { yes, no, na };
+
+/// Samples of one part from one block.
+struct PartSamples {
+  std::vector<Ticks> ticks;            ///< raw, of the host clock; each covers `batch` repetitions
+  std::vector<double> device_seconds;  ///< per repetition; empty without a device clock
+  std::optional<Ticks> cold;           ///< first repetition of all, in the first block only
+  std::uint64_t moved_bytes = 0;
+};
+
+/// What one visit to a point brought.
+struct Block {
+  std::vector<PartSamples> parts;
+  std::uint64_t batch = 1;
+  /// Timed intervals within one sample: 1, or `batch` where the parts of a pair had to be timed
+  /// one by one. The empty pair is to be taken off as often.
+  std::uint64_t intervals = 1;
+  Verified verified = Verified::na;
+  std::string fault;  ///< what the verification missed, "" when nothing
+  Probe probe;
+  double setup_s = 0;
+  double block_s = 0;
+  std::string state;  ///< "open", "precision", "samples" or "time"
+};
+
+/// One operation of one device in this process, visited block by block until it is done.
+///
+/// Every block makes the operation anew (its buffers exist only meanwhile), runs it once with full
+/// verification (the cold sample, in the first block), then samples with a fresh stamp each, and
+/// once more with full verification.
+class Series {
+ public:
+  Series(Device& device, OperationSpec spec, SeriesOptions options = {});
+
+  /// One visit of at most about `most_seconds`. Throws what the backend throws.
+  Block measure(double most_seconds);
+
+  [[nodiscard]] const std::string& state() const noexcept { return state_; }
+
+ private:
+  void calibrate_batch(Operation& operation);
+  void run_verified_once(Operation& operation, Block& block, bool keep_cold);
+  void sample_once(Operation& operation, Block& block);
+  void note(Block& block, bool arrived, const char* when) const;
+  [[nodiscard]] double per_repetition(Ticks ticks) const;
+  [[nodiscard]] StoppingCriterion::Verdict look();
+
+  Device* device_;
+  OperationSpec spec_;
+  SeriesOptions options_;
+  const HostClock* clock_;
+  std::vector<std::vector<double>> seconds_;  // per part, per repetition, for the criterion
+  std::vector<StoppingCriterion> criteria_;
+  std::uint64_t batch_ = 0;  // 0: not calibrated yet
+  std::uint64_t intervals_ = 1;
+  bool cold_taken_ = false;
+  double spent_s_ = 0;
+  std::string state_ = "open";
+};
+
+}  // namespace isthmus

@@ -1,0 +1,61 @@
+// When is a median known well enough? The interval, and the rule that ends a series.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace isthmus {
+
+/// A median with its two-sided confidence interval, in the unit of the samples.
+struct Interval {
+  double median = 0;
+  double low = 0;
+  double high = 0;
+
+  /// Larger of the two half-widths, relative to the median; infinite for a median of 0.
+  [[nodiscard]] double relative_half_width() const noexcept;
+};
+
+/// Distribution-free interval of the median by interpolated order statistics.
+///
+/// Hettmansperger and Sheather, "Confidence intervals based on interpolated order statistics",
+/// Statistics & Probability Letters 4 (1986): interpolates between the two nested order-statistic
+/// intervals whose exact binomial coverages enclose `confidence`. Equal samples are first spread
+/// evenly over `resolution` (the step of the clock), so that coarse clocks do not fake certainty.
+///
+/// Below 6 samples no two order statistics cover 95 %: the interval is then the whole range.
+/// Throws std::invalid_argument without samples or with confidence outside (0, 1).
+Interval median_interval(std::span<const double> samples, double confidence = 0.95,
+                         double resolution = 0.0);
+
+/// Ends a series when its median is known to `precision`, or at a cap.
+///
+/// The interval is looked at on a doubling schedule (25, 50, 100, ...) only: looking after every
+/// sample and stopping at the first lucky one makes a 95 % interval cover about 90 %.
+class StoppingCriterion {
+ public:
+  enum class Verdict : std::uint8_t { go_on, converged, capped };
+
+  StoppingCriterion(double precision, std::size_t max_samples, double confidence = 0.95,
+                    std::size_t first_check = 25);
+
+  /// Samples that the series must have before it is looked at next.
+  [[nodiscard]] std::size_t next_check() const noexcept { return next_check_; }
+
+  /// Looks at the series if it has reached `next_check`, else says `go_on`.
+  Verdict look(std::span<const double> samples, double resolution = 0.0);
+
+  /// Moves `next_check` to the first scheduled count not below `samples`: for a series that may
+  /// not end yet and must not be looked at meanwhile.
+  void skip_to(std::size_t samples) noexcept;
+
+ private:
+  double precision_;
+  double confidence_;
+  std::size_t max_samples_;
+  std::size_t next_check_;
+};
+
+}  // namespace isthmus

@@ -1,0 +1,117 @@
+"""What the runner must know of a backend before its library is loaded.
+
+A backend is one folder, ``cpp/backends/NAME``: the C++ behind the engine's interface and this
+description of it, ``NAME.py``, which ends up here as ``isthmus.backends.NAME`` and defines
+``BACKEND``. Other packages add theirs through the entry point group ``isthmus.backends``.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.metadata
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from isthmus import _core
+from isthmus.errors import UsageError
+
+if TYPE_CHECKING:
+    from isthmus.measure.address import Address
+    from isthmus.measure.protocol import DeviceDescription
+
+LIBRARIES = Path(_core.__file__).parent / "backends"
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One way to load a backend: the environment that its worker gets."""
+
+    label: str
+    environment: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    keys: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    """Address options that choose between candidates, e.g. which ``.icd`` file."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Something here that does not work, and how to mend it."""
+
+    what: str
+    cure: str
+
+
+class BackendDescription(ABC):
+    """Name, addresses and ways to load a backend. Loads no vendor library itself."""
+
+    name: str
+    summary: str
+    schemes: tuple[str, ...]
+    """First part of the addresses that this backend answers to."""
+    real = True
+    """Whether ``isthmus run`` without ``--device`` measures it."""
+    aliases: Mapping[str, str] = MappingProxyType({})
+    """Short selectors, and the part of a platform's or device's name that each stands for."""
+    candidate_keys: tuple[str, ...] = ()
+    """Address options that choose a candidate and are not passed on to the library."""
+
+    @property
+    def library(self) -> Path:
+        """Shared object of the backend."""
+        return LIBRARIES / f"libisthmus_{self.name}.so"
+
+    @abstractmethod
+    def candidates(self) -> Sequence[Candidate]:
+        """Ways to load the backend on this machine, the preferred first; empty if none."""
+
+    def problems(self) -> Sequence[Problem]:
+        """What stands in the way of (more) devices here."""
+        return ()
+
+    def options(self, address: Address) -> dict[str, str]:
+        """Options for the library, from an address."""
+        return {k: v for k, v in address.options.items() if k not in self.candidate_keys}
+
+    def address_of(self, scheme: str, device: DeviceDescription) -> str:
+        """Shortest address by which ``match`` finds this device."""
+        for alias, part in self.aliases.items():
+            if part.lower() in f"{device.platform}\n{device.name}".lower():
+                return f"{scheme}:{alias}"
+        return f"{scheme}:{device.id}"
+
+    def match(
+        self, address: Address, devices: Sequence[DeviceDescription]
+    ) -> DeviceDescription | None:
+        """Device that the address selects: the first, or by id, alias, or part of a name."""
+        if not address.selector:
+            return devices[0] if devices else None
+        wanted = self.aliases.get(address.selector, address.selector).lower()
+        for device in devices:
+            if address.selector == device.id or wanted in f"{device.platform}\n{device.name}".lower():
+                return device
+        return None
+
+
+@cache
+def registry() -> Mapping[str, BackendDescription]:
+    """All backends by name: those installed with Isthmus, then those of other packages."""
+    found: dict[str, BackendDescription] = {}
+    for library in sorted(LIBRARIES.glob("libisthmus_*.so")):
+        name = library.stem.removeprefix("libisthmus_")
+        found[name] = importlib.import_module(f"{__name__}.{name}").BACKEND
+    for entry in importlib.metadata.entry_points(group="isthmus.backends"):
+        found.setdefault(entry.name, entry.load())
+    return MappingProxyType(found)
+
+
+def by_scheme(scheme: str) -> BackendDescription:
+    """Backend that answers to the first part of an address."""
+    for backend in registry().values():
+        if scheme in backend.schemes:
+            return backend
+    known = ", ".join(sorted(s for backend in registry().values() for s in backend.schemes))
+    raise UsageError(f"unknown backend '{scheme}'; known: {known}")

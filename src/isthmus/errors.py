@@ -1,0 +1,21 @@
+"""Errors that end a command with one line and a known exit code."""
+
+from __future__ import annotations
+
+
+class IsthmusError(Exception):
+    """Something failed; the message is one line that says what to do."""
+
+    exit_code = 1
+
+
+class UsageError(IsthmusError):
+    """The user named something that does not exist or wrote a value that cannot be."""
+
+    exit_code = 2
+
+
+class NoDeviceError(IsthmusError):
+    """No device here can do what was asked."""
+
+    exit_code = 4

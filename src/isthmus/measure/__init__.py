@@ -1,0 +1,1 @@
+"""From points to samples: plan, schedule, workers and their protocol."""

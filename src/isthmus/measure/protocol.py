@@ -1,0 +1,189 @@
+"""What runner and worker say to each other: msgpack messages behind a 4-byte length.
+
+The runner asks one thing at a time and waits; the worker answers each request once. Requests go
+through the worker's descriptor 3 and answers through 4: a vendor's runtime may print what it likes.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import BinaryIO
+
+import msgspec
+
+REQUEST_FD = 3
+ANSWER_FD = 4
+_LENGTH = struct.Struct("<I")
+
+
+class PartDescription(msgspec.Struct, frozen=True):
+    """One separately timed half of an operation: a point of that name."""
+
+    name: str
+    direction: str
+    initiator: str
+
+
+class OperationDescription(msgspec.Struct, frozen=True):
+    """What a device can be asked to do."""
+
+    name: str
+    parts: list[PartDescription]
+    sized: bool
+    queued: bool
+    default_depth: int
+    memory_kinds: list[str]
+    device_buffers: int
+
+
+class DeviceDescription(msgspec.Struct, frozen=True):
+    """A device, as its backend describes it."""
+
+    id: str
+    name: str
+    platform: str
+    api: str
+    max_buffer_bytes: int
+    memory_bytes: int
+    memory_kinds: list[str]
+    operations: list[OperationDescription]
+    properties: dict[str, str]
+
+
+class ListDevices(msgspec.Struct, frozen=True, tag=True):
+    """Load the backend and say what devices it has."""
+
+    library: str
+
+
+class Open(msgspec.Struct, frozen=True, tag=True):
+    """Load the backend and open one device."""
+
+    library: str
+    id: str
+    options: dict[str, str]
+
+
+class Criterion(msgspec.Struct, frozen=True):
+    """When a series ends: see the engine's SeriesOptions."""
+
+    precision: float
+    confidence: float
+    most_seconds: float
+
+
+class Measure(msgspec.Struct, frozen=True, tag=True):
+    """Visit one series for a block; the first visit begins it."""
+
+    series: int
+    operation: str
+    bytes: int
+    memory: str
+    depth: int
+    bank: int
+    criterion: Criterion
+    most_seconds: float
+
+
+Request = ListDevices | Open | Measure
+
+
+class Devices(msgspec.Struct, frozen=True, tag=True):
+    """Answer to ListDevices."""
+
+    devices: list[DeviceDescription]
+
+
+class ClockDescription(msgspec.Struct, frozen=True):
+    """The worker's host clock."""
+
+    source: str
+    reason: str
+    seconds_per_tick: float
+    uncertainty: float
+    resolution_s: float
+    empty_pair_s: float
+
+
+class Opened(msgspec.Struct, frozen=True, tag=True):
+    """Answer to Open."""
+
+    device: DeviceDescription
+    clock: ClockDescription
+
+
+class Part(msgspec.Struct, frozen=True):
+    """Samples of one part from one block; see the engine's PartSamples."""
+
+    ticks: list[int]
+    device_seconds: list[float]
+    cold: int | None
+    moved_bytes: int
+
+
+class Noise(msgspec.Struct, frozen=True):
+    """What the machine did meanwhile; see the engine's Probe."""
+
+    steal_s: float = 0.0
+    voluntary_switches: int = 0
+    involuntary_switches: int = 0
+    minor_faults: int = 0
+    major_faults: int = 0
+
+    def __add__(self, other: Noise) -> Noise:
+        return Noise(*(getattr(self, f) + getattr(other, f) for f in self.__struct_fields__))
+
+
+class Measured(msgspec.Struct, frozen=True, tag=True):
+    """Answer to Measure: one block."""
+
+    parts: list[Part]
+    batch: int
+    intervals: int
+    verified: str
+    fault: str
+    noise: Noise
+    setup_s: float
+    block_s: float
+    state: str
+
+
+class Failed(msgspec.Struct, frozen=True, tag=True):
+    """The request could not be carried out; the worker lives on."""
+
+    message: str
+    usage: bool = False
+
+
+Answer = Devices | Opened | Measured | Failed
+
+_encoder = msgspec.msgpack.Encoder()
+
+
+def send(pipe: BinaryIO, message: Request | Answer) -> None:
+    """Writes one message."""
+    body = _encoder.encode(message)
+    pipe.write(_LENGTH.pack(len(body)) + body)
+    pipe.flush()
+
+
+def receive_request(pipe: BinaryIO) -> Request | None:
+    """Next request; None when the runner has closed the pipe."""
+    head = pipe.read(_LENGTH.size)
+    if len(head) < _LENGTH.size:
+        return None
+    body = pipe.read(_LENGTH.unpack(head)[0])
+    return msgspec.msgpack.decode(body, type=Request)
+
+
+def decode_answer(body: bytes) -> Answer:
+    """Answer from a message's body."""
+    return msgspec.msgpack.decode(body, type=Answer)
+
+
+def body_length(head: bytes) -> int:
+    """Length that a message's head announces."""
+    return int(_LENGTH.unpack(head)[0])
+
+
+HEAD_BYTES = _LENGTH.size

@@ -1,0 +1,150 @@
+"""The worker: one process, one device. Started by ``supervisor``, never by hand.
+
+Exec'd, in a session of its own, with the environment that its backend declares; dies with its
+parent. Vendor runtimes crash, exit and read their environment when they load: here that costs one
+device's points and nobody else's.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import sys
+from typing import Any
+
+from isthmus import _core
+from isthmus.measure import protocol
+
+_PR_SET_PDEATHSIG = 1  # prctl(2)
+
+
+def die_with_parent(parent: int) -> None:
+    """Asks the kernel to kill this process when its parent goes."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    if os.getppid() != parent:  # it went before we asked
+        os._exit(1)
+
+
+def _described(info: _core.DeviceInfo) -> protocol.DeviceDescription:
+    def operation(o: _core.OperationInfo) -> protocol.OperationDescription:
+        return protocol.OperationDescription(
+            name=o.name,
+            parts=[protocol.PartDescription(p.name, p.direction, p.initiator) for p in o.parts],
+            sized=o.sized,
+            queued=o.queued,
+            default_depth=o.default_depth,
+            memory_kinds=list(o.memory_kinds or (info.memory_kinds if o.sized else ())),
+            device_buffers=o.device_buffers,
+        )
+
+    return protocol.DeviceDescription(
+        id=info.id,
+        name=info.name,
+        platform=info.platform,
+        api=info.api,
+        max_buffer_bytes=info.max_buffer_bytes,
+        memory_bytes=info.memory_bytes,
+        memory_kinds=list(info.memory_kinds),
+        operations=[operation(o) for o in info.operations],
+        properties=dict(info.properties),
+    )
+
+
+class Worker:
+    """Answers requests for one backend and at most one open device."""
+
+    def __init__(self) -> None:
+        self._backend: _core.Backend | None = None
+        self._device: _core.Device | None = None
+        self._series: dict[int, _core.Series] = {}
+
+    def answer(self, request: protocol.Request) -> protocol.Answer:
+        """Carries out one request; what the backend throws becomes a Failed."""
+        try:
+            match request:
+                case protocol.ListDevices(library):
+                    found = self._load(library).devices()
+                    return protocol.Devices([_described(info) for info in found])
+                case protocol.Open(library, id, options):
+                    self._device = self._load(library).open(id, options)
+                    return protocol.Opened(_described(self._device.info), _clock())
+                case protocol.Measure():
+                    return self._measure(request)
+        except _core.UsageError as error:
+            return protocol.Failed(str(error), usage=True)
+        except MemoryError:
+            return protocol.Failed("not enough host memory")
+        except (RuntimeError, ValueError) as error:
+            return protocol.Failed(str(error))
+
+    def _load(self, library: str) -> _core.Backend:
+        if self._backend is None:
+            self._backend = _core.load_backend(library)
+        return self._backend
+
+    def _measure(self, request: protocol.Measure) -> protocol.Answer:
+        if self._device is None:
+            return protocol.Failed("no device is open")
+        series = self._series.get(request.series)
+        if series is None:
+            options = _core.SeriesOptions()
+            options.precision = request.criterion.precision
+            options.confidence = request.criterion.confidence
+            options.most_seconds = request.criterion.most_seconds
+            series = _core.Series(
+                self._device,
+                request.operation,
+                request.bytes,
+                request.memory,
+                request.depth,
+                request.bank,
+                options,
+            )
+            self._series[request.series] = series
+        block = series.measure(request.most_seconds)
+        if block.state != "open":
+            del self._series[request.series]
+        return _measured(block)
+
+
+def _clock() -> protocol.ClockDescription:
+    clock = _core.host_clock()
+    return protocol.ClockDescription(
+        *(getattr(clock, field) for field in protocol.ClockDescription.__struct_fields__)
+    )
+
+
+def _measured(block: _core.Block) -> protocol.Measured:
+    probe: Any = block.probe
+    return protocol.Measured(
+        parts=[
+            protocol.Part(list(p.ticks), list(p.device_seconds), p.cold, p.moved_bytes)
+            for p in block.parts
+        ],
+        batch=block.batch,
+        intervals=block.intervals,
+        verified={"yes": "true", "no": "false"}.get(block.verified.name, "na"),
+        fault=block.fault,
+        noise=protocol.Noise(*(getattr(probe, f) for f in protocol.Noise.__struct_fields__)),
+        setup_s=block.setup_s,
+        block_s=block.block_s,
+        state=block.state,
+    )
+
+
+def serve() -> None:
+    """Answers until the runner closes the pipe."""
+    worker = Worker()
+    with (
+        os.fdopen(protocol.REQUEST_FD, "rb") as requests,
+        os.fdopen(protocol.ANSWER_FD, "wb") as answers,
+    ):
+        while (request := protocol.receive_request(requests)) is not None:
+            protocol.send(answers, worker.answer(request))
+
+
+if __name__ == "__main__":
+    die_with_parent(int(sys.argv[1]))
+    serve()

@@ -1,0 +1,1 @@
+"""Run files: what a run keeps, read back by whoever explains it."""

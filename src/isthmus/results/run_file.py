@@ -1,0 +1,204 @@
+"""The run file, ``isthmus.run/1``: every sample with its environment.
+
+Nothing derived is kept: summaries come from the samples (``analysis.summary``). Times are raw ticks
+of a clock, with its scale beside them; sizes are bytes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from isthmus.errors import IsthmusError, UsageError
+from isthmus.measure.protocol import Noise
+
+SCHEMA = "isthmus.run/1"
+ClockName = Literal["host", "device", "simulated", "hybrid"]
+Verified = Literal["true", "false", "na"]
+State = Literal["precision", "samples", "time", "budget", "interrupted", "failed"]
+
+
+class ClockRecord(msgspec.Struct, frozen=True):
+    """A worker's host clock, as calibrated in that process."""
+
+    source: str
+    reason: str
+    uncertainty: float
+    """Relative, of the scale."""
+    resolution_s: float
+    empty_pair_s: float
+    """Median of a timed interval with nothing in it; summaries take it off."""
+
+
+class Samples(msgspec.Struct, frozen=True):
+    """Warm samples of one clock in the order taken."""
+
+    ticks: list[int]
+    """Raw; each covers ``batch`` repetitions on the host clock, one on a device clock."""
+    seconds_per_tick: float
+    cold_ticks: int | None = None
+    """First repetition in its worker, one repetition."""
+
+
+class Rerun(msgspec.Struct, frozen=True, kw_only=True):
+    """What one fresh worker brought for one point."""
+
+    rerun: int
+    batch: int
+    """Repetitions in one host sample."""
+    intervals: int
+    """Timed intervals in one host sample: the empty pair is taken off as often."""
+    clocks: dict[ClockName, Samples]
+    blocks: list[int]
+    """Samples in each visit, in order."""
+    clock: ClockRecord
+    verified: Verified
+    fault: str = ""
+    state: State
+    """Why sampling ended; ``precision`` alone means converged."""
+    noise: Noise
+    measured_s: float
+    """Wall time spent on the point, set-up and verification included."""
+
+
+class Point(msgspec.Struct, frozen=True, kw_only=True):
+    """One answerable piece of a study's question."""
+
+    study: str
+    device: str
+    """Address as typed."""
+    api: str
+    operation: str
+    memory: str
+    bytes: int
+    direction: Literal["h2d", "d2h", "both", ""]
+    initiator: Literal["cpu", "dma", "kernel"]
+    axes: dict[str, int | str]
+    """The study's own columns."""
+    moved_bytes: int = 0
+    """By one repetition, each byte once, at its sender."""
+    reruns: list[Rerun] = []
+    error: str = ""
+    """Why (further) samples are missing."""
+
+
+class DeviceRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """One device of the run and what was known of it."""
+
+    address: str
+    backend: str
+    real: bool
+    """False for null and emulated devices, whose figures are never hardware's."""
+    name: str = ""
+    platform: str = ""
+    api: str = ""
+    max_buffer_bytes: int = 0
+    memory_bytes: int = 0
+    properties: dict[str, str] = {}
+    link: dict[str, str] = {}
+    """PCIe link where the device has one: generation, width, MPS, MRRS, IOMMU group ..."""
+    environment: dict[str, str] = {}
+    """Variables set for its workers."""
+    error: str = ""
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
+    """How the run was told to measure."""
+
+    precision: float
+    confidence: float
+    reruns: int
+    budget_s: float
+    seed: int
+    quick: bool
+    axes: dict[str, str] = {}
+    """As typed."""
+    cpus: list[int] = []
+    """Processors the workers were bound to; empty: not bound."""
+    numa_node: int | None = None
+
+
+class Software(msgspec.Struct, frozen=True, kw_only=True):
+    """Which Isthmus measured."""
+
+    version: str
+    commit: str = ""
+    command: list[str] = []
+
+
+class Run(msgspec.Struct, frozen=True, kw_only=True):
+    """A whole run."""
+
+    schema: str = SCHEMA
+    software: Software
+    started: str
+    """UTC, ISO 8601."""
+    finished: str = ""
+    status: Literal["complete", "budget", "interrupted"]
+    studies: list[str]
+    settings: Settings
+    environment: dict[str, object]
+    """Host: see ``system.environment``."""
+    devices: list[DeviceRecord]
+    points: list[Point]
+
+
+def schema() -> dict[str, object]:
+    """JSON Schema of the run file, generated from these types."""
+    generated = msgspec.json.schema(Run)
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": SCHEMA, **generated}
+
+
+def encode(run: Run) -> bytes:
+    """JSON text of a run, one point a line."""
+    head = msgspec.structs.replace(run, points=[])
+    text = msgspec.json.format(msgspec.json.encode(head), indent=2)
+    lines = b",\n".join(b"    " + msgspec.json.encode(point) for point in run.points)
+    body = b'"points": [\n' + lines + b"\n  ]" if run.points else b'"points": []'
+    return text.replace(b'"points": []', body) + b"\n"
+
+
+def load(path: Path) -> Run:
+    """Reads a run file; raises UsageError with one line on what is wrong with it."""
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror}") from error
+    try:
+        probe = msgspec.json.decode(data)
+    except msgspec.DecodeError as error:
+        raise UsageError(f"{path}: not a run file: not JSON, or cut short ({error})") from error
+    found = probe.get("schema") if isinstance(probe, dict) else None
+    if not isinstance(found, str) or not found.startswith("isthmus.run/"):
+        raise UsageError(f"{path}: not a run file (no schema {SCHEMA})")
+    if found != SCHEMA:
+        raise UsageError(f"{path}: written as {found}; this Isthmus reads {SCHEMA}: update Isthmus")
+    try:
+        return msgspec.convert(probe, Run)
+    except msgspec.ValidationError as error:
+        raise UsageError(f"{path}: not a valid {SCHEMA} file: {error}") from error
+
+
+def save(run: Run, path: Path, *, replace: bool = False) -> None:
+    """Writes a run file whole or not at all. Refuses an existing one unless told to replace it."""
+    partial = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        with partial.open("xb") as file:
+            file.write(encode(run))
+            file.flush()
+            os.fsync(file.fileno())
+        if replace:
+            partial.replace(path)
+        else:
+            os.link(partial, path)  # fails where rename would overwrite
+    except FileExistsError as error:
+        raise UsageError(f"{path} exists; nothing is overwritten: choose another --out") from error
+    except OSError as error:
+        raise IsthmusError(f"cannot write {path}: {error.strerror}") from error
+    finally:
+        with contextlib.suppress(OSError):
+            partial.unlink()

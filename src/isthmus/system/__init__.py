@@ -1,0 +1,1 @@
+"""What a run must know of the machine: environment, binding, the measuring lock."""
