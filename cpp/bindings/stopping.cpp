@@ -23,7 +23,7 @@ void bind_stopping(nb::module_& module) {
         return median_interval(std::span(samples.data(), samples.size()), confidence, resolution);
       },
       "samples"_a, "confidence"_a = 0.95, "resolution"_a = 0.0,
-      "Median and its distribution-free interval (interpolated order statistics).");
+      "Median and its distribution-free interval (order statistics).");
 }
 
 }  // namespace isthmus::bindings

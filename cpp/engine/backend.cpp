@@ -5,9 +5,18 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cmath>
 
 namespace isthmus {
 namespace {
+
+/// What a verification goes through; none at all would prove nothing and pass.
+std::vector<Movement>& named(std::vector<Movement>& movements) {
+  if (movements.empty()) {
+    throw std::logic_error("this operation moves data but names no movements");
+  }
+  return movements;
+}
 
 /// Between the stamps of movements that belong together: leaves the low bytes, which change with
 /// every repetition, as they are.
@@ -20,25 +29,25 @@ std::vector<Movement>& Operation::movements(std::size_t /*part*/) {
 }
 
 void Operation::arm_fully(std::size_t part, std::uint64_t seed) {
-  for (Movement& movement : movements(part)) {
+  for (Movement& movement : named(movements(part))) {
     movement.arm_fully(seed++);
   }
 }
 
 bool Operation::arrived_fully(std::size_t part, std::uint64_t seed) {
-  return std::ranges::all_of(movements(part),
+  return std::ranges::all_of(named(movements(part)),
                              [&seed](Movement& m) { return m.arrived_fully(seed++); });
 }
 
 void Operation::arm(std::size_t part, std::uint64_t stamp) {
-  for (Movement& movement : movements(part)) {
+  for (Movement& movement : named(movements(part))) {
     movement.arm(stamp);
     stamp += next_movement;
   }
 }
 
 bool Operation::arrived(std::size_t part, std::uint64_t stamp) {
-  return std::ranges::all_of(movements(part),
+  return std::ranges::all_of(named(movements(part)),
                              [&stamp](Movement& m) {
                                const bool arrived = m.arrived(stamp);
                                stamp += next_movement;
@@ -89,7 +98,8 @@ double parse_duration(const std::string& text) {
   constexpr std::array<Unit, 4> units = {{{"ns", 1e-9}, {"us", 1e-6}, {"ms", 1e-3}, {"s", 1.0}}};
   const auto* found =
       std::ranges::find_if(units, [&unit](const Unit& u) { return unit == u.name; });
-  if (error != std::errc{} || found == units.end() || !(value > 0.0)) {
+  if (error != std::errc{} || found == units.end() || !std::isfinite(value) ||
+      !(value > 0.0)) {
     throw UsageError("'" + text + "' is no duration; write 20ns, 1.5us, 2ms or 1s");
   }
   return value * found->seconds;

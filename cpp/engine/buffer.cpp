@@ -132,7 +132,7 @@ HostBuffer::HostBuffer(const std::string& kind, std::size_t bytes) : bytes_(byte
     madvise(data_, round_up(wanted, huge_page_bytes), MADV_HUGEPAGE);
   } else if (const auto offset = kind == "aligned" ? std::optional<std::size_t>(0) : page_offset(kind)) {
     if (posix_memalign(&block, page_bytes, round_up(wanted + *offset, page_bytes)) != 0) {
-      block = nullptr;
+      throw std::bad_alloc();
     }
     data_ = static_cast<std::byte*>(block) + *offset;
   } else {

@@ -16,6 +16,10 @@ constexpr double block_stretch = 4.0;
 constexpr std::uint64_t next_part = std::uint64_t{1} << 56U;
 constexpr std::uint64_t most_batch = std::uint64_t{1} << 32U;
 
+double seconds_since(Ticks begin) {
+  return static_cast<double>(HostClock::raw_nanoseconds() - begin) * 1e-9;
+}
+
 }  // namespace
 
 Series::Series(Device& device, OperationSpec spec, SeriesOptions options)
@@ -39,9 +43,10 @@ void Series::note(Block& block, bool arrived, const char* when) const {
 void Series::run_verified_once(Operation& operation, Block& block, bool keep_cold) {
   const std::size_t parts = operation.parts();
   const bool moves = operation.moves_data();
-  // Seeds of one round must not meet: a movement takes seed, seed + 1, ...
-  const auto seed_of = [base = fresh_stamp() << 8U](std::size_t part) {
-    return base * 0x9E3779B97F4A7C15U + part * 64;
+  // The low byte is fresh too: it is all that a one-byte buffer holds. Seeds of one round must not
+  // meet: a movement takes seed, seed + 1, ...
+  const auto seed_of = [base = fresh_stamp() * 0x9E3779B97F4A7C15U](std::size_t part) {
+    return base + part * 64;
   };
   const auto arm = [&](std::size_t part) {
     if (moves) {
@@ -100,10 +105,11 @@ void Series::calibrate_batch(Operation& operation) {
       typical = std::min(typical, timed(1) - clock_->info().empty_pair_s);
     }
     if (typical < options_.batch_below_s) {
-      batch_ = static_cast<std::uint64_t>(
-          std::ceil(options_.least_batch_s / std::max(typical, clock_->info().empty_pair_s)));
-      intervals_ = batch_;
+      batch_ = std::max(batch_, static_cast<std::uint64_t>(std::ceil(
+                                    options_.least_batch_s /
+                                    std::max(typical, clock_->info().empty_pair_s))));
     }
+    intervals_ = batch_;
     return;
   }
   // A few warm repetitions first: the very first ones are not typical.
@@ -118,7 +124,8 @@ void Series::calibrate_batch(Operation& operation) {
     return;
   }
   while (batch_ < most_batch) {
-    const double took = timed(batch_);
+    // The shortest of a few: one interrupted batch would look long enough.
+    const double took = std::min({timed(batch_), timed(batch_), timed(batch_)});
     if (took >= options_.least_batch_s) {
       return;
     }
@@ -189,7 +196,9 @@ void Series::sample_once(Operation& operation, Block& block) {
     block.parts[part].ticks.push_back(ticks[part]);
     seconds_[part].push_back(per_repetition(ticks[part]));
     if (const auto device = operation.device_seconds(part)) {
-      block.parts[part].device_seconds.push_back(*device / static_cast<double>(batch_));
+      // The device tells of its last run only, which is one repetition where parts alternate.
+      const std::uint64_t repetitions = batch_ / intervals_;
+      block.parts[part].device_seconds.push_back(*device / static_cast<double>(repetitions));
     }
   }
 }
@@ -215,12 +224,33 @@ StoppingCriterion::Verdict Series::look() {
 }
 
 Block Series::measure(double most_seconds) {
+  const Ticks begin = HostClock::raw_nanoseconds();
+  const std::size_t had = seconds_.empty() ? 0 : seconds_.front().size();
+  const bool calibrated = batch_ != 0;
+  const std::string state = state_;
+  try {
+    Block block = visit(begin, most_seconds);
+    spent_s_ += block.block_s;
+    return block;
+  } catch (...) {
+    // The block is lost: what nobody will see must not speak for the series. Its time is spent.
+    for (std::vector<double>& samples : seconds_) {
+      samples.resize(had);
+    }
+    if (!calibrated) {
+      batch_ = 0;
+      intervals_ = 1;
+    }
+    state_ = state;
+    spent_s_ += seconds_since(begin);
+    throw;
+  }
+}
+
+Block Series::visit(Ticks begin, double most_seconds) {
   using Verdict = StoppingCriterion::Verdict;
   Block block;
-  const Ticks begin = HostClock::raw_nanoseconds();
-  const auto elapsed = [begin] {
-    return static_cast<double>(HostClock::raw_nanoseconds() - begin) * 1e-9;
-  };
+  const auto elapsed = [begin] { return seconds_since(begin); };
   const Probe before = read_probe();
   const std::unique_ptr<Operation> operation = device_->make(spec_);
   const std::size_t parts = operation->parts();
@@ -280,7 +310,6 @@ Block Series::measure(double most_seconds) {
   block.intervals = intervals_;
   block.probe = read_probe() - before;
   block.block_s = elapsed();
-  spent_s_ += block.block_s;
   block.state = state_;
   return block;
 }

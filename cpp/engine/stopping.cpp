@@ -56,6 +56,8 @@ void spread_ties(std::vector<double>& sorted, double resolution) {
     }
     begin = end;
   }
+  // Values that are no whole steps apart may have been spread past each other.
+  std::ranges::sort(sorted);
 }
 
 }  // namespace
@@ -74,27 +76,24 @@ Interval median_interval(std::span<const double> samples, double confidence, dou
   if (!(confidence > 0.0 && confidence < 1.0)) {
     throw std::invalid_argument("confidence must lie between 0 and 1");
   }
+  if (std::ranges::any_of(samples, [](double sample) { return std::isnan(sample); })) {
+    throw std::invalid_argument("a sample is not a number");
+  }
   std::vector<double> sorted(samples.begin(), samples.end());
-  std::sort(sorted.begin(), sorted.end());
+  std::ranges::sort(sorted);
+  const std::size_t n = sorted.size();
+  const std::size_t k = std::max<std::size_t>(outer_rank(n, confidence), 1);
+  const double first = sorted[k - 1];
+  const double last = sorted[n - k];
   if (resolution > 0.0) {
     spread_ties(sorted, resolution);
   }
-  const std::size_t n = sorted.size();
-  const double median =
-      n % 2 == 1 ? sorted[n / 2] : 0.5 * (sorted[n / 2 - 1] + sorted[n / 2]);
-  const std::size_t k = outer_rank(n, confidence);
-  if (k == 0 || 2 * (k + 1) > n) {
-    return {median, sorted.front(), sorted.back()};
+  const double median = n % 2 == 1 ? sorted[n / 2] : 0.5 * (sorted[n / 2 - 1] + sorted[n / 2]);
+  if (last - first < 0.5 * resolution) {
+    // Both ends are one reading of the clock: the samples cannot tell where within its step.
+    return {median, first - 0.5 * resolution, last + 0.5 * resolution};
   }
-  // Between rank k (covers enough) and rank k + 1 (covers too little).
-  const double outer = coverage(n, k);
-  const double inner = coverage(n, k + 1);
-  const double share = (outer - confidence) / (outer - inner);
-  const auto size = static_cast<double>(n);
-  const double rank = static_cast<double>(k);
-  const double weight = (size - rank) * share / (rank + (size - 2.0 * rank) * share);
-  return {median, (1.0 - weight) * sorted[k - 1] + weight * sorted[k],
-          (1.0 - weight) * sorted[n - k] + weight * sorted[n - k - 1]};
+  return {median, sorted[k - 1], sorted[n - k]};
 }
 
 StoppingCriterion::StoppingCriterion(double precision, std::size_t max_samples, double confidence,

@@ -1,1 +1,1 @@
-isthmus_add_backend(null SOURCES null.cpp)
+isthmus_add_backend(null SOURCES null.cpp OPTIONS move=correct)

@@ -1,10 +1,10 @@
 // A backend that costs what it is told and fails as it is told: it tests the engine itself.
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cmath>
 #include <csignal>
 #include <cstring>
-#include <functional>
 #include <memory>
 #include <random>
 #include <thread>
@@ -35,15 +35,21 @@ Value choose(const Options& options, const std::string& key, Value otherwise,
   throw UsageError(key + "=" + given->second + ": choose one of " + names);
 }
 
-double number(const Options& options, const std::string& key, double otherwise) {
+/// A whole number where Value is whole.
+template <class Value>
+Value number(const Options& options, const std::string& key, Value otherwise) {
   const auto given = options.find(key);
   if (given == options.end()) {
     return otherwise;
   }
-  char* end = nullptr;
-  const double value = std::strtod(given->second.c_str(), &end);
-  if (end == given->second.c_str() || *end != '\0' || !(value >= 0.0)) {
-    throw UsageError(key + "=" + given->second + " is no number of 0 or more");
+  const std::string& text = given->second;
+  Value value{};
+  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const auto as_real = static_cast<double>(value);
+  if (error != std::errc{} || rest != text.data() + text.size() || !std::isfinite(as_real) ||
+      as_real < 0.0) {
+    throw UsageError(key + "=" + text + " is no " + (std::is_integral_v<Value> ? "whole " : "") +
+                     "number of 0 or more");
   }
   return value;
 }
@@ -80,9 +86,9 @@ Settings settings_from(const Options& options) {
                                     {"reorder", Move::reorder},
                                     {"nothing", Move::nothing},
                                     {"early", Move::early}}});
-  settings.drift = number(options, "drift", 0);
-  const auto count = [&options](const char* key, double otherwise) {
-    return static_cast<std::uint64_t>(number(options, key, otherwise));
+  settings.drift = number(options, "drift", 0.0);
+  const auto count = [&options](const char* key, std::uint64_t otherwise) {
+    return number(options, key, otherwise);
   };
   settings.every = std::max<std::uint64_t>(1, count("every", 1));
   settings.fail_at = count("fail", 0);
@@ -310,7 +316,10 @@ class NullBackend final : public Backend {
              .properties = {}}};
   }
 
-  std::unique_ptr<Device> open(const std::string& /*id*/, const Options& options) override {
+  std::unique_ptr<Device> open(const std::string& id, const Options& options) override {
+    if (!id.empty()) {
+      throw UsageError("null has no device '" + id + "'");
+    }
     return std::make_unique<NullDevice>(devices().front(), settings_from(options));
   }
 };

@@ -53,6 +53,10 @@ Session::Session(DeviceId device) : device_(device) {
   queue_ = make_queue();
 }
 
+bool Session::is_cpu() const {
+  return (value_info<Bitfield>(device_, device_type) & device_type_cpu) != 0;
+}
+
 Owned<Queue> Session::make_queue(Bitfield properties) const {
   Int code = success;
   Owned<Queue> queue(api().clCreateCommandQueue(context_.get(), device_, properties, &code));
@@ -74,7 +78,8 @@ Owned<Kernel> Session::make_kernel(const char* name) {
     Owned<Program> program(
         api().clCreateProgramWithSource(context_.get(), 1, &source, nullptr, &code));
     check(code, "clCreateProgramWithSource");
-    code = api().clBuildProgram(program.get(), 1, &device_, "", nullptr, nullptr);
+    const char* options = is_cpu() ? "-DCONTIGUOUS" : "";
+    code = api().clBuildProgram(program.get(), 1, &device_, options, nullptr, nullptr);
     if (code != success) {
       const std::string log = text(
           [&](std::size_t size, void* to, std::size_t* needed) {

@@ -46,6 +46,7 @@ class Session {
   /// A kernel of our own source, built at first use. Throws BackendError with the build log.
   [[nodiscard]] Owned<Kernel> make_kernel(const char* name);
   [[nodiscard]] DeviceId device() const { return device_; }
+  [[nodiscard]] bool is_cpu() const;
 
  private:
   DeviceId device_;

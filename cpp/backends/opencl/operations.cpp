@@ -172,10 +172,13 @@ class MapUnmap final : public Operation {
 /// Work items that keep the device busy without asking more of small buffers than they hold.
 std::size_t work_items(const Session& session, std::size_t bytes) {
   const auto units = value_info<Uint>(session.device(), device_max_compute_units);
+  if (session.is_cpu()) {
+    constexpr std::size_t least_share = 32 * 1024;  // below, waking another thread costs more
+    return std::clamp<std::size_t>(bytes / least_share, 1, units);
+  }
   const auto group = value_info<std::size_t>(session.device(), device_max_work_group_size);
   const std::size_t local = std::min<std::size_t>(group, 256);
-  const std::size_t groups = std::clamp<std::size_t>(bytes / 8 / local, 1, units * 16);
-  return local * groups;
+  return local * std::clamp<std::size_t>(bytes / 8 / local, 1, units * 16);
 }
 
 /// A kernel timed by the host and, through its event, by the device.
@@ -264,7 +267,7 @@ class KernelRead final : public KernelOperation {
     for (const std::uint64_t sum : partial) {
       total += sum;
     }
-    return total == sum_ * key(stamp);
+    return total == (sum_ + items()) * key(stamp);
   }
 
  private:
@@ -436,6 +439,9 @@ std::vector<OperationInfo> operations(bool compiles, const std::string& initiato
 }
 
 std::unique_ptr<Operation> make_operation(Session& session, const OperationSpec& spec) {
+  if (spec.depth == 0) {
+    throw UsageError("a depth of 0 would transfer nothing");
+  }
   const auto transfer = [&](std::vector<Direction> parts) {
     return std::make_unique<Transfer>(session, spec, std::move(parts));
   };

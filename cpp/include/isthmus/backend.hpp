@@ -61,6 +61,7 @@ struct DeviceInfo {
   std::vector<std::string> memory_kinds;  ///< first is the default
   std::vector<OperationInfo> operations;
   std::vector<std::pair<std::string, std::string>> properties;  ///< for the environment record
+  unsigned banks = 1;  ///< memories that a buffer can be placed in
 };
 
 struct OperationSpec {

@@ -65,12 +65,14 @@ class Series {
  public:
   Series(Device& device, OperationSpec spec, SeriesOptions options = {});
 
-  /// One visit of at most about `most_seconds`. Throws what the backend throws.
+  /// One visit of at most about `most_seconds`. Throws what the backend throws: that block is lost,
+  /// the series can go on.
   Block measure(double most_seconds);
 
   [[nodiscard]] const std::string& state() const noexcept { return state_; }
 
  private:
+  Block visit(Ticks begin, double most_seconds);
   void calibrate_batch(Operation& operation);
   void run_verified_once(Operation& operation, Block& block, bool keep_cold);
   void sample_once(Operation& operation, Block& block);

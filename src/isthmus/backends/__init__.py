@@ -56,6 +56,8 @@ class BackendDescription(ABC):
     """Whether ``isthmus run`` without ``--device`` measures it."""
     aliases: Mapping[str, str] = MappingProxyType({})
     """Short selectors, and the part of a platform's or device's name that each stands for."""
+    modes: tuple[str, ...] = ()
+    """What may follow ``@`` in an address."""
     candidate_keys: tuple[str, ...] = ()
     """Address options that choose a candidate and are not passed on to the library."""
 
@@ -91,7 +93,10 @@ class BackendDescription(ABC):
             return devices[0] if devices else None
         wanted = self.aliases.get(address.selector, address.selector).lower()
         for device in devices:
-            if address.selector == device.id or wanted in f"{device.platform}\n{device.name}".lower():
+            if (
+                address.selector == device.id
+                or wanted in f"{device.platform}\n{device.name}".lower()
+            ):
                 return device
         return None
 

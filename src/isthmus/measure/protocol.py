@@ -1,7 +1,7 @@
 """What runner and worker say to each other: msgpack messages behind a 4-byte length.
 
-The runner asks one thing at a time and waits; the worker answers each request once. Requests go
-through the worker's descriptor 3 and answers through 4: a vendor's runtime may print what it likes.
+The runner asks one thing at a time and waits; the worker answers each request once. They use two
+pipes of their own: a vendor's runtime may print what it likes.
 """
 
 from __future__ import annotations
@@ -11,8 +11,6 @@ from typing import BinaryIO
 
 import msgspec
 
-REQUEST_FD = 3
-ANSWER_FD = 4
 _LENGTH = struct.Struct("<I")
 
 
@@ -48,6 +46,7 @@ class DeviceDescription(msgspec.Struct, frozen=True):
     memory_kinds: list[str]
     operations: list[OperationDescription]
     properties: dict[str, str]
+    banks: int
 
 
 class ListDevices(msgspec.Struct, frozen=True, tag=True):
@@ -158,6 +157,8 @@ class Failed(msgspec.Struct, frozen=True, tag=True):
 Answer = Devices | Opened | Measured | Failed
 
 _encoder = msgspec.msgpack.Encoder()
+_requests: msgspec.msgpack.Decoder[Request] = msgspec.msgpack.Decoder(Request)
+_answers: msgspec.msgpack.Decoder[Answer] = msgspec.msgpack.Decoder(Answer)
 
 
 def send(pipe: BinaryIO, message: Request | Answer) -> None:
@@ -173,12 +174,12 @@ def receive_request(pipe: BinaryIO) -> Request | None:
     if len(head) < _LENGTH.size:
         return None
     body = pipe.read(_LENGTH.unpack(head)[0])
-    return msgspec.msgpack.decode(body, type=Request)
+    return _requests.decode(body)
 
 
 def decode_answer(body: bytes) -> Answer:
     """Answer from a message's body."""
-    return msgspec.msgpack.decode(body, type=Answer)
+    return _answers.decode(body)
 
 
 def body_length(head: bytes) -> int:

@@ -15,6 +15,7 @@ from typing import Any
 
 from isthmus import _core
 from isthmus.measure import protocol
+from isthmus.system.binding import bind_memory
 
 _PR_SET_PDEATHSIG = 1  # prctl(2)
 
@@ -49,6 +50,7 @@ def _described(info: _core.DeviceInfo) -> protocol.DeviceDescription:
         memory_kinds=list(info.memory_kinds),
         operations=[operation(o) for o in info.operations],
         properties=dict(info.properties),
+        banks=info.banks,
     )
 
 
@@ -134,17 +136,22 @@ def _measured(block: _core.Block) -> protocol.Measured:
     )
 
 
-def serve() -> None:
+def serve(request_fd: int, answer_fd: int) -> None:
     """Answers until the runner closes the pipe."""
     worker = Worker()
-    with (
-        os.fdopen(protocol.REQUEST_FD, "rb") as requests,
-        os.fdopen(protocol.ANSWER_FD, "wb") as answers,
-    ):
+    with os.fdopen(request_fd, "rb") as requests, os.fdopen(answer_fd, "wb") as answers:
         while (request := protocol.receive_request(requests)) is not None:
             protocol.send(answers, worker.answer(request))
 
 
+def main(arguments: list[str]) -> None:
+    """PARENT REQUEST_FD ANSWER_FD [NUMA_NODE]: what ``supervisor.Worker`` starts."""
+    parent, request_fd, answer_fd, *node = map(int, arguments)
+    die_with_parent(parent)
+    if node:
+        bind_memory(node[0])
+    serve(request_fd, answer_fd)
+
+
 if __name__ == "__main__":
-    die_with_parent(int(sys.argv[1]))
-    serve()
+    main(sys.argv[1:])

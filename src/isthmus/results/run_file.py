@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
@@ -141,13 +141,13 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     status: Literal["complete", "budget", "interrupted"]
     studies: list[str]
     settings: Settings
-    environment: dict[str, object]
+    environment: dict[str, Any]
     """Host: see ``system.environment``."""
     devices: list[DeviceRecord]
     points: list[Point]
 
 
-def schema() -> dict[str, object]:
+def schema() -> dict[str, Any]:
     """JSON Schema of the run file, generated from these types."""
     generated = msgspec.json.schema(Run)
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": SCHEMA, **generated}

@@ -1,0 +1,346 @@
+#include "isthmus/buffer.hpp"
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <cstring>
+#include <numeric>
+#include <stdexcept>
+
+using isthmus::HostBuffer;
+using isthmus::HostView;
+using isthmus::Memory;
+using isthmus::Movement;
+using isthmus::page_bytes;
+
+namespace {
+
+using Bytes = std::vector<std::byte>;
+
+constexpr std::uint64_t seed = 0x0123456789ABCDEF;
+
+Bytes pattern(std::size_t size, std::uint64_t of = seed) {
+  Bytes data(size);
+  isthmus::fill_pattern(data, of);
+  return data;
+}
+
+/// Sizes around every boundary that patterns and stamps know.
+std::vector<std::size_t> sizes() {
+  std::vector<std::size_t> all(20);
+  std::iota(all.begin(), all.end(), 1);
+  all.insert(all.end(), {4095, 4096, 4097, (std::size_t{1} << 20U) + 3});
+  return all;
+}
+
+/// Places worth spoiling: all of a small buffer; both ends, a page's edges and the middle else.
+std::vector<std::size_t> places(std::size_t size) {
+  if (size <= 20) {
+    std::vector<std::size_t> all(size);
+    std::iota(all.begin(), all.end(), 0);
+    return all;
+  }
+  return {0, 1, 7, 8, 9, 4087, 4094, size / 2, size - 9, size - 8, size - 7, size - 2, size - 1};
+}
+
+/// Data with a fault must not pass; a fault that happens to leave the data as it was is none.
+bool found(const Bytes& spoilt, const Bytes& good) {
+  return spoilt == good || !isthmus::has_pattern(spoilt, seed);
+}
+
+void copy(Memory& from, Memory& to) {
+  Bytes data(from.bytes());
+  from.get(0, data);
+  to.put(0, data);
+}
+
+/// Memory that has no strided copies of its own.
+class PlainMemory final : public Memory {
+ public:
+  explicit PlainMemory(std::size_t bytes) : data_(bytes) {}
+  [[nodiscard]] std::size_t bytes() const noexcept override { return data_.size(); }
+  void put(std::size_t offset, std::span<const std::byte> from) override {
+    std::copy(from.begin(), from.end(), data_.begin() + static_cast<std::ptrdiff_t>(offset));
+  }
+  void get(std::size_t offset, std::span<std::byte> to) override {
+    std::copy_n(data_.begin() + static_cast<std::ptrdiff_t>(offset), to.size(), to.begin());
+  }
+
+ private:
+  Bytes data_;
+};
+
+}  // namespace
+
+TEST_CASE("buffer: a pattern is recognised, as a whole and in pieces", "[buffer]") {
+  for (const std::size_t size : sizes()) {
+    const Bytes whole = pattern(size);
+    CAPTURE(size);
+    CHECK(isthmus::has_pattern(whole, seed));
+    Bytes pieces(size);
+    for (std::size_t at = 0, length = 1; at < size; at += length, length = length * 2 + 1) {
+      const auto piece = std::span(pieces).subspan(at, std::min(length, size - at));
+      isthmus::fill_pattern(piece, seed, at);
+      CHECK(isthmus::has_pattern(piece, seed, at));
+    }
+    CHECK(pieces == whole);
+  }
+}
+
+TEST_CASE("buffer: a pattern is made of its words", "[buffer]") {
+  const Bytes data = pattern(8 * 5);
+  for (std::uint64_t i = 0; i < 5; ++i) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, data.data() + 8 * i, sizeof(word));
+    CHECK(word == seed + i * 0x9E3779B97F4A7C15U);
+  }
+}
+
+TEST_CASE("buffer: another seed's pattern does not pass", "[buffer]") {
+  for (const std::size_t size : sizes()) {
+    CAPTURE(size);
+    CHECK_FALSE(isthmus::has_pattern(pattern(size, seed + 1), seed));
+  }
+}
+
+TEST_CASE("buffer: every flipped byte is found", "[buffer]") {
+  for (const std::size_t size : sizes()) {
+    Bytes data = pattern(size);
+    for (const std::size_t place : places(size)) {
+      const std::byte good = data[place];
+      for (const int bit : {0, 3, 7}) {
+        data[place] = good ^ std::byte{static_cast<unsigned char>(1U << static_cast<unsigned>(bit))};
+        CAPTURE(size, place, bit);
+        CHECK_FALSE(isthmus::has_pattern(data, seed));
+      }
+      data[place] = good;
+    }
+  }
+}
+
+TEST_CASE("buffer: every dropped, doubled or shifted piece is found", "[buffer]") {
+  for (const std::size_t size : sizes()) {
+    const Bytes good = pattern(size);
+    for (const std::size_t place : places(size)) {
+      CAPTURE(size, place);
+      const auto at = static_cast<std::ptrdiff_t>(place);
+      Bytes dropped = good;  // the rest moves up, the last byte stays
+      std::copy(good.begin() + at + 1, good.end(), dropped.begin() + at);
+      CHECK(found(dropped, good));
+      Bytes doubled = good;  // the rest moves down, the last byte is lost
+      std::copy(good.begin() + at, good.end() - 1, doubled.begin() + at + 1);
+      CHECK(found(doubled, good));
+    }
+    for (const std::size_t shift : {1, 7, 8, 64, 4096}) {
+      Bytes shifted = good;
+      std::rotate(shifted.begin(), shifted.begin() + static_cast<std::ptrdiff_t>(shift % size),
+                  shifted.end());
+      CAPTURE(size, shift);
+      CHECK(found(shifted, good));
+    }
+  }
+}
+
+TEST_CASE("buffer: swapped and repeated halves are found", "[buffer]") {
+  for (const std::size_t size : sizes()) {
+    const Bytes good = pattern(size);
+    const auto half = static_cast<std::ptrdiff_t>(size / 2);
+    Bytes swapped = good;
+    std::swap_ranges(swapped.begin(), swapped.begin() + half, swapped.end() - half);
+    Bytes repeated = good;
+    std::copy(good.begin(), good.begin() + half, repeated.end() - half);
+    CAPTURE(size);
+    CHECK(found(swapped, good));
+    CHECK(found(repeated, good));
+  }
+}
+
+TEST_CASE("buffer: poison differs from the pattern in every byte", "[buffer]") {
+  for (const std::size_t size : sizes()) {
+    HostBuffer buffer("aligned", size);
+    isthmus::poison(buffer, size, seed);
+    const Bytes good = pattern(size);
+    CAPTURE(size);
+    CHECK(std::mismatch(good.begin(), good.end(), buffer.data(), std::not_equal_to<>()).first ==
+          good.end());
+  }
+}
+
+TEST_CASE("buffer: the pattern's sum is that of its words", "[buffer]") {
+  for (const std::size_t size : sizes()) {
+    const Bytes data = pattern(size);
+    std::uint64_t sum = 0;
+    for (std::size_t at = 0; at < size; at += 8) {
+      std::uint64_t word = 0;
+      std::memcpy(&word, data.data() + at, std::min<std::size_t>(8, size - at));
+      sum += word;
+    }
+    CAPTURE(size);
+    CHECK(isthmus::pattern_sum(size, seed) == sum);
+  }
+}
+
+TEST_CASE("buffer: patterns go through any memory, larger than one piece too", "[buffer]") {
+  const std::size_t size = (std::size_t{9} << 20U) + 5;  // pieces are of 4 MiB
+  HostBuffer buffer("pageable", size);
+  isthmus::put_pattern(buffer, size, seed);
+  CHECK(isthmus::holds_pattern(buffer, size, seed));
+  CHECK(isthmus::has_pattern(std::span(buffer.data(), size), seed));
+  const std::size_t place = GENERATE_COPY(std::size_t{0}, (std::size_t{4} << 20U) - 1,
+                                          std::size_t{4} << 20U, size - 1);
+  buffer.data()[place] ^= std::byte{1};
+  CHECK_FALSE(isthmus::holds_pattern(buffer, size, seed));
+}
+
+TEST_CASE("buffer: a whole movement is proved", "[buffer]") {
+  for (const std::size_t size : sizes()) {
+    HostBuffer from("aligned", size);
+    HostBuffer to("aligned", size);
+    Movement movement(from, to, size);
+    CAPTURE(size);
+    movement.arm_fully(seed);
+    CHECK_FALSE(movement.arrived_fully(seed));
+    copy(from, to);
+    CHECK(movement.arrived_fully(seed));
+    movement.arm_fully(seed + 1);
+    CHECK_FALSE(movement.arrived_fully(seed + 1));
+  }
+}
+
+TEST_CASE("buffer: stamps pass when data moved, stale data never", "[buffer]") {
+  std::vector<std::size_t> tried = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10'000};
+  for (std::size_t size = 4095; size <= 4104; ++size) {
+    tried.push_back(size);
+  }
+  constexpr int stamps = 600;  // more than the 512 places of a page
+  for (const std::size_t size : tried) {
+    HostBuffer from("aligned", size);
+    HostBuffer to("aligned", size);
+    Movement movement(from, to, size);
+    movement.arm_fully(seed);
+    copy(from, to);
+    int passed = 0;
+    int stale = 0;
+    for (int i = 0; i < stamps; ++i) {
+      const std::uint64_t stamp = isthmus::fresh_stamp();
+      movement.arm(stamp);
+      stale += movement.arrived(stamp) ? 1 : 0;
+      copy(from, to);
+      passed += movement.arrived(stamp) ? 1 : 0;
+    }
+    CAPTURE(size);
+    CHECK(stale == 0);
+    CHECK(passed == stamps);
+  }
+}
+
+TEST_CASE("buffer: what arrived once does not pass for any later stamp", "[buffer]") {
+  // One byte has 256 values only; from two on, none of these stamps looks like the first.
+  const std::size_t size = GENERATE(2, 7, 8, 9, 4096, 4097, 10'000);
+  HostBuffer from("aligned", size);
+  HostBuffer to("aligned", size);
+  Movement movement(from, to, size);
+  movement.arm(isthmus::fresh_stamp());
+  copy(from, to);
+  int stale = 0;
+  for (int i = 0; i < 2'000; ++i) {
+    const std::uint64_t stamp = isthmus::fresh_stamp();
+    movement.arm(stamp);
+    stale += movement.arrived(stamp) ? 1 : 0;
+  }
+  CHECK(stale == 0);
+}
+
+TEST_CASE("buffer: every page has a stamp of its own", "[buffer]") {
+  constexpr std::size_t size = 5 * page_bytes + 100;
+  HostBuffer from("aligned", size);
+  HostBuffer to("aligned", size);
+  Movement movement(from, to, size);
+  for (std::size_t page = 0; page <= size / page_bytes; ++page) {
+    const std::uint64_t stamp = isthmus::fresh_stamp();
+    movement.arm(stamp);
+    Bytes before(std::min(page_bytes, size - page * page_bytes));
+    to.get(page * page_bytes, before);
+    copy(from, to);
+    CHECK(movement.arrived(stamp));
+    to.put(page * page_bytes, before);  // as if this page alone had not been moved
+    CAPTURE(page);
+    CHECK_FALSE(movement.arrived(stamp));
+  }
+}
+
+TEST_CASE("buffer: stamps never return", "[buffer]") {
+  const std::uint64_t first = isthmus::fresh_stamp();
+  CHECK(isthmus::fresh_stamp() == first + 1);
+  CHECK(isthmus::fresh_stamp() == first + 2);
+}
+
+TEST_CASE("buffer: each kind of host memory lies where it says", "[buffer]") {
+  const std::size_t size = GENERATE(1, 4096, 100'000);
+  const auto misaligned = [size](const std::string& kind, std::size_t to) {
+    HostBuffer buffer(kind, size);
+    CHECK(buffer.bytes() == size);
+    isthmus::put_pattern(buffer, size, seed);
+    CHECK(isthmus::holds_pattern(buffer, size, seed));
+    return reinterpret_cast<std::uintptr_t>(buffer.data()) % to;
+  };
+  CHECK(misaligned("aligned", page_bytes) == 0);
+  CHECK(misaligned("pageable", alignof(std::max_align_t)) == 0);
+  CHECK(misaligned("hugepage", std::size_t{2} << 20U) == 0);
+  CHECK(misaligned("offset0", page_bytes) == 0);
+  CHECK(misaligned("offset1", page_bytes) == 1);
+  CHECK(misaligned("offset64", page_bytes) == 64);
+  CHECK(misaligned("offset4095", page_bytes) == 4095);
+}
+
+TEST_CASE("buffer: known kinds can be made, others are refused", "[buffer]") {
+  for (const std::string& kind : HostBuffer::kinds()) {
+    CHECK(HostBuffer::knows(kind));
+    CHECK_NOTHROW(HostBuffer(kind, 10));
+  }
+  for (const std::string kind : {"", "Aligned", "offset", "offset4096", "offset-1", "offset+1",
+                                 "offset1x", "offset 1", "offset99999999999999999999", "device"}) {
+    CAPTURE(kind);
+    CHECK_FALSE(HostBuffer::knows(kind));
+    CHECK_THROWS_AS(HostBuffer(kind, 10), std::invalid_argument);
+  }
+}
+
+TEST_CASE("buffer: memory that cannot be had is refused", "[buffer]") {
+#ifndef SANITIZED  // whose allocators end the process instead
+  const std::string kind = GENERATE("aligned", "pageable", "hugepage", "offset1");
+  CHECK_THROWS_AS(HostBuffer(kind, std::size_t{1} << 60U), std::bad_alloc);
+#endif
+}
+
+TEST_CASE("buffer: words a page apart are the same by loop and by memory", "[buffer]") {
+  constexpr std::size_t size = 4 * page_bytes + 24;
+  const std::vector<std::uint64_t> words = {11, 22, 33, 44, 55};
+  const std::size_t offset = GENERATE(0, 8, 16);
+  PlainMemory plain(size);
+  isthmus::put_pattern(plain, size, seed);
+  plain.put_words(offset, words);
+  for (std::size_t page = 0; page < words.size(); ++page) {
+    std::uint64_t word = 0;
+    plain.get(page * page_bytes + offset, std::as_writable_bytes(std::span(&word, 1)));
+    CHECK(word == words[page]);
+  }
+  std::vector<std::uint64_t> back(words.size());
+  plain.get_words(offset, back);
+  CHECK(back == words);
+  // Nothing else was touched.
+  isthmus::fill_pattern(std::as_writable_bytes(std::span(back)).first(8), seed, offset);
+  plain.put(offset, std::as_bytes(std::span(back)).first(8));
+  Bytes page(page_bytes);
+  plain.get(0, page);
+  CHECK(isthmus::has_pattern(page, seed));
+}
+
+TEST_CASE("buffer: a view follows the memory that it is moved to", "[buffer]") {
+  Bytes first = pattern(100);
+  Bytes second = pattern(100, seed + 1);
+  HostView view(first.data(), first.size());
+  CHECK(isthmus::holds_pattern(view, 100, seed));
+  view.move_to(second.data());
+  CHECK(isthmus::holds_pattern(view, 100, seed + 1));
+  CHECK(view.bytes() == 100);
+}

@@ -1,0 +1,225 @@
+// What every backend must do: each device opens, each operation that it declares runs at every kind
+// of size, memory and depth, moves what it says and is verified; what does not exist is refused.
+//
+//   isthmus_conformance LIBRARY [KEY=VALUE ...]
+//
+// Ends with 0 (all is well), 1 (something is not) or 77 (no device here).
+#include <algorithm>
+#include <exception>
+#include <iostream>
+#include <set>
+#include <sstream>
+#include <string>
+
+#include "isthmus/backend.hpp"
+#include "isthmus/engine.hpp"
+
+namespace {
+
+using namespace isthmus;
+
+constexpr int skipped = 77;
+constexpr const char* nonsense = "no such thing";
+
+class Report {
+ public:
+  void check(bool holds, const std::string& where, const std::string& what) {
+    ++checks_;
+    if (!holds) {
+      ++failures_;
+      std::cout << "FAILED  " << where << ": " << what << '\n';
+    }
+  }
+
+  template <class Action>
+  void refuses(const std::string& what, const Action& action) {
+    std::string otherwise = "was accepted";
+    try {
+      action();
+    } catch (const UsageError&) {
+      otherwise.clear();
+    } catch (const std::exception& error) {
+      otherwise = std::string("is no UsageError: ") + error.what();
+    }
+    check(otherwise.empty(), what, otherwise);
+  }
+
+  [[nodiscard]] int checks() const { return checks_; }
+  [[nodiscard]] int failures() const { return failures_; }
+
+ private:
+  int checks_ = 0;
+  int failures_ = 0;
+};
+
+std::string text(const OperationSpec& spec) {
+  std::ostringstream out;
+  out << spec.name << ' ' << spec.bytes << " B " << spec.memory << " depth " << spec.depth;
+  return out.str();
+}
+
+std::vector<std::string> memory_kinds(const DeviceInfo& device, const OperationInfo& operation) {
+  if (!operation.memory_kinds.empty()) {
+    return operation.memory_kinds;
+  }
+  std::vector<std::string> kinds = device.memory_kinds;
+  // A device that takes host buffers takes them at any offset.
+  if (std::any_of(kinds.begin(), kinds.end(), &HostBuffer::knows)) {
+    kinds.insert(kinds.end(), {"offset1", "offset64"});
+  }
+  return kinds;
+}
+
+/// The points of an operation: every size, kind of memory and depth that it can take.
+std::vector<OperationSpec> points(const DeviceInfo& device, const OperationInfo& operation) {
+  if (!operation.sized) {
+    return {{operation.name, 0, ""}};
+  }
+  std::vector<unsigned> depths = {1};
+  if (operation.queued) {
+    depths.push_back(3);
+  }
+  std::vector<OperationSpec> all;
+  for (const std::size_t bytes : {1, 3, 8, 4095, 4096, 4097, 70'001, (1 << 20) + 5}) {
+    for (const std::string& memory : memory_kinds(device, operation)) {
+      for (const unsigned depth : depths) {
+        if (bytes <= device.max_buffer_bytes) {
+          all.push_back({operation.name, bytes, memory, depth});
+        }
+      }
+    }
+  }
+  return all;
+}
+
+/// Whether `moved` can be what one repetition of a part moves: all of the buffer, twice where both
+/// directions go, and times the depth where a repetition is a whole queue.
+bool plausible(std::uint64_t moved, const OperationSpec& spec, const PartInfo& part) {
+  const std::uint64_t once = spec.bytes * (part.direction == "both" ? 2 : 1);
+  return moved == once || moved == once * spec.depth;
+}
+
+void check_point(Report& report, Device& device, const OperationInfo& operation,
+                 const OperationSpec& spec) {
+  const std::string where = device.info().name + ": " + text(spec);
+  bool moves = false;
+  {
+    const auto made = device.make(spec);
+    moves = made->moves_data();
+    report.check(made->parts() == operation.parts.size(), where, "other parts than declared");
+    report.check(made->least_batch() >= 1, where, "a batch of nothing");
+  }
+  SeriesOptions options;
+  options.precision = 0.5;
+  options.least_block_s = 1e-3;
+  options.most_samples = 50;
+  const Block block = Series(device, spec, options).measure(0.01);
+  report.check(block.verified == (moves ? Verified::yes : Verified::na), where,
+               block.fault.empty() ? "not verified" : block.fault);
+  if (block.parts.size() != operation.parts.size()) {
+    return;  // told above
+  }
+  for (std::size_t i = 0; i < block.parts.size(); ++i) {
+    const PartSamples& part = block.parts[i];
+    const PartInfo& info = operation.parts[i];
+    report.check(!part.ticks.empty(), where, info.name + " has no samples");
+    report.check(part.cold.has_value(), where, info.name + " has no cold sample");
+    report.check(plausible(part.moved_bytes, spec, info), where,
+                 info.name + " says it moved " + std::to_string(part.moved_bytes) + " B");
+    const auto& seconds = part.device_seconds;
+    report.check(seconds.empty() || seconds.size() == part.ticks.size(), where,
+                 info.name + " has device times for some samples only");
+    report.check(std::all_of(seconds.begin(), seconds.end(), [](double s) { return s >= 0.0; }),
+                 where, info.name + " has negative device times");
+  }
+}
+
+void check_declaration(Report& report, const DeviceInfo& device) {
+  static const std::set<std::string> directions = {"h2d", "d2h", "both", ""};
+  static const std::set<std::string> initiators = {"cpu", "dma", "kernel"};
+  report.check(!device.name.empty() && !device.platform.empty() && !device.api.empty(), device.id,
+               "has no name, platform or api");
+  report.check(!device.operations.empty(), device.name, "can do nothing");
+  std::set<std::string> names;
+  for (const OperationInfo& operation : device.operations) {
+    const std::string where = device.name + ": " + operation.name;
+    report.check(names.insert(operation.name).second, where, "is declared twice");
+    report.check(!operation.parts.empty(), where, "has no parts");
+    report.check(!operation.sized || !memory_kinds(device, operation).empty(), where,
+                 "takes no kind of memory");
+    report.check(operation.default_depth >= 1, where, "has a default depth of 0");
+    for (const PartInfo& part : operation.parts) {
+      report.check(!part.name.empty() && directions.count(part.direction) == 1 &&
+                       initiators.count(part.initiator) == 1,
+                   where, "has a part that is not described in the words of the interface");
+    }
+  }
+}
+
+void check_device(Report& report, Backend& backend, const DeviceInfo& listed,
+                  const Options& options) {
+  check_declaration(report, listed);
+  const auto device = backend.open(listed.id, options);
+  report.check(device->info().id == listed.id && device->info().name == listed.name, listed.name,
+               "opens as another device");
+  for (const OperationInfo& operation : listed.operations) {
+    for (const OperationSpec& spec : points(listed, operation)) {
+      try {
+        check_point(report, *device, operation, spec);
+      } catch (const std::exception& error) {
+        report.check(false, listed.name + ": " + text(spec), error.what());
+      }
+    }
+  }
+  const std::string memory = listed.memory_kinds.empty() ? "" : listed.memory_kinds.front();
+  report.refuses(listed.name + ": an unknown operation", [&] {
+    return device->make({.name = nonsense, .bytes = 64, .memory = memory});
+  });
+  report.refuses(listed.name + ": an unknown option",
+                 [&] { return backend.open(listed.id, {{nonsense, "1"}}); });
+}
+
+int run(const std::string& library, const Options& options) {
+  const auto backend = load_backend(library);
+  std::vector<DeviceInfo> devices;
+  try {
+    devices = backend->devices();
+  } catch (const BackendError& error) {
+    std::cout << "skipped: " << error.what() << '\n';
+    return skipped;
+  }
+  if (devices.empty()) {
+    std::cout << "skipped: no device\n";
+    return skipped;
+  }
+  Report report;
+  std::set<std::string> ids;
+  for (const DeviceInfo& device : devices) {
+    report.check(ids.insert(device.id).second, device.name, "shares its id with another");
+    check_device(report, *backend, device, options);
+  }
+  report.refuses("an unknown device", [&] { return backend->open(nonsense, {}); });
+  std::cout << devices.size() << " devices, " << report.checks() << " checks, "
+            << report.failures() << " failed\n";
+  return report.failures() == 0 ? 0 : 1;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    if (argc < 2) {
+      throw UsageError("name a backend's shared object");
+    }
+    Options options;
+    for (int i = 2; i < argc; ++i) {
+      const std::string option = argv[i];
+      const std::size_t equals = std::min(option.find('='), option.size() - 1);
+      options[option.substr(0, equals)] = option.substr(equals + 1);
+    }
+    return run(argv[1], options);
+  } catch (const std::exception& error) {
+    std::cerr << error.what() << '\n';
+    return 1;
+  }
+}

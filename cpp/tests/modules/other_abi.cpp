@@ -1,0 +1,9 @@
+// A backend built for an interface that this Isthmus does not speak.
+#include "isthmus/backend.hpp"
+
+extern "C" __attribute__((visibility("default"))) int isthmus_backend_abi() {
+  return isthmus::backend_abi + 1;
+}
+extern "C" __attribute__((visibility("default"))) isthmus::Backend* isthmus_backend() {
+  return nullptr;
+}

@@ -1,0 +1,88 @@
+// Every fault that the null backend can make must be seen, by the check that is there for it.
+#include <catch2/catch.hpp>
+
+#include "null_device.hpp"
+
+using Catch::Matchers::Contains;
+using isthmus::Block;
+using isthmus::SeriesOptions;
+using isthmus::Verified;
+
+namespace {
+
+Block measure(const isthmus::Options& options, const std::string& operation, std::size_t bytes) {
+  SeriesOptions quick;
+  quick.precision = 0.5;
+  quick.least_block_s = 0.002;
+  return NullDevice::with(options).series(operation, quick, bytes).measure(100.0);
+}
+
+}  // namespace
+
+TEST_CASE("verification: nothing to verify where nothing moves", "[verification]") {
+  const Block block = measure({{"move", "none"}}, "write", 4096);
+  CHECK(block.verified == Verified::na);
+  CHECK(block.fault.empty());
+}
+
+TEST_CASE("verification: correct transfers pass", "[verification]") {
+  const std::size_t bytes = GENERATE(1, 2, 64, 4096, 4097, 100'000);
+  const std::string operation = GENERATE("write", "rw");
+  const std::string cost = GENERATE("1ns", "5us");  // batched, and not
+  const Block block = measure({{"move", "correct"}, {"cost", cost}}, operation, bytes);
+  CAPTURE(bytes, operation, cost, block.fault);
+  CHECK(block.verified == Verified::yes);
+  CHECK(block.fault.empty());
+}
+
+TEST_CASE("verification: constant faults are seen at every size", "[verification]") {
+  const std::string move = GENERATE("drop", "duplicate", "reorder", "nothing", "early");
+  const std::size_t bytes = GENERATE(2, 64, 4096, 100'000);
+  const std::string operation = GENERATE("write", "rw");
+  const std::string cost = GENERATE("1ns", "5us");
+  const Block block = measure({{"move", move}, {"cost", cost}}, operation, bytes);
+  CAPTURE(move, bytes, operation, cost);
+  CHECK(block.verified == Verified::no);
+  CHECK_THAT(block.fault, Contains("did not arrive"));
+}
+
+TEST_CASE("verification: one byte that never arrives is seen", "[verification]") {
+  const std::string move = GENERATE("drop", "nothing", "early");
+  CHECK(measure({{"move", move}}, "write", 1).verified == Verified::no);
+}
+
+TEST_CASE("verification: the full check sees what is wrong from the start", "[verification]") {
+  const std::string move = GENERATE("drop", "duplicate", "reorder", "nothing", "early");
+  const Block block = measure({{"move", move}, {"cost", "5us"}}, "write", 100'000);
+  CAPTURE(move);
+  CHECK_THAT(block.fault, Contains("first"));
+}
+
+TEST_CASE("verification: stamps see what goes wrong now and then", "[verification]") {
+  // The first repetition is right, so only a stamp among the samples can tell.
+  const std::string move = GENERATE("nothing", "early");
+  const std::size_t bytes = GENERATE(1, 2, 64, 4096, 100'000);
+  const std::string operation = GENERATE("write", "rw");
+  const Block block =
+      measure({{"move", move}, {"every", "3"}, {"cost", "5us"}}, operation, bytes);
+  CAPTURE(move, bytes, operation);
+  CHECK(block.verified == Verified::no);
+  CHECK_THAT(block.fault, Contains("timed"));
+}
+
+TEST_CASE("verification: the last repetition is checked in full", "[verification]") {
+  SeriesOptions options;
+  options.precision = 1e-12;
+  options.least_block_s = 1e-9;
+  options.most_samples = 25;
+  // A dropped byte that no stamp covers, in one repetition alone. The last one is that after the
+  // cold one, up to 5 for the batch, and 25 samples.
+  int seen_last = 0;
+  for (int only = 28; only <= 32; ++only) {
+    const auto device = NullDevice::with(
+        {{"move", "drop"}, {"every", std::to_string(only)}, {"cost", "5us"}});
+    const Block block = device.series("write", options, 100'000).measure(100.0);
+    seen_last += block.fault.find("last") != std::string::npos ? 1 : 0;
+  }
+  CHECK(seen_last == 1);
+}

@@ -1,0 +1,5 @@
+"""``python -m isthmus``."""
+
+from isthmus.cli import main
+
+main()

@@ -1,0 +1,1 @@
+"""What samples mean: summaries, fits and answers. Pure: no file is read or written here."""

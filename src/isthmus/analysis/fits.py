@@ -1,0 +1,95 @@
+"""Simple laws fitted to one series of sizes and times."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from scipy import optimize, stats
+
+_RISING = 1.05
+
+
+class AlphaBeta(NamedTuple):
+    """``seconds = alpha + bytes / beta``; intervals are those of the fit, model errors included."""
+
+    alpha_s: float
+    alpha_low_s: float
+    alpha_high_s: float
+    beta_Bps: float  # noqa: N815 - the columns' unit
+    beta_low_Bps: float  # noqa: N815
+    beta_high_Bps: float  # noqa: N815
+    worst_residual: float
+    """Model over measurement, less 1, where it is largest; signed."""
+    worst_at: int
+    """Index of that point."""
+    points: int
+
+
+def alpha_beta(
+    moved: Sequence[float], seconds: Sequence[float], confidence: float = 0.95
+) -> AlphaBeta | None:
+    """Fits start-up time and rate to bytes moved; least squares of relative errors, none negative.
+
+    Needs three points or more with two different sizes, else None.
+    """
+    sizes, times = np.asarray(moved, dtype=np.float64), np.asarray(seconds, dtype=np.float64)
+    usable = np.isfinite(sizes) & np.isfinite(times) & (times > 0.0)
+    positions = np.flatnonzero(usable)
+    sizes, times = sizes[usable], times[usable]
+    if len(times) < 3 or np.ptp(sizes) == 0.0:
+        return None
+    columns = np.column_stack([1.0 / times, sizes / times])
+    scale = np.linalg.norm(columns, axis=0)  # nanoseconds beside gigabytes: condition first
+    design = columns / scale
+    solution, _ = optimize.nnls(design, np.ones(len(times)))
+    residuals = design @ solution - 1.0
+    variance = float(residuals @ residuals) / (len(times) - 2)
+    half = stats.t.ppf(0.5 + confidence / 2, len(times) - 2) * np.sqrt(
+        variance * np.diag(np.linalg.pinv(design.T @ design))
+    )
+    low, high = np.maximum(solution - half, 0.0) / scale, (solution + half) / scale
+    (alpha, gap), worst = solution / scale, int(np.argmax(np.abs(residuals)))
+    return AlphaBeta(
+        alpha_s=float(alpha),
+        alpha_low_s=float(low[0]),
+        alpha_high_s=float(high[0]),
+        beta_Bps=_inverse(gap),
+        beta_low_Bps=_inverse(high[1]),
+        beta_high_Bps=_inverse(low[1]),
+        worst_residual=float(residuals[worst]),
+        worst_at=int(positions[worst]),
+        points=len(times),
+    )
+
+
+def _inverse(gap_s: float) -> float:
+    return 1.0 / float(gap_s) if gap_s > 0.0 else np.inf
+
+
+class HalfBandwidth(NamedTuple):
+    """Size at which a series reaches half of its peak."""
+
+    size: float
+    """Bytes."""
+    bound: bool
+    """The smallest size already does: the true one is not above it."""
+    still_rising: bool
+    """The largest size is the fastest, by far: the true peak lies beyond, and so does this."""
+
+
+def half_bandwidth(sizes: Sequence[float], rates: Sequence[float]) -> HalfBandwidth | None:
+    """First crossing of half the peak, interpolated in log size and log rate; None without data."""
+    data = sorted((s, r) for s, r in zip(sizes, rates, strict=True) if r > 0.0 and s > 0.0)
+    if not data:
+        return None
+    logs = np.log2(np.array(data))
+    half = logs[:, 1].max() - 1.0
+    rising = len(data) > 1 and data[-1][1] > _RISING * max(rate for _, rate in data[:-1])
+    first = int(np.argmax(logs[:, 1] >= half))
+    if first == 0:
+        return HalfBandwidth(data[0][0], bound=True, still_rising=rising)
+    (s0, r0), (s1, r1) = logs[first - 1], logs[first]
+    size = float(2.0 ** (s0 + (s1 - s0) * (half - r0) / (r1 - r0)))
+    return HalfBandwidth(size, bound=False, still_rising=rising)

@@ -1,0 +1,26 @@
+"""What each flag of a summary row means, in one line."""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+
+MEANINGS = MappingProxyType(
+    {
+        "above_link_limit": "faster than the link can be: not all bytes crossed it",
+        "budget_exhausted": "the run's time ended before the precision was reached",
+        "failed": "the device or its worker failed; what was measured until then counts",
+        "fast_forward": "simulated in large steps: times are coarser",
+        "interrupted": "the user stopped the run",
+        "median_min_apart": "the median is 1.5 times the minimum or more: something interferes",
+        "not_measured": "the run ended before this point's turn",
+        "reruns_apart": "fresh processes differ by more than the precision asked for",
+        "samples_capped": "the most samples were taken before the precision was reached",
+        "steal": "the hypervisor took more than 1 % of the processor's time meanwhile",
+        "time_capped": "the point's own time ended before the precision was reached",
+        "timer_bound": "reading the clock is more than a tenth of what was timed",
+        "unstable": "the time moved while it was measured: the first and last third differ",
+        "virtualised": "measured inside a virtual machine",
+        "within": "one process only: the interval does not speak for other processes",
+        "zero_copy": "the time does not grow with the size: nothing was copied, so no bandwidth",
+    }
+)

@@ -1,0 +1,210 @@
+"""Ratios of times, formed rerun by rerun, so that what both series suffer alike cancels.
+
+Host clock against host clock only. Points whose data did not arrive, or that move nothing by
+design, are in no ratio.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import combinations
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from isthmus.analysis.summary import interval_over_reruns, interval_within
+from isthmus.results.run_file import Point, Rerun, Run
+
+SMALL = 4096
+"""Bytes: up to here a transfer is all overhead."""
+LARGE = 1 << 20
+"""Bytes: from here on a transfer is mostly bandwidth."""
+TOLERANCE = 0.05
+"""Two series whose ratio's interval contains 1 and stays this near to it do not differ."""
+
+Finding = Literal["slower", "faster", "same", "unknown"]
+
+
+_MEDIANS = ("device", "api", "operation", "memory", "bytes", "rerun", "log", "log_low", "log_high")
+
+
+class Ratio(NamedTuple):
+    """A ratio of times with its interval."""
+
+    ratio: float
+    low: float
+    high: float
+    within: bool
+    """Whether the interval speaks for one process only."""
+    sizes: int
+    reruns: int
+
+    @property
+    def finding(self) -> Finding:
+        """What the interval says about the numerator."""
+        if self.low > 1.0:
+            return "slower"
+        if self.high < 1.0:
+            return "faster"
+        near = self.high <= 1.0 + TOLERANCE and self.low >= 1.0 / (1.0 + TOLERANCE)
+        return "same" if near else "unknown"
+
+    def inverse(self) -> Ratio:
+        """The same with numerator and denominator exchanged."""
+        return Ratio(
+            1 / self.ratio,
+            1 / self.high,
+            1 / self.low if self.low else np.inf,
+            self.within,
+            self.sizes,
+            self.reruns,
+        )
+
+
+class Pair(NamedTuple):
+    """One operation measured on two devices: ``times`` has one row per size and rerun."""
+
+    device: str
+    reference: str
+    operation: str
+    memory: str
+    axes: str
+    times: pd.DataFrame
+
+
+def axis_names(points: Iterable[Point]) -> list[str]:
+    """The studies' own columns of these points, in order."""
+    return list(dict.fromkeys(name for point in points for name in point.axes))
+
+
+def with_axes(frame: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
+    """Adds the column ``axes``: in words, those of the named columns that vary in the frame."""
+    varying = [name for name in names if name in frame and frame[name].dropna().nunique() > 1]
+    columns = [[f"{n} {whole(v)}" if pd.notna(v) else "" for v in frame[n]] for n in varying]
+    texts = [", ".join(filter(None, words)) for words in zip(*columns, strict=True)]
+    return frame.assign(axes=texts if varying else "")
+
+
+def whole(value: Any) -> Any:
+    """An axis value as given: numbers that a frame made floating become whole again."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def groups(
+    frame: pd.DataFrame, keys: Sequence[str]
+) -> Iterator[tuple[tuple[str, ...], pd.DataFrame]]:
+    """Rows that agree in all of these columns of words, in order of appearance."""
+    for key, group in frame.groupby(list(keys), sort=False, dropna=False):
+        yield tuple(map(str, key)), group
+
+
+def _trusted(point: Point) -> Iterator[Rerun]:
+    if all(rerun.verified != "false" for rerun in point.reruns):
+        for rerun in point.reruns:
+            if rerun.verified == "true" and "host" in rerun.clocks and rerun.clocks["host"].ticks:
+                yield rerun
+
+
+def medians(run: Run, study: str) -> pd.DataFrame:
+    """Logs of each trusted rerun's host-clock median and of its interval's ends, in log seconds."""
+    rows: list[dict[str, object]] = []
+    for point in run.points:
+        if point.study != study:
+            continue
+        for rerun in _trusted(point):
+            found = interval_within(rerun, "host", run.settings.confidence)
+            if found.median <= 0.0:  # below what the clock can tell
+                continue
+            with np.errstate(divide="ignore"):
+                logs = np.log([found.median, found.low, found.high])
+            identity = (point.device, point.api, point.operation, point.memory, point.bytes)
+            rows.append(
+                dict(zip(_MEDIANS, (*identity, rerun.rerun, *logs), strict=True), **point.axes)
+            )
+    axes = axis_names(point for point in run.points if point.study == study)
+    return with_axes(pd.DataFrame(rows, columns=[*_MEDIANS, *axes]), axes)[[*_MEDIANS, "axes"]]
+
+
+def divide(numerator: pd.DataFrame, denominator: pd.DataFrame) -> pd.DataFrame:
+    """Log ratios for what both measured in the same rerun, with the distance to either end."""
+    both = numerator.merge(denominator, on=["bytes", "rerun"], suffixes=("", "_of"))
+    return pd.DataFrame(
+        {
+            "bytes": both["bytes"],
+            "rerun": both["rerun"],
+            "log": both["log"] - both["log_of"],
+            "down": np.hypot(both["log"] - both["log_low"], both["log_high_of"] - both["log_of"]),
+            "up": np.hypot(both["log_high"] - both["log"], both["log_of"] - both["log_low_of"]),
+        }
+    )
+
+
+def ratio(times: pd.DataFrame, confidence: float) -> Ratio | None:
+    """Geometric mean over sizes with its interval over reruns; None without a common point.
+
+    Only sizes that have every rerun count, so that no rerun stands for other sizes than another.
+    One rerun alone: the mean of the sizes' own half-widths, as if they erred together.
+    """
+    if times.empty:
+        return None
+    reruns = {size: frozenset(group) for size, group in times.groupby("bytes")["rerun"]}
+    most = max(reruns.values(), key=len)
+    sizes = [size for size, found in reruns.items() if most <= found]
+    kept = times[times["bytes"].isin(sizes) & times["rerun"].isin(most)]
+    per_rerun = kept.groupby("rerun")["log"].mean()
+    if len(per_rerun) > 1:
+        found = interval_over_reruns(np.exp(per_rerun.to_numpy()).tolist(), confidence)
+        return Ratio(found.median, found.low, found.high, False, len(sizes), len(per_rerun))
+    centre, down, up = (float(kept[name].mean()) for name in ("log", "down", "up"))
+    low, middle, high = (float(np.exp(x)) for x in (centre - down, centre, centre + up))
+    return Ratio(middle, low, high, True, len(sizes), 1)
+
+
+def by_size(times: pd.DataFrame, confidence: float) -> pd.DataFrame:
+    """The ratio at each size: ``bytes, ratio, low, high, within``, from small to large."""
+    rows = []
+    for size, group in times.groupby("bytes"):
+        found = ratio(group, confidence)
+        if found is not None:
+            rows.append((size, *found[:4]))
+    return pd.DataFrame(rows, columns=["bytes", "ratio", "low", "high", "within"])
+
+
+def pairs(run: Run, study: str) -> list[Pair]:
+    """Every two devices in the run's order, for each operation that both measured.
+
+    Same memory kind against same; where two devices have none in common and one each, those.
+    """
+    table = medians(run, study)
+    found: list[Pair] = []
+    devices = list(dict.fromkeys(point.device for point in run.points))
+    for (operation, axes), group in groups(table, ["operation", "axes"]):
+        for reference, device in combinations(devices, 2):
+            ours, theirs = group[group["device"] == device], group[group["device"] == reference]
+            for memory, times in _by_memory(ours, theirs):
+                found.append(Pair(device, reference, operation, memory, axes, times))
+    return found
+
+
+def memory_copies(run: Run) -> frozenset[str]:
+    """Devices that are plain copies within host memory: a ceiling, not a contender."""
+    unreal = {device.address for device in run.devices if not device.real}
+    return frozenset({point.device for point in run.points if point.api == "host"} - unreal)
+
+
+def contenders(run: Run, found: Sequence[Pair]) -> list[Pair]:
+    """Pairs without a memory copy; all where there are no others."""
+    copies = memory_copies(run)
+    return [p for p in found if not {p.device, p.reference} & copies] or list(found)
+
+
+def _by_memory(ours: pd.DataFrame, theirs: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
+    mine, other = sorted(set(ours["memory"])), sorted(set(theirs["memory"]))
+    kinds = [(kind, kind) for kind in mine if kind in other]
+    if not kinds and len(mine) == len(other) == 1:
+        kinds = [(mine[0], other[0])]
+    for kind, of in kinds:
+        times = divide(ours[ours["memory"] == kind], theirs[theirs["memory"] == of])
+        if not times.empty:
+            yield kind if kind == of else f"{kind} / {of}", times

@@ -1,0 +1,233 @@
+"""From samples to one row per point and clock. The only place where summaries are computed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy import stats
+
+from isthmus import _core
+from isthmus.results.run_file import ClockName, Point, Rerun, Run
+
+Seconds = NDArray[np.float64]
+
+COLUMNS = (
+    "study", "device", "api", "operation", "memory", "bytes", "direction", "initiator", "clock",
+    "samples", "reruns", "median_s", "ci_low_s", "ci_high_s", "min_s", "p10_s", "p90_s", "p99_s",
+    "max_s", "cold_s", "bandwidth_Bps", "verified", "converged", "flags",
+)  # fmt: skip
+"""Columns of every study's rows, in order; the study's axes follow."""
+
+_STATE_FLAGS = {
+    "budget": "budget_exhausted",
+    "time": "time_capped",
+    "samples": "samples_capped",
+    "interrupted": "interrupted",
+    "failed": "failed",
+}
+_STEAL_SHARE = 0.01
+_TIMER_SHARE = 0.1
+_MEDIAN_TO_MIN = 1.5
+_DRIFT_CONFIDENCE = 0.999
+_DRIFT_LEAST_SAMPLES = 24
+
+
+class Estimate(NamedTuple):
+    """A median in seconds and its interval."""
+
+    median: float
+    low: float
+    high: float
+    within: bool
+    """Whether the interval speaks for one process only."""
+
+
+def per_repetition(rerun: Rerun, clock: ClockName = "host") -> Seconds:
+    """Seconds of one repetition for each sample; the empty pair taken off the host clock's."""
+    samples = rerun.clocks[clock]
+    seconds: Seconds = np.asarray(samples.ticks, dtype=np.float64) * samples.seconds_per_tick
+    if clock != "host":
+        return seconds
+    corrected = seconds - rerun.intervals * rerun.clock.empty_pair_s
+    return np.asarray(np.maximum(corrected, 0.0) / rerun.batch)
+
+
+def interval_within(rerun: Rerun, clock: ClockName = "host", confidence: float = 0.95) -> Estimate:
+    """Median of one process and its distribution-free interval."""
+    resolution = rerun.clock.resolution_s / rerun.batch if clock == "host" else 0.0
+    found = _core.median_interval(per_repetition(rerun, clock), confidence, resolution)
+    return Estimate(found.median, found.low, found.high, within=True)
+
+
+def interval_over_reruns(medians: Sequence[float], confidence: float = 0.95) -> Estimate:
+    """Centre of several processes' medians: geometric mean with Student's interval of their logs.
+
+    Processes differ by more than their own intervals say (addresses, page placement, threads), so
+    the medians themselves are the sample; with k of them there are k - 1 degrees of freedom.
+    """
+    values = np.asarray(medians, dtype=np.float64)
+    if np.any(values <= 0.0):
+        return Estimate(float(np.median(values)), float(values.min()), float(values.max()), False)
+    logs = np.log(values)
+    half = stats.t.ppf(0.5 + confidence / 2, len(logs) - 1) * stats.sem(logs)
+    centre = logs.mean()
+    return Estimate(*(float(np.exp(x)) for x in (centre, centre - half, centre + half)), False)
+
+
+def estimate(
+    reruns: Sequence[Rerun], clock: ClockName = "host", confidence: float = 0.95
+) -> Estimate:
+    """Interval over both levels; of one process alone where there is only one."""
+    have = [r for r in reruns if clock in r.clocks and r.clocks[clock].ticks]
+    if len(have) == 1:
+        return interval_within(have[0], clock, confidence)
+    return interval_over_reruns(
+        [float(np.median(per_repetition(r, clock))) for r in have], confidence
+    )
+
+
+def drifts(seconds: Seconds, precision: float) -> bool:
+    """Whether a series moved while it was taken, by more than the precision asked for.
+
+    First and last third: the 99.9 % intervals of their medians do not meet, and the medians lie
+    more than ``precision`` of the whole median apart.
+    """
+    if len(seconds) < _DRIFT_LEAST_SAMPLES:
+        return False
+    third = len(seconds) // 3
+    first = _core.median_interval(np.ascontiguousarray(seconds[:third]), _DRIFT_CONFIDENCE)
+    last = _core.median_interval(np.ascontiguousarray(seconds[-third:]), _DRIFT_CONFIDENCE)
+    apart = abs(last.median - first.median) > precision * float(np.median(seconds))
+    return apart and (first.high < last.low or last.high < first.low)
+
+
+def _flags(point: Point, clock: ClockName, run: Run, found: Estimate, lowest: float) -> list[str]:
+    flags = {_STATE_FLAGS[r.state] for r in point.reruns if r.state in _STATE_FLAGS}
+    if point.error:
+        flags.add("failed")
+    measured = [r for r in point.reruns if clock in r.clocks and r.clocks[clock].ticks]
+    precision = run.settings.precision
+    if any(drifts(per_repetition(r, clock), precision) for r in measured):
+        flags.add("unstable")
+    if found.within:
+        flags.add("within")
+    elif max(found.high / found.median, found.median / max(found.low, 1e-300)) > 1 + precision:
+        flags.add("reruns_apart")
+    if lowest * _MEDIAN_TO_MIN < found.median:
+        flags.add("median_min_apart")
+    if any(r.noise.steal_s > _STEAL_SHARE * r.measured_s for r in measured):
+        flags.add("steal")
+    if clock == "host" and any(
+        r.intervals * r.clock.empty_pair_s
+        > _TIMER_SHARE
+        * float(np.median(r.clocks["host"].ticks))
+        * r.clocks["host"].seconds_per_tick
+        for r in measured
+    ):
+        flags.add("timer_bound")
+    return sorted(flags)
+
+
+def _row(point: Point, clock: ClockName, run: Run) -> dict[str, object]:
+    confidence = run.settings.confidence
+    measured = [r for r in point.reruns if clock in r.clocks and r.clocks[clock].ticks]
+    found = estimate(measured, clock, confidence)
+    pooled = np.concatenate([per_repetition(r, clock) for r in measured])
+    p10, p90, p99 = np.quantile(pooled, [0.1, 0.9, 0.99])
+    cold = [
+        c.cold_ticks * c.seconds_per_tick
+        for c in (r.clocks[clock] for r in measured)
+        if c.cold_ticks is not None
+    ]
+    flags = _flags(point, clock, run, found, float(pooled.min()))
+    verified = {r.verified for r in measured}
+    complete = len(point.reruns) == run.settings.reruns and not point.error
+    return {
+        **_identity(point, clock),
+        "samples": len(pooled),
+        "reruns": len(measured),
+        "median_s": found.median,
+        "ci_low_s": found.low,
+        "ci_high_s": found.high,
+        "min_s": float(pooled.min()),
+        "p10_s": float(p10),
+        "p90_s": float(p90),
+        "p99_s": float(p99),
+        "max_s": float(pooled.max()),
+        "cold_s": float(np.median(cold)) if cold else np.nan,
+        "bandwidth_Bps": point.moved_bytes / found.median
+        if point.moved_bytes and found.median > 0
+        else np.nan,
+        "verified": "false" if "false" in verified else "true" if "true" in verified else "na",
+        "converged": complete and all(r.state == "precision" for r in point.reruns),
+        "flags": ";".join(flags),
+        **point.axes,
+    }
+
+
+def _identity(point: Point, clock: ClockName) -> dict[str, object]:
+    named = ("study", "device", "api", "operation", "memory", "bytes", "direction", "initiator")
+    return {**{name: getattr(point, name) for name in named}, "clock": clock}
+
+
+def _empty_row(point: Point, run: Run) -> dict[str, object]:
+    unmeasured = {"budget": "budget_exhausted", "interrupted": "interrupted"}
+    states = {
+        "failed" if point.error else unmeasured.get(run.status, "not_measured"),
+        *(_STATE_FLAGS[r.state] for r in point.reruns if r.state in _STATE_FLAGS),
+    }
+    numbers = dict.fromkeys(COLUMNS[COLUMNS.index("median_s") : COLUMNS.index("verified")], np.nan)
+    return {
+        **_identity(point, "host"),
+        "samples": 0,
+        "reruns": 0,
+        **numbers,
+        "verified": "na",
+        "converged": False,
+        "flags": ";".join(sorted(states)),
+        **point.axes,
+    }
+
+
+def _mark_zero_copies(frame: pd.DataFrame) -> None:
+    """Flags operations whose time does not grow with the size: nothing was moved.
+
+    Shown, not believed: verified data, 1 MiB or more in no more than twice the time that 4 KiB or
+    less took. Their bandwidth is meaningless and left empty.
+    """
+    small, large = 4096, 1 << 20
+    keys = ["study", "device", "operation", "memory", "clock"]
+    for _, group in frame[frame["verified"] == "true"].groupby(keys, dropna=False):
+        low = group[group["bytes"] <= small]["median_s"]
+        high = group[group["bytes"] >= large]
+        if low.empty or high.empty:
+            continue
+        biggest = high.loc[high["bytes"].idxmax()]
+        if biggest["median_s"] <= 2 * low.median():
+            frame.loc[group.index, "bandwidth_Bps"] = np.nan
+            frame.loc[group.index, "flags"] = [
+                ";".join(sorted(filter(None, [*str(flags).split(";"), "zero_copy"])))
+                for flags in group["flags"]
+            ]
+
+
+def summarise(run: Run) -> pd.DataFrame:
+    """One row per point and clock, with the contract's columns and then the studies' axes.
+
+    A point without samples has one row with empty figures, so that nothing asked for goes missing.
+    """
+    rows: list[dict[str, object]] = []
+    for point in run.points:
+        clocks: list[ClockName] = sorted(
+            {c for r in point.reruns for c, samples in r.clocks.items() if samples.ticks},
+            key=("host", "device", "simulated", "hybrid").index,
+        )
+        rows += [_row(point, clock, run) for clock in clocks] or [_empty_row(point, run)]
+    axes = list(dict.fromkeys(name for point in run.points for name in point.axes))
+    frame = pd.DataFrame(rows, columns=[*COLUMNS, *axes])
+    _mark_zero_copies(frame)
+    return frame

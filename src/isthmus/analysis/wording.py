@@ -1,0 +1,72 @@
+"""How answers are put into words: numbers, intervals, sizes between powers of two, names."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+
+from isthmus.analysis.ratios import Ratio
+from isthmus.results.run_file import Run
+from isthmus.units import format_size
+
+_BINARY = ("", "Ki", "Mi", "Gi", "Ti")
+_MOST_CLAUSES = 4
+
+
+def number(value: float) -> str:
+    """Three digits that count, never an exponent: ``1.03``, ``24.8``, ``1530``."""
+    if not math.isfinite(value):
+        return "unbounded" if value > 0 else "unknown"
+    digits = 2 - math.floor(math.log10(abs(value))) if value else 0
+    return f"{value:.{min(max(digits, 0), 6)}f}"
+
+
+def percent(share: float) -> str:
+    """``4.2 %``: two digits below ten per cent, whole numbers above."""
+    return f"{100 * share:.1f} %" if abs(share) < 0.1 else f"{100 * share:.0f} %"
+
+
+def size(value: float) -> str:
+    """Any size, rounded: ``12.3Ki``."""
+    if value <= 0 or not math.isfinite(value):
+        return "0" if value == 0 else "unknown"
+    if float(value).is_integer() and len(exact := format_size(int(value))) <= 6:
+        return exact
+    power = min(int(math.log2(value)) // 10 if value >= 1 else 0, len(_BINARY) - 1)
+    return f"{number(value / 1024**power)}{_BINARY[power]}"
+
+
+def sizes(values: Sequence[int]) -> str:
+    """Where sizes begin and end: ``1 to 4Ki``."""
+    low, high = min(values), max(values)
+    return format_size(low) if low == high else f"{format_size(low)} to {format_size(high)}"
+
+
+def interval(found: Ratio, confidence: float) -> str:
+    """``95 % interval 1.9 to 2.1``, or what it speaks for where that is one process only."""
+    kind = "within one process" if found.within else f"{confidence * 100:.3g} % interval"
+    return f"{kind} {number(found.low)} to {number(found.high)}"
+
+
+def labels(run: Run) -> dict[str, str]:
+    """Devices by address, as a report names them: what is no hardware says so."""
+    real = {device.address: device.real for device in run.devices}
+    named = dict.fromkeys([*real, *(point.device for point in run.points)])
+    return {a: a if real.get(a, True) else f"{a} (not hardware)" for a in named}
+
+
+def of(operation: str, *details: str) -> str:
+    """An operation with what tells it from its like: ``read (pageable, depth 4)``."""
+    told = ", ".join(filter(None, details))
+    return f"{operation} ({told})" if told else operation
+
+
+def sentence(clauses: Iterable[str], otherwise: str) -> str:
+    """One sentence of the first few clauses; says how many more there are."""
+    found = list(dict.fromkeys(clauses))
+    if not found:
+        return otherwise
+    if len(found) > _MOST_CLAUSES:
+        found[_MOST_CLAUSES - 1 :] = [f"{len(found) - _MOST_CLAUSES + 1} more in the table"]
+    text = "; ".join(found)
+    return f"{text[0].upper()}{text[1:]}."

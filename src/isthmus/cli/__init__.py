@@ -1,0 +1,59 @@
+"""The command line: thin; each command is one module here."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import traceback
+from typing import NoReturn
+
+import typer
+
+from isthmus.cli import devices, report, run, show
+from isthmus.errors import IsthmusError
+
+_TYPERS_INTERRUPT = 130
+
+app = typer.Typer(
+    name="isthmus",
+    help="Measures, explains and judges the crossing between a host and its accelerators.",
+    epilog="--verbose with any command shows where an error came from.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+for module in (devices, run, show, report):
+    module.add_to(app)
+
+
+def main() -> NoReturn:
+    """Entry point: every error is one line on stderr and a known exit code."""
+    arguments = [a for a in sys.argv[1:] if a != "--verbose"]
+    verbose = len(arguments) < len(sys.argv) - 1
+    # A polite end is like Ctrl-C: what was measured is kept.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        code = app(args=arguments, standalone_mode=False)
+    except (KeyboardInterrupt, typer.Abort):
+        _end("interrupted", 1)
+    except BrokenPipeError:
+        sys.exit(1)
+    except Exception as error:
+        if verbose:
+            traceback.print_exc()
+        # Typer's own errors know how to say themselves; which class they are of depends on whether
+        # this Typer brings its own click.
+        if isinstance(error, IsthmusError):
+            _end(str(error), error.exit_code)
+        if hasattr(error, "format_message") and hasattr(error, "exit_code"):
+            _end(error.format_message(), error.exit_code)
+        _end(f"{type(error).__name__}: {error} (--verbose shows where)", 1)
+    if code == _TYPERS_INTERRUPT:
+        _end("interrupted", 1)
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def _end(message: str, code: int) -> NoReturn:
+    print(f"isthmus: {message}", file=sys.stderr)
+    sys.exit(code)

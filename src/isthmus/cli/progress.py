@@ -1,0 +1,84 @@
+"""Progress of a run: points done, precision reached, time left."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from types import TracebackType
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
+from rich.progress import Progress as Bar
+
+from isthmus.results.run_file import State
+from isthmus.studies.base import Task
+
+_PLAIN_EVERY_S = 10.0
+
+
+class Progress:
+    """A bar on a terminal; a line now and then elsewhere."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._bar = Bar(
+            TextColumn("{task.fields[now]}", justify="left"),
+            BarColumn(bar_width=24),
+            MofNCompleteColumn(),
+            TextColumn("{task.fields[state]}"),
+            console=console,
+            transient=True,
+            disable=not console.is_terminal,
+        )
+        self._id = self._bar.add_task("", total=None, now="looking for devices", state="")
+        self._total = 0
+        self._states: Counter[State] = Counter()
+        self._began = time.monotonic()
+        self._last_line = self._began
+
+    def __enter__(self) -> Progress:
+        self._bar.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._bar.stop()
+
+    def begin(self, tasks: int, reruns: int) -> None:
+        """Sets the total: every task in every rerun."""
+        self._total = tasks * reruns
+        self._began = time.monotonic()
+        self._bar.update(self._id, total=self._total)
+
+    def visiting(self, label: str) -> None:
+        """Names what is measured now."""
+        self._bar.update(self._id, now=f"{label:<32.32}")
+
+    def finished(self, task: Task, rerun: int, state: State) -> None:  # noqa: ARG002
+        """Counts a task that ended."""
+        self._states[state] += 1
+        self._bar.update(self._id, advance=1, state=self._summary())
+        now = time.monotonic()
+        if not self._console.is_terminal and now - self._last_line > _PLAIN_EVERY_S:
+            self._last_line = now
+            self._console.print(f"{self._done} of {self._total} measured, {self._summary()}")
+
+    def say(self, message: str) -> None:
+        """One line above the bar."""
+        self._bar.console.print(
+            f"isthmus: {message}", markup=False, highlight=False, soft_wrap=True
+        )
+
+    @property
+    def _done(self) -> int:
+        return sum(self._states.values())
+
+    def _summary(self) -> str:
+        reached = 100 * self._states["precision"] / self._done
+        left = (time.monotonic() - self._began) / self._done * (self._total - self._done)
+        minutes, seconds = divmod(round(left), 60)
+        return f"{reached:.0f} % reached the precision, about {minutes}:{seconds:02d} left"

@@ -1,0 +1,39 @@
+"""``isthmus report``: the page."""
+
+from __future__ import annotations
+
+import webbrowser
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from isthmus.errors import UsageError
+from isthmus.results import run_file
+
+
+def add_to(app: typer.Typer) -> None:
+    """Registers the command."""
+    app.command(name="report", help="Write a self-contained page about run files.")(report)
+
+
+def report(
+    runs: Annotated[list[Path], typer.Argument(help="run files")],
+    out: Annotated[
+        Path | None, typer.Option(help="folder of the page [the first run file's name]")
+    ] = None,
+    open_page: Annotated[bool, typer.Option("--open", help="show it in the browser")] = False,
+) -> None:
+    """Writes index.html and its plots; prints where the page is."""
+    from isthmus.reporters.html import write_page
+
+    loaded = [(str(path), run_file.load(path)) for path in runs]
+    folder = out or runs[0].with_suffix("")
+    if folder.exists() and not folder.is_dir():
+        raise UsageError(f"{folder} is not a folder")
+    if (folder / "index.html").exists():
+        raise UsageError(f"{folder} holds a page already; nothing is overwritten: choose --out")
+    page = write_page(loaded, folder)
+    print(page)
+    if open_page:
+        webbrowser.open(page.resolve().as_uri())

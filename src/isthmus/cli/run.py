@@ -1,0 +1,147 @@
+"""``isthmus run``: measure."""
+
+from __future__ import annotations
+
+import sys
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from isthmus.cli.progress import Progress
+from isthmus.errors import UsageError
+from isthmus.measure import session
+from isthmus.results.run_file import Run
+from isthmus.studies import Study, by_name, registry
+from isthmus.system.binding import Binding, node_cpus, parse_cpus
+
+
+def add_to(app: typer.Typer) -> None:
+    """Registers the command."""
+    app.command(
+        name="run",
+        context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
+        help="Measure a study on devices. A study's axes are also options: --bytes 1:4Ki.",
+    )(run)
+
+
+def _axes(given: list[str], extra: list[str]) -> dict[str, str]:
+    """Axes of ``--axis NAME=VALUES`` and of ``--NAME VALUES`` (or ``--NAME=VALUES``)."""
+    axes: dict[str, str] = {}
+
+    def put(name: str, values: str, written: str) -> None:
+        if not name or not values:
+            raise UsageError(f"'{written}': write --axis NAME=VALUES")
+        if name in axes:
+            raise UsageError(f"axis '{name}' is given twice")
+        axes[name] = values
+
+    for text in given:
+        name, _, values = text.partition("=")
+        put(name, values, text)
+    rest = list(extra)
+    while rest:
+        option = rest.pop(0)
+        if not option.startswith("--"):
+            raise UsageError(f"'{option}' is not understood; see isthmus run --help")
+        name, equals, values = option[2:].partition("=")
+        if not equals:
+            values = rest.pop(0) if rest else ""
+        put(name, values, option)
+    return axes
+
+
+def _studies(name: str) -> list[Study]:
+    return list(registry().values()) if name == "all" else [by_name(name)]
+
+
+def _fresh_name(study: str) -> Path:
+    stem = f"{study}-{datetime.now().strftime('%Y%m%d-%H%M%S')}"
+    candidates = (Path(f"{stem}{f'-{n}' if n else ''}.json") for n in range(1000))
+    return next(path for path in candidates if not path.exists())
+
+
+def _positive(value: float | None, option: str) -> None:
+    if value is not None and not value > 0:
+        raise UsageError(f"{option} must be above 0")
+
+
+def run(
+    context: typer.Context,
+    study: Annotated[str, typer.Argument(help="transfer, or all")],
+    device: Annotated[
+        list[str] | None, typer.Option(help="BACKEND[:SELECTOR][,key=value]; repeat for more")
+    ] = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="10 % precision, one worker, 60 s, fewer sizes")
+    ] = False,
+    axis: Annotated[
+        list[str] | None, typer.Option(help="NAME=VALUES, e.g. bytes=1:256Mi; repeat for more")
+    ] = None,
+    precision: Annotated[
+        float | None, typer.Option(help="relative half-width of the interval to reach [0.02]")
+    ] = None,
+    budget: Annotated[
+        float | None, typer.Option(help="seconds for the whole run [0.2 a point]")
+    ] = None,
+    reruns: Annotated[int | None, typer.Option(help="fresh workers to repeat in [3]")] = None,
+    seed: Annotated[int, typer.Option(help="of the order in which points are visited")] = 1,
+    out: Annotated[Path | None, typer.Option(help="run file to write; never overwritten")] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="go on with the run of --out")] = False,
+    cpus: Annotated[
+        str | None, typer.Option(help="processors to bind workers to, e.g. 0,2-3")
+    ] = None,
+    numa_node: Annotated[int | None, typer.Option(help="memory node to bind workers to")] = None,
+) -> int:
+    """Measures a study and writes a run file."""
+    studies = _studies(study)
+    for value, option in ((precision, "--precision"), (budget, "--budget"), (reruns, "--reruns")):
+        _positive(value, option)
+    console = Console(stderr=True)
+    if resume:
+        if out is None:
+            raise UsageError("--resume goes on with a run file: name it with --out")
+        with Progress(console) as progress:
+            done = session.resume(out, studies, budget, progress)
+        return _close(done, out, console)
+    bound = parse_cpus(cpus) if cpus else node_cpus(numa_node) if numa_node is not None else []
+    target = out or _fresh_name(study)
+    request = session.Request(
+        studies=studies,
+        devices=device or [],
+        axes=_axes(axis or [], context.args),
+        out=target,
+        command=["isthmus", *sys.argv[1:]],
+        quick=quick,
+        precision=precision,
+        budget_s=budget,
+        reruns=reruns,
+        seed=seed,
+        binding=Binding(tuple(bound), numa_node),
+    )
+    try:
+        with Progress(console) as progress:
+            done = session.measure(request, progress)
+    except KeyboardInterrupt:
+        if target.exists():
+            console.print(f"what was measured is in {target}; go on with --resume --out {target}")
+        raise
+    return _close(done, target, console)
+
+
+def _close(run: Run, out: Path, console: Console) -> int:
+    """Answers, the file's name, and the exit code."""
+    from isthmus.analysis.answers import answers
+    from isthmus.analysis.summary import summarise
+    from isthmus.reporters.cells import printable
+
+    for answer in answers(run, summarise(run)):
+        print(printable(answer.verdict))
+    failed = [p for p in run.points if p.error or any(r.verified == "false" for r in p.reruns)]
+    missing = [d for d in run.devices if d.error]
+    if failed:
+        console.print(f"{len(failed)} of {len(run.points)} points failed: see isthmus show {out}")
+    print(out)
+    return 1 if failed or missing else 0

@@ -1,0 +1,135 @@
+"""Which devices are here, and which one an address means. Every probe is a worker of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cached_property
+
+from isthmus.backends import BackendDescription, Candidate, Problem, by_scheme, registry
+from isthmus.errors import IsthmusError, NoDeviceError, UsageError
+from isthmus.measure import protocol
+from isthmus.measure.address import Address
+from isthmus.measure.supervisor import Worker
+
+_PROBE_SILENCE_S = 30.0
+
+
+@dataclass(frozen=True)
+class Found:
+    """A device and how to reach it."""
+
+    address: str
+    backend: BackendDescription
+    candidate: Candidate
+    description: protocol.DeviceDescription
+
+    @cached_property
+    def options(self) -> dict[str, str]:
+        """Options for the backend's library, from the address."""
+        return self.backend.options(Address.parse(self.address))
+
+    def open_request(self) -> protocol.Open:
+        """What its worker is asked first."""
+        return protocol.Open(str(self.backend.library), self.description.id, self.options)
+
+
+@dataclass(frozen=True)
+class Survey:
+    """One backend on this machine."""
+
+    backend: BackendDescription
+    found: list[Found]
+    problems: list[Problem]
+
+
+def _probe(
+    backend: BackendDescription, candidate: Candidate
+) -> list[protocol.DeviceDescription] | Problem:
+    try:
+        with Worker(candidate.environment, silence_s=_PROBE_SILENCE_S) as worker:
+            answer = worker.ask(protocol.ListDevices(str(backend.library)))
+    except IsthmusError as error:
+        return Problem(f"{candidate.label}: {error}", "mend or remove what it names")
+    assert isinstance(answer, protocol.Devices)
+    if not answer.devices:
+        return Problem(f"{candidate.label}: loads, but has no device", "see its documentation")
+    return answer.devices
+
+
+def survey(backend: BackendDescription) -> Survey:
+    """Devices of one backend; each gets the shortest address that nobody before it has."""
+    found: dict[str, Found] = {}
+    problems = list(backend.problems())
+    candidates = backend.candidates()
+    with ThreadPoolExecutor() as pool:
+        probes = list(pool.map(lambda candidate: _probe(backend, candidate), candidates))
+    scheme = backend.schemes[0]
+    for candidate, probed in zip(candidates, probes, strict=True):
+        if isinstance(probed, Problem):
+            problems.append(probed)
+            continue
+        for device in probed:
+            address = backend.address_of(scheme, device)
+            if address in found:
+                address = ",".join([address, *(f"{k}={v}" for k, v in candidate.keys.items())])
+            found.setdefault(address, Found(address, backend, candidate, device))
+    return Survey(backend, list(found.values()), problems)
+
+
+def surveys() -> list[Survey]:
+    """All backends on this machine."""
+    with ThreadPoolExecutor() as pool:
+        return list(pool.map(survey, registry().values()))
+
+
+def everything_real() -> list[Found]:
+    """What ``isthmus run`` measures when no device is named: each real device once."""
+    return [
+        found
+        for here in surveys()
+        if here.backend.real
+        for found in here.found
+        if not any(f"{key}=" in found.address for key in here.backend.candidate_keys)
+    ]
+
+
+def _probed(
+    backend: BackendDescription, candidates: Sequence[Candidate]
+) -> Iterator[tuple[Candidate, list[protocol.DeviceDescription] | Problem]]:
+    for candidate in candidates:
+        yield candidate, _probe(backend, candidate)
+
+
+def resolve(text: str) -> Found:
+    """Device that an address means.
+
+    Raises UsageError where the address names nothing that could be, NoDeviceError where it names
+    something that is not here.
+    """
+    address = Address.parse(text)
+    backend = by_scheme(address.scheme)
+    if address.mode and address.mode.partition("=")[0] not in backend.modes:
+        raise UsageError(f"device '{text}': {backend.name} has no mode '@{address.mode}'")
+    keys = {k: v for k, v in address.options.items() if k in backend.candidate_keys}
+    candidates = [
+        candidate
+        for candidate in backend.candidates()
+        if all(candidate.keys.get(key) == value for key, value in keys.items())
+    ]
+    here: list[str] = []
+    problems = [*backend.problems()]
+    for candidate, probed in _probed(backend, candidates):
+        if isinstance(probed, Problem):
+            problems.append(probed)
+            continue
+        match = backend.match(address, probed)
+        if match is not None:
+            return Found(text, backend, candidate, match)
+        here += [backend.address_of(address.scheme, device) for device in probed]
+    if here and address.selector not in backend.aliases:
+        raise UsageError(f"no device '{text}'; here: {', '.join(dict.fromkeys(here))}")
+    why = "; ".join(f"{p.what} ({p.cure})" for p in problems)
+    others = f"; here: {', '.join(dict.fromkeys(here))}" if here else ""
+    raise NoDeviceError(f"'{text}' is not here{': ' + why if why else ''}{others}")

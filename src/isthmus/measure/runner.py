@@ -1,0 +1,291 @@
+"""The runner: interleaves points over devices, rounds and reruns until each is certain."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import msgspec
+
+from isthmus.errors import IsthmusError
+from isthmus.measure import protocol
+from isthmus.measure.discovery import Found
+from isthmus.measure.supervisor import Worker, WorkerDiedError, WorkerRefusedError
+from isthmus.results.journal import Entry, PointKey, key_of
+from isthmus.results.run_file import ClockName, ClockRecord, Point, Rerun, Samples, Settings, State
+from isthmus.studies.base import Task
+from isthmus.system.binding import Binding
+from isthmus.units import format_size
+
+MOST_POINT_S = 20.0
+"""Cap on the time of one point in one rerun."""
+_MOST_DEATHS = 3
+"""Workers that a device may lose in one rerun before its remaining points are given up."""
+_FAIR_SHARE = 8.0
+"""How many times its even share of the time left one visit may take."""
+_DEVICE_TICK_S = 1e-9
+
+
+class Watcher(Protocol):
+    """Whoever shows how far the run is."""
+
+    def begin(self, tasks: int, reruns: int) -> None:
+        """A run of so many tasks, each measured so often, begins."""
+
+    def visiting(self, label: str) -> None:
+        """A block of a task begins."""
+
+    def finished(self, task: Task, rerun: int, state: State) -> None:
+        """A task has ended in this rerun."""
+
+    def say(self, message: str) -> None:
+        """Something that the user should know."""
+
+
+@dataclass
+class Job:
+    """One task of one device: its points, and what is known of them so far."""
+
+    found: Found
+    task: Task
+    error: str = ""
+    done: set[int] = field(default_factory=set)
+    """Reruns that have ended."""
+
+    @property
+    def label(self) -> str:
+        """Device, operation and size in a few words."""
+        size = f" {format_size(self.task.bytes)}" if self.task.bytes else ""
+        return f"{self.found.address} {self.task.operation}{size}"
+
+
+@dataclass
+class Open:
+    """A job while a rerun works on it."""
+
+    job: Job
+    series: int
+    blocks: list[protocol.Measured] = field(default_factory=list)
+
+    def reruns(self, rerun: int, opened: protocol.Opened, state: State) -> dict[int, Rerun]:
+        """The result by part of the operation."""
+        first = self.blocks[0]
+        return {
+            part: _rerun(self.blocks, part, rerun, opened.clock, state)
+            for part in range(len(first.parts))
+        }
+
+
+def _rerun(
+    blocks: Sequence[protocol.Measured],
+    part: int,
+    rerun: int,
+    clock: protocol.ClockDescription,
+    state: State,
+) -> Rerun:
+    parts = [block.parts[part] for block in blocks]
+    cold = next((p.cold for p in parts if p.cold is not None), None)
+    clocks: dict[ClockName, Samples] = {
+        "host": Samples([t for p in parts for t in p.ticks], clock.seconds_per_tick, cold)
+    }
+    device = [round(s / _DEVICE_TICK_S) for p in parts for s in p.device_seconds]
+    if device:
+        clocks["device"] = Samples(device, _DEVICE_TICK_S)
+    verdicts = {block.verified for block in blocks}
+    noise = sum((block.noise for block in blocks), protocol.Noise())
+    return Rerun(
+        rerun=rerun,
+        batch=blocks[-1].batch,
+        intervals=blocks[-1].intervals,
+        clocks=clocks,
+        blocks=[len(p.ticks) for p in parts],
+        clock=ClockRecord(
+            clock.source, clock.reason, clock.uncertainty, clock.resolution_s, clock.empty_pair_s
+        ),
+        verified="false" if "false" in verdicts else "true" if "true" in verdicts else "na",
+        fault=next((block.fault for block in blocks if block.fault), ""),
+        state=state,
+        noise=noise,
+        measured_s=sum(block.block_s for block in blocks),
+    )
+
+
+@dataclass
+class Runner:
+    """Measures jobs; every result is handed to ``record`` as it ends."""
+
+    jobs: Sequence[Job]
+    settings: Settings
+    binding: Binding
+    watcher: Watcher
+    record: Callable[[Entry], None]
+    began: float
+    """When the budget began to run, on ``time.monotonic``."""
+    out_of_time: bool = False
+
+    def run(self) -> None:
+        """Measures everything. On KeyboardInterrupt what is open is recorded, then it is raised."""
+        self.watcher.begin(len(self.jobs), self.settings.reruns)
+        order = random.Random(self.settings.seed)
+        for rerun in range(self.settings.reruns):
+            due = [job for job in self.jobs if rerun not in job.done and not job.error]
+            share = (rerun + 1) / self.settings.reruns
+            deadline = self.began + share * self.settings.budget_s
+            if due:
+                _RerunOf(self, rerun, due, deadline, order).run()
+
+    def finish(self, work: Open, rerun: int, opened: protocol.Opened | None, state: State) -> None:
+        """Records what one rerun brought for a job."""
+        job = work.job
+        job.done.add(rerun)
+        self.out_of_time |= state == "budget"
+        results = work.reruns(rerun, opened, state) if work.blocks and opened else {}
+        for part, point in job.task.points.items():
+            known = msgspec.structs.replace(
+                point,
+                error=job.error,
+                moved_bytes=work.blocks[0].parts[part].moved_bytes if work.blocks else 0,
+            )
+            self.record(Entry(known, results.get(part)))
+        self.watcher.finished(job.task, rerun, state)
+
+
+class _RerunOf:
+    """One rerun: fresh workers, every due job visited in rounds until it is done."""
+
+    def __init__(
+        self,
+        run: Runner,
+        rerun: int,
+        jobs: Sequence[Job],
+        deadline: float,
+        order: random.Random,
+    ) -> None:
+        self._run = run
+        self._order = order
+        self._rerun = rerun
+        self._deadline = deadline
+        self._open = [Open(job, series) for series, job in enumerate(jobs)]
+        self._workers: dict[str, tuple[Worker, protocol.Opened]] = {}
+        self._deaths: dict[str, int] = {}
+        settings = run.settings
+        self._criterion = protocol.Criterion(settings.precision, settings.confidence, MOST_POINT_S)
+
+    def run(self) -> None:
+        """Visits until all is done or time is up."""
+        with ExitStack() as self._stack:
+            try:
+                while self._open:
+                    round_ = list(self._open)
+                    self._order.shuffle(round_)
+                    for work in round_:
+                        if time.monotonic() >= self._deadline:
+                            self._end_all("budget")
+                            return
+                        if work in self._open:
+                            self._visit(work)
+            except KeyboardInterrupt:
+                self._end_all("interrupted")
+                raise
+
+    def _end_all(self, state: State) -> None:
+        for work in self._open:
+            self._run.finish(work, self._rerun, self._opened(work), state)
+        self._open = []
+
+    def _opened(self, work: Open) -> protocol.Opened | None:
+        known = self._workers.get(work.job.found.address)
+        return known[1] if known else None
+
+    def _worker(self, found: Found) -> Worker:
+        if found.address not in self._workers:
+            worker = self._stack.enter_context(
+                Worker(found.candidate.environment, binding=self._run.binding)
+            )
+            opened = worker.ask(found.open_request())
+            assert isinstance(opened, protocol.Opened)
+            self._workers[found.address] = (worker, opened)
+        return self._workers[found.address][0]
+
+    def _visit(self, work: Open) -> None:
+        task = work.job.task
+        self._run.watcher.visiting(work.job.label)
+        left = max(0.05, self._deadline - time.monotonic())
+        most = min(left, max(1.0, _FAIR_SHARE * left / len(self._open)))
+        try:
+            answer = self._worker(work.job.found).ask(
+                protocol.Measure(
+                    work.series,
+                    task.operation,
+                    task.bytes,
+                    task.memory,
+                    task.depth,
+                    task.bank,
+                    self._criterion,
+                    most,
+                ),
+                allowed_s=most,
+            )
+        except WorkerRefusedError as error:
+            self._fail(work, str(error))
+            return
+        except WorkerDiedError as error:
+            self._bury(work, error)
+            return
+        assert isinstance(answer, protocol.Measured)
+        work.blocks.append(answer)
+        if answer.state != "open":
+            self._open.remove(work)
+            self._run.finish(work, self._rerun, self._opened(work), _STATES[answer.state])
+
+    def _fail(self, work: Open, message: str) -> None:
+        work.job.error = message
+        self._open.remove(work)
+        self._run.watcher.say(f"{work.job.label}: {message}")
+        self._run.finish(work, self._rerun, self._opened(work), "failed")
+
+    def _bury(self, work: Open, error: IsthmusError) -> None:
+        """A dead worker costs the point it was at; its other open points begin anew."""
+        address = work.job.found.address
+        self._fail(work, str(error))
+        self._workers.pop(address, None)
+        siblings = [other for other in self._open if other.job.found.address == address]
+        self._deaths[address] = self._deaths.get(address, 0) + 1
+        for sibling in siblings:
+            sibling.blocks.clear()
+        if self._deaths[address] >= _MOST_DEATHS:
+            self._run.watcher.say(f"{address}: given up after {_MOST_DEATHS} dead workers")
+            for sibling in siblings:
+                sibling.job.error = f"not measured: {_MOST_DEATHS} workers of this device died"
+                self._open.remove(sibling)
+                self._run.finish(sibling, self._rerun, None, "failed")
+
+
+_STATES: Mapping[str, State] = {"precision": "precision", "samples": "samples", "time": "time"}
+
+
+def assemble(jobs: Sequence[Job], entries: Iterable[Entry]) -> list[Point]:
+    """Points of all jobs in their planned order, with what the entries say of them."""
+    reruns: dict[PointKey, dict[int, Rerun]] = {}
+    latest: dict[PointKey, Point] = {}
+    for entry in entries:
+        key = key_of(entry.point)
+        before = latest.get(key)
+        if before is None or entry.rerun is not None or entry.point.error:
+            latest[key] = entry.point
+        if entry.rerun is not None:
+            reruns.setdefault(key, {})[entry.rerun.rerun] = entry.rerun
+    points: list[Point] = []
+    for job in jobs:
+        for planned in job.task.points.values():
+            key = key_of(planned)
+            known = latest.get(key, planned)
+            measured = reruns.get(key, {})
+            points.append(
+                msgspec.structs.replace(known, reruns=[measured[n] for n in sorted(measured)])
+            )
+    return points

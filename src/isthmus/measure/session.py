@@ -1,0 +1,261 @@
+"""A whole run: devices, plan, journal, measuring, and the run file at the end."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
+from pathlib import Path
+
+import msgspec
+
+from isthmus import __version__
+from isthmus.backends import by_scheme
+from isthmus.errors import IsthmusError, NoDeviceError, UsageError
+from isthmus.measure import discovery
+from isthmus.measure.address import Address
+from isthmus.measure.plan import plan
+from isthmus.measure.runner import Job, Runner, Watcher, assemble
+from isthmus.measure.supervisor import Worker, WorkerRefusedError
+from isthmus.results import journal, run_file
+from isthmus.results.journal import Entry, Journal
+from isthmus.results.run_file import DeviceRecord, Run, Settings, Software
+from isthmus.studies.base import Study
+from isthmus.system import environment, lock
+from isthmus.system.binding import Binding
+
+QUICK_PRECISION = 0.1
+QUICK_BUDGET_S = 60.0
+PRECISION = 0.02
+RERUNS = 3
+BUDGET_PER_POINT_S = 0.2
+LEAST_BUDGET_S = 20.0
+"""A run without ``--budget`` gets so much for each point, over all reruns, and at least this."""
+
+_FINAL_STATES = ("precision", "samples", "time")
+
+
+@dataclass
+class Request:
+    """What the user asked for."""
+
+    studies: Sequence[Study]
+    devices: Sequence[str]
+    axes: Mapping[str, str]
+    out: Path
+    command: Sequence[str]
+    quick: bool = False
+    precision: float | None = None
+    budget_s: float | None = None
+    reruns: int | None = None
+    seed: int = 1
+    binding: Binding = field(default_factory=Binding)
+
+
+def _now() -> str:
+    return datetime.now(timezone.utc).isoformat(timespec="seconds")
+
+
+def _record(found: discovery.Found) -> DeviceRecord:
+    described = found.description
+    pci = described.properties.get("pci_address", "")
+    return DeviceRecord(
+        address=found.address,
+        backend=found.backend.name,
+        real=found.backend.real,
+        name=described.name,
+        platform=described.platform,
+        api=described.api,
+        max_buffer_bytes=described.max_buffer_bytes,
+        memory_bytes=described.memory_bytes,
+        properties=described.properties,
+        link=environment.pcie_link(pci) if pci else {},
+        environment=dict(found.candidate.environment),
+    )
+
+
+def _find(
+    addresses: Sequence[str], watcher: Watcher
+) -> tuple[list[discovery.Found], list[DeviceRecord]]:
+    """Devices of these addresses, or all real ones; those that are not here as records."""
+    if not addresses:
+        found = discovery.everything_real()
+        return found, [_record(one) for one in found]
+    here: list[discovery.Found] = []
+    records: list[DeviceRecord] = []
+    for address in dict.fromkeys(addresses):
+        try:
+            one = discovery.resolve(address)
+        except NoDeviceError as error:
+            watcher.say(str(error))
+            backend = by_scheme(Address.parse(address).scheme)
+            records.append(
+                DeviceRecord(
+                    address=address, backend=backend.name, real=backend.real, error=str(error)
+                )
+            )
+        else:
+            here.append(one)
+            records.append(_record(one))
+    if not here:
+        raise NoDeviceError("; ".join(record.error for record in records))
+    return here, records
+
+
+def _check_options(found: Sequence[discovery.Found]) -> None:
+    """Opens each device once, so that a wrong option is told before anything is measured."""
+    for one in found:
+        if one.options:
+            with Worker(one.candidate.environment) as worker:
+                try:
+                    worker.ask(one.open_request())
+                except WorkerRefusedError as error:
+                    kind = UsageError if error.usage else IsthmusError
+                    raise kind(f"device '{one.address}': {error}") from error
+
+
+def _jobs(
+    request: Request, found: Sequence[discovery.Found], quick: bool, watcher: Watcher
+) -> list[Job]:
+    jobs: list[Job] = []
+    left_out: list[str] = []
+    for study in request.studies:
+        known = {axis.name for axis in study.axes}
+        mine = {n: v for n, v in request.axes.items() if n in known or len(request.studies) == 1}
+        given = study.parse(mine)
+        for one in found:
+            made = plan(study, one.address, one.description, given, quick=quick)
+            jobs += [Job(one, task) for task in made.tasks]
+            left_out += made.left_out
+    asked_for_sizes = "bytes" in request.axes
+    if not any(job.task.bytes for job in jobs) and (asked_for_sizes or not jobs):
+        raise UsageError("nothing to measure: " + ("; ".join(left_out) or "no study can run here"))
+    for line in left_out:
+        watcher.say(line)
+    return jobs
+
+
+def _settings(request: Request, points: int) -> Settings:
+    reruns = request.reruns or (1 if request.quick else RERUNS)
+    budget = request.budget_s or (
+        QUICK_BUDGET_S if request.quick else max(LEAST_BUDGET_S, BUDGET_PER_POINT_S * points)
+    )
+    return Settings(
+        precision=request.precision or (QUICK_PRECISION if request.quick else PRECISION),
+        confidence=0.95,
+        reruns=reruns,
+        budget_s=budget,
+        seed=request.seed,
+        quick=request.quick,
+        axes=dict(request.axes),
+        cpus=list(request.binding.cpus),
+        numa_node=request.binding.numa_node,
+    )
+
+
+def measure(request: Request, watcher: Watcher) -> Run:
+    """Carries out a request and writes its run file.
+
+    Raises UsageError or NoDeviceError before anything is measured, KeyboardInterrupt after what was
+    measured is in the run file.
+    """
+    began = time.monotonic()
+    if request.out.exists():
+        raise UsageError(f"{request.out} exists; nothing is overwritten: choose another --out")
+    found, records = _find(request.devices, watcher)
+    _check_options(found)
+    jobs = _jobs(request, found, request.quick, watcher)
+    run = Run(
+        software=Software(
+            version=__version__, commit=environment.commit(), command=list(request.command)
+        ),
+        started=_now(),
+        status="interrupted",
+        studies=[study.name for study in request.studies],
+        settings=_settings(request, sum(len(job.task.points) for job in jobs)),
+        environment=environment.host(),
+        devices=records,
+        points=[],
+    )
+    return _carry_out(run, jobs, [], request.out, request.binding, watcher, began, replace=False)
+
+
+def resume(out: Path, studies: Sequence[Study], budget_s: float | None, watcher: Watcher) -> Run:
+    """Goes on with a run that was cut off, or measures again what failed or ran out of time."""
+    began = time.monotonic()
+    left = journal.path_beside(out)
+    if left.exists():
+        before, entries = journal.read(left)
+    elif out.exists():
+        before = run_file.load(out)
+        entries = journal.entries_of(before.points)
+    else:
+        raise UsageError(f"nothing to resume: neither {out} nor {left} is there")
+    if [study.name for study in studies] != before.studies:
+        raise UsageError(f"{out} was begun as '{' '.join(before.studies)}'")
+    found, records = _find([device.address for device in before.devices], watcher)
+    settings = before.settings
+    if budget_s is not None:
+        settings = msgspec.structs.replace(settings, budget_s=budget_s)
+    request = Request(studies, (), settings.axes, out, before.software.command)
+    jobs = _jobs(request, found, settings.quick, watcher)
+    done = {
+        (journal.key_of(e.point), e.rerun.rerun)
+        for e in entries
+        if e.rerun is not None and e.rerun.state in _FINAL_STATES
+    }
+    for job in jobs:
+        keys = [journal.key_of(point) for point in job.task.points.values()]
+        job.done = {n for n in range(settings.reruns) if all((key, n) in done for key in keys)}
+    kept = [e for e in entries if e.rerun is not None and e.rerun.state in _FINAL_STATES]
+    run = msgspec.structs.replace(
+        before, settings=settings, devices=records, status="interrupted", points=[]
+    )
+    binding = Binding(tuple(settings.cpus), settings.numa_node)
+    left.unlink(missing_ok=True)
+    return _carry_out(run, jobs, kept, out, binding, watcher, began, replace=out.exists())
+
+
+def _carry_out(
+    run: Run,
+    jobs: Sequence[Job],
+    entries: Sequence[Entry],
+    out: Path,
+    binding: Binding,
+    watcher: Watcher,
+    began: float,
+    *,
+    replace: bool,
+) -> Run:
+    kept = list(entries)
+    with Journal(journal.path_beside(out), run) as log:
+        for entry in kept:
+            log.add(entry)
+
+        def record(entry: Entry) -> None:
+            kept.append(entry)
+            log.add(entry)
+
+        def save(status: str) -> Run:
+            whole = msgspec.structs.replace(
+                run, finished=_now(), status=status, points=assemble(jobs, kept)
+            )
+            after = {"steal_after_s": environment.steal_seconds()}
+            whole = msgspec.structs.replace(whole, environment={**run.environment, **after})
+            run_file.save(whole, out, replace=replace)
+            log.remove()
+            return whole
+
+        with lock.measuring(
+            lambda who: watcher.say(f"another Isthmus measures here (process {who}): waiting")
+        ):
+            steal = {"steal_before_s": environment.steal_seconds()}
+            run = msgspec.structs.replace(run, environment={**run.environment, **steal})
+            runner = Runner(jobs, run.settings, binding, watcher, record, began)
+            try:
+                runner.run()
+            except KeyboardInterrupt:
+                save("interrupted")
+                raise
+        return save("budget" if runner.out_of_time else "complete")

@@ -1,0 +1,151 @@
+"""Workers from the runner's side: started, asked, and ended when they fall silent."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping
+from types import TracebackType
+
+from isthmus.errors import IsthmusError
+from isthmus.measure import protocol
+from isthmus.system.binding import UNBOUND, Binding
+
+SILENCE_S = 60.0
+"""A worker that says nothing for this long after its time was up is killed."""
+
+_STDERR_KEPT = 400
+
+
+class WorkerDiedError(IsthmusError):
+    """A worker ended or fell silent; it has been cleared away."""
+
+
+class WorkerRefusedError(IsthmusError):
+    """A worker could not do what it was asked; it lives on."""
+
+    def __init__(self, message: str, *, usage: bool = False) -> None:
+        super().__init__(message)
+        self.usage = usage
+
+
+class Worker:
+    """A process that serves one device. A context manager: on leaving, the process is gone."""
+
+    def __init__(
+        self,
+        environment: Mapping[str, str],
+        *,
+        binding: Binding = UNBOUND,
+        silence_s: float = SILENCE_S,
+    ) -> None:
+        self._silence_s = silence_s
+        self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the worker
+        request_read, request_write = os.pipe()
+        answer_read, answer_write = os.pipe()
+        try:
+            self._process = subprocess.Popen(
+                [
+                    sys.executable,
+                    *("-m", "isthmus.measure.worker"),
+                    *map(str, (os.getpid(), request_read, answer_write)),
+                    *([] if binding.numa_node is None else [str(binding.numa_node)]),
+                ],
+                env={**os.environ, **environment},
+                stdin=subprocess.DEVNULL,
+                stdout=self._stderr,
+                stderr=self._stderr,
+                pass_fds=(request_read, answer_write),
+                start_new_session=True,
+            )
+        finally:
+            os.close(request_read)
+            os.close(answer_write)
+        self._requests = os.fdopen(request_write, "wb")
+        self._answers = answer_read
+        if binding.cpus:
+            with contextlib.suppress(ProcessLookupError):
+                os.sched_setaffinity(self._process.pid, binding.cpus)
+
+    @property
+    def pid(self) -> int:
+        """Process id."""
+        return self._process.pid
+
+    def ask(self, request: protocol.Request, allowed_s: float = 0.0) -> protocol.Answer:
+        """Sends a request and waits for its answer.
+
+        ``allowed_s`` is how long the work itself may take; the silence limit comes on top. Raises
+        WorkerDiedError or WorkerRefusedError.
+        """
+        deadline = time.monotonic() + allowed_s + self._silence_s
+        try:
+            protocol.send(self._requests, request)
+        except OSError:
+            self._lost("ended")
+        head = self._read(protocol.HEAD_BYTES, deadline)
+        answer = protocol.decode_answer(self._read(protocol.body_length(head), deadline))
+        if isinstance(answer, protocol.Failed):
+            raise WorkerRefusedError(answer.message, usage=answer.usage)
+        return answer
+
+    def _read(self, size: int, deadline: float) -> bytes:
+        data = b""
+        while len(data) < size:
+            ready, _, _ = select.select(
+                [self._answers], [], [], max(0.0, deadline - time.monotonic())
+            )
+            if not ready:
+                self._lost(f"was silent for {self._silence_s:.0f} s and was killed")
+            piece = os.read(self._answers, size - len(data))
+            if not piece:
+                self._lost("ended")
+            data += piece
+        return data
+
+    def _lost(self, how: str) -> None:
+        code = self.end()
+        if how == "ended" and code < 0:
+            how = f"died by {signal.Signals(-code).name}"
+        elif how == "ended":
+            how = f"ended with exit code {code}"
+        said = self._last_words()
+        raise WorkerDiedError(f"its worker {how}" + (f"; it last said: {said}" if said else ""))
+
+    def _last_words(self) -> str:
+        self._stderr.seek(0, os.SEEK_END)
+        self._stderr.seek(max(0, self._stderr.tell() - _STDERR_KEPT))
+        lines = self._stderr.read().decode(errors="replace").strip().splitlines()
+        return lines[-1].strip() if lines else ""
+
+    def end(self) -> int:
+        """Ends the process, and whatever it started in its session; returns its exit code."""
+        with contextlib.suppress(OSError):
+            self._requests.close()
+        try:
+            code = self._process.wait(timeout=0.05)
+        except subprocess.TimeoutExpired:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+            code = self._process.wait()
+        return code
+
+    def __enter__(self) -> Worker:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.end()
+        with contextlib.suppress(OSError):
+            os.close(self._answers)
+        self._stderr.close()

@@ -1,0 +1,40 @@
+"""Reporters show a run as text; each is one module here that defines ``REPORTER``.
+
+Other packages add theirs through the entry point group ``isthmus.reporters``. The page, which is
+more than one text, is ``isthmus.reporters.html``.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.metadata
+import pkgutil
+from collections.abc import Mapping
+from functools import cache
+from types import MappingProxyType
+
+from isthmus.errors import UsageError
+from isthmus.reporters.base import Reporter
+
+__all__ = ["Reporter", "by_name", "registry"]
+
+
+@cache
+def registry() -> Mapping[str, Reporter]:
+    """All reporters by name."""
+    found: dict[str, Reporter] = {}
+    for module in pkgutil.iter_modules(__path__):
+        reporter = getattr(importlib.import_module(f"{__name__}.{module.name}"), "REPORTER", None)
+        if reporter is not None:
+            found[reporter.name] = reporter
+    for entry in importlib.metadata.entry_points(group="isthmus.reporters"):
+        found.setdefault(entry.name, entry.load())
+    return MappingProxyType(found)
+
+
+def by_name(name: str) -> Reporter:
+    """The reporter of this name; raises UsageError for an unknown one."""
+    reporters = registry()
+    if name not in reporters:
+        raise UsageError(f"unknown format '{name}'; known: {', '.join(reporters)}")
+    return reporters[name]

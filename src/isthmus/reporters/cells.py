@@ -1,0 +1,202 @@
+"""Frames made ready to be read: by people, with units, or by programs, as plain values."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from isthmus.analysis import wording
+from isthmus.analysis.ratios import whole
+from isthmus.analysis.summary import COLUMNS, per_repetition
+from isthmus.results.run_file import ClockName, Point, Run
+from isthmus.units import format_rate, format_seconds
+
+_BY_SUFFIX: tuple[tuple[str, Callable[[float], str]], ...] = (
+    ("_s", format_seconds),
+    ("_Bps", format_rate),
+    ("bytes", wording.size),
+    ("share", wording.percent),
+    ("ratio", wording.number),
+    ("residual", lambda value: f"{value:+.1%}".replace("%", " %")),
+)
+_HEADINGS = {
+    "median_s": "median",
+    "min_s": "minimum",
+    "p99_s": "99th percentile",
+    "bandwidth_Bps": "bandwidth",
+    "bytes": "size",
+    "alpha_s": "alpha",
+    "beta_Bps": "beta",
+    "half_bytes": "n1/2",
+    "worst_bytes": "at size",
+    "largest_bytes": "largest size",
+    "resolved_share": "to within",
+    "time_ratio": "time ratio",
+    "least_ratio": "least",
+    "most_ratio": "most",
+    "reference": "against",
+}
+_VIEW = (
+    "study", "device", "api", "operation", "memory", "clock", "bytes", "median_s", "low_median_s",
+    "high_median_s", "min_s", "p99_s", "bandwidth_Bps", "samples", "reruns", "verified",
+    "converged", "flags",
+)  # fmt: skip
+_LIFTED = ("study", "device", "api", "operation", "memory", "clock")
+
+
+class Table(NamedTuple):
+    """Text cells under headings."""
+
+    headings: list[str]
+    rows: list[list[str]]
+    numeric: list[bool]
+    """Columns to align to the right."""
+
+
+def printable(text: object) -> str:
+    r"""Text without anything that steers a terminal or a page: ``\x1b`` instead of the thing."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in str(text))
+
+
+def cell(name: str, value: Any) -> str:
+    """One value as people read it; the column's name says its unit. Empty where there is none."""
+    if isinstance(value, (bool, np.bool_)):
+        return "yes" if value else "no"
+    if isinstance(value, (int, float, np.integer, np.floating)):
+        number = float(value)
+        if math.isnan(number):
+            return ""
+        if math.isinf(number):
+            return "unbounded"
+        for suffix, shown in _BY_SUFFIX:
+            if name.endswith(suffix):
+                return shown(number)
+        return str(whole(number)) if number.is_integer() else wording.number(number)
+    return "" if value is None or value is pd.NA else printable(value)
+
+
+def table(frame: pd.DataFrame, labels: Mapping[str, str] | None = None) -> Table:
+    """Cells of a frame; ``low_X`` and ``high_X`` become one interval beside ``X``.
+
+    A column ``within`` becomes a word in the interval; devices are named by their labels; columns
+    without a single entry are left out.
+    """
+    labels = labels or {}
+    headings, columns, numeric = [], [], []
+    for name in map(str, frame.columns):
+        if name == "within" or name.startswith("high_"):
+            continue
+        values = frame[name].tolist()
+        if name.startswith("low_"):
+            of = name.removeprefix("low_")
+            ends = zip(values, frame[f"high_{of}"].tolist(), strict=True)
+            cells = [_interval(of, low, high) for low, high in ends]
+            if "within" in frame:
+                marks = [" (within)" if within else "" for within in frame["within"]]
+                cells = [c + mark if c else c for c, mark in zip(cells, marks, strict=True)]
+            heading = "interval"
+        else:
+            named = {"device", "reference"} & {name}
+            cells = [cell(name, labels.get(v, v) if named else v) for v in values]
+            heading = _HEADINGS.get(name, name.replace("_", " "))
+        if any(cells) or frame.empty:
+            headings.append(heading)
+            columns.append(cells)
+            numeric.append(_is_number(frame[name]))
+    return Table(headings, [list(row) for row in zip(*columns, strict=True)], numeric)
+
+
+def _is_number(column: pd.Series[Any]) -> bool:
+    return pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column)
+
+
+def _interval(name: str, low: Any, high: Any) -> str:
+    ends = [cell(name, low), cell(name, high)]
+    if not all(ends):
+        return ""
+    unit = ends[1].rpartition(" ")[2]
+    same = " " in ends[0] and ends[0].endswith(f" {unit}")
+    return f"{ends[0].removesuffix(f' {unit}') if same else ends[0]} to {ends[1]}"
+
+
+def view(summary: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, str]]:
+    """The summary's columns for people, and what is the same in all rows, taken out of them."""
+    axes = [str(name) for name in summary.columns if name not in COLUMNS]
+    shown = summary.rename(columns={"ci_low_s": "low_median_s", "ci_high_s": "high_median_s"})
+    order = [*_VIEW[: _VIEW.index("clock")], *axes, *_VIEW[_VIEW.index("clock") :]]
+    shown = shown[order]
+    common = {}
+    for name in (*_LIFTED, *axes):
+        values = shown[name].unique()
+        if len(values) == 1 and len(shown) > 1:
+            common[name] = cell(name, whole(values[0]))
+            shown = shown.drop(columns=name)
+    return shown, common
+
+
+def plain(value: Any) -> str | int | float | bool | None:
+    """A value as Python's own; None where there is none."""
+    if isinstance(value, (bool, np.bool_)):
+        return bool(value)
+    if isinstance(value, (float, np.floating)):
+        return None if math.isnan(value) else float(value)
+    if isinstance(value, (int, np.integer)):
+        return int(value)
+    return None if value is None or value is pd.NA else str(value)
+
+
+def plain_rows(summary: pd.DataFrame) -> Iterator[dict[str, str | int | float | bool | None]]:
+    """The summary's rows as plain values; axis values are whole again."""
+    names = [str(name) for name in summary.columns]
+    for row in summary.itertuples(index=False, name=None):
+        yield {
+            name: plain(value if name in COLUMNS else whole(value))
+            for name, value in zip(names, row, strict=True)
+        }
+
+
+class Series(NamedTuple):
+    """Samples of one worker, point and clock."""
+
+    rerun: int
+    batch: int
+    """Repetitions that each sample is the mean of."""
+    seconds: list[float]
+    """Of one repetition, in the order taken."""
+
+
+def series_of(point: Point, clock: ClockName) -> list[Series]:
+    """A point's samples on one clock, rerun by rerun."""
+    return [
+        Series(
+            rerun.rerun,
+            rerun.batch if clock == "host" else 1,
+            per_repetition(rerun, clock).tolist(),
+        )
+        for rerun in point.reruns
+        if clock in rerun.clocks and rerun.clocks[clock].ticks
+    ]
+
+
+def clocks_of(point: Point) -> list[ClockName]:
+    """Clocks that a point has samples of, in the order of the summary's rows."""
+    order: tuple[ClockName, ...] = ("host", "device", "simulated", "hybrid")
+    return [c for c in order if any(c in r.clocks and r.clocks[c].ticks for r in point.reruns)]
+
+
+def heading(run: Run) -> str:
+    """One line on what a run is and how it ended."""
+    status = {"complete": "complete", "budget": "ended by its time", "interrupted": "interrupted"}
+    points = f"{len(run.points)} point{'' if len(run.points) == 1 else 's'}"
+    studies = ", ".join(run.studies) or "no study"
+    host = run.environment.get("host", "unknown host")
+    return printable(f"{studies} on {host}, {run.started}: {points}, {status[run.status]}")
+
+
+def flags_in(summary: pd.DataFrame) -> list[str]:
+    """Flags that any row carries."""
+    return sorted({flag for text in summary["flags"] for flag in str(text).split(";") if flag})

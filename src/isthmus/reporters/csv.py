@@ -1,0 +1,50 @@
+"""Comma-separated values: the contract's columns, then the studies' axes; full precision."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable
+
+from isthmus.analysis.ratios import axis_names
+from isthmus.analysis.summary import summarise
+from isthmus.reporters.base import Reporter
+from isthmus.reporters.cells import clocks_of, plain_rows, series_of
+from isthmus.results.run_file import Run
+
+_IDENTITY = (
+    "study", "device", "api", "operation", "memory", "bytes", "direction", "initiator",
+)  # fmt: skip
+
+
+def _text(run: Run) -> str:
+    frame = summarise(run)
+    return _written(map(str, frame.columns), (row.values() for row in plain_rows(frame)))
+
+
+def _samples(run: Run) -> str:
+    axes = axis_names(run.points)
+    rows = (
+        [
+            *(getattr(point, name) for name in _IDENTITY),
+            series.rerun, index, clock, seconds, series.batch,
+            *(point.axes.get(name) for name in axes),
+        ]
+        for point in run.points
+        for clock in clocks_of(point)
+        for series in series_of(point, clock)
+        for index, seconds in enumerate(series.seconds)
+    )  # fmt: skip
+    return _written([*_IDENTITY, "rerun", "index", "clock", "seconds", "batch", *axes], rows)
+
+
+def _written(columns: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    for row in rows:
+        writer.writerow([str(v).lower() if isinstance(v, bool) else v for v in row])
+    return text.getvalue()
+
+
+REPORTER = Reporter("csv", "one row per point and clock, or per sample", _text, _samples)

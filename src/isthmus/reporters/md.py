@@ -1,0 +1,52 @@
+"""Markdown, as code hosts render it: answers first, then one row per point."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from isthmus.analysis import wording
+from isthmus.analysis.answers import answers
+from isthmus.analysis.flags import MEANINGS
+from isthmus.analysis.summary import summarise
+from isthmus.reporters.base import Reporter
+from isthmus.reporters.cells import Table, flags_in, heading, printable, table, view
+from isthmus.results.run_file import Run
+
+_SPECIAL = re.compile(r"([\\`*_\[\]<>|~&])")
+
+
+def escape(text: str) -> str:
+    """Text that Markdown shows as it is."""
+    return _SPECIAL.sub(r"\\\1", printable(text))
+
+
+def _text(run: Run) -> str:
+    return "\n".join(_lines(run)) + "\n"
+
+
+def _lines(run: Run) -> Iterator[str]:
+    summary, labels = summarise(run), wording.labels(run)
+    yield f"## {escape(heading(run))}"
+    yield ""
+    for answer in answers(run, summary):
+        yield f"- **{escape(answer.question)}** {escape(answer.verdict)}"
+    shown, common = view(summary)
+    yield ""
+    if common:
+        yield escape("All rows: " + ", ".join(f"{name} {value}" for name, value in common.items()))
+        yield ""
+    yield from _table(table(shown, labels))
+    yield ""
+    for flag in flags_in(summary):
+        yield f"- {escape(flag)}: {escape(MEANINGS.get(flag, 'no description'))}"
+
+
+def _table(cells: Table) -> Iterator[str]:
+    yield f"| {' | '.join(map(escape, cells.headings))} |"
+    yield f"| {' | '.join('---:' if right else '---' for right in cells.numeric)} |"
+    for row in cells.rows:
+        yield f"| {' | '.join(map(escape, row))} |"
+
+
+REPORTER = Reporter("md", "a Markdown table and the answers", _text)

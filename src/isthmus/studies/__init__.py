@@ -1,0 +1,40 @@
+"""Studies: questions, and the points that answer them.
+
+A study is one module here that defines ``STUDY``; other packages add theirs through the entry point
+group ``isthmus.studies``.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.metadata
+import pkgutil
+from collections.abc import Mapping
+from functools import cache
+from types import MappingProxyType
+
+from isthmus.errors import UsageError
+from isthmus.studies.base import Study
+
+__all__ = ["Study", "by_name", "registry"]
+
+
+@cache
+def registry() -> Mapping[str, Study]:
+    """All studies by name."""
+    found: dict[str, Study] = {}
+    for module in pkgutil.iter_modules(__path__):
+        if module.name != "base":
+            study: Study = importlib.import_module(f"{__name__}.{module.name}").STUDY
+            found[study.name] = study
+    for entry in importlib.metadata.entry_points(group="isthmus.studies"):
+        found.setdefault(entry.name, entry.load())
+    return MappingProxyType(found)
+
+
+def by_name(name: str) -> Study:
+    """The study of this name; raises UsageError for an unknown one."""
+    studies = registry()
+    if name not in studies:
+        raise UsageError(f"unknown study '{name}'; known: {', '.join([*studies, 'all'])}")
+    return studies[name]

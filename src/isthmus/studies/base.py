@@ -1,0 +1,94 @@
+"""What a study is: axes, and the operations that it asks devices for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from isthmus.errors import UsageError
+from isthmus.measure.protocol import DeviceDescription, OperationDescription
+from isthmus.results.run_file import Point
+
+Value = int | str
+
+
+@dataclass(frozen=True)
+class Axis:
+    """One thing that a study varies."""
+
+    name: str
+    describes: str
+    parse: Callable[[str], Sequence[Value]]
+    """Values from what the user wrote; raises UsageError."""
+    default: Sequence[Value] | None = None
+    """None: as the device or the operation says."""
+
+
+def words(text: str) -> list[str]:
+    """Values that are names: ``read,write``."""
+    found = [word.strip() for word in text.split(",")]
+    if not all(found):
+        raise UsageError(f"'{text}' is no list of names")
+    return list(dict.fromkeys(found))
+
+
+@dataclass(frozen=True)
+class Task:
+    """What a worker is asked to measure, and the points that come of it: one for each part."""
+
+    operation: str
+    bytes: int
+    memory: str
+    depth: int
+    bank: int
+    points: Mapping[int, Point]
+    """By part of the operation; parts that nobody asked for are missing."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Everything one device is asked, and what was left out, in words."""
+
+    tasks: list[Task]
+    left_out: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Study:
+    """A question, as data: the planner turns it into tasks."""
+
+    name: str
+    question: str
+    operations: Sequence[str]
+    axes: Sequence[Axis]
+    columns: Sequence[str]
+    """Axes that become columns of the study's own."""
+    thin: Callable[[Sequence[int]], Sequence[int]] = lambda sizes: sizes
+    """Sizes that a quick run keeps."""
+
+    def axis(self, name: str) -> Axis:
+        """Axis of this name; raises UsageError for an unknown one."""
+        for axis in self.axes:
+            if axis.name == name:
+                return axis
+        known = ", ".join(axis.name for axis in self.axes)
+        raise UsageError(f"study '{self.name}' has no axis '{name}'; it has {known}")
+
+    def parse(self, given: Mapping[str, str]) -> dict[str, Sequence[Value]]:
+        """Values of the axes that the user gave, checked."""
+        parsed = {name: self.axis(name).parse(text) for name, text in given.items()}
+        for operation in parsed.get("operation", ()):
+            if operation not in self.operations:
+                raise UsageError(
+                    f"study '{self.name}' has no operation '{operation}'; "
+                    f"it has {', '.join(self.operations)}"
+                )
+        return parsed
+
+
+def offered(device: DeviceDescription, operation: str) -> OperationDescription | None:
+    """Operation of the device that has a part of this name."""
+    for candidate in device.operations:
+        if any(part.name == operation for part in candidate.parts):
+            return candidate
+    return None

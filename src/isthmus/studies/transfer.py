@@ -1,0 +1,39 @@
+"""Study 1: what does a transfer between host and card memory cost, by which API, at which size?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from isthmus.studies.base import Axis, Study, words
+from isthmus.units import parse_counts, parse_positive, parse_sizes
+
+OPERATIONS = (
+    "read", "write", "read_rw", "write_rw", "bidirectional", "map", "unmap", "launch",
+    "kernel_read", "kernel_write", "stream",
+)  # fmt: skip
+_THIN = 8
+
+
+def every_eighth(sizes: Sequence[int]) -> Sequence[int]:
+    """Each size at least eight times the one before, and always the last."""
+    kept: list[int] = []
+    for size in sizes:
+        if not kept or size >= _THIN * kept[-1]:
+            kept.append(size)
+    return kept if kept[-1] == sizes[-1] else [*kept, sizes[-1]]
+
+
+STUDY = Study(
+    name="transfer",
+    question="What do transfers between host and card memory cost, and when does the API matter?",
+    operations=OPERATIONS,
+    axes=(
+        Axis("bytes", "size of one transfer", parse_sizes, parse_sizes("1:2Gi")),
+        Axis("operation", "what is timed", words, OPERATIONS),
+        Axis("memory", "kind of host memory", words),
+        Axis("depth", "transfers queued together; buffers of a stream", parse_positive),
+        Axis("bank", "memory of the card, counted from 0", parse_counts, (0,)),
+    ),
+    columns=("depth", "bank"),
+    thin=every_eighth,
+)

@@ -1,0 +1,86 @@
+"""Sizes, times and rates as people write and read them. Inside everything is bytes and seconds."""
+
+from __future__ import annotations
+
+import math
+import re
+
+from isthmus.errors import UsageError
+
+_BINARY = ("", "Ki", "Mi", "Gi", "Ti")
+_SIZE = re.compile(r"([1-9][0-9]*)(Ki|Mi|Gi|Ti)?")
+_LARGEST_SIZE = 1 << 50
+
+
+def parse_size(text: str) -> int:
+    """Bytes of ``1``, ``4Ki`` or ``2Gi``; raises UsageError for anything else."""
+    found = _SIZE.fullmatch(text)
+    if not found:
+        raise UsageError(f"'{text}' is no size; write 1, 4Ki, 256Mi or 2Gi")
+    size = int(found[1]) << 10 * _BINARY.index(found[2] or "")
+    if size > _LARGEST_SIZE:
+        raise UsageError(f"'{text}' is beyond any memory")
+    return size
+
+
+def format_size(size: int) -> str:
+    """A size as ``parse_size`` reads it, in the largest unit that divides it."""
+    power = 0
+    while size and size % 1024 == 0 and power + 1 < len(_BINARY):
+        size //= 1024
+        power += 1
+    return f"{size}{_BINARY[power]}"
+
+
+def parse_sizes(text: str) -> list[int]:
+    """Sizes of a list ``1,4Ki`` or a range ``1:2Gi`` (first, its doubles, up to the last)."""
+    sizes: list[int] = []
+    for piece in text.split(","):
+        first, colon, last = piece.partition(":")
+        if colon and not (first and last):
+            raise UsageError(f"'{piece}' is no range of sizes; write 1:256Mi")
+        size = parse_size(first)
+        end = parse_size(last) if colon else size
+        if end < size:
+            raise UsageError(f"'{piece}' is no range of sizes: it ends before it begins")
+        while size <= end:
+            sizes.append(size)
+            size *= 2
+    return sorted(set(sizes))
+
+
+def parse_positive(text: str) -> list[int]:
+    """Whole numbers of 1 or more, as a list ``1,2,8`` or a range of doubles ``1:64``."""
+    try:
+        return parse_sizes(text)
+    except UsageError as error:
+        raise UsageError(f"'{text}' is no list of whole numbers of 1 or more") from error
+
+
+def parse_counts(text: str) -> list[int]:
+    """Whole numbers of 0 or more, as a list ``0,1,3``."""
+    pieces = text.split(",")
+    if not all(piece.isdecimal() for piece in pieces):
+        raise UsageError(f"'{text}' is no list of whole numbers")
+    return sorted({int(piece) for piece in pieces})
+
+
+def _scaled(value: float, units: tuple[tuple[float, str], ...]) -> str:
+    scale, unit = next(((s, u) for s, u in units if abs(value) >= s), units[-1])
+    number = value / scale
+    digits = max(0, 2 - math.floor(math.log10(abs(number)))) if number else 0
+    return f"{number:.{min(digits, 3)}f} {unit}"
+
+
+def format_seconds(seconds: float) -> str:
+    """A time with three digits: ``16.2 us``; empty for NaN."""
+    if math.isnan(seconds):
+        return ""
+    return _scaled(seconds, ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns")))
+
+
+def format_rate(bytes_per_second: float) -> str:
+    """A rate with three digits, GB/s = 1e9 bytes a second; empty for NaN."""
+    if math.isnan(bytes_per_second):
+        return ""
+    return _scaled(bytes_per_second, ((1e9, "GB/s"), (1e6, "MB/s"), (1e3, "kB/s"), (1.0, "B/s")))

@@ -1,0 +1,263 @@
+"""``isthmus run`` from outside, on backends that are always here."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from conftest import Command
+from isthmus.analysis.summary import COLUMNS
+from isthmus.results import run_file
+
+SMALL = ("--axis", "bytes=1,4Ki", "--axis", "operation=write", "--reruns", "1")
+
+
+def rows(isthmus: Command, path: str = "run.json") -> list[dict[str, str]]:
+    shown = isthmus("show", path, "--format", "csv")
+    assert shown.returncode == 0, shown.stderr
+    return list(csv.DictReader(io.StringIO(shown.stdout)))
+
+
+def test_from_question_to_rows(isthmus: Command) -> None:
+    done = isthmus("run", "transfer", "--device", "host", "--device", "null:2us", *SMALL,
+                   "--out", "run.json")  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1] == "run.json"
+    found = rows(isthmus)
+    assert list(found[0]) == [*COLUMNS, "depth", "bank"]
+    assert [(r["device"], r["bytes"], r["verified"]) for r in found] == [
+        ("host", "1", "true"), ("host", "4096", "true"),
+        ("null:2us", "1", "na"), ("null:2us", "4096", "na"),
+    ]  # fmt: skip
+    for row in found:
+        assert float(row["ci_low_s"]) <= float(row["median_s"]) <= float(row["ci_high_s"])
+        assert float(row["min_s"]) <= float(row["p10_s"]) <= float(row["p90_s"])
+        assert int(row["samples"]) >= 25
+    moved = found[1]
+    assert float(moved["bandwidth_Bps"]) == pytest.approx(4096 / float(moved["median_s"]))
+
+
+def test_without_out_the_name_is_printed_and_nothing_overwritten(
+    isthmus: Command, tmp_path: Path
+) -> None:
+    names = [isthmus("run", "transfer", "--device", "null", *SMALL).stdout.split()[-1]
+             for _ in range(2)]  # fmt: skip
+    assert len(set(names)) == 2
+    assert all((tmp_path / name).exists() for name in names)
+
+
+def test_reruns_are_fresh_workers(isthmus: Command, tmp_path: Path) -> None:
+    isthmus("run", "transfer", "--device", "null:2us", "--bytes", "1", "--operation=write",
+            "--reruns", "3", "--precision", "0.1", "--out", "run.json")  # fmt: skip
+    run = run_file.load(tmp_path / "run.json")
+    assert [r.rerun for r in run.points[0].reruns] == [0, 1, 2]
+    scales = {r.clocks["host"].seconds_per_tick for r in run.points[0].reruns}
+    assert len(scales) == 3 or run.points[0].reruns[0].clock.source == "monotonic_raw"
+    assert all(r.clocks["host"].cold_ticks is not None for r in run.points[0].reruns)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "says"),
+    [
+        (("run", "nonsense"), 2, "unknown study"),
+        (("run", "transfer", "--device", "nonsense:0"), 2, "unknown backend"),
+        (("run", "transfer", "--device", "host:nonsense"), 2, "no device"),
+        (("run", "transfer", "--device", "null,nonsense=1"), 2, "unknown option"),
+        (("run", "transfer", "--device", "null:3parsecs"), 2, "no duration"),
+        (("run", "transfer", "--device", "host@mode"), 2, "no mode"),
+        (("run", "transfer", "--device", "null", "--axis", "colour=red"), 2, "no axis 'colour'"),
+        (("run", "transfer", "--device", "null", "--colour", "red"), 2, "no axis 'colour'"),
+        (("run", "transfer", "--device", "null", "--axis", "bytes=0"), 2, "no size"),
+        (("run", "transfer", "--device", "null", "--axis", "bytes=3Qi"), 2, "no size"),
+        (("run", "transfer", "--device", "null", "--axis", "bytes=-1"), 2, "no size"),
+        (("run", "transfer", "--device", "null", "--axis", "bytes=1:"), 2, "no range"),
+        (("run", "transfer", "--device", "null", "--axis", "bytes=512Ti"), 2, "left out"),
+        (("run", "transfer", "--device", "null", "--axis", "operation=fly"), 2, "no operation"),
+        (("run", "transfer", "--device", "host", "--axis", "memory=paper"), 2, "no memory kind"),
+        (("run", "transfer", "--device", "null", "--precision", "0"), 2, "--precision"),
+        (("run", "transfer", "--device", "null", "--reruns", "many"), 2, "--reruns"),
+        (("run", "transfer", "--device", "null", "--cpus", "4096"), 2, "processor 4096"),
+        (("run", "transfer", "--device", "null", "--resume"), 2, "--out"),
+        (("run", "transfer", "--device", "null", "--out", "missing/run.json"), 2, "cannot write"),
+        (("run",), 2, "study"),
+        (("show", "missing.json"), 2, "No such file"),
+        (("nonsense",), 2, "nonsense"),
+    ],
+)  # fmt: skip
+def test_bad_input_is_one_line_and_its_exit_code(
+    isthmus: Command, arguments: tuple[str, ...], code: int, says: str
+) -> None:
+    ended = isthmus(*arguments)
+    assert ended.returncode == code, ended.stderr
+    assert says in ended.stderr.splitlines()[-1]
+    assert "Traceback" not in ended.stderr
+    assert ended.stdout == ""
+
+
+def test_an_existing_file_is_left_alone(isthmus: Command, tmp_path: Path) -> None:
+    (tmp_path / "run.json").write_text("precious")
+    ended = isthmus("run", "transfer", "--device", "null", *SMALL, "--out", "run.json")
+    assert ended.returncode == 2
+    assert "nothing is overwritten" in ended.stderr
+    assert (tmp_path / "run.json").read_text() == "precious"
+
+
+def test_no_usable_device(isthmus: Command, tmp_path: Path) -> None:
+    (tmp_path / "vendors").mkdir()
+    ended = isthmus("run", "transfer", "--device", "opencl:pocl",
+                    env={"OCL_ICD_VENDORS": str(tmp_path / "vendors")})  # fmt: skip
+    assert ended.returncode == 4
+    assert "is not here" in ended.stderr
+    assert len(ended.stderr.splitlines()) <= 2
+
+
+def test_a_broken_icd_file_is_told(isthmus: Command, tmp_path: Path) -> None:
+    vendors = tmp_path / "vendors"
+    vendors.mkdir()
+    (vendors / "broken.icd").write_text("/nowhere/libbroken.so\n")
+    (vendors / "empty.icd").write_text("")
+    env = {"OCL_ICD_VENDORS": str(vendors)}
+    ended = isthmus("run", "transfer", "--device", "opencl:pocl", env=env)
+    assert ended.returncode == 4
+    assert "broken" in ended.stderr
+    shown = isthmus("devices", env=env)
+    assert shown.returncode == 0
+    assert "/nowhere/libbroken.so" in shown.stdout or "no OpenCL loader" in shown.stdout
+    assert "empty.icd names no library" in shown.stdout
+
+
+def test_a_device_that_is_not_here_costs_only_itself(isthmus: Command, tmp_path: Path) -> None:
+    ended = isthmus("run", "transfer", "--device", "null", "--device", "opencl:pocl", *SMALL,
+                    "--out", "run.json", env={"OCL_ICD_VENDORS": str(tmp_path)})  # fmt: skip
+    assert ended.returncode == 1
+    assert {row["device"] for row in rows(isthmus)} == {"null"}
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [("fail=60", "told to fail"), ("crash=60", "SIGSEGV")],
+)
+def test_a_failing_device_costs_only_its_points(isthmus: Command, options: str, says: str) -> None:
+    ended = isthmus("run", "transfer", "--device", f"null:5us,{options}", "--device", "host",
+                    *SMALL, "--out", "run.json")  # fmt: skip
+    assert ended.returncode == 1
+    assert says in ended.stderr
+    found = rows(isthmus)
+    assert all(row["verified"] == "true" for row in found if row["device"] == "host")
+    failed = [row for row in found if row["device"] != "host"]
+    assert len(failed) == 2
+    assert any("failed" in row["flags"] for row in failed)
+
+
+@pytest.mark.parametrize("fault", ["drop", "duplicate", "reorder", "nothing", "early"])
+def test_corrupted_data_fails_the_run(isthmus: Command, fault: str) -> None:
+    ended = isthmus("run", "transfer", "--device", f"null:1us,move={fault}", "--device",
+                    "null:1us,move=correct", "--axis", "bytes=4Ki", "--axis", "operation=write",
+                    "--reruns", "1", "--out", "run.json")  # fmt: skip
+    assert ended.returncode == 1
+    assert [row["verified"] for row in rows(isthmus)] == ["false", "true"]
+
+
+def test_drift_is_flagged_unstable(isthmus: Command) -> None:
+    isthmus("run", "transfer", "--device", "null:20us,drift=3", "--device", "null:20us",
+            "--axis", "operation=write", "--axis", "bytes=1", "--reruns", "1",
+            "--precision", "0.01", "--out", "run.json")  # fmt: skip
+    drifting = rows(isthmus)[0]
+    assert "unstable" in drifting["flags"].split(";")
+
+
+def start(tmp_path: Path, *arguments: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "isthmus", "run", "transfer", *arguments],
+        cwd=tmp_path, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+
+
+def wait_for_entries(journal: Path, count: int) -> None:
+    deadline = time.monotonic() + 60
+    while not journal.exists() or journal.read_bytes().count(b"\n") < count + 1:
+        assert time.monotonic() < deadline, "nothing was journalled"
+        time.sleep(0.05)
+
+
+LONG = ("--device", "null:20us", "--precision", "0.0001", "--reruns", "2", "--budget", "600",
+        "--axis", "bytes=1:64Ki", "--axis", "operation=write,read",
+        "--out", "run.json")  # fmt: skip
+QUICK = (*LONG[:3], "0.5", *LONG[4:])
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+def test_ctrl_c_leaves_a_valid_file_and_resume_goes_on(
+    isthmus: Command, tmp_path: Path, how: signal.Signals
+) -> None:
+    process = start(tmp_path, *QUICK)
+    wait_for_entries(tmp_path / "run.json.journal", 5)
+    process.send_signal(how)
+    assert process.wait(30) == 1
+    before = run_file.load(tmp_path / "run.json")
+    assert before.status == "interrupted"
+    kept = [r for p in before.points for r in p.reruns if r.state == "precision"]
+    assert len(kept) >= 5
+    assert not (tmp_path / "run.json.journal").exists()
+
+    resumed = isthmus("run", "transfer", "--resume", "--out", "run.json")
+    assert resumed.returncode == 0, resumed.stderr
+    after = run_file.load(tmp_path / "run.json")
+    assert after.status == "complete"
+    assert all(len(p.reruns) == 2 for p in after.points)
+    there = [r for p in after.points for r in p.reruns]
+    assert all(r in there for r in kept)
+
+
+def test_a_killed_runner_leaves_a_journal_that_resume_reads(
+    isthmus: Command, tmp_path: Path
+) -> None:
+    process = start(tmp_path, *QUICK)
+    wait_for_entries(tmp_path / "run.json.journal", 5)
+    process.kill()
+    process.wait()
+    assert not (tmp_path / "run.json").exists()
+    again = isthmus("run", "transfer", *QUICK)
+    assert again.returncode == 2
+    assert "--resume" in again.stderr
+    resumed = isthmus("run", "transfer", "--resume", "--out", "run.json")
+    assert resumed.returncode == 0, resumed.stderr
+    assert all(len(p.reruns) == 2 for p in run_file.load(tmp_path / "run.json").points)
+
+
+def test_the_budget_ends_a_run_and_says_so(isthmus: Command) -> None:
+    ended = isthmus("run", "transfer", *LONG[:6], "--budget", "4", *LONG[8:])
+    assert ended.returncode == 0, ended.stderr
+    assert any("budget_exhausted" in row["flags"] for row in rows(isthmus))
+
+
+def test_devices_for_programs(isthmus: Command) -> None:
+    listed = json.loads(isthmus("devices", "--json").stdout)
+    by_name = {entry["backend"]: entry for entry in listed}
+    assert {"null", "host", "opencl"} <= set(by_name)
+    assert by_name["host"]["devices"][0]["address"] == "host"
+
+
+def test_one_isthmus_measures_at_a_time(tmp_path: Path) -> None:
+    first = start(tmp_path, *QUICK)
+    wait_for_entries(tmp_path / "run.json.journal", 1)
+    second = subprocess.Popen(
+        [sys.executable, "-m", "isthmus", "run", "transfer", "--device", "null", *SMALL,
+         "--out", "second.json"],
+        cwd=tmp_path, stderr=subprocess.PIPE, text=True, env=os.environ,
+    )  # fmt: skip
+    assert second.stderr is not None
+    assert "waiting" in second.stderr.readline()
+    first.send_signal(signal.SIGINT)
+    first.wait(30)
+    second.communicate(timeout=60)
+    assert second.returncode == 0

@@ -1,0 +1,105 @@
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import jsonschema
+import msgspec
+import pytest
+
+from isthmus.errors import IsthmusError, UsageError
+from isthmus.results import journal, run_file
+from isthmus.results.journal import Entry, Journal
+from isthmus.results.run_file import Run
+
+ROOT = Path(__file__).parents[1]
+SCHEMA = ROOT / "schemas" / "run-1.schema.json"
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """A small real run of the null backend."""
+    out = tmp_path_factory.mktemp("run") / "run.json"
+    subprocess.run(
+        [sys.executable, "-m", "isthmus", "run", "transfer", "--device", "null:2us", "--quick",
+         "--axis", "bytes=1,4Ki", "--axis", "operation=write,read_rw", "--out", str(out)],
+        check=True, capture_output=True, timeout=120,
+    )  # fmt: skip
+    return run_file.load(out)
+
+
+def test_the_published_schema_is_the_one_of_the_types() -> None:
+    check = [sys.executable, str(ROOT / "tools" / "write_schema.py"), "--check"]
+    assert subprocess.run(check, check=False).returncode == 0
+
+
+def test_a_real_run_follows_the_schema(run: Run) -> None:
+    jsonschema.validate(json.loads(run_file.encode(run)), json.loads(SCHEMA.read_text()))
+
+
+def test_what_is_written_reads_back(run: Run, tmp_path: Path) -> None:
+    run_file.save(run, tmp_path / "copy.json")
+    assert run_file.load(tmp_path / "copy.json") == run
+
+
+def test_nothing_is_overwritten(run: Run, tmp_path: Path) -> None:
+    out = tmp_path / "run.json"
+    out.write_text("precious")
+    with pytest.raises(UsageError, match="nothing is overwritten"):
+        run_file.save(run, out)
+    assert out.read_text() == "precious"
+    assert [path.name for path in tmp_path.iterdir()] == ["run.json"]
+
+
+def test_a_place_that_cannot_be_written_is_one_line(run: Run, tmp_path: Path) -> None:
+    with pytest.raises(IsthmusError, match="cannot write"):
+        run_file.save(run, tmp_path / "missing" / "run.json")
+
+
+@pytest.mark.parametrize(
+    ("damage", "complaint"),
+    [
+        (lambda text: text[: len(text) // 2], "cut short"),
+        (lambda _: "not JSON at all", "not JSON"),
+        (lambda text: text.replace("isthmus.run/1", "isthmus.run/2"), "update Isthmus"),
+        (lambda text: text.replace('"isthmus.run/1"', '"other/1"'), "not a run file"),
+        (lambda _: "[1, 2]", "not a run file"),
+        (lambda text: text.replace('"precision": 0.1', '"precision": "high"'), "not a valid"),
+    ],
+)
+def test_damaged_files_are_told_in_one_line(
+    run: Run, tmp_path: Path, damage: object, complaint: str
+) -> None:
+    path = tmp_path / "damaged.json"
+    path.write_text(damage(run_file.encode(run).decode()))  # type: ignore[operator]
+    with pytest.raises(UsageError, match=complaint) as told:
+        run_file.load(path)
+    assert "\n" not in str(told.value)
+
+
+def test_a_journal_gives_back_its_entries_and_drops_a_torn_line(run: Run, tmp_path: Path) -> None:
+    entries = journal.entries_of(run.points)
+    assert entries
+    path = journal.path_beside(tmp_path / "run.json")
+    head = msgspec.structs.replace(run, points=[])
+    with Journal(path, head) as log:
+        for entry in entries:
+            log.add(entry)
+    assert journal.read(path) == (head, entries)
+    path.write_bytes(path.read_bytes()[:-20])
+    assert journal.read(path) == (head, entries[:-1])
+
+
+def test_a_journal_in_the_way_is_not_overwritten(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "x.journal"
+    Journal(path, run).__exit__(None, None, None)
+    with pytest.raises(UsageError, match="--resume"):
+        Journal(path, run)
+
+
+def test_points_are_told_apart_by_what_was_asked(run: Run) -> None:
+    keys = [journal.key_of(point) for point in run.points]
+    assert len(set(keys)) == len(keys)
+    assert Entry(run.points[0]).rerun is None

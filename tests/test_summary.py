@@ -1,0 +1,56 @@
+"""Intervals over both levels cover what they claim; drift is told, steadiness is not slandered."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from isthmus.analysis.summary import drifts, interval_over_reruns
+
+TRIALS = 4000
+
+
+@pytest.mark.parametrize("reruns", [3, 5, 10])
+@pytest.mark.parametrize("shape", ["normal", "skewed"])
+def test_the_interval_over_reruns_covers_the_centre(reruns: int, shape: str) -> None:
+    random = np.random.default_rng(reruns)
+    centre = 1e-5
+    covered = 0
+    for _ in range(TRIALS):
+        processes = centre * np.exp(0.03 * random.normal(size=reruns))
+        within = (
+            random.normal(1.0, 0.05, (reruns, 101))
+            if shape == "normal"
+            else np.exp(0.2 * random.normal(size=(reruns, 101)))
+        )
+        medians = np.median(processes[:, None] * within, axis=1)
+        found = interval_over_reruns(list(medians))
+        covered += found.low <= centre <= found.high
+    assert 0.93 <= covered / TRIALS <= 0.97
+
+
+def test_drift_is_told() -> None:
+    random = np.random.default_rng(1)
+    steady = random.normal(1.0, 0.02, 400)
+    assert drifts(steady * np.linspace(1.0, 1.1, 400), precision=0.02)
+    assert drifts(steady * np.where(np.arange(400) < 200, 1.0, 1.05), precision=0.02)
+
+
+def test_steady_series_are_not_called_drifting() -> None:
+    random = np.random.default_rng(2)
+    shapes = {
+        "normal": lambda: random.normal(1.0, 0.02, 400),
+        "skewed": lambda: np.exp(0.3 * random.normal(size=400)),
+        "bimodal": lambda: (
+            np.where(random.random(400) < 0.7, 1.0, 1.5) + random.normal(0, 0.02, 400)
+        ),
+    }
+    for name, shape in shapes.items():
+        alarms = sum(drifts(shape(), precision=0.02) for _ in range(1000))
+        assert alarms <= 10, name
+
+
+def test_drift_below_the_precision_asked_for_is_let_pass() -> None:
+    random = np.random.default_rng(3)
+    series = random.normal(1.0, 0.001, 400) * np.linspace(1.0, 1.01, 400)
+    assert not drifts(series, precision=0.05)

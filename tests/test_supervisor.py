@@ -1,0 +1,119 @@
+"""Workers are real processes here: they crash, hang and lose their parents for real."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from isthmus.backends import registry
+from isthmus.measure import protocol
+from isthmus.measure.supervisor import Worker, WorkerDiedError, WorkerRefusedError
+from isthmus.system.binding import Binding
+
+NULL = str(registry()["null"].library)
+CRITERION = protocol.Criterion(0.1, 0.95, 10.0)
+
+
+def opened(worker: Worker, **options: str) -> protocol.Opened:
+    answer = worker.ask(protocol.Open(NULL, "", {"cost": "1us", **options}))
+    assert isinstance(answer, protocol.Opened)
+    return answer
+
+
+def measure(worker: Worker) -> protocol.Measured:
+    answer = worker.ask(protocol.Measure(0, "write", 64, "aligned", 1, 0, CRITERION, 1.0))
+    assert isinstance(answer, protocol.Measured)
+    return answer
+
+
+def test_measures() -> None:
+    with Worker({}) as worker:
+        clock = opened(worker).clock
+        block = measure(worker)
+    assert clock.seconds_per_tick > 0
+    assert len(block.parts[0].ticks) >= 25
+
+
+def test_a_worker_is_a_session_of_its_own_with_its_environment_and_binding() -> None:
+    cpu = min(os.sched_getaffinity(0))
+    with Worker({"ISTHMUS_TEST": "yes"}, binding=Binding((cpu,))) as worker:
+        opened(worker)
+        process = psutil.Process(worker.pid)
+        assert os.getsid(worker.pid) == worker.pid
+        assert process.environ()["ISTHMUS_TEST"] == "yes"
+        assert process.cpu_affinity() == [cpu]
+        assert process.cmdline()[1:3] == ["-m", "isthmus.measure.worker"]
+    assert not psutil.pid_exists(worker.pid)
+
+
+def test_a_crash_is_named() -> None:
+    with Worker({}) as worker:
+        opened(worker, crash="40")
+        with pytest.raises(WorkerDiedError, match="died by SIGSEGV"):
+            measure(worker)
+
+
+def test_a_worker_killed_from_outside_is_named() -> None:
+    with Worker({}) as worker:
+        opened(worker)
+        os.kill(worker.pid, signal.SIGKILL)
+        with pytest.raises(WorkerDiedError, match="died by SIGKILL"):
+            measure(worker)
+
+
+def test_a_silent_worker_is_killed() -> None:
+    with Worker({}, silence_s=1.0) as worker:
+        opened(worker, hang="40")
+        began = time.monotonic()
+        with pytest.raises(WorkerDiedError, match="silent"):
+            measure(worker)
+        assert time.monotonic() - began < 30
+        assert not psutil.pid_exists(worker.pid)
+
+
+def test_a_refusal_leaves_the_worker_alive() -> None:
+    with Worker({}) as worker:
+        with pytest.raises(WorkerRefusedError, match="unknown option 'nonsense'") as refused:
+            opened(worker, nonsense="1")
+        assert refused.value.usage
+        opened(worker)
+        assert measure(worker).verified == "na"
+
+
+def test_a_worker_dies_with_its_parent(tmp_path: Path) -> None:
+    note = tmp_path / "pid"
+    parent = subprocess.Popen(
+        [
+            sys.executable,
+            "-c",
+            "import sys, time\n"
+            "from isthmus.measure.supervisor import Worker\n"
+            "from isthmus.measure import protocol\n"
+            f"worker = Worker({{}})\n"
+            f"worker.ask(protocol.Open({NULL!r}, '', {{'cost': '1us'}}))\n"
+            f"open({str(note)!r} + '.tmp', 'w').write(str(worker.pid))\n"
+            f"import os; os.rename({str(note)!r} + '.tmp', {str(note)!r})\n"
+            "time.sleep(600)\n",
+        ]
+    )
+    try:
+        deadline = time.monotonic() + 60
+        while not note.exists():
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        worker = int(note.read_text())
+        assert psutil.pid_exists(worker)
+    finally:
+        parent.kill()
+        parent.wait()
+    deadline = time.monotonic() + 30
+    while psutil.pid_exists(worker) and psutil.Process(worker).status() != psutil.STATUS_ZOMBIE:
+        assert time.monotonic() < deadline, "the worker outlived its parent"
+        time.sleep(0.05)

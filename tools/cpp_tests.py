@@ -1,0 +1,59 @@
+"""Builds and runs the C++ tests; with --sanitize, under every sanitizer too."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from progress import run
+
+ROOT = Path(__file__).resolve().parent.parent
+CATCH2 = Path("/usr/include/catch2")
+BUILDS = {"tests": "", "tests-address": "address,undefined", "tests-thread": "thread"}
+
+
+def configure(folder: Path, sanitizers: str = "") -> bool:
+    """Lets CMake prepare a build folder; in CI a warning is an error."""
+    return run(
+        f"Configuring {folder.relative_to(ROOT)}",
+        [
+            "cmake",
+            *("-S", str(ROOT), "-B", str(folder)),
+            "-DISTHMUS_PYTHON=OFF",
+            "-DISTHMUS_TESTS=ON",
+            f"-DISTHMUS_SANITIZE={sanitizers}",
+            f"-DISTHMUS_WERROR={'ON' if os.environ.get('CI') else 'OFF'}",
+            f"-DCMAKE_BUILD_TYPE={'RelWithDebInfo' if sanitizers else 'Release'}",
+        ],
+    )
+
+
+def passes(folder: Path, sanitizers: str) -> bool:
+    """Builds the tests in a folder and runs them."""
+    jobs = str(os.cpu_count() or 1)
+    build = ["cmake", "--build", str(folder), "--parallel", jobs]
+    test = ["ctest", "--test-dir", str(folder), "--output-on-failure"]
+    return (
+        configure(folder, sanitizers)
+        and run(f"Building {folder.relative_to(ROOT)}", build)
+        and subprocess.run(test, check=False).returncode == 0
+    )
+
+
+def main() -> int:
+    """Runs the tests; without Catch2 there are none, and that is said."""
+    parser = argparse.ArgumentParser(description="Builds and runs the C++ tests")
+    parser.add_argument("--sanitize", action="store_true", help="also with the sanitizers")
+    chosen = BUILDS if parser.parse_args().sanitize else {"tests": ""}
+    if not CATCH2.exists():
+        print("C++ tests skipped: Catch2 is not here (apt-get install catch2)")
+        return 0
+    failed = [name for name, using in chosen.items() if not passes(ROOT / "build" / name, using)]
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

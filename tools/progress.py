@@ -1,0 +1,54 @@
+"""Runs commands so that a person sees how far they are, and why they failed."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections import deque
+from collections.abc import Mapping, Sequence
+
+LINES_KEPT = 60  # of a failed command's output
+
+
+def run(title: str, command: Sequence[str], environment: Mapping[str, str] | None = None) -> bool:
+    """Runs a command below one line of progress; a failure shows the end of its output."""
+    return not why_not(title, command, environment, keep_quiet=False)
+
+
+def why_not(
+    title: str,
+    command: Sequence[str],
+    environment: Mapping[str, str] | None = None,
+    *,
+    keep_quiet: bool = True,
+) -> str:
+    """Runs a command below one line of progress; returns why it failed, nothing if it did not."""
+    begin = time.monotonic()
+    live = sys.stdout.isatty()
+    room = shutil.get_terminal_size().columns - len(title) - 6
+    last: deque[str] = deque(maxlen=LINES_KEPT)
+    print(f"{title} ...", end="", flush=True)
+    with subprocess.Popen(
+        list(command),
+        env={**os.environ, **(environment or {})},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+    ) as process:
+        for line in process.stdout or ():
+            last.append(line.rstrip())
+            if live and room > 0:
+                print(f"\r\033[K{title} ... {line.strip()[:room]}", end="", flush=True)
+    if live:
+        print(f"\r\033[K{title} ...", end="")
+    print(f" {time.monotonic() - begin:.0f} s" if process.returncode == 0 else " failed")
+    if process.returncode == 0:
+        return ""
+    if not keep_quiet:
+        print("\n".join(f"  | {line}" for line in last), flush=True)
+    return next((line for line in reversed(last) if line), f"exit status {process.returncode}")

@@ -1,0 +1,370 @@
+"""Sets up Isthmus: `.venv` with `isthmus` in it, and the system packages that its uses want.
+
+Nothing is done twice: each step leaves its fingerprint in `.venv/setup.json`. Only the standard
+library is used. System packages are installed by root alone, through apt; anyone else is told
+what is missing, and goes without it wherever that is possible.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import ctypes.util
+import fcntl
+import hashlib
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from progress import run, why_not
+
+ROOT = Path(__file__).resolve().parent.parent
+VENV = ROOT / ".venv"
+PYTHON = VENV / "bin" / "python"
+STAMPS = VENV / "setup.json"
+HEADERS = VENV / "python-headers"
+BUILT_FROM = ("CMakeLists.txt", "pyproject.toml", "cpp", "card")
+NOT_BUILT = ROOT / "cpp" / "tests"
+
+
+class SetupError(Exception):
+    """Why setup cannot go on, in one line that says what to do."""
+
+
+@dataclass(frozen=True)
+class SystemPackage:
+    """A package of Debian and Ubuntu, what it is for, and how to see that it is there."""
+
+    name: str
+    purpose: str
+    present: Callable[[], bool]
+
+
+def has_command(*names: str) -> Callable[[], bool]:
+    """Says whether one of these commands is there."""
+    return lambda: any(shutil.which(name) for name in names)
+
+
+def has_file(path: str) -> Callable[[], bool]:
+    """Says whether a file is there."""
+    return lambda: Path(path).exists()
+
+
+def has_library(name: str) -> Callable[[], bool]:
+    """Says whether the loader finds a shared library."""
+    return lambda: ctypes.util.find_library(name) is not None
+
+
+def has_module(name: str) -> Callable[[], bool]:
+    """Says whether this Python can import a module."""
+    return lambda: succeeds(sys.executable, "-c", f"import {name}")
+
+
+def succeeds(*command: str, text: str = "") -> bool:
+    """Says whether a command succeeds when it reads a text; shows nothing."""
+    try:
+        done = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
+    except OSError:
+        return False
+    return done.returncode == 0
+
+
+REQUIRED = (
+    SystemPackage("python3-venv", "the virtual environment", has_module("ensurepip")),
+    SystemPackage("g++", "the engine", has_command(os.environ.get("CXX", "c++"))),
+    SystemPackage("make", "the engine", has_command("make")),
+    SystemPackage("cmake", "the engine", has_command("cmake")),
+    SystemPackage("git", "the version in run files", has_command("git")),
+)
+CATCH2 = SystemPackage("catch2", "the C++ tests", has_file("/usr/include/catch2"))
+OPENCL_HEADERS = SystemPackage(
+    "opencl-headers", "the OpenCL ABI test", has_file("/usr/include/CL/cl.h")
+)
+BROWSER = SystemPackage(
+    "chromium", "the page tests", has_command("chromium", "chromium-browser", "google-chrome")
+)
+POCL = SystemPackage(
+    "pocl-opencl-icd", "the tests on a second PoCL", has_file("/etc/OpenCL/vendors/pocl.icd")
+)
+OPENCL_LOADER = SystemPackage(
+    "ocl-icd-libopencl1", "the tests of the system's OpenCL loader", has_library("OpenCL")
+)
+OPENCL_DEVELOPMENT = SystemPackage(
+    "ocl-icd-opencl-dev", "the OpenCL benchmark", has_file("/usr/include/CL/cl.h")
+)
+CLPEAK = SystemPackage("clpeak", "the comparison with clpeak", has_command("clpeak"))
+GOOGLE_BENCHMARK = SystemPackage(
+    "libbenchmark-dev",
+    "the comparison with Google Benchmark",
+    has_file("/usr/include/benchmark/benchmark.h"),
+)
+
+# What each use wants beyond `isthmus` itself: extras of pyproject.toml, and system packages.
+USES: dict[str, tuple[tuple[str, ...], tuple[SystemPackage, ...]]] = {
+    "run": ((), ()),
+    "test": (("test",), (CATCH2, BROWSER, OPENCL_HEADERS, OPENCL_LOADER, POCL)),
+    "lint": (("lint",), (CATCH2, OPENCL_HEADERS)),
+    "bench": ((), (CLPEAK, GOOGLE_BENCHMARK, OPENCL_DEVELOPMENT)),
+}
+
+
+class Stamps:
+    """Fingerprints of the steps that are done."""
+
+    def __init__(self) -> None:
+        try:
+            self._done: dict[str, str] = json.loads(STAMPS.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            self._done = {}
+
+    def has(self, step: str, fingerprint: str) -> bool:
+        """Says whether the step was done with this fingerprint."""
+        return self._done.get(step) == fingerprint
+
+    def add(self, step: str, fingerprint: str) -> None:
+        """Notes that the step is done."""
+        self._done[step] = fingerprint
+        STAMPS.write_text(json.dumps(self._done, indent=1, sort_keys=True), encoding="utf-8")
+
+
+def is_root_with_apt() -> bool:
+    """Says whether system packages can be installed."""
+    return os.geteuid() == 0 and shutil.which("apt-get") is not None
+
+
+def apt_install(packages: list[SystemPackage]) -> None:
+    """Installs what it can of these packages; the caller looks which are there afterwards."""
+    environment = {"DEBIAN_FRONTEND": "noninteractive"}
+    update = ["apt-get", "update", "-q"]
+    install = ["apt-get", "install", "-y", "-q", "--no-install-recommends"]
+    lists = any(Path("/var/lib/apt/lists").glob("*Packages*"))
+    if not lists:
+        why_not("Fetching apt's package lists", update, environment)
+    names = [package.name for package in packages]
+    if not why_not(f"Installing {' '.join(names)}", [*install, *names], environment):
+        return
+    if lists:
+        why_not("Renewing apt's package lists", update, environment)
+    for name in names:
+        reason = why_not(f"Installing {name}", [*install, name], environment)
+        if reason:
+            print(f"  {reason}")
+
+
+def missing(packages: tuple[SystemPackage, ...]) -> list[SystemPackage]:
+    """Those of the packages that are not there."""
+    return [package for package in packages if not package.present()]
+
+
+def require_tools() -> None:
+    """Sees to it that what nothing works without is there."""
+    if sys.version_info < (3, 10):  # noqa: UP036
+        raise SetupError(
+            f"Isthmus needs Python 3.10 or later, this is {sys.version.split()[0]}; "
+            "choose another with make PYTHON=python3.X"
+        )
+    absent = missing(REQUIRED)
+    if absent and is_root_with_apt():
+        apt_install(absent)
+        absent = missing(REQUIRED)
+    if absent:
+        raise SetupError(f"not here; ask an administrator for: {apt_command(absent)}")
+
+
+def apt_command(packages: list[SystemPackage]) -> str:
+    """The command that would install these packages."""
+    return "apt-get install " + " ".join(package.name for package in packages)
+
+
+def offer_system_packages(uses: list[str], stamps: Stamps) -> None:
+    """Installs the system packages that these uses want, or says what is not tested without."""
+    wanted = tuple(dict.fromkeys(package for use in uses for package in USES[use][1]))
+    absent = missing(wanted)
+    fingerprint = apt_command(absent)
+    if absent and is_root_with_apt() and not stamps.has("apt", fingerprint):
+        apt_install(absent)
+        stamps.add("apt", fingerprint)
+        absent = missing(wanted)
+    if absent:
+        print("Going on without:")
+        for package in absent:
+            print(f"  {package.name:<20} for {package.purpose}")
+        print(f"  to get them, as root: {apt_command(absent)}")
+
+
+def venv_is_usable() -> bool:
+    """Says whether `.venv` runs and was made in this place."""
+    activate = VENV / "bin" / "activate"
+    made_here = activate.exists() and str(VENV) in activate.read_text(encoding="utf-8")
+    return made_here and succeeds(str(PYTHON), "-c", "import pip")
+
+
+def make_venv() -> None:
+    """Makes `.venv`, anew if the one that is there cannot be used."""
+    if not venv_is_usable() and not run(
+        "Making .venv", [sys.executable, "-m", "venv", "--clear", str(VENV)]
+    ):
+        raise SetupError(f"{sys.executable} cannot make a virtual environment: see above")
+
+
+def table(name: str) -> list[str]:
+    """A list of requirements from pyproject.toml (Python 3.10 has no TOML reader)."""
+    text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    found = re.search(rf"^{name} = (\[.*?\])$", text, re.MULTILINE | re.DOTALL)
+    if found is None:
+        raise SetupError(f"pyproject.toml has no list {name!r}")
+    return list(ast.literal_eval(found[1]))
+
+
+def pip_install(*arguments: str) -> list[str]:
+    """The command that installs into `.venv`."""
+    return [str(PYTHON), "-m", "pip", "install", "--disable-pip-version-check", *arguments]
+
+
+def install_requirements(extras: list[str], stamps: Stamps) -> None:
+    """Installs what the build and `isthmus` need from PyPI, then what the uses add."""
+    titles = {"requires": "the build's tools", "dependencies": "what isthmus imports"}
+    for name in ("requires", "dependencies", *extras):
+        wanted = table(name)
+        if stamps.has(name, " ".join(wanted)):
+            continue
+        title = f"Installing {titles.get(name, f'what {name} needs')} from PyPI"
+        if not run(title, pip_install(*wanted)):
+            raise SetupError("pip failed: see above; is the network there?")
+        stamps.add(name, " ".join(wanted))
+
+
+def install_pocl(stamps: Stamps) -> None:
+    """Installs an OpenCL for the CPU, the device that is there without any board."""
+    wanted = table("pocl")
+    if stamps.has("pocl", " ".join(wanted)):
+        return
+    reason = why_not(
+        "Installing PoCL (OpenCL on the CPU) from PyPI",
+        pip_install("--only-binary=:all:", *wanted),
+    )
+    if reason:
+        print(f"  going on without it: {reason}")
+        print("  to get one, as root: apt-get install pocl-opencl-icd")
+    stamps.add("pocl", " ".join(wanted))
+
+
+def built_files() -> Iterator[Path]:
+    """The files that the compiled parts are made of."""
+    for name in BUILT_FROM:
+        path = ROOT / name
+        for file in sorted(path.rglob("*")) if path.is_dir() else [path]:
+            if file.is_file() and NOT_BUILT not in file.parents and file.suffix != ".pyc":
+                yield file
+
+
+def fingerprint_of_build() -> str:
+    """Changes whenever a file changes that the compiled parts are made of."""
+    digest = hashlib.sha256()
+    for file in built_files():
+        content = hashlib.sha256(file.read_bytes()).hexdigest()
+        digest.update(f"{file.relative_to(ROOT)} {content}\n".encode())
+    return digest.hexdigest()
+
+
+def compiles_python_header(folder: Path) -> bool:
+    """Says whether a module of Python can be compiled with the headers in this folder."""
+    compiler = os.environ.get("CXX", "c++")
+    options = ("-fsyntax-only", f"-I{folder}", "-xc++", "-")
+    return succeeds(compiler, *options, text="#include <Python.h>\n")
+
+
+def unpack_headers(package: str, version: str) -> Path:
+    """Gets Python's headers without root: Debian's package, unpacked below `.venv`."""
+    include = HEADERS / "usr" / "include" / f"python{version}"
+    if include.exists() or shutil.which("apt-get") is None:
+        return include
+    HEADERS.mkdir(exist_ok=True)
+    unpack = ["sh", "-c", 'cd "$0" && apt-get "$@" && dpkg -x *.deb .', str(HEADERS)]
+    if why_not(f"Downloading {package}", [*unpack, "download", package]):
+        lists, cache = HEADERS / "lists", HEADERS / "cache"
+        for folder in (lists / "partial", cache / "archives" / "partial"):
+            folder.mkdir(parents=True, exist_ok=True)
+        own = [f"-oDir::State::lists={lists}", f"-oDir::Cache={cache}"]
+        why_not("Fetching apt's package lists", ["apt-get", *own, "update"])
+        why_not(f"Downloading {package}", [*unpack, *own, "download", package])
+    for configuration in HEADERS.glob(f"usr/include/*-linux-*/python{version}/pyconfig.h"):
+        shutil.copy(configuration, include)  # what is there only chooses it by architecture
+    return include
+
+
+def python_headers() -> Path:
+    """The folder of Python.h: the interpreter's own, else from a package."""
+    ask = "import sysconfig as s; print(s.get_python_version(), s.get_path('include'))"
+    answer = subprocess.run([PYTHON, "-c", ask], check=True, stdout=subprocess.PIPE, text=True)
+    version, path = answer.stdout.strip().split(" ", 1)
+    package = f"libpython{version}-dev"
+    own = Path(path)
+    if not compiles_python_header(own) and is_root_with_apt():
+        apt_install([SystemPackage(package, "Python.h", has_file(f"{own}/Python.h"))])
+    if compiles_python_header(own):
+        return own
+    unpacked = unpack_headers(package, version)
+    if compiles_python_header(unpacked):
+        return unpacked
+    raise SetupError(f"Python.h is not here; ask an administrator for: apt-get install {package}")
+
+
+def build_isthmus(stamps: Stamps) -> None:
+    """Compiles what changed, and installs `isthmus` so that its Python sources are live."""
+    fingerprint = fingerprint_of_build()
+    if stamps.has("isthmus", fingerprint):
+        return
+    chosen = shlex.split(os.environ.get("CMAKE_ARGS", ""))
+    environment = {
+        "CMAKE_ARGS": shlex.join([*chosen, f"-DPython_INCLUDE_DIR={python_headers()}"]),
+        "CMAKE_BUILD_PARALLEL_LEVEL": str(os.cpu_count() or 1),
+    }
+    command = pip_install("-v", "--no-deps", "--no-build-isolation", "--editable", str(ROOT))
+    if not run("Building isthmus", command, environment):
+        raise SetupError("the build failed: see above")
+    stamps.add("isthmus", fingerprint)
+
+
+def set_up(uses: list[str]) -> None:
+    """Does what is not done yet for these uses."""
+    require_tools()
+    make_venv()
+    stamps = Stamps()
+    offer_system_packages(uses, stamps)
+    install_requirements([extra for use in uses for extra in USES[use][0]], stamps)
+    install_pocl(stamps)
+    build_isthmus(stamps)
+
+
+def main() -> int:
+    """Reads the command line; one setup at a time works on a tree."""
+    parser = argparse.ArgumentParser(description="Sets up Isthmus in .venv")
+    parser.add_argument("uses", nargs="*", metavar="USE", help=", ".join(USES))
+    uses = parser.parse_args().uses or ["run"]
+    unknown = [use for use in uses if use not in USES]
+    if unknown:
+        parser.error(f"unknown use {unknown[0]}; known are {', '.join(USES)}")
+    lock = os.open(ROOT, os.O_RDONLY)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        set_up(uses)
+    except SetupError as error:
+        print(f"setup: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 130
+    finally:
+        os.close(lock)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
