@@ -102,9 +102,10 @@ double links_per_second() {
   const HostClock& clock = HostClock::instance();
   constexpr std::uint64_t links = 1'000'000;
   double shortest = 1e300;
+  std::uint64_t value = links;
   for (int i = 0; i < 10; ++i) {
     const Ticks begin = clock.start();
-    spin(links);
+    value = spin(links, value);
     shortest = std::min(shortest, clock.seconds(clock.stop() - begin));
   }
   return static_cast<double>(links) / shortest;
@@ -126,7 +127,7 @@ class Cost {
     return settings_.distribution == Distribution::fixed && settings_.drift == 0;
   }
 
-  void pay() { spin(constant() ? links_ : drawn()); }
+  void pay() { value_ = spin(constant() ? links_ : drawn(), value_); }
 
  private:
   std::uint64_t drawn() {
@@ -145,6 +146,7 @@ class Cost {
   double rate_ = 0;
   std::uint64_t links_ = 0;
   Ticks begin_ = 0;
+  std::uint64_t value_ = 0;
   std::mt19937_64 random_{1};
   std::normal_distribution<double> normal_;
   std::uniform_real_distribution<double> uniform_;
@@ -283,8 +285,9 @@ NullOperation::NullOperation(NullDevice& device, const OperationSpec& spec, std:
 void NullOperation::run(std::size_t part, std::uint64_t repetitions) {
   if (copies_.empty() && device_->cost.constant() && !device_->strikes()) {
     const std::uint64_t links = device_->cost.links();
+    std::uint64_t value = links;
     for (std::uint64_t i = 0; i < repetitions; ++i) {
-      spin(links);
+      value = spin(links, value);
     }
     return;
   }

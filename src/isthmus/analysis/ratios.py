@@ -7,6 +7,7 @@ design, are in no ratio.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import combinations
 from typing import Any, Literal, NamedTuple
 
@@ -62,7 +63,8 @@ class Ratio(NamedTuple):
         )
 
 
-class Pair(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Pair:
     """One operation measured on two devices: ``times`` has one row per size and rerun."""
 
     device: str
@@ -73,17 +75,20 @@ class Pair(NamedTuple):
     times: pd.DataFrame
 
 
-def axis_names(points: Iterable[Point]) -> list[str]:
-    """The studies' own columns of these points, in order."""
-    return list(dict.fromkeys(name for point in points for name in point.axes))
+def varying_axes(points: Iterable[Point]) -> list[str]:
+    """The studies' own columns in which these points differ, in order."""
+    values: dict[str, set[int | str]] = {}
+    for point in points:
+        for name, value in point.axes.items():
+            values.setdefault(name, set()).add(value)
+    return [name for name, found in values.items() if len(found) > 1]
 
 
 def with_axes(frame: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
-    """Adds the column ``axes``: in words, those of the named columns that vary in the frame."""
-    varying = [name for name in names if name in frame and frame[name].dropna().nunique() > 1]
-    columns = [[f"{n} {whole(v)}" if pd.notna(v) else "" for v in frame[n]] for n in varying]
+    """Adds the column ``axes``: the named columns in words."""
+    columns = [[f"{n} {whole(v)}" if pd.notna(v) else "" for v in frame[n]] for n in names]
     texts = [", ".join(filter(None, words)) for words in zip(*columns, strict=True)]
-    return frame.assign(axes=texts if varying else "")
+    return frame.assign(axes=texts if names else "")
 
 
 def whole(value: Any) -> Any:
@@ -119,10 +124,9 @@ def medians(run: Run, study: str) -> pd.DataFrame:
             with np.errstate(divide="ignore"):
                 logs = np.log([found.median, found.low, found.high])
             identity = (point.device, point.api, point.operation, point.memory, point.bytes)
-            rows.append(
-                dict(zip(_MEDIANS, (*identity, rerun.rerun, *logs), strict=True), **point.axes)
-            )
-    axes = axis_names(point for point in run.points if point.study == study)
+            known = zip(_MEDIANS, (*identity, rerun.rerun, *logs), strict=True)
+            rows.append({**dict(known), **point.axes})
+    axes = varying_axes(point for point in run.points if point.study == study)
     return with_axes(pd.DataFrame(rows, columns=[*_MEDIANS, *axes]), axes)[[*_MEDIANS, "axes"]]
 
 

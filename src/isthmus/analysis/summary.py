@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy import stats
+from scipy.special import stdtrit
 
 from isthmus import _core
 from isthmus.results.run_file import ClockName, Point, Rerun, Run
@@ -73,7 +73,8 @@ def interval_over_reruns(medians: Sequence[float], confidence: float = 0.95) -> 
     if np.any(values <= 0.0):
         return Estimate(float(np.median(values)), float(values.min()), float(values.max()), False)
     logs = np.log(values)
-    half = stats.t.ppf(0.5 + confidence / 2, len(logs) - 1) * stats.sem(logs)
+    free = len(logs) - 1
+    half = stdtrit(free, 0.5 + confidence / 2) * logs.std(ddof=1) / np.sqrt(len(logs))
     centre = logs.mean()
     return Estimate(*(float(np.exp(x)) for x in (centre, centre - half, centre + half)), False)
 

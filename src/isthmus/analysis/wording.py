@@ -10,7 +10,7 @@ from isthmus.results.run_file import Run
 from isthmus.units import format_size
 
 _BINARY = ("", "Ki", "Mi", "Gi", "Ti")
-_MOST_CLAUSES = 4
+_MOST_CLAUSES = 6
 
 
 def number(value: float) -> str:
@@ -42,9 +42,14 @@ def sizes(values: Sequence[int]) -> str:
     return format_size(low) if low == high else f"{format_size(low)} to {format_size(high)}"
 
 
-def interval(found: Ratio, confidence: float) -> str:
-    """``95 % interval 1.9 to 2.1``, or what it speaks for where that is one process only."""
+def interval(found: Ratio, confidence: float, *, change: bool = False) -> str:
+    """``95 % interval 1.9 to 2.1``, or what it speaks for where that is one process only.
+
+    With ``change`` as the difference from 1: ``-0.3 to +1.2 %``.
+    """
     kind = "within one process" if found.within else f"{confidence * 100:.3g} % interval"
+    if change:
+        return f"{kind} {100 * (found.low - 1):+.1f} to {100 * (found.high - 1):+.1f} %"
     return f"{kind} {number(found.low)} to {number(found.high)}"
 
 
@@ -55,18 +60,9 @@ def labels(run: Run) -> dict[str, str]:
     return {a: a if real.get(a, True) else f"{a} (not hardware)" for a in named}
 
 
-def of(operation: str, *details: str) -> str:
-    """An operation with what tells it from its like: ``read (pageable, depth 4)``."""
-    told = ", ".join(filter(None, details))
-    return f"{operation} ({told})" if told else operation
-
-
-def sentence(clauses: Iterable[str], otherwise: str) -> str:
-    """One sentence of the first few clauses; says how many more there are."""
+def few(clauses: Iterable[str]) -> tuple[str, ...]:
+    """The first clauses, and how many more there are."""
     found = list(dict.fromkeys(clauses))
-    if not found:
-        return otherwise
     if len(found) > _MOST_CLAUSES:
         found[_MOST_CLAUSES - 1 :] = [f"{len(found) - _MOST_CLAUSES + 1} more in the table"]
-    text = "; ".join(found)
-    return f"{text[0].upper()}{text[1:]}."
+    return tuple(found)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -45,7 +45,7 @@ _VIEW = (
     "high_median_s", "min_s", "p99_s", "bandwidth_Bps", "samples", "reruns", "verified",
     "converged", "flags",
 )  # fmt: skip
-_LIFTED = ("study", "device", "api", "operation", "memory", "clock")
+_LIFTED = ("study", "device", "api", "operation", "memory", "axes", "clock")
 
 
 class Table(NamedTuple):
@@ -123,19 +123,25 @@ def _interval(name: str, low: Any, high: Any) -> str:
     return f"{ends[0].removesuffix(f' {unit}') if same else ends[0]} to {ends[1]}"
 
 
-def view(summary: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, str]]:
+def view(summary: pd.DataFrame, labels: Mapping[str, str]) -> tuple[pd.DataFrame, dict[str, str]]:
     """The summary's columns for people, and what is the same in all rows, taken out of them."""
     axes = [str(name) for name in summary.columns if name not in COLUMNS]
     shown = summary.rename(columns={"ci_low_s": "low_median_s", "ci_high_s": "high_median_s"})
     order = [*_VIEW[: _VIEW.index("clock")], *axes, *_VIEW[_VIEW.index("clock") :]]
-    shown = shown[order]
+    return lift(shown[order], labels, axes)
+
+
+def lift(
+    frame: pd.DataFrame, labels: Mapping[str, str], axes: Sequence[str] = ()
+) -> tuple[pd.DataFrame, dict[str, str]]:
+    """A frame less the columns of names that are the same in all of several rows, and those."""
     common = {}
     for name in (*_LIFTED, *axes):
-        values = shown[name].unique()
-        if len(values) == 1 and len(shown) > 1:
-            common[name] = cell(name, whole(values[0]))
-            shown = shown.drop(columns=name)
-    return shown, common
+        if name in frame and len(frame) > 1 and len(values := frame[name].unique()) == 1:
+            value = labels.get(values[0], values[0]) if name == "device" else whole(values[0])
+            common[name] = cell(name, value)
+            frame = frame.drop(columns=name)
+    return frame, {name: text for name, text in common.items() if text}
 
 
 def plain(value: Any) -> str | int | float | bool | None:

@@ -6,7 +6,6 @@ import csv
 import io
 from collections.abc import Iterable
 
-from isthmus.analysis.ratios import axis_names
 from isthmus.analysis.summary import summarise
 from isthmus.reporters.base import Reporter
 from isthmus.reporters.cells import clocks_of, plain_rows, series_of
@@ -23,7 +22,7 @@ def _text(run: Run) -> str:
 
 
 def _samples(run: Run) -> str:
-    axes = axis_names(run.points)
+    axes = list(dict.fromkeys(name for point in run.points for name in point.axes))
     rows = (
         [
             *(getattr(point, name) for name in _IDENTITY),

@@ -31,7 +31,7 @@ def _lines(run: Run) -> Iterator[str]:
     yield ""
     for answer in answers(run, summary):
         yield f"- **{escape(answer.question)}** {escape(answer.verdict)}"
-    shown, common = view(summary)
+    shown, common = view(summary, labels)
     yield ""
     if common:
         yield escape("All rows: " + ", ".join(f"{name} {value}" for name, value in common.items()))

@@ -33,7 +33,7 @@ def _text(run: Run) -> str:
         emoji=False,
     )
     summary, labels = summarise(run), wording.labels(run)
-    shown, common = view(summary)
+    shown, common = view(summary, labels)
     console.print(Text(heading(run), style="bold"))
     if common:
         console.print("  ".join(f"{name} {value}" for name, value in common.items()))

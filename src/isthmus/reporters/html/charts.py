@@ -13,7 +13,7 @@ import pandas as pd
 
 from isthmus import published
 from isthmus.analysis import wording
-from isthmus.analysis.ratios import axis_names, by_size, contenders, pairs, with_axes
+from isthmus.analysis.ratios import by_size, contenders, pairs, varying_axes, with_axes
 from isthmus.results.run_file import Run
 from isthmus.units import format_rate, format_seconds, format_size
 
@@ -83,7 +83,7 @@ def slugged(text: str) -> str:
 
 def _lines(run: Run, summary: pd.DataFrame, study: str) -> pd.DataFrame:
     """Rows to draw; ``series`` is a device and its clock, ``variant`` is what else differs."""
-    rows = with_axes(summary[summary["study"] == study], axis_names(run.points))
+    rows = with_axes(summary[summary["study"] == study], varying_axes(run.points))
     # The device's own clock leaves out what the host had to do: another quantity, in the table.
     rows = rows[(rows["median_s"] > 0) & (rows["bytes"] > 0) & (rows["clock"] != "device")]
     labels = wording.labels(run)
@@ -99,7 +99,7 @@ def _lines(run: Run, summary: pd.DataFrame, study: str) -> pd.DataFrame:
     axes = rows["axes"].where(deep > 1, "")
     variant = [", ".join(filter(None, both)) for both in zip(memory, axes, strict=True)]
     low = rows["ci_low_s"].where(rows["ci_low_s"] > 0, rows["median_s"])
-    return rows.assign(
+    return _coloured(rows).assign(
         variant=variant,
         low_s=low,
         high_s=rows["ci_high_s"].where(np.isfinite(rows["ci_high_s"]), rows["median_s"]),
@@ -132,6 +132,16 @@ def _decades(values: Sequence[float]) -> list[float]:
     return ticks[first : max(last, first + 1) + 1]
 
 
+def _colours(names: Sequence[str]) -> list[str]:
+    return [PALETTE[i % len(PALETTE)] for i in range(len(names))]
+
+
+def _coloured(rows: pd.DataFrame) -> pd.DataFrame:
+    """Gives each series a colour that it keeps in every plot."""
+    names = list(dict.fromkeys(rows["series"]))
+    return rows.assign(colour=rows["series"].map(dict(zip(names, _colours(names), strict=True))))
+
+
 def _legend(**options: Any) -> alt.Legend:
     return alt.Legend(
         title=None,
@@ -150,7 +160,9 @@ def _look(rows: pd.DataFrame) -> dict[str, Any]:
     if len(series) == 1 and len(variants) > 1:
         by, names, title = ("variant", variants, "measured with")
     legend = _legend()
-    colours = [PALETTE[i % len(PALETTE)] for i in range(len(names))]
+    colours = list(dict(zip(rows["series"], rows["colour"], strict=True)).values())
+    if by == "variant":
+        colours = _colours(names)
     look: dict[str, Any] = {
         "color": alt.Color(
             f"{by}:N", title=title, scale=alt.Scale(domain=names, range=colours), legend=legend
@@ -208,7 +220,7 @@ def _bandwidth(name: str, operation: str, rows: pd.DataFrame) -> Figure:
         rate_text=rows["bandwidth_Bps"].map(format_rate),
     )
     y: _Options = {"title": "bandwidth (GB/s)", "scale": alt.Scale(zero=True, nice=True)}
-    keep = ["bytes", "series", "variant", "size_text", "flags"]
+    keep = ["bytes", "series", "colour", "variant", "size_text", "flags"]
     tips = _tips(alt.Tooltip("rate_text:N", title="bandwidth"))
     layers = _drawn(rows[[*keep, "rate", "low_rate", "high_rate", "rate_text"]], "rate", y, tips)
     others, note = _published(operation, set(rows["api"]))
@@ -270,9 +282,9 @@ def _time(name: str, operation: str, rows: pd.DataFrame) -> Figure:
         "scale": alt.Scale(type="log", nice=False, domain=[ticks[0], ticks[-1]]),
         "axis": alt.Axis(values=ticks, labelExpr=_TIME_LABEL, labelOverlap=True),
     }
-    keep = ["bytes", "series", "variant", "size_text", "flags", "seconds", "low_seconds"]
+    keep = ["bytes", "series", "colour", "variant", "size_text", "flags", "seconds"]
     tips = _tips(alt.Tooltip("time_text:N", title="median"))
-    layers = _drawn(rows[[*keep, "high_seconds", "time_text"]], "seconds", y, tips)
+    layers = _drawn(rows[[*keep, "low_seconds", "high_seconds", "time_text"]], "seconds", y, tips)
     title = f"{operation}: time"
     description = f"Median time of {operation} against transfer size, one line per device."
     return Figure(name, "time", operation, title, "", _spec(layers, title, description))
@@ -280,20 +292,21 @@ def _time(name: str, operation: str, rows: pd.DataFrame) -> Figure:
 
 def _ratios(run: Run, study: str, prefix: str) -> Iterator[Figure]:
     labels, confidence = wording.labels(run), run.settings.confidence
-    found = contenders(run, pairs(run, study))
-    for operation in dict.fromkeys(pair.operation for pair in found):
-        parts = [
-            by_size(pair.times, confidence).assign(
-                series=f"{labels[pair.device]} over {labels[pair.reference]}",
-                variant=", ".join(filter(None, [pair.memory, pair.axes])),
-            )
-            for pair in found
-            if pair.operation == operation
-        ]
-        rows = pd.concat(parts, ignore_index=True)
-        rows = rows[(rows["bytes"] > 0) & (rows["low"] > 0) & np.isfinite(rows["high"])]
-        if not rows.empty:
-            yield _ratio(f"{prefix}-{slugged(operation)}-ratio", operation, rows)
+    parts = [
+        by_size(pair.times, confidence).assign(
+            operation=pair.operation,
+            series=f"{labels[pair.device]} over {labels[pair.reference]}",
+            variant=", ".join(filter(None, [pair.memory, pair.axes])),
+        )
+        for pair in contenders(run, pairs(run, study))
+    ]
+    if not parts:
+        return
+    rows = _coloured(pd.concat(parts, ignore_index=True))
+    rows = rows[(rows["bytes"] > 0) & (rows["low"] > 0) & np.isfinite(rows["high"])]
+    for operation in dict.fromkeys(rows["operation"]):
+        mine = rows[rows["operation"] == operation]
+        yield _ratio(f"{prefix}-{slugged(operation)}-ratio", operation, mine)
 
 
 def _ratio(name: str, operation: str, rows: pd.DataFrame) -> Figure:

@@ -21,7 +21,7 @@ from isthmus.analysis.answers import STUDY, Answer, answers
 from isthmus.analysis.flags import MEANINGS
 from isthmus.analysis.summary import summarise
 from isthmus.errors import IsthmusError, UsageError
-from isthmus.reporters.cells import Table, heading, printable, table, view
+from isthmus.reporters.cells import Table, heading, lift, printable, table, view
 from isthmus.reporters.html.charts import Figure, figures, slugged
 from isthmus.results.run_file import Run
 from isthmus.units import format_seconds
@@ -48,6 +48,8 @@ class _Shown(NamedTuple):
 
     answer: Answer
     cells: Table
+    common: dict[str, str]
+    """What is the same in all rows and stands in none."""
 
 
 class _Section(NamedTuple):
@@ -105,14 +107,14 @@ def _section(id: str, name: str, run: Run) -> _Section:  # noqa: A002 - the attr
     summary, labels = summarise(run), wording.labels(run)
     drawn = figures(run, summary, STUDY, f"{id}-{slugged(STUDY)}")
     flat = [figure for figure in drawn if figure.kind != "ratio"]
-    shown, common = view(summary)
+    shown, common = view(summary, labels)
     return _Section(
         id=id,
         name=name,
         heading=heading(run),
         run=run,
         notices=_notices(run),
-        answers=[_Shown(a, table(a.table, labels)) for a in answers(run, summary)],
+        answers=[_shown(answer, labels) for answer in answers(run, summary)],
         plots=[
             (operation, [figure for figure in flat if figure.operation == operation])
             for operation in dict.fromkeys(figure.operation for figure in flat)
@@ -126,6 +128,11 @@ def _section(id: str, name: str, run: Run) -> _Section:  # noqa: A002 - the attr
         environment=list(_flattened(run.environment)),
         method=list(_method(run)),
     )
+
+
+def _shown(answer: Answer, labels: Mapping[str, str]) -> _Shown:
+    frame, common = lift(answer.table, labels)
+    return _Shown(answer, table(frame, labels), common)
 
 
 def _notices(run: Run) -> list[str]:

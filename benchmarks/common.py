@@ -1,0 +1,99 @@
+"""What the benchmarks share: bare loops, one measuring worker, ratios with intervals."""
+
+from __future__ import annotations
+
+import math
+import os
+import platform
+import subprocess
+import sys
+from collections.abc import Sequence
+from datetime import date
+from pathlib import Path
+
+import numpy as np
+
+from isthmus import _core
+from isthmus.analysis.summary import interval_over_reruns
+from isthmus.measure import protocol
+from isthmus.measure.discovery import Found, resolve
+from isthmus.measure.supervisor import Worker
+from isthmus.system.environment import commit, host
+
+ROOT = Path(__file__).parents[1]
+BUILD = ROOT / "build" / "bare"
+
+
+def build_bare() -> None:
+    """Builds the bare loops."""
+    for step in (
+        ["-S", str(ROOT / "benchmarks" / "bare"), "-B", str(BUILD)],
+        ["--build", str(BUILD)],
+    ):
+        subprocess.run(["cmake", *step], check=True, stdout=subprocess.DEVNULL)
+
+
+def bare(name: str, *arguments: object, env: dict[str, str] | None = None) -> str | None:
+    """What a bare loop prints; None where it could not be built here."""
+    program = BUILD / name
+    if not program.exists():
+        return None
+    return subprocess.run(
+        [str(program), *map(str, arguments)],
+        check=True, capture_output=True, text=True, env={**os.environ, **(env or {})},
+    ).stdout  # fmt: skip
+
+
+class Isthmus:
+    """One device in a fresh worker, measured block by block."""
+
+    def __init__(self, address: str) -> None:
+        self.found: Found = resolve(address)
+
+    def median(
+        self, operation: str, size: int, memory: str, seconds: float
+    ) -> tuple[float, dict[str, str]]:
+        """Median seconds of one repetition, and the device's properties."""
+        with Worker(self.found.candidate.environment) as worker:
+            opened = worker.ask(self.found.open_request())
+            assert isinstance(opened, protocol.Opened)
+            # A precision that is never reached: the series lasts its time.
+            criterion = protocol.Criterion(1e-9, 0.95, seconds)
+            samples: list[float] = []
+            state = "open"
+            while state == "open":
+                block = worker.ask(
+                    protocol.Measure(0, operation, size, memory, 1, 0, criterion, seconds)
+                )
+                assert isinstance(block, protocol.Measured)
+                assert block.verified != "false", block.fault
+                pairs = block.intervals * opened.clock.empty_pair_s
+                samples += [
+                    (t * opened.clock.seconds_per_tick - pairs) / block.batch
+                    for t in block.parts[0].ticks
+                ]
+                state = block.state
+        return float(np.median(samples)), opened.device.properties
+
+
+def ratio_text(ratios: Sequence[float]) -> str:
+    """Median of paired ratios with a distribution-free 95 % interval."""
+    found = _core.median_interval(np.asarray(ratios, dtype=np.float64))
+    return f"{found.median:.3f} [{found.low:.3f}, {found.high:.3f}]"
+
+
+def geometric_text(ratios: Sequence[float]) -> str:
+    """Geometric mean of paired ratios with Student's 95 % interval."""
+    if len(ratios) < 2:
+        return f"{math.nan}"
+    found = interval_over_reruns(list(ratios))
+    return f"{found.median:.3f} [{found.low:.3f}, {found.high:.3f}]"
+
+
+def heading(title: str) -> None:
+    """Date, machine and command: what RESULTS.md wants with every figure."""
+    machine = host()
+    print(f"### {title}")
+    print(f"{date.today()}, {machine['cpu']}, {machine['logical_cpus']} CPUs, kernel "
+          f"{platform.release()}, virtualised: {machine['virtualised']}, Isthmus {commit()[:12]}")  # fmt: skip
+    print(f"`python {' '.join(sys.argv)}`\n")

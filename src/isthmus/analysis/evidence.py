@@ -1,0 +1,97 @@
+"""What answers are made of: a run's trusted rows, and the form that an answer takes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import pandas as pd
+
+from isthmus.analysis import wording
+from isthmus.analysis.ratios import (
+    Pair,
+    contenders,
+    memory_copies,
+    pairs,
+    varying_axes,
+    with_axes,
+)
+from isthmus.results.run_file import Run
+
+STUDY = "transfer"
+SERIES = ["device", "api", "operation", "memory", "axes", "clock"]
+"""What makes one line in a plot: points that differ in size only."""
+FIRST_ASKED = ("read", "write", "bidirectional")
+"""Operations that sentences speak of; tables have them all."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What one question of a study came to."""
+
+    name: str
+    question: str
+    clauses: tuple[str, ...]
+    """What is to be said, each by itself; never empty."""
+    table: pd.DataFrame
+    """Figures behind it; column names end in their unit: ``_s``, ``_Bps``; sizes are bytes."""
+
+    @property
+    def verdict(self) -> str:
+        """All of it in one plain sentence."""
+        text = "; ".join(self.clauses)
+        return f"{text[0].upper()}{text[1:]}."
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """A run as the answers need it."""
+
+    run: Run
+    rows: pd.DataFrame
+    """Summary rows whose data arrived and that have a bandwidth, every clock but the device's."""
+    pairs: list[Pair]
+    contending: list[Pair]
+    """Those that a sentence should speak of."""
+    copies: frozenset[str]
+    """Devices that are plain memory copies."""
+    labels: dict[str, str]
+
+    @classmethod
+    def of(cls, run: Run, summary: pd.DataFrame) -> Evidence:
+        """Takes what can be trusted from a run and its summary."""
+        axes = varying_axes(point for point in run.points if point.study == STUDY)
+        rows = with_axes(summary[summary["study"] == STUDY], axes)
+        rows = rows[(rows["verified"] == "true") & rows["bandwidth_Bps"].gt(0)]
+        found = pairs(run, STUDY)
+        return cls(
+            run=run,
+            rows=rows[rows["clock"] != "device"],  # it leaves out what the host had to do
+            pairs=found,
+            contending=contenders(run, found),
+            copies=memory_copies(run),
+            labels=wording.labels(run),
+        )
+
+    @property
+    def confidence(self) -> float:
+        """That of every interval of the run."""
+        return self.run.settings.confidence
+
+    def speaks_of(self, device: str) -> bool:
+        """Whether a sentence should: the memory copy is left to the table beside others."""
+        return device not in self.copies or set(self.rows["device"]) <= self.copies
+
+    def named(self, operation: str, memory: str, axes: str) -> str:
+        """An operation, with its memory kind and axes where series of it differ in them."""
+        mine = self.rows[self.rows["operation"] == operation]
+        told = [
+            text for name, text in (("memory", memory), ("axes", axes)) if mine[name].nunique() > 1
+        ]
+        told = list(filter(None, told))
+        return f"{operation} ({', '.join(told)})" if told else operation
+
+
+def table(rows: Iterable[tuple[object, ...]], *columns: str) -> pd.DataFrame:
+    """A frame of rows, with its columns even where there are none."""
+    return pd.DataFrame(list(rows), columns=list(columns))

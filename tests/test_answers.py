@@ -1,0 +1,377 @@
+"""Answers against runs whose truth is known."""
+
+from __future__ import annotations
+
+import msgspec
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from synthetic import Law, point, rerun, run, transfer_run
+
+from isthmus import published
+from isthmus.analysis import wording
+from isthmus.analysis.answers import answers
+from isthmus.analysis.fits import alpha_beta, half_bandwidth
+from isthmus.analysis.ratios import by_size, contenders, medians, pairs, ratio
+from isthmus.analysis.summary import summarise
+from isthmus.errors import UsageError
+from isthmus.results.run_file import DeviceRecord, Run
+
+SIZES = [1 << power for power in range(0, 31, 3)]
+SLOW, FAST = Law(15e-6, 8e9), Law(5e-6, 8e9)
+
+
+def answer(of: Run, name: str):
+    return next(found for found in answers(of) if found.name == name)
+
+
+def two_devices(**changes) -> Run:
+    laws = {"opencl:a": {"read": SLOW}, "xrt:0": {"read": FAST}}
+    return transfer_run(laws, SIZES, **changes)
+
+
+# Fits
+
+
+@given(
+    alpha=st.floats(1e-8, 1e-3),
+    beta=st.floats(1e6, 1e11),
+    error=st.lists(st.floats(-0.01, 0.01), min_size=11, max_size=11),
+)
+def test_alpha_beta_recovers_the_law_within_its_error(alpha, beta, error):
+    law = Law(alpha, beta)
+    # Sizes around alpha * beta, where both parts of the law can be seen.
+    sizes = [alpha * beta * 4.0**k for k in range(-5, 6)]
+    times = [law(size) * (1 + e) for size, e in zip(sizes, error, strict=True)]
+    found = alpha_beta(sizes, times)
+    assert found.alpha_s == pytest.approx(alpha, rel=0.03)
+    assert found.beta_Bps == pytest.approx(beta, rel=0.03)
+    assert abs(found.worst_residual) < 0.03
+    assert found.alpha_low_s <= found.alpha_s <= found.alpha_high_s
+    assert found.beta_low_Bps <= found.beta_Bps <= found.beta_high_Bps
+
+
+def test_alpha_beta_intervals_cover_the_truth_as_often_as_they_say():
+    random = np.random.default_rng(3)
+    sizes = np.array([2.0**k for k in range(0, 31, 2)])
+    truth = SLOW.alpha_s + sizes / SLOW.beta_Bps
+    covered = np.zeros(2)
+    for _ in range(300):
+        found = alpha_beta(sizes, truth * (1 + 0.02 * random.standard_normal(len(sizes))))
+        covered += (
+            found.alpha_low_s <= SLOW.alpha_s <= found.alpha_high_s,
+            found.beta_low_Bps <= SLOW.beta_Bps <= found.beta_high_Bps,
+        )
+    # Binomial(300, 0.95): 0.9 to 0.99 is beyond three standard deviations either way.
+    assert np.all((covered / 300 > 0.9) & (covered / 300 < 0.99))
+
+
+def test_alpha_beta_names_the_point_that_fits_worst():
+    times = [FAST(size) for size in SIZES]
+    times[4] *= 1.5
+    found = alpha_beta(SIZES, times)
+    assert found.worst_at == 4
+    assert found.worst_residual < -0.2
+
+
+@given(st.lists(st.tuples(st.floats(0, 1e10), st.floats(0, 10)), max_size=8))
+def test_alpha_beta_is_never_negative_and_never_raises(data):
+    found = alpha_beta([size for size, _ in data], [time for _, time in data])
+    if found is not None:
+        assert found.points >= 3
+        assert found.alpha_s >= 0
+        assert found.beta_Bps > 0
+        assert found.alpha_low_s >= 0
+
+
+@pytest.mark.parametrize("sizes", [[], [1], [1, 2], [8, 8, 8]])
+def test_alpha_beta_needs_three_points_of_different_sizes(sizes):
+    assert alpha_beta(sizes, [1e-6] * len(sizes)) is None
+
+
+def test_half_bandwidth_of_a_law_is_alpha_times_beta():
+    sizes = [2.0**k for k in range(31)]
+    found = half_bandwidth(sizes, [size / SLOW(size) for size in sizes])
+    assert found.size == pytest.approx(SLOW.alpha_s * SLOW.beta_Bps, rel=0.05)
+    assert not found.bound
+    assert not found.still_rising
+
+
+def test_half_bandwidth_says_when_it_is_only_a_bound():
+    assert half_bandwidth([1024, 2048], [9e9, 10e9]) == (1024, True, True)
+    assert half_bandwidth([1024, 2048], [10e9, 10e9]).still_rising is False
+    assert half_bandwidth([], []) is None
+    assert half_bandwidth([1024], [np.nan]) is None
+
+
+# Ratios
+
+
+def test_small_ratio_covers_the_truth():
+    found = answer(two_devices(), "small").table.iloc[0]
+    assert (found["device"], found["reference"]) == ("xrt:0", "opencl:a")
+    assert found["low_time_ratio"] < 1 / 3 * 1.001
+    assert found["high_time_ratio"] > 1 / 3 * 0.999
+    assert found["high_time_ratio"] - found["low_time_ratio"] < 0.05
+    assert found["reruns"] == 3
+    assert not found["within"]
+    assert found["finding"] == "faster"
+
+
+def test_ratio_interval_covers_as_often_as_it_says():
+    hits = 0
+    for seed in range(200):
+        laws = {"a": {"read": SLOW}, "b": {"read": SLOW}}
+        measured = transfer_run(laws, [64], samples=3, between=0.05, noise=1e-6, seed=seed)
+        found = ratio(pairs(measured, "transfer")[0].times, 0.95)
+        hits += found.low <= 1.0 <= found.high
+    assert 0.9 < hits / 200 < 0.99
+
+
+def test_what_both_devices_suffer_in_a_rerun_cancels():
+    slowdowns = [1.0, 1.5, 2.0]
+    points = [
+        point(device, "read", 64, [[base * s] * 25 for s in slowdowns])
+        for device, base in (("a", 2e-6), ("b", 1e-6))
+    ]
+    found = ratio(pairs(run(points), "transfer")[0].times, 0.95)
+    assert found.ratio == pytest.approx(0.5)
+    assert found.high - found.low < 1e-5
+
+
+def test_one_rerun_combines_both_intervals_and_says_within():
+    found = answer(two_devices(reruns=1), "small")
+    row = found.table.iloc[0]
+    assert row["within"]
+    assert row["low_time_ratio"] < 1 / 3 < row["high_time_ratio"]
+    assert "within one process" in found.verdict
+    times = pairs(two_devices(reruns=1), "transfer")[0].times
+    assert (times["up"] > 0).all()
+    assert (times["down"] > 0).all()
+
+
+def test_only_reruns_that_both_have_are_compared():
+    a = point("a", "read", 64, [[1e-6] * 25, [9e-6] * 25])
+    b = point("b", "read", 64, [[2e-6] * 25])
+    found = ratio(pairs(run([a, b]), "transfer")[0].times, 0.95)
+    assert found.ratio == pytest.approx(2.0)
+    assert found.within
+
+
+def test_a_size_that_lacks_reruns_does_not_weigh_on_the_others():
+    points = [
+        point(device, "read", size, [[base] * 25] * (3 if size == 64 else 1))
+        for device, base in (("a", 1e-6), ("b", 2e-6))
+        for size in (64, 128)
+    ]
+    found = ratio(pairs(run(points), "transfer")[0].times, 0.95)
+    assert (found.sizes, found.reruns) == (1, 3)
+
+
+@pytest.mark.parametrize("verified", ["false", "na"])
+def test_points_without_proof_are_in_no_ratio_and_no_peak(verified):
+    points = [
+        point(device, "read", 64, [[1e-6] * 25] * 3, rerun_changes={"verified": verdict})
+        for device, verdict in (("a", "true"), ("b", verified))
+    ]
+    assert pairs(run(points), "transfer") == []
+    assert set(answer(run(points), "peaks").table["device"]) == {"a"}
+
+
+def test_one_rerun_that_lost_data_spoils_the_point():
+    good = point("a", "read", 64, [[1e-6] * 25] * 3)
+    bad = point("b", "read", 64, [[1e-6] * 25] * 2)
+    bad = msgspec.structs.replace(
+        bad, reruns=[*bad.reruns, rerun(2, [1e-6] * 25, verified="false")]
+    )
+    assert pairs(run([good, bad]), "transfer") == []
+
+
+@pytest.mark.parametrize("clock", ["device", "simulated", "hybrid"])
+def test_clock_domains_are_never_mixed(clock):
+    a = point("a", "read", 64, [[1e-6] * 25] * 3)
+    b = point("b", "read", 64, [[2e-6] * 25] * 3, rerun_changes={"clock": clock})
+    assert pairs(run([a, b]), "transfer") == []
+    assert medians(run([b]), "transfer").empty
+
+
+def test_different_depths_are_not_compared_but_different_sole_memories_are():
+    a = point("a", "read", 64, [[1e-6] * 25] * 3)
+    deep = point("b", "read", 64, [[2e-6] * 25] * 3, axes={"depth": 8, "bank": 0})
+    own = point("b", "read", 64, [[2e-6] * 25] * 3, memory="alloc_host")
+    assert pairs(run([a, deep]), "transfer") == []
+    assert [pair.memory for pair in pairs(run([a, own]), "transfer")] == ["alloc_host / pageable"]
+
+
+def test_a_memory_copy_is_a_ceiling_and_no_contender():
+    laws = {"host": {"read": FAST}, "a": {"read": SLOW}, "b": {"read": FAST}}
+    measured = transfer_run(laws, SIZES, apis={"host": "host"})
+    found = pairs(measured, "transfer")
+    assert len(found) == 3
+    assert [(p.device, p.reference) for p in contenders(measured, found)] == [("b", "a")]
+    assert "host" not in answer(measured, "small").verdict
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.floats(0.2, 5), st.integers(0, 1000))
+def test_ratio_does_not_depend_on_the_order_of_the_devices(factor, seed):
+    laws = {"a": {"read": SLOW}, "b": {"read": Law(SLOW.alpha_s * factor, SLOW.beta_Bps)}}
+    forth = transfer_run(laws, [16], seed=seed)
+    back = msgspec.structs.replace(forth, points=forth.points[::-1])
+    one, other = (ratio(pairs(r, "transfer")[0].times, 0.95) for r in (forth, back))
+    assert one.ratio == pytest.approx(1 / other.ratio)
+    assert one.low == pytest.approx(1 / other.high)
+    assert one.inverse().high == pytest.approx(other.high)
+
+
+# Where devices become alike
+
+
+def test_indistinguishable_from_the_size_where_the_rate_takes_over():
+    each = by_size(pairs(two_devices(), "transfer")[0].times, 0.95)
+    found = answer(two_devices(), "indistinguishable").table.iloc[0]
+    assert found["found"] == "from"
+    assert SLOW.alpha_s * SLOW.beta_Bps < found["bytes"] <= SIZES[-1]
+    inside = each[each["bytes"] >= found["bytes"]]
+    assert ((inside["low"] <= 1) & (inside["high"] >= 1)).all()
+    before = each[each["bytes"] < found["bytes"]].iloc[-1]
+    assert not before["low"] <= 1 <= before["high"]
+
+
+def test_indistinguishable_never_and_always():
+    def found(second: Law) -> str:
+        laws = {"a": {"read": SLOW}, "b": {"read": second}}
+        measured = transfer_run(laws, SIZES, reruns=5, seed=5)
+        return answer(measured, "indistinguishable").table.iloc[0]["found"]
+
+    assert found(Law(SLOW.alpha_s * 2, SLOW.beta_Bps / 2)) == "never"
+    same = [point(d, "read", s, [[1e-6, 1.01e-6] * 15] * 3) for d in "ab" for s in SIZES]
+    table = answer(run(same), "indistinguishable").table
+    assert table["found"].tolist() == ["all"]
+    assert "at any size" in answer(run(same), "indistinguishable").verdict
+
+
+# Throttling
+
+
+def throttled(factor: float, **changes) -> Run:
+    slower = Law(SLOW.alpha_s * factor, SLOW.beta_Bps / factor)
+    laws = {"a": {"write": SLOW, "write_rw": slower}}
+    return transfer_run(laws, SIZES, between=0.002, noise=0.002, **changes)
+
+
+def verdicts(of: Run) -> list[str]:
+    return answer(of, "throttle").table["verdict"].tolist()
+
+
+def test_throttling_is_measured():
+    found = answer(throttled(1.2), "throttle")
+    assert all(verdict.startswith("yes, by ") for verdict in found.table["verdict"])
+    assert found.table["time_ratio"].tolist() == pytest.approx([1.2, 1.2], rel=0.01)
+    assert ((found.table["low_time_ratio"] < 1.2) & (found.table["high_time_ratio"] > 1.2)).all()
+    assert "write of 512Ki" not in found.verdict
+    assert found.verdict.startswith("Write of ")
+
+
+def test_throttling_absent_reversed_or_unknown():
+    same = [point("a", op, 64, [[1e-6, 1.01e-6] * 15] * 3) for op in ("write", "write_rw")]
+    assert verdicts(run(same)) == ["no difference"]
+    assert all(verdict.startswith("no, ") for verdict in verdicts(throttled(0.8)))
+    wild = [
+        point("a", op, 64, [[1e-6 * f] * 25 for f in factors])
+        for op, factors in (("write", (1, 2, 3)), ("write_rw", (3, 2, 1)))
+    ]
+    assert verdicts(run(wild)) == ["cannot tell"]
+    assert answer(two_devices(), "throttle").verdict.startswith("Cannot tell")
+
+
+# Peaks, ceiling, words
+
+
+def test_peaks_name_the_size_and_leave_out_what_has_no_bandwidth():
+    fast = point("a", "read", 4096, [[1e-6] * 25] * 3)
+    slow = point("a", "read", 8192, [[4e-6] * 25] * 3)
+    failed = point("a", "write", 8192, [], error="it broke")
+    launch = point("a", "launch", 0, [[1e-6] * 25] * 3, moved_bytes=0)
+    table = answer(run([fast, slow, failed, launch]), "peaks").table
+    assert table["operation"].tolist() == ["read"]
+    assert table["bytes"].tolist() == [4096]
+    assert table["bandwidth_Bps"].tolist() == pytest.approx([4.096e9])
+
+
+def test_zero_copies_have_no_peak():
+    points = [point("a", "map", size, [[1e-6] * 25] * 3) for size in (64, 4096, 1 << 20, 1 << 28)]
+    assert summarise(run(points))["flags"].str.contains("zero_copy").all()
+    assert answer(run(points), "peaks").table.empty
+
+
+def test_simulated_peaks_are_kept_apart_and_never_named_before_hardware():
+    board = point("a", "read", 4096, [[2e-6] * 25] * 3)
+    card = point("card:x", "read", 4096, [[1e-6] * 25] * 3, rerun_changes={"clock": "simulated"})
+    devices = [
+        DeviceRecord(address="a", backend="a", real=True),
+        DeviceRecord(address="card:x", backend="card", real=False),
+    ]
+    found = answer(run([board, card], devices=devices), "peaks")
+    assert set(found.table["clock"]) == {"host", "simulated"}
+    assert "card" not in found.verdict
+    alone = answer(run([card], devices=devices[1:]), "peaks")
+    assert "card:x (not hardware), simulated clock" in alone.verdict
+
+
+def test_share_of_the_memory_copy():
+    copy, board = Law(1e-7, 10e9), Law(1e-5, 5e9)
+    laws = {"host": {"read": copy}, "host:b": {"read": SLOW}, "a": {"read": board}}
+    measured = transfer_run(laws, SIZES, apis={"host": "host", "host:b": "host"})
+    found = answer(measured, "ceiling").table
+    assert found["device"].tolist() == ["a"]
+    assert found["reference"].tolist() == ["host"], "the faster copy is the ceiling"
+    assert found["share"].tolist() == pytest.approx([0.5], rel=0.02)
+    assert found["low_share"][0] < 0.5 < found["high_share"][0]
+
+
+PARTIAL = {
+    "no points": run([]),
+    "one point": run([point("a", "read", 64, [[1e-6] * 25] * 3)]),
+    "one sample": run([point(d, "read", 64, [[1e-6]]) for d in "ab"]),
+    "no samples": run([point(d, "read", 64, [[]]) for d in "ab"]),
+    "failed": run([point(d, "read", 64, [], error="gone") for d in "ab"]),
+    "zero times": run([point(d, "read", s, [[0.0] * 25]) for d in "ab" for s in SIZES]),
+    "no size": run([point(d, "launch", 0, [[1e-6] * 25], memory="") for d in "ab"]),
+    "other study": run([point("a", "bandwidth", 64, [[1e-6] * 25], study="hostmem")]),
+    "no device list": run([point(d, "read", 64, [[1e-6] * 25] * 2) for d in "ab"], devices=[]),
+    "no axes": run([point(d, "read", 64, [[1e-6] * 25] * 2, axes={}) for d in "ab"]),
+}
+
+
+@pytest.mark.parametrize("partial", PARTIAL.values(), ids=PARTIAL.keys())
+def test_partial_runs_are_answered(partial):
+    found = answers(partial)
+    assert len(found) == (0 if partial.studies == ["hostmem"] else 7)
+    for each in found:
+        assert each.verdict.endswith(".")
+        assert "nan" not in each.verdict.lower().split()
+        assert isinstance(each.table, pd.DataFrame)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0, "0"), (1, "1"), (4096, "4Ki"), (177_000, "173Ki"), (1.5 * 2**30, "1.50Gi")],
+)
+def test_sizes_between_powers_of_two_are_rounded(value, text):
+    assert wording.size(value) == text
+
+
+def test_many_clauses_are_cut_and_counted():
+    assert wording.few(["a", "a", "b"]) == ("a", "b")
+    assert wording.few(map(str, range(9))) == ("0", "1", "2", "3", "4", "4 more in the table")
+
+
+def test_published_series_load_with_their_sources():
+    assert len(published.names()) == 6
+    peaks = published.series("opencl_xrt_peaks")
+    assert peaks["peak_GBps"].max() == 11.908
+    with pytest.raises(UsageError, match="no published series 'x'; known: aligned"):
+        published.series("x")
