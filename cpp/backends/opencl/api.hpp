@@ -57,6 +57,15 @@ inline constexpr Uint device_vendor = 0x102C;
 inline constexpr Uint driver_version = 0x102D;
 inline constexpr Uint device_version = 0x102F;
 inline constexpr Uint device_host_unified_memory = 0x1035;
+inline constexpr Uint device_pci_bus_info_khr = 0x410F;  // cl_khr_pci_bus_info
+
+/// Answer to device_pci_bus_info_khr.
+struct PciBusInfo {
+  Uint domain;
+  Uint bus;
+  Uint device;
+  Uint function;
+};
 
 inline constexpr Bitfield queue_profiling_enable = 1U << 1U;
 inline constexpr Bitfield mem_read_write = 1U << 0U;

@@ -1,4 +1,7 @@
 // Any OpenCL device, through the ICD loader found at run time.
+#include <array>
+#include <cstdio>
+
 #include "operations.hpp"
 
 namespace isthmus {
@@ -41,6 +44,19 @@ std::string type_name(cl::Bitfield type) {
   return (type & cl::device_type_cpu) != 0 ? "cpu" : "custom";
 }
 
+/// PCI address as sysfs writes it; empty where the runtime does not tell.
+std::string pci_address(cl::DeviceId device) {
+  cl::PciBusInfo bus{};
+  if (api().clGetDeviceInfo(device, cl::device_pci_bus_info_khr, sizeof(bus), &bus, nullptr) !=
+      cl::success) {
+    return {};
+  }
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%04x:%02x:%02x.%x", bus.domain, bus.bus, bus.device,
+                bus.function);
+  return text.data();
+}
+
 DeviceInfo describe(cl::Platform platform, cl::DeviceId device, const std::string& id) {
   const auto type = cl::value_info<cl::Bitfield>(device, cl::device_type);
   const bool compiles = cl::value_info<cl::Uint>(device, cl::device_compiler_available) != 0;
@@ -65,6 +81,7 @@ DeviceInfo describe(cl::Platform platform, cl::DeviceId device, const std::strin
                std::to_string(cl::value_info<cl::Uint>(device, cl::device_max_compute_units))},
               {"host_unified_memory", unified ? "yes" : "no"},
               {"compiler", compiles ? "yes" : "no"},
+              {"pci_address", pci_address(device)},
               {"loader", api().loader}}};
 }
 

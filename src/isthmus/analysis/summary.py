@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy.special import stdtrit
 
 from isthmus import _core
+from isthmus.models.pcie import link_of
 from isthmus.results.run_file import ClockName, Point, Rerun, Run
 
 Seconds = NDArray[np.float64]
@@ -133,6 +134,15 @@ def _flags(point: Point, clock: ClockName, run: Run, found: Estimate, lowest: fl
     return sorted(flags)
 
 
+def _link_limit(point: Point, run: Run) -> float:
+    """Bytes a second that the device's link can carry in the point's direction(s)."""
+    device = next((d for d in run.devices if d.address == point.device), None)
+    link = link_of(device.link) if device and point.direction else None
+    if link is None:
+        return float("inf")
+    return link.raw * (2 if point.direction == "both" else 1)
+
+
 def _row(point: Point, clock: ClockName, run: Run) -> dict[str, object]:
     confidence = run.settings.confidence
     measured = [r for r in point.reruns if clock in r.clocks and r.clocks[clock].ticks]
@@ -145,6 +155,9 @@ def _row(point: Point, clock: ClockName, run: Run) -> dict[str, object]:
         if c.cold_ticks is not None
     ]
     flags = _flags(point, clock, run, found, float(pooled.min()))
+    bandwidth = point.moved_bytes / found.median if point.moved_bytes and found.median else np.nan
+    if bandwidth > _link_limit(point, run):
+        flags = sorted([*flags, "above_link_limit"])
     verified = {r.verified for r in measured}
     complete = len(point.reruns) == run.settings.reruns and not point.error
     return {
@@ -160,9 +173,7 @@ def _row(point: Point, clock: ClockName, run: Run) -> dict[str, object]:
         "p99_s": float(p99),
         "max_s": float(pooled.max()),
         "cold_s": float(np.median(cold)) if cold else np.nan,
-        "bandwidth_Bps": point.moved_bytes / found.median
-        if point.moved_bytes and found.median > 0
-        else np.nan,
+        "bandwidth_Bps": bandwidth,
         "verified": "false" if "false" in verified else "true" if "true" in verified else "na",
         "converged": complete and all(r.state == "precision" for r in point.reruns),
         "flags": ";".join(flags),

@@ -30,7 +30,7 @@ def size(value: float) -> str:
     """Any size, rounded: ``12.3Ki``."""
     if value <= 0 or not math.isfinite(value):
         return "0" if value == 0 else "unknown"
-    if float(value).is_integer() and len(exact := format_size(int(value))) <= 6:
+    if float(value).is_integer() and len((exact := format_size(int(value))).rstrip("KMGTi")) <= 4:
         return exact
     power = min(int(math.log2(value)) // 10 if value >= 1 else 0, len(_BINARY) - 1)
     return f"{number(value / 1024**power)}{_BINARY[power]}"

@@ -37,8 +37,9 @@ def _lines(run: Run) -> Iterator[str]:
         yield escape("All rows: " + ", ".join(f"{name} {value}" for name, value in common.items()))
         yield ""
     yield from _table(table(shown, labels))
-    yield ""
-    for flag in flags_in(summary):
+    if flags := flags_in(summary):
+        yield ""
+    for flag in flags:
         yield f"- {escape(flag)}: {escape(MEANINGS.get(flag, 'no description'))}"
 
 

@@ -86,6 +86,8 @@ def _lines(run: Run, summary: pd.DataFrame, study: str) -> pd.DataFrame:
     rows = with_axes(summary[summary["study"] == study], varying_axes(run.points))
     # The device's own clock leaves out what the host had to do: another quantity, in the table.
     rows = rows[(rows["median_s"] > 0) & (rows["bytes"] > 0) & (rows["clock"] != "device")]
+    if rows.empty:  # its columns have no types to reckon with
+        return rows
     labels = wording.labels(run)
     rows = rows.assign(
         series=[

@@ -1,0 +1,53 @@
+"""The OpenCL backend on a real runtime, end to end."""
+
+from __future__ import annotations
+
+import csv
+import io
+
+import pytest
+
+from conftest import Command
+from isthmus.studies.transfer import OPERATIONS
+
+
+def rows(isthmus: Command, *arguments: str) -> list[dict[str, str]]:
+    ran = isthmus("run", "transfer", *arguments, "--precision", "0.5", "--reruns", "1",
+                  "--out", "run.json", timeout=300)  # fmt: skip
+    assert ran.returncode == 0, ran.stderr
+    shown = isthmus("show", "run.json", "--format", "csv")
+    return list(csv.DictReader(io.StringIO(shown.stdout)))
+
+
+def test_every_operation_is_measured_and_verified(isthmus: Command, pocl: str) -> None:
+    found = rows(isthmus, "--device", pocl, "--axis", "bytes=1,4097,1Mi")
+    by_operation = {row["operation"] for row in found}
+    assert by_operation == set(OPERATIONS)
+    for row in found:
+        assert row["verified"] == ("na" if row["operation"] == "launch" else "true"), row
+        assert int(row["samples"]) >= 25, row
+    clocks = {row["clock"] for row in found if row["operation"] == "kernel_read"}
+    assert clocks == {"host", "device"}
+
+
+@pytest.mark.parametrize("memory", ["aligned", "pageable", "hugepage", "alloc_host", "offset64"])
+def test_memory_kinds(isthmus: Command, pocl: str, memory: str) -> None:
+    found = rows(isthmus, "--device", pocl, "--axis", "bytes=64Ki", "--axis", "operation=write",
+                 "--axis", f"memory={memory}")  # fmt: skip
+    assert [(row["memory"], row["verified"]) for row in found] == [(memory, "true")]
+
+
+def test_queue_depths_move_that_many_times_the_bytes(isthmus: Command, pocl: str) -> None:
+    found = rows(isthmus, "--device", pocl, "--axis", "bytes=64Ki", "--axis", "operation=read",
+                 "--axis", "depth=1,8")  # fmt: skip
+    assert [row["depth"] for row in found] == ["1", "8"]
+    for row in found:
+        moved = float(row["bandwidth_Bps"]) * float(row["median_s"])
+        assert moved == pytest.approx(65536 * int(row["depth"]))
+
+
+def test_more_than_the_device_holds_is_left_out_and_told(isthmus: Command, pocl: str) -> None:
+    ended = isthmus("run", "transfer", "--device", pocl, "--axis", "bytes=1,1Ti", "--axis",
+                    "operation=write", "--quick", "--out", "run.json")  # fmt: skip
+    assert ended.returncode == 0
+    assert "cannot hold 1Ti" in ended.stderr
