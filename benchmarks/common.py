@@ -94,6 +94,9 @@ def heading(title: str) -> None:
     """Date, machine and command: what RESULTS.md wants with every figure."""
     machine = host()
     print(f"### {title}")
-    print(f"{date.today()}, {machine['cpu']}, {machine['logical_cpus']} CPUs, kernel "
-          f"{platform.release()}, virtualised: {machine['virtualised']}, Isthmus {commit()[:12]}")  # fmt: skip
+    print(
+        f"{date.today()}, {machine['cpu']}, {machine['logical_cpus']} CPUs, "
+        f"kernel {platform.release()}, virtualised: {machine['virtualised']}, "
+        f"Isthmus {commit()[:12]}"
+    )
     print(f"`python {' '.join(sys.argv)}`\n")

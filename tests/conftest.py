@@ -13,6 +13,12 @@ import pytest
 Command = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
+@pytest.fixture(autouse=True)
+def _own_lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tests do not wait for a measurement beside them: no figure of theirs counts."""
+    monkeypatch.setenv("ISTHMUS_LOCK", str(tmp_path / "measuring.lock"))
+
+
 @pytest.fixture
 def isthmus(tmp_path: Path) -> Command:
     """Runs ``isthmus ARGS`` in a folder of its own and returns what it printed."""

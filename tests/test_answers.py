@@ -9,13 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from isthmus import published
-from isthmus.analysis import wording
 from isthmus.analysis.answers import answers
 from isthmus.analysis.fits import alpha_beta, half_bandwidth
 from isthmus.analysis.ratios import by_size, contenders, medians, pairs, ratio
 from isthmus.analysis.summary import summarise
-from isthmus.errors import UsageError
 from isthmus.results.run_file import DeviceRecord, Run
 from synthetic import Law, point, rerun, run, transfer_run
 
@@ -95,15 +92,29 @@ def test_half_bandwidth_of_a_law_is_alpha_times_beta():
     sizes = [2.0**k for k in range(31)]
     found = half_bandwidth(sizes, [size / SLOW(size) for size in sizes])
     assert found.size == pytest.approx(SLOW.alpha_s * SLOW.beta_Bps, rel=0.05)
-    assert not found.bound
+    assert found.low < found.size < found.high == 2 * found.low
     assert not found.still_rising
 
 
 def test_half_bandwidth_says_when_it_is_only_a_bound():
-    assert half_bandwidth([1024, 2048], [9e9, 10e9]) == (1024, True, True)
+    assert half_bandwidth([1024, 2048], [9e9, 10e9]) == (1024, 0, 1024, True)
     assert half_bandwidth([1024, 2048], [10e9, 10e9]).still_rising is False
     assert half_bandwidth([], []) is None
     assert half_bandwidth([1024], [np.nan]) is None
+
+
+def test_half_bandwidth_is_said_as_well_as_it_is_known():
+    def said(sizes: list[int], rates: list[float]) -> str:
+        times = [size / rate for size, rate in zip(sizes, rates, strict=True)]
+        points = [point("a", "read", s, [[t] * 25]) for s, t in zip(sizes, times, strict=True)]
+        return answer(run(points), "half").verdict
+
+    assert said([64, 128, 256], [1e9, 9e9, 9e9]).startswith(
+        "Read reaches half of its peak at about"
+    )
+    assert "between 64 and 256Ki" in said([64, 1 << 18, 1 << 20], [1e9, 9e9, 9e9])
+    assert "not before 90" in said([64, 128], [1e9, 4e9])
+    assert "at 64 or below" in said([64, 128], [9e9, 9e9])
 
 
 # Ratios
@@ -299,7 +310,7 @@ def test_throttling_absent_reversed_or_unknown():
     assert answer(two_devices(), "throttle").verdict.startswith("Cannot tell")
 
 
-# Peaks, ceiling, words
+# Peaks, ceiling, partial runs
 
 
 def test_peaks_name_the_size_and_leave_out_what_has_no_bandwidth():
@@ -366,31 +377,3 @@ def test_partial_runs_are_answered(partial):
         assert each.verdict.endswith(".")
         assert "nan" not in each.verdict.lower().split()
         assert isinstance(each.table, pd.DataFrame)
-
-
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [
-        (0, "0"),
-        (1, "1"),
-        (4096, "4Ki"),
-        (177_000, "173Ki"),
-        (1.5 * 2**30, "1536Mi"),
-        (33.65e9, "31.3Gi"),
-    ],
-)
-def test_sizes_between_powers_of_two_are_rounded(value, text):
-    assert wording.size(value) == text
-
-
-def test_many_clauses_are_cut_and_counted():
-    assert wording.few(["a", "a", "b"]) == ("a", "b")
-    assert wording.few(map(str, range(9))) == ("0", "1", "2", "3", "4", "4 more in the table")
-
-
-def test_published_series_load_with_their_sources():
-    assert len(published.names()) == 6
-    peaks = published.series("opencl_xrt_peaks")
-    assert peaks["peak_GBps"].max() == 11.908
-    with pytest.raises(UsageError, match="no published series 'x'; known: aligned"):
-        published.series("x")

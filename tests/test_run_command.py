@@ -88,6 +88,7 @@ def test_reruns_are_fresh_workers(isthmus: Command, tmp_path: Path) -> None:
         (("run", "transfer", "--device", "null", "--cpus", "4096"), 2, "processor 4096"),
         (("run", "transfer", "--device", "null", "--resume"), 2, "--out"),
         (("run", "transfer", "--device", "null", "--out", "missing/run.json"), 2, "cannot write"),
+        (("run", "transfer", "--device", "null", "--xclbin", "x"), 2, "no device"),
         (("run",), 2, "study"),
         (("show", "missing.json"), 2, "No such file"),
         (("nonsense",), 2, "nonsense"),

@@ -15,7 +15,7 @@ class Host(BackendDescription):
     summary = "memory copied by the processor: the ceiling"
     schemes = ("host",)
 
-    def candidates(self) -> Sequence[Candidate]:
+    def candidates(self, scheme: str) -> Sequence[Candidate]:
         return (Candidate("built in"),)
 
     def address_of(self, scheme: str, device: DeviceDescription) -> str:

@@ -17,7 +17,7 @@ class Null(BackendDescription):
     schemes = ("null",)
     real = False
 
-    def candidates(self) -> Sequence[Candidate]:
+    def candidates(self, scheme: str) -> Sequence[Candidate]:
         return (Candidate("built in"),)
 
     def options(self, address: Address) -> dict[str, str]:

@@ -95,7 +95,7 @@ class Opencl(BackendDescription):
     )
     candidate_keys = ("icd",)
 
-    def candidates(self) -> Sequence[Candidate]:
+    def candidates(self, scheme: str) -> Sequence[Candidate]:
         found = loader()
         if found is None:
             return ()
@@ -123,7 +123,7 @@ class Opencl(BackendDescription):
         ]
         if loader() is None:
             problems.append(Problem("no OpenCL loader (libOpenCL.so.1)", GET_ONE))
-        elif not self.candidates():
+        elif not self.candidates(self.schemes[0]):
             problems.append(Problem("no OpenCL platform: no .icd file", GET_ONE))
         return problems
 

@@ -72,9 +72,11 @@ class HalfBandwidth(NamedTuple):
     """Size at which a series reaches half of its peak."""
 
     size: float
-    """Bytes."""
-    bound: bool
-    """The smallest size already does: the true one is not above it."""
+    """Bytes; interpolated."""
+    low: float
+    """Bytes of the measured size before it; 0 where the smallest already reaches half."""
+    high: float
+    """Bytes of the first measured size that reaches half."""
     still_rising: bool
     """The largest size is the fastest, by far: the true peak lies beyond, and so does this."""
 
@@ -89,7 +91,7 @@ def half_bandwidth(sizes: Sequence[float], rates: Sequence[float]) -> HalfBandwi
     rising = len(data) > 1 and data[-1][1] > _RISING * max(rate for _, rate in data[:-1])
     first = int(np.argmax(logs[:, 1] >= half))
     if first == 0:
-        return HalfBandwidth(data[0][0], bound=True, still_rising=rising)
+        return HalfBandwidth(data[0][0], 0.0, data[0][0], rising)
     (s0, r0), (s1, r1) = logs[first - 1], logs[first]
     size = float(2.0 ** (s0 + (s1 - s0) * (half - r0) / (r1 - r0)))
-    return HalfBandwidth(size, bound=False, still_rising=rising)
+    return HalfBandwidth(size, data[first - 1][0], data[first][0], rising)

@@ -7,9 +7,12 @@ import pandas as pd
 
 from isthmus.analysis import wording
 from isthmus.analysis.evidence import FIRST_ASKED, SERIES, Answer, Evidence, table
-from isthmus.analysis.fits import alpha_beta, half_bandwidth
+from isthmus.analysis.fits import HalfBandwidth, alpha_beta, half_bandwidth
 from isthmus.analysis.ratios import groups
 from isthmus.units import format_rate, format_seconds, format_size
+
+_FINE_STEP = 4
+"""Sizes no further apart than this are near enough to interpolate between."""
 
 
 def peaks(evidence: Evidence) -> Answer:
@@ -51,9 +54,10 @@ def _highest(evidence: Evidence, best: pd.DataFrame) -> tuple[str, ...]:
     for (operation,), group in groups(shown, ["operation"]):
         top = group.iloc[int(group["bandwidth_Bps"].argmax())]
         clock = "" if top["clock"] == "host" else f", {top['clock']} clock"
+        unsure = "" if top["converged"] else ", precision not reached"
         clauses.append(
             f"{operation} reaches {format_rate(top['bandwidth_Bps'])} "
-            f"at {format_size(top['bytes'])} ({evidence.labels[top['device']]}{clock})"
+            f"at {format_size(top['bytes'])} ({evidence.labels[top['device']]}{clock}{unsure})"
         )
     return wording.few(clauses)
 
@@ -65,24 +69,30 @@ def half(evidence: Evidence) -> Answer:
         found = half_bandwidth(group["bytes"].tolist(), group["bandwidth_Bps"].tolist())
         if found is None:
             continue
-        notes = [
-            *(["at most: the smallest size reaches it"] if found.bound else []),
-            *(["still rising at the largest size"] if found.still_rising else []),
-        ]
-        rows.append((*key, found.size, "; ".join(notes)))
+        note = "still rising at the largest size" if found.still_rising else ""
+        rows.append((*key, found.size, found.low, found.high, note))
         device, _, operation, memory, axes, _ = key
-        if operation in FIRST_ASKED and not found.bound and evidence.speaks_of(device):
-            word = "not before" if found.still_rising else "at about"
+        if operation in FIRST_ASKED and evidence.speaks_of(device):
             clauses.append(
-                f"{evidence.named(operation, memory, axes)} reaches half of its peak {word} "
-                f"{wording.size(found.size)} ({evidence.labels[device]})"
+                f"{evidence.named(operation, memory, axes)} reaches half of its peak "
+                f"{_where(found)} ({evidence.labels[device]})"
             )
     return Answer(
         "half",
         "At which size is half of the peak bandwidth reached (n1/2)?",
         wording.few(clauses) or ("no series of sizes shows where half of its peak is reached",),
-        table(rows, *SERIES, "half_bytes", "note"),
+        table(rows, *SERIES, "half_bytes", "low_half_bytes", "high_half_bytes", "note"),
     )
+
+
+def _where(found: HalfBandwidth) -> str:
+    if found.low == 0.0:
+        return f"at {wording.size(found.size)} or below"
+    if found.still_rising:
+        return f"not before {wording.size(found.size)}: it still rises at the largest size"
+    if found.high > _FINE_STEP * found.low:
+        return f"between {wording.size(found.low)} and {wording.size(found.high)}"
+    return f"at about {wording.size(found.size)}"
 
 
 def fits(evidence: Evidence) -> Answer:

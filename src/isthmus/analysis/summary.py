@@ -72,12 +72,15 @@ def interval_over_reruns(medians: Sequence[float], confidence: float = 0.95) -> 
     """
     values = np.asarray(medians, dtype=np.float64)
     if np.any(values <= 0.0):
-        return Estimate(float(np.median(values)), float(values.min()), float(values.max()), False)
+        return Estimate(
+            float(np.median(values)), float(values.min()), float(values.max()), within=False
+        )
     logs = np.log(values)
     free = len(logs) - 1
     half = stdtrit(free, 0.5 + confidence / 2) * logs.std(ddof=1) / np.sqrt(len(logs))
     centre = logs.mean()
-    return Estimate(*(float(np.exp(x)) for x in (centre, centre - half, centre + half)), False)
+    median, low, high = (float(np.exp(x)) for x in (centre, centre - half, centre + half))
+    return Estimate(median, low, high, within=False)
 
 
 def estimate(
@@ -212,18 +215,19 @@ def _mark_zero_copies(frame: pd.DataFrame) -> None:
     less took. Their bandwidth is meaningless and left empty.
     """
     small, large = 4096, 1 << 20
-    keys = ["study", "device", "operation", "memory", "clock"]
+    axes = [name for name in frame.columns if name not in COLUMNS]
+    keys = ["study", "device", "operation", "memory", "clock", *axes]
     for _, group in frame[frame["verified"] == "true"].groupby(keys, dropna=False):
-        low = group[group["bytes"] <= small]["median_s"]
-        high = group[group["bytes"] >= large]
+        low = group[group["bytes"] <= small]
+        high = group[group["bytes"] >= large].sort_values("bytes")
         if low.empty or high.empty:
             continue
-        biggest = high.loc[high["bytes"].idxmax()]
-        if biggest["median_s"] <= 2 * low.median():
-            frame.loc[group.index, "bandwidth_Bps"] = np.nan
-            frame.loc[group.index, "flags"] = [
+        if high["median_s"].to_numpy()[-1] <= 2 * np.median(low["median_s"].to_numpy()):
+            rows = frame.index.isin(group.index)
+            frame.loc[rows, "bandwidth_Bps"] = np.nan
+            frame.loc[rows, "flags"] = [
                 ";".join(sorted(filter(None, [*str(flags).split(";"), "zero_copy"])))
-                for flags in group["flags"]
+                for flags in frame.loc[rows, "flags"]
             ]
 
 

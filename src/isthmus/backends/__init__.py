@@ -35,6 +35,10 @@ class Candidate:
     environment: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     keys: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     """Address options that choose between candidates, e.g. which ``.icd`` file."""
+    mode: str = ""
+    """What an address must say after ``@`` to get this candidate."""
+    hardware: bool = True
+    """False where what is timed is no hardware: software alone, or an emulated card."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +62,8 @@ class BackendDescription(ABC):
     """Short selectors, and the part of a platform's or device's name that each stands for."""
     modes: tuple[str, ...] = ()
     """What may follow ``@`` in an address."""
+    run_options: tuple[str, ...] = ()
+    """Options of ``isthmus run`` that are handed to the library: ``xclbin``, ``allow_program``."""
     candidate_keys: tuple[str, ...] = ()
     """Address options that choose a candidate and are not passed on to the library."""
 
@@ -67,8 +73,8 @@ class BackendDescription(ABC):
         return LIBRARIES / f"libisthmus_{self.name}.so"
 
     @abstractmethod
-    def candidates(self) -> Sequence[Candidate]:
-        """Ways to load the backend on this machine, the preferred first; empty if none."""
+    def candidates(self, scheme: str) -> Sequence[Candidate]:
+        """Ways to load the backend for a scheme here, the preferred first; empty if none."""
 
     def problems(self) -> Sequence[Problem]:
         """What stands in the way of (more) devices here."""

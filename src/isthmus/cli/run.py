@@ -80,6 +80,12 @@ def run(
     axis: Annotated[
         list[str] | None, typer.Option(help="NAME=VALUES, e.g. bytes=1:256Mi; repeat for more")
     ] = None,
+    xclbin: Annotated[
+        str | None, typer.Option(help="bitstream for devices that take one: a file, or loaded")
+    ] = None,
+    allow_program: Annotated[
+        bool, typer.Option("--allow-program", help="let devices be programmed with it")
+    ] = False,
     precision: Annotated[
         float | None, typer.Option(help="relative half-width of the interval to reach [0.02]")
     ] = None,
@@ -119,6 +125,10 @@ def run(
         budget_s=budget,
         reruns=reruns,
         seed=seed,
+        options={
+            **({"xclbin": xclbin} if xclbin else {}),
+            **({"allow_program": "yes"} if allow_program else {}),
+        },
         binding=Binding(tuple(bound), numa_node),
     )
     try:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from isthmus.backends import BackendDescription, Candidate, Problem, by_scheme, registry
@@ -24,11 +24,23 @@ class Found:
     backend: BackendDescription
     candidate: Candidate
     description: protocol.DeviceDescription
+    run_options: Mapping[str, str] = field(default_factory=dict)
+    """Options of the run that this backend takes."""
+
+    @property
+    def real(self) -> bool:
+        """Whether its figures are those of hardware."""
+        return self.backend.real and self.candidate.hardware
 
     @cached_property
     def options(self) -> dict[str, str]:
-        """Options for the backend's library, from the address."""
-        return self.backend.options(Address.parse(self.address))
+        """Options for the backend's library, from the run and the address."""
+        return {**self.run_options, **self.backend.options(Address.parse(self.address))}
+
+    def with_run_options(self, given: Mapping[str, str]) -> Found:
+        """The same device, opened with those options of the run that its backend takes."""
+        taken = {k: v for k, v in given.items() if k in self.backend.run_options}
+        return replace(self, run_options=taken)
 
     def open_request(self) -> protocol.Open:
         """What its worker is asked first."""
@@ -62,18 +74,19 @@ def survey(backend: BackendDescription) -> Survey:
     """Devices of one backend; each gets the shortest address that nobody before it has."""
     found: dict[str, Found] = {}
     problems = list(backend.problems())
-    candidates = backend.candidates()
+    ways = [(scheme, way) for scheme in backend.schemes for way in backend.candidates(scheme)]
     with ThreadPoolExecutor() as pool:
-        probes = list(pool.map(lambda candidate: _probe(backend, candidate), candidates))
-    scheme = backend.schemes[0]
-    for candidate, probed in zip(candidates, probes, strict=True):
+        probes = list(pool.map(lambda way: _probe(backend, way[1]), ways))
+    for (scheme, candidate), probed in zip(ways, probes, strict=True):
         if isinstance(probed, Problem):
             problems.append(probed)
             continue
+        mode = f"@{candidate.mode}" if candidate.mode else ""
         for device in probed:
             address = backend.address_of(scheme, device)
-            if address in found:
+            if address + mode in found:
                 address = ",".join([address, *(f"{k}={v}" for k, v in candidate.keys.items())])
+            address += mode
             found.setdefault(address, Found(address, backend, candidate, device))
     return Survey(backend, list(found.values()), problems)
 
@@ -89,9 +102,8 @@ def everything_real() -> list[Found]:
     return [
         found
         for here in surveys()
-        if here.backend.real
         for found in here.found
-        if not any(f"{key}=" in found.address for key in here.backend.candidate_keys)
+        if found.real and not any(f"{key}=" in found.address for key in here.backend.candidate_keys)
     ]
 
 
@@ -115,8 +127,9 @@ def resolve(text: str) -> Found:
     keys = {k: v for k, v in address.options.items() if k in backend.candidate_keys}
     candidates = [
         candidate
-        for candidate in backend.candidates()
-        if all(candidate.keys.get(key) == value for key, value in keys.items())
+        for candidate in backend.candidates(address.scheme)
+        if candidate.mode == address.mode
+        and all(candidate.keys.get(key) == value for key, value in keys.items())
     ]
     here: list[str] = []
     problems = [*backend.problems()]

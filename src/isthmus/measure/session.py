@@ -50,6 +50,8 @@ class Request:
     budget_s: float | None = None
     reruns: int | None = None
     seed: int = 1
+    options: Mapping[str, str] = field(default_factory=dict)
+    """Options that some backends take: ``xclbin``, ``allow_program``."""
     binding: Binding = field(default_factory=Binding)
 
 
@@ -63,7 +65,7 @@ def _record(found: discovery.Found) -> DeviceRecord:
     return DeviceRecord(
         address=found.address,
         backend=found.backend.name,
-        real=found.backend.real,
+        real=found.real,
         name=described.name,
         platform=described.platform,
         api=described.api,
@@ -76,17 +78,17 @@ def _record(found: discovery.Found) -> DeviceRecord:
 
 
 def _find(
-    addresses: Sequence[str], watcher: Watcher
+    addresses: Sequence[str], options: Mapping[str, str], watcher: Watcher
 ) -> tuple[list[discovery.Found], list[DeviceRecord]]:
     """Devices of these addresses, or all real ones; those that are not here as records."""
     if not addresses:
-        found = discovery.everything_real()
+        found = [one.with_run_options(options) for one in discovery.everything_real()]
         return found, [_record(one) for one in found]
     here: list[discovery.Found] = []
     records: list[DeviceRecord] = []
     for address in dict.fromkeys(addresses):
         try:
-            one = discovery.resolve(address)
+            one = discovery.resolve(address).with_run_options(options)
         except NoDeviceError as error:
             watcher.say(str(error))
             backend = by_scheme(Address.parse(address).scheme)
@@ -101,6 +103,12 @@ def _find(
     if not here:
         raise NoDeviceError("; ".join(record.error for record in records))
     return here, records
+
+
+def _check_taken(options: Mapping[str, str], found: Sequence[discovery.Found]) -> None:
+    for name in options:
+        if not any(name in one.run_options for one in found):
+            raise UsageError(f"--{name.replace('_', '-')}: no device of this run takes it")
 
 
 def _check_options(found: Sequence[discovery.Found]) -> None:
@@ -149,6 +157,7 @@ def _settings(request: Request, points: int) -> Settings:
         seed=request.seed,
         quick=request.quick,
         axes=dict(request.axes),
+        options=dict(request.options),
         cpus=list(request.binding.cpus),
         numa_node=request.binding.numa_node,
     )
@@ -163,7 +172,8 @@ def measure(request: Request, watcher: Watcher) -> Run:
     began = time.monotonic()
     if request.out.exists():
         raise UsageError(f"{request.out} exists; nothing is overwritten: choose another --out")
-    found, records = _find(request.devices, watcher)
+    found, records = _find(request.devices, request.options, watcher)
+    _check_taken(request.options, found)
     _check_options(found)
     jobs = _jobs(request, found, request.quick, watcher)
     run = Run(
@@ -194,7 +204,8 @@ def resume(out: Path, studies: Sequence[Study], budget_s: float | None, watcher:
         raise UsageError(f"nothing to resume: neither {out} nor {left} is there")
     if [study.name for study in studies] != before.studies:
         raise UsageError(f"{out} was begun as '{' '.join(before.studies)}'")
-    found, records = _find([device.address for device in before.devices], watcher)
+    addresses = [device.address for device in before.devices]
+    found, records = _find(addresses, before.settings.options, watcher)
     settings = before.settings
     if budget_s is not None:
         settings = msgspec.structs.replace(settings, budget_s=budget_s)

@@ -26,7 +26,6 @@ _BY_SUFFIX: tuple[tuple[str, Callable[[float], str]], ...] = (
 _HEADINGS = {
     "median_s": "median",
     "min_s": "minimum",
-    "p99_s": "99th percentile",
     "bandwidth_Bps": "bandwidth",
     "bytes": "size",
     "alpha_s": "alpha",
@@ -42,10 +41,10 @@ _HEADINGS = {
 }
 _VIEW = (
     "study", "device", "api", "operation", "memory", "clock", "bytes", "median_s", "low_median_s",
-    "high_median_s", "min_s", "p99_s", "bandwidth_Bps", "samples", "reruns", "verified",
+    "high_median_s", "min_s", "bandwidth_Bps", "samples", "reruns", "verified",
     "converged", "flags",
 )  # fmt: skip
-_LIFTED = ("study", "device", "api", "operation", "memory", "axes", "clock")
+_LIFTED = ("study", "device", "api", "operation", "memory", "axes", "clock", "reruns", "verified")
 
 
 class Table(NamedTuple):
@@ -76,7 +75,8 @@ def cell(name: str, value: Any) -> str:
             if name.endswith(suffix):
                 return shown(number)
         return str(whole(number)) if number.is_integer() else wording.number(number)
-    return "" if value is None or value is pd.NA else printable(value)
+    text = "" if value is None or value is pd.NA else printable(value)
+    return text.replace(";", ", ") if name == "flags" else text
 
 
 def table(frame: pd.DataFrame, labels: Mapping[str, str] | None = None) -> Table:

@@ -7,6 +7,7 @@ import shutil
 import sys
 
 from rich import box
+from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
@@ -20,24 +21,21 @@ from isthmus.reporters.cells import Table, flags_in, heading, printable, table, 
 from isthmus.results.run_file import Run
 
 _UNKNOWN_WIDTH = 200
+_FLAGS_WIDTH = 18
 
 
 def _text(run: Run) -> str:
     text = io.StringIO()
-    console = Console(
-        file=text,
-        width=shutil.get_terminal_size((_UNKNOWN_WIDTH, 0)).columns,
-        force_terminal=sys.stdout.isatty(),
-        highlight=False,
-        markup=False,
-        emoji=False,
-    )
+    width = shutil.get_terminal_size((_UNKNOWN_WIDTH, 0)).columns
+    console = _console(text, width)
     summary, labels = summarise(run), wording.labels(run)
     shown, common = view(summary, labels)
     console.print(Text(heading(run), style="bold"))
     if common:
         console.print("  ".join(f"{name} {value}" for name, value in common.items()))
-    console.print(_rich(table(shown, labels)))
+    cells = table(shown, labels)
+    # A terminal wraps long lines by itself; figures cut short would be wrong ones.
+    _console(text, max(width, _least_width(cells))).print(_rich(cells))
     for flag in flags_in(summary):
         meaning = MEANINGS.get(flag, "no description")
         console.print(Text.assemble((printable(flag), "yellow"), f": {meaning}"))
@@ -48,13 +46,34 @@ def _text(run: Run) -> str:
     return "\n".join(line.rstrip() for line in text.getvalue().splitlines()) + "\n"
 
 
+def _console(text: io.StringIO, width: int) -> Console:
+    return Console(
+        file=text,
+        width=width,
+        force_terminal=sys.stdout.isatty(),
+        highlight=False,
+        markup=False,
+        emoji=False,
+    )
+
+
 def _rich(cells: Table) -> RichTable:
-    drawn = RichTable(box=box.SIMPLE_HEAD, pad_edge=False)
-    for name, right in zip(cells.headings, cells.numeric, strict=True):
-        drawn.add_column(Text(name), justify="right" if right else "left", overflow="fold")
+    drawn = RichTable(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
+    last = len(cells.headings) - 1
+    for i, (name, right) in enumerate(zip(cells.headings, cells.numeric, strict=True)):
+        # The last column, flags, gives way first where the terminal is narrow.
+        drawn.add_column(
+            Text(name), justify="right" if right else "left", overflow="fold", no_wrap=i < last
+        )
     for row in cells.rows:
         drawn.add_row(*map(Text, row))
     return drawn
+
+
+def _least_width(cells: Table) -> int:
+    """Columns needed for everything but flags whole, and flags in a narrow column."""
+    columns = list(zip(cells.headings, *cells.rows, strict=True))
+    return sum(max(map(cell_len, column)) + 2 for column in columns[:-1]) + _FLAGS_WIDTH
 
 
 REPORTER = Reporter("table", "a table for the terminal and the answers", _text)

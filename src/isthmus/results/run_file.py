@@ -117,6 +117,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     quick: bool
     axes: dict[str, str] = {}
     """As typed."""
+    options: dict[str, str] = {}
+    """Given to the backends that take them: ``xclbin``, ``allow_program``."""
     cpus: list[int] = []
     """Processors the workers were bound to; empty: not bound."""
     numa_node: int | None = None

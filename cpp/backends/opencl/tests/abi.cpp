@@ -5,9 +5,11 @@
 // The header's scalar types carry alignments, which do not matter to a call.
 #pragma GCC diagnostic ignored "-Wignored-attributes"
 #include <CL/cl.h>
+#include <CL/cl_ext.h>
 
 #include <catch2/catch.hpp>
 #include <concepts>
+#include <cstddef>
 #include <type_traits>
 
 #include "../api.hpp"
@@ -93,6 +95,15 @@ static_assert(map_write == CL_MAP_WRITE);
 static_assert(program_build_log == CL_PROGRAM_BUILD_LOG);
 static_assert(profiling_command_start == CL_PROFILING_COMMAND_START);
 static_assert(profiling_command_end == CL_PROFILING_COMMAND_END);
+
+#ifdef CL_DEVICE_PCI_BUS_INFO_KHR  // in headers since 2021
+static_assert(device_pci_bus_info_khr == CL_DEVICE_PCI_BUS_INFO_KHR);
+static_assert(sizeof(PciBusInfo) == sizeof(cl_device_pci_bus_info_khr));
+static_assert(offsetof(PciBusInfo, domain) == offsetof(cl_device_pci_bus_info_khr, pci_domain));
+static_assert(offsetof(PciBusInfo, bus) == offsetof(cl_device_pci_bus_info_khr, pci_bus));
+static_assert(offsetof(PciBusInfo, device) == offsetof(cl_device_pci_bus_info_khr, pci_device));
+static_assert(offsetof(PciBusInfo, function) == offsetof(cl_device_pci_bus_info_khr, pci_function));
+#endif
 
 }  // namespace
 }  // namespace isthmus::cl

@@ -149,7 +149,6 @@ def _legend(**options: Any) -> alt.Legend:
         title=None,
         orient="bottom",
         direction="vertical",
-        labelLimit=480,
         symbolOpacity=1,
         **options,
     )

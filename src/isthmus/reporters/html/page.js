@@ -3,7 +3,7 @@
 (() => {
   const dark = window.matchMedia("(prefers-color-scheme: dark)");
 
-  function theme() {
+  function theme(width) {
     const style = getComputedStyle(document.documentElement);
     const [ink, quiet, line] = ["--ink", "--quiet", "--line"].map((name) =>
       style.getPropertyValue(name).trim(),
@@ -20,7 +20,11 @@
         domainColor: line,
         tickColor: line,
       },
-      legend: { labelColor: ink },
+      legend: {
+        labelColor: ink,
+        labelLimit: Math.max(width - 60, 100),
+        layout: { bottom: { direction: "vertical" } },
+      },
       view: { stroke: line },
     };
   }
@@ -35,7 +39,7 @@
         renderer: "svg",
         actions: false,
         ast: true, // interpreted: the page allows no code from text
-        config: theme(),
+        config: theme(canvas.clientWidth),
         tooltip: { theme: dark.matches ? "dark" : "light" },
       });
       figure.dataset.drawn = "yes";

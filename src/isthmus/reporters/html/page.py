@@ -35,6 +35,7 @@ _FILE_THEME: dict[str, object] = {
     "font": "sans-serif",
     "axis": {"gridColor": "#e4e4e4", "titleFontWeight": "normal", "labelColor": "#333"},
     "view": {"stroke": "#cccccc"},
+    "legend": {"labelLimit": 480, "layout": {"bottom": {"direction": "vertical"}}},
 }
 _ENDINGS = {
     "interrupted": "This run was interrupted: what was measured until then is shown.",
