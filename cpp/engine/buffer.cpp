@@ -112,7 +112,7 @@ std::vector<std::string> HostBuffer::kinds() { return {"aligned", "pageable", "h
 
 bool HostBuffer::knows(const std::string& kind) {
   const auto known = kinds();
-  return std::find(known.begin(), known.end(), kind) != known.end() || page_offset(kind);
+  return std::ranges::find(known, kind) != known.end() || page_offset(kind);
 }
 
 HostBuffer::HostBuffer(const std::string& kind, std::size_t bytes) : bytes_(bytes) {

@@ -20,6 +20,39 @@ double seconds_since(Ticks begin) {
   return static_cast<double>(HostClock::raw_nanoseconds() - begin) * 1e-9;
 }
 
+void note(Block& block, bool arrived, const char* when) {
+  if (arrived) {
+    return;
+  }
+  block.verified = Verified::no;
+  if (block.fault.empty()) {
+    block.fault = std::string("data did not arrive intact in the ") + when + " repetition";
+  }
+}
+
+/// Goes through all parts once: arms, runs and checks them in the order that the operation allows.
+template <class Arm, class Run, class Check>
+void go_through(const Operation& operation, const Arm& arm, const Run& run, const Check& check) {
+  const std::size_t parts = operation.parts();
+  if (!operation.parts_arm_together()) {
+    for (std::size_t part = 0; part < parts; ++part) {
+      arm(part);
+      run(part);
+      check(part);
+    }
+    return;
+  }
+  for (std::size_t part = 0; part < parts; ++part) {
+    arm(part);
+  }
+  for (std::size_t part = 0; part < parts; ++part) {
+    run(part);
+  }
+  for (std::size_t part = 0; part < parts; ++part) {
+    check(part);
+  }
+}
+
 }  // namespace
 
 Series::Series(Device& device, OperationSpec spec, SeriesOptions options)
@@ -30,18 +63,7 @@ double Series::per_repetition(Ticks ticks) const {
   return std::max(clock_->seconds(ticks) - pairs, 0.0) / static_cast<double>(batch_);
 }
 
-void Series::note(Block& block, bool arrived, const char* when) const {
-  if (arrived) {
-    return;
-  }
-  block.verified = Verified::no;
-  if (block.fault.empty()) {
-    block.fault = std::string("data did not arrive intact in the ") + when + " repetition";
-  }
-}
-
 void Series::run_verified_once(Operation& operation, Block& block, bool keep_cold) {
-  const std::size_t parts = operation.parts();
   const bool moves = operation.moves_data();
   // The low byte is fresh too: it is all that a one-byte buffer holds. Seeds of one round must not
   // meet: a movement takes seed, seed + 1, ...
@@ -67,23 +89,7 @@ void Series::run_verified_once(Operation& operation, Block& block, bool keep_col
            keep_cold ? "first" : "first or last");
     }
   };
-  if (operation.parts_arm_together()) {
-    for (std::size_t part = 0; part < parts; ++part) {
-      arm(part);
-    }
-    for (std::size_t part = 0; part < parts; ++part) {
-      run(part);
-    }
-    for (std::size_t part = 0; part < parts; ++part) {
-      check(part);
-    }
-  } else {
-    for (std::size_t part = 0; part < parts; ++part) {
-      arm(part);
-      run(part);
-      check(part);
-    }
-  }
+  go_through(operation, arm, run, check);
 }
 
 void Series::calibrate_batch(Operation& operation) {
@@ -138,75 +144,63 @@ void Series::calibrate_batch(Operation& operation) {
 void Series::sample_once(Operation& operation, Block& block) {
   const std::size_t parts = operation.parts();
   const bool moves = operation.moves_data();
+  const bool together = operation.parts_arm_together();
+  // The parts of a pair alternate, so a batch of pairs is as many rounds.
+  const std::uint64_t rounds = parts == 1 ? 1 : batch_;
+  const std::uint64_t repetitions = batch_ / rounds;
+  const auto stamp_of = [stamp = fresh_stamp()](std::size_t part) {
+    return stamp + part * next_part;
+  };
   std::vector<Ticks> ticks(parts, 0);
-  const auto timed = [&](std::size_t part, std::uint64_t repetitions) {
-    const Ticks begin = clock_->start();
-    operation.run(part, repetitions);
-    ticks[part] += clock_->stop() - begin;
-  };
-  const std::uint64_t stamp = fresh_stamp();
-  const auto stamp_of = [stamp](std::size_t part) { return stamp + part * next_part; };
-  const auto arm = [&](std::size_t part) {
-    if (moves) {
-      operation.arm(part, stamp_of(part));
-    }
-  };
-  const auto check = [&](std::size_t part) {
-    if (moves) {
-      note(block, operation.arrived(part, stamp_of(part)), "timed");
-    }
-  };
-  const auto each_part = [parts](const auto& action) {
-    for (std::size_t part = 0; part < parts; ++part) {
-      action(part);
-    }
-  };
-  if (parts == 1) {
-    arm(0);
-    timed(0, batch_);
-    check(0);
-  } else {
-    const bool together = operation.parts_arm_together();
-    for (std::uint64_t i = 0; i < batch_; ++i) {
-      // Within a batch only the first round is armed and the last one checked.
-      const bool first = i == 0;
-      const bool last = i + 1 == batch_;
-      if (together) {
-        if (first) {
-          each_part(arm);
-        }
-        each_part([&](std::size_t part) { timed(part, 1); });
-        if (last) {
-          each_part(check);
-        }
-      } else {
-        each_part([&](std::size_t part) {
-          if (first || last) {
-            arm(part);
+  for (std::uint64_t round = 0; round < rounds; ++round) {
+    // Data armed before the first round is looked for after the last; where a part can only be
+    // armed just before it runs, both rounds are armed and checked.
+    const bool first = round == 0;
+    const bool last = round + 1 == rounds;
+    const bool armed = moves && (first || (last && !together));
+    const bool checked = moves && (last || (first && !together));
+    go_through(
+        operation,
+        [&](std::size_t part) {
+          if (armed) {
+            operation.arm(part, stamp_of(part));
           }
-          timed(part, 1);
-          if (first || last) {
-            check(part);
+        },
+        [&](std::size_t part) {
+          const Ticks begin = clock_->start();
+          operation.run(part, repetitions);
+          ticks[part] += clock_->stop() - begin;
+        },
+        [&](std::size_t part) {
+          if (checked) {
+            note(block, operation.arrived(part, stamp_of(part)), "timed");
           }
         });
-      }
-    }
   }
   for (std::size_t part = 0; part < parts; ++part) {
     block.parts[part].ticks.push_back(ticks[part]);
     seconds_[part].push_back(per_repetition(ticks[part]));
     if (const auto device = operation.device_seconds(part)) {
       // The device tells of its last run only, which is one repetition where parts alternate.
-      const std::uint64_t repetitions = batch_ / intervals_;
       block.parts[part].device_seconds.push_back(*device / static_cast<double>(repetitions));
     }
   }
 }
 
-StoppingCriterion::Verdict Series::look() {
+void Series::skip_to(std::size_t samples) {
+  for (StoppingCriterion& criterion : criteria_) {
+    criterion.skip_to(samples);
+  }
+}
+
+void Series::look(bool may_end) {
   using Verdict = StoppingCriterion::Verdict;
-  const double resolution = clock_->info().resolution_s / static_cast<double>(batch_);
   const std::size_t have = seconds_.front().size();
+  if (!may_end && have < options_.most_samples) {
+    skip_to(have + 1);
+    return;
+  }
+  const double resolution = clock_->info().resolution_s / static_cast<double>(batch_);
   bool capped = false;
   bool open = false;
   for (std::size_t part = 0; part < criteria_.size(); ++part) {
@@ -214,13 +208,14 @@ StoppingCriterion::Verdict Series::look() {
     capped = capped || verdict == Verdict::capped;
     open = open || verdict == Verdict::go_on;
   }
-  if (open && have >= criteria_.front().next_check()) {
+  if (capped) {
+    state_ = "samples";
+  } else if (!open) {
+    state_ = "precision";
+  } else if (have >= criteria_.front().next_check()) {
     // One part is known well enough, another is not: all are looked at together the next time.
-    for (StoppingCriterion& criterion : criteria_) {
-      criterion.skip_to(have + 1);
-    }
+    skip_to(have + 1);
   }
-  return capped ? Verdict::capped : open ? Verdict::go_on : Verdict::converged;
 }
 
 Block Series::measure(double most_seconds) {
@@ -248,7 +243,6 @@ Block Series::measure(double most_seconds) {
 }
 
 Block Series::visit(Ticks begin, double most_seconds) {
-  using Verdict = StoppingCriterion::Verdict;
   Block block;
   const auto elapsed = [begin] { return seconds_since(begin); };
   const Probe before = read_probe();
@@ -277,19 +271,9 @@ Block Series::visit(Ticks begin, double most_seconds) {
   while (state_ == "open") {
     sample_once(*operation, block);
     const double sampling = elapsed() - block.setup_s;
-    const std::size_t have = seconds_.front().size();
-    const bool long_enough = sampling >= options_.least_block_s;
-    if (!long_enough && have < options_.most_samples) {
-      // Not to be looked at yet: the schedule moves past what is there.
-      for (StoppingCriterion& criterion : criteria_) {
-        criterion.skip_to(have + 1);
-      }
-    } else {
-      const Verdict verdict = look();
-      if (verdict != Verdict::go_on) {
-        state_ = verdict == Verdict::converged ? "precision" : "samples";
-        break;
-      }
+    look(sampling >= options_.least_block_s);
+    if (state_ != "open") {
+      break;
     }
     if (block.setup_s + sampling >= allowed) {
       if (options_.most_seconds - spent_s_ <= most_seconds) {
@@ -298,7 +282,7 @@ Block Series::visit(Ticks begin, double most_seconds) {
       break;
     }
     if (sampling >= aim) {
-      const std::size_t missing = criteria_.front().next_check() - have;
+      const std::size_t missing = criteria_.front().next_check() - seconds_.front().size();
       const double each = sampling / static_cast<double>(block.parts.front().ticks.size());
       if (sampling + each * static_cast<double>(missing) > block_stretch * aim) {
         break;

@@ -3,21 +3,22 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include <cstdio>
-#include <memory>
+#include <fstream>
+#include <string>
 
 namespace isthmus {
 namespace {
 
 /// Eighth figure of /proc/stat's first line, in clock ticks of all processors together (proc(5)).
 double steal_seconds() {
-  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen("/proc/stat", "re"),
-                                                             &std::fclose);
-  unsigned long long steal = 0;
-  if (!file || std::fscanf(file.get(), "cpu %*u %*u %*u %*u %*u %*u %*u %llu", &steal) != 1) {
-    return 0;
+  std::ifstream file("/proc/stat");
+  std::string label;
+  file >> label;
+  std::uint64_t ticks = 0;
+  for (int figure = 0; figure < 8; ++figure) {
+    file >> ticks;
   }
-  return static_cast<double>(steal) / static_cast<double>(sysconf(_SC_CLK_TCK));
+  return file ? static_cast<double>(ticks) / static_cast<double>(sysconf(_SC_CLK_TCK)) : 0.0;
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numbers>
 #include <stdexcept>
 
 namespace isthmus {
@@ -12,7 +13,7 @@ namespace {
 /// smallest and the k-th largest of n samples.
 double coverage(std::size_t n, std::size_t k) {
   // Sum of the lower tail P(X < k), in logarithms: 2^-n underflows from n = 1075 on.
-  const double log_half = -static_cast<double>(n) * std::log(2.0);
+  const double log_half = -static_cast<double>(n) * std::numbers::ln2;
   const double log_n = std::lgamma(static_cast<double>(n) + 1.0);
   double tail = 0;
   for (std::size_t i = k; i-- > 0;) {
@@ -73,7 +74,7 @@ Interval median_interval(std::span<const double> samples, double confidence, dou
   if (samples.empty()) {
     throw std::invalid_argument("no samples");
   }
-  if (!(confidence > 0.0 && confidence < 1.0)) {
+  if (!(confidence > 0.0) || !(confidence < 1.0)) {
     throw std::invalid_argument("confidence must lie between 0 and 1");
   }
   if (std::ranges::any_of(samples, [](double sample) { return std::isnan(sample); })) {

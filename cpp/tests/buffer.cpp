@@ -87,7 +87,7 @@ TEST_CASE("buffer: a pattern is recognised, as a whole and in pieces", "[buffer]
 }
 
 TEST_CASE("buffer: a pattern is made of its words", "[buffer]") {
-  const Bytes data = pattern(8 * 5);
+  const Bytes data = pattern(40);
   for (std::uint64_t i = 0; i < 5; ++i) {
     std::uint64_t word = 0;
     std::memcpy(&word, data.data() + 8 * i, sizeof(word));

@@ -32,7 +32,7 @@ class Report {
   }
 
   template <class Action>
-  void refuses(const std::string& what, const Action& action) {
+  void refuses(const std::string& where, const Action& action) {
     std::string otherwise = "was accepted";
     try {
       action();
@@ -41,7 +41,7 @@ class Report {
     } catch (const std::exception& error) {
       otherwise = std::string("is no UsageError: ") + error.what();
     }
-    check(otherwise.empty(), what, otherwise);
+    check(otherwise.empty(), where, otherwise);
   }
 
   [[nodiscard]] int checks() const { return checks_; }
@@ -64,7 +64,7 @@ std::vector<std::string> memory_kinds(const DeviceInfo& device, const OperationI
   }
   std::vector<std::string> kinds = device.memory_kinds;
   // A device that takes host buffers takes them at any offset.
-  if (std::any_of(kinds.begin(), kinds.end(), &HostBuffer::knows)) {
+  if (std::ranges::any_of(kinds, &HostBuffer::knows)) {
     kinds.insert(kinds.end(), {"offset1", "offset64"});
   }
   return kinds;
@@ -129,7 +129,7 @@ void check_point(Report& report, Device& device, const OperationInfo& operation,
     const auto& seconds = part.device_seconds;
     report.check(seconds.empty() || seconds.size() == part.ticks.size(), where,
                  info.name + " has device times for some samples only");
-    report.check(std::all_of(seconds.begin(), seconds.end(), [](double s) { return s >= 0.0; }),
+    report.check(std::ranges::all_of(seconds, [](double s) { return s >= 0.0; }),
                  where, info.name + " has negative device times");
   }
 }

@@ -4,6 +4,7 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <functional>
+#include <numbers>
 #include <random>
 #include <string>
 
@@ -45,7 +46,7 @@ Population bimodal(const std::string& name, double share, double precision) {
   constexpr double second = 1.5;
   constexpr double deviation = 0.05;
   const auto below = [](double x, double mean) {
-    return 0.5 * std::erfc((mean - x) / deviation / std::sqrt(2.0));
+    return 0.5 * std::erfc((mean - x) / deviation / std::numbers::sqrt2);
   };
   double low = 0.5;
   double high = 2.0;

@@ -1,5 +1,6 @@
 #include "copy.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #if defined(__x86_64__)
@@ -44,13 +45,10 @@ void copy_nontemporal(void* to, const void* from, std::size_t bytes) {
   const auto* source = static_cast<const char*>(from);
   // Up to the first line boundary of the target, and after the last whole line: plain.
   const std::size_t misaligned = reinterpret_cast<std::uintptr_t>(target) % line_bytes;
-  std::size_t head = misaligned == 0 ? 0 : line_bytes - misaligned;
-  if (head > bytes) {
-    head = bytes;
-  }
+  const std::size_t head = std::min(misaligned == 0 ? 0 : line_bytes - misaligned, bytes);
   std::memcpy(target, source, head);
   const std::size_t lines = (bytes - head) / line_bytes;
-  static const bool avx2 = __builtin_cpu_supports("avx2") != 0;
+  static const bool avx2 = __builtin_cpu_supports("avx2");
   (avx2 ? lines_avx2 : lines_sse2)(target + head, source + head, lines);
   const std::size_t done = head + lines * line_bytes;
   std::memcpy(target + done, source + done, bytes - done);

@@ -42,7 +42,10 @@ class Helper {
   }
 
  private:
-  enum : int { idle, work, stop };
+  // Integers, because that is what a futex waits on.
+  static constexpr int idle = 0;
+  static constexpr int work = 1;
+  static constexpr int stop = 2;
 
   void serve() {
     for (;;) {
@@ -71,8 +74,7 @@ class CopyOperation final : public Operation {
       : copy_(copy), bytes_(spec.bytes), together_(spec.name == "bidirectional") {
     const std::size_t pairs = together_ || spec.name == "rw" ? 2 : 1;
     for (std::size_t i = 0; i < pairs; ++i) {
-      pairs_.push_back({std::make_unique<HostBuffer>(spec.memory, bytes_),
-                        std::make_unique<HostBuffer>(spec.memory, bytes_)});
+      pairs_.emplace_back(spec.memory, bytes_);
     }
     movements_.resize(together_ ? 1 : pairs);
     for (std::size_t i = 0; i < pairs; ++i) {
@@ -107,6 +109,9 @@ class CopyOperation final : public Operation {
 
  private:
   struct Pair {
+    Pair(const std::string& memory, std::size_t bytes)
+        : from(std::make_unique<HostBuffer>(memory, bytes)),
+          to(std::make_unique<HostBuffer>(memory, bytes)) {}
     std::unique_ptr<HostBuffer> from;
     std::unique_ptr<HostBuffer> to;
   };

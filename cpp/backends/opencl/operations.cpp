@@ -173,12 +173,12 @@ class MapUnmap final : public Operation {
 std::size_t work_items(const Session& session, std::size_t bytes) {
   const auto units = value_info<Uint>(session.device(), device_max_compute_units);
   if (session.is_cpu()) {
-    constexpr std::size_t least_share = 32 * 1024;  // below, waking another thread costs more
+    constexpr std::size_t least_share = std::size_t{32} * 1024;  // below, waking another thread costs more
     return std::clamp<std::size_t>(bytes / least_share, 1, units);
   }
   const auto group = value_info<std::size_t>(session.device(), device_max_work_group_size);
   const std::size_t local = std::min<std::size_t>(group, 256);
-  return local * std::clamp<std::size_t>(bytes / 8 / local, 1, units * 16);
+  return local * std::clamp<std::size_t>(bytes / 8 / local, 1, std::size_t{units} * 16);
 }
 
 /// A kernel timed by the host and, through its event, by the device.

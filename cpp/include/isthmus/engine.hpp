@@ -76,9 +76,10 @@ class Series {
   void calibrate_batch(Operation& operation);
   void run_verified_once(Operation& operation, Block& block, bool keep_cold);
   void sample_once(Operation& operation, Block& block);
-  void note(Block& block, bool arrived, const char* when) const;
   [[nodiscard]] double per_repetition(Ticks ticks) const;
-  [[nodiscard]] StoppingCriterion::Verdict look();
+  /// Ends the series if it may end and is known well enough; till then its schedule moves on.
+  void look(bool may_end);
+  void skip_to(std::size_t samples);
 
   Device* device_;
   OperationSpec spec_;

@@ -90,7 +90,7 @@ def run(
         float | None, typer.Option(help="relative half-width of the interval to reach [0.02]")
     ] = None,
     budget: Annotated[
-        float | None, typer.Option(help="seconds for the whole run [0.2 a point]")
+        float | None, typer.Option(help="seconds for the whole run [by number and size of points]")
     ] = None,
     reruns: Annotated[int | None, typer.Option(help="fresh workers to repeat in [3]")] = None,
     seed: Annotated[int, typer.Option(help="of the order in which points are visited")] = 1,

@@ -25,8 +25,9 @@ MOST_POINT_S = 20.0
 """Cap on the time of one point in one rerun."""
 _MOST_DEATHS = 3
 """Workers that a device may lose in one rerun before its remaining points are given up."""
-_FAIR_SHARE = 8.0
-"""How many times its even share of the time left one visit may take."""
+_FAIR_SHARE = 2.0
+_LEAST_VISIT_S = 0.25
+"""One visit may take twice its even share of the time left, and always this much."""
 _DEVICE_TICK_S = 1e-9
 
 
@@ -215,7 +216,7 @@ class _RerunOf:
         task = work.job.task
         self._run.watcher.visiting(work.job.label)
         left = max(0.05, self._deadline - time.monotonic())
-        most = min(left, max(1.0, _FAIR_SHARE * left / len(self._open)))
+        most = min(left, max(_LEAST_VISIT_S, _FAIR_SHARE * left / len(self._open)))
         try:
             answer = self._worker(work.job.found).ask(
                 protocol.Measure(

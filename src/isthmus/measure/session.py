@@ -29,9 +29,11 @@ QUICK_PRECISION = 0.1
 QUICK_BUDGET_S = 60.0
 PRECISION = 0.02
 RERUNS = 3
-BUDGET_PER_POINT_S = 0.2
+BUDGET_PER_POINT_S = 0.18
+BUDGET_PER_BYTE_S = 1e-9
 LEAST_BUDGET_S = 20.0
-"""A run without ``--budget`` gets so much for each point, over all reruns, and at least this."""
+"""A run without ``--budget`` gets so much for each point over all reruns, so much for each byte of
+its size in each rerun, and at least this."""
 
 _FINAL_STATES = ("precision", "samples", "time")
 
@@ -144,11 +146,12 @@ def _jobs(
     return jobs
 
 
-def _settings(request: Request, points: int) -> Settings:
+def _settings(request: Request, jobs: Sequence[Job]) -> Settings:
     reruns = request.reruns or (1 if request.quick else RERUNS)
-    budget = request.budget_s or (
-        QUICK_BUDGET_S if request.quick else max(LEAST_BUDGET_S, BUDGET_PER_POINT_S * points)
-    )
+    points = sum(len(job.task.points) for job in jobs)
+    moved = sum(len(job.task.points) * job.task.bytes for job in jobs)
+    usual = BUDGET_PER_POINT_S * points + BUDGET_PER_BYTE_S * moved * reruns
+    budget = request.budget_s or (QUICK_BUDGET_S if request.quick else max(LEAST_BUDGET_S, usual))
     return Settings(
         precision=request.precision or (QUICK_PRECISION if request.quick else PRECISION),
         confidence=0.95,
@@ -183,7 +186,7 @@ def measure(request: Request, watcher: Watcher) -> Run:
         started=_now(),
         status="interrupted",
         studies=[study.name for study in request.studies],
-        settings=_settings(request, sum(len(job.task.points) for job in jobs)),
+        settings=_settings(request, jobs),
         environment=environment.host(),
         devices=records,
         points=[],
