@@ -1,7 +1,8 @@
-"""Checks the C++ sources with clang-tidy, in parallel, each as its build compiles it."""
+"""Checks the C++ sources with clang-tidy, each as its build compiles it, and none twice."""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import subprocess
@@ -12,6 +13,7 @@ from pathlib import Path
 from cpp_tests import CATCH2, ROOT, configure
 
 CLANG_TIDY = ROOT / ".venv" / "bin" / "clang-tidy"
+CLEAN = ROOT / "build" / "clang-tidy.json"  # fingerprints of what was found clean
 
 
 def sources() -> dict[Path, Path]:
@@ -25,6 +27,13 @@ def sources() -> dict[Path, Path]:
     return found
 
 
+def fingerprints(files: list[Path]) -> dict[Path, str]:
+    """One for each file: of itself and of what all depend on."""
+    shared = [ROOT / ".clang-tidy", ROOT / "pyproject.toml", *sorted(ROOT.glob("cpp/**/*.hpp"))]
+    common = b"".join(path.read_bytes() for path in shared if path.exists())
+    return {file: hashlib.sha256(common + file.read_bytes()).hexdigest() for file in files}
+
+
 def complaint(file: Path, build: Path) -> str:
     """What clang-tidy says against a file; nothing when it is content."""
     command = [str(CLANG_TIDY), "-p", str(build), "--quiet", "--warnings-as-errors=*", str(file)]
@@ -33,15 +42,21 @@ def complaint(file: Path, build: Path) -> str:
 
 
 def main() -> int:
-    """Checks all files and says how many are clean."""
+    """Checks what changed since it was clean, and says how many files are clean."""
     if CATCH2.exists() and not configure(ROOT / "build" / "tests"):
         return 1
     found = sources()
+    prints = fingerprints(list(found))
+    known = set(json.loads(CLEAN.read_text(encoding="utf-8"))) if CLEAN.exists() else set()
+    due = {file: build for file, build in found.items() if prints[file] not in known}
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        complaints = [text for text in pool.map(complaint, found, found.values()) if text]
-    print("\n".join(complaints), end="")
-    print(f"clang-tidy: {len(found) - len(complaints)} of {len(found)} files clean")
-    return 1 if complaints else 0
+        complaints = dict(zip(due, pool.map(complaint, due, due.values()), strict=True))
+    for text in filter(None, complaints.values()):
+        print(text)
+    clean = [prints[file] for file in found if not complaints.get(file)]
+    CLEAN.write_text(json.dumps(clean, indent=1), encoding="utf-8")
+    print(f"clang-tidy: {len(clean)} of {len(found)} files clean, {len(due)} looked at")
+    return 0 if len(clean) == len(found) else 1
 
 
 if __name__ == "__main__":

@@ -46,7 +46,8 @@ def why_not(
                 print(f"\r\033[K{title} ... {line.strip()[:room]}", end="", flush=True)
     if live:
         print(f"\r\033[K{title} ...", end="")
-    print(f" {time.monotonic() - begin:.0f} s" if process.returncode == 0 else " failed")
+    outcome = f"{time.monotonic() - begin:.0f} s" if process.returncode == 0 else "failed"
+    print(f" {outcome}", flush=True)
     if process.returncode == 0:
         return ""
     if not keep_quiet:

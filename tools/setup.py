@@ -83,7 +83,7 @@ REQUIRED = (
     SystemPackage("cmake", "the engine", has_command("cmake")),
     SystemPackage("git", "the version in run files", has_command("git")),
 )
-CATCH2 = SystemPackage("catch2", "the C++ tests", has_file("/usr/include/catch2"))
+CATCH2 = SystemPackage("catch2", "the C++ tests", has_file("/usr/include/catch2/catch.hpp"))
 OPENCL_HEADERS = SystemPackage(
     "opencl-headers", "the OpenCL ABI test", has_file("/usr/include/CL/cl.h")
 )

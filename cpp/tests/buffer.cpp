@@ -59,7 +59,7 @@ class PlainMemory final : public Memory {
   explicit PlainMemory(std::size_t bytes) : data_(bytes) {}
   [[nodiscard]] std::size_t bytes() const noexcept override { return data_.size(); }
   void put(std::size_t offset, std::span<const std::byte> from) override {
-    std::copy(from.begin(), from.end(), data_.begin() + static_cast<std::ptrdiff_t>(offset));
+    std::ranges::copy(from, data_.begin() + static_cast<std::ptrdiff_t>(offset));
   }
   void get(std::size_t offset, std::span<std::byte> to) override {
     std::copy_n(data_.begin() + static_cast<std::ptrdiff_t>(offset), to.size(), to.begin());
@@ -132,8 +132,8 @@ TEST_CASE("buffer: every dropped, doubled or shifted piece is found", "[buffer]"
     }
     for (const std::size_t shift : {1, 7, 8, 64, 4096}) {
       Bytes shifted = good;
-      std::rotate(shifted.begin(), shifted.begin() + static_cast<std::ptrdiff_t>(shift % size),
-                  shifted.end());
+      std::ranges::rotate(shifted,
+                          shifted.begin() + static_cast<std::ptrdiff_t>(shift % size));
       CAPTURE(size, shift);
       CHECK(found(shifted, good));
     }

@@ -75,7 +75,7 @@ TEST_CASE("stopping: the interval of many samples does not underflow", "[stoppin
 
 TEST_CASE("stopping: one wild sample moves neither median nor interval", "[stopping]") {
   std::vector<double> samples = ranks(25);
-  *std::max_element(samples.begin(), samples.end()) = infinity;
+  *std::ranges::max_element(samples) = infinity;
   const Interval interval = median_interval(samples);
   CHECK(interval.median == 13.0);
   CHECK(interval.high == 18.0);

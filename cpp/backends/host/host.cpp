@@ -18,7 +18,7 @@ class Helper {
  public:
   Helper() : thread_([this] { serve(); }) {}
   ~Helper() {
-    command_.store(stop, std::memory_order_release);
+    command_.store(stop);
     command_.notify_one();
     thread_.join();
   }
@@ -30,7 +30,7 @@ class Helper {
     to_ = to;
     from_ = from;
     bytes_ = bytes;
-    command_.store(work, std::memory_order_release);
+    command_.store(work);
     command_.notify_one();
   }
   void wait() const {
@@ -42,7 +42,9 @@ class Helper {
   }
 
  private:
-  // Integers, because that is what a futex waits on.
+  // Integers, because that is what a futex waits on. Stores are sequentially consistent: a notifier
+  // looks for waiters right after its store, and with a weaker order that look may come first and
+  // miss one that is about to sleep.
   static constexpr int idle = 0;
   static constexpr int work = 1;
   static constexpr int stop = 2;
@@ -54,7 +56,7 @@ class Helper {
         return;
       }
       copy_(to_, from_, bytes_);
-      command_.store(idle, std::memory_order_release);
+      command_.store(idle);
       command_.notify_one();
     }
   }

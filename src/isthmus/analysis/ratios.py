@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import pandas as pd
 
-from isthmus.analysis.summary import interval_over_reruns, interval_within
+from isthmus.analysis.summary import interval_over_reruns, interval_within, is_timer_bound
 from isthmus.results.run_file import Point, Rerun, Run
 
 SMALL = 4096
@@ -105,9 +105,11 @@ def groups(
 
 
 def _trusted(point: Point) -> Iterator[Rerun]:
+    """Reruns with verified data and a host clock that could tell: others count in no ratio."""
     if all(rerun.verified != "false" for rerun in point.reruns):
         for rerun in point.reruns:
-            if rerun.verified == "true" and "host" in rerun.clocks and rerun.clocks["host"].ticks:
+            measured = "host" in rerun.clocks and rerun.clocks["host"].ticks
+            if rerun.verified == "true" and measured and not is_timer_bound(rerun):
                 yield rerun
 
 

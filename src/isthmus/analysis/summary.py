@@ -110,6 +110,13 @@ def drifts(seconds: Seconds, precision: float) -> bool:
     return apart and (first.high < last.low or last.high < first.low)
 
 
+def is_timer_bound(rerun: Rerun) -> bool:
+    """Whether reading the clock is more than a tenth of what the host clock timed."""
+    samples = rerun.clocks["host"]
+    timed = float(np.median(samples.ticks)) * samples.seconds_per_tick
+    return rerun.intervals * rerun.clock.empty_pair_s > _TIMER_SHARE * timed
+
+
 def _flags(point: Point, clock: ClockName, run: Run, found: Estimate, lowest: float) -> list[str]:
     flags = {_STATE_FLAGS[r.state] for r in point.reruns if r.state in _STATE_FLAGS}
     if point.error:
@@ -126,13 +133,7 @@ def _flags(point: Point, clock: ClockName, run: Run, found: Estimate, lowest: fl
         flags.add("median_min_apart")
     if any(r.noise.steal_s > _STEAL_SHARE * r.measured_s for r in measured):
         flags.add("steal")
-    if clock == "host" and any(
-        r.intervals * r.clock.empty_pair_s
-        > _TIMER_SHARE
-        * float(np.median(r.clocks["host"].ticks))
-        * r.clocks["host"].seconds_per_tick
-        for r in measured
-    ):
+    if clock == "host" and any(map(is_timer_bound, measured)):
         flags.add("timer_bound")
     return sorted(flags)
 

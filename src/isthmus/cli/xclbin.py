@@ -1,0 +1,64 @@
+"""``isthmus xclbin``: write a file that tells XRT what is on a card; say what is in one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, get_args
+
+import typer
+
+from isthmus.errors import UsageError
+
+
+def add_to(app: typer.Typer) -> None:
+    """Registers the commands."""
+    group = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+    group.command(name="write", help="Write an xclbin, by default one to time transfers.")(write)
+    group.command(name="dump", help="Say what is in any xclbin.")(dump)
+    app.add_typer(group, name="xclbin", help="Write an xclbin, or say what is in one.")
+
+
+def write(
+    out: Annotated[Path, typer.Option("--out", "-o", help="file to write")],
+    mode: Annotated[
+        str | None, typer.Option(help="hw, hw_emu or sw_emu [the description's, else hw]")
+    ] = None,
+    description: Annotated[
+        Path | None, typer.Option("--from", help="what to write: TOML or JSON")
+    ] = None,
+) -> None:
+    """Writes a new file and prints its name and UUID."""
+    from isthmus.xclbin import TRANSFER, save
+    from isthmus.xclbin.description import load
+    from isthmus.xclbin.design import ModeName
+
+    design = TRANSFER if description is None else load(description)
+    if mode is not None:
+        names: tuple[ModeName, ...] = get_args(ModeName)
+        chosen = next((name for name in names if name == mode), None)
+        if chosen is None:
+            raise UsageError(f"no mode '{mode}'; choose {', '.join(names)}")
+        design = design.for_mode(chosen)
+    xclbin = design.build()
+    save(xclbin, out)
+    print(f"{out} {xclbin.header.uuid}")
+
+
+def dump(
+    file: Annotated[Path, typer.Argument(help="xclbin")],
+    as_json: Annotated[bool, typer.Option("--json", help="for programs")] = False,
+) -> None:
+    """Prints header, sections, memories, IPs, connections, clocks and kernels."""
+    import msgspec
+
+    from isthmus.xclbin import listing, load
+
+    xclbin = load(file)
+    try:
+        if as_json:
+            text = msgspec.json.format(msgspec.json.encode(listing.as_data(xclbin))).decode() + "\n"
+        else:
+            text = listing.as_text(xclbin)
+    except UsageError as error:
+        raise UsageError(f"{file}: {error}") from error
+    print(text, end="")

@@ -1,0 +1,48 @@
+"""A design as a file that somebody writes: TOML or JSON, with the words of ``Design``."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from isthmus.errors import UsageError
+from isthmus.units import parse_size
+from isthmus.xclbin.design import Design
+
+_NUMBERS = {"size", "address", "offset", "range"}
+_HEXADECIMAL = re.compile("0[xX][0-9a-fA-F]{1,16}")
+
+
+def load(path: Path) -> Design:
+    """Reads a description; raises UsageError with one line, which names it, on what is wrong."""
+    try:
+        text = path.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "not a text"
+        raise UsageError(f"{path}: {reason}") from error
+    try:
+        decode = msgspec.toml.decode if path.suffix == ".toml" else msgspec.json.decode
+        return msgspec.convert(_with_numbers(decode(text)), Design)
+    except ImportError as error:
+        raise UsageError(f"{path}: TOML needs Python 3.11 or tomli; write JSON instead") from error
+    except (msgspec.MsgspecError, RecursionError, UsageError) as error:
+        raise UsageError(f"{path}: not a description of an xclbin: {error}") from error
+
+
+def _with_numbers(data: Any) -> Any:
+    """The same with numbers where somebody wrote ``"4Gi"`` or ``"0x1800000"``."""
+    if isinstance(data, list):
+        return [_with_numbers(item) for item in data]
+    if not isinstance(data, dict):
+        return data
+    return {
+        key: _number(value) if key in _NUMBERS and isinstance(value, str) else _with_numbers(value)
+        for key, value in data.items()
+    }
+
+
+def _number(text: str) -> int:
+    return int(text, 16) if _HEXADECIMAL.fullmatch(text) else parse_size(text)

@@ -1,0 +1,311 @@
+"""From what somebody wants on a card to the xclbin that says so."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import pairwise
+from typing import Literal
+
+import msgspec
+
+from isthmus.errors import UsageError
+from isthmus.xclbin import metadata, tables
+from isthmus.xclbin.container import Header, Section, Xclbin
+from isthmus.xclbin.kinds import ClockType, Control, MemoryType, Mode, SectionKind
+from isthmus.xclbin.metadata import Argument, Instance, Kernel, Port
+from isthmus.xclbin.tables import Clock, Connection, Ip, Memory
+
+ModeName = Literal["hw", "hw_emu", "sw_emu"]
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_CONTROL_PORT = "S_AXI_CONTROL"
+_MEMORY_PORT = "M_AXI_GMEM"
+_FIRST_ARGUMENT = 0x10
+_FIRST_INSTANCE = 0x180_0000
+_HOST_ADDRESS = 0x20_0000_0000
+_GI = 1 << 30
+_ADDRESS_BYTES = 8
+_SIZES = {
+    1: ("bool", "char", "signed char", "unsigned char", "int8_t", "uint8_t"),
+    2: ("short", "unsigned short", "int16_t", "uint16_t"),
+    4: ("int", "unsigned int", "unsigned", "float", "int32_t", "uint32_t"),
+    8: ("long", "unsigned long", "double", "int64_t", "uint64_t", "size_t"),
+}
+_SIZE_OF = {name: size for size, names in _SIZES.items() for name in names}
+
+
+class Bank(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A memory that the card has or, of type ``host``, may reach."""
+
+    name: str
+    type: Literal["ddr3", "ddr4", "dram", "hbm", "bram", "uram", "host"] = "ddr4"
+    size: int = 4 * _GI
+    """Bytes."""
+    address: int | None = None
+    """First byte; None: behind the bank before."""
+
+
+class Timer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A clock of the card."""
+
+    name: str
+    type: Literal["data", "kernel", "system"] = "kernel"
+    mhz: int = 300
+
+
+class Design(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """What an xclbin is made from; ``build`` makes it and works out whatever is None.
+
+    Host memory is added where none is named: without it a program that asks for a host-only buffer
+    dies in XRT.
+    """
+
+    name: str = "isthmus"
+    platform: str = "isthmus_any_1"
+    """Vendor, board, shell, each behind a ``_``: what XRT calls VBNV."""
+    mode: ModeName = "hw"
+    """``hw`` also serves XRT's noop shim."""
+    memories: tuple[Bank, ...] = (Bank("bank0"),)
+    kernels: tuple[Kernel, ...] = ()
+    connect: dict[str, tuple[str, ...]] = {}
+    """Memories that ``INSTANCE.ARGUMENT`` reaches; else the first one alone. XRT puts a buffer that
+    names no bank into the last of them."""
+    clocks: tuple[Timer, ...] = (Timer("DATA_CLK", "data"), Timer("KERNEL_CLK", "kernel", 500))
+    key_values: dict[str, str] = {}
+    timestamp: int = 0
+    """Seconds since 1970."""
+
+    def for_mode(self, mode: ModeName) -> Design:
+        """The same for another mode."""
+        return msgspec.structs.replace(self, mode=mode)
+
+    def build(self, bitstream: bytes = bytes(16)) -> Xclbin:
+        """The xclbin; its UUID comes from its contents.
+
+        For hw_emu ``bitstream`` may be the archive with the simulation. Raises UsageError, naming
+        what is wrong, for a design that cannot be.
+        """
+        _refuse_control_characters([self.name, self.platform, *(c.name for c in self.clocks)])
+        memories = _memories(self.memories)
+        kernels = _placed([_complete(kernel) for kernel in self.kernels])
+        mode = Mode[self.mode.upper()]
+        clocks = [Clock(c.name, ClockType[c.type.upper()], c.mhz) for c in self.clocks]
+        # The format wants IPs sorted by address; connections count in that order.
+        units = sorted(
+            ((instance, kernel) for kernel in kernels for instance in kernel.instances),
+            key=lambda unit: unit[0].address or 0,
+        )
+        ips = [
+            Ip.kernel(
+                f"{kernel.name}:{instance.name}",
+                instance.address or 0,
+                Control[kernel.control.upper()],
+                interrupt=kernel.interrupt,
+            )
+            for instance, kernel in units
+        ]
+        connections = list(_connections(units, memories, self.connect))
+        xml = metadata.xml_of(
+            kernels, platform=self.platform, name=self.name, mode=mode, clocks=clocks
+        )
+        build = {"build_metadata": {"xclbin": {"generated_by": {"name": "isthmus"}}}}
+        topology = tables.encode(Memory, memories)
+        connectivity = tables.encode(Connection, connections)
+        sections = [
+            Section(SectionKind.MEM_TOPOLOGY, topology, "mem_topology"),
+            Section(SectionKind.CONNECTIVITY, connectivity, "connectivity"),
+            Section(SectionKind.IP_LAYOUT, tables.encode(Ip, ips), "ip_layout"),
+            Section(SectionKind.EMBEDDED_METADATA, xml, "metadata"),
+            Section(SectionKind.BUILD_METADATA, msgspec.json.encode(build), "build"),
+            Section(SectionKind.CLOCK_FREQ_TOPOLOGY, tables.encode(Clock, clocks), "clocks"),
+            Section(SectionKind.BITSTREAM, bitstream, "bitstream"),
+            Section(SectionKind.GROUP_TOPOLOGY, topology, "group_topology"),
+            Section(SectionKind.GROUP_CONNECTIVITY, connectivity, "group_connect"),
+        ]
+        if self.key_values:
+            pairs = metadata.json_of_key_values(self.key_values)
+            sections.append(Section(SectionKind.KEYVALUE_METADATA, pairs, "key_values"))
+        header = Header(platform=self.platform, mode=mode, timestamp=self.timestamp)
+        return Xclbin(header, tuple(sections)).with_own_uuid()
+
+
+def _memories(banks: Iterable[Bank]) -> list[Memory]:
+    found: list[Memory] = []
+    end = 0
+    for bank in banks:
+        if bank.size <= 0 or bank.size % 1024:
+            raise UsageError(f"memory {bank.name!r} has {bank.size} bytes: no multiple of 1 Ki")
+        # XRT knows host memory by its name.
+        if (bank.type == "host") != bank.name.startswith("HOST["):
+            raise UsageError(f"memory {bank.name!r}: host memory, and no other, is named HOST[0]")
+        address = bank.address
+        if address is None:
+            address = max(end, _HOST_ADDRESS) if bank.type == "host" else end
+        end = max(end, address + bank.size)
+        kind = MemoryType[bank.type.upper()]
+        found.append(Memory(bank.name, kind, bank.size // 1024, address))
+    if not any(memory.type == MemoryType.HOST for memory in found):
+        found.append(Memory("HOST[0]", MemoryType.HOST, 16 * _GI // 1024, max(end, _HOST_ADDRESS)))
+    _refuse_doubles("memory", [memory.name for memory in found])
+    _refuse_overlap((m.address, m.size, f"memory {m.name!r}") for m in found)
+    # The format wants memories sorted by type: host memory comes behind the card's.
+    return sorted(found, key=lambda memory: memory.type)
+
+
+def _complete(kernel: Kernel) -> Kernel:
+    """The kernel with sizes, offsets, ports and an instance as Vitis would choose them."""
+    controls = [c.name.lower() for c in Control]
+    if kernel.control not in controls:
+        raise UsageError(
+            f"kernel {kernel.name}: no control {kernel.control!r}; choose {', '.join(controls)}"
+        )
+    arguments: list[Argument] = []
+    next_offset, end = _FIRST_ARGUMENT, 0
+    for index, argument in enumerate(kernel.arguments):
+        done = _complete_argument(argument, index, next_offset, f"kernel {kernel.name}")
+        arguments.append(done)
+        if done.qualifier != "stream":
+            end = max(end, (done.offset or 0) + (done.size or 0))
+            # A word is left free behind each argument, for its control bits.
+            next_offset = end + -end % 4 + 4
+    _refuse_doubles(f"argument of {kernel.name}", [a.name for a in arguments])
+    ports = {port.name: port for port in kernel.ports}
+    for argument in arguments:
+        name = argument.port or _CONTROL_PORT
+        ports.setdefault(name, _port(name, argument))
+    ports.setdefault(_CONTROL_PORT, _port(_CONTROL_PORT, None))
+    full = msgspec.structs.replace(
+        kernel,
+        arguments=tuple(arguments),
+        ports=tuple(ports.values()),
+        instances=kernel.instances or (Instance(f"{kernel.name}_1"),),
+    )
+    _refuse_control_characters(a.type for a in arguments)
+    _refuse_control_characters(text for p in full.ports for text in (p.mode, p.type))
+    if full.address_range < _FIRST_ARGUMENT or end > full.address_range:
+        raise UsageError(f"kernel {kernel.name}: its arguments reach beyond its address range")
+    return full
+
+
+def _complete_argument(argument: Argument, index: int, offset: int, where: str) -> Argument:
+    what = f"{where}: argument {argument.name!r}"
+    qualifier = argument.qualifier or ("global" if argument.type.endswith("*") else "scalar")
+    size = argument.size
+    if size is None:
+        size = _SIZE_OF.get(argument.type) if qualifier == "scalar" else _ADDRESS_BYTES
+    if size is None:
+        raise UsageError(f"{what}: say its size, for that of {argument.type!r} is not known")
+    if argument.offset is not None:
+        offset = argument.offset
+    elif qualifier == "stream":
+        offset = 0
+    if size <= 0 or offset < 0:
+        raise UsageError(f"{what}: its size or offset cannot be")
+    if argument.index not in {None, index}:
+        raise UsageError(f"{what}: its index is {index}, its place in the list")
+    ports = {"global": _MEMORY_PORT, "constant": _MEMORY_PORT, "stream": f"AXIS_{argument.name}"}
+    port = argument.port or ports.get(qualifier, _CONTROL_PORT)
+    return Argument(argument.name, argument.type, qualifier, size, offset, port, index)
+
+
+def _port(name: str, argument: Argument | None) -> Port:
+    if argument is not None and argument.qualifier == "stream":
+        return Port(name, "read_only", "stream")
+    if name == _CONTROL_PORT:
+        return Port(name, "slave", range=0x10000, data_width=32)
+    return Port(name)
+
+
+def _placed(kernels: list[Kernel]) -> list[Kernel]:
+    """Kernels with an address for each instance; gaps between given addresses are not used."""
+    instances = [(i, k) for k in kernels for i in k.instances]
+    for kernel in kernels:
+        for named in (kernel, *kernel.arguments, *kernel.instances, *kernel.ports):
+            if not _NAME.fullmatch(named.name):
+                raise UsageError(f"kernel {kernel.name!r}: {named.name!r} is no name in C")
+    _refuse_doubles("kernel", [kernel.name for kernel in kernels])
+    _refuse_doubles("instance", [instance.name for instance, _ in instances])
+    end = max([_FIRST_INSTANCE, *(i.address + k.address_range for i, k in instances if i.address)])
+    placed: list[Kernel] = []
+    for kernel in kernels:
+        span = kernel.address_range
+        units = []
+        for instance in kernel.instances:
+            address = instance.address
+            if address is None:
+                address = end + -end % span
+                end = address + span
+            units.append(Instance(instance.name, address))
+        placed.append(msgspec.structs.replace(kernel, instances=tuple(units)))
+    _refuse_overlap(
+        (i.address or 0, k.address_range, f"instance {i.name!r}")
+        for k in placed
+        for i in k.instances
+    )
+    return placed
+
+
+def _connections(
+    units: list[tuple[Instance, Kernel]],
+    memories: list[Memory],
+    connect: Mapping[str, tuple[str, ...]],
+) -> Iterator[Connection]:
+    rows = {memory.name: row for row, memory in enumerate(memories)}
+    left = dict(connect)
+    for ip, (instance, kernel) in enumerate(units):
+        for index, argument in enumerate(kernel.arguments):
+            if argument.qualifier not in {"global", "constant"}:
+                continue
+            for name in left.pop(f"{instance.name}.{argument.name}", (memories[0].name,)):
+                if name not in rows:
+                    raise UsageError(f"no memory {name!r}; there are {', '.join(rows)}")
+                yield Connection(index, ip, rows[name])
+    if left:
+        raise UsageError(f"no INSTANCE.ARGUMENT {next(iter(left))!r} that reaches memory")
+
+
+def _refuse_doubles(what: str, names: list[str]) -> None:
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            raise UsageError(f"{what} {name!r} is there twice")
+        seen.add(name)
+
+
+def _refuse_overlap(spans: Iterable[tuple[int, int, str]]) -> None:
+    for (start, size, before), (next_start, _, what) in pairwise(sorted(spans)):
+        if next_start < start + size:
+            raise UsageError(f"{what} lies at {next_start:#x}, inside {before}")
+
+
+def _refuse_control_characters(texts: Iterable[str]) -> None:
+    """XML has no way to write them."""
+    for text in texts:
+        if not text.isprintable():
+            raise UsageError(f"{text!r} has characters that do not print")
+
+
+_IN1, _IN2, _OUT = (Argument(name, "int*") for name in ("in1", "in2", "out"))
+
+TRANSFER = Design(
+    name="transfer",
+    memories=(Bank("bank0"), Bank("bank1")),
+    kernels=(
+        Kernel("isthmus_empty"),
+        Kernel("vadd", (_IN1, _IN2, _OUT, Argument("size", "unsigned int"))),
+    ),
+    connect={
+        "vadd_1.in1": ("bank0",),
+        "vadd_1.in2": ("bank1",),
+        "vadd_1.out": ("bank0",),
+    },
+)
+"""Two banks, host memory, an empty kernel and one that adds two vectors."""
+
+
+def transfer_default(mode: ModeName = "hw") -> Xclbin:
+    """What timing transfers needs: two banks, host memory, an empty kernel and one that adds.
+
+    The kernels are names to open; XRT's noop shim executes nothing.
+    """
+    return TRANSFER.for_mode(mode).build()

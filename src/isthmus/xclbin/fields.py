@@ -1,0 +1,46 @@
+"""Numbers and texts in fields of fixed size; whatever does not fit or read is a UsageError."""
+
+from __future__ import annotations
+
+import struct
+from enum import IntEnum
+from typing import Any
+
+from isthmus.errors import UsageError
+
+
+def pack(layout: struct.Struct, what: str, *values: Any) -> bytes:
+    """``layout.pack``; raises UsageError, naming ``what``, for a number beyond its field."""
+    try:
+        return layout.pack(*values)
+    except struct.error as error:
+        raise UsageError(f"{what}: a number does not fit its field ({error})") from error
+
+
+def put_text(text: str, size: int, what: str) -> bytes:
+    """Bytes of a text for a field of ``size`` bytes that ends with a NUL."""
+    try:
+        data = text.encode()
+    except UnicodeEncodeError as error:
+        raise UsageError(f"{what} {text!r} is no text") from error
+    if len(data) >= size:
+        raise UsageError(f"{what} {text!r} has {len(data)} bytes; {size - 1} are the most")
+    if b"\0" in data:
+        raise UsageError(f"{what} {text!r} has a NUL in it")
+    return data
+
+
+def get_text(field: bytes, what: str) -> str:
+    """Text of a field up to its NUL, or all of it: not every writer ends a full field."""
+    try:
+        return field.partition(b"\0")[0].decode()
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{what} is no text") from error
+
+
+def name_of(kinds: type[IntEnum], value: int) -> str:
+    """Name of a number as people read it; the number itself where it has none."""
+    try:
+        return kinds(value).name.lower()
+    except ValueError:
+        return str(value)
