@@ -45,6 +45,11 @@ def library_of(icd: Path) -> str | None:
     return lines[0] if lines else None
 
 
+def extra_libraries() -> list[str]:
+    """Libraries that the user gives the Khronos loader beside all ``.icd`` files."""
+    return [name for name in os.environ.get("OCL_ICD_FILENAMES", "").split(":") if name]
+
+
 def packaged() -> Iterator[tuple[str, Path]]:
     """OpenCL libraries that Python packages bring without an ``.icd`` file of their own."""
     for site in map(Path, sys.path):
@@ -100,6 +105,7 @@ class Opencl(BackendDescription):
         if found is None:
             return ()
         named = [(icd.stem, library_of(icd)) for icd in icd_files()]
+        named += [(Path(library).stem, library) for library in extra_libraries()]
         if not os.environ.get("OCL_ICD_VENDORS"):
             named += [(name, str(library)) for name, library in packaged()]
         candidates: dict[str, Candidate] = {}
@@ -109,6 +115,7 @@ class Opencl(BackendDescription):
                     label=f"{name}: {library}",
                     environment={
                         "OCL_ICD_VENDORS": f"{private_vendors(library)}/",
+                        "OCL_ICD_FILENAMES": "",
                         "ISTHMUS_OPENCL_LOADER": found,
                     },
                     keys={"icd": name},

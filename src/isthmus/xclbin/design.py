@@ -68,8 +68,11 @@ class Design(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     memories: tuple[Bank, ...] = (Bank("bank0"),)
     kernels: tuple[Kernel, ...] = ()
     connect: dict[str, tuple[str, ...]] = {}
-    """Memories that ``INSTANCE.ARGUMENT`` reaches; else the first one alone. XRT puts a buffer that
-    names no bank into the last of them."""
+    """Memories that ``INSTANCE.ARGUMENT`` reaches; the first one alone, where nothing is said.
+
+    XRT's ``group_id`` is the last of them. Its OpenCL puts a buffer that names no bank into the
+    first memory that all arguments of all kernels reach, and fails where there is none.
+    """
     clocks: tuple[Timer, ...] = (Timer("DATA_CLK", "data"), Timer("KERNEL_CLK", "kernel", 500))
     key_values: dict[str, str] = {}
     timestamp: int = 0
@@ -285,20 +288,21 @@ def _refuse_control_characters(texts: Iterable[str]) -> None:
             raise UsageError(f"{text!r} has characters that do not print")
 
 
-_IN1, _IN2, _OUT = (Argument(name, "int*") for name in ("in1", "in2", "out"))
-
 TRANSFER = Design(
     name="transfer",
     memories=(Bank("bank0"), Bank("bank1")),
     kernels=(
         Kernel("isthmus_empty"),
-        Kernel("vadd", (_IN1, _IN2, _OUT, Argument("size", "unsigned int"))),
+        Kernel(
+            "vadd",
+            (
+                Argument("in1", "int*"),
+                Argument("in2", "int*"),
+                Argument("out", "int*"),
+                Argument("size", "unsigned int"),
+            ),
+        ),
     ),
-    connect={
-        "vadd_1.in1": ("bank0",),
-        "vadd_1.in2": ("bank1",),
-        "vadd_1.out": ("bank0",),
-    },
 )
 """Two banks, host memory, an empty kernel and one that adds two vectors."""
 
