@@ -295,6 +295,7 @@ DESCRIPTION = {
         }
     ],
     "connect": {"left.data": ["HOST[0]"]},
+    "key_values": {"size": "4Gi"},
 }
 TOML = """
 platform = "maker_card_1"
@@ -305,6 +306,8 @@ arguments = [{ name = "data", type = "float*" }, { name = "by", type = "float" }
 instances = [{ name = "left" }, { name = "right", address = 0x200_0000 }]
 [connect]
 "left.data" = ["HOST[0]"]
+[key_values]
+size = "4Gi"
 """
 
 
@@ -315,6 +318,7 @@ def test_a_description_in_json_or_toml(tmp_path: Path) -> None:
     built = design.build()
     assert built.memories[0] == Memory("ddr0", MemoryType.DDR4, 2 << 20, 1 << 32)
     assert {ip.name for ip in built.ips} == {"scale:left", "scale:right"}
+    assert built.key_values == {"size": "4Gi"}
     if sys.version_info >= (3, 11):
         (tmp_path / "card.toml").write_text(TOML)
         assert description.load(tmp_path / "card.toml") == design

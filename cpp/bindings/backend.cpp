@@ -40,8 +40,7 @@ void bind_backend(nb::module_& module) {
       .def_ro("operations", &DeviceInfo::operations)
       .def_ro("properties", &DeviceInfo::properties)
       .def_ro("banks", &DeviceInfo::banks);
-  nb::class_<Device>(module, "Device")
-      .def_prop_ro("info", &Device::info, nb::rv_policy::copy);
+  nb::class_<Device>(module, "Device").def_prop_ro("info", &Device::info, nb::rv_policy::copy);
   nb::class_<Backend>(module, "Backend")
       .def("devices", &Backend::devices, nb::call_guard<nb::gil_scoped_release>())
       .def("open", &Backend::open, "id"_a, "options"_a = Options{},

@@ -61,8 +61,7 @@ void bind_engine(nb::module_& module) {
           },
           "device"_a, "operation"_a, "bytes"_a = 0, "memory"_a = "", "depth"_a = 1, "bank"_a = 0,
           "options"_a = SeriesOptions{}, nb::keep_alive<1, 2>())
-      .def("measure", &Series::measure, "most_seconds"_a,
-           nb::call_guard<nb::gil_scoped_release>(),
+      .def("measure", &Series::measure, "most_seconds"_a, nb::call_guard<nb::gil_scoped_release>(),
            "One visit of at most about `most_seconds`; see Block.")
       .def_prop_ro("state", &Series::state);
 }

@@ -47,12 +47,11 @@ void Operation::arm(std::size_t part, std::uint64_t stamp) {
 }
 
 bool Operation::arrived(std::size_t part, std::uint64_t stamp) {
-  return std::ranges::all_of(named(movements(part)),
-                             [&stamp](Movement& m) {
-                               const bool arrived = m.arrived(stamp);
-                               stamp += next_movement;
-                               return arrived;
-                             });
+  return std::ranges::all_of(named(movements(part)), [&stamp](Movement& m) {
+    const bool arrived = m.arrived(stamp);
+    stamp += next_movement;
+    return arrived;
+  });
 }
 
 std::unique_ptr<Backend> load_backend(const std::string& path) {
@@ -98,8 +97,7 @@ double parse_duration(const std::string& text) {
   constexpr std::array<Unit, 4> units = {{{"ns", 1e-9}, {"us", 1e-6}, {"ms", 1e-3}, {"s", 1.0}}};
   const auto* found =
       std::ranges::find_if(units, [&unit](const Unit& u) { return unit == u.name; });
-  if (error != std::errc{} || found == units.end() || !std::isfinite(value) ||
-      !(value > 0.0)) {
+  if (error != std::errc{} || found == units.end() || !std::isfinite(value) || !(value > 0.0)) {
     throw UsageError("'" + text + "' is no duration; write 20ns, 1.5us, 2ms or 1s");
   }
   return value * found->seconds;

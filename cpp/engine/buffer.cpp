@@ -130,7 +130,8 @@ HostBuffer::HostBuffer(const std::string& kind, std::size_t bytes) : bytes_(byte
     const auto address = reinterpret_cast<std::uintptr_t>(block);
     data_ = static_cast<std::byte*>(block) + (round_up(address, huge_page_bytes) - address);
     madvise(data_, round_up(wanted, huge_page_bytes), MADV_HUGEPAGE);
-  } else if (const auto offset = kind == "aligned" ? std::optional<std::size_t>(0) : page_offset(kind)) {
+  } else if (const auto offset =
+                 kind == "aligned" ? std::optional<std::size_t>(0) : page_offset(kind)) {
     if (posix_memalign(&block, page_bytes, round_up(wanted + *offset, page_bytes)) != 0) {
       throw std::bad_alloc();
     }
@@ -220,8 +221,7 @@ bool holds_pattern(Memory& memory, std::size_t bytes, std::uint64_t seed) {
 std::uint64_t pattern_sum(std::size_t bytes, std::uint64_t seed) {
   const std::uint64_t words = bytes / word_bytes;
   // n (n - 1) / 2 before the product wraps: one of the two factors is even.
-  const std::uint64_t pairs =
-      words % 2 == 0 ? words / 2 * (words - 1) : words * ((words - 1) / 2);
+  const std::uint64_t pairs = words % 2 == 0 ? words / 2 * (words - 1) : words * ((words - 1) / 2);
   std::uint64_t tail = 0;
   fill_pattern(std::as_writable_bytes(std::span(&tail, 1)).first(bytes % word_bytes), seed,
                words * word_bytes);

@@ -111,9 +111,9 @@ void Series::calibrate_batch(Operation& operation) {
       typical = std::min(typical, timed(1) - clock_->info().empty_pair_s);
     }
     if (typical < options_.batch_below_s) {
-      batch_ = std::max(batch_, static_cast<std::uint64_t>(std::ceil(
-                                    options_.least_batch_s /
-                                    std::max(typical, clock_->info().empty_pair_s))));
+      batch_ = std::max(
+          batch_, static_cast<std::uint64_t>(std::ceil(
+                      options_.least_batch_s / std::max(typical, clock_->info().empty_pair_s))));
     }
     intervals_ = batch_;
     return;
@@ -137,7 +137,7 @@ void Series::calibrate_batch(Operation& operation) {
     }
     const double factor = took > 0 ? 1.1 * options_.least_batch_s / took : 10.0;
     batch_ = std::max(batch_ + 1, static_cast<std::uint64_t>(static_cast<double>(batch_) *
-                                                              std::clamp(factor, 1.1, 10.0)));
+                                                             std::clamp(factor, 1.1, 10.0)));
   }
 }
 
@@ -251,8 +251,8 @@ Block Series::visit(Ticks begin, double most_seconds) {
   block.parts.resize(parts);
   seconds_.resize(parts);
   if (criteria_.empty()) {
-    criteria_.assign(parts, StoppingCriterion(options_.precision, options_.most_samples,
-                                              options_.confidence));
+    criteria_.assign(
+        parts, StoppingCriterion(options_.precision, options_.most_samples, options_.confidence));
   }
   for (std::size_t part = 0; part < parts; ++part) {
     block.parts[part].moved_bytes = operation->moved_bytes(part);

@@ -64,14 +64,12 @@ TEST_CASE("clock: agrees with CLOCK_MONOTONIC_RAW within its stated uncertainty"
     const double measured = clock.seconds(end.ticks - begin.ticks);
     const double truth = end.raw_s - begin.raw_s;
     CAPTURE(clock.info().source, clock.info().uncertainty, length);
-    CHECK(std::abs(measured - truth) <= stated_factor * clock.info().uncertainty * truth +
-                                            begin.slack_s + end.slack_s);
+    CHECK(std::abs(measured - truth) <=
+          stated_factor * clock.info().uncertainty * truth + begin.slack_s + end.slack_s);
   }
 }
 
-TEST_CASE("clock: knows its own cost and step", "[clock]") {
-  check_sanity(HostClock::instance());
-}
+TEST_CASE("clock: knows its own cost and step", "[clock]") { check_sanity(HostClock::instance()); }
 
 TEST_CASE("clock: never runs backwards on one thread", "[clock]") {
   const HostClock& clock = HostClock::instance();

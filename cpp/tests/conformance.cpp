@@ -129,8 +129,8 @@ void check_point(Report& report, Device& device, const OperationInfo& operation,
     const auto& seconds = part.device_seconds;
     report.check(seconds.empty() || seconds.size() == part.ticks.size(), where,
                  info.name + " has device times for some samples only");
-    report.check(std::ranges::all_of(seconds, [](double s) { return s >= 0.0; }),
-                 where, info.name + " has negative device times");
+    report.check(std::ranges::all_of(seconds, [](double s) { return s >= 0.0; }), where,
+                 info.name + " has negative device times");
   }
 }
 
@@ -172,9 +172,8 @@ void check_device(Report& report, Backend& backend, const DeviceInfo& listed,
     }
   }
   const std::string memory = listed.memory_kinds.empty() ? "" : listed.memory_kinds.front();
-  report.refuses(listed.name + ": an unknown operation", [&] {
-    return device->make({.name = nonsense, .bytes = 64, .memory = memory});
-  });
+  report.refuses(listed.name + ": an unknown operation",
+                 [&] { return device->make({.name = nonsense, .bytes = 64, .memory = memory}); });
   report.refuses(listed.name + ": an unknown option",
                  [&] { return backend.open(listed.id, {{nonsense, "1"}}); });
 }
@@ -199,8 +198,8 @@ int run(const std::string& library, const Options& options) {
     check_device(report, *backend, device, options);
   }
   report.refuses("an unknown device", [&] { return backend->open(nonsense, {}); });
-  std::cout << devices.size() << " devices, " << report.checks() << " checks, "
-            << report.failures() << " failed\n";
+  std::cout << devices.size() << " devices, " << report.checks() << " checks, " << report.failures()
+            << " failed\n";
   return report.failures() == 0 ? 0 : 1;
 }
 

@@ -63,8 +63,7 @@ TEST_CASE("verification: stamps see what goes wrong now and then", "[verificatio
   const std::string move = GENERATE("nothing", "early");
   const std::size_t bytes = GENERATE(1, 2, 64, 4096, 100'000);
   const std::string operation = GENERATE("write", "rw");
-  const Block block =
-      measure({{"move", move}, {"every", "3"}, {"cost", "5us"}}, operation, bytes);
+  const Block block = measure({{"move", move}, {"every", "3"}, {"cost", "5us"}}, operation, bytes);
   CAPTURE(move, bytes, operation);
   CHECK(block.verified == Verified::no);
   CHECK_THAT(block.fault, Contains("timed"));
@@ -79,8 +78,8 @@ TEST_CASE("verification: the last repetition is checked in full", "[verification
   // cold one, up to 5 for the batch, and 25 samples.
   int seen_last = 0;
   for (int only = 28; only <= 32; ++only) {
-    const auto device = NullDevice::with(
-        {{"move", "drop"}, {"every", std::to_string(only)}, {"cost", "5us"}});
+    const auto device =
+        NullDevice::with({{"move", "drop"}, {"every", std::to_string(only)}, {"cost", "5us"}});
     const Block block = device.series("write", options, 100'000).measure(100.0);
     seen_last += block.fault.find("last") != std::string::npos ? 1 : 0;
   }

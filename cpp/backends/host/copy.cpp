@@ -58,7 +58,9 @@ void copy_nontemporal(void* to, const void* from, std::size_t bytes) {
 #else
 
 bool has_nontemporal() { return false; }
-void copy_nontemporal(void* to, const void* from, std::size_t bytes) { copy_plain(to, from, bytes); }
+void copy_nontemporal(void* to, const void* from, std::size_t bytes) {
+  copy_plain(to, from, bytes);
+}
 
 #endif
 

@@ -174,15 +174,14 @@ class HostBackend final : public Backend {
             .max_buffer_bytes = memory / 8,
             .memory_bytes = memory,
             .memory_kinds = HostBuffer::kinds(),
-            .operations =
-                {{.name = "write", .parts = {{"write", "h2d", "cpu"}}},
-                 {.name = "read", .parts = {{"read", "d2h", "cpu"}}},
-                 {.name = "rw",
-                  .parts = {{"read_rw", "d2h", "cpu"}, {"write_rw", "h2d", "cpu"}},
-                  .device_buffers = 2},
-                 {.name = "bidirectional",
-                  .parts = {{"bidirectional", "both", "cpu"}},
-                  .device_buffers = 2}},
+            .operations = {{.name = "write", .parts = {{"write", "h2d", "cpu"}}},
+                           {.name = "read", .parts = {{"read", "d2h", "cpu"}}},
+                           {.name = "rw",
+                            .parts = {{"read_rw", "d2h", "cpu"}, {"write_rw", "h2d", "cpu"}},
+                            .device_buffers = 2},
+                           {.name = "bidirectional",
+                            .parts = {{"bidirectional", "both", "cpu"}},
+                            .device_buffers = 2}},
             .properties = {}};
   }
 };

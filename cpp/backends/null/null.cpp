@@ -58,9 +58,9 @@ enum class Distribution : std::uint8_t { fixed, skewed, bimodal };
 enum class Move : std::uint8_t { none, correct, drop, duplicate, reorder, nothing, early };
 
 struct Settings {
-  double cost_s = 0;           ///< median cost of a call
+  double cost_s = 0;  ///< median cost of a call
   Distribution distribution = Distribution::fixed;
-  double drift = 0;            ///< relative growth of the cost per second
+  double drift = 0;  ///< relative growth of the cost per second
   Move move = Move::none;
   std::uint64_t every = 1;     ///< the fault strikes every n-th repetition
   std::uint64_t fail_at = 0;   ///< repetition that throws; 0: none
@@ -69,15 +69,16 @@ struct Settings {
 };
 
 Settings settings_from(const Options& options) {
-  check_options(options, {"cost", "distribution", "drift", "move", "every", "fail", "crash", "hang"});
+  check_options(options,
+                {"cost", "distribution", "drift", "move", "every", "fail", "crash", "hang"});
   Settings settings;
   if (const auto cost = options.find("cost"); cost != options.end()) {
     settings.cost_s = parse_duration(cost->second);
   }
   using D = Distribution;
-  settings.distribution = choose<D, 3>(
-      options, "distribution", D::fixed,
-      {{{"fixed", D::fixed}, {"skewed", D::skewed}, {"bimodal", D::bimodal}}});
+  settings.distribution =
+      choose<D, 3>(options, "distribution", D::fixed,
+                   {{{"fixed", D::fixed}, {"skewed", D::skewed}, {"bimodal", D::bimodal}}});
   settings.move = choose<Move, 7>(options, "move", Move::none,
                                   {{{"none", Move::none},
                                     {"correct", Move::correct},
@@ -156,7 +157,10 @@ class Cost {
 class FaultyCopy {
  public:
   FaultyCopy(const Settings& settings, HostBuffer& source, HostBuffer& destination)
-      : move_(settings.move), every_(settings.every), source_(&source), destination_(&destination) {}
+      : move_(settings.move),
+        every_(settings.every),
+        source_(&source),
+        destination_(&destination) {}
 
   void operator()() {
     const std::size_t bytes = source_->bytes();

@@ -5,8 +5,8 @@
 
 namespace isthmus {
 
-/// Takes `links` times the latency of a multiply and an add (about 4 cycles a link). The chain goes on
-/// from `value` and its end is returned: calls that hand it on do not overlap.
+/// Takes `links` times the latency of a multiply and an add (about 4 cycles a link). The chain goes
+/// on from `value` and its end is returned: calls that hand it on do not overlap.
 inline std::uint64_t spin(std::uint64_t links, std::uint64_t value) {
   for (std::uint64_t i = 0; i < links; ++i) {
     value = value * 0x5851F42D4C957F2DU + 1;

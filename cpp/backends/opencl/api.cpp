@@ -45,10 +45,10 @@ Api load() {
   if (object == nullptr) {
     throw BackendError(std::string("no OpenCL loader: ") + dlerror());
   }
-#define ISTHMUS_FIND(Result, name, parameters)                                   \
-  loaded.name = reinterpret_cast<Result(*) parameters>(dlsym(object, #name));    \
-  if (loaded.name == nullptr) {                                                  \
-    throw BackendError(loaded.loader + " lacks " #name);                         \
+#define ISTHMUS_FIND(Result, name, parameters)                                \
+  loaded.name = reinterpret_cast<Result(*) parameters>(dlsym(object, #name)); \
+  if (loaded.name == nullptr) {                                               \
+    throw BackendError(loaded.loader + " lacks " #name);                      \
   }
   ISTHMUS_OPENCL_FUNCTIONS(ISTHMUS_FIND)
 #undef ISTHMUS_FIND

@@ -77,48 +77,46 @@ inline constexpr Uint profiling_command_start = 0x1282;
 inline constexpr Uint profiling_command_end = 0x1283;
 
 // result, name, parameters
-#define ISTHMUS_OPENCL_FUNCTIONS(X)                                                               \
-  X(Int, clGetPlatformIDs, (Uint, Platform*, Uint*))                                              \
-  X(Int, clGetPlatformInfo, (Platform, Uint, std::size_t, void*, std::size_t*))                   \
-  X(Int, clGetDeviceIDs, (Platform, Bitfield, Uint, DeviceId*, Uint*))                            \
-  X(Int, clGetDeviceInfo, (DeviceId, Uint, std::size_t, void*, std::size_t*))                     \
-  X(Context, clCreateContext,                                                                     \
-    (const std::intptr_t*, Uint, const DeviceId*,                                                 \
-     void (*)(const char*, const void*, std::size_t, void*), void*, Int*))                        \
-  X(Int, clReleaseContext, (Context))                                                             \
-  X(Queue, clCreateCommandQueue, (Context, DeviceId, Bitfield, Int*))                             \
-  X(Int, clReleaseCommandQueue, (Queue))                                                          \
-  X(Mem, clCreateBuffer, (Context, Bitfield, std::size_t, void*, Int*))                           \
-  X(Int, clReleaseMemObject, (Mem))                                                               \
-  X(Int, clEnqueueReadBuffer,                                                                     \
-    (Queue, Mem, Uint, std::size_t, std::size_t, void*, Uint, const Event*, Event*))              \
-  X(Int, clEnqueueWriteBuffer,                                                                    \
-    (Queue, Mem, Uint, std::size_t, std::size_t, const void*, Uint, const Event*, Event*))        \
-  X(Int, clEnqueueReadBufferRect,                                                                 \
-    (Queue, Mem, Uint, const std::size_t*, const std::size_t*, const std::size_t*, std::size_t,   \
-     std::size_t, std::size_t, std::size_t, void*, Uint, const Event*, Event*))                   \
-  X(Int, clEnqueueWriteBufferRect,                                                                \
-    (Queue, Mem, Uint, const std::size_t*, const std::size_t*, const std::size_t*, std::size_t,   \
-     std::size_t, std::size_t, std::size_t, const void*, Uint, const Event*, Event*))             \
-  X(void*, clEnqueueMapBuffer,                                                                    \
-    (Queue, Mem, Uint, Bitfield, std::size_t, std::size_t, Uint, const Event*, Event*, Int*))     \
-  X(Int, clEnqueueUnmapMemObject, (Queue, Mem, void*, Uint, const Event*, Event*))                \
-  X(Int, clEnqueueNDRangeKernel,                                                                  \
-    (Queue, Kernel, Uint, const std::size_t*, const std::size_t*, const std::size_t*, Uint,       \
-     const Event*, Event*))                                                                       \
-  X(Int, clFlush, (Queue))                                                                        \
-  X(Int, clFinish, (Queue))                                                                       \
-  X(Int, clGetEventProfilingInfo, (Event, Uint, std::size_t, void*, std::size_t*))                \
-  X(Int, clReleaseEvent, (Event))                                                                 \
-  X(Program, clCreateProgramWithSource,                                                           \
-    (Context, Uint, const char**, const std::size_t*, Int*))                                      \
-  X(Int, clBuildProgram,                                                                          \
-    (Program, Uint, const DeviceId*, const char*, void (*)(Program, void*), void*))               \
-  X(Int, clGetProgramBuildInfo,                                                                   \
-    (Program, DeviceId, Uint, std::size_t, void*, std::size_t*))                                  \
-  X(Int, clReleaseProgram, (Program))                                                             \
-  X(Kernel, clCreateKernel, (Program, const char*, Int*))                                         \
-  X(Int, clSetKernelArg, (Kernel, Uint, std::size_t, const void*))                                \
+#define ISTHMUS_OPENCL_FUNCTIONS(X)                                                              \
+  X(Int, clGetPlatformIDs, (Uint, Platform*, Uint*))                                             \
+  X(Int, clGetPlatformInfo, (Platform, Uint, std::size_t, void*, std::size_t*))                  \
+  X(Int, clGetDeviceIDs, (Platform, Bitfield, Uint, DeviceId*, Uint*))                           \
+  X(Int, clGetDeviceInfo, (DeviceId, Uint, std::size_t, void*, std::size_t*))                    \
+  X(Context, clCreateContext,                                                                    \
+    (const std::intptr_t*, Uint, const DeviceId*,                                                \
+     void (*)(const char*, const void*, std::size_t, void*), void*, Int*))                       \
+  X(Int, clReleaseContext, (Context))                                                            \
+  X(Queue, clCreateCommandQueue, (Context, DeviceId, Bitfield, Int*))                            \
+  X(Int, clReleaseCommandQueue, (Queue))                                                         \
+  X(Mem, clCreateBuffer, (Context, Bitfield, std::size_t, void*, Int*))                          \
+  X(Int, clReleaseMemObject, (Mem))                                                              \
+  X(Int, clEnqueueReadBuffer,                                                                    \
+    (Queue, Mem, Uint, std::size_t, std::size_t, void*, Uint, const Event*, Event*))             \
+  X(Int, clEnqueueWriteBuffer,                                                                   \
+    (Queue, Mem, Uint, std::size_t, std::size_t, const void*, Uint, const Event*, Event*))       \
+  X(Int, clEnqueueReadBufferRect,                                                                \
+    (Queue, Mem, Uint, const std::size_t*, const std::size_t*, const std::size_t*, std::size_t,  \
+     std::size_t, std::size_t, std::size_t, void*, Uint, const Event*, Event*))                  \
+  X(Int, clEnqueueWriteBufferRect,                                                               \
+    (Queue, Mem, Uint, const std::size_t*, const std::size_t*, const std::size_t*, std::size_t,  \
+     std::size_t, std::size_t, std::size_t, const void*, Uint, const Event*, Event*))            \
+  X(void*, clEnqueueMapBuffer,                                                                   \
+    (Queue, Mem, Uint, Bitfield, std::size_t, std::size_t, Uint, const Event*, Event*, Int*))    \
+  X(Int, clEnqueueUnmapMemObject, (Queue, Mem, void*, Uint, const Event*, Event*))               \
+  X(Int, clEnqueueNDRangeKernel,                                                                 \
+    (Queue, Kernel, Uint, const std::size_t*, const std::size_t*, const std::size_t*, Uint,      \
+     const Event*, Event*))                                                                      \
+  X(Int, clFlush, (Queue))                                                                       \
+  X(Int, clFinish, (Queue))                                                                      \
+  X(Int, clGetEventProfilingInfo, (Event, Uint, std::size_t, void*, std::size_t*))               \
+  X(Int, clReleaseEvent, (Event))                                                                \
+  X(Program, clCreateProgramWithSource, (Context, Uint, const char**, const std::size_t*, Int*)) \
+  X(Int, clBuildProgram,                                                                         \
+    (Program, Uint, const DeviceId*, const char*, void (*)(Program, void*), void*))              \
+  X(Int, clGetProgramBuildInfo, (Program, DeviceId, Uint, std::size_t, void*, std::size_t*))     \
+  X(Int, clReleaseProgram, (Program))                                                            \
+  X(Kernel, clCreateKernel, (Program, const char*, Int*))                                        \
+  X(Int, clSetKernelArg, (Kernel, Uint, std::size_t, const void*))                               \
   X(Int, clReleaseKernel, (Kernel))
 
 /// The functions, bound to one loader.

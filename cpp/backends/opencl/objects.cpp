@@ -145,9 +145,9 @@ HostEnd::HostEnd(const Session& session, const std::string& kind, std::size_t by
   }
   mapped_ = session.make_buffer(bytes, mem_read_write | mem_alloc_host_ptr);
   Int code = success;
-  data_ = static_cast<std::byte*>(
-      api().clEnqueueMapBuffer(session.queue(), mapped_.get(), yes, map_read | map_write, 0, bytes,
-                               0, nullptr, nullptr, &code));
+  data_ = static_cast<std::byte*>(api().clEnqueueMapBuffer(session.queue(), mapped_.get(), yes,
+                                                           map_read | map_write, 0, bytes, 0,
+                                                           nullptr, nullptr, &code));
   check(code, "clEnqueueMapBuffer");
   memory_ = std::make_unique<HostView>(data_, bytes);
 }

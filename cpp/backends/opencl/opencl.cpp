@@ -71,18 +71,17 @@ DeviceInfo describe(cl::Platform platform, cl::DeviceId device, const std::strin
           .memory_bytes = cl::value_info<cl::Ulong>(device, cl::device_global_mem_size),
           .memory_kinds = std::move(kinds),
           .operations = cl::operations(compiles, type_name(type) == "cpu" ? "cpu" : "dma"),
-          .properties = {
-              {"type", type_name(type)},
-              {"vendor", cl::text_info(device, cl::device_vendor)},
-              {"platform_version", cl::text_info(platform, cl::platform_version)},
-              {"device_version", cl::text_info(device, cl::device_version)},
-              {"driver_version", cl::text_info(device, cl::driver_version)},
-              {"compute_units",
-               std::to_string(cl::value_info<cl::Uint>(device, cl::device_max_compute_units))},
-              {"host_unified_memory", unified ? "yes" : "no"},
-              {"compiler", compiles ? "yes" : "no"},
-              {"pci_address", pci_address(device)},
-              {"loader", api().loader}}};
+          .properties = {{"type", type_name(type)},
+                         {"vendor", cl::text_info(device, cl::device_vendor)},
+                         {"platform_version", cl::text_info(platform, cl::platform_version)},
+                         {"device_version", cl::text_info(device, cl::device_version)},
+                         {"driver_version", cl::text_info(device, cl::driver_version)},
+                         {"compute_units", std::to_string(cl::value_info<cl::Uint>(
+                                               device, cl::device_max_compute_units))},
+                         {"host_unified_memory", unified ? "yes" : "no"},
+                         {"compiler", compiles ? "yes" : "no"},
+                         {"pci_address", pci_address(device)},
+                         {"loader", api().loader}}};
 }
 
 class OpenclDevice final : public Device {

@@ -50,7 +50,8 @@ class Transfer final : public Operation {
     movements_.resize(parts.size());
     for (std::size_t part = 0; part < parts.size(); ++part) {
       for (unsigned i = 0; i < depth_; ++i) {
-        movements_[part].push_back(lanes_[part].emplace_back(session, spec, parts[part]).movement());
+        movements_[part].push_back(
+            lanes_[part].emplace_back(session, spec, parts[part]).movement());
       }
     }
   }
@@ -139,9 +140,8 @@ class MapUnmap final : public Operation {
   void run(std::size_t part, std::uint64_t /*repetitions*/) override {
     if (part == 0) {
       Int code = success;
-      void* mapped =
-          api().clEnqueueMapBuffer(queue_, device_.handle(), yes, map_read | map_write, 0,
-                                   device_.bytes(), 0, nullptr, nullptr, &code);
+      void* mapped = api().clEnqueueMapBuffer(queue_, device_.handle(), yes, map_read | map_write,
+                                              0, device_.bytes(), 0, nullptr, nullptr, &code);
       check(code, "clEnqueueMapBuffer");
       view_.move_to(static_cast<std::byte*>(mapped));
     } else {
@@ -173,7 +173,8 @@ class MapUnmap final : public Operation {
 std::size_t work_items(const Session& session, std::size_t bytes) {
   const auto units = value_info<Uint>(session.device(), device_max_compute_units);
   if (session.is_cpu()) {
-    constexpr std::size_t least_share = std::size_t{32} * 1024;  // below, waking another thread costs more
+    constexpr std::size_t least_share =
+        std::size_t{32} * 1024;  // below, waking another thread costs more
     return std::clamp<std::size_t>(bytes / least_share, 1, units);
   }
   const auto group = value_info<std::size_t>(session.device(), device_max_work_group_size);

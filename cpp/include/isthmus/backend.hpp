@@ -146,10 +146,10 @@ double parse_duration(const std::string& text);
 }  // namespace isthmus
 
 /// Every backend's shared object defines its entry point with this.
-#define ISTHMUS_BACKEND(Type)                                                       \
-  extern "C" __attribute__((visibility("default"))) int isthmus_backend_abi() {     \
-    return isthmus::backend_abi;                                                    \
-  }                                                                                 \
+#define ISTHMUS_BACKEND(Type)                                                             \
+  extern "C" __attribute__((visibility("default"))) int isthmus_backend_abi() {           \
+    return isthmus::backend_abi;                                                          \
+  }                                                                                       \
   extern "C" __attribute__((visibility("default"))) isthmus::Backend* isthmus_backend() { \
-    return new Type();                                                              \
+    return new Type();                                                                    \
   }

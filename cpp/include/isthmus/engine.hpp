@@ -13,13 +13,13 @@
 namespace isthmus {
 
 struct SeriesOptions {
-  double precision = 0.02;          ///< relative half-width of the interval to reach
+  double precision = 0.02;  ///< relative half-width of the interval to reach
   double confidence = 0.95;
-  double least_block_s = 0.05;      ///< shortest visit to a point
-  double most_seconds = 10.0;       ///< cap on the time of the series, set-up included
+  double least_block_s = 0.05;  ///< shortest visit to a point
+  double most_seconds = 10.0;   ///< cap on the time of the series, set-up included
   std::size_t most_samples = 25'600;
-  double batch_below_s = 1e-6;      ///< shorter operations are timed in batches ...
-  double least_batch_s = 10e-6;     ///< ... of at least this
+  double batch_below_s = 1e-6;   ///< shorter operations are timed in batches ...
+  double least_batch_s = 10e-6;  ///< ... of at least this
 };
 
 /// Noise seen while a block ran; steal is of the whole machine, the rest of the timing thread.

@@ -18,11 +18,12 @@ struct Interval {
   [[nodiscard]] double relative_half_width() const noexcept;
 };
 
-/// Distribution-free interval of the median: from the k-th smallest to the k-th largest sample, with
-/// the largest k whose exact binomial coverage is at least `confidence` (David and Nagaraja, "Order
-/// Statistics", 3rd ed., section 7.1). Its slack of up to 2 % is what looking several times at a
-/// growing series costs. Equal samples are first spread evenly over `resolution` (the step of the
-/// clock), and an interval within one step becomes that step: a coarse clock fakes no certainty.
+/// Distribution-free interval of the median: from the k-th smallest to the k-th largest sample,
+/// with the largest k whose exact binomial coverage is at least `confidence` (David and Nagaraja,
+/// "Order Statistics", 3rd ed., section 7.1). Its slack of up to 2 % is what looking several times
+/// at a growing series costs. Equal samples are first spread evenly over `resolution` (the step of
+/// the clock), and an interval within one step becomes that step: a coarse clock fakes no
+/// certainty.
 ///
 /// Below 6 samples no two order statistics cover 95 %: the interval is then the whole range.
 /// Throws std::invalid_argument without samples, with one that is not a number, or with

@@ -13,6 +13,7 @@ from isthmus.units import parse_size
 from isthmus.xclbin.design import Design
 
 _NUMBERS = {"size", "address", "offset", "range"}
+_TEXTS = "key_values"
 _HEXADECIMAL = re.compile("0[xX][0-9a-fA-F]{1,16}")
 
 
@@ -38,10 +39,11 @@ def _with_numbers(data: Any) -> Any:
         return [_with_numbers(item) for item in data]
     if not isinstance(data, dict):
         return data
-    return {
-        key: _number(value) if key in _NUMBERS and isinstance(value, str) else _with_numbers(value)
-        for key, value in data.items()
-    }
+    return {key: value if key == _TEXTS else _valued(key, value) for key, value in data.items()}
+
+
+def _valued(key: str, value: Any) -> Any:
+    return _number(value) if key in _NUMBERS and isinstance(value, str) else _with_numbers(value)
 
 
 def _number(text: str) -> int:

@@ -56,8 +56,8 @@ class Timer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Design(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """What an xclbin is made from; ``build`` makes it and works out whatever is None.
 
-    Host memory is added where none is named: without it a program that asks for a host-only buffer
-    dies in XRT.
+    Host memory is added where none is named: without it a program that maps a host-only buffer
+    dies in XRT's hardware emulation.
     """
 
     name: str = "isthmus"
@@ -93,20 +93,8 @@ class Design(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
         kernels = _placed([_complete(kernel) for kernel in self.kernels])
         mode = Mode[self.mode.upper()]
         clocks = [Clock(c.name, ClockType[c.type.upper()], c.mhz) for c in self.clocks]
-        # The format wants IPs sorted by address; connections count in that order.
-        units = sorted(
-            ((instance, kernel) for kernel in kernels for instance in kernel.instances),
-            key=lambda unit: unit[0].address or 0,
-        )
-        ips = [
-            Ip.kernel(
-                f"{kernel.name}:{instance.name}",
-                instance.address or 0,
-                Control[kernel.control.upper()],
-                interrupt=kernel.interrupt,
-            )
-            for instance, kernel in units
-        ]
+        units = _units(kernels)
+        ips = [ip for ip, _ in units]
         connections = list(_connections(units, memories, self.connect))
         xml = metadata.xml_of(
             kernels, platform=self.platform, name=self.name, mode=mode, clocks=clocks
@@ -248,21 +236,38 @@ def _placed(kernels: list[Kernel]) -> list[Kernel]:
     return placed
 
 
+def _units(kernels: list[Kernel]) -> list[tuple[Ip, Kernel]]:
+    """Instances as IPs, sorted by address as the format wants them."""
+    units = [
+        (
+            Ip.kernel(
+                f"{kernel.name}:{instance.name}",
+                instance.address or 0,
+                Control[kernel.control.upper()],
+                interrupt=kernel.interrupt,
+            ),
+            kernel,
+        )
+        for kernel in kernels
+        for instance in kernel.instances
+    ]
+    return sorted(units, key=lambda unit: unit[0].address)
+
+
 def _connections(
-    units: list[tuple[Instance, Kernel]],
-    memories: list[Memory],
-    connect: Mapping[str, tuple[str, ...]],
+    units: list[tuple[Ip, Kernel]], memories: list[Memory], connect: Mapping[str, tuple[str, ...]]
 ) -> Iterator[Connection]:
     rows = {memory.name: row for row, memory in enumerate(memories)}
     left = dict(connect)
-    for ip, (instance, kernel) in enumerate(units):
+    for row, (ip, kernel) in enumerate(units):
+        instance = ip.name.partition(":")[2]
         for index, argument in enumerate(kernel.arguments):
             if argument.qualifier not in {"global", "constant"}:
                 continue
-            for name in left.pop(f"{instance.name}.{argument.name}", (memories[0].name,)):
+            for name in left.pop(f"{instance}.{argument.name}", (memories[0].name,)):
                 if name not in rows:
                     raise UsageError(f"no memory {name!r}; there are {', '.join(rows)}")
-                yield Connection(index, ip, rows[name])
+                yield Connection(index, row, rows[name])
     if left:
         raise UsageError(f"no INSTANCE.ARGUMENT {next(iter(left))!r} that reaches memory")
 

@@ -45,9 +45,8 @@ struct Same<Ours, Theirs> {
 };
 template <class Ours, class Theirs>
 struct Same<Ours*, Theirs*> {
-  static constexpr bool value =
-      std::is_const_v<Ours> == std::is_const_v<Theirs> &&
-      Same<std::remove_const_t<Ours>, std::remove_const_t<Theirs>>::value;
+  static constexpr bool value = std::is_const_v<Ours> == std::is_const_v<Theirs> &&
+                                Same<std::remove_const_t<Ours>, std::remove_const_t<Theirs>>::value;
 };
 template <class Ours, class... Our, class Theirs, class... Their>
   requires(sizeof...(Our) == sizeof...(Their))
