@@ -50,4 +50,4 @@ def test_more_than_the_device_holds_is_left_out_and_told(isthmus: Command, pocl:
     ended = isthmus("run", "transfer", "--device", pocl, "--axis", "bytes=1,1Ti", "--axis",
                     "operation=write", "--quick", "--out", "run.json")  # fmt: skip
     assert ended.returncode == 0
-    assert "cannot hold 1Ti" in ended.stderr
+    assert "does not do 1Ti" in ended.stderr

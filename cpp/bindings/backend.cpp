@@ -28,7 +28,8 @@ void bind_backend(nb::module_& module) {
       .def_ro("queued", &OperationInfo::queued)
       .def_ro("default_depth", &OperationInfo::default_depth)
       .def_ro("memory_kinds", &OperationInfo::memory_kinds)
-      .def_ro("device_buffers", &OperationInfo::device_buffers);
+      .def_ro("device_buffers", &OperationInfo::device_buffers)
+      .def_ro("most_bytes", &OperationInfo::most_bytes);
   nb::class_<DeviceInfo>(module, "DeviceInfo")
       .def_ro("id", &DeviceInfo::id)
       .def_ro("name", &DeviceInfo::name)

@@ -187,9 +187,9 @@ void Series::sample_once(Operation& operation, Block& block) {
   }
 }
 
-void Series::skip_to(std::size_t samples) {
+void Series::postpone(std::size_t samples) {
   for (StoppingCriterion& criterion : criteria_) {
-    criterion.skip_to(samples);
+    criterion.postpone(samples);
   }
 }
 
@@ -197,7 +197,7 @@ void Series::look(bool may_end) {
   using Verdict = StoppingCriterion::Verdict;
   const std::size_t have = seconds_.front().size();
   if (!may_end && have < options_.most_samples) {
-    skip_to(have + 1);
+    postpone(have + 1);
     return;
   }
   const double resolution = clock_->info().resolution_s / static_cast<double>(batch_);
@@ -212,9 +212,11 @@ void Series::look(bool may_end) {
     state_ = "samples";
   } else if (!open) {
     state_ = "precision";
-  } else if (have >= criteria_.front().next_check()) {
-    // One part is known well enough, another is not: all are looked at together the next time.
-    skip_to(have + 1);
+  } else {
+    // One part may be known well enough and another not: all are looked at together the next time.
+    for (std::size_t part = 0; part < criteria_.size(); ++part) {
+      postpone(criteria_[part].next_check());
+    }
   }
 }
 

@@ -123,15 +123,12 @@ StoppingCriterion::Verdict StoppingCriterion::look(std::span<const double> sampl
   if (samples.size() >= max_samples_) {
     return Verdict::capped;
   }
-  skip_to(samples.size() + 1);
+  postpone(2 * samples.size());
   return Verdict::go_on;
 }
 
-void StoppingCriterion::skip_to(std::size_t samples) noexcept {
-  while (next_check_ < samples) {
-    next_check_ *= 2;
-  }
-  next_check_ = std::min(next_check_, std::max(max_samples_, samples));
+void StoppingCriterion::postpone(std::size_t samples) noexcept {
+  next_check_ = std::min(std::max(next_check_, samples), max_samples_);
 }
 
 }  // namespace isthmus

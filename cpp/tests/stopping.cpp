@@ -158,14 +158,15 @@ TEST_CASE("stopping: the cap ends a series wherever it lies", "[stopping]") {
   CHECK(criterion.look(ranks(60)) == Verdict::capped);
 }
 
-TEST_CASE("stopping: skipping stays on the schedule", "[stopping]") {
-  StoppingCriterion criterion(0.1, 1'000);
-  criterion.skip_to(10);
+TEST_CASE("stopping: the first look can be put off, later ones double from there", "[stopping]") {
+  StoppingCriterion criterion(0.001, 1'000);
+  criterion.postpone(10);
   CHECK(criterion.next_check() == 25);
-  criterion.skip_to(26);
-  CHECK(criterion.next_check() == 50);
-  criterion.skip_to(300);
-  CHECK(criterion.next_check() == 400);
-  criterion.skip_to(900);
+  criterion.postpone(130);
+  CHECK(criterion.look(std::vector<double>(129, 1.0)) == Verdict::go_on);
+  CHECK(criterion.next_check() == 130);
+  CHECK(criterion.look(ranks(130)) == Verdict::go_on);
+  CHECK(criterion.next_check() == 260);
+  criterion.postpone(5'000);
   CHECK(criterion.next_check() == 1'000);
 }

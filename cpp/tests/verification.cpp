@@ -64,7 +64,7 @@ TEST_CASE("verification: stamps see what goes wrong now and then", "[verificatio
   const std::size_t bytes = GENERATE(1, 2, 64, 4096, 100'000);
   const std::string operation = GENERATE("write", "rw");
   const Block block = measure({{"move", move}, {"every", "3"}, {"cost", "5us"}}, operation, bytes);
-  CAPTURE(move, bytes, operation);
+  CAPTURE(move, bytes, operation, block.batch, block.parts.front().ticks);
   CHECK(block.verified == Verified::no);
   CHECK_THAT(block.fault, Contains("timed"));
 }

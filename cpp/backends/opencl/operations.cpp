@@ -434,7 +434,8 @@ std::vector<OperationInfo> operations(bool compiles, const std::string& initiato
                      .parts = {{"stream", "both", initiator}},
                      .queued = true,
                      .default_depth = 2,
-                     .device_buffers = 2});
+                     .device_buffers = 2,
+                     .most_bytes = std::uint64_t{64} << 20U});
   }
   return table;
 }

@@ -49,6 +49,7 @@ struct OperationInfo {
   /// Buffers of the operation's size that it needs on the device at depth 1; each further level of
   /// depth needs as many again.
   unsigned device_buffers = 1;
+  std::uint64_t most_bytes = ~std::uint64_t{0};  ///< larger sizes make no sense for it
 };
 
 struct DeviceInfo {

@@ -79,7 +79,7 @@ class Series {
   [[nodiscard]] double per_repetition(Ticks ticks) const;
   /// Ends the series if it may end and is known well enough; till then its schedule moves on.
   void look(bool may_end);
-  void skip_to(std::size_t samples);
+  void postpone(std::size_t samples);
 
   Device* device_;
   OperationSpec spec_;

@@ -38,7 +38,7 @@ class Limits:
         device = int(_MEMORY_SHARE * self.device.memory_bytes) // buffers
         # A device may be the host itself, so that both ends come out of the same memory.
         host = int(_MEMORY_SHARE * self.host_bytes) // (2 * buffers)
-        return min(self.device.max_buffer_bytes, device, host)
+        return min(self.device.max_buffer_bytes, operation.most_bytes, device, host)
 
 
 def _memory_kinds(operation: OperationDescription, wanted: Sequence[Value] | None) -> Sequence[str]:
@@ -138,7 +138,7 @@ class _Planner:
             for sizes, operations in self._too_large.items():
                 names = ", ".join(dict.fromkeys(operations))
                 listed = ", ".join(map(format_size, sizes))
-                told.append(f"{self._device} cannot hold {listed} for {names}: left out")
+                told.append(f"{self._device} does not do {listed} for {names}: left out")
         return Plan(self.tasks, told)
 
 

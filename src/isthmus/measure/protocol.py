@@ -32,6 +32,7 @@ class OperationDescription(msgspec.Struct, frozen=True):
     default_depth: int
     memory_kinds: list[str]
     device_buffers: int
+    most_bytes: int
 
 
 class DeviceDescription(msgspec.Struct, frozen=True):

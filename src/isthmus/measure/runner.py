@@ -28,6 +28,8 @@ _MOST_DEATHS = 3
 _FAIR_SHARE = 2.0
 _LEAST_VISIT_S = 0.25
 """One visit may take twice its even share of the time left, and always this much."""
+_LARGE = 8 << 20
+"""From this size on, each doubling is visited after all smaller sizes of its round."""
 _DEVICE_TICK_S = 1e-9
 
 
@@ -181,9 +183,7 @@ class _RerunOf:
         with ExitStack() as self._stack:
             try:
                 while self._open:
-                    round_ = list(self._open)
-                    self._order.shuffle(round_)
-                    for work in round_:
+                    for work in self._round():
                         if time.monotonic() >= self._deadline:
                             self._end_all("budget")
                             return
@@ -192,6 +192,16 @@ class _RerunOf:
             except KeyboardInterrupt:
                 self._end_all("interrupted")
                 raise
+
+    def _round(self) -> list[Open]:
+        """Everything open, in an order that the seed decides; what costs seconds comes last.
+
+        Setting a large point up takes as long as measuring a hundred small ones: when time is
+        short, it is they that come first.
+        """
+        order = list(self._open)
+        self._order.shuffle(order)
+        return sorted(order, key=lambda work: max(work.job.task.bytes // _LARGE, 1).bit_length())
 
     def _end_all(self, state: State) -> None:
         for work in self._open:

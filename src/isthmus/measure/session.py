@@ -29,7 +29,7 @@ QUICK_PRECISION = 0.1
 QUICK_BUDGET_S = 60.0
 PRECISION = 0.02
 RERUNS = 3
-BUDGET_PER_POINT_S = 0.18
+BUDGET_PER_POINT_S = 0.2
 BUDGET_PER_BYTE_S = 1e-9
 LEAST_BUDGET_S = 20.0
 """A run without ``--budget`` gets so much for each point over all reruns, so much for each byte of

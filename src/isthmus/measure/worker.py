@@ -38,6 +38,7 @@ def _described(info: _core.DeviceInfo) -> protocol.DeviceDescription:
             default_depth=o.default_depth,
             memory_kinds=list(o.memory_kinds or (info.memory_kinds if o.sized else ())),
             device_buffers=o.device_buffers,
+            most_bytes=o.most_bytes,
         )
 
     return protocol.DeviceDescription(
