@@ -28,8 +28,10 @@ _MOST_DEATHS = 3
 _FAIR_SHARE = 2.0
 _LEAST_VISIT_S = 0.25
 """One visit may take twice its even share of the time left, and always this much."""
-_LARGE = 8 << 20
-"""From this size on, each doubling is visited after all smaller sizes of its round."""
+_LARGE = 16 << 20
+"""From this size on, a point waits until the smaller ones are done."""
+_SMALL_SHARE = 0.8
+"""Or until so much of the rerun's time is gone."""
 _DEVICE_TICK_S = 1e-9
 
 
@@ -172,6 +174,8 @@ class _RerunOf:
         self._order = order
         self._rerun = rerun
         self._deadline = deadline
+        now = time.monotonic()
+        self._small_until = now + _SMALL_SHARE * (deadline - now)
         self._open = [Open(job, series) for series, job in enumerate(jobs)]
         self._workers: dict[str, tuple[Worker, protocol.Opened]] = {}
         self._deaths: dict[str, int] = {}
@@ -194,13 +198,16 @@ class _RerunOf:
                 raise
 
     def _round(self) -> list[Open]:
-        """Everything open, in an order that the seed decides; what costs seconds comes last.
+        """What is visited next, in an order that the seed decides: small points until they are done.
 
-        Setting a large point up takes as long as measuring a hundred small ones: when time is
-        short, it is they that come first.
+        Setting a large point up takes as long as measuring a hundred small ones, so large ones wait
+        for most of the rerun's time; then they come after all others of their round, by size.
         """
         order = list(self._open)
         self._order.shuffle(order)
+        small = [work for work in order if work.job.task.bytes < _LARGE]
+        if small and time.monotonic() < self._small_until:
+            return small
         return sorted(order, key=lambda work: max(work.job.task.bytes // _LARGE, 1).bit_length())
 
     def _end_all(self, state: State) -> None:
