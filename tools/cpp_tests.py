@@ -13,6 +13,8 @@ from progress import run
 
 ROOT = Path(__file__).resolve().parent.parent
 CATCH2 = Path("/usr/include/catch2/catch.hpp")  # version 2
+STRICT = "ON" if os.environ.get("CI") else "OFF"
+SANITIZED = ("-DCMAKE_BUILD_TYPE=None", "-DCMAKE_CXX_FLAGS=-O1 -g1")  # twice as fast to build
 BUILDS = {"tests": "", "tests-address": "address,undefined", "tests-thread": "thread"}
 
 
@@ -26,8 +28,7 @@ def configure(folder: Path, sanitizers: str = "") -> bool:
             "-DISTHMUS_PYTHON=OFF",
             "-DISTHMUS_TESTS=ON",
             f"-DISTHMUS_SANITIZE={sanitizers}",
-            f"-DISTHMUS_WERROR={'ON' if os.environ.get('CI') else 'OFF'}",
-            f"-DCMAKE_BUILD_TYPE={'RelWithDebInfo' if sanitizers else 'Release'}",
+            *(SANITIZED if sanitizers else (f"-DISTHMUS_WERROR={STRICT}",)),
         ],
     )
 

@@ -26,7 +26,7 @@ MOST_POINT_S = 20.0
 _MOST_DEATHS = 3
 """Workers that a device may lose in one rerun before its remaining points are given up."""
 _FAIR_SHARE = 2.0
-_LEAST_VISIT_S = 0.25
+_LEAST_VISIT_S = 1.0
 """One visit may take twice its even share of the time left, and always this much."""
 _LARGE = 16 << 20
 """From this size on, a point waits until the smaller ones are done."""
@@ -198,17 +198,19 @@ class _RerunOf:
                 raise
 
     def _round(self) -> list[Open]:
-        """What is visited next, in an order that the seed decides: small points until they are done.
+        """What is visited next, in an order that the seed decides.
 
-        Setting a large point up takes as long as measuring a hundred small ones, so large ones wait
-        for most of the rerun's time; then they come after all others of their round, by size.
+        Setting a large point up takes as long as measuring a hundred small ones: the small ones go
+        first, until they are done or most of the rerun's time is gone, then the large ones by size.
         """
         order = list(self._open)
         self._order.shuffle(order)
         small = [work for work in order if work.job.task.bytes < _LARGE]
-        if small and time.monotonic() < self._small_until:
+        large = [work for work in order if work.job.task.bytes >= _LARGE]
+        if small and (not large or time.monotonic() < self._small_until):
             return small
-        return sorted(order, key=lambda work: max(work.job.task.bytes // _LARGE, 1).bit_length())
+        least = min(work.job.task.bytes for work in large)
+        return [work for work in large if work.job.task.bytes < 2 * least] + small
 
     def _end_all(self, state: State) -> None:
         for work in self._open:
