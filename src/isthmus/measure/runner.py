@@ -26,7 +26,7 @@ MOST_POINT_S = 20.0
 _MOST_DEATHS = 3
 """Workers that a device may lose in one rerun before its remaining points are given up."""
 _FAIR_SHARE = 2.0
-_LEAST_VISIT_S = 1.0
+_LEAST_VISIT_S = 0.6
 """One visit may take twice its even share of the time left, and always this much."""
 _LARGE = 16 << 20
 """From this size on, a point waits until the smaller ones are done."""
@@ -209,8 +209,7 @@ class _RerunOf:
         large = [work for work in order if work.job.task.bytes >= _LARGE]
         if small and (not large or time.monotonic() < self._small_until):
             return small
-        least = min(work.job.task.bytes for work in large)
-        return [work for work in large if work.job.task.bytes < 2 * least] + small
+        return sorted(large, key=lambda work: work.job.task.bytes) + small
 
     def _end_all(self, state: State) -> None:
         for work in self._open:
