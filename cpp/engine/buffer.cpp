@@ -75,18 +75,13 @@ Grid grid_of(std::size_t bytes, std::size_t place) {
 /// Eight words at a time: two vectors of four even without AVX, and no multiplication in the loop.
 using Lanes = std::uint64_t __attribute__((vector_size(64)));
 
-Lanes lanes_from(std::uint64_t word) {
+/// Fills the whole words of `to` from the pattern's word `word` on; returns the bytes filled.
+std::size_t fill_words(std::span<std::byte> to, std::uint64_t word) {
+  const std::size_t words = to.size() / word_bytes;
   Lanes lanes{};
   for (std::size_t i = 0; i < 8; ++i) {
     lanes[i] = word + i * step;
   }
-  return lanes;
-}
-
-/// Fills the whole words of `to` from the pattern's word `word` on; returns the bytes filled.
-std::size_t fill_words(std::span<std::byte> to, std::uint64_t word) {
-  const std::size_t words = to.size() / word_bytes;
-  Lanes lanes = lanes_from(word);
   std::size_t i = 0;
   for (; i + 8 <= words; i += 8) {
     std::memcpy(to.data() + i * word_bytes, &lanes, sizeof(lanes));

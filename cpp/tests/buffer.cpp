@@ -203,8 +203,8 @@ TEST_CASE("buffer: a whole movement is proved", "[buffer]") {
     CHECK_FALSE(movement.arrived_fully(seed));
     copy(from, to);
     CHECK(movement.arrived_fully(seed));
-    movement.arm_fully(seed + 1);
-    CHECK_FALSE(movement.arrived_fully(seed + 1));
+    movement.arm_fully(seed);  // what lies there already is poisoned
+    CHECK_FALSE(movement.arrived_fully(seed));
   }
 }
 
@@ -268,6 +268,25 @@ TEST_CASE("buffer: every page has a stamp of its own", "[buffer]") {
     CAPTURE(page);
     CHECK_FALSE(movement.arrived(stamp));
   }
+}
+
+TEST_CASE("buffer: stamps come to every word of a page", "[buffer]") {
+  HostBuffer from("aligned", page_bytes);
+  HostBuffer to("aligned", page_bytes);
+  Movement movement(from, to, page_bytes);
+  movement.arm_fully(seed);
+  std::vector<bool> stuck_is_seen(page_bytes / 8);
+  for (std::size_t i = 0; i < stuck_is_seen.size(); ++i) {
+    const std::uint64_t stamp = isthmus::fresh_stamp();
+    movement.arm(stamp);
+    copy(from, to);
+    for (std::size_t word = 0; word < stuck_is_seen.size(); ++word) {
+      to.data()[word * 8] ^= std::byte{1};
+      stuck_is_seen[word] = stuck_is_seen[word] || !movement.arrived(stamp);
+      to.data()[word * 8] ^= std::byte{1};
+    }
+  }
+  CHECK(std::ranges::count(stuck_is_seen, false) == 0);
 }
 
 TEST_CASE("buffer: stamps never return", "[buffer]") {

@@ -197,7 +197,7 @@ TEST_CASE("engine: a backend's failure comes through, wherever it strikes", "[en
 }
 
 TEST_CASE("engine: a failure during calibration leaves no half-made batch", "[engine]") {
-  const auto device = NullDevice::with({{"cost", "20ns"}, {"fail", "40"}});
+  const auto device = NullDevice::with({{"cost", "20ns"}, {"fail", "8"}});
   Series series = device.series("write", quick(0.2));
   CHECK_THROWS_AS(series.measure(ages), isthmus::BackendError);
   CHECK(series.measure(ages).batch > 10);

@@ -28,10 +28,8 @@ _MOST_DEATHS = 3
 _FAIR_SHARE = 2.0
 _LEAST_VISIT_S = 0.6
 """One visit may take twice its even share of the time left, and always this much."""
-_LARGE = 16 << 20
-"""From this size on, a point waits until the smaller ones are done."""
-_SMALL_SHARE = 0.8
-"""Or until so much of the rerun's time is gone."""
+_LARGE = 8 << 20
+"""Above this size, points are visited in order of size, after all others of their round."""
 _DEVICE_TICK_S = 1e-9
 
 
@@ -174,8 +172,6 @@ class _RerunOf:
         self._order = order
         self._rerun = rerun
         self._deadline = deadline
-        now = time.monotonic()
-        self._small_until = now + _SMALL_SHARE * (deadline - now)
         self._open = [Open(job, series) for series, job in enumerate(jobs)]
         self._workers: dict[str, tuple[Worker, protocol.Opened]] = {}
         self._deaths: dict[str, int] = {}
@@ -198,18 +194,14 @@ class _RerunOf:
                 raise
 
     def _round(self) -> list[Open]:
-        """What is visited next, in an order that the seed decides.
+        """Everything open, in an order that the seed decides; large points last, by size.
 
-        Setting a large point up takes as long as measuring a hundred small ones: the small ones go
-        first, until they are done or most of the rerun's time is gone, then the large ones by size.
+        Setting a large point up takes as long as measuring a hundred small ones: when time is
+        short, it is they that come first.
         """
         order = list(self._open)
         self._order.shuffle(order)
-        small = [work for work in order if work.job.task.bytes < _LARGE]
-        large = [work for work in order if work.job.task.bytes >= _LARGE]
-        if small and (not large or time.monotonic() < self._small_until):
-            return small
-        return sorted(large, key=lambda work: work.job.task.bytes) + small
+        return sorted(order, key=lambda work: max(work.job.task.bytes, _LARGE))
 
     def _end_all(self, state: State) -> None:
         for work in self._open:
