@@ -86,7 +86,9 @@ def test_reruns_are_fresh_workers(isthmus: Command, tmp_path: Path) -> None:
         (("run", "transfer", "--device", "null", "--precision", "0"), 2, "--precision"),
         (("run", "transfer", "--device", "null", "--reruns", "many"), 2, "--reruns"),
         (("run", "transfer", "--device", "null", "--cpus", "4096"), 2, "processor 4096"),
-        (("run", "transfer", "--device", "null", "--resume"), 2, "--out"),
+        (("run", "transfer", "--resume"), 2, "--out"),
+        (("run", "transfer", "--resume", "--out", "x", "--quick"), 2, "as the run began"),
+        (("run", "transfer", "--device", "null", "--budget", "inf"), 2, "--budget"),
         (("run", "transfer", "--device", "null", "--out", "missing/run.json"), 2, "cannot write"),
         (("run", "transfer", "--device", "null", "--xclbin", "x"), 2, "no device"),
         (("run",), 2, "study"),
@@ -233,6 +235,22 @@ def test_a_killed_runner_leaves_a_journal_that_resume_reads(
     resumed = isthmus("run", "transfer", "--resume", "--out", "run.json")
     assert resumed.returncode == 0, resumed.stderr
     assert all(len(p.reruns) == 2 for p in run_file.load(tmp_path / "run.json").points)
+
+
+def test_resume_loses_nothing_when_a_device_is_gone(isthmus: Command, tmp_path: Path) -> None:
+    """The device's points stay, though it cannot be measured any more."""
+    first = isthmus("run", "transfer", "--device", "null:2us", "--device", "host", *SMALL,
+                    "--out", "run.json")  # fmt: skip
+    assert first.returncode == 0, first.stderr
+    text = (tmp_path / "run.json").read_text()
+    (tmp_path / "run.json").write_text(text.replace("null:2us", "opencl:pocl"))
+    empty = tmp_path / "vendors"
+    empty.mkdir()
+    resumed = isthmus("run", "transfer", "--resume", "--out", "run.json",
+                      env={"OCL_ICD_VENDORS": str(empty)})  # fmt: skip
+    assert resumed.returncode == 1
+    assert {row["device"] for row in rows(isthmus)} == {"opencl:pocl", "host"}
+    assert all(int(row["samples"]) >= 25 for row in rows(isthmus))
 
 
 def test_the_budget_ends_a_run_and_says_so(isthmus: Command) -> None:

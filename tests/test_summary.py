@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from isthmus.analysis.summary import drifts, interval_over_reruns
+import synthetic
+from isthmus.analysis.summary import drifts, interval_over_reruns, summarise
 
 TRIALS = 4000
 
@@ -54,3 +55,11 @@ def test_drift_below_the_precision_asked_for_is_let_pass() -> None:
     random = np.random.default_rng(3)
     series = random.normal(1.0, 0.001, 400) * np.linspace(1.0, 1.01, 400)
     assert not drifts(series, precision=0.05)
+
+
+def test_medians_of_zero_are_shown_and_flagged() -> None:
+    changes = {"batch": 1, "intervals": 1}
+    silent = synthetic.point("host", "read", 1, [[0.0] * 30] * 3, rerun_changes=changes)
+    row = summarise(synthetic.run([silent])).iloc[0]
+    assert row["median_s"] == 0.0
+    assert "reruns_apart" in row["flags"].split(";")

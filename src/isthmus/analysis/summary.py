@@ -127,11 +127,15 @@ def _flags(point: Point, clock: ClockName, run: Run, found: Estimate, lowest: fl
         flags.add("unstable")
     if found.within:
         flags.add("within")
-    elif max(found.high / found.median, found.median / max(found.low, 1e-300)) > 1 + precision:
+    elif (
+        found.median <= 0
+        or max(found.high / found.median, found.median / max(found.low, 1e-300)) > 1 + precision
+    ):
         flags.add("reruns_apart")
     if lowest * _MEDIAN_TO_MIN < found.median:
         flags.add("median_min_apart")
-    if any(r.noise.steal_s > _STEAL_SHARE * r.measured_s for r in measured):
+    processors = int(run.environment.get("logical_cpus") or 1)
+    if any(r.noise.steal_s > _STEAL_SHARE * r.measured_s * processors for r in measured):
         flags.add("steal")
     if clock == "host" and any(map(is_timer_bound, measured)):
         flags.add("timer_bound")

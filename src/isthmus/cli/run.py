@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from datetime import datetime
 from pathlib import Path
@@ -64,8 +65,8 @@ def _fresh_name(study: str) -> Path:
 
 
 def _positive(value: float | None, option: str) -> None:
-    if value is not None and not value > 0:
-        raise UsageError(f"{option} must be above 0")
+    if value is not None and not 0 < value < math.inf:
+        raise UsageError(f"{option} must be a number above 0")
 
 
 def run(
@@ -109,6 +110,8 @@ def run(
     if resume:
         if out is None:
             raise UsageError("--resume goes on with a run file: name it with --out")
+        if any((device, quick, axis, precision, reruns, cpus, xclbin, context.args)):
+            raise UsageError("--resume goes on as the run began: give only --out and --budget")
         with Progress(console) as progress:
             done = session.resume(out, studies, budget, progress)
         return _close(done, out, console)

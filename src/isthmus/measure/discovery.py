@@ -85,7 +85,8 @@ def survey(backend: BackendDescription) -> Survey:
         for device in probed:
             address = backend.address_of(scheme, device)
             if address + mode in found:
-                address = ",".join([address, *(f"{k}={v}" for k, v in candidate.keys.items())])
+                keys = (f"{key}={value}" for key, value in candidate.keys.items())
+                address = ",".join([f"{scheme}:{device.id}", *keys])
             address += mode
             found.setdefault(address, Found(address, backend, candidate, device))
     return Survey(backend, list(found.values()), problems)
@@ -98,13 +99,20 @@ def surveys() -> list[Survey]:
 
 
 def everything_real() -> list[Found]:
-    """What ``isthmus run`` measures when no device is named: each real device once."""
-    return [
-        found
-        for here in surveys()
-        for found in here.found
-        if found.real and not any(f"{key}=" in found.address for key in here.backend.candidate_keys)
-    ]
+    """What ``isthmus run`` measures when no device is named: each real device once.
+
+    A device that two libraries offer (two PoCLs, one driver named twice) is the same one where PCI
+    address, or without one the platform, agree.
+    """
+    first: dict[tuple[str, str], Candidate] = {}
+    devices: list[Found] = []
+    for here in surveys():
+        for found in here.found:
+            bus = found.description.properties.get("pci_address", "")
+            same = (here.backend.name, bus or found.description.platform)
+            if found.real and first.setdefault(same, found.candidate) == found.candidate:
+                devices.append(found)
+    return devices
 
 
 def _probed(

@@ -217,7 +217,12 @@ class _RerunOf:
             worker = self._stack.enter_context(
                 Worker(found.candidate.environment, binding=self._run.binding)
             )
-            opened = worker.ask(found.open_request())
+            try:
+                opened = worker.ask(found.open_request())
+            except WorkerRefusedError as error:
+                # Nobody can be asked anything: the same as a worker that died.
+                worker.end()
+                raise WorkerDiedError(f"cannot be opened: {error}") from error
             assert isinstance(opened, protocol.Opened)
             self._workers[found.address] = (worker, opened)
         return self._workers[found.address][0]
@@ -280,23 +285,24 @@ _STATES: Mapping[str, State] = {"precision": "precision", "samples": "samples", 
 
 
 def assemble(jobs: Sequence[Job], entries: Iterable[Entry]) -> list[Point]:
-    """Points of all jobs in their planned order, with what the entries say of them."""
+    """Points of all jobs and entries, with what the entries say of them."""
     reruns: dict[PointKey, dict[int, Rerun]] = {}
     latest: dict[PointKey, Point] = {}
     for entry in entries:
         key = key_of(entry.point)
         before = latest.get(key)
         if before is None or entry.rerun is not None or entry.point.error:
-            latest[key] = entry.point
+            moved = entry.point.moved_bytes or (before.moved_bytes if before else 0)
+            latest[key] = msgspec.structs.replace(entry.point, moved_bytes=moved)
         if entry.rerun is not None:
             reruns.setdefault(key, {})[entry.rerun.rerun] = entry.rerun
+    planned = {key_of(point): point for job in jobs for point in job.task.points.values()}
+    # What was measured before stays, also where its device is gone or its size no longer fits.
     points: list[Point] = []
-    for job in jobs:
-        for planned in job.task.points.values():
-            key = key_of(planned)
-            known = latest.get(key, planned)
-            measured = reruns.get(key, {})
-            points.append(
-                msgspec.structs.replace(known, reruns=[measured[n] for n in sorted(measured)])
-            )
+    for key, point in {**planned, **{k: p for k, p in latest.items() if k not in planned}}.items():
+        measured = reruns.get(key, {})
+        known = latest.get(key, point)
+        points.append(
+            msgspec.structs.replace(known, reruns=[measured[n] for n in sorted(measured)])
+        )
     return points

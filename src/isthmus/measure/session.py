@@ -198,6 +198,8 @@ def resume(out: Path, studies: Sequence[Study], budget_s: float | None, watcher:
     """Goes on with a run that was cut off, or measures again what failed or ran out of time."""
     began = time.monotonic()
     left = journal.path_beside(out)
+    if journal.path_before(out).exists():  # an earlier resume was cut off while it began
+        journal.path_before(out).replace(left)
     if left.exists():
         before, entries = journal.read(left)
     elif out.exists():
@@ -227,7 +229,8 @@ def resume(out: Path, studies: Sequence[Study], budget_s: float | None, watcher:
         before, settings=settings, devices=records, status="interrupted", points=[]
     )
     binding = Binding(tuple(settings.cpus), settings.numa_node)
-    left.unlink(missing_ok=True)
+    if left.exists():  # kept until the new journal holds all of it
+        left.replace(journal.path_before(out))
     return _carry_out(run, jobs, kept, out, binding, watcher, began, replace=out.exists())
 
 
@@ -246,6 +249,7 @@ def _carry_out(
     with Journal(journal.path_beside(out), run) as log:
         for entry in kept:
             log.add(entry)
+        journal.path_before(out).unlink(missing_ok=True)
 
         def record(entry: Entry) -> None:
             kept.append(entry)
@@ -261,9 +265,11 @@ def _carry_out(
             log.remove()
             return whole
 
+        waiting_since = time.monotonic()
         with lock.measuring(
             lambda who: watcher.say(f"another Isthmus measures here (process {who}): waiting")
         ):
+            began += time.monotonic() - waiting_since
             steal = {"steal_before_s": environment.steal_seconds()}
             run = msgspec.structs.replace(run, environment={**run.environment, **steal})
             runner = Runner(jobs, run.settings, binding, watcher, record, began)

@@ -34,8 +34,13 @@ class Link:
 
 
 def link_of(attributes: Mapping[str, str]) -> Link | None:
-    """Link of what sysfs says (``current_link_speed``, ``current_link_width``); None if unknown."""
-    speed = re.match(r"([0-9.]+) GT/s", attributes.get("current_link_speed", ""))
+    """Fastest link of what sysfs says; None if unknown.
+
+    Its speed is ``max_link_speed``: devices that save power train down while idle, and up again
+    under load. Its width is ``current_link_width``: lanes that are missing stay missing.
+    """
+    told = attributes.get("max_link_speed") or attributes.get("current_link_speed", "")
+    speed = re.match(r"([0-9.]+) GT/s", told)
     width = attributes.get("current_link_width", "")
     if not speed or not width.isdecimal() or int(width) == 0:
         return None

@@ -39,6 +39,9 @@ def _text(run: Run) -> str:
     for flag in flags_in(summary):
         meaning = MEANINGS.get(flag, "no description")
         console.print(Text.assemble((printable(flag), "yellow"), f": {meaning}"))
+    for error, device in dict.fromkeys((point.error, point.device) for point in run.points):
+        if error:
+            console.print(Text(printable(f"{device}: {error}"), style="red"))
     for answer in answers(run, summary):
         console.print()
         console.print(Text(answer.question, style="bold"))

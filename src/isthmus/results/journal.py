@@ -44,8 +44,13 @@ def path_beside(out: Path) -> Path:
     return out.with_name(out.name + ".journal")
 
 
+def path_before(out: Path) -> Path:
+    """Where the journal of the session before lies while a resumed one begins its own."""
+    return out.with_name(out.name + ".journal.before")
+
+
 class Journal:
-    """Appends entries; each is on disk when ``add`` returns."""
+    """Appends entries; each has left this process when ``add`` returns."""
 
     def __init__(self, path: Path, run: Run) -> None:
         """Begins a new journal; raises UsageError where one lies already."""

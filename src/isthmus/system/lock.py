@@ -5,15 +5,12 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TextIO
 
-LOCK = Path(
-    os.environ.get("ISTHMUS_LOCK") or Path(tempfile.gettempdir()) / "isthmus-measuring.lock"
-)
+LOCK = Path(os.environ.get("ISTHMUS_LOCK") or "/tmp/isthmus-measuring.lock")
 """The machine's lock; ``ISTHMUS_LOCK`` names another one, for tests that measure nothing."""
 
 
@@ -38,7 +35,12 @@ def measuring(wait: Callable[[str], None], path: Path = LOCK) -> Iterator[None]:
 @contextlib.contextmanager
 def _open(path: Path) -> Iterator[TextIO]:
     # Any user may hold it next, so nobody's umask may shut the others out.
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    # Opened before it is created: in a sticky folder the kernel lets nobody "create" a file that
+    # another user has (fs.protected_regular).
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+    except FileNotFoundError:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
     with contextlib.suppress(PermissionError):
         os.fchmod(descriptor, 0o666)
     with os.fdopen(descriptor, "r+") as file:
