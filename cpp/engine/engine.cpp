@@ -214,8 +214,8 @@ void Series::look(bool may_end) {
     state_ = "precision";
   } else {
     // One part may be known well enough and another not: all are looked at together the next time.
-    for (std::size_t part = 0; part < criteria_.size(); ++part) {
-      postpone(criteria_[part].next_check());
+    for (const StoppingCriterion& criterion : criteria_) {
+      postpone(criterion.next_check());
     }
   }
 }

@@ -33,9 +33,9 @@ Interval median_interval(std::span<const double> samples, double confidence = 0.
 
 /// Ends a series when its median is known to `precision`, or at a cap.
 ///
-/// The interval is looked at on a doubling schedule only (25 samples, or the later count to which the
-/// first look was put off, then twice as many each time): looking after every sample and stopping at
-/// the first lucky one makes a 95 % interval cover about 90 %.
+/// The interval is looked at on a doubling schedule only (25 samples, or the later count to which
+/// the first look was put off, then twice as many each time): looking after every sample and
+/// stopping at the first lucky one makes a 95 % interval cover about 90 %.
 class StoppingCriterion {
  public:
   enum class Verdict : std::uint8_t { go_on, converged, capped };
@@ -49,8 +49,8 @@ class StoppingCriterion {
   /// Looks at the series if it has reached `next_check`, else says `go_on`.
   Verdict look(std::span<const double> samples, double resolution = 0.0);
 
-  /// Puts the next look off until there are so many samples (at most the cap): for a series that may
-  /// not end yet. A look that never happened is none of the looks that cost coverage.
+  /// Puts the next look off until there are so many samples (at most the cap): for a series that
+  /// may not end yet. A look that never happened is none of the looks that cost coverage.
   void postpone(std::size_t samples) noexcept;
 
  private:
