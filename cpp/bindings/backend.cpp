@@ -14,8 +14,8 @@ using namespace nanobind::literals;
 namespace isthmus::bindings {
 
 void bind_backend(nb::module_& module) {
-  nb::exception<UsageError>(module, "UsageError", PyExc_ValueError);
-  nb::exception<BackendError>(module, "BackendError", PyExc_RuntimeError);
+  const nb::exception<UsageError> usage_error(module, "UsageError", PyExc_ValueError);
+  const nb::exception<BackendError> backend_error(module, "BackendError", PyExc_RuntimeError);
 
   nb::class_<PartInfo>(module, "PartInfo")
       .def_ro("name", &PartInfo::name)

@@ -1,5 +1,6 @@
 #include "bindings.hpp"
 
+// NOLINTNEXTLINE(cppcoreguidelines-pro-type-cstyle-cast): inside nanobind's macro
 NB_MODULE(_core, module) {
   module.doc() = "The timing engine of Isthmus and the backends it loads.";
   isthmus::bindings::bind_clock(module);

@@ -116,6 +116,8 @@ class Opencl(BackendDescription):
                     environment={
                         "OCL_ICD_VENDORS": f"{private_vendors(library)}/",
                         "OCL_ICD_FILENAMES": "",
+                        # The loader of the pyopencl wheel reads it unchecked, and crashes without.
+                        "PYOPENCL_HOME": "",
                         "ISTHMUS_OPENCL_LOADER": found,
                     },
                     keys={"icd": name},
