@@ -30,7 +30,21 @@ _LEAST_VISIT_S = 0.6
 """One visit may take twice its even share of the time left, and always this much."""
 _LARGE = 8 << 20
 """Above this size, points are visited in order of size, after all others of their round."""
+_LATE = 64 << 20
+"""Above this size, points wait until all others are done, or until it is their part of the time:"""
+_LEAST_LATE_SHARE = 0.3
+BUDGET_PER_POINT_S = 0.2
+BUDGET_PER_BYTE_S = 1e-9
+"""A run without a budget gets so much for each point over all reruns, so much for each byte of it
+in each rerun: large points are dear to set up."""
 _DEVICE_TICK_S = 1e-9
+
+
+def usual_budget_s(jobs: Sequence[Job], reruns: int) -> float:
+    """Seconds that these jobs usually need."""
+    points = sum(len(job.task.points) for job in jobs)
+    moved = sum(len(job.task.points) * job.task.bytes for job in jobs)
+    return BUDGET_PER_POINT_S * points + BUDGET_PER_BYTE_S * moved * reruns
 
 
 class Watcher(Protocol):
@@ -49,7 +63,7 @@ class Watcher(Protocol):
         """Something that the user should know."""
 
 
-@dataclass
+@dataclass(eq=False)
 class Job:
     """One task of one device: its points, and what is known of them so far."""
 
@@ -58,6 +72,7 @@ class Job:
     error: str = ""
     done: set[int] = field(default_factory=set)
     """Reruns that have ended."""
+    visits: int = 0
 
     @property
     def label(self) -> str:
@@ -66,7 +81,7 @@ class Job:
         return f"{self.found.address} {self.task.operation}{size}"
 
 
-@dataclass
+@dataclass(eq=False)
 class Open:
     """A job while a rerun works on it."""
 
@@ -115,6 +130,11 @@ def _rerun(
         noise=noise,
         measured_s=sum(block.block_s for block in blocks),
     )
+
+
+def _turn(work: Open) -> tuple[bool, int, int]:
+    size = work.job.task.bytes
+    return (size > _LARGE, work.job.visits if size > _LATE else 0, max(size, _LARGE))
 
 
 @dataclass
@@ -182,26 +202,42 @@ class _RerunOf:
         """Visits until all is done or time is up."""
         with ExitStack() as self._stack:
             try:
-                while self._open:
-                    for work in self._round():
-                        if time.monotonic() >= self._deadline:
-                            self._end_all("budget")
-                            return
-                        if work in self._open:
-                            self._visit(work)
+                now = time.monotonic()
+                late = [work for work in self._open if work.job.task.bytes > _LATE]
+                share = self._late_share(late)
+                soon = [work for work in self._open if work.job.task.bytes <= _LATE]
+                self._visit_all(soon, self._deadline - share * (self._deadline - now))
+                self._visit_all(late, self._deadline)
+                self._visit_all(soon, self._deadline)
+                self._end_all("budget")
             except KeyboardInterrupt:
                 self._end_all("interrupted")
                 raise
 
-    def _round(self) -> list[Open]:
-        """Everything open, in an order that the seed decides; large points last, by size.
+    def _late_share(self, late: Sequence[Open]) -> float:
+        """Part of the time that is kept for those whose set-up alone takes a second."""
+        if not late:
+            return 0.0
+        usual = usual_budget_s([work.job for work in self._open], 1)
+        return max(_LEAST_LATE_SHARE, usual_budget_s([work.job for work in late], 1) / usual)
 
-        Setting a large point up takes as long as measuring a hundred small ones: when time is
-        short, it is they that come first.
+    def _visit_all(self, works: Sequence[Open], until: float) -> None:
+        """Rounds over these until none of them is open or the time is up.
+
+        A round goes in an order that the seed decides; large points last, those that were visited
+        least first, by size: when time is short, the many small ones are certain.
         """
-        order = list(self._open)
-        self._order.shuffle(order)
-        return sorted(order, key=lambda work: max(work.job.task.bytes, _LARGE))
+        while True:
+            order = [work for work in works if work in self._open]
+            if not order:
+                return
+            self._order.shuffle(order)
+            order.sort(key=_turn)
+            for work in order:
+                if time.monotonic() >= until:
+                    return
+                if work in self._open:
+                    self._visit(work, sum(other in self._open for other in works), until)
 
     def _end_all(self, state: State) -> None:
         for work in self._open:
@@ -227,11 +263,11 @@ class _RerunOf:
             self._workers[found.address] = (worker, opened)
         return self._workers[found.address][0]
 
-    def _visit(self, work: Open) -> None:
+    def _visit(self, work: Open, waiting: int, until: float) -> None:
         task = work.job.task
         self._run.watcher.visiting(work.job.label)
-        left = max(0.05, self._deadline - time.monotonic())
-        most = min(left, max(_LEAST_VISIT_S, _FAIR_SHARE * left / len(self._open)))
+        left = max(0.05, until - time.monotonic())
+        most = min(left, max(_LEAST_VISIT_S, _FAIR_SHARE * left / waiting))
         try:
             answer = self._worker(work.job.found).ask(
                 protocol.Measure(
@@ -254,6 +290,7 @@ class _RerunOf:
             return
         assert isinstance(answer, protocol.Measured)
         work.blocks.append(answer)
+        work.job.visits += 1
         if answer.state != "open":
             self._open.remove(work)
             self._run.finish(work, self._rerun, self._opened(work), _STATES[answer.state])

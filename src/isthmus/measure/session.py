@@ -16,7 +16,7 @@ from isthmus.errors import IsthmusError, NoDeviceError, UsageError
 from isthmus.measure import discovery
 from isthmus.measure.address import Address
 from isthmus.measure.plan import plan
-from isthmus.measure.runner import Job, Runner, Watcher, assemble
+from isthmus.measure.runner import Job, Runner, Watcher, assemble, usual_budget_s
 from isthmus.measure.supervisor import Worker, WorkerRefusedError
 from isthmus.results import journal, run_file
 from isthmus.results.journal import Entry, Journal
@@ -29,11 +29,8 @@ QUICK_PRECISION = 0.1
 QUICK_BUDGET_S = 60.0
 PRECISION = 0.02
 RERUNS = 3
-BUDGET_PER_POINT_S = 0.2
-BUDGET_PER_BYTE_S = 1e-9
 LEAST_BUDGET_S = 20.0
-"""A run without ``--budget`` gets so much for each point over all reruns, so much for each byte of
-its size in each rerun, and at least this."""
+"""A run without ``--budget`` gets what its points usually need, and at least this."""
 
 _FINAL_STATES = ("precision", "samples", "time")
 
@@ -148,10 +145,8 @@ def _jobs(
 
 def _settings(request: Request, jobs: Sequence[Job]) -> Settings:
     reruns = request.reruns or (1 if request.quick else RERUNS)
-    points = sum(len(job.task.points) for job in jobs)
-    moved = sum(len(job.task.points) * job.task.bytes for job in jobs)
-    usual = BUDGET_PER_POINT_S * points + BUDGET_PER_BYTE_S * moved * reruns
-    budget = request.budget_s or (QUICK_BUDGET_S if request.quick else max(LEAST_BUDGET_S, usual))
+    usual = max(LEAST_BUDGET_S, usual_budget_s(jobs, reruns))
+    budget = request.budget_s or (QUICK_BUDGET_S if request.quick else usual)
     return Settings(
         precision=request.precision or (QUICK_PRECISION if request.quick else PRECISION),
         confidence=0.95,
