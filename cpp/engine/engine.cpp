@@ -14,6 +14,8 @@ constexpr double block_stretch = 4.0;
 /// Between the stamps of an operation's parts; their low bytes must keep changing with every
 /// repetition, for they are all that a one-byte buffer holds.
 constexpr std::uint64_t next_part = std::uint64_t{1} << 56U;
+/// Once is enough to know that this needs no batch.
+constexpr double surely_long_s = 1e-3;
 constexpr std::uint64_t most_batch = std::uint64_t{1} << 32U;
 
 double seconds_since(Ticks begin) {
@@ -109,6 +111,9 @@ void Series::calibrate_batch(Operation& operation) {
     double typical = 1e300;
     for (int i = 0; i < 25; ++i) {
       typical = std::min(typical, timed(1) - clock_->info().empty_pair_s);
+      if (typical > surely_long_s) {
+        break;
+      }
     }
     if (typical < options_.batch_below_s) {
       batch_ = std::max(
@@ -122,7 +127,7 @@ void Series::calibrate_batch(Operation& operation) {
   double once = 1e300;
   for (int i = 0; i < 5; ++i) {
     once = std::min(once, timed(batch_) - clock_->info().empty_pair_s);
-    if (once > 1e-3) {
+    if (once > surely_long_s) {
       return;
     }
   }

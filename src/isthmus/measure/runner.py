@@ -32,7 +32,7 @@ _LARGE = 8 << 20
 """Above this size, points are visited in order of size, after all others of their round."""
 _LATE = 64 << 20
 """Above this size, points wait until all others are done, or until it is their part of the time:"""
-_LEAST_LATE_SHARE = 0.3
+_LEAST_LATE_SHARE = 0.2
 BUDGET_PER_POINT_S = 0.2
 BUDGET_PER_BYTE_S = 1e-9
 """A run without a budget gets so much for each point over all reruns, so much for each byte of it
