@@ -52,6 +52,8 @@ Api load() {
   }
   ISTHMUS_OPENCL_FUNCTIONS(ISTHMUS_FIND)
 #undef ISTHMUS_FIND
+  // They came with this function, and are announced nowhere else.
+  loaded.extended_pointers = dlsym(object, "xclGetMemObjDeviceAddress") != nullptr;
   return loaded;
 }
 

@@ -55,6 +55,7 @@ inline constexpr Uint device_compiler_available = 0x1028;
 inline constexpr Uint device_name = 0x102B;
 inline constexpr Uint device_vendor = 0x102C;
 inline constexpr Uint driver_version = 0x102D;
+inline constexpr Uint device_extensions = 0x1030;
 inline constexpr Uint device_version = 0x102F;
 inline constexpr Uint device_host_unified_memory = 0x1035;
 inline constexpr Uint device_pci_bus_info_khr = 0x410F;  // cl_khr_pci_bus_info
@@ -69,9 +70,13 @@ struct PciBusInfo {
 
 inline constexpr Bitfield queue_profiling_enable = 1U << 1U;
 inline constexpr Bitfield mem_read_write = 1U << 0U;
+inline constexpr Bitfield mem_use_host_ptr = 1U << 3U;
 inline constexpr Bitfield mem_alloc_host_ptr = 1U << 4U;
 inline constexpr Bitfield map_read = 1U << 0U;
 inline constexpr Bitfield map_write = 1U << 1U;
+inline constexpr Bitfield migrate_to_host = 1U << 0U;
+inline constexpr Bitfield migrate_content_undefined = 1U << 1U;
+inline constexpr Uint program_kernel_names = 0x1168;
 inline constexpr Uint program_build_log = 0x1183;
 inline constexpr Uint profiling_command_start = 0x1282;
 inline constexpr Uint profiling_command_end = 0x1283;
@@ -103,6 +108,8 @@ inline constexpr Uint profiling_command_end = 0x1283;
   X(void*, clEnqueueMapBuffer,                                                                   \
     (Queue, Mem, Uint, Bitfield, std::size_t, std::size_t, Uint, const Event*, Event*, Int*))    \
   X(Int, clEnqueueUnmapMemObject, (Queue, Mem, void*, Uint, const Event*, Event*))               \
+  X(Int, clEnqueueMigrateMemObjects,                                                             \
+    (Queue, Uint, const Mem*, Bitfield, Uint, const Event*, Event*))                             \
   X(Int, clEnqueueNDRangeKernel,                                                                 \
     (Queue, Kernel, Uint, const std::size_t*, const std::size_t*, const std::size_t*, Uint,      \
      const Event*, Event*))                                                                      \
@@ -111,20 +118,34 @@ inline constexpr Uint profiling_command_end = 0x1283;
   X(Int, clGetEventProfilingInfo, (Event, Uint, std::size_t, void*, std::size_t*))               \
   X(Int, clReleaseEvent, (Event))                                                                \
   X(Program, clCreateProgramWithSource, (Context, Uint, const char**, const std::size_t*, Int*)) \
+  X(Program, clCreateProgramWithBinary,                                                          \
+    (Context, Uint, const DeviceId*, const std::size_t*, const unsigned char**, Int*, Int*))     \
   X(Int, clBuildProgram,                                                                         \
     (Program, Uint, const DeviceId*, const char*, void (*)(Program, void*), void*))              \
   X(Int, clGetProgramBuildInfo, (Program, DeviceId, Uint, std::size_t, void*, std::size_t*))     \
+  X(Int, clGetProgramInfo, (Program, Uint, std::size_t, void*, std::size_t*))                    \
   X(Int, clReleaseProgram, (Program))                                                            \
   X(Kernel, clCreateKernel, (Program, const char*, Int*))                                        \
   X(Int, clSetKernelArg, (Kernel, Uint, std::size_t, const void*))                               \
   X(Int, clReleaseKernel, (Kernel))
+
+/// What AMD's OpenCL takes for a host pointer where a flag says so: it places the buffer in a
+/// memory of the card, which it otherwise derives from kernel arguments.
+struct ExtendedPointer {
+  Uint memory;
+  void* host;
+  void* unused;
+};
+inline constexpr Bitfield mem_extended_pointer = Bitfield{1} << 31U;
+inline constexpr Uint memory_by_index = 1U << 31U;
 
 /// The functions, bound to one loader.
 struct Api {
 #define ISTHMUS_DECLARE(Result, name, parameters) Result(*name) parameters = nullptr;
   ISTHMUS_OPENCL_FUNCTIONS(ISTHMUS_DECLARE)
 #undef ISTHMUS_DECLARE
-  std::string loader;  ///< as opened
+  std::string loader;              ///< as opened
+  bool extended_pointers = false;  ///< whether it is a library that takes them
 };
 
 /// The API of `$ISTHMUS_OPENCL_LOADER`, else of libOpenCL.so.1. Throws BackendError.

@@ -3,6 +3,11 @@
 
 namespace isthmus::cl {
 
+inline constexpr const char* empty_kernel = "isthmus_empty";
+inline constexpr const char* sum_kernel = "isthmus_sum";
+inline constexpr const char* fill_kernel = "isthmus_fill";
+inline constexpr const char* copy_kernel = "isthmus_copy";
+
 /// Word i of the pattern that `isthmus_fill` writes is seed + i * 2^64 / golden ratio, as
 /// `fill_pattern` does on the host. `isthmus_sum` multiplies each partial sum, plus one lest
 /// it be 0, by a key that is new with every launch, so that an old result cannot pass.

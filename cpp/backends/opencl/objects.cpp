@@ -1,6 +1,10 @@
 #include "objects.hpp"
 
+#include <algorithm>
 #include <array>
+#include <cstring>
+#include <fstream>
+#include <iterator>
 
 #include "isthmus/backend.hpp"
 #include "kernels.hpp"
@@ -53,6 +57,93 @@ Session::Session(DeviceId device) : device_(device) {
   queue_ = make_queue();
 }
 
+Session::Session(DeviceId device, const std::string& binary) : Session(device) {
+  std::ifstream file(binary, std::ios::binary);
+  if (!file) {
+    throw UsageError("no file " + binary);
+  }
+  const std::vector<unsigned char> bytes(std::istreambuf_iterator<char>(file), {});
+  const std::size_t size = bytes.size();
+  const unsigned char* data = bytes.data();
+  Int accepted = success;
+  Int code = success;
+  Owned<Program> program(
+      api().clCreateProgramWithBinary(context_.get(), 1, &device_, &size, &data, &accepted, &code));
+  if (code != success || accepted != success) {
+    throw BackendError("the device takes no " + binary + ": " +
+                       error_name(code != success ? code : accepted));
+  }
+  build(std::move(program), "");
+  if (api().extended_pointers) {
+    choose_memory();
+  }
+  probe();
+}
+
+/// The first that takes a page: a bitstream need not use all memories of its card.
+void Session::choose_memory() {
+  constexpr Uint most_memories = 64;
+  for (Uint index = 0; index < most_memories; ++index) {
+    memory_ = index;
+    try {
+      static_cast<void>(create(page_bytes, mem_read_write, nullptr));
+      return;
+    } catch (const BackendError&) {
+      continue;
+    }
+  }
+  throw BackendError("no memory of the card takes a buffer");
+}
+
+Owned<Mem> Session::create(std::size_t bytes, Bitfield flags, void* host) const {
+  ExtendedPointer extended{memory_.value_or(0) | memory_by_index, host, nullptr};
+  if (memory_) {
+    flags |= mem_extended_pointer;
+    host = &extended;
+  }
+  Int code = success;
+  Owned<Mem> buffer(api().clCreateBuffer(context_.get(), flags, bytes, host, &code));
+  check(code, "clCreateBuffer");
+  return buffer;
+}
+
+/// What runtimes that need binaries do not do as they should, found out by trying.
+void Session::probe() {
+  keeps_data_ = comes_back();
+  writes_rectangles_ = rectangle_arrives();
+}
+
+/// A page on memory of ours goes to the device and comes back after ours was overwritten. Where
+/// device and host share memory the answer would be no as well, which is wrong there.
+bool Session::comes_back() const {
+  HostBuffer host("aligned", page_bytes);
+  const Owned<Mem> buffer = create(host.bytes(), mem_read_write | mem_use_host_ptr, host.data());
+  const auto migrate = [&](Bitfield flags) {
+    const Mem handle = buffer.get();
+    check(api().clEnqueueMigrateMemObjects(queue(), 1, &handle, flags, 0, nullptr, nullptr),
+          "clEnqueueMigrateMemObjects");
+    finish(queue());
+  };
+  const std::span bytes(host.data(), host.bytes());
+  fill_pattern(bytes, fresh_stamp());
+  migrate(0);
+  std::ranges::fill(bytes, std::byte{0});
+  migrate(migrate_to_host);
+  return std::ranges::any_of(bytes, [](std::byte value) { return value != std::byte{0}; });
+}
+
+bool Session::rectangle_arrives() const {
+  constexpr std::array<std::uint64_t, 2> words = {1, 2};
+  DeviceMemory memory(*this, words.size() * page_bytes);
+  poison(memory, memory.bytes(), fresh_stamp());
+  memory.put_words(0, words);
+  std::array<std::uint64_t, 2> found{};
+  for (std::size_t page = 0; page < found.size(); ++page) {
+    memory.get(page * page_bytes, std::as_writable_bytes(std::span(&found[page], 1)));
+  }
+  return found == words;
+}
+
 bool Session::is_cpu() const {
   return (value_info<Bitfield>(device_, device_type) & device_type_cpu) != 0;
 }
@@ -65,9 +156,12 @@ Owned<Queue> Session::make_queue(Bitfield properties) const {
 }
 
 Owned<Mem> Session::make_buffer(std::size_t bytes, Bitfield flags) const {
-  Int code = success;
-  Owned<Mem> buffer(api().clCreateBuffer(context_.get(), flags, bytes, nullptr, &code));
-  check(code, "clCreateBuffer");
+  Owned<Mem> buffer = create(bytes, flags, nullptr);
+  const Mem handle = buffer.get();
+  check(api().clEnqueueMigrateMemObjects(queue(), 1, &handle, migrate_content_undefined, 0, nullptr,
+                                         nullptr),
+        "clEnqueueMigrateMemObjects");
+  finish(queue());
   return buffer;
 }
 
@@ -78,22 +172,37 @@ Owned<Kernel> Session::make_kernel(const char* name) {
     Owned<Program> program(
         api().clCreateProgramWithSource(context_.get(), 1, &source, nullptr, &code));
     check(code, "clCreateProgramWithSource");
-    const char* options = is_cpu() ? "-DCONTIGUOUS" : "";
-    code = api().clBuildProgram(program.get(), 1, &device_, options, nullptr, nullptr);
-    if (code != success) {
-      const std::string log = text(
-          [&](std::size_t size, void* to, std::size_t* needed) {
-            return api().clGetProgramBuildInfo(program.get(), device_, program_build_log, size, to,
-                                               needed);
-          },
-          "clGetProgramBuildInfo");
-      throw BackendError(std::string("clBuildProgram: ") + error_name(code) + "\n" + log);
-    }
-    program_ = std::move(program);
+    build(std::move(program), is_cpu() ? "-DCONTIGUOUS" : "");
   }
   Owned<Kernel> kernel(api().clCreateKernel(program_.get(), name, &code));
   check(code, "clCreateKernel");
   return kernel;
+}
+
+bool Session::has_kernel(const char* name) const {
+  if (!program_) {
+    return true;  // of our source, once that is built
+  }
+  const std::string names = text(
+      [this](std::size_t size, void* to, std::size_t* needed) {
+        return api().clGetProgramInfo(program_.get(), program_kernel_names, size, to, needed);
+      },
+      "clGetProgramInfo");
+  return (";" + names + ";").find(";" + std::string(name) + ";") != std::string::npos;
+}
+
+void Session::build(Owned<Program> program, const char* options) {
+  const Int code = api().clBuildProgram(program.get(), 1, &device_, options, nullptr, nullptr);
+  if (code != success) {
+    const std::string log = text(
+        [&](std::size_t size, void* to, std::size_t* needed) {
+          return api().clGetProgramBuildInfo(program.get(), device_, program_build_log, size, to,
+                                             needed);
+        },
+        "clGetProgramBuildInfo");
+    throw BackendError(std::string("clBuildProgram: ") + error_name(code) + "\n" + log);
+  }
+  program_ = std::move(program);
 }
 
 void DeviceMemory::put(std::size_t offset, std::span<const std::byte> from) {
@@ -101,7 +210,7 @@ void DeviceMemory::put(std::size_t offset, std::span<const std::byte> from) {
                                    from.data(), 0, nullptr, nullptr),
         "clEnqueueWriteBuffer");
   // Some runtimes return early from small blocking writes.
-  check(api().clFinish(session_->queue()), "clFinish");
+  finish(session_->queue());
 }
 
 void DeviceMemory::get(std::size_t offset, std::span<std::byte> to) {
@@ -115,12 +224,32 @@ void DeviceMemory::put_words(std::size_t offset, std::span<const std::uint64_t> 
     put(offset, std::as_bytes(words));
     return;
   }
+  if (!session_->writes_rectangles()) {
+    patch_words(offset, words);
+    return;
+  }
   const Rows rows(offset, words.size());
   check(api().clEnqueueWriteBufferRect(session_->queue(), handle(), yes, rows.device_origin.data(),
                                        rows.host_origin.data(), rows.region.data(), page_bytes, 0,
                                        sizeof(std::uint64_t), 0, words.data(), 0, nullptr, nullptr),
         "clEnqueueWriteBufferRect");
-  check(api().clFinish(session_->queue()), "clFinish");
+  finish(session_->queue());
+}
+
+/// Reads the pages, a few MiB at a time, and writes them back with the words in them.
+void DeviceMemory::patch_words(std::size_t offset, std::span<const std::uint64_t> words) {
+  constexpr std::size_t at_once = 1024;
+  while (!words.empty()) {
+    const auto piece = words.first(std::min(words.size(), at_once));
+    std::vector<std::byte> pages((piece.size() - 1) * page_bytes + sizeof(std::uint64_t));
+    get(offset, pages);
+    for (std::size_t page = 0; page < piece.size(); ++page) {
+      std::memcpy(pages.data() + page * page_bytes, &piece[page], sizeof(std::uint64_t));
+    }
+    put(offset, pages);
+    offset += piece.size() * page_bytes;
+    words = words.subspan(piece.size());
+  }
 }
 
 void DeviceMemory::get_words(std::size_t offset, std::span<std::uint64_t> words) {

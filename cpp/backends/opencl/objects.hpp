@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -23,6 +24,9 @@ struct Release {
 template <class Handle>
 using Owned = std::unique_ptr<std::remove_pointer_t<Handle>, Release>;
 
+/// Waits for everything that was put into a queue.
+inline void finish(Queue queue) { check(api().clFinish(queue), "clFinish"); }
+
 /// A string or a number that the runtime tells about a platform or device.
 std::string text_info(DeviceId device, Uint what);
 std::string text_info(Platform platform, Uint what);
@@ -38,18 +42,40 @@ Value value_info(DeviceId device, Uint what) {
 /// direction, a profiling one for kernels.
 class Session {
  public:
+  /// A device that compiles our source by itself.
   explicit Session(DeviceId device);
+  /// A device that needs a binary, which this loads: it may program the device.
+  Session(DeviceId device, const std::string& binary);
 
   [[nodiscard]] Queue queue() const { return queue_.get(); }
   [[nodiscard]] Owned<Queue> make_queue(Bitfield properties = 0) const;
+  /// Resident on the device: some runtimes place a buffer there at its first use only, and until
+  /// then a write to it stays on the host.
   [[nodiscard]] Owned<Mem> make_buffer(std::size_t bytes, Bitfield flags = mem_read_write) const;
-  /// A kernel of our own source, built at first use. Throws BackendError with the build log.
+  /// A kernel of the binary or of our own source, which is built at first use. Throws BackendError
+  /// with the build log.
   [[nodiscard]] Owned<Kernel> make_kernel(const char* name);
+  /// Whether the binary, if the device needs one, has such a kernel.
+  [[nodiscard]] bool has_kernel(const char* name) const;
+  /// Whether what is written comes back: false where nothing is behind the API.
+  [[nodiscard]] bool keeps_data() const { return keeps_data_; }
+  /// Whether written rectangles reach the device: AMD's stop at the host's copy of the buffer.
+  [[nodiscard]] bool writes_rectangles() const { return writes_rectangles_; }
   [[nodiscard]] DeviceId device() const { return device_; }
   [[nodiscard]] bool is_cpu() const;
 
  private:
+  [[nodiscard]] Owned<Mem> create(std::size_t bytes, Bitfield flags, void* host) const;
+  void build(Owned<Program> program, const char* options);
+  void choose_memory();
+  void probe();
+  [[nodiscard]] bool comes_back() const;
+  [[nodiscard]] bool rectangle_arrives() const;
+
   DeviceId device_;
+  bool keeps_data_ = true;
+  bool writes_rectangles_ = true;
+  std::optional<Uint> memory_;  ///< of the card, by index; nothing: the runtime chooses
   Owned<Context> context_;
   Owned<Queue> queue_;
   Owned<Program> program_;
@@ -69,6 +95,8 @@ class DeviceMemory final : public Memory {
   void get_words(std::size_t offset, std::span<std::uint64_t> words) override;
 
  private:
+  void patch_words(std::size_t offset, std::span<const std::uint64_t> words);
+
   const Session* session_;
   std::size_t bytes_;
   Owned<Mem> buffer_;

@@ -1,6 +1,9 @@
 // Any OpenCL device, through the ICD loader found at run time.
 #include <array>
 #include <cstdio>
+#include <cstdlib>
+#include <optional>
+#include <string_view>
 
 #include "operations.hpp"
 
@@ -47,8 +50,10 @@ std::string type_name(cl::Bitfield type) {
 /// PCI address as sysfs writes it; empty where the runtime does not tell.
 std::string pci_address(cl::DeviceId device) {
   cl::PciBusInfo bus{};
-  if (api().clGetDeviceInfo(device, cl::device_pci_bus_info_khr, sizeof(bus), &bus, nullptr) !=
-      cl::success) {
+  const std::string extensions = cl::text_info(device, cl::device_extensions);
+  if (extensions.find("cl_khr_pci_bus_info") == std::string::npos ||
+      api().clGetDeviceInfo(device, cl::device_pci_bus_info_khr, sizeof(bus), &bus, nullptr) !=
+          cl::success) {
     return {};
   }
   std::array<char, 32> text{};
@@ -57,20 +62,61 @@ std::string pci_address(cl::DeviceId device) {
   return text.data();
 }
 
-DeviceInfo describe(cl::Platform platform, cl::DeviceId device, const std::string& id) {
+bool compiles(cl::DeviceId device) {
+  return cl::value_info<cl::Uint>(device, cl::device_compiler_available) != 0;
+}
+
+/// What a device that does not compile may be given without asking; its description sets them.
+std::string default_binary() {
+  const char* file = std::getenv("ISTHMUS_DEFAULT_BINARY");
+  return file != nullptr ? file : "";
+}
+bool may_program() {
+  const char* word = std::getenv("ISTHMUS_MAY_PROGRAM");
+  return word != nullptr && std::string_view(word) == "yes";
+}
+
+/// The binary that a device is to be used with. Throws where none may be.
+std::string chosen_binary(const Options& options) {
+  const auto named = options.find("xclbin");
+  if (named == options.end()) {
+    if (default_binary().empty()) {
+      throw BackendError("this device compiles no source: name its binary with --xclbin FILE");
+    }
+    return default_binary();
+  }
+  if (named->second == "loaded") {
+    throw UsageError("OpenCL cannot use what is loaded already: name the file with --xclbin");
+  }
+  const auto allowed = options.find("allow_program");
+  if (!may_program() && (allowed == options.end() || allowed->second != "yes")) {
+    throw UsageError("OpenCL programs the device with its binary: that needs --allow-program");
+  }
+  return named->second;
+}
+
+/// `session`: of a device that is open; without one a device that compiles has all kernels, and any
+/// other none.
+DeviceInfo describe(cl::Platform platform, cl::DeviceId device, const std::string& id,
+                    cl::Session* session) {
+  const auto has_kernel = [&](const char* name) {
+    return compiles(device) || (session != nullptr && session->has_kernel(name));
+  };
+  const std::string name = cl::text_info(device, cl::device_name);
+  const auto largest = cl::value_info<cl::Ulong>(device, cl::device_max_mem_alloc_size);
+  const auto memory = cl::value_info<cl::Ulong>(device, cl::device_global_mem_size);
   const auto type = cl::value_info<cl::Bitfield>(device, cl::device_type);
-  const bool compiles = cl::value_info<cl::Uint>(device, cl::device_compiler_available) != 0;
   const bool unified = cl::value_info<cl::Uint>(device, cl::device_host_unified_memory) != 0;
   std::vector<std::string> kinds = HostBuffer::kinds();
   kinds.emplace_back("alloc_host");
   return {.id = id,
-          .name = cl::text_info(device, cl::device_name),
+          .name = name.empty() ? "device " + id : name,
           .platform = cl::text_info(platform, cl::platform_name),
           .api = "opencl",
-          .max_buffer_bytes = cl::value_info<cl::Ulong>(device, cl::device_max_mem_alloc_size),
-          .memory_bytes = cl::value_info<cl::Ulong>(device, cl::device_global_mem_size),
+          .max_buffer_bytes = largest,
+          .memory_bytes = memory != 0 ? memory : largest,
           .memory_kinds = std::move(kinds),
-          .operations = cl::operations(compiles, type_name(type) == "cpu" ? "cpu" : "dma"),
+          .operations = cl::operations(has_kernel, type_name(type) == "cpu" ? "cpu" : "dma"),
           .properties = {{"type", type_name(type)},
                          {"vendor", cl::text_info(device, cl::device_vendor)},
                          {"platform_version", cl::text_info(platform, cl::platform_version)},
@@ -79,22 +125,27 @@ DeviceInfo describe(cl::Platform platform, cl::DeviceId device, const std::strin
                          {"compute_units", std::to_string(cl::value_info<cl::Uint>(
                                                device, cl::device_max_compute_units))},
                          {"host_unified_memory", unified ? "yes" : "no"},
-                         {"compiler", compiles ? "yes" : "no"},
+                         {"compiler", compiles(device) ? "yes" : "no"},
+                         {"keeps_data", session == nullptr || session->keeps_data() ? "yes" : "no"},
                          {"pci_address", pci_address(device)},
                          {"loader", api().loader}}};
 }
 
 class OpenclDevice final : public Device {
  public:
-  OpenclDevice(DeviceInfo info, cl::DeviceId device) : info_(std::move(info)), session_(device) {}
+  OpenclDevice(cl::Platform platform, cl::DeviceId device, const std::string& id,
+               const Options& options)
+      : session_(compiles(device) ? cl::Session(device)
+                                  : cl::Session(device, chosen_binary(options))),
+        info_(describe(platform, device, id, &session_)) {}
   [[nodiscard]] const DeviceInfo& info() const override { return info_; }
   std::unique_ptr<Operation> make(const OperationSpec& spec) override {
     return cl::make_operation(session_, spec);
   }
 
  private:
-  DeviceInfo info_;
   cl::Session session_;
+  DeviceInfo info_;
 };
 
 class OpenclBackend final : public Backend {
@@ -102,19 +153,27 @@ class OpenclBackend final : public Backend {
   std::vector<DeviceInfo> devices() override {
     std::vector<DeviceInfo> found;
     each_device([&found](cl::Platform platform, cl::DeviceId device, const std::string& id) {
-      if (cl::value_info<cl::Uint>(device, cl::device_available) != 0) {
-        found.push_back(describe(platform, device, id));
+      // A runtime that needs binaries may call a device available only while a context has it.
+      if (compiles(device) && cl::value_info<cl::Uint>(device, cl::device_available) == 0) {
+        return;
       }
+      std::optional<cl::Session> session;
+      if (!compiles(device) && !default_binary().empty()) {
+        session.emplace(device, default_binary());
+      }
+      found.push_back(describe(platform, device, id, session ? &*session : nullptr));
     });
     return found;
   }
 
   std::unique_ptr<Device> open(const std::string& wanted, const Options& options) override {
-    check_options(options, {});
     std::unique_ptr<Device> opened;
     each_device([&](cl::Platform platform, cl::DeviceId device, const std::string& id) {
       if (id == wanted) {
-        opened = std::make_unique<OpenclDevice>(describe(platform, device, id), device);
+        check_options(options, compiles(device)
+                                   ? std::vector<std::string>{}
+                                   : std::vector<std::string>{"xclbin", "allow_program"});
+        opened = std::make_unique<OpenclDevice>(platform, device, id, options);
       }
     });
     if (!opened) {

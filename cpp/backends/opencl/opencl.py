@@ -16,7 +16,12 @@ from pathlib import Path
 from types import MappingProxyType
 
 from isthmus.backends import BackendDescription, Candidate, Problem
+from isthmus.measure.address import Address
+from isthmus.measure.protocol import DeviceDescription
+from isthmus.system import xrt
 
+XOCL = "xocl"
+"""Scheme of the OpenCL that comes with XRT."""
 GET_ONE = "apt-get install pocl-opencl-icd, or pip install 'isthmus[pocl]'"
 
 
@@ -84,12 +89,50 @@ def private_vendors(library: str) -> Path:
     return folder
 
 
+def _xocl_candidates() -> Iterator[Candidate]:
+    """AMD's OpenCL, loaded without a loader: it reads its mode from the environment."""
+    installation = xrt.find()
+    library = installation.library(xrt.OPENCL) if installation else None
+    if installation is None or library is None:
+        return
+    for mode in xrt.MODES:
+        if installation.obstacle(mode) is None:
+            yield Candidate(
+                label=f"{installation.name}, OpenCL{f' @{mode}' if mode else ''}",
+                environment={
+                    **installation.environment(mode, XOCL),
+                    **xrt.bitstreams(mode),
+                    "ISTHMUS_OPENCL_LOADER": str(library),
+                },
+                mode=mode,
+                hardware=mode == xrt.HARDWARE,
+                run_options=("xclbin", "allow_program"),
+            )
+
+
+def _xocl_problems() -> Sequence[Problem]:
+    installation = xrt.find()
+    if installation is None:
+        return (Problem(*xrt.absent()),)
+    if installation.library(xrt.OPENCL) is None:
+        return (Problem(f"{installation.name} has no lib{xrt.OPENCL}", xrt.GET_IT),)
+    return [
+        Problem(f"{installation.name}: {obstacle.what}", obstacle.cure, mode=mode)
+        for mode in xrt.MODES
+        if (obstacle := installation.obstacle(mode)) is not None
+    ]
+
+
 class Opencl(BackendDescription):
-    """``opencl:pocl``, ``opencl:nvidia`` or any part of a platform's or device's name."""
+    """``opencl:pocl``, ``opencl:nvidia`` or any part of a platform's or device's name.
+
+    ``xocl:0`` is AMD's own OpenCL on XRT's device 0, in the modes that XRT has.
+    """
 
     name = "opencl"
     summary = "any OpenCL platform, through the ICD loader"
-    schemes = ("opencl",)
+    schemes = ("opencl", XOCL)
+    modes = tuple(mode for mode in xrt.MODES if mode)
     aliases = MappingProxyType(
         {
             "pocl": "Portable Computing Language",
@@ -101,6 +144,8 @@ class Opencl(BackendDescription):
     candidate_keys = ("icd",)
 
     def candidates(self, scheme: str) -> Sequence[Candidate]:
+        if scheme == XOCL:
+            return tuple(_xocl_candidates())
         found = loader()
         if found is None:
             return ()
@@ -124,7 +169,9 @@ class Opencl(BackendDescription):
                 )
         return tuple(candidates.values())
 
-    def problems(self) -> Sequence[Problem]:
+    def problems(self, scheme: str) -> Sequence[Problem]:
+        if scheme == XOCL:
+            return _xocl_problems()
         problems = [
             Problem(f"{icd} names no library", "write the library's path into it, or remove it")
             for icd in icd_files()
@@ -132,9 +179,22 @@ class Opencl(BackendDescription):
         ]
         if loader() is None:
             problems.append(Problem("no OpenCL loader (libOpenCL.so.1)", GET_ONE))
-        elif not self.candidates(self.schemes[0]):
+        elif not self.candidates(scheme):
             problems.append(Problem("no OpenCL platform: no .icd file", GET_ONE))
         return problems
+
+    def address_of(self, scheme: str, device: DeviceDescription) -> str:
+        # The one platform there needs no number.
+        if scheme == XOCL:
+            return f"{scheme}:{device.id.rpartition(':')[2]}"
+        return super().address_of(scheme, device)
+
+    def match(
+        self, address: Address, devices: Sequence[DeviceDescription]
+    ) -> DeviceDescription | None:
+        if address.scheme == XOCL and address.selector.isdigit():
+            return next((d for d in devices if d.id.endswith(f":{address.selector}")), None)
+        return super().match(address, devices)
 
 
 BACKEND = Opencl()

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <array>
 
+#include "kernel_operations.hpp"
+#include "kernels.hpp"
+
 namespace isthmus::cl {
 namespace {
 
@@ -18,7 +21,6 @@ void enqueue(Queue queue, Direction direction, Mem device, std::byte* host, std:
   }
 }
 
-void finish(Queue queue) { check(api().clFinish(queue), "clFinish"); }
 void flush(Queue queue) { check(api().clFlush(queue), "clFlush"); }
 
 /// A host buffer, a device buffer, and the way between them.
@@ -169,160 +171,6 @@ class MapUnmap final : public Operation {
   std::vector<Movement> up_;
 };
 
-/// Work items that keep the device busy without asking more of small buffers than they hold.
-std::size_t work_items(const Session& session, std::size_t bytes) {
-  const auto units = value_info<Uint>(session.device(), device_max_compute_units);
-  if (session.is_cpu()) {
-    constexpr std::size_t least_share =
-        std::size_t{32} * 1024;  // below, waking another thread costs more
-    return std::clamp<std::size_t>(bytes / least_share, 1, units);
-  }
-  const auto group = value_info<std::size_t>(session.device(), device_max_work_group_size);
-  const std::size_t local = std::min<std::size_t>(group, 256);
-  return local * std::clamp<std::size_t>(bytes / 8 / local, 1, std::size_t{units} * 16);
-}
-
-/// A kernel timed by the host and, through its event, by the device.
-class KernelOperation : public Operation {
- public:
-  KernelOperation(Session& session, const char* kernel, std::size_t items)
-      : session_(&session),
-        queue_(session.make_queue(queue_profiling_enable)),
-        kernel_(session.make_kernel(kernel)),
-        items_(items) {}
-
-  void run(std::size_t /*part*/, std::uint64_t repetitions) override {
-    for (std::uint64_t i = 0; i < repetitions; ++i) {
-      Event event = nullptr;
-      check(api().clEnqueueNDRangeKernel(queue_.get(), kernel_.get(), 1, nullptr, &items_, nullptr,
-                                         0, nullptr, &event),
-            "clEnqueueNDRangeKernel");
-      last_.reset(event);
-      finish(queue_.get());
-    }
-    repetitions_ = repetitions;
-  }
-  [[nodiscard]] std::optional<double> device_seconds(std::size_t /*part*/) override {
-    Ulong begin = 0;
-    Ulong end = 0;
-    if (repetitions_ != 1 || !last_ ||
-        api().clGetEventProfilingInfo(last_.get(), profiling_command_start, sizeof(begin), &begin,
-                                      nullptr) != success ||
-        api().clGetEventProfilingInfo(last_.get(), profiling_command_end, sizeof(end), &end,
-                                      nullptr) != success) {
-      return std::nullopt;
-    }
-    return static_cast<double>(end - begin) * 1e-9;
-  }
-
- protected:
-  template <class Value>
-  void set_argument(Uint index, const Value& value) const {
-    check(api().clSetKernelArg(kernel_.get(), index, sizeof(value), &value), "clSetKernelArg");
-  }
-  [[nodiscard]] std::size_t items() const { return items_; }
-  [[nodiscard]] Session& session() const { return *session_; }
-
- private:
-  Session* session_;
-  Owned<Queue> queue_;
-  Owned<Kernel> kernel_;
-  std::size_t items_;
-  Owned<Event> last_;
-  std::uint64_t repetitions_ = 0;
-};
-
-class Launch final : public KernelOperation {
- public:
-  explicit Launch(Session& session) : KernelOperation(session, "isthmus_empty", 1) {}
-  [[nodiscard]] std::uint64_t moved_bytes(std::size_t /*part*/) const override { return 0; }
-  [[nodiscard]] bool moves_data() const override { return false; }
-};
-
-/// A kernel that reads all of a buffer in device memory and returns its keyed sum.
-class KernelRead final : public KernelOperation {
- public:
-  KernelRead(Session& session, const OperationSpec& spec)
-      : KernelOperation(session, "isthmus_sum", work_items(session, spec.bytes)),
-        data_(session, spec.bytes),
-        partial_(session, items() * sizeof(std::uint64_t)) {
-    set_argument(0, data_.handle());
-    set_argument(1, static_cast<Ulong>(spec.bytes));
-    set_argument(3, partial_.handle());
-  }
-
-  [[nodiscard]] std::uint64_t moved_bytes(std::size_t /*part*/) const override {
-    return data_.bytes();
-  }
-  void arm_fully(std::size_t part, std::uint64_t seed) override {
-    put_pattern(data_, data_.bytes(), seed);
-    sum_ = pattern_sum(data_.bytes(), seed);
-    arm(part, seed);
-  }
-  bool arrived_fully(std::size_t part, std::uint64_t seed) override { return arrived(part, seed); }
-  void arm(std::size_t /*part*/, std::uint64_t stamp) override { set_argument(2, key(stamp)); }
-  bool arrived(std::size_t /*part*/, std::uint64_t stamp) override {
-    std::vector<std::uint64_t> partial(items());
-    partial_.get(0, std::as_writable_bytes(std::span(partial)));
-    std::uint64_t total = 0;
-    for (const std::uint64_t sum : partial) {
-      total += sum;
-    }
-    return total == (sum_ + items()) * key(stamp);
-  }
-
- private:
-  static Ulong key(std::uint64_t stamp) { return stamp * 2 + 1; }  // odd: no sum is lost
-  DeviceMemory data_;
-  DeviceMemory partial_;
-  std::uint64_t sum_ = 0;
-};
-
-/// A kernel that writes a whole buffer in device memory, with a new pattern every time.
-class KernelWrite final : public KernelOperation {
- public:
-  KernelWrite(Session& session, const OperationSpec& spec)
-      : KernelOperation(session, "isthmus_fill", work_items(session, spec.bytes)),
-        data_(session, spec.bytes) {
-    set_argument(0, data_.handle());
-    set_argument(1, static_cast<Ulong>(spec.bytes));
-  }
-
-  [[nodiscard]] std::uint64_t moved_bytes(std::size_t /*part*/) const override {
-    return data_.bytes();
-  }
-  void arm_fully(std::size_t part, std::uint64_t seed) override {
-    poison(data_, data_.bytes(), seed);
-    arm(part, seed);
-  }
-  bool arrived_fully(std::size_t /*part*/, std::uint64_t seed) override {
-    return holds_pattern(data_, data_.bytes(), seed);
-  }
-  void arm(std::size_t /*part*/, std::uint64_t stamp) override {
-    set_argument(2, static_cast<Ulong>(stamp));
-  }
-  bool arrived(std::size_t /*part*/, std::uint64_t stamp) override {
-    // The first word of every page, and the last bytes of all.
-    const std::size_t pages = data_.bytes() / page_bytes;
-    if (pages > 0) {
-      std::vector<std::uint64_t> words(pages);
-      data_.get_words(0, words);
-      for (std::size_t page = 0; page < pages; ++page) {
-        if (!has_pattern(std::as_bytes(std::span(&words[page], 1)), stamp, page * page_bytes)) {
-          return false;
-        }
-      }
-    }
-    std::array<std::byte, 8> last{};
-    const std::size_t tail = std::min(last.size(), data_.bytes());
-    data_.get(data_.bytes() - tail, std::span(last).first(tail));
-    return has_pattern(std::span(last).first(tail), stamp, data_.bytes() - tail);
-  }
-
- private:
-  DeviceMemory data_;
-};
-
 /// Chunks through a pipeline of `depth` buffers: in, copied by a kernel, out, each stage on a queue
 /// of its own. One repetition is one chunk; filling and draining are part of a batch.
 class Stream final : public Operation {
@@ -370,7 +218,7 @@ class Stream final : public Operation {
     Slot(Session& session, const OperationSpec& spec)
         : in(session, spec, Direction::h2d),
           out(session, spec, Direction::d2h),
-          kernel(session.make_kernel("isthmus_copy")) {}
+          kernel(session.make_kernel(copy_kernel)) {}
     Lane in;
     Lane out;
     Owned<Kernel> kernel;
@@ -407,40 +255,23 @@ class Stream final : public Operation {
   std::vector<Movement> movements_;
 };
 
-}  // namespace
+/// On a device that keeps no data: its calls alone are timed, and nothing is there to verify.
+class CallsOnly final : public Operation {
+ public:
+  explicit CallsOnly(std::unique_ptr<Operation> calls) : calls_(std::move(calls)) {}
 
-std::vector<OperationInfo> operations(bool compiles, const std::string& initiator) {
-  std::vector<OperationInfo> table = {
-      {.name = "write", .parts = {{"write", "h2d", initiator}}, .queued = true},
-      {.name = "read", .parts = {{"read", "d2h", initiator}}, .queued = true},
-      {.name = "rw",
-       .parts = {{"read_rw", "d2h", initiator}, {"write_rw", "h2d", initiator}},
-       .device_buffers = 2},
-      {.name = "bidirectional",
-       .parts = {{"bidirectional", "both", initiator}},
-       .device_buffers = 2},
-      {.name = "map",
-       .parts = {{"map", "d2h", initiator}, {"unmap", "h2d", initiator}},
-       .memory_kinds = {"alloc_host"}}};
-  if (compiles) {
-    table.push_back({.name = "launch", .parts = {{"launch", "", "kernel"}}, .sized = false});
-    table.push_back({.name = "kernel_read",
-                     .parts = {{"kernel_read", "", "kernel"}},
-                     .memory_kinds = {"device"}});
-    table.push_back({.name = "kernel_write",
-                     .parts = {{"kernel_write", "", "kernel"}},
-                     .memory_kinds = {"device"}});
-    table.push_back({.name = "stream",
-                     .parts = {{"stream", "both", initiator}},
-                     .queued = true,
-                     .default_depth = 2,
-                     .device_buffers = 2,
-                     .most_bytes = std::uint64_t{64} << 20U});
-  }
-  return table;
-}
+  [[nodiscard]] std::size_t parts() const override { return calls_->parts(); }
+  [[nodiscard]] std::uint64_t moved_bytes(std::size_t /*part*/) const override { return 0; }
+  [[nodiscard]] std::uint64_t least_batch() const override { return calls_->least_batch(); }
+  [[nodiscard]] bool parts_arm_together() const override { return calls_->parts_arm_together(); }
+  [[nodiscard]] bool moves_data() const override { return false; }
+  void run(std::size_t part, std::uint64_t repetitions) override { calls_->run(part, repetitions); }
 
-std::unique_ptr<Operation> make_operation(Session& session, const OperationSpec& spec) {
+ private:
+  std::unique_ptr<Operation> calls_;
+};
+
+std::unique_ptr<Operation> make_any(Session& session, const OperationSpec& spec) {
   if (spec.depth == 0) {
     throw UsageError("a depth of 0 would transfer nothing");
   }
@@ -462,19 +293,61 @@ std::unique_ptr<Operation> make_operation(Session& session, const OperationSpec&
   if (spec.name == "map") {
     return std::make_unique<MapUnmap>(session, spec);
   }
-  if (spec.name == "launch") {
-    return std::make_unique<Launch>(session);
-  }
-  if (spec.name == "kernel_read") {
-    return std::make_unique<KernelRead>(session, spec);
-  }
-  if (spec.name == "kernel_write") {
-    return std::make_unique<KernelWrite>(session, spec);
-  }
   if (spec.name == "stream") {
     return std::make_unique<Stream>(session, spec);
   }
+  if (std::unique_ptr<Operation> operation = make_kernel_operation(session, spec)) {
+    return operation;
+  }
   throw UsageError("OpenCL has no operation '" + spec.name + "'");
+}
+
+}  // namespace
+
+std::unique_ptr<Operation> make_operation(Session& session, const OperationSpec& spec) {
+  std::unique_ptr<Operation> operation = make_any(session, spec);
+  if (!session.keeps_data()) {
+    return std::make_unique<CallsOnly>(std::move(operation));
+  }
+  return operation;
+}
+
+std::vector<OperationInfo> operations(const std::function<bool(const char*)>& has_kernel,
+                                      const std::string& initiator) {
+  std::vector<OperationInfo> table = {
+      {.name = "write", .parts = {{"write", "h2d", initiator}}, .queued = true},
+      {.name = "read", .parts = {{"read", "d2h", initiator}}, .queued = true},
+      {.name = "rw",
+       .parts = {{"read_rw", "d2h", initiator}, {"write_rw", "h2d", initiator}},
+       .device_buffers = 2},
+      {.name = "bidirectional",
+       .parts = {{"bidirectional", "both", initiator}},
+       .device_buffers = 2},
+      {.name = "map",
+       .parts = {{"map", "d2h", initiator}, {"unmap", "h2d", initiator}},
+       .memory_kinds = {"alloc_host"}}};
+  if (has_kernel(empty_kernel)) {
+    table.push_back({.name = "launch", .parts = {{"launch", "", "kernel"}}, .sized = false});
+  }
+  if (has_kernel(sum_kernel)) {
+    table.push_back({.name = "kernel_read",
+                     .parts = {{"kernel_read", "", "kernel"}},
+                     .memory_kinds = {"device"}});
+  }
+  if (has_kernel(fill_kernel)) {
+    table.push_back({.name = "kernel_write",
+                     .parts = {{"kernel_write", "", "kernel"}},
+                     .memory_kinds = {"device"}});
+  }
+  if (has_kernel(copy_kernel)) {
+    table.push_back({.name = "stream",
+                     .parts = {{"stream", "both", initiator}},
+                     .queued = true,
+                     .default_depth = 2,
+                     .device_buffers = 2,
+                     .most_bytes = std::uint64_t{64} << 20U});
+  }
+  return table;
 }
 
 }  // namespace isthmus::cl

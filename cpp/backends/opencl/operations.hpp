@@ -1,6 +1,7 @@
 // What the OpenCL backend can be asked to do; one maker for each operation of its table.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -9,8 +10,9 @@
 
 namespace isthmus::cl {
 
-/// The operations of a device; those with kernels only where it compiles OpenCL C.
-std::vector<OperationInfo> operations(bool compiles, const std::string& initiator);
+/// The operations of a device; those with kernels only where it has them.
+std::vector<OperationInfo> operations(const std::function<bool(const char*)>& has_kernel,
+                                      const std::string& initiator);
 
 /// Throws UsageError for an operation that is not in the table.
 std::unique_ptr<Operation> make_operation(Session& session, const OperationSpec& spec);

@@ -39,6 +39,8 @@ class Candidate:
     """What an address must say after ``@`` to get this candidate."""
     hardware: bool = True
     """False where what is timed is no hardware: software alone, or an emulated card."""
+    run_options: tuple[str, ...] = ()
+    """Options of ``isthmus run`` that are handed to the library: ``xclbin``, ``allow_program``."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,8 @@ class Problem:
 
     what: str
     cure: str
+    mode: str | None = None
+    """The mode of an address that it concerns; None: all."""
 
 
 class BackendDescription(ABC):
@@ -62,8 +66,6 @@ class BackendDescription(ABC):
     """Short selectors, and the part of a platform's or device's name that each stands for."""
     modes: tuple[str, ...] = ()
     """What may follow ``@`` in an address."""
-    run_options: tuple[str, ...] = ()
-    """Options of ``isthmus run`` that are handed to the library: ``xclbin``, ``allow_program``."""
     candidate_keys: tuple[str, ...] = ()
     """Address options that choose a candidate and are not passed on to the library."""
 
@@ -76,8 +78,8 @@ class BackendDescription(ABC):
     def candidates(self, scheme: str) -> Sequence[Candidate]:
         """Ways to load the backend for a scheme here, the preferred first; empty if none."""
 
-    def problems(self) -> Sequence[Problem]:
-        """What stands in the way of (more) devices here."""
+    def problems(self, scheme: str) -> Sequence[Problem]:  # noqa: ARG002
+        """What stands in the way of (more) devices of a scheme here."""
         return ()
 
     def options(self, address: Address) -> dict[str, str]:
@@ -111,8 +113,7 @@ class BackendDescription(ABC):
 def registry() -> Mapping[str, BackendDescription]:
     """All backends by name: those installed with Isthmus, then those of other packages."""
     found: dict[str, BackendDescription] = {}
-    for library in sorted(LIBRARIES.glob("libisthmus_*.so")):
-        name = library.stem.removeprefix("libisthmus_")
+    for name in sorted(path.stem for path in LIBRARIES.glob("[!_]*.py")):
         found[name] = importlib.import_module(f"{__name__}.{name}").BACKEND
     for entry in importlib.metadata.entry_points(group="isthmus.backends"):
         found.setdefault(entry.name, entry.load())

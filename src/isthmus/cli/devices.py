@@ -41,12 +41,15 @@ def devices(
                 " ".join(part.name for o in described.operations for part in o.parts),
             )
     console.print(table)
+    told: dict[str, list[str]] = {}
     for survey in surveys:
         for problem in survey.problems:
-            console.print(
-                f"{survey.backend.name}: {problem.what}; {problem.cure}",
-                markup=False, highlight=False, soft_wrap=True,
-            )  # fmt: skip
+            told.setdefault(f"{problem.what}; {problem.cure}", []).append(survey.backend.name)
+    for problem_and_cure, backends in told.items():
+        console.print(
+            f"{', '.join(backends)}: {problem_and_cure}",
+            markup=False, highlight=False, soft_wrap=True,
+        )  # fmt: skip
 
 
 def _as_data(surveys: list[discovery.Survey]) -> list[dict[str, object]]:

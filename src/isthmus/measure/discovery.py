@@ -25,7 +25,7 @@ class Found:
     candidate: Candidate
     description: protocol.DeviceDescription
     run_options: Mapping[str, str] = field(default_factory=dict)
-    """Options of the run that this backend takes."""
+    """Options of the run that this device takes."""
 
     @property
     def real(self) -> bool:
@@ -38,8 +38,8 @@ class Found:
         return {**self.run_options, **self.backend.options(Address.parse(self.address))}
 
     def with_run_options(self, given: Mapping[str, str]) -> Found:
-        """The same device, opened with those options of the run that its backend takes."""
-        taken = {k: v for k, v in given.items() if k in self.backend.run_options}
+        """The same device, opened with those options of the run that it takes."""
+        taken = {k: v for k, v in given.items() if k in self.candidate.run_options}
         return replace(self, run_options=taken)
 
     def open_request(self) -> protocol.Open:
@@ -73,7 +73,7 @@ def _probe(
 def survey(backend: BackendDescription) -> Survey:
     """Devices of one backend; each gets the shortest address that nobody before it has."""
     found: dict[str, Found] = {}
-    problems = list(backend.problems())
+    problems = [problem for scheme in backend.schemes for problem in backend.problems(scheme)]
     ways = [(scheme, way) for scheme in backend.schemes for way in backend.candidates(scheme)]
     with ThreadPoolExecutor() as pool:
         probes = list(pool.map(lambda way: _probe(backend, way[1]), ways))
@@ -140,7 +140,7 @@ def resolve(text: str) -> Found:
         and all(candidate.keys.get(key) == value for key, value in keys.items())
     ]
     here: list[str] = []
-    problems = [*backend.problems()]
+    problems = [p for p in backend.problems(address.scheme) if p.mode in {None, address.mode}]
     for candidate, probed in _probed(backend, candidates):
         if isinstance(probed, Problem):
             problems.append(probed)

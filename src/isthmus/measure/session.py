@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,12 +13,12 @@ import msgspec
 
 from isthmus import __version__
 from isthmus.backends import by_scheme
-from isthmus.errors import IsthmusError, NoDeviceError, UsageError
-from isthmus.measure import discovery
+from isthmus.errors import NoDeviceError, UsageError
+from isthmus.measure import discovery, protocol
 from isthmus.measure.address import Address
 from isthmus.measure.plan import plan
 from isthmus.measure.runner import Job, Runner, Watcher, assemble, usual_budget_s
-from isthmus.measure.supervisor import Worker, WorkerRefusedError
+from isthmus.measure.supervisor import Worker, WorkerDiedError, WorkerRefusedError
 from isthmus.results import journal, run_file
 from isthmus.results.journal import Entry, Journal
 from isthmus.results.run_file import DeviceRecord, Run, Settings, Software
@@ -76,18 +77,39 @@ def _record(found: discovery.Found) -> DeviceRecord:
     )
 
 
+def _opened(one: discovery.Found) -> discovery.Found:
+    """The device as it describes itself once it is open: options may change what it can do.
+
+    Raises UsageError for a wrong option, NoDeviceError where the device cannot be had.
+    """
+    if not (one.options or one.candidate.run_options):
+        return one
+    try:
+        with Worker(one.candidate.environment) as worker:
+            answer = worker.ask(one.open_request())
+    except WorkerRefusedError as error:
+        if error.usage:
+            raise UsageError(f"device '{one.address}': {error}") from error
+        raise NoDeviceError(f"'{one.address}' cannot be used: {error}") from error
+    except WorkerDiedError as error:
+        raise NoDeviceError(f"'{one.address}' cannot be used: {error}") from error
+    assert isinstance(answer, protocol.Opened)
+    return dataclasses.replace(one, description=answer.device)
+
+
 def _find(
     addresses: Sequence[str], options: Mapping[str, str], watcher: Watcher
 ) -> tuple[list[discovery.Found], list[DeviceRecord]]:
-    """Devices of these addresses, or all real ones; those that are not here as records."""
-    if not addresses:
-        found = [one.with_run_options(options) for one in discovery.everything_real()]
-        return found, [_record(one) for one in found]
+    """Devices of these addresses, or all real ones; those that cannot be had as records."""
+    known = {} if addresses else {one.address: one for one in discovery.everything_real()}
     here: list[discovery.Found] = []
     records: list[DeviceRecord] = []
-    for address in dict.fromkeys(addresses):
+    taken: set[str] = set()
+    for address in dict.fromkeys(addresses or known):
         try:
-            one = discovery.resolve(address).with_run_options(options)
+            one = (known.get(address) or discovery.resolve(address)).with_run_options(options)
+            taken |= one.run_options.keys()
+            one = _opened(one)
         except NoDeviceError as error:
             watcher.say(str(error))
             backend = by_scheme(Address.parse(address).scheme)
@@ -100,26 +122,10 @@ def _find(
             here.append(one)
             records.append(_record(one))
     if not here:
-        raise NoDeviceError("; ".join(record.error for record in records))
+        raise NoDeviceError("; ".join(record.error for record in records) or "no device is here")
+    for name in options.keys() - taken:
+        raise UsageError(f"--{name.replace('_', '-')}: no device of this run takes it")
     return here, records
-
-
-def _check_taken(options: Mapping[str, str], found: Sequence[discovery.Found]) -> None:
-    for name in options:
-        if not any(name in one.run_options for one in found):
-            raise UsageError(f"--{name.replace('_', '-')}: no device of this run takes it")
-
-
-def _check_options(found: Sequence[discovery.Found]) -> None:
-    """Opens each device once, so that a wrong option is told before anything is measured."""
-    for one in found:
-        if one.options:
-            with Worker(one.candidate.environment) as worker:
-                try:
-                    worker.ask(one.open_request())
-                except WorkerRefusedError as error:
-                    kind = UsageError if error.usage else IsthmusError
-                    raise kind(f"device '{one.address}': {error}") from error
 
 
 def _jobs(
@@ -171,8 +177,6 @@ def measure(request: Request, watcher: Watcher) -> Run:
     if request.out.exists():
         raise UsageError(f"{request.out} exists; nothing is overwritten: choose another --out")
     found, records = _find(request.devices, request.options, watcher)
-    _check_taken(request.options, found)
-    _check_options(found)
     jobs = _jobs(request, found, request.quick, watcher)
     run = Run(
         software=Software(

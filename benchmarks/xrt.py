@@ -1,0 +1,62 @@
+"""Fidelity: native XRT transfers through Isthmus, beside a bare loop over the same call."""
+
+from __future__ import annotations
+
+import argparse
+
+from common import Isthmus, bare, build_bare, heading, ratio_text
+
+from isthmus.measure import protocol
+from isthmus.measure.supervisor import Worker
+from isthmus.units import format_size
+
+SIZES = (1, 4 << 10, 1 << 20)
+
+
+def bitstream(device: Isthmus) -> str:
+    """The xclbin that Isthmus uses, so that the bare loop uses the same."""
+    with Worker(device.found.candidate.environment) as worker:
+        opened = worker.ask(device.found.open_request())
+    assert isinstance(opened, protocol.Opened)
+    return opened.device.properties["xclbin"]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--device", default="xrt:0@noop")
+    parser.add_argument("--rounds", type=int, default=25)
+    parser.add_argument("--seconds", type=float, default=0.3, help="of each measurement")
+    chosen = parser.parse_args()
+    build_bare()
+    device = Isthmus(chosen.device)
+    environment = dict(device.found.candidate.environment)
+    xclbin = bitstream(device)
+    heading(f"Transfers: {chosen.device} against a bare loop over xrt::bo::sync")
+
+    def ours(operation: str, size: int) -> float:
+        return device.median(operation, size, "alloc_host", chosen.seconds)[0]
+
+    def bare_loop(operation: str, size: int) -> float:
+        printed = bare("xrt_loop", operation, size, chosen.seconds, xclbin, env=environment)
+        # XRT may print of itself before.
+        return float(printed.split()[-1]) if printed else float("nan")
+
+    print("| operation | bytes | Isthmus / bare loop (time) | Isthmus, ns |\n|---|---|---|---|")
+    for size in SIZES:
+        for operation in ("write", "read"):
+            ratios = []
+            for turn in range(chosen.rounds):
+                # Whoever goes first changes with every round.
+                if turn % 2:
+                    reference = bare_loop(operation, size)
+                    measured = ours(operation, size)
+                else:
+                    measured = ours(operation, size)
+                    reference = bare_loop(operation, size)
+                ratios.append(measured / reference)
+            print(f"| {operation} | {format_size(size)} | {ratio_text(ratios)} | "
+                  f"{measured * 1e9:.1f} |", flush=True)  # fmt: skip
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,182 @@
+#include "kernel_operations.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "kernels.hpp"
+
+namespace isthmus::cl {
+
+std::size_t work_items(const Session& session, std::size_t bytes) {
+  const auto units = value_info<Uint>(session.device(), device_max_compute_units);
+  if (session.is_cpu()) {
+    constexpr std::size_t least_share =
+        std::size_t{32} * 1024;  // below, waking another thread costs more
+    return std::clamp<std::size_t>(bytes / least_share, 1, units);
+  }
+  const auto group = value_info<std::size_t>(session.device(), device_max_work_group_size);
+  const std::size_t local = std::min<std::size_t>(group, 256);
+  return local * std::clamp<std::size_t>(bytes / 8 / local, 1, std::size_t{units} * 16);
+}
+
+namespace {
+
+/// A kernel timed by the host and, through its event, by the device.
+class KernelOperation : public Operation {
+ public:
+  KernelOperation(Session& session, const char* kernel, std::size_t items)
+      : session_(&session),
+        queue_(session.make_queue(queue_profiling_enable)),
+        kernel_(session.make_kernel(kernel)),
+        items_(items) {}
+
+  void run(std::size_t /*part*/, std::uint64_t repetitions) override {
+    // Kernels made for one work item may insist on being told so.
+    const std::size_t* group = items_ == 1 ? &items_ : nullptr;
+    for (std::uint64_t i = 0; i < repetitions; ++i) {
+      Event event = nullptr;
+      check(api().clEnqueueNDRangeKernel(queue_.get(), kernel_.get(), 1, nullptr, &items_, group, 0,
+                                         nullptr, &event),
+            "clEnqueueNDRangeKernel");
+      last_.reset(event);
+      finish(queue_.get());
+    }
+    repetitions_ = repetitions;
+  }
+  [[nodiscard]] std::optional<double> device_seconds(std::size_t /*part*/) override {
+    Ulong begin = 0;
+    Ulong end = 0;
+    if (repetitions_ != 1 || !last_ ||
+        api().clGetEventProfilingInfo(last_.get(), profiling_command_start, sizeof(begin), &begin,
+                                      nullptr) != success ||
+        api().clGetEventProfilingInfo(last_.get(), profiling_command_end, sizeof(end), &end,
+                                      nullptr) != success) {
+      return std::nullopt;
+    }
+    return static_cast<double>(end - begin) * 1e-9;
+  }
+
+ protected:
+  template <class Value>
+  void set_argument(Uint index, const Value& value) const {
+    check(api().clSetKernelArg(kernel_.get(), index, sizeof(value), &value), "clSetKernelArg");
+  }
+  [[nodiscard]] std::size_t items() const { return items_; }
+  [[nodiscard]] Session& session() const { return *session_; }
+
+ private:
+  Session* session_;
+  Owned<Queue> queue_;
+  Owned<Kernel> kernel_;
+  std::size_t items_;
+  Owned<Event> last_;
+  std::uint64_t repetitions_ = 0;
+};
+
+class Launch final : public KernelOperation {
+ public:
+  explicit Launch(Session& session) : KernelOperation(session, empty_kernel, 1) {}
+  [[nodiscard]] std::uint64_t moved_bytes(std::size_t /*part*/) const override { return 0; }
+  [[nodiscard]] bool moves_data() const override { return false; }
+};
+
+/// A kernel that reads all of a buffer in device memory and returns its keyed sum.
+class KernelRead final : public KernelOperation {
+ public:
+  KernelRead(Session& session, const OperationSpec& spec)
+      : KernelOperation(session, sum_kernel, work_items(session, spec.bytes)),
+        data_(session, spec.bytes),
+        partial_(session, items() * sizeof(std::uint64_t)) {
+    set_argument(0, data_.handle());
+    set_argument(1, static_cast<Ulong>(spec.bytes));
+    set_argument(3, partial_.handle());
+  }
+
+  [[nodiscard]] std::uint64_t moved_bytes(std::size_t /*part*/) const override {
+    return data_.bytes();
+  }
+  void arm_fully(std::size_t part, std::uint64_t seed) override {
+    put_pattern(data_, data_.bytes(), seed);
+    sum_ = pattern_sum(data_.bytes(), seed);
+    arm(part, seed);
+  }
+  bool arrived_fully(std::size_t part, std::uint64_t seed) override { return arrived(part, seed); }
+  void arm(std::size_t /*part*/, std::uint64_t stamp) override { set_argument(2, key(stamp)); }
+  bool arrived(std::size_t /*part*/, std::uint64_t stamp) override {
+    std::vector<std::uint64_t> partial(items());
+    partial_.get(0, std::as_writable_bytes(std::span(partial)));
+    std::uint64_t total = 0;
+    for (const std::uint64_t sum : partial) {
+      total += sum;
+    }
+    return total == (sum_ + items()) * key(stamp);
+  }
+
+ private:
+  static Ulong key(std::uint64_t stamp) { return stamp * 2 + 1; }  // odd: no sum is lost
+  DeviceMemory data_;
+  DeviceMemory partial_;
+  std::uint64_t sum_ = 0;
+};
+
+/// A kernel that writes a whole buffer in device memory, with a new pattern every time.
+class KernelWrite final : public KernelOperation {
+ public:
+  KernelWrite(Session& session, const OperationSpec& spec)
+      : KernelOperation(session, fill_kernel, work_items(session, spec.bytes)),
+        data_(session, spec.bytes) {
+    set_argument(0, data_.handle());
+    set_argument(1, static_cast<Ulong>(spec.bytes));
+  }
+
+  [[nodiscard]] std::uint64_t moved_bytes(std::size_t /*part*/) const override {
+    return data_.bytes();
+  }
+  void arm_fully(std::size_t part, std::uint64_t seed) override {
+    poison(data_, data_.bytes(), seed);
+    arm(part, seed);
+  }
+  bool arrived_fully(std::size_t /*part*/, std::uint64_t seed) override {
+    return holds_pattern(data_, data_.bytes(), seed);
+  }
+  void arm(std::size_t /*part*/, std::uint64_t stamp) override {
+    set_argument(2, static_cast<Ulong>(stamp));
+  }
+  bool arrived(std::size_t /*part*/, std::uint64_t stamp) override {
+    // The first word of every page, and the last bytes of all.
+    const std::size_t pages = data_.bytes() / page_bytes;
+    if (pages > 0) {
+      std::vector<std::uint64_t> words(pages);
+      data_.get_words(0, words);
+      for (std::size_t page = 0; page < pages; ++page) {
+        if (!has_pattern(std::as_bytes(std::span(&words[page], 1)), stamp, page * page_bytes)) {
+          return false;
+        }
+      }
+    }
+    std::array<std::byte, 8> last{};
+    const std::size_t tail = std::min(last.size(), data_.bytes());
+    data_.get(data_.bytes() - tail, std::span(last).first(tail));
+    return has_pattern(std::span(last).first(tail), stamp, data_.bytes() - tail);
+  }
+
+ private:
+  DeviceMemory data_;
+};
+
+}  // namespace
+
+std::unique_ptr<Operation> make_kernel_operation(Session& session, const OperationSpec& spec) {
+  if (spec.name == "launch") {
+    return std::make_unique<Launch>(session);
+  }
+  if (spec.name == "kernel_read") {
+    return std::make_unique<KernelRead>(session, spec);
+  }
+  if (spec.name == "kernel_write") {
+    return std::make_unique<KernelWrite>(session, spec);
+  }
+  return nullptr;
+}
+
+}  // namespace isthmus::cl

@@ -1,0 +1,62 @@
+// Buffer objects as the verification sees them: the host's side, and what the device holds.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "isthmus/buffer.hpp"
+#include "session.hpp"
+
+namespace isthmus::xrt_native {
+
+/// What the device holds of a buffer object. It is reached through the buffer's own host side,
+/// which is put back as it was, so that checking one side never helps the other to look right.
+class DeviceSide final : public Memory {
+ public:
+  DeviceSide(xrt::bo buffer, std::size_t bytes)
+      : buffer_(std::move(buffer)), host_(buffer_.map<std::byte*>()), bytes_(bytes) {}
+
+  [[nodiscard]] std::size_t bytes() const noexcept override { return bytes_; }
+  void put(std::size_t offset, std::span<const std::byte> from) override;
+  void get(std::size_t offset, std::span<std::byte> to) override;
+  void put_words(std::size_t offset, std::span<const std::uint64_t> words) override;
+  void get_words(std::size_t offset, std::span<std::uint64_t> words) override;
+
+ private:
+  enum class Access : std::uint8_t { read, change };
+  template <class Visit>
+  void visit(std::size_t offset, std::size_t bytes, Access access, const Visit& visitor);
+
+  xrt::bo buffer_;
+  std::byte* host_;
+  std::size_t bytes_;
+};
+
+/// Where the host's data is, by kind of memory:
+///   alloc_host    in the buffer object's own host side
+///   use_host_ptr  in page-aligned memory that the buffer object is made on
+///   host_only     in host memory that the device reaches; nothing is transferred
+///   any of HostBuffer's kinds: in memory of the program, copied by it to and from the host side
+class Lane {
+ public:
+  Lane(const Session& session, const OperationSpec& spec, xclBOSyncDirection direction);
+
+  /// The program's memory beside the buffer object; null where there is none to be copied.
+  [[nodiscard]] std::byte* staged() const { return staged_; }
+  [[nodiscard]] xrt::bo& buffer() { return buffer_; }
+  [[nodiscard]] Movement movement();
+
+ private:
+  xclBOSyncDirection direction_;
+  std::unique_ptr<HostBuffer> own_;
+  xrt::bo buffer_;
+  std::unique_ptr<HostView> view_;
+  std::unique_ptr<DeviceSide> device_;
+  std::byte* staged_ = nullptr;
+  std::size_t bytes_;
+};
+
+/// Kinds of memory that a device takes, the default first.
+std::vector<std::string> memory_kinds(const Contents& contents);
+
+}  // namespace isthmus::xrt_native

@@ -1,0 +1,72 @@
+// XRT's headers. What differs between 2.13 and newer versions is in this file only.
+#pragma once
+
+#include <xrt/xrt_bo.h>
+#include <xrt/xrt_device.h>
+#include <xrt/xrt_kernel.h>
+#if __has_include(<xrt/experimental/xrt_xclbin.h>)  // moved after 2.18
+#include <xrt/experimental/xrt_system.h>
+#include <xrt/experimental/xrt_xclbin.h>
+#else
+#include <experimental/xrt_system.h>
+#include <experimental/xrt_xclbin.h>
+#endif
+
+#include <exception>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace isthmus::xrt_native {
+
+/// Whether this version declares transfers that do not wait (2.14 and newer); a device may still
+/// refuse them.
+template <class Bo>
+concept StartsTransfers = requires(Bo& bo) { bo.async(XCL_BO_SYNC_BO_TO_DEVICE).wait(); };
+
+/// Starts a transfer of each buffer, then waits for all of them.
+template <class Bo>
+void transfer_together(std::span<Bo> buffers, xclBOSyncDirection direction) {
+  if constexpr (StartsTransfers<Bo>) {
+    std::vector<typename Bo::async_handle> started;
+    started.reserve(buffers.size());
+    for (Bo& buffer : buffers) {
+      started.push_back(buffer.async(direction));
+    }
+    for (auto& handle : started) {
+      handle.wait();
+    }
+  }
+}
+
+/// Whether this buffer's device starts transfers, found out by starting one.
+template <class Bo>
+bool can_start(Bo& buffer) {
+  if constexpr (StartsTransfers<Bo>) {
+    try {
+      buffer.async(XCL_BO_SYNC_BO_TO_DEVICE).wait();
+      return true;
+    } catch (const std::exception&) {
+      return false;
+    }
+  }
+  return false;
+}
+
+#pragma GCC diagnostic push
+// Newer versions prefer contexts, which 2.13 does not have.
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+
+/// Programs the device, or makes its bitstream known to this process where it is loaded already.
+inline xrt::uuid load(xrt::device& device, const xrt::xclbin& image) {
+  return device.load_xclbin(image);
+}
+
+inline xrt::kernel open_kernel(const xrt::device& device, const xrt::uuid& image,
+                               const std::string& name) {
+  return {device, image, name};
+}
+
+#pragma GCC diagnostic pop
+
+}  // namespace isthmus::xrt_native

@@ -1,0 +1,190 @@
+#include "session.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <sstream>
+
+#include "isthmus/buffer.hpp"
+
+namespace isthmus::xrt_native {
+namespace {
+
+constexpr const char* how_to_name_one =
+    "name a bitstream with --xclbin FILE (isthmus xclbin write -o isthmus.xclbin makes one for "
+    "emulation) and let the board be programmed with --allow-program";
+constexpr unsigned most_groups = 64;
+constexpr std::uint64_t largest_trial = std::uint64_t{64} << 30U;
+
+std::string environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value != nullptr ? value : "";
+}
+
+/// Whether any bitstream may be loaded without asking: nothing can be hurt.
+bool without_hardware() { return environment("ISTHMUS_MAY_PROGRAM") == "yes"; }
+
+bool is_memory(const xrt::xclbin::mem& memory) {
+  using Type = xrt::xclbin::mem::memory_type;
+  const Type type = memory.get_type();
+  return type != Type::streaming && type != Type::streaming_connection && type != Type::host &&
+         memory.get_used();
+}
+
+/// The file, read; a file that is none is told apart from one that is not there.
+xrt::xclbin read(const std::string& file) {
+  if (!std::filesystem::exists(file)) {
+    throw UsageError("no file " + file + "; " + how_to_name_one);
+  }
+  try {
+    return xrt::xclbin(file);
+  } catch (const std::exception& error) {
+    throw BackendError(file + " is no xclbin that XRT understands: " + error.what());
+  }
+}
+
+/// Validation bitstreams that came with platforms, as the description of this backend found them.
+std::string validation_file(const std::string& platform) {
+  std::istringstream files(environment("ISTHMUS_VALIDATION_BINARIES"));
+  for (std::string file; std::getline(files, file, ':');) {
+    try {
+      if (xrt::xclbin(file).get_xsa_name() == platform) {
+        return file;
+      }
+    } catch (const std::exception&) {
+      continue;  // unreadable or not ours: somebody else's to mend
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string emulation_mode() { return environment("XCL_EMULATION_MODE"); }
+
+Session::Session(unsigned index) : device_(index) {}
+
+void Session::prepare(const Options& options) {
+  const auto option = [&options](const char* name) {
+    const auto found = options.find(name);
+    return found == options.end() ? std::string() : found->second;
+  };
+  const std::string named = option("xclbin");
+  const bool may_program = option("allow_program") == "yes" || without_hardware();
+  if (!named.empty() && named != "loaded") {
+    use(named, may_program);
+  } else if (const std::string standard = environment("ISTHMUS_DEFAULT_BINARY");
+             named.empty() && !standard.empty()) {
+    use(standard, may_program);
+  } else if (device_.get_xclbin_uuid()) {
+    use_loaded();
+  } else if (named.empty() && may_program) {
+    const std::string file = validation_file(device_.get_info<xrt::info::device::name>());
+    if (file.empty()) {
+      throw BackendError(std::string("nothing is loaded, and no validation bitstream of its "
+                                     "platform is installed; ") +
+                         how_to_name_one);
+    }
+    use(file, may_program);
+  } else {
+    throw BackendError(std::string("nothing is loaded; ") + how_to_name_one);
+  }
+  probe();
+}
+
+void Session::look() {
+  const std::string standard = environment("ISTHMUS_DEFAULT_BINARY");
+  if (!standard.empty() && without_hardware()) {
+    use(standard, true);
+  } else if (device_.get_xclbin_uuid()) {
+    use_loaded();
+  } else {
+    return;
+  }
+  probe();
+}
+
+void Session::use(const std::string& file, bool may_program) {
+  const xrt::xclbin image = read(file);
+  if (!may_program && image.get_uuid() != device_.get_xclbin_uuid()) {
+    throw UsageError(file +
+                     " is not what is loaded, and programming the board with it needs "
+                     "--allow-program");
+  }
+  try {
+    contents_.uuid = load(device_, image);
+  } catch (const std::exception& error) {
+    // The driver refuses while another process uses the board.
+    throw BackendError("cannot load " + file + ": " + error.what());
+  }
+  contents_.file = file;
+  for (const xrt::xclbin::mem& memory : image.get_mems()) {
+    const Bank bank{static_cast<unsigned>(memory.get_index()), memory.get_tag(),
+                    memory.get_size_kb() * 1024};
+    if (is_memory(memory)) {
+      contents_.banks.push_back(bank);
+    } else if (memory.get_type() == xrt::xclbin::mem::memory_type::host && memory.get_used()) {
+      contents_.host_memory = bank;
+    }
+  }
+  if (contents_.banks.empty()) {
+    throw BackendError(file + " names no memory that is used, so no buffer can be placed");
+  }
+  const std::vector<xrt::xclbin::kernel> kernels = image.get_kernels();
+  contents_.has_empty_kernel = std::ranges::any_of(
+      kernels, [](const xrt::xclbin::kernel& kernel) { return kernel.get_name() == empty_kernel; });
+}
+
+/// Without the file nobody tells which memories there are: those that give a buffer, and as large
+/// as the largest that they give. Buffers without a host side cost nothing to try.
+void Session::use_loaded() {
+  contents_.uuid = device_.get_xclbin_uuid();
+  for (unsigned group = 0; group < most_groups; ++group) {
+    for (std::uint64_t bytes = largest_trial; bytes >= page_bytes; bytes /= 2) {
+      const Bank bank{group, "bank " + std::to_string(group), bytes};
+      try {
+        static_cast<void>(make_buffer(bytes, bank, xrt::bo::flags::device_only));
+      } catch (const std::exception&) {
+        continue;
+      }
+      contents_.banks.push_back(bank);
+      break;
+    }
+  }
+  if (contents_.banks.empty()) {
+    throw BackendError(std::string("the bitstream that is loaded has no memory; ") +
+                       how_to_name_one);
+  }
+}
+
+/// A page goes to the device and comes back after its host's side was overwritten.
+void Session::probe() {
+  xrt::bo buffer = make_buffer(page_bytes, contents_.banks.front());
+  const std::span host(buffer.map<std::byte*>(), page_bytes);
+  const std::uint64_t seed = fresh_stamp();
+  fill_pattern(host, seed);
+  buffer.sync(XCL_BO_SYNC_BO_TO_DEVICE);
+  std::ranges::fill(host, std::byte{0});
+  buffer.sync(XCL_BO_SYNC_BO_FROM_DEVICE);
+  const bool untouched = std::ranges::all_of(host, [](std::byte b) { return b == std::byte{0}; });
+  if (!untouched && !has_pattern(host, seed)) {
+    throw BackendError("the device gave back other data than it got: it needs a reset");
+  }
+  keeps_data_ = !untouched;
+  starts_transfers_ = can_start(buffer);
+}
+
+xrt::bo Session::make_buffer(std::size_t bytes, const Bank& bank, xrt::bo::flags flags) const {
+  return {device_, bytes, flags, bank.group};
+}
+
+xrt::bo Session::make_buffer(void* host, std::size_t bytes, const Bank& bank) const {
+  return {device_, host, bytes, xrt::bo::flags::normal, bank.group};
+}
+
+xrt::run Session::make_run(const char* kernel) const {
+  return xrt::run(open_kernel(device_, contents_.uuid, kernel));
+}
+
+}  // namespace isthmus::xrt_native

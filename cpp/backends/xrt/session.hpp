@@ -1,0 +1,74 @@
+// One open device: its bitstream, the memories and kernels in that, and what its transfers really
+// do.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "compat.hpp"
+#include "isthmus/backend.hpp"
+
+namespace isthmus::xrt_native {
+
+/// A memory that buffers can be placed in.
+struct Bank {
+  unsigned group = 0;
+  std::string tag;
+  std::uint64_t bytes = 0;
+};
+
+/// What is known of a device's contents.
+struct Contents {
+  xrt::uuid uuid;
+  std::string file;  ///< empty where only the device knows its bitstream
+  std::vector<Bank> banks;
+  std::optional<Bank> host_memory;  ///< the host's, as the device reaches it
+  bool has_empty_kernel = false;
+};
+
+/// Our kernel that does nothing: any other would run with arguments that nobody set.
+inline constexpr const char* empty_kernel = "isthmus_empty";
+
+class Session {
+ public:
+  /// Opens a device and looks at what it holds; programs nothing.
+  explicit Session(unsigned index);
+
+  /// Makes the device ready, with the bitstream that the options name, else the first of: the
+  /// default of a mode without hardware, what is loaded, the platform's own validation bitstream.
+  /// Throws UsageError or BackendError, saying what to do.
+  void prepare(const Options& options);
+  /// The same as far as it goes without programming hardware; never throws for lack of a bitstream.
+  void look();
+
+  [[nodiscard]] xrt::bo make_buffer(std::size_t bytes, const Bank& bank,
+                                    xrt::bo::flags flags = xrt::bo::flags::normal) const;
+  /// On host memory that somebody else owns, aligned to pages.
+  [[nodiscard]] xrt::bo make_buffer(void* host, std::size_t bytes, const Bank& bank) const;
+  [[nodiscard]] xrt::run make_run(const char* kernel) const;
+
+  [[nodiscard]] const xrt::device& device() const { return device_; }
+  [[nodiscard]] const Contents& contents() const { return contents_; }
+  /// Whether what is written comes back: false where nothing is behind the API.
+  [[nodiscard]] bool keeps_data() const { return keeps_data_; }
+  /// Whether a transfer can be begun without waiting for it.
+  [[nodiscard]] bool starts_transfers() const { return starts_transfers_; }
+
+ private:
+  void use(const std::string& file, bool may_program);
+  void use_loaded();
+  void probe();
+
+  xrt::device device_;
+  Contents contents_;
+  bool keeps_data_ = true;
+  bool starts_transfers_ = false;
+};
+
+/// Name of the vendor's emulation mode; empty on hardware.
+std::string emulation_mode();
+
+}  // namespace isthmus::xrt_native

@@ -1,0 +1,150 @@
+// Devices through XRT's native C++ API.
+#include <dlfcn.h>
+
+#include <filesystem>
+#include <limits>
+#include <numeric>
+
+#include "buffers.hpp"
+#include "operations.hpp"
+
+namespace isthmus {
+namespace {
+
+using xrt_native::Bank;
+using xrt_native::Contents;
+using xrt_native::Session;
+
+/// The runtime that this process really loaded, its links followed.
+std::filesystem::path runtime() {
+  Dl_info found{};
+  auto* function = reinterpret_cast<void*>(&xrt::system::enumerate_devices);
+  if (dladdr(function, &found) == 0 || found.dli_fname == nullptr) {
+    return {};
+  }
+  std::error_code failed;
+  return std::filesystem::canonical(found.dli_fname, failed);
+}
+
+/// Versions are in the library's name: libxrt_coreutil.so.2.13.0.
+std::string version_of(const std::filesystem::path& library) {
+  const std::string name = library.filename().string();
+  const std::size_t at = name.find(".so.");
+  return at == std::string::npos ? "" : name.substr(at + 4);
+}
+
+/// What the device tells of itself; shims without hardware answer few questions.
+template <xrt::info::device what>
+std::string told(const xrt::device& device) {
+  try {
+    return device.get_info<what>();
+  } catch (const std::exception&) {
+    return {};
+  }
+}
+
+std::string listed(const std::vector<Bank>& banks) {
+  std::string text;
+  for (const Bank& bank : banks) {
+    text += (text.empty() ? "" : " ") + bank.tag;
+  }
+  return text;
+}
+
+DeviceInfo describe(const Session& session, const std::string& id) {
+  const std::filesystem::path library = runtime();
+  const std::string mode = xrt_native::emulation_mode();
+  const Contents& contents = session.contents();
+  const std::string name = told<xrt::info::device::name>(session.device());
+  DeviceInfo info{.id = id,
+                  .name = name.empty() ? "device " + id : name,
+                  .platform = "XRT " + version_of(library) + (mode.empty() ? "" : " " + mode),
+                  .api = "xrt",
+                  .memory_kinds = xrt_native::memory_kinds(contents),
+                  .operations = xrt_native::operations(contents),
+                  .properties = {{"pci_address", told<xrt::info::device::bdf>(session.device())},
+                                 {"runtime", library.string()},
+                                 {"runtime_version", version_of(library)},
+                                 {"emulation", mode.empty() ? "no" : mode},
+                                 {"xclbin", contents.file},
+                                 {"xclbin_uuid", contents.uuid.to_string()},
+                                 {"banks", listed(contents.banks)},
+                                 {"keeps_data", session.keeps_data() ? "yes" : "no"},
+                                 {"starts_transfers", session.starts_transfers() ? "yes" : "no"}}};
+  // Sizes and depths are planned for any bank, so the smallest counts.
+  for (const Bank& bank : contents.banks) {
+    info.max_buffer_bytes =
+        std::min(info.max_buffer_bytes == 0 ? bank.bytes : info.max_buffer_bytes, bank.bytes);
+  }
+  info.memory_bytes = info.max_buffer_bytes;
+  info.banks = std::max<unsigned>(1, static_cast<unsigned>(contents.banks.size()));
+  return info;
+}
+
+/// How many devices can be opened. Shims without hardware open one, though some count none.
+unsigned count() {
+  const unsigned counted = xrt::system::enumerate_devices();
+  return counted == 0 && !xrt_native::emulation_mode().empty() ? 1 : counted;
+}
+
+/// What XRT throws becomes what the interface promises.
+template <class Action>
+auto through_xrt(const Action& action) {
+  try {
+    return action();
+  } catch (const UsageError&) {
+    throw;
+  } catch (const BackendError&) {
+    throw;
+  } catch (const std::exception& error) {
+    throw BackendError(std::string("XRT: ") + error.what());
+  }
+}
+
+class XrtDevice final : public Device {
+ public:
+  XrtDevice(unsigned index, const std::string& id, const Options& options) : session_(index) {
+    session_.prepare(options);
+    info_ = describe(session_, id);
+  }
+  [[nodiscard]] const DeviceInfo& info() const override { return info_; }
+  std::unique_ptr<Operation> make(const OperationSpec& spec) override {
+    return through_xrt([&] { return xrt_native::make_operation(session_, spec); });
+  }
+
+ private:
+  Session session_;
+  DeviceInfo info_;
+};
+
+class XrtBackend final : public Backend {
+ public:
+  std::vector<DeviceInfo> devices() override {
+    return through_xrt([] {
+      std::vector<DeviceInfo> found;
+      for (unsigned index = 0; index < count(); ++index) {
+        Session session(index);
+        session.look();
+        found.push_back(describe(session, std::to_string(index)));
+      }
+      return found;
+    });
+  }
+
+  std::unique_ptr<Device> open(const std::string& id, const Options& options) override {
+    check_options(options, {"xclbin", "allow_program"});
+    return through_xrt([&]() -> std::unique_ptr<Device> {
+      for (unsigned index = 0; index < count(); ++index) {
+        if (std::to_string(index) == id) {
+          return std::make_unique<XrtDevice>(index, id, options);
+        }
+      }
+      throw UsageError("XRT has no device '" + id + "'");
+    });
+  }
+};
+
+}  // namespace
+}  // namespace isthmus
+
+ISTHMUS_BACKEND(isthmus::XrtBackend)

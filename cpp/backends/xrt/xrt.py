@@ -1,0 +1,60 @@
+"""The native XRT backend: AMD's cards, and what stands in for them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from isthmus.backends import BackendDescription, Candidate, Problem
+from isthmus.measure.address import Address
+from isthmus.measure.protocol import DeviceDescription
+from isthmus.system import xrt
+
+
+class Xrt(BackendDescription):
+    """``xrt:0`` (first board), ``xrt:0000:3b:00.1`` (by address), ``xrt:0@noop`` (API alone)."""
+
+    name = "xrt"
+    summary = "AMD's cards through XRT's native C++ API"
+    schemes = ("xrt",)
+    modes = tuple(mode for mode in xrt.MODES if mode)
+
+    def candidates(self, scheme: str) -> Sequence[Candidate]:
+        installation = xrt.find()
+        if installation is None or not self.library.exists():
+            return ()
+        return tuple(
+            Candidate(
+                label=f"{installation.name}{f' @{mode}' if mode else ''}",
+                environment={
+                    **installation.environment(mode, scheme),
+                    **xrt.bitstreams(mode),
+                },
+                mode=mode,
+                hardware=mode == xrt.HARDWARE,
+                run_options=("xclbin", "allow_program"),
+            )
+            for mode in xrt.MODES
+            if installation.obstacle(mode) is None
+        )
+
+    def problems(self, scheme: str) -> Sequence[Problem]:
+        installation = xrt.find()
+        if installation is None:
+            return (Problem(*xrt.absent()),)
+        if not self.library.exists():
+            what = f"{installation.name}, but Isthmus was built without its headers"
+            return (Problem(what, "apt-get install libxrt-dev uuid-dev, and set Isthmus up again"),)
+        return [
+            Problem(f"{installation.name}: {obstacle.what}", obstacle.cure, mode=mode)
+            for mode in xrt.MODES
+            if (obstacle := installation.obstacle(mode)) is not None
+        ]
+
+    def match(
+        self, address: Address, devices: Sequence[DeviceDescription]
+    ) -> DeviceDescription | None:
+        by_place = (d for d in devices if address.selector == d.properties.get("pci_address"))
+        return next(by_place, None) if ":" in address.selector else super().match(address, devices)
+
+
+BACKEND = Xrt()

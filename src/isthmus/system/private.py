@@ -1,0 +1,33 @@
+"""Folders of this user's own under the system's temporary folder."""
+
+from __future__ import annotations
+
+import os
+import stat
+import tempfile
+from pathlib import Path
+
+from isthmus.errors import IsthmusError
+
+
+def folder(*names: str) -> Path:
+    """The folder of these names, made where it is missing.
+
+    Anybody may write to the temporary folder; one that somebody else made under our name could name
+    any library, so it is refused.
+    """
+    base = Path(tempfile.gettempdir()) / f"isthmus-{os.getuid()}"
+    base.mkdir(mode=0o700, exist_ok=True)
+    found = base.lstat()
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o022:
+        raise IsthmusError(f"{base} is not this user's own: remove it, or set TMPDIR")
+    path = base.joinpath(*names)
+    path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return path
+
+
+def write(path: Path, data: bytes) -> Path:
+    """Writes a file whole or not at all: another process may be about to read it."""
+    partial = path.with_name(f"{path.name}.{os.getpid()}.tmp")
+    partial.write_bytes(data)
+    return partial.replace(path)

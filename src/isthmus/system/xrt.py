@@ -1,0 +1,227 @@
+"""XRT as it is installed here: libraries, version, boards, and which modes can work.
+
+XRT loads a shim, the layer that talks to a board or stands in for one, from ``$XILINX_XRT/lib``;
+``XCL_EMULATION_MODE`` chooses it and is read when the library loads, so a process has one mode.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import sysconfig
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import NamedTuple
+
+from isthmus.system import private
+
+HARDWARE = ""
+"""The mode without a name: boards."""
+NOOP = "noop"
+EMULATIONS = ("hw_emu", "sw_emu")
+MODES: Mapping[str, str] = MappingProxyType(
+    {HARDWARE: "xrt_core", NOOP: "xrt_noop", "hw_emu": "xrt_hwemu", "sw_emu": "xrt_swemu"}
+)
+"""Modes, and the shim that each needs."""
+NATIVE = "xrt_coreutil"
+OPENCL = "xilinxopencl"
+
+_VENDORS_FOLDER = Path("/opt/xilinx")
+_DRIVERS = ("xocl", "zocl", "zocl-drm")
+_BUSES = Path("/sys/bus")
+_VENDOR_ID = "0x10ee"
+_ACCELERATOR_CLASS = "0x12"
+GET_IT = "apt-get install libxrt1 libxrt-dev, or AMD's package, and set Isthmus up again"
+
+
+class Obstacle(NamedTuple):
+    """What keeps something from working, and how to mend it."""
+
+    what: str
+    cure: str
+
+
+def _places() -> list[Path]:
+    """Folders where XRT's libraries may be: the user's choice alone, else the usual ones."""
+    chosen = os.environ.get("XILINX_XRT")
+    if chosen:
+        return [Path(chosen) / "lib"]
+    multiarch = sysconfig.get_config_var("MULTIARCH") or ""
+    usual = (f"/usr/lib/{multiarch}", "/usr/lib64", "/usr/local/lib", "/usr/lib")
+    return [_VENDORS_FOLDER / "xrt" / "lib", *map(Path, dict.fromkeys(usual))]
+
+
+@dataclass(frozen=True)
+class Installation:
+    """One XRT: the folder with its libraries."""
+
+    libraries: Path
+
+    def library(self, name: str) -> Path | None:
+        """Library of this name, as the loader would open it; None where it is missing."""
+        found = self.libraries.glob(f"lib{name}.so.*")
+        return min(found, key=lambda path: len(path.name), default=None)
+
+    @property
+    def version(self) -> str:
+        """Version, from the name of the file behind the links."""
+        library = self.library(NATIVE)
+        found = re.search(r"\.so\.([\d.]+)$", library.resolve().name) if library else None
+        return found[1] if found else "of unknown version"
+
+    @property
+    def name(self) -> str:
+        """Version and place in a few words."""
+        return f"XRT {self.version} in {self.libraries}"
+
+    def root(self) -> Path:
+        """What ``XILINX_XRT`` must name: the installation, or a folder that looks like one."""
+        if self.libraries.name == "lib" and (self.libraries / "xrt").is_dir():
+            return self.libraries.parent
+        digest = hashlib.sha256(str(self.libraries).encode()).hexdigest()[:16]
+        root = private.folder("xrt", digest)
+        link = root / "lib"
+        if not link.exists():
+            partial = root / f"lib.{os.getpid()}.tmp"
+            partial.symlink_to(self.libraries)
+            partial.replace(link)
+        return root
+
+    def environment(self, mode: str, user: str) -> dict[str, str]:
+        """What a process needs to have this XRT in a mode; ``user`` keeps emulations apart."""
+        path = os.environ.get("LD_LIBRARY_PATH")
+        found = {
+            "XILINX_XRT": str(self.root()),
+            "LD_LIBRARY_PATH": f"{self.libraries}:{path}" if path else str(self.libraries),
+            # Else an xrt.ini that happens to lie in the working folder changes what is timed.
+            "XRT_INI_PATH": os.environ.get("XRT_INI_PATH") or str(_no_settings()),
+        }
+        if mode != HARDWARE:
+            found["XCL_EMULATION_MODE"] = mode
+        if mode in EMULATIONS:
+            # The name is part of their sockets'; what they leave behind goes to a folder of ours.
+            found["USER"] = f"isthmus-{user}-{os.getpid()}"
+            found["SDACCEL_EM_RUN_DIR"] = str(private.folder("xrt", "emulation"))
+        return found
+
+    def obstacle(self, mode: str) -> Obstacle | None:
+        """Why a mode cannot work here; None where nothing is known to be in its way."""
+        shim = MODES[mode]
+        if self.library(shim) is None:
+            newer = "; newer versions no longer bring it" if mode == NOOP else ""
+            return Obstacle(
+                f"{self.name} has no lib{shim}{newer}",
+                "name an installation that has it in XILINX_XRT",
+            )
+        if mode == HARDWARE:
+            return _no_board()
+        if mode in EMULATIONS and not Path(os.environ.get("XILINX_VITIS", "/nowhere")).is_dir():
+            return Obstacle(
+                f"no @{mode}: XILINX_VITIS names no folder, and the simulation comes with Vitis",
+                "source settings64.sh of a Vitis installation",
+            )
+        return None
+
+
+def _no_settings() -> Path:
+    path = private.folder("xrt") / "empty.ini"
+    return path if path.exists() else private.write(path, b"")
+
+
+def find() -> Installation | None:
+    """The installation that would be used; None where there is none."""
+    for place in _places():
+        installation = Installation(place)
+        if installation.library(NATIVE) is not None:
+            return installation
+    return None
+
+
+def absent() -> Obstacle:
+    """What to say where there is no XRT."""
+    chosen = os.environ.get("XILINX_XRT")
+    if chosen:
+        return Obstacle(
+            f"XILINX_XRT is {chosen}, and no lib{NATIVE} is in its lib folder",
+            "unset it, or name an installation of XRT",
+        )
+    return Obstacle(f"no XRT: no lib{NATIVE} in {', '.join(map(str, _places()))}", GET_IT)
+
+
+def boards() -> list[str]:
+    """Addresses of the devices that XRT's drivers serve."""
+    return sorted(
+        {
+            device.name
+            for driver in _DRIVERS
+            for device in _BUSES.glob(f"*/drivers/{driver}/*")
+            if device.is_symlink() and device.name != "module"
+        }
+    )
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8").strip()
+    except OSError:
+        return ""
+
+
+def unserved_boards() -> list[str]:
+    """Addresses of AMD's accelerator cards whose driver is missing."""
+    return sorted(
+        device.name
+        for device in (_BUSES / "pci" / "devices").glob("*")
+        if _text(device / "vendor") == _VENDOR_ID
+        and _text(device / "class").startswith(_ACCELERATOR_CLASS)
+        and not (device / "driver").exists()
+    )
+
+
+def _no_board() -> Obstacle | None:
+    if os.environ.get("XCL_EMULATION_MODE") is not None:
+        return Obstacle("XCL_EMULATION_MODE is set, which hides boards", "unset it")
+    if boards():
+        return None
+    unserved = unserved_boards()
+    if unserved:
+        return Obstacle(
+            f"no driver serves the board at {', '.join(unserved)}",
+            "install XRT's driver (AMD's xrt package builds xocl and xclmgmt) and load it",
+        )
+    return Obstacle(
+        "no board: XRT's driver serves no device",
+        f"with a board, install and load its driver; without, measure the API alone: @{NOOP}",
+    )
+
+
+def validation_xclbins() -> list[Path]:
+    """Bitstreams with which installed platforms validate their boards."""
+    found: list[Path] = []
+    for folder in ("dsa", "firmware"):
+        for name in ("bandwidth", "verify"):
+            found += sorted((_VENDORS_FOLDER / folder).glob(f"**/test/{name}.xclbin"))
+    return found
+
+
+def default_xclbin() -> Path:
+    """Our own xclbin for modes without hardware: two banks, host memory, an empty kernel."""
+    from isthmus import xclbin  # noqa: PLC0415 - only where XRT is
+
+    made = xclbin.transfer_default("hw")
+    path = private.folder("xrt") / f"transfer-{made.header.uuid}.xclbin"
+    return path if path.exists() else private.write(path, made.encode())
+
+
+def bitstreams(mode: str) -> dict[str, str]:
+    """Environment that tells a backend which bitstreams it may use in a mode without being asked.
+
+    Without hardware any may be loaded: nothing can be hurt.
+    """
+    if mode == HARDWARE:
+        return {"ISTHMUS_VALIDATION_BINARIES": ":".join(map(str, validation_xclbins()))}
+    standard = {"ISTHMUS_DEFAULT_BINARY": str(default_xclbin())} if mode == NOOP else {}
+    return {"ISTHMUS_MAY_PROGRAM": "yes", **standard}

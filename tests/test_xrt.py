@@ -1,0 +1,277 @@
+"""XRT without a board: native API and AMD's OpenCL on the noop shim, and what can break."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import stat
+from itertools import product
+from pathlib import Path
+
+import pytest
+
+from conftest import Command
+from isthmus.errors import IsthmusError, NoDeviceError
+from isthmus.measure import protocol
+from isthmus.measure.discovery import Found, resolve
+from isthmus.measure.supervisor import Worker, WorkerRefusedError
+from isthmus.system import private, xrt
+
+NATIVE = "xrt:0@noop"
+OPENCL = "xocl:0@noop"
+BESIDE = "null:1us"
+ENDINGS = {
+    "SIGKILL": "os.kill(os.getpid(), signal.SIGKILL)",
+    "SIGSEGV": "ctypes.string_at(0)",
+    "SIGABRT": "os.abort()",
+    "SIGTERM": "os.kill(0, signal.SIGTERM)",
+}
+
+
+@pytest.fixture(scope="session", autouse=True)
+def noop() -> None:
+    try:
+        resolve(NATIVE)
+        resolve(OPENCL)
+    except IsthmusError as error:
+        pytest.skip(f"no XRT with a noop shim here: {error}")
+
+
+def run(isthmus: Command, *arguments: str, env: dict[str, str] | None = None) -> tuple[int, str]:
+    ended = isthmus("run", "transfer", *arguments, "--precision", "0.5", "--reruns", "1",
+                    "--out", "run.json", env=env, timeout=300)  # fmt: skip
+    assert "Traceback" not in ended.stderr
+    return ended.returncode, ended.stderr
+
+
+def rows(isthmus: Command) -> list[dict[str, str]]:
+    shown = isthmus("show", "run.json", "--format", "csv")
+    return list(csv.DictReader(io.StringIO(shown.stdout)))
+
+
+def opened(found: Found, options: dict[str, str], env: dict[str, str] | None = None) -> str:
+    """The bitstream that an open device uses."""
+    with Worker({**found.candidate.environment, **(env or {})}) as worker:
+        request = protocol.Open(str(found.backend.library), found.description.id, options)
+        answer = worker.ask(request)
+    assert isinstance(answer, protocol.Opened)
+    return answer.device.properties.get("xclbin", "")
+
+
+def test_both_apis_in_one_run(isthmus: Command) -> None:
+    code, said = run(isthmus, "--device", NATIVE, "--device", OPENCL, "--axis", "bytes=1,4097,1Mi")
+    assert code == 0, said
+    found = rows(isthmus)
+    operations = {
+        device: {row["operation"] for row in found if row["device"] == device}
+        for device in (NATIVE, OPENCL)
+    }
+    assert operations[NATIVE] == {"read", "write", "read_rw", "write_rw", "launch"}
+    assert operations[OPENCL] == operations[NATIVE] | {"bidirectional", "map", "unmap"}
+    for row in found:
+        # Nothing is behind the API: nothing to verify, and no rate to show.
+        assert row["verified"] == "na", row
+        assert not float(row["bandwidth_Bps"] or 0), row
+        assert int(row["samples"]) >= 25, row
+    median = {
+        (row["device"], row["operation"]): float(row["median_s"])
+        for row in found
+        if row["bytes"] == "1"
+    }
+    for operation in ("read", "write"):
+        assert median[OPENCL, operation] > 20 * median[NATIVE, operation]
+
+
+def test_memory_kinds_of_the_native_api(isthmus: Command) -> None:
+    kinds = ("alloc_host", "use_host_ptr", "aligned", "hugepage", "offset64", "host_only")
+    code, said = run(isthmus, "--device", NATIVE, "--axis", "bytes=64Ki", "--axis",
+                     "operation=write,read", "--axis", f"memory={','.join(kinds)}",
+                     "--axis", "depth=1,4")  # fmt: skip
+    assert code == 0, said
+    found = {(row["operation"], row["memory"], row["depth"]) for row in rows(isthmus)}
+    assert found == set(product(("read", "write"), kinds, ("1", "4")))
+
+
+def test_banks_are_those_of_the_bitstream(isthmus: Command) -> None:
+    code, said = run(isthmus, "--device", NATIVE, "--axis", "bytes=1", "--axis", "operation=write",
+                     "--axis", "bank=0,1,2")  # fmt: skip
+    assert code == 0, said
+    assert [row["bank"] for row in rows(isthmus)] == ["0", "1"]
+
+
+def test_settings_in_the_working_folder_do_not_matter(isthmus: Command, tmp_path: Path) -> None:
+    # With the software scheduler the noop shim dies at the first launch.
+    (tmp_path / "xrt.ini").write_text("[Runtime]\nsws=true\n")
+    code, said = run(isthmus, "--device", NATIVE, "--axis", "operation=launch")
+    assert code == 0, said
+
+
+@pytest.mark.parametrize("address", [NATIVE, OPENCL])
+def test_that_nothing_moves_is_found_out(address: str) -> None:
+    found = resolve(address)
+    assert found.description.properties["keeps_data"] == "no"
+    assert not found.real
+
+
+def test_a_damaged_bitstream_costs_one_device(isthmus: Command, tmp_path: Path) -> None:
+    (tmp_path / "bad.xclbin").write_bytes(b"xclbin2\0" + bytes(600))
+    code, said = run(isthmus, "--device", NATIVE, "--device", BESIDE, "--xclbin", "bad.xclbin",
+                     "--axis", "bytes=1,64", "--axis", "operation=write")  # fmt: skip
+    assert code == 1
+    assert said.count("bad.xclbin") == 1
+    assert {(row["device"], row["bytes"]) for row in rows(isthmus)} == {
+        (BESIDE, "1"), (BESIDE, "64")}  # fmt: skip
+
+
+@pytest.mark.parametrize("address", [NATIVE, OPENCL])
+def test_a_bitstream_that_is_not_there_is_the_users_mistake(isthmus: Command, address: str) -> None:
+    code, said = run(isthmus, "--device", address, "--xclbin", "nowhere.xclbin")
+    assert code == 2
+    assert "nowhere.xclbin" in said
+
+
+@pytest.mark.parametrize("address", [NATIVE, OPENCL])
+def test_nothing_is_programmed_without_leave(address: str) -> None:
+    found = resolve(address)
+    image = str(xrt.default_xclbin())
+    as_on_a_board = {"ISTHMUS_MAY_PROGRAM": ""}
+    with pytest.raises(WorkerRefusedError, match="--allow-program") as refused:
+        opened(found, {"xclbin": image}, as_on_a_board)
+    assert refused.value.usage
+    opened(found, {"xclbin": image, "allow_program": "yes"}, as_on_a_board)
+
+
+def test_without_any_bitstream_the_cure_is_told() -> None:
+    with pytest.raises(WorkerRefusedError, match="isthmus xclbin write"):
+        opened(resolve(NATIVE), {"xclbin": "loaded"})
+
+
+@pytest.mark.parametrize(
+    ("address", "ending"), [*((NATIVE, ending) for ending in ENDINGS), (OPENCL, "SIGABRT")]
+)
+def test_a_dying_device_process_takes_nobody_with_it(
+    isthmus: Command, tmp_path: Path, address: str, ending: str
+) -> None:
+    # Runs in every Python below; the first worker of XRT that has measured a little dies.
+    (tmp_path / "sitecustomize.py").write_text(
+        "import ctypes, os, signal, sys, threading, time\n"
+        "def strike():\n"
+        "    main = sys.modules['__main__']\n"
+        "    while not hasattr(main, 'serve'):\n"
+        "        time.sleep(0.001)\n"
+        "    measure, left = main.Worker._measure, [3]\n"
+        "    def measured(self, request):\n"
+        "        left[0] -= 1\n"
+        "        if left[0] == 0 and not os.path.exists('struck'):\n"
+        "            open('struck', 'w').close()\n"
+        f"            {ENDINGS[ending]}\n"
+        "        return measure(self, request)\n"
+        "    main.Worker._measure = measured\n"
+        "if os.environ.get('XCL_EMULATION_MODE') == 'noop':\n"
+        "    threading.Thread(target=strike, daemon=True).start()\n"
+    )
+    code, said = run(isthmus, "--device", address, "--device", BESIDE, "--axis", "bytes=1:64Ki",
+                     "--axis", "operation=write", env={"PYTHONPATH": str(tmp_path)})  # fmt: skip
+    assert (tmp_path / "struck").exists()
+    assert code == 1
+    assert said.count(f"died by {ending}") == 1
+    found = rows(isthmus)
+    whole = [row for row in found if "failed" not in row["flags"] and int(row["samples"]) >= 25]
+    assert sum(row["device"] == BESIDE for row in whole) == 17
+    assert sum(row["device"] == address for row in whole) == 16
+
+
+def test_a_missing_shim_is_named(isthmus: Command, tmp_path: Path) -> None:
+    installation = xrt.find()
+    assert installation is not None
+    (tmp_path / "lib").mkdir()
+    for name in (xrt.NATIVE, "xrt_core"):
+        library = installation.library(name)
+        assert library is not None
+        (tmp_path / "lib" / library.name).symlink_to(library)
+    code, said = run(isthmus, "--device", NATIVE, "--device", BESIDE, "--axis", "bytes=1",
+                     "--axis", "operation=write", env={"XILINX_XRT": str(tmp_path)})  # fmt: skip
+    assert code == 1
+    assert "has no libxrt_noop" in said
+    assert [row["device"] for row in rows(isthmus)] == [BESIDE]
+
+
+def test_without_xrt_the_cure_is_told(isthmus: Command, tmp_path: Path) -> None:
+    elsewhere = {"XILINX_XRT": str(tmp_path)}
+    code, said = run(isthmus, "--device", OPENCL, "--device", BESIDE, "--axis", "bytes=1",
+                     "--axis", "operation=write", env=elsewhere)  # fmt: skip
+    assert code == 1
+    assert "no libxrt_coreutil" in said
+    assert [row["device"] for row in rows(isthmus)] == [BESIDE]
+    listed = isthmus("devices", env=elsewhere)
+    assert "name an installation of XRT" in listed.stdout
+
+
+def test_devices_tells_what_works_and_what_does_not(isthmus: Command) -> None:
+    listed = isthmus("devices", "--json", env={"XILINX_VITIS": "/nowhere"})
+    backends = {b["backend"]: b for b in json.loads(listed.stdout)}
+    native = backends["xrt"]
+    assert NATIVE in {d["address"] for d in native["devices"]}
+    assert OPENCL in {d["address"] for d in backends["opencl"]["devices"]}
+    told = " ".join(problem["what"] for problem in native["problems"])
+    assert "XRT 2." in told
+    assert "@hw_emu" in told
+    assert all(problem["cure"] for problem in native["problems"])
+
+
+def test_boards_are_what_the_driver_serves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(xrt, "_BUSES", tmp_path)
+    monkeypatch.delenv("XCL_EMULATION_MODE", raising=False)
+    card = tmp_path / "pci" / "devices" / "0000:3b:00.1"
+    card.mkdir(parents=True)
+    (card / "vendor").write_text("0x10ee\n")
+    (card / "class").write_text("0x120000\n")
+    installation = xrt.find()
+    assert installation is not None
+    unserved = installation.obstacle(xrt.HARDWARE)
+    assert unserved is not None
+    assert "0000:3b:00.1" in unserved.what
+    driver = tmp_path / "pci" / "drivers" / "xocl"
+    driver.mkdir(parents=True)
+    (card / "driver").symlink_to(driver)
+    (driver / card.name).symlink_to(card)
+    assert xrt.boards() == ["0000:3b:00.1"]
+    assert installation.obstacle(xrt.HARDWARE) is None
+    monkeypatch.setenv("XCL_EMULATION_MODE", "noop")
+    assert installation.obstacle(xrt.HARDWARE) is not None
+
+
+def test_libraries_outside_a_lib_folder_get_a_root(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    libraries = tmp_path / "multiarch"
+    libraries.mkdir()
+    (libraries / "libxrt_coreutil.so.2.9.1").touch()
+    (libraries / "libxrt_coreutil.so.2").symlink_to("libxrt_coreutil.so.2.9.1")
+    installation = xrt.Installation(libraries)
+    assert installation.version == "2.9.1"
+    root = installation.root()
+    assert (root / "lib").resolve() == libraries
+    assert installation.root() == root
+    assert installation.environment("noop", "x")["XILINX_XRT"] == str(root)
+
+
+def test_a_folder_that_others_may_write_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    made = private.folder("a", "b")
+    assert stat.S_IMODE(made.stat().st_mode) == 0o700
+    (tmp_path / f"isthmus-{os.getuid()}").chmod(0o777)
+    with pytest.raises(IsthmusError, match="not this user's own"):
+        private.folder("a")
+
+
+def test_an_unknown_device_is_told() -> None:
+    with pytest.raises(IsthmusError, match="here: xrt:0"):
+        resolve("xrt:7@noop")
+    with pytest.raises(NoDeviceError):
+        resolve("opencl:nothing@noop")
