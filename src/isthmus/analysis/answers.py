@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pandas as pd
 
-from isthmus.analysis import comparisons, speeds
+from isthmus.analysis import api_software, comparisons, speeds
 from isthmus.analysis.evidence import SERIES, STUDY, Answer, Evidence
 from isthmus.analysis.summary import summarise
 from isthmus.results.run_file import Run
@@ -15,6 +15,7 @@ __all__ = ["SERIES", "STUDY", "Answer", "answers"]
 
 _ASKED: tuple[Callable[[Evidence], Answer], ...] = (
     speeds.peaks,
+    api_software.per_call,
     comparisons.small,
     comparisons.indistinguishable,
     comparisons.throttle,

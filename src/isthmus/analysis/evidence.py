@@ -37,6 +37,11 @@ class Answer:
     """Figures behind it; column names end in their unit: ``_s``, ``_Bps``; sizes are bytes."""
 
     @property
+    def found(self) -> bool:
+        """Whether the run holds anything that answers it."""
+        return not self.table.empty
+
+    @property
     def verdict(self) -> str:
         """All of it in one plain sentence."""
         text = "; ".join(self.clauses)

@@ -1,7 +1,7 @@
 """Ratios of times, formed rerun by rerun, so that what both series suffer alike cancels.
 
 Host clock against host clock only. Points whose data did not arrive, or that move nothing by
-design, are in no ratio.
+design, are in no ratio; but where nothing is behind the API, its software is compared by itself.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from isthmus.analysis.summary import interval_over_reruns, interval_within, is_timer_bound
-from isthmus.results.run_file import Point, Rerun, Run
+from isthmus.results.run_file import Point, Rerun, Run, Verified
 
 SMALL = 4096
 """Bytes: up to here a transfer is all overhead."""
@@ -104,22 +104,22 @@ def groups(
         yield tuple(map(str, key)), group
 
 
-def _trusted(point: Point) -> Iterator[Rerun]:
-    """Reruns with verified data and a host clock that could tell: others count in no ratio."""
+def _trusted(point: Point, verified: Verified) -> Iterator[Rerun]:
+    """Reruns so verified, with a host clock that could tell: others count in no ratio."""
     if all(rerun.verified != "false" for rerun in point.reruns):
         for rerun in point.reruns:
             measured = "host" in rerun.clocks and rerun.clocks["host"].ticks
-            if rerun.verified == "true" and measured and not is_timer_bound(rerun):
+            if rerun.verified == verified and measured and not is_timer_bound(rerun):
                 yield rerun
 
 
-def medians(run: Run, study: str) -> pd.DataFrame:
+def medians(run: Run, study: str, verified: Verified = "true") -> pd.DataFrame:
     """Logs of each trusted rerun's host-clock median and of its interval's ends, in log seconds."""
     rows: list[dict[str, object]] = []
     for point in run.points:
         if point.study != study:
             continue
-        for rerun in _trusted(point):
+        for rerun in _trusted(point, verified):
             found = interval_within(rerun, "host", run.settings.confidence)
             if found.median <= 0.0:  # below what the clock can tell
                 continue
@@ -182,7 +182,11 @@ def pairs(run: Run, study: str) -> list[Pair]:
 
     Same memory kind against same; where two devices have none in common and one each, those.
     """
-    table = medians(run, study)
+    return pairs_in(run, medians(run, study))
+
+
+def pairs_in(run: Run, table: pd.DataFrame) -> list[Pair]:
+    """The same from the medians of a run."""
     found: list[Pair] = []
     devices = list(dict.fromkeys(point.device for point in run.points))
     for (operation, axes), group in groups(table, ["operation", "axes"]):
@@ -197,6 +201,12 @@ def memory_copies(run: Run) -> frozenset[str]:
     """Devices that are plain copies within host memory: a ceiling, not a contender."""
     unreal = {device.address for device in run.devices if not device.real}
     return frozenset({point.device for point in run.points if point.api == "host"} - unreal)
+
+
+def software_alone(run: Run) -> frozenset[str]:
+    """Devices with nothing behind their API: what is timed is its software."""
+    found = {d.address for d in run.devices if d.properties.get("keeps_data") == "no"}
+    return frozenset(found)
 
 
 def contenders(run: Run, found: Sequence[Pair]) -> list[Pair]:

@@ -151,7 +151,8 @@ def _close(run: Run, out: Path, console: Console) -> int:
     from isthmus.reporters.cells import printable
 
     for answer in answers(run, summarise(run)):
-        print(printable(answer.verdict))
+        if answer.found:
+            print(printable(answer.verdict))
     failed = [p for p in run.points if p.error or any(r.verified == "false" for r in p.reruns)]
     missing = [d for d in run.devices if d.error]
     if failed:

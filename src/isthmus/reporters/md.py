@@ -30,7 +30,8 @@ def _lines(run: Run) -> Iterator[str]:
     yield f"## {escape(heading(run))}"
     yield ""
     for answer in answers(run, summary):
-        yield f"- **{escape(answer.question)}** {escape(answer.verdict)}"
+        if answer.found:
+            yield f"- **{escape(answer.question)}** {escape(answer.verdict)}"
     shown, common = view(summary, labels)
     yield ""
     if common:

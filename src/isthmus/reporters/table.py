@@ -43,9 +43,10 @@ def _text(run: Run) -> str:
         if error:
             console.print(Text(printable(f"{device}: {error}"), style="red"))
     for answer in answers(run, summary):
-        console.print()
-        console.print(Text(answer.question, style="bold"))
-        console.print(Text(printable(answer.verdict)))
+        if answer.found:
+            console.print()
+            console.print(Text(answer.question, style="bold"))
+            console.print(Text(printable(answer.verdict)))
     return "\n".join(line.rstrip() for line in text.getvalue().splitlines()) + "\n"
 
 

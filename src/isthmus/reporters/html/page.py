@@ -19,6 +19,7 @@ from markupsafe import Markup
 from isthmus.analysis import wording
 from isthmus.analysis.answers import STUDY, Answer, answers
 from isthmus.analysis.flags import MEANINGS
+from isthmus.analysis.ratios import software_alone
 from isthmus.analysis.summary import summarise
 from isthmus.errors import IsthmusError, UsageError
 from isthmus.reporters.cells import Table, heading, lift, printable, table, view
@@ -115,7 +116,7 @@ def _section(id: str, name: str, run: Run) -> _Section:  # noqa: A002 - the attr
         heading=heading(run),
         run=run,
         notices=_notices(run),
-        answers=[_shown(answer, labels) for answer in answers(run, summary)],
+        answers=[_shown(answer, labels) for answer in answers(run, summary) if answer.found],
         plots=[
             (operation, [figure for figure in flat if figure.operation == operation])
             for operation in dict.fromkeys(figure.operation for figure in flat)
@@ -140,7 +141,14 @@ def _notices(run: Run) -> list[str]:
     notices = [_ENDINGS[run.status]] if run.status in _ENDINGS else []
     if not run.points:
         notices.append("This run holds no points.")
-    unreal = [device.address for device in run.devices if not device.real]
+    bare = software_alone(run)
+    if bare:
+        notices.append(
+            f"{', '.join(sorted(bare))}: every call returns with nothing behind it. What is timed is "
+            "the API's own software: argument checks, handles, locks, queues. No driver, no DMA, no "
+            "link and no card is in it; nothing moves, so there is no bandwidth and nothing to verify."
+        )
+    unreal = [d.address for d in run.devices if not d.real and d.address not in bare]
     if unreal:
         notices.append(f"Not hardware: {', '.join(unreal)}. Its figures say nothing about a board.")
     if run.settings.quick:

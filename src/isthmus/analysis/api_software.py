@@ -1,0 +1,116 @@
+"""What an API's software costs by itself, where nothing is behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+from isthmus.analysis import wording
+from isthmus.analysis.evidence import FIRST_ASKED, STUDY, Answer, Evidence, table
+from isthmus.analysis.ratios import (
+    LARGE,
+    SMALL,
+    Pair,
+    Ratio,
+    groups,
+    medians,
+    pairs_in,
+    ratio,
+    software_alone,
+)
+from isthmus.units import format_seconds
+
+_SPANS = ((0, SMALL), (LARGE, np.inf))
+_ONE = ("device", "operation", "memory", "axes")
+_COLUMNS = (
+    "device", "reference", "operation", "memory", "axes", "over", "call_s", "reference_call_s",
+    "time_ratio", "low_time_ratio", "high_time_ratio", "within", "sizes", "reruns",
+)  # fmt: skip
+
+
+def per_call(evidence: Evidence) -> Answer:
+    """Time per call of each API, and the ratio between two, for small sizes and for large ones.
+
+    A call's time is the geometric mean of the sizes' medians. A device that shares no operation
+    with another still has its rows.
+    """
+    alone = software_alone(evidence.run)
+    times = medians(evidence.run, STUDY, "na")
+    times = times[times["device"].isin(alone)]
+    rows: list[tuple[object, ...]] = []
+    said: dict[bool, list[str]] = {True: [], False: []}
+    compared: set[tuple[str, ...]] = set()
+    for pair in pairs_in(evidence.run, times):
+        ours, _, theirs = pair.memory.partition(" / ")
+        keys = [
+            (pair.device, pair.operation, ours, pair.axes),
+            (pair.reference, pair.operation, theirs or ours, pair.axes),
+        ]
+        compared.update(keys)
+        for low, high in _SPANS:
+            part = pair.times[pair.times["bytes"].between(low, high)]
+            found = ratio(part, evidence.confidence)
+            if found is None:
+                continue
+            calls = [_call_s(times, key, part) for key in keys]
+            over = wording.sizes(part["bytes"].tolist())
+            names = (pair.device, pair.reference, pair.operation, pair.memory, pair.axes)
+            rows.append((*names, over, *calls, *found))
+            if low == 0:
+                said[pair.operation in FIRST_ASKED].append(
+                    _clause(evidence, pair, over, calls, found)
+                )
+    for key, mine in groups(times, _ONE):
+        if key not in compared:
+            rows += list(_rows_of_one(key, mine))
+    return Answer(
+        "api_software",
+        "What does the API's software cost per call, with no device behind it?",
+        wording.few(said[True] or said[False])
+        or ("see the table" if rows else "no device was measured whose API has nothing behind it",),
+        table(rows, *_COLUMNS),
+    )
+
+
+def _call_s(times: pd.DataFrame, key: tuple[str, ...], common: pd.DataFrame) -> float:
+    """Geometric mean over the sizes and reruns that both have."""
+    mine = times
+    for name, value in zip(_ONE, key, strict=True):
+        mine = mine[mine[name] == value]
+    both = mine.merge(common[["bytes", "rerun"]], on=["bytes", "rerun"])
+    return float(np.exp(both["log"].mean()))
+
+
+def _clause(evidence: Evidence, pair: Pair, over: str, calls: Sequence[float], found: Ratio) -> str:
+    told = [
+        f"{format_seconds(call)} on {evidence.labels[device]}"
+        for call, device in zip(calls, (pair.device, pair.reference), strict=True)
+    ]
+    if found.ratio < 1.0:
+        found = found.inverse()
+        told.reverse()
+    what = f"{pair.operation} of {over} bytes" if over != "0" else pair.operation
+    kind = ", ".join(filter(None, (pair.memory, pair.axes)))
+    times = wording.number(found.ratio)
+    return (
+        f"{what}{f' ({kind})' if kind else ''}: {told[0]}, {told[1]}: {times} times as long "
+        f"({wording.interval(found, evidence.confidence)})"
+    )
+
+
+def _rows_of_one(key: tuple[str, ...], mine: pd.DataFrame) -> list[tuple[object, ...]]:
+    device, operation, memory, axes = key
+    rows: list[tuple[object, ...]] = []
+    missing = (np.nan,) * 4
+    for low, high in _SPANS:
+        part = mine[mine["bytes"].between(low, high)]
+        if part.empty:
+            continue
+        over = wording.sizes(part["bytes"].tolist())
+        call = float(np.exp(part["log"].mean()))
+        reruns, sizes = part["rerun"].nunique(), part["bytes"].nunique()
+        names = (device, "", operation, memory, axes, over)
+        rows.append((*names, call, *missing, reruns == 1, sizes, reruns))
+    return rows
