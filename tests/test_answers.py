@@ -372,8 +372,53 @@ PARTIAL = {
 @pytest.mark.parametrize("partial", PARTIAL.values(), ids=PARTIAL.keys())
 def test_partial_runs_are_answered(partial):
     found = answers(partial)
-    assert len(found) == (0 if partial.studies == ["hostmem"] else 7)
+    assert len(found) == (0 if partial.studies == ["hostmem"] else 8)
     for each in found:
         assert each.verdict.endswith(".")
         assert "nan" not in each.verdict.lower().split()
         assert isinstance(each.table, pd.DataFrame)
+
+
+# Software of an API with nothing behind it
+
+
+def nothing_behind(reruns: int = 3) -> Run:
+    """Native calls of 15 ns and OpenCL's of 30 us, which also copies 10 GB/s."""
+    laws = {"xocl:0@noop": Law(30e-6, 10e9), "xrt:0@noop": Law(15e-9, 1e18)}
+    changes = {"rerun_changes": {"verified": "na"}}
+    points = [
+        point(device, operation, size, [[law(size)] * 50] * reruns, **changes)
+        for device, law in laws.items()
+        for operation in ("read", "write")
+        for size in (1, 4096, 1 << 26)
+    ]
+    points += [point("xocl:0@noop", "map", 1, [[20e-6] * 50] * reruns, **changes)]
+    properties = {"keeps_data": "no"}
+    devices = [
+        DeviceRecord(address=a, backend="xrt", real=False, properties=properties) for a in laws
+    ]
+    return run(points, devices=devices)
+
+
+@pytest.mark.parametrize("reruns", [1, 3])
+def test_software_of_an_api_is_compared_where_nothing_is_behind_it(reruns):
+    found = answer(nothing_behind(reruns), "api_software")
+    table = found.table.set_index(["operation", "over"])
+    small = table.loc[("read", "1 to 4Ki")]
+    assert {small["device"], small["reference"]} == {"xocl:0@noop", "xrt:0@noop"}
+    assert sorted([small["call_s"], small["reference_call_s"]]) == pytest.approx(
+        [15e-9, 30.2e-6], rel=0.01
+    )
+    assert max(small["time_ratio"], 1 / small["time_ratio"]) == pytest.approx(2013, rel=0.01)
+    assert bool(small["within"]) == (reruns == 1)
+    large = table.loc[("write", "64Mi")]
+    assert max(large["call_s"], large["reference_call_s"]) == pytest.approx(6.74e-3, rel=0.01)
+    assert table.loc[("map", "1")]["reference"] == ""
+    assert any("read of 1 to 4Ki" in clause and "times as long" in clause
+               for clause in found.clauses)  # fmt: skip
+
+
+def test_software_of_an_api_is_in_no_other_answer_and_of_hardware_there_is_none():
+    told = {found.name for found in answers(nothing_behind()) if found.found}
+    assert told == {"api_software"}
+    assert not answer(two_devices(), "api_software").found

@@ -47,7 +47,7 @@ def _text(run: Run) -> str:
             console.print()
             console.print(Text(answer.question, style="bold"))
             console.print(Text(printable(answer.verdict)))
-    return "\n".join(line.rstrip() for line in text.getvalue().splitlines()) + "\n"
+    return "\n".join(line.rstrip() for line in text.getvalue().splitlines()).rstrip() + "\n"
 
 
 def _console(text: io.StringIO, width: int) -> Console:
