@@ -168,6 +168,14 @@ def _row(point: Point, clock: ClockName, run: Run) -> dict[str, object]:
         flags = sorted([*flags, "above_link_limit"])
     verified = {r.verified for r in measured}
     complete = len(point.reruns) == run.settings.reruns and not point.error
+    if clock == "host":  # it is the host's clock that decides when there is enough
+        converged = all(r.state == "precision" for r in point.reruns)
+    else:
+        each = (interval_within(r, clock, confidence) for r in measured)
+        converged = all(
+            max(i.high - i.median, i.median - i.low) <= run.settings.precision * i.median
+            for i in each
+        )
     return {
         **_identity(point, clock),
         "samples": len(pooled),
@@ -183,7 +191,7 @@ def _row(point: Point, clock: ClockName, run: Run) -> dict[str, object]:
         "cold_s": float(np.median(cold)) if cold else np.nan,
         "bandwidth_Bps": bandwidth,
         "verified": "false" if "false" in verified else "true" if "true" in verified else "na",
-        "converged": complete and all(r.state == "precision" for r in point.reruns),
+        "converged": complete and len(measured) == len(point.reruns) and converged,
         "flags": ";".join(flags),
         **point.axes,
     }
@@ -214,15 +222,16 @@ def _empty_row(point: Point, run: Run) -> dict[str, object]:
 
 
 def _mark_zero_copies(frame: pd.DataFrame) -> None:
-    """Flags operations whose time does not grow with the size: nothing was moved.
+    """Flags crossings whose time does not grow with the size: nothing was moved.
 
-    Shown, not believed: verified data, 1 MiB or more in no more than twice the time that 4 KiB or
-    less took. Their bandwidth is meaningless and left empty.
+    Shown, not believed: verified data, 64 MiB or more (a millisecond on the fastest of links) in no
+    more than twice the time that 4 KiB or less took. Their bandwidth is meaningless and left empty.
     """
-    small, large = 4096, 1 << 20
+    small, large = 4096, 64 << 20
     axes = [name for name in frame.columns if name not in COLUMNS]
     keys = ["study", "device", "operation", "memory", "clock", *axes]
-    for _, group in frame[frame["verified"] == "true"].groupby(keys, dropna=False):
+    crossed = (frame["verified"] == "true") & (frame["direction"] != "")
+    for _, group in frame[crossed].groupby(keys, dropna=False):
         low = group[group["bytes"] <= small]
         high = group[group["bytes"] >= large].sort_values("bytes")
         if low.empty or high.empty:

@@ -185,6 +185,17 @@ def load(path: Path) -> Run:
         raise UsageError(f"{path}: not a valid {SCHEMA} file: {error}") from error
 
 
+def _rename_to_new(partial: Path, path: Path) -> None:
+    """Gives a file its name, unless something has it."""
+    try:
+        os.link(partial, path)  # fails where rename would overwrite
+    except FileExistsError:
+        raise
+    except OSError:  # no hard links here: the name is taken first, then filled
+        path.touch(exist_ok=False)
+        partial.replace(path)
+
+
 def save(run: Run, path: Path, *, replace: bool = False) -> None:
     """Writes a run file whole or not at all. Refuses an existing one unless told to replace it."""
     partial = path.with_name(f".{path.name}.{os.getpid()}.tmp")
@@ -196,7 +207,7 @@ def save(run: Run, path: Path, *, replace: bool = False) -> None:
         if replace:
             partial.replace(path)
         else:
-            os.link(partial, path)  # fails where rename would overwrite
+            _rename_to_new(partial, path)
     except FileExistsError as error:
         raise UsageError(f"{path} exists; nothing is overwritten: choose another --out") from error
     except OSError as error:

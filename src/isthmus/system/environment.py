@@ -14,6 +14,10 @@ import psutil
 
 _SYS_CPU = Path("/sys/devices/system/cpu")
 
+_PCI_HEADER_BYTES = 64
+_PCI_EXPRESS = 0x10
+"""Id of a PCI function's capability."""
+
 
 def _text(path: Path | str) -> str:
     with contextlib.suppress(OSError, UnicodeDecodeError):
@@ -99,14 +103,40 @@ def steal_seconds() -> float:
     return float(getattr(psutil.cpu_times(), "steal", 0.0))
 
 
+def pcie_payloads(configuration: bytes) -> dict[str, str]:
+    """Largest payload and read request in bytes, as set in a function's configuration space.
+
+    Source: PCI Express Base Specification, capability 0x10, Device Control at offset 8: bits 7:5
+    and 14:12, each 128 bytes shifted. Empty without that capability, or where it was not readable.
+    """
+    at = configuration[0x34] & ~3 if len(configuration) > _PCI_HEADER_BYTES else 0
+    seen: set[int] = set()
+    while at and at not in seen and at + 10 <= len(configuration):
+        seen.add(at)
+        if configuration[at] == _PCI_EXPRESS:
+            control = int.from_bytes(configuration[at + 8 : at + 10], "little")
+            return {
+                "max_payload_bytes": str(128 << (control >> 5 & 7)),
+                "max_read_request_bytes": str(128 << (control >> 12 & 7)),
+            }
+        at = configuration[at + 1] & ~3
+    return {}
+
+
 def pcie_link(address: str) -> dict[str, str]:
-    """What sysfs tells of the PCIe function at ``dddd:bb:dd.f``: link, payloads, IOMMU group."""
+    """What sysfs tells of the PCIe function at ``dddd:bb:dd.f``: link, payloads, IOMMU group.
+
+    Payload and read request sizes stand in its configuration space, which only root may read
+    beyond the first 64 bytes.
+    """
     device = Path("/sys/bus/pci/devices") / address
     names = ("current_link_speed", "current_link_width", "max_link_speed", "max_link_width")
     found = {name: _text(device / name) for name in names}
     with contextlib.suppress(OSError):
         found["iommu_group"] = (device / "iommu_group").resolve(strict=True).name
         found["numa_node"] = _text(device / "numa_node")
+    with contextlib.suppress(OSError):
+        found |= pcie_payloads((device / "config").read_bytes())
     return (
         {"address": address, **{k: v for k, v in found.items() if v}} if any(found.values()) else {}
     )

@@ -144,9 +144,10 @@ def _notices(run: Run) -> list[str]:
     bare = software_alone(run)
     if bare:
         notices.append(
-            f"{', '.join(sorted(bare))}: every call returns with nothing behind it. What is timed is "
-            "the API's own software: argument checks, handles, locks, queues. No driver, no DMA, no "
-            "link and no card is in it; nothing moves, so there is no bandwidth and nothing to verify."
+            f"{', '.join(sorted(bare))}: every call returns with nothing behind it. What is timed "
+            "is the API's own software: argument checks, handles, locks, queues. No driver, no "
+            "DMA, no link and no card is in it; nothing moves, so there is no bandwidth and "
+            "nothing to verify."
         )
     unreal = [d.address for d in run.devices if not d.real and d.address not in bare]
     if unreal:
