@@ -67,8 +67,9 @@ def test_medians_of_zero_are_shown_and_flagged() -> None:
 
 def test_a_fast_link_is_no_zero_copy():
     # 12 us and 57 GB/s: 1 MiB takes no more than three times a byte's time, yet all of it moved.
-    law = Law(12e-6, 57e9)
+    law = synthetic.Law(12e-6, 57e9)
     points = [
-        point("cuda:0", "write", size, [[law(size)] * 25]) for size in (1, 4096, 1 << 20, 64 << 20)
+        synthetic.point("cuda:0", "write", size, [[law(size)] * 25])
+        for size in (1, 4096, 1 << 20, 64 << 20)
     ]
-    assert not summarise(run(points))["flags"].str.contains("zero_copy").any()
+    assert not summarise(synthetic.run(points))["flags"].str.contains("zero_copy").any()
