@@ -147,7 +147,7 @@ def test_a_device_that_is_not_here_costs_only_itself(isthmus: Command, tmp_path:
 
 @pytest.mark.parametrize(
     ("options", "says"),
-    [("fail=60", "told to fail"), ("crash=60", "SIGSEGV")],
+    [("fail=60", "told to fail"), ("crash=60", "SIGSEGV"), ("lose=60", "told to lose")],
 )
 def test_a_failing_device_costs_only_its_points(isthmus: Command, options: str, says: str) -> None:
     ended = isthmus("run", "transfer", "--device", f"null:5us,{options}", "--device", "host",

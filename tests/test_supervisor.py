@@ -60,6 +60,13 @@ def test_a_crash_is_named() -> None:
             measure(worker)
 
 
+def test_a_worker_that_lost_its_device_ends_and_says_why() -> None:
+    with Worker({}) as worker:
+        opened(worker, lose="40")
+        with pytest.raises(WorkerDiedError, match="exit code 1; it last said: null was told to lo"):
+            measure(worker)
+
+
 def test_a_worker_killed_from_outside_is_named() -> None:
     with Worker({}) as worker:
         opened(worker)

@@ -16,6 +16,7 @@ namespace isthmus::bindings {
 void bind_backend(nb::module_& module) {
   const nb::exception<UsageError> usage_error(module, "UsageError", PyExc_ValueError);
   const nb::exception<BackendError> backend_error(module, "BackendError", PyExc_RuntimeError);
+  const nb::exception<DeviceLostError> lost_error(module, "DeviceLostError", backend_error.ptr());
 
   nb::class_<PartInfo>(module, "PartInfo")
       .def_ro("name", &PartInfo::name)

@@ -66,11 +66,12 @@ struct Settings {
   std::uint64_t fail_at = 0;   ///< repetition that throws; 0: none
   std::uint64_t crash_at = 0;  ///< repetition that kills the process by SIGSEGV
   std::uint64_t hang_at = 0;   ///< repetition that never returns
+  std::uint64_t lose_at = 0;   ///< repetition that loses the device
 };
 
 Settings settings_from(const Options& options) {
-  check_options(options,
-                {"cost", "distribution", "drift", "move", "every", "fail", "crash", "hang"});
+  check_options(
+      options, {"cost", "distribution", "drift", "move", "every", "fail", "crash", "hang", "lose"});
   Settings settings;
   if (const auto cost = options.find("cost"); cost != options.end()) {
     settings.cost_s = parse_duration(cost->second);
@@ -95,6 +96,7 @@ Settings settings_from(const Options& options) {
   settings.fail_at = count("fail", 0);
   settings.crash_at = count("crash", 0);
   settings.hang_at = count("hang", 0);
+  settings.lose_at = count("lose", 0);
   return settings;
 }
 
@@ -252,6 +254,9 @@ class NullDevice final : public Device {
     if (calls_ == settings.fail_at) {
       throw BackendError("null was told to fail at call " + std::to_string(calls_));
     }
+    if (calls_ == settings.lose_at) {
+      throw DeviceLostError("null was told to lose its device at call " + std::to_string(calls_));
+    }
     if (calls_ == settings.crash_at) {
       std::raise(SIGSEGV);
     }
@@ -260,7 +265,7 @@ class NullDevice final : public Device {
     }
   }
   [[nodiscard]] bool strikes() const {
-    return settings.fail_at + settings.crash_at + settings.hang_at != 0;
+    return settings.fail_at + settings.crash_at + settings.hang_at + settings.lose_at != 0;
   }
 
   const Settings settings;

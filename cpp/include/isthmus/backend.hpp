@@ -29,6 +29,12 @@ class BackendError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+/// Nothing in this process can use the device any more: its worker has to end.
+class DeviceLostError : public BackendError {
+ public:
+  using BackendError::BackendError;
+};
+
 using Options = std::map<std::string, std::string>;
 
 /// One separately timed half of an operation; it becomes a point of that name.

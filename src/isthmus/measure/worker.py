@@ -77,6 +77,10 @@ class Worker:
                     return self._measure(request)
         except _core.UsageError as error:
             return protocol.Failed(str(error), usage=True)
+        except _core.DeviceLostError as error:
+            # No call will succeed here again. The runner reads this, and starts a fresh worker.
+            print(str(error).replace("\n", " "), file=sys.stderr, flush=True)
+            os._exit(1)
         except MemoryError:
             return protocol.Failed("not enough host memory")
         except (RuntimeError, ValueError) as error:
