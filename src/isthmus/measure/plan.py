@@ -161,7 +161,7 @@ def plan(
         sizes = study.thin(sizes)
     if "memory" in given:
         _check_memory(device, description, given["memory"])
-    wanted = [str(name) for name in given.get("operation", study.operations)]
+    wanted = [str(name) for name in given.get("operation", study.operations_usually)]
     seen: set[str] = set()
     for name in wanted:
         operation = offered(description, name)

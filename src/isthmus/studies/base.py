@@ -66,6 +66,12 @@ class Study:
     thin: Callable[[Sequence[int]], Sequence[int]] = lambda sizes: sizes
     """Sizes that a quick run keeps."""
 
+    @property
+    def operations_usually(self) -> Sequence[Value]:
+        """Operations of a run that names none."""
+        usual = next((axis.default for axis in self.axes if axis.name == "operation"), None)
+        return self.operations if usual is None else usual
+
     def axis(self, name: str) -> Axis:
         """Axis of this name; raises UsageError for an unknown one."""
         for axis in self.axes:

@@ -11,6 +11,10 @@ OPERATIONS = (
     "read", "write", "read_rw", "write_rw", "bidirectional", "map", "unmap", "launch",
     "kernel_read", "kernel_write", "stream",
 )  # fmt: skip
+ON_REQUEST = (
+    "graph_launch", "copy_sm_write", "copy_sm_read", "pointer_chase", "peer_write", "peer_read",
+)  # fmt: skip
+"""What some devices do beyond that, measured where ``--axis operation`` names it."""
 _THIN = 8
 _QUICK_MOST = 128 << 20
 
@@ -27,7 +31,7 @@ def every_eighth(sizes: Sequence[int]) -> Sequence[int]:
 STUDY = Study(
     name="transfer",
     question="What do transfers between host and card memory cost, and when does the API matter?",
-    operations=OPERATIONS,
+    operations=OPERATIONS + ON_REQUEST,
     axes=(
         Axis("bytes", "size of one transfer", parse_sizes, parse_sizes("1:2Gi")),
         Axis("operation", "what is timed", words, OPERATIONS),
