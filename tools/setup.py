@@ -30,7 +30,7 @@ VENV = ROOT / ".venv"
 PYTHON = VENV / "bin" / "python"
 STAMPS = VENV / "setup.json"
 HEADERS = VENV / "python-headers"
-BUILT_FROM = ("CMakeLists.txt", "pyproject.toml", "cpp", "card")
+BUILT_FROM = ("CMakeLists.txt", "pyproject.toml", "cpp", "kernels", "card")
 NOT_BUILT = ROOT / "cpp" / "tests"
 
 

@@ -93,10 +93,11 @@ std::vector<OperationSpec> points(const DeviceInfo& device, const OperationInfo&
 }
 
 /// Whether `moved` can be what one repetition of a part moves: all of the buffer, twice where both
-/// directions go, and times the depth where a repetition is a whole queue.
+/// directions go, and times the depth where a repetition is a whole queue. Where nothing crosses it
+/// may be nothing: a latency has no bandwidth.
 bool plausible(std::uint64_t moved, const OperationSpec& spec, const PartInfo& part) {
   const std::uint64_t once = spec.bytes * (part.direction == "both" ? 2 : 1);
-  return moved == once || moved == once * spec.depth;
+  return moved == once || moved == once * spec.depth || (moved == 0 && part.direction.empty());
 }
 
 void check_point(Report& report, Device& device, const OperationInfo& operation,

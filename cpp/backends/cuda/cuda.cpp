@@ -1,0 +1,224 @@
+// NVIDIA GPUs, through the driver found at run time.
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstdio>
+#include <fstream>
+
+#include "operations.hpp"
+
+namespace isthmus {
+namespace {
+
+using cuda::api;
+using cuda::attribute;
+
+constexpr cuda::Result peer_access_enabled_already = 704;
+
+int device_count() {
+  int count = 0;
+  cuda::check(api().cuDeviceGetCount(&count), "cuDeviceGetCount");
+  return count;
+}
+
+cuda::DeviceId device_at(int index) {
+  cuda::DeviceId device = 0;
+  cuda::check(api().cuDeviceGet(&device, index), "cuDeviceGet");
+  return device;
+}
+
+std::string name_of(cuda::DeviceId device) {
+  std::array<char, 256> name{};
+  cuda::check(api().cuDeviceGetName(name.data(), name.size(), device), "cuDeviceGetName");
+  return name.data();
+}
+
+/// As nvidia-smi writes it.
+std::string uuid_of(cuda::DeviceId device) {
+  cuda::Uuid uuid{};
+  cuda::check(api().cuDeviceGetUuid(&uuid, device), "cuDeviceGetUuid");
+  std::string text = "GPU";
+  for (std::size_t i = 0; i < uuid.bytes.size(); ++i) {
+    std::array<char, 4> pair{};
+    std::snprintf(pair.data(), pair.size(), "%02x", uuid.bytes[i]);
+    if (i == 0 || i == 4 || i == 6 || i == 8 || i == 10) {
+      text += '-';
+    }
+    text += pair.data();
+  }
+  return text;
+}
+
+/// As sysfs writes it.
+std::string pci_address_of(cuda::DeviceId device) {
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%04x:%02x:%02x.0", attribute(device, cuda::pci_domain),
+                attribute(device, cuda::pci_bus), attribute(device, cuda::pci_device));
+  return text.data();
+}
+
+/// Version of the kernel driver, "" where it does not tell.
+std::string kernel_driver() {
+  std::string version;
+  std::getline(std::ifstream("/sys/module/nvidia/version") >> std::ws, version);
+  return version;
+}
+
+/// Version of CUDA that the driver speaks.
+std::string cuda_version() {
+  int version = 0;
+  cuda::check(api().cuDriverGetVersion(&version), "cuDriverGetVersion");
+  return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
+}
+
+bool can_reach(cuda::DeviceId from, cuda::DeviceId to) {
+  int can = 0;
+  cuda::check(api().cuDeviceCanAccessPeer(&can, from, to), "cuDeviceCanAccessPeer");
+  return can != 0;
+}
+
+/// The peer of a device when nobody names one: the next GPU that it reaches directly, else the
+/// next.
+int usual_peer(int index, int count) {
+  for (int step = 1; step < count; ++step) {
+    const int other = (index + step) % count;
+    if (can_reach(device_at(index), device_at(other))) {
+      return other;
+    }
+  }
+  return (index + 1) % count;
+}
+
+DeviceInfo describe(int index, int count) {
+  const cuda::DeviceId device = device_at(index);
+  const auto number = [device](int which) { return std::to_string(attribute(device, which)); };
+  const auto flag = [device](int which) { return attribute(device, which) != 0 ? "yes" : "no"; };
+  constexpr std::array compute_modes = {"default", "exclusive thread", "prohibited",
+                                        "exclusive process"};
+  const auto mode = static_cast<std::size_t>(attribute(device, cuda::compute_mode));
+  std::size_t bytes = 0;
+  cuda::check(api().cuDeviceTotalMem(&bytes, device), "cuDeviceTotalMem");
+  DeviceInfo info = {
+      .id = std::to_string(index),
+      .name = name_of(device),
+      .platform = "NVIDIA CUDA " + cuda_version(),
+      .api = "cuda",
+      .max_buffer_bytes = bytes,
+      .memory_bytes = bytes,
+      .memory_kinds = cuda::HostEnd::kinds(device),
+      .operations = cuda::operations(device, count > 1),
+      .properties = {
+          {"type", "gpu"},
+          {"driver_version", kernel_driver()},
+          {"cuda_version", cuda_version()},
+          {"compute_capability",
+           number(cuda::compute_capability_major) + "." + number(cuda::compute_capability_minor)},
+          {"uuid", uuid_of(device)},
+          {"pci_address", pci_address_of(device)},
+          {"multiprocessors", number(cuda::multiprocessors)},
+          {"clock_kHz", number(cuda::clock_kilohertz)},
+          {"memory_clock_kHz", number(cuda::memory_clock_kilohertz)},
+          {"memory_bus_bits", number(cuda::memory_bus_bits)},
+          {"l2_cache_bytes", number(cuda::l2_cache_bytes)},
+          {"copy_engines", number(cuda::copy_engines)},
+          {"ecc", flag(cuda::ecc_enabled)},
+          {"integrated", flag(cuda::integrated)},
+          {"compute_mode", mode < compute_modes.size() ? compute_modes[mode] : "unknown"},
+          {"unified_addressing", flag(cuda::unified_addressing)},
+          {"can_map_host_memory", flag(cuda::can_map_host_memory)},
+          {"pageable_memory_access", flag(cuda::pageable_memory_access)},
+          {"managed_memory", flag(cuda::managed_memory)},
+          {"concurrent_managed_access", flag(cuda::concurrent_managed_access)},
+          {"library", api().library}}};
+  if (count > 1) {
+    const int peer = usual_peer(index, count);
+    info.properties.emplace_back("peer", std::to_string(peer));
+    info.properties.emplace_back("peer_access", can_reach(device, device_at(peer)) ? "yes" : "no");
+  }
+  return info;
+}
+
+/// An index below `count` in decimal digits, or -1.
+int index_of(const std::string& text, int count) {
+  int index = -1;
+  const char* end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, index);
+  return error == std::errc{} && rest == end && index < count ? std::max(index, -1) : -1;
+}
+
+/// Lets a device reach another's memory without a detour through the host, where it can.
+void enable_access(const cuda::Session& from, const cuda::Session& to) {
+  if (can_reach(from.device(), to.device())) {
+    from.make_current();
+    const cuda::Result code = api().cuCtxEnablePeerAccess(to.context(), 0);
+    if (code != peer_access_enabled_already) {
+      cuda::check(code, "cuCtxEnablePeerAccess");
+    }
+  }
+}
+
+class CudaDevice final : public Device {
+ public:
+  CudaDevice(DeviceInfo info, int index, int peer)
+      : info_(std::move(info)), session_(device_at(index)), peer_index_(peer) {}
+
+  [[nodiscard]] const DeviceInfo& info() const override { return info_; }
+  std::unique_ptr<Operation> make(const OperationSpec& spec) override {
+    if (spec.name.starts_with("peer_")) {
+      open_peer();
+    }
+    return cuda::make_operation({session_, peer_.get()}, spec);
+  }
+
+ private:
+  /// At first use: a context on another GPU costs memory and time there.
+  void open_peer() {
+    if (!peer_ && peer_index_ >= 0) {
+      auto peer = std::make_unique<cuda::Session>(device_at(peer_index_));
+      enable_access(*peer, session_);
+      enable_access(session_, *peer);
+      peer_ = std::move(peer);
+    }
+  }
+
+  DeviceInfo info_;
+  cuda::Session session_;
+  int peer_index_;
+  std::unique_ptr<cuda::Session> peer_;
+};
+
+class CudaBackend final : public Backend {
+ public:
+  std::vector<DeviceInfo> devices() override {
+    const int count = device_count();
+    std::vector<DeviceInfo> found;
+    found.reserve(static_cast<std::size_t>(count));
+    for (int index = 0; index < count; ++index) {
+      found.push_back(describe(index, count));
+    }
+    return found;
+  }
+
+  std::unique_ptr<Device> open(const std::string& id, const Options& options) override {
+    check_options(options, {"peer"});
+    const int count = device_count();
+    const int index = index_of(id, count);
+    if (index < 0) {
+      throw UsageError("CUDA has no device '" + id + "'");
+    }
+    int peer = count > 1 ? usual_peer(index, count) : -1;
+    if (const auto named = options.find("peer"); named != options.end()) {
+      peer = index_of(named->second, count);
+      if (peer < 0 || peer == index) {
+        throw UsageError("peer=" + named->second + " is no other GPU; there are " +
+                         std::to_string(count) + ", counted from 0");
+      }
+    }
+    return std::make_unique<CudaDevice>(describe(index, count), index, peer);
+  }
+};
+
+}  // namespace
+}  // namespace isthmus
+
+ISTHMUS_BACKEND(isthmus::CudaBackend)

@@ -1,0 +1,73 @@
+"""The CUDA backend: NVIDIA GPUs, through the driver alone."""
+
+from __future__ import annotations
+
+import ctypes.util
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from isthmus.backends import BackendDescription, Candidate, Problem
+from isthmus.measure.address import Address
+from isthmus.measure.protocol import DeviceDescription
+
+_NAME = "libcuda.so.1"
+_UNUSUAL_PLACES = (Path("/usr/lib/wsl/lib"), Path("/usr/local/nvidia/lib64"))
+"""Where Windows and some containers put the driver's library."""
+
+
+def driver() -> str | None:
+    """The driver's library: the user's choice, else the system's."""
+    chosen = os.environ.get("ISTHMUS_CUDA_DRIVER")
+    if chosen:
+        return chosen
+    folders = [Path(name) for name in os.environ.get("LD_LIBRARY_PATH", "").split(":") if name]
+    if ctypes.util.find_library("cuda") or any((folder / _NAME).exists() for folder in folders):
+        return _NAME
+    for folder in _UNUSUAL_PLACES:
+        if (folder / _NAME).exists():
+            return str(folder / _NAME)
+    return None
+
+
+class Cuda(BackendDescription):
+    """``cuda:0`` counts as nvidia-smi does; a PCI address, UUID or part of a name will do too."""
+
+    name = "cuda"
+    summary = "NVIDIA GPUs, through CUDA's driver API"
+    schemes = ("cuda",)
+
+    def candidates(self, scheme: str) -> Sequence[Candidate]:
+        found = driver()
+        if found is None:
+            return ()
+        environment = {"ISTHMUS_CUDA_DRIVER": found}
+        if "CUDA_DEVICE_ORDER" not in os.environ:  # else the fastest comes first
+            environment["CUDA_DEVICE_ORDER"] = "PCI_BUS_ID"
+        return (Candidate(found, environment=environment),)
+
+    def problems(self) -> Sequence[Problem]:
+        if driver() is None:
+            return (
+                Problem(
+                    f"no CUDA driver ({_NAME})",
+                    "install NVIDIA's driver; in a container, give it the GPU "
+                    "(docker run --gpus all)",
+                ),
+            )
+        return ()
+
+    def match(
+        self, address: Address, devices: Sequence[DeviceDescription]
+    ) -> DeviceDescription | None:
+        wanted = address.selector.lower()
+        if wanted.isdecimal():  # an index, even where a name has the same digits
+            return next((device for device in devices if device.id == wanted), None)
+        for device in devices:
+            known = (device.properties["pci_address"], device.properties["uuid"].lower())
+            if wanted and wanted in known:
+                return device
+        return super().match(address, devices)
+
+
+BACKEND = Cuda()

@@ -1,0 +1,345 @@
+// What the device's processors do: launches, and accesses to device and to mapped host memory.
+#include <algorithm>
+#include <array>
+#include <bit>
+
+#include "operations.hpp"
+
+namespace isthmus::cuda {
+namespace {
+
+/// Memory that kernels reach: kind `device`, or host memory of kind `mapped`.
+class Reached {
+ public:
+  Reached(const Session& session, const std::string& kind, std::size_t bytes) {
+    if (kind == "device") {
+      device_ = std::make_unique<DeviceMemory>(session, bytes);
+      address_ = device_->address();
+    } else if (kind == "mapped") {
+      host_ = std::make_unique<HostEnd>(kind, bytes);
+      address_ = host_->device_address();
+    } else {
+      throw UsageError("kernels reach memory of kind 'device' or 'mapped', not '" + kind + "'");
+    }
+  }
+
+  [[nodiscard]] Memory& memory() const {
+    return device_ ? static_cast<Memory&>(*device_) : host_->memory();
+  }
+  [[nodiscard]] Address address() const { return address_; }
+
+ private:
+  std::unique_ptr<DeviceMemory> device_;
+  std::unique_ptr<HostEnd> host_;
+  Address address_ = 0;
+};
+
+template <std::size_t count>
+std::array<void*, count> pointers_to(std::array<std::uint64_t, count>& values) {
+  std::array<void*, count> pointers{};
+  std::ranges::transform(values, pointers.begin(), [](std::uint64_t& value) { return &value; });
+  return pointers;
+}
+
+/// A kernel timed by the host and, between two events, by the device.
+template <std::size_t arguments>
+class KernelOperation : public Operation {
+ public:
+  KernelOperation(Session& session, const char* kernel, unsigned blocks)
+      : kernel_(session.kernel(kernel)), blocks_(blocks), stream_(session.stream()) {}
+
+  void run(std::size_t /*part*/, std::uint64_t repetitions) override {
+    for (std::uint64_t i = 0; i < repetitions; ++i) {
+      check(api().cuEventRecord(begin_.get(), stream_), "cuEventRecord");
+      launch(kernel_, blocks_, stream_, pointers_.data());
+      check(api().cuEventRecord(end_.get(), stream_), "cuEventRecord");
+      synchronise(stream_);
+    }
+    repetitions_ = repetitions;
+  }
+  [[nodiscard]] std::optional<double> device_seconds(std::size_t /*part*/) override {
+    float milliseconds = 0;
+    if (repetitions_ != 1 ||
+        api().cuEventElapsedTime(&milliseconds, begin_.get(), end_.get()) != success) {
+      return std::nullopt;
+    }
+    return static_cast<double>(milliseconds) * 1e-3;
+  }
+
+ protected:
+  void set_argument(std::size_t index, std::uint64_t value) { values_[index] = value; }
+  [[nodiscard]] unsigned blocks() const { return blocks_; }
+
+ private:
+  Function kernel_;
+  unsigned blocks_;
+  Stream stream_;
+  Owned<Event> begin_ = Session::make_event(event_default);
+  Owned<Event> end_ = Session::make_event(event_default);
+  std::array<std::uint64_t, arguments> values_{};
+  std::array<void*, arguments> pointers_ = pointers_to(values_);
+  std::uint64_t repetitions_ = 0;
+};
+
+/// An empty kernel of one block.
+class Launch final : public Operation {
+ public:
+  explicit Launch(Session& session)
+      : kernel_(session.kernel("isthmus_empty")), stream_(session.stream()) {}
+
+  [[nodiscard]] std::uint64_t moved_bytes(std::size_t /*part*/) const override { return 0; }
+  [[nodiscard]] bool moves_data() const override { return false; }
+  void run(std::size_t /*part*/, std::uint64_t repetitions) override {
+    for (std::uint64_t i = 0; i < repetitions; ++i) {
+      launch(kernel_, 1, stream_, nullptr);
+      synchronise(stream_);
+    }
+  }
+
+ private:
+  Function kernel_;
+  Stream stream_;
+};
+
+/// The same kernel as the only node of a graph.
+class GraphLaunch final : public Operation {
+ public:
+  explicit GraphLaunch(Session& session) : stream_(session.stream()) {
+    const Function kernel = session.kernel("isthmus_empty");
+    check(api().cuStreamBeginCapture(stream_, capture_thread_local), "cuStreamBeginCapture");
+    launch(kernel, 1, stream_, nullptr);
+    Graph graph = nullptr;
+    check(api().cuStreamEndCapture(stream_, &graph), "cuStreamEndCapture");
+    const Owned<Graph> captured(graph);
+    GraphExec made = nullptr;
+    check(api().cuGraphInstantiate(&made, captured.get(), 0), "cuGraphInstantiate");
+    graph_.reset(made);
+  }
+
+  [[nodiscard]] std::uint64_t moved_bytes(std::size_t /*part*/) const override { return 0; }
+  [[nodiscard]] bool moves_data() const override { return false; }
+  void run(std::size_t /*part*/, std::uint64_t repetitions) override {
+    for (std::uint64_t i = 0; i < repetitions; ++i) {
+      check(api().cuGraphLaunch(graph_.get(), stream_), "cuGraphLaunch");
+      synchronise(stream_);
+    }
+  }
+
+ private:
+  Stream stream_;
+  Owned<GraphExec> graph_;
+};
+
+/// A kernel that reads all of a buffer and returns its keyed sum.
+class KernelRead final : public KernelOperation<4> {
+ public:
+  KernelRead(Session& session, const OperationSpec& spec)
+      : KernelOperation(session, "isthmus_sum", blocks_for(session.device(), spec.bytes)),
+        bytes_(spec.bytes),
+        data_(session, spec.memory, spec.bytes),
+        partial_(session, blocks() * sizeof(std::uint64_t)) {
+    set_argument(0, data_.address());
+    set_argument(1, bytes_);
+    set_argument(3, partial_.address());
+  }
+
+  [[nodiscard]] std::uint64_t moved_bytes(std::size_t /*part*/) const override { return bytes_; }
+  void arm_fully(std::size_t part, std::uint64_t seed) override {
+    put_pattern(data_.memory(), bytes_, seed);
+    sum_ = pattern_sum(bytes_, seed);
+    arm(part, seed);
+  }
+  bool arrived_fully(std::size_t part, std::uint64_t seed) override { return arrived(part, seed); }
+  void arm(std::size_t /*part*/, std::uint64_t stamp) override { set_argument(2, key(stamp)); }
+  bool arrived(std::size_t /*part*/, std::uint64_t stamp) override {
+    std::vector<std::uint64_t> partial(blocks());
+    partial_.get(0, std::as_writable_bytes(std::span(partial)));
+    std::uint64_t total = 0;
+    for (const std::uint64_t sum : partial) {
+      total += sum;
+    }
+    return total == (sum_ + blocks()) * key(stamp);
+  }
+
+ private:
+  static std::uint64_t key(std::uint64_t stamp) { return stamp * 2 + 1; }  // odd: no sum is lost
+  std::uint64_t bytes_;
+  Reached data_;
+  DeviceMemory partial_;
+  std::uint64_t sum_ = 0;
+};
+
+/// A kernel that writes a whole buffer, with a new pattern every time.
+class KernelWrite final : public KernelOperation<3> {
+ public:
+  KernelWrite(Session& session, const OperationSpec& spec)
+      : KernelOperation(session, "isthmus_fill", blocks_for(session.device(), spec.bytes)),
+        bytes_(spec.bytes),
+        data_(session, spec.memory, spec.bytes) {
+    set_argument(0, data_.address());
+    set_argument(1, bytes_);
+  }
+
+  [[nodiscard]] std::uint64_t moved_bytes(std::size_t /*part*/) const override { return bytes_; }
+  void arm_fully(std::size_t part, std::uint64_t seed) override {
+    poison(data_.memory(), bytes_, seed);
+    arm(part, seed);
+  }
+  bool arrived_fully(std::size_t /*part*/, std::uint64_t seed) override {
+    return holds_pattern(data_.memory(), bytes_, seed);
+  }
+  void arm(std::size_t /*part*/, std::uint64_t stamp) override { set_argument(2, stamp); }
+  bool arrived(std::size_t /*part*/, std::uint64_t stamp) override {
+    // The first word of every page, and the last bytes of all.
+    std::vector<std::uint64_t> words(bytes_ / page_bytes);
+    if (!words.empty()) {
+      data_.memory().get_words(0, words);
+    }
+    for (std::size_t page = 0; page < words.size(); ++page) {
+      if (!has_pattern(std::as_bytes(std::span(&words[page], 1)), stamp, page * page_bytes)) {
+        return false;
+      }
+    }
+    std::array<std::byte, 8> last{};
+    const std::size_t tail = std::min<std::size_t>(last.size(), bytes_);
+    data_.memory().get(bytes_ - tail, std::span(last).first(tail));
+    return has_pattern(std::span(last).first(tail), stamp, bytes_ - tail);
+  }
+
+ private:
+  std::uint64_t bytes_;
+  Reached data_;
+};
+
+/// A kernel in place of a copy engine: from mapped host memory to device memory, or back.
+class KernelCopy final : public KernelOperation<3> {
+ public:
+  KernelCopy(Session& session, const OperationSpec& spec, bool to_device)
+      : KernelOperation(session, "isthmus_copy", blocks_for(session.device(), spec.bytes)),
+        bytes_(spec.bytes),
+        host_(session, spec.memory, spec.bytes),
+        device_(session, spec.bytes) {
+    if (to_device) {
+      movements_.emplace_back(host_.memory(), device_, bytes_);
+    } else {
+      movements_.emplace_back(device_, host_.memory(), bytes_);
+    }
+    set_argument(0, to_device ? host_.address() : device_.address());
+    set_argument(1, to_device ? device_.address() : host_.address());
+    set_argument(2, bytes_);
+  }
+
+  [[nodiscard]] std::uint64_t moved_bytes(std::size_t /*part*/) const override { return bytes_; }
+
+ protected:
+  std::vector<Movement>& movements(std::size_t /*part*/) override { return movements_; }
+
+ private:
+  std::uint64_t bytes_;
+  Reached host_;
+  DeviceMemory device_;
+  std::vector<Movement> movements_;
+};
+
+/// Dependent loads, one repetition each, along a ring through the whole buffer; every batch goes on
+/// where the last one ended, so that no cache holds what comes. The device times the walk itself,
+/// without the launch.
+class PointerChase final : public Operation {
+ public:
+  PointerChase(Session& session, const OperationSpec& spec)
+      : stream_(session.stream()),
+        chase_(session.kernel("isthmus_chase")),
+        lines_(std::bit_floor(std::max<std::uint64_t>(spec.bytes / line_bytes, 1))),
+        ring_(session, spec.memory, lines_ * line_bytes),
+        walk_("mapped", sizeof(Walk)),
+        walk_address_(walk_.device_address()),
+        at_(ring_.address()) {
+    std::array<std::uint64_t, 4> values = {ring_.address(), lines_, multiplier, increment};
+    std::array<void*, 4> arguments = pointers_to(values);
+    launch(session.kernel("isthmus_link"), blocks_for(session.device(), lines_ * line_bytes),
+           stream_, arguments.data());
+    synchronise(stream_);
+  }
+
+  /// A latency: what its loads carry is no bandwidth.
+  [[nodiscard]] std::uint64_t moved_bytes(std::size_t /*part*/) const override { return 0; }
+  /// Milliseconds, so that a launch of microseconds does not count.
+  [[nodiscard]] std::uint64_t least_batch() const override { return 4096; }
+
+  void run(std::size_t /*part*/, std::uint64_t repetitions) override {
+    from_ = at_;
+    loads_ = repetitions;
+    std::array<void*, 3> arguments = {&from_, &loads_, &walk_address_};
+    launch(chase_, 1, stream_, arguments.data(), 1);
+    synchronise(stream_);
+    at_ = walk().at;
+  }
+  [[nodiscard]] std::optional<double> device_seconds(std::size_t /*part*/) override {
+    return static_cast<double>(walk().nanoseconds) * 1e-9;
+  }
+
+  void arm_fully(std::size_t part, std::uint64_t seed) override { arm(part, seed); }
+  bool arrived_fully(std::size_t part, std::uint64_t seed) override { return arrived(part, seed); }
+  void arm(std::size_t /*part*/, std::uint64_t /*stamp*/) override { walk() = {}; }
+  /// Whether the walk ended where that many steps lead.
+  bool arrived(std::size_t /*part*/, std::uint64_t /*stamp*/) override {
+    std::uint64_t line = (from_ - ring_.address()) / line_bytes;
+    for (std::uint64_t i = 0; i < loads_; ++i) {
+      line = (multiplier * line + increment) & (lines_ - 1);
+    }
+    return walk().at == ring_.address() + line * line_bytes;
+  }
+
+ private:
+  struct Walk {
+    Address at;
+    std::uint64_t nanoseconds;
+  };
+  static constexpr std::uint64_t line_bytes = 128;  // as in kernels/cuda/transfer.cu
+  static constexpr std::uint64_t multiplier = 0x5DEECE66D;
+  static constexpr std::uint64_t increment = 0xB504F333;
+
+  [[nodiscard]] Walk& walk() const { return *reinterpret_cast<Walk*>(walk_.data()); }
+
+  Stream stream_;
+  Function chase_;
+  std::uint64_t lines_;
+  Reached ring_;
+  HostEnd walk_;
+  Address walk_address_;
+  Address at_;
+  Address from_ = 0;
+  std::uint64_t loads_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Operation> make_launch(const Opened& opened, const OperationSpec& /*spec*/) {
+  return std::make_unique<Launch>(opened.session);
+}
+
+std::unique_ptr<Operation> make_graph_launch(const Opened& opened, const OperationSpec& /*spec*/) {
+  return std::make_unique<GraphLaunch>(opened.session);
+}
+
+std::unique_ptr<Operation> make_kernel_read(const Opened& opened, const OperationSpec& spec) {
+  return std::make_unique<KernelRead>(opened.session, spec);
+}
+
+std::unique_ptr<Operation> make_kernel_write(const Opened& opened, const OperationSpec& spec) {
+  return std::make_unique<KernelWrite>(opened.session, spec);
+}
+
+std::unique_ptr<Operation> make_copy_sm_write(const Opened& opened, const OperationSpec& spec) {
+  return std::make_unique<KernelCopy>(opened.session, spec, true);
+}
+
+std::unique_ptr<Operation> make_copy_sm_read(const Opened& opened, const OperationSpec& spec) {
+  return std::make_unique<KernelCopy>(opened.session, spec, false);
+}
+
+std::unique_ptr<Operation> make_pointer_chase(const Opened& opened, const OperationSpec& spec) {
+  return std::make_unique<PointerChase>(opened.session, spec);
+}
+
+}  // namespace isthmus::cuda

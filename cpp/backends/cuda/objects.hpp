@@ -1,0 +1,101 @@
+// CUDA objects that release themselves, and the memory at both ends of a transfer.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <type_traits>
+
+#include "api.hpp"
+#include "isthmus/buffer.hpp"
+
+namespace isthmus::cuda {
+
+struct Release {
+  void operator()(Stream object) const { api().cuStreamDestroy(object); }
+  void operator()(Event object) const { api().cuEventDestroy(object); }
+  void operator()(Module object) const { api().cuModuleUnload(object); }
+  void operator()(Graph object) const { api().cuGraphDestroy(object); }
+  void operator()(GraphExec object) const { api().cuGraphExecDestroy(object); }
+};
+
+template <class Handle>
+using Owned = std::unique_ptr<std::remove_pointer_t<Handle>, Release>;
+
+int attribute(DeviceId device, int which);
+
+/// One device in its primary context, which the runtime API of a user's program would use too.
+class Session {
+ public:
+  explicit Session(DeviceId device);
+  ~Session();
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+
+  /// Makes this the device that the calls of this thread go to.
+  void make_current() const;
+  [[nodiscard]] DeviceId device() const { return device_; }
+  [[nodiscard]] Context context() const { return context_; }
+  /// For all that is queued; it does not wait for the blocking copies' own stream.
+  [[nodiscard]] Stream stream() const { return stream_.get(); }
+  [[nodiscard]] static Owned<Stream> make_stream();
+  [[nodiscard]] static Owned<Event> make_event(unsigned flags);
+  /// A kernel of our own, compiled by the driver at first use.
+  [[nodiscard]] Function kernel(const char* name);
+
+ private:
+  DeviceId device_;
+  Context context_ = nullptr;
+  Owned<Stream> stream_;
+  Owned<Module> module_;
+};
+
+/// Memory of a device; put and get return when done.
+class DeviceMemory final : public Memory {
+ public:
+  DeviceMemory(const Session& session, std::size_t bytes);
+  ~DeviceMemory() override;
+
+  [[nodiscard]] Address address() const { return address_; }
+  [[nodiscard]] std::size_t bytes() const noexcept override { return bytes_; }
+  void put(std::size_t offset, std::span<const std::byte> from) override;
+  void get(std::size_t offset, std::span<std::byte> to) override;
+  void put_words(std::size_t offset, std::span<const std::uint64_t> words) override;
+  void get_words(std::size_t offset, std::span<std::uint64_t> words) override;
+
+ private:
+  const Session* session_;
+  std::size_t bytes_;
+  Address address_ = 0;
+};
+
+/// Host memory of any kind: a HostBuffer's, or
+/// `registered` (page-aligned memory that the driver locks afterwards), `pinned` (the driver's own,
+/// locked), `write_combined` (pinned, not cached), `mapped` (pinned, and in the device's address
+/// space), `managed` (migrates between host and device).
+class HostEnd {
+ public:
+  HostEnd(const std::string& kind, std::size_t bytes);
+  ~HostEnd();
+  HostEnd(const HostEnd&) = delete;
+  HostEnd& operator=(const HostEnd&) = delete;
+
+  /// The kinds that a device can have, the default first.
+  static std::vector<std::string> kinds(DeviceId device);
+
+  [[nodiscard]] std::byte* data() const { return data_; }
+  [[nodiscard]] Memory& memory() const { return *memory_; }
+  /// Where kernels find memory of kind `mapped`.
+  [[nodiscard]] Address device_address() const;
+  /// Whether a blocking copy from here returns when the data are there, not only when they have
+  /// been taken.
+  [[nodiscard]] bool locked() const { return locked_; }
+
+ private:
+  std::unique_ptr<Memory> memory_;
+  std::byte* data_ = nullptr;
+  Result (*release_)(std::byte*) = nullptr;
+  bool locked_ = true;
+};
+
+}  // namespace isthmus::cuda

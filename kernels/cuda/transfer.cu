@@ -1,0 +1,163 @@
+// Device code of the CUDA backend. `make -C kernels/cuda` turns it into the PTX beside it.
+//
+// It uses no header and no compiler's own functions, so that clang without a CUDA toolkit compiles
+// it as nvcc does; what the language lacks then is one line of PTX each.
+
+#ifndef __global__  // clang knows the attributes, the names come with the toolkit's headers
+#define __global__ __attribute__((global))
+#define __device__ __attribute__((device))
+#define __shared__ __attribute__((shared))
+#endif
+#define ENTRY extern "C" __global__ void
+
+typedef unsigned int u32;
+typedef unsigned long long u64;
+
+namespace {
+
+constexpr u32 block_threads = 256;            // as in operations.hpp
+constexpr u64 step = 0x9E3779B97F4A7C15ull;  // between the words of the pattern
+constexpr u64 line_bytes = 128;              // between the links of a ring
+constexpr u32 in_flight = 4;                 // accesses of a thread that wait for memory together
+
+/// Two words: the widest access that a thread makes.
+struct Pair {
+  u64 low;
+  u64 high;
+};
+
+/// A thread's share: items `first`, `first + stride`, ..., so that neighbours access neighbours.
+struct Share {
+  u32 thread;
+  u32 block;
+  u64 first;
+  u64 stride;
+};
+
+__device__ inline Share my_share() {
+  u32 blocks;
+  Share share;
+  asm("mov.u32 %0, %%tid.x;" : "=r"(share.thread));
+  asm("mov.u32 %0, %%ctaid.x;" : "=r"(share.block));
+  asm("mov.u32 %0, %%nctaid.x;" : "=r"(blocks));
+  share.first = u64(share.block) * block_threads + share.thread;
+  share.stride = u64(blocks) * block_threads;
+  return share;
+}
+
+__device__ inline Pair load(const void* base, u64 index) {
+  Pair pair;
+  const char* at = static_cast<const char*>(base) + index * sizeof(Pair);
+  asm volatile("ld.global.v2.u64 {%0, %1}, [%2];" : "=l"(pair.low), "=l"(pair.high) : "l"(at));
+  return pair;
+}
+
+__device__ inline void store(void* base, u64 index, Pair pair) {
+  char* at = static_cast<char*>(base) + index * sizeof(Pair);
+  asm volatile("st.global.v2.u64 [%0], {%1, %2};" ::"l"(at), "l"(pair.low), "l"(pair.high)
+               : "memory");
+}
+
+/// A load that the home of the memory answers: device memory its L2, host memory the host.
+__device__ inline u64 load_from_home(u64 address) {
+  u64 value;
+  asm volatile("ld.relaxed.sys.global.u64 %0, [%1];" : "=l"(value) : "l"(address) : "memory");
+  return value;
+}
+
+__device__ inline void wait_for_block() { asm volatile("bar.sync 0;" ::: "memory"); }
+
+__device__ inline u64 nanoseconds() {
+  u64 value;
+  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(value)::"memory");
+  return value;
+}
+
+}  // namespace
+
+ENTRY isthmus_empty() {}
+
+/// Sum of all words, a shorter last word padded with zeros. Each block leaves its own sum, plus one
+/// lest it be 0, times a key that is new with every launch: an old result cannot pass.
+ENTRY isthmus_sum(const void* data, u64 bytes, u64 key, u64* partial) {
+  __shared__ u64 sums[block_threads];
+  const Share share = my_share();
+  const u64 count = bytes / sizeof(Pair);
+  u64 sum = 0;
+  u64 i = share.first;
+  for (; i + (in_flight - 1) * share.stride < count; i += in_flight * share.stride) {
+    Pair pairs[in_flight];
+#pragma unroll
+    for (u32 k = 0; k < in_flight; ++k) pairs[k] = load(data, i + k * share.stride);
+#pragma unroll
+    for (u32 k = 0; k < in_flight; ++k) sum += pairs[k].low + pairs[k].high;
+  }
+  for (; i < count; i += share.stride) {
+    const Pair pair = load(data, i);
+    sum += pair.low + pair.high;
+  }
+  if (share.first == 0) {
+    const unsigned char* all = static_cast<const unsigned char*>(data);
+    for (u64 at = count * sizeof(Pair); at < bytes; ++at) sum += u64(all[at]) << (at % 8 * 8);
+  }
+  sums[share.thread] = sum;
+  for (u32 half = block_threads / 2; half > 0; half /= 2) {
+    wait_for_block();
+    if (share.thread < half) sums[share.thread] += sums[share.thread + half];
+  }
+  if (share.thread == 0) partial[share.block] = (sums[0] + 1) * key;
+}
+
+/// The pattern of this seed: word i is seed + i * step.
+ENTRY isthmus_fill(void* data, u64 bytes, u64 seed) {
+  const Share share = my_share();
+  const u64 count = bytes / sizeof(Pair);
+  for (u64 i = share.first; i < count; i += share.stride) {
+    const u64 low = seed + 2 * i * step;
+    store(data, i, Pair{low, low + step});
+  }
+  if (share.first == 0) {
+    unsigned char* all = static_cast<unsigned char*>(data);
+    for (u64 at = count * sizeof(Pair); at < bytes; ++at) {
+      all[at] = static_cast<unsigned char>((seed + at / 8 * step) >> (at % 8 * 8));
+    }
+  }
+}
+
+ENTRY isthmus_copy(const void* from, void* to, u64 bytes) {
+  const Share share = my_share();
+  const u64 count = bytes / sizeof(Pair);
+  u64 i = share.first;
+  for (; i + (in_flight - 1) * share.stride < count; i += in_flight * share.stride) {
+    Pair pairs[in_flight];
+#pragma unroll
+    for (u32 k = 0; k < in_flight; ++k) pairs[k] = load(from, i + k * share.stride);
+#pragma unroll
+    for (u32 k = 0; k < in_flight; ++k) store(to, i + k * share.stride, pairs[k]);
+  }
+  for (; i < count; i += share.stride) store(to, i, load(from, i));
+  if (share.first == 0) {
+    const unsigned char* from_bytes = static_cast<const unsigned char*>(from);
+    unsigned char* to_bytes = static_cast<unsigned char*>(to);
+    for (u64 at = count * sizeof(Pair); at < bytes; ++at) to_bytes[at] = from_bytes[at];
+  }
+}
+
+/// Links a power of two of lines into one ring, in the order of a congruential generator of full
+/// period (multiplier 1 modulo 4, odd increment): every line once, by steps that keep changing.
+ENTRY isthmus_link(u64 base, u64 lines, u64 multiplier, u64 increment) {
+  const Share share = my_share();
+  for (u64 i = share.first; i < lines; i += share.stride) {
+    const u64 next = (multiplier * i + increment) & (lines - 1);
+    *reinterpret_cast<u64*>(base + i * line_bytes) = base + next * line_bytes;
+  }
+}
+
+/// Follows the ring from an address, one load after the other. Leaves where it came to, and the
+/// nanoseconds that it took by the device's own clock.
+ENTRY isthmus_chase(u64 at, u64 loads, u64* result) {
+  const u64 begin = nanoseconds();
+  for (u64 i = 0; i < loads; ++i) at = load_from_home(at);
+  result[0] = at;  // before the clock is read: it needs the last load's answer
+  result[1] = nanoseconds() - begin;
+}
