@@ -85,7 +85,8 @@ class WriteCombined final : public Memory {
   }
   void get(std::size_t offset, std::span<std::byte> to) override {
 #if defined(__x86_64__)
-    if (static_cast<bool>(__builtin_cpu_supports("sse4.1"))) {
+    const bool streams = __builtin_cpu_supports("sse4.1");
+    if (streams) {
       read_uncached(data_ + offset, to);
       return;
     }
