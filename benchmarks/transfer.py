@@ -41,10 +41,10 @@ def against_bare_loop(device: Isthmus, rounds: int, seconds: float) -> None:
             print(f"| {operation} | {format_size(size)} | {ratio_text(ratios)} |", flush=True)
 
 
-def clpeak_rates(environment: dict[str, str]) -> dict[str, float]:
+def clpeak_rates(program: str, environment: dict[str, str]) -> dict[str, float]:
     """GB/s that clpeak's transfer test prints for its plain write and read."""
     printed = subprocess.run(
-        ["clpeak", "--transfer-bandwidth"], capture_output=True, text=True, check=True,
+        [program, "--transfer-bandwidth"], capture_output=True, text=True, check=True,
         env={**os.environ, **environment},
     ).stdout  # fmt: skip
     rates = {}
@@ -55,19 +55,19 @@ def clpeak_rates(environment: dict[str, str]) -> dict[str, float]:
     return rates
 
 
-def against_clpeak(device: Isthmus, rounds: int, seconds: float) -> None:
+def against_clpeak(device: Isthmus, rounds: int, seconds: float, program: str = "clpeak") -> None:
     """Bandwidth ratios at clpeak's size and kind of memory, each order by itself."""
     environment = dict(device.found.candidate.environment)
     ratios: dict[tuple[str, str], list[float]] = {}
     shown: dict[str, list[float]] = {}
     for turn in range(2 * rounds):
         order = "Isthmus first" if turn % 2 else "clpeak first"
-        theirs = clpeak_rates(environment) if order == "clpeak first" else {}
+        theirs = clpeak_rates(program, environment) if order == "clpeak first" else {}
         ours = {
             operation: CLPEAK_BYTES / device.median(operation, CLPEAK_BYTES, "pageable", seconds)[0]
             for operation in ("write", "read")
         }
-        theirs = theirs or clpeak_rates(environment)
+        theirs = theirs or clpeak_rates(program, environment)
         for operation, rate in ours.items():
             ratios.setdefault((operation, order), []).append(rate / 1e9 / theirs[operation])
             shown.setdefault(operation, []).append(rate / 1e9)

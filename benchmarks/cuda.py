@@ -1,0 +1,137 @@
+"""CUDA transfers through Isthmus, beside bare copies, nvbandwidth and clpeak, taken in turn."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+
+from common import Isthmus, bare, build_bare, heading, ratio_text
+from transfer import against_clpeak
+
+from isthmus.errors import IsthmusError
+from isthmus.units import format_size
+
+LARGE = 256 << 20
+BARE = (
+    ("write", 1, "pinned"), ("read", 1, "pinned"), ("write", 1, "aligned"), ("read", 1, "aligned"),
+    ("write", 64 << 10, "pinned"), ("read", 64 << 10, "pinned"),
+    ("write", LARGE, "pinned"), ("read", LARGE, "pinned"),
+)  # fmt: skip
+NVBANDWIDTH = (
+    ("write", "pinned", ("host_to_device_memcpy_ce",)),
+    ("read", "pinned", ("device_to_host_memcpy_ce",)),
+    ("bidirectional", "pinned",
+     ("host_to_device_bidirectional_memcpy_ce", "device_to_host_bidirectional_memcpy_ce")),
+    ("copy_sm_write", "mapped", ("host_to_device_memcpy_sm",)),
+    ("copy_sm_read", "mapped", ("device_to_host_memcpy_sm",)),
+)  # fmt: skip
+"""Operation, host memory, and the tests whose rates together are the same thing: nvbandwidth gives
+one direction of two."""
+LATENCY = "host_device_latency_sm"
+CHASED = 2 << 20
+
+
+def against_bare_loop(device: Isthmus, rounds: int, seconds: float) -> None:
+    """Time ratios at equal size and kind of memory."""
+    index = device.found.description.id
+    environment = dict(device.found.candidate.environment)
+    print("| operation | bytes | memory | Isthmus / bare loop (time) | Isthmus, us |")
+    print("|---|---|---|---|---|")
+    for operation, size, memory in BARE:
+        kind = "pinned" if memory == "pinned" else "pageable"
+        ratios, shown = [], []
+        for turn in range(rounds):
+            times = {}
+            # Whoever goes first changes with every round.
+            for who in ("ours", "bare") if turn % 2 else ("bare", "ours"):
+                if who == "ours":
+                    times[who] = device.median(operation, size, memory, seconds)[0]
+                else:
+                    printed = bare("cuda_loop", operation, size, kind, index, seconds,
+                                   env=environment)  # fmt: skip
+                    times[who] = float(printed or "nan")
+            ratios.append(times["ours"] / times["bare"])
+            shown.append(times["ours"])
+        print(f"| {operation} | {format_size(size)} | {memory} | {ratio_text(ratios)} | "
+              f"{statistics.median(shown) * 1e6:.2f} |", flush=True)  # fmt: skip
+
+
+def nvbandwidth(program: str, device: Isthmus) -> dict[str, float]:
+    """What each test of nvbandwidth says of this device: GB/s, or nanoseconds of a load."""
+    tests = [test for _, _, names in NVBANDWIDTH for test in names] + [LATENCY]
+    printed = subprocess.run(
+        [program, "-j", "-b", str(LARGE >> 20), "-t", *tests],
+        capture_output=True, text=True, check=True,
+        env={**os.environ, **device.found.candidate.environment},
+    ).stdout  # fmt: skip
+    cases = json.loads(printed[printed.index("{") :])["nvbandwidth"]["testcases"]
+    column = int(device.found.description.id)
+    return {
+        case["name"]: float(case["bandwidth_matrix"][0][column])
+        for case in cases
+        if case["status"] == "Passed"
+    }
+
+
+def against_nvbandwidth(program: str, device: Isthmus, rounds: int, seconds: float) -> None:
+    """Bandwidth ratios at the same size, and the time of a dependent load from host memory."""
+
+    def ours() -> dict[str, float]:
+        rates = {}
+        for operation, memory, tests in NVBANDWIDTH:
+            moved = len(tests) * LARGE
+            rates[operation] = moved / device.median(operation, LARGE, memory, seconds)[0] / 1e9
+        chased = device.median("pointer_chase", CHASED, "mapped", seconds)[0]
+        return {**rates, "pointer_chase": chased * 1e9}
+
+    mine: list[dict[str, float]] = []
+    theirs: list[dict[str, float]] = []
+    for turn in range(rounds):
+        if turn % 2:
+            mine.append(ours())
+            theirs.append(nvbandwidth(program, device))
+        else:
+            theirs.append(nvbandwidth(program, device))
+            mine.append(ours())
+    print(f"\n| operation, {format_size(LARGE)} | nvbandwidth | Isthmus / nvbandwidth | Isthmus | "
+          "nvbandwidth |\n|---|---|---|---|---|")  # fmt: skip
+    rows = [(operation, tests, "GB/s") for operation, _, tests in NVBANDWIDTH]
+    for operation, tests, unit in [*rows, ("pointer_chase", (LATENCY,), "ns")]:
+        if not all(test in one for one in theirs for test in tests):
+            print(f"| {operation} | {' + '.join(tests)} | not passed | | |")
+            continue
+        reference = [sum(one[test] for test in tests) for one in theirs]
+        ratios = [one[operation] / other for one, other in zip(mine, reference, strict=True)]
+        print(f"| {operation} | {' + '.join(tests)} | {ratio_text(ratios)} | "
+              f"{statistics.median(one[operation] for one in mine):.2f} {unit} | "
+              f"{statistics.median(reference):.2f} {unit} |")  # fmt: skip
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--device", default="cuda:0")
+    parser.add_argument("--rounds", type=int, default=12)
+    parser.add_argument("--seconds", type=float, default=0.3, help="of each measurement")
+    parser.add_argument("--nvbandwidth", metavar="PATH", help="compare with this program too")
+    parser.add_argument("--clpeak", metavar="PATH", help="compare opencl:nvidia with this program")
+    chosen = parser.parse_args()
+    try:
+        device = Isthmus(chosen.device)
+    except IsthmusError as error:
+        print(f"no comparison: {error}")
+        return
+    build_bare()
+    heading(f"CUDA copies: {chosen.device} against bare copies")
+    against_bare_loop(device, chosen.rounds, chosen.seconds)
+    if chosen.nvbandwidth:
+        against_nvbandwidth(chosen.nvbandwidth, device, chosen.rounds, chosen.seconds)
+    if chosen.clpeak:
+        opencl = Isthmus("opencl:nvidia")
+        against_clpeak(opencl, max(3, chosen.rounds // 4), 2.0, chosen.clpeak)
+
+
+if __name__ == "__main__":
+    main()
