@@ -327,6 +327,14 @@ def test_peaks_name_the_size_and_leave_out_what_has_no_bandwidth():
 def test_zero_copies_have_no_peak():
     points = [point("a", "map", size, [[1e-6] * 25] * 3) for size in (64, 4096, 1 << 20, 1 << 28)]
     assert summarise(run(points))["flags"].str.contains("zero_copy").all()
+
+
+def test_what_stays_on_the_device_may_be_fast():
+    points = [
+        point("a", "kernel_read", size, [[t] * 25] * 3)
+        for size, t in ((4096, 7e-6), (1 << 20, 8e-6))
+    ]
+    assert not summarise(run(points))["flags"].str.contains("zero_copy").any()
     assert answer(run(points), "peaks").table.empty
 
 

@@ -46,7 +46,7 @@ class Cuda(BackendDescription):
             environment["CUDA_DEVICE_ORDER"] = "PCI_BUS_ID"
         return (Candidate(found, environment=environment),)
 
-    def problems(self) -> Sequence[Problem]:
+    def problems(self, scheme: str) -> Sequence[Problem]:
         if driver() is None:
             return (
                 Problem(
