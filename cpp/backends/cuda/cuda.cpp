@@ -71,6 +71,21 @@ std::string cuda_version() {
   return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
 }
 
+/// An attribute for the record, which not every driver need know.
+std::string number(cuda::DeviceId device, int which) {
+  int value = 0;
+  const bool known = api().cuDeviceGetAttribute(&value, which, device) == cuda::success;
+  return known ? std::to_string(value) : "unknown";
+}
+
+std::string yes_or_no(cuda::DeviceId device, int which) {
+  const std::string value = number(device, which);
+  if (value == "0") {
+    return "no";
+  }
+  return value == "1" ? "yes" : value;
+}
+
 bool can_reach(cuda::DeviceId from, cuda::DeviceId to) {
   int can = 0;
   cuda::check(api().cuDeviceCanAccessPeer(&can, from, to), "cuDeviceCanAccessPeer");
@@ -91,8 +106,8 @@ int usual_peer(int index, int count) {
 
 DeviceInfo describe(int index, int count) {
   const cuda::DeviceId device = device_at(index);
-  const auto number = [device](int which) { return std::to_string(attribute(device, which)); };
-  const auto flag = [device](int which) { return attribute(device, which) != 0 ? "yes" : "no"; };
+  const auto told = [device](int which) { return number(device, which); };
+  const auto flag = [device](int which) { return yes_or_no(device, which); };
   constexpr std::array compute_modes = {"default", "exclusive thread", "prohibited",
                                         "exclusive process"};
   const auto mode = static_cast<std::size_t>(attribute(device, cuda::compute_mode));
@@ -112,15 +127,15 @@ DeviceInfo describe(int index, int count) {
           {"driver_version", kernel_driver()},
           {"cuda_version", cuda_version()},
           {"compute_capability",
-           number(cuda::compute_capability_major) + "." + number(cuda::compute_capability_minor)},
+           told(cuda::compute_capability_major) + "." + told(cuda::compute_capability_minor)},
           {"uuid", uuid_of(device)},
           {"pci_address", pci_address_of(device)},
-          {"multiprocessors", number(cuda::multiprocessors)},
-          {"clock_kHz", number(cuda::clock_kilohertz)},
-          {"memory_clock_kHz", number(cuda::memory_clock_kilohertz)},
-          {"memory_bus_bits", number(cuda::memory_bus_bits)},
-          {"l2_cache_bytes", number(cuda::l2_cache_bytes)},
-          {"copy_engines", number(cuda::copy_engines)},
+          {"multiprocessors", told(cuda::multiprocessors)},
+          {"clock_kHz", told(cuda::clock_kilohertz)},
+          {"memory_clock_kHz", told(cuda::memory_clock_kilohertz)},
+          {"memory_bus_bits", told(cuda::memory_bus_bits)},
+          {"l2_cache_bytes", told(cuda::l2_cache_bytes)},
+          {"copy_engines", told(cuda::copy_engines)},
           {"ecc", flag(cuda::ecc_enabled)},
           {"integrated", flag(cuda::integrated)},
           {"compute_mode", mode < compute_modes.size() ? compute_modes[mode] : "unknown"},

@@ -184,7 +184,14 @@ DeviceMemory::DeviceMemory(const Session& session, std::size_t bytes)
   check(api().cuMemAlloc(&address_, bytes), "cuMemAlloc");
 }
 
-DeviceMemory::~DeviceMemory() { api().cuMemFree(address_); }
+DeviceMemory::~DeviceMemory() {
+  // Nothing is checked: where the device is lost it all fails, and nothing may be thrown here.
+  const bool pushed = api().cuCtxPushCurrent(session_->context()) == success;
+  api().cuMemFree(address_);
+  if (Context before = nullptr; pushed) {
+    api().cuCtxPopCurrent(&before);
+  }
+}
 
 void DeviceMemory::put(std::size_t offset, std::span<const std::byte> from) {
   const Current current(*session_);
