@@ -335,7 +335,6 @@ def test_what_stays_on_the_device_may_be_fast():
         for size, t in ((4096, 7e-6), (1 << 20, 8e-6))
     ]
     assert not summarise(run(points))["flags"].str.contains("zero_copy").any()
-    assert answer(run(points), "peaks").table.empty
 
 
 def test_simulated_peaks_are_kept_apart_and_never_named_before_hardware():

@@ -98,7 +98,7 @@ def test_without_a_driver_there_is_no_candidate_but_a_cure(monkeypatch: pytest.M
     backend = registry()["cuda"]
     monkeypatch.setattr(sys.modules[type(backend).__module__], "driver", lambda: None)
     assert not backend.candidates("cuda")
-    assert "install" in backend.problems()[0].cure
+    assert "install" in backend.problems("cuda")[0].cure
 
 
 def test_devices_count_as_nvidia_smi_does_unless_the_user_says_otherwise(
