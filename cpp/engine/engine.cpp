@@ -8,8 +8,8 @@
 namespace isthmus {
 namespace {
 
-/// A block may run this many times its aim to reach its first look at the series: ending just short
-/// of it would cost another set-up. After a look that was not enough, others have their turn first.
+/// A block may run this many times its aim to reach the next look at the series: ending just short
+/// of it would cost another set-up.
 constexpr double block_stretch = 4.0;
 /// Between the stamps of an operation's parts; their low bytes must keep changing with every
 /// repetition, for they are all that a one-byte buffer holds.
@@ -198,14 +198,13 @@ void Series::postpone(std::size_t samples) {
   }
 }
 
-bool Series::look(bool may_end) {
+void Series::look(bool may_end) {
   using Verdict = StoppingCriterion::Verdict;
   const std::size_t have = seconds_.front().size();
   if (!may_end && have < options_.most_samples) {
     postpone(have + 1);
-    return false;
+    return;
   }
-  const bool due = have >= criteria_.front().next_check();
   const double resolution = clock_->info().resolution_s / static_cast<double>(batch_);
   bool capped = false;
   bool open = false;
@@ -224,7 +223,6 @@ bool Series::look(bool may_end) {
       postpone(criterion.next_check());
     }
   }
-  return due;
 }
 
 Block Series::measure(double most_seconds) {
@@ -277,11 +275,10 @@ Block Series::visit(Ticks begin, double most_seconds) {
   // As long as the set-up at least, so that no more than half of the time goes into it.
   const double aim = std::max(options_.least_block_s, block.setup_s);
   const double allowed = std::min(most_seconds, options_.most_seconds - spent_s_);
-  bool looked = false;
   while (state_ == "open") {
     sample_once(*operation, block);
     const double sampling = elapsed() - block.setup_s;
-    looked = look(sampling >= options_.least_block_s) || looked;
+    look(sampling >= options_.least_block_s);
     if (state_ != "open") {
       break;
     }
@@ -292,9 +289,6 @@ Block Series::visit(Ticks begin, double most_seconds) {
       break;
     }
     if (sampling >= aim) {
-      if (looked) {
-        break;
-      }
       const std::size_t missing = criteria_.front().next_check() - seconds_.front().size();
       const double each = sampling / static_cast<double>(block.parts.front().ticks.size());
       if (sampling + each * static_cast<double>(missing) > block_stretch * aim) {

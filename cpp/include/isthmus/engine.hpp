@@ -78,8 +78,7 @@ class Series {
   void sample_once(Operation& operation, Block& block);
   [[nodiscard]] double per_repetition(Ticks ticks) const;
   /// Ends the series if it may end and is known well enough; till then its schedule moves on.
-  /// True where its schedule had the samples looked at.
-  bool look(bool may_end);
+  void look(bool may_end);
   void postpone(std::size_t samples);
 
   Device* device_;

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -29,10 +29,11 @@ _FAIR_SHARE = 2.0
 _LEAST_VISIT_S = 0.6
 """One visit may take twice its even share of the time left, and always this much."""
 _LARGE = 8 << 20
-"""Above this size, points are visited in order of size, after all others of their round."""
 _LATE = 64 << 20
-"""Above this size, points wait until all others are done, or until it is their part of the time:"""
-_LEAST_LATE_SHARE = 0.2
+"""Up to 8 MiB, a rerun's time is for the points alone; above, for their set-up first: those up to
+64 MiB wait until the small ones are done, and the largest for both, or until it is their turn:"""
+_SMALL_SHARE = 0.6
+_LEAST_LATE_SHARE = 0.15
 BUDGET_PER_POINT_S = 0.2
 BUDGET_PER_BYTE_S = 1e-9
 """A run without a budget gets so much for each point over all reruns, so much for each byte of it
@@ -132,9 +133,9 @@ def _rerun(
     )
 
 
-def _turn(work: Open) -> tuple[bool, int, int]:
+def _turn(work: Open) -> tuple[int, int]:
     size = work.job.task.bytes
-    return (size > _LARGE, work.job.visits if size > _LATE else 0, max(size, _LARGE))
+    return work.job.visits if size > _LATE else 0, max(size, _LARGE)
 
 
 @dataclass
@@ -202,30 +203,39 @@ class _RerunOf:
         """Visits until all is done or time is up."""
         with ExitStack() as self._stack:
             try:
-                now = time.monotonic()
-                late = [work for work in self._open if work.job.task.bytes > _LATE]
-                share = self._late_share(late)
-                soon = [work for work in self._open if work.job.task.bytes <= _LATE]
-                self._visit_all(soon, self._deadline - share * (self._deadline - now))
-                self._visit_all(late, self._deadline)
-                self._visit_all(soon, self._deadline)
+                for works, until in self._phases():
+                    self._visit_all(works, until)
                 self._end_all("budget")
             except KeyboardInterrupt:
                 self._end_all("interrupted")
                 raise
 
-    def _late_share(self, late: Sequence[Open]) -> float:
-        """Part of the time that is kept for those whose set-up alone takes a second."""
-        if not late:
-            return 0.0
-        usual = usual_budget_s([work.job for work in self._open], 1)
-        return max(_LEAST_LATE_SHARE, usual_budget_s([work.job for work in late], 1) / usual)
+    def _phases(self) -> Iterator[tuple[list[Open], float]]:
+        """Points that belong together, and when their part of the time ends.
+
+        Whoever is done early leaves the time to the next; what is left at the end is for all.
+        """
+        begin = time.monotonic()
+        whole = list(self._open)
+        late = [work for work in whole if work.job.task.bytes > _LATE]
+        soon = [work for work in whole if work.job.task.bytes <= _LATE]
+        usual, usual_late = (
+            usual_budget_s([work.job for work in works], 1) for works in (whole, late)
+        )
+        share = max(_LEAST_LATE_SHARE, usual_late / usual) if late else 0.0
+        soon_s = (1.0 - share) * (self._deadline - begin)
+        small = [work for work in soon if work.job.task.bytes <= _LARGE]
+        yield small, begin + (_SMALL_SHARE if len(small) < len(soon) else 1.0) * soon_s
+        yield [work for work in soon if work not in small], begin + soon_s
+        yield soon, begin + soon_s
+        yield late, self._deadline
+        yield whole, self._deadline
 
     def _visit_all(self, works: Sequence[Open], until: float) -> None:
         """Rounds over these until none of them is open or the time is up.
 
-        A round goes in an order that the seed decides; large points last, those that were visited
-        least first, by size: when time is short, the many small ones are certain.
+        A round goes in an order that the seed decides; large points by size, and the largest that
+        were visited least first: when time is short, no rerun does without the same ones.
         """
         while True:
             order = [work for work in works if work in self._open]
