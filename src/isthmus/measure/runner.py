@@ -25,9 +25,11 @@ MOST_POINT_S = 20.0
 """Cap on the time of one point in one rerun."""
 _MOST_DEATHS = 3
 """Workers that a device may lose in one rerun before its remaining points are given up."""
-_FAIR_SHARE = 2.0
-_LEAST_VISIT_S = 0.6
-"""One visit may take twice its even share of the time left, and always this much."""
+_LEAST_VISIT_S = 0.1
+_LARGE_LEAST_VISIT_S = 0.6
+_LARGE_FAIR_SHARE = 2.0
+"""A visit may take its even share of the time left, so that all get one, a large one twice that;
+and always enough for a first look at it: cut off before, it would be for nothing."""
 _LARGE = 8 << 20
 _LATE = 64 << 20
 """Up to 8 MiB, a rerun's time is for the points alone; above, for their set-up first: those up to
@@ -277,7 +279,10 @@ class _RerunOf:
         task = work.job.task
         self._run.watcher.visiting(work.job.label)
         left = max(0.05, until - time.monotonic())
-        most = min(left, max(_LEAST_VISIT_S, _FAIR_SHARE * left / waiting))
+        large = task.bytes > _LARGE
+        least = _LARGE_LEAST_VISIT_S if large else _LEAST_VISIT_S
+        fair = (_LARGE_FAIR_SHARE if large else 1.0) * left / waiting
+        most = min(left, max(least, fair))
         try:
             answer = self._worker(work.job.found).ask(
                 protocol.Measure(
