@@ -10,7 +10,6 @@ from typing import cast
 import psutil
 
 from isthmus import _core
-from isthmus.errors import UsageError
 from isthmus.measure.protocol import DeviceDescription, OperationDescription
 from isthmus.results.run_file import Point
 from isthmus.studies.base import Plan, Study, Task, Value, offered
@@ -53,12 +52,15 @@ def _memory_kinds(operation: OperationDescription, wanted: Sequence[Value] | Non
     ]
 
 
-def _check_memory(device: str, description: DeviceDescription, wanted: Sequence[Value]) -> None:
-    known = dict.fromkeys(k for o in description.operations for k in o.memory_kinds)
-    for kind in wanted:
-        if kind not in known and not _core.knows_host_memory(str(kind)):
-            offers = ", ".join([*known, "offset<N>"])
-            raise UsageError(f"{device} has no memory kind '{kind}'; it has {offers}")
+def memory_kinds(description: DeviceDescription) -> list[str]:
+    """Kinds of host memory that any operation of a device takes."""
+    return list(dict.fromkeys(k for o in description.operations for k in o.memory_kinds))
+
+
+def has_memory(description: DeviceDescription, kind: Value) -> bool:
+    """Whether a device takes this kind of host memory."""
+    known = memory_kinds(description)
+    return kind in known or ("aligned" in known and _core.knows_host_memory(str(kind)))
 
 
 class _Planner:
@@ -159,8 +161,10 @@ def plan(
     sizes = cast(Sequence[int], given.get("bytes", study.axis("bytes").default or ()))
     if quick and "bytes" not in given:
         sizes = study.thin(sizes)
-    if "memory" in given:
-        _check_memory(device, description, given["memory"])
+    for kind in given.get("memory", ()):
+        if not has_memory(description, kind):
+            offers = ", ".join([*memory_kinds(description), "offset<N>"])
+            planner.left_out.append(f"{device} has no memory kind '{kind}'; it has {offers}")
     wanted = [str(name) for name in given.get("operation", study.operations_usually)]
     seen: set[str] = set()
     for name in wanted:

@@ -16,7 +16,7 @@ from isthmus.backends import by_scheme
 from isthmus.errors import NoDeviceError, UsageError
 from isthmus.measure import discovery, protocol
 from isthmus.measure.address import Address
-from isthmus.measure.plan import plan
+from isthmus.measure.plan import has_memory, memory_kinds, plan
 from isthmus.measure.runner import Job, Runner, Watcher, assemble, usual_budget_s
 from isthmus.measure.supervisor import Worker, WorkerDiedError, WorkerRefusedError
 from isthmus.results import journal, run_file
@@ -137,6 +137,11 @@ def _jobs(
         known = {axis.name for axis in study.axes}
         mine = {n: v for n, v in request.axes.items() if n in known or len(request.studies) == 1}
         given = study.parse(mine)
+        for kind in given.get("memory", ()):
+            if not any(has_memory(one.description, kind) for one in found):
+                offers = dict.fromkeys(k for one in found for k in memory_kinds(one.description))
+                told = ", ".join([*offers, "offset<N>"])
+                raise UsageError(f"no memory kind '{kind}' on these devices; they have {told}")
         for one in found:
             made = plan(study, one.address, one.description, given, quick=quick)
             jobs += [Job(one, task) for task in made.tasks]
