@@ -429,3 +429,11 @@ def test_software_of_an_api_is_in_no_other_answer_and_of_hardware_there_is_none(
     told = {found.name for found in answers(nothing_behind()) if found.found}
     assert told == {"api_software"}
     assert not answer(two_devices(), "api_software").found
+
+
+@pytest.mark.parametrize(("samples", "compared"), [(1, False), (5, False), (6, True), (25, True)])
+def test_too_few_samples_for_an_interval_are_in_no_ratio(samples, compared):
+    points = [point(d, "read", 1 << 20, [[t] * samples]) for d, t in (("a", 1e-4), ("b", 2e-4))]
+    found = answer(run(points), "indistinguishable")
+    assert found.found == compared
+    assert summarise(run(points))["ci_low_s"].notna().all() == compared

@@ -79,6 +79,8 @@ def indistinguishable(evidence: Evidence) -> Answer:
     rows, clauses = [], []
     for pair in evidence.pairs:
         each = by_size(pair.times, evidence.confidence)
+        if each.empty:
+            continue
         differs = ~(each["low"].le(1.0) & each["high"].ge(1.0))
         alike = each.iloc[int(np.flatnonzero(differs)[-1]) + 1 if differs.any() else 0 :]
         found = "never" if alike.empty else "from" if differs.any() else "all"

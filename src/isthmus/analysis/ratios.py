@@ -162,6 +162,10 @@ def ratio(times: pd.DataFrame, confidence: float) -> Ratio | None:
     if len(per_rerun) > 1:
         found = interval_over_reruns(np.exp(per_rerun.to_numpy()).tolist(), confidence)
         return Ratio(found.median, found.low, found.high, False, len(sizes), len(per_rerun))
+    kept = kept.dropna()  # too few samples for an interval
+    if kept.empty:
+        return None
+    sizes = list(kept["bytes"].unique())
     centre, down, up = (float(kept[name].mean()) for name in ("log", "down", "up"))
     low, middle, high = (float(np.exp(x)) for x in (centre - down, centre, centre + up))
     return Ratio(middle, low, high, True, len(sizes), 1)

@@ -58,9 +58,16 @@ def per_repetition(rerun: Rerun, clock: ClockName = "host") -> Seconds:
 
 
 def interval_within(rerun: Rerun, clock: ClockName = "host", confidence: float = 0.95) -> Estimate:
-    """Median of one process and its distribution-free interval."""
+    """Median of one process and its distribution-free interval.
+
+    NaN for the interval's ends where even all samples together do not span it: n samples hold the
+    median between them with probability 1 - 2^(1-n).
+    """
     resolution = rerun.clock.resolution_s / rerun.batch if clock == "host" else 0.0
-    found = _core.median_interval(per_repetition(rerun, clock), confidence, resolution)
+    samples = per_repetition(rerun, clock)
+    found = _core.median_interval(samples, confidence, resolution)
+    if 1.0 - 2.0 ** (1 - len(samples)) < confidence:
+        return Estimate(found.median, np.nan, np.nan, within=True)
     return Estimate(found.median, found.low, found.high, within=True)
 
 
