@@ -280,3 +280,18 @@ def test_one_isthmus_measures_at_a_time(tmp_path: Path) -> None:
     first.wait(30)
     second.communicate(timeout=60)
     assert second.returncode == 0
+
+
+@pytest.mark.parametrize(
+    "option", [("--axis", "memory=pinned,aligned"), ("--xclbin", "some.xclbin")]
+)
+def test_what_only_an_absent_device_takes_costs_the_others_nothing(
+    isthmus: Command, tmp_path: Path, option: tuple[str, ...]
+) -> None:
+    nowhere = {"XILINX_XRT": str(tmp_path), "ISTHMUS_CUDA_DRIVER": str(tmp_path / "libcuda.so.1")}
+    ended = isthmus("run", "transfer", "--device", "cuda:0", "--device", "xrt:0@noop", "--device",
+                    "host", "--axis", "bytes=64", "--axis", "operation=write", *option,
+                    "--quick", "--out", "run.json", env=nowhere)  # fmt: skip
+    assert ended.returncode == 1, ended.stderr
+    points = json.loads((tmp_path / "run.json").read_text())["points"]
+    assert {point["device"] for point in points} == {"host"}

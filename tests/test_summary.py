@@ -65,6 +65,12 @@ def test_medians_of_zero_are_shown_and_flagged() -> None:
     assert "reruns_apart" in row["flags"].split(";")
 
 
+def test_a_zero_copy_shows_below_64_mib_too():
+    times = {1: 20.0e-6, 4096: 22.0e-6, 1 << 20: 21.0e-6, 16 << 20: 24.0e-6}
+    points = [synthetic.point("a", "map", size, [[t] * 25]) for size, t in times.items()]
+    assert summarise(synthetic.run(points))["flags"].str.contains("zero_copy").all()
+
+
 def test_a_fast_link_is_no_zero_copy():
     # 12 us and 57 GB/s: 1 MiB takes no more than three times a byte's time, yet all of it moved.
     law = synthetic.Law(12e-6, 57e9)

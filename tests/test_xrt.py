@@ -5,19 +5,18 @@ from __future__ import annotations
 import csv
 import io
 import json
-import os
-import stat
 from itertools import product
 from pathlib import Path
 
 import pytest
 
 from conftest import Command
+from isthmus.backends import by_scheme
 from isthmus.errors import IsthmusError, NoDeviceError
 from isthmus.measure import protocol
 from isthmus.measure.discovery import Found, resolve
 from isthmus.measure.supervisor import Worker, WorkerRefusedError
-from isthmus.system import private, xrt
+from isthmus.system import xrt
 
 NATIVE = "xrt:0@noop"
 OPENCL = "xocl:0@noop"
@@ -259,19 +258,43 @@ def test_libraries_outside_a_lib_folder_get_a_root(
     assert installation.environment("noop", "x")["XILINX_XRT"] == str(root)
 
 
-def test_a_folder_that_others_may_write_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    made = private.folder("a", "b")
-    assert stat.S_IMODE(made.stat().st_mode) == 0o700
-    (tmp_path / f"isthmus-{os.getuid()}").chmod(0o777)
-    with pytest.raises(IsthmusError, match="not this user's own"):
-        private.folder("a")
-
-
 def test_an_unknown_device_is_told() -> None:
     with pytest.raises(IsthmusError, match="here: xrt:0"):
         resolve("xrt:7@noop")
     with pytest.raises(NoDeviceError):
         resolve("opencl:nothing@noop")
+
+
+def test_what_a_shell_exports_programs_no_board() -> None:
+    for found in (resolve(NATIVE), resolve(OPENCL)):
+        standard = {"ISTHMUS_MAY_PROGRAM": ""}  # the binary is named, leave is not given
+        with (
+            Worker({**found.candidate.environment, **standard}) as worker,
+            pytest.raises(WorkerRefusedError, match="--xclbin|--allow-program"),
+        ):
+            worker.ask(found.open_request())
+    assert xrt.bitstreams(xrt.HARDWARE)["ISTHMUS_MAY_PROGRAM"] == ""
+    assert xrt.bitstreams(xrt.HARDWARE)["ISTHMUS_DEFAULT_BINARY"] == ""
+
+
+def test_a_resumed_run_without_xrt_shows_no_hardware(isthmus: Command, tmp_path: Path) -> None:
+    code, said = run(isthmus, "--device", NATIVE, "--device", BESIDE, "--axis", "bytes=1",
+                     "--axis", "operation=write")  # fmt: skip
+    assert code == 0, said
+    isthmus("run", "transfer", "--resume", "--out", "run.json",
+            env={"XILINX_XRT": str(tmp_path)})  # fmt: skip
+    device = json.loads((tmp_path / "run.json").read_text())["devices"][0]
+    assert device["address"] == NATIVE
+    assert not device["real"]
+    assert device["properties"]["keeps_data"] == "no"
+    assert device["error"]
+
+
+def test_the_icd_loader_leaves_amds_runtime_to_its_own_scheme(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "amd.icd").write_text("/opt/xilinx/xrt/lib/libxilinxopencl.so\n")
+    monkeypatch.setenv("OCL_ICD_VENDORS", str(tmp_path))
+    backend = by_scheme("opencl")
+    assert not [c for c in backend.candidates("opencl") if "xilinx" in c.label]
+    assert [c for c in backend.candidates("xocl") if c.mode == "noop"]

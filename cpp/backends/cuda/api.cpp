@@ -42,7 +42,7 @@ constexpr std::array advice = {
 
 /// After these, every further call of the process fails: the context is damaged, or the GPU gone.
 constexpr std::array lost = {214, 220, 226, 700, 702, 709, 710, 714,
-                             715, 716, 717, 718, 719, 806, 911};
+                             715, 716, 717, 718, 719, 806, 810, 911};
 
 /// Name, and the driver's sentence, of an error.
 std::string told(Result code, Result (*ask)(Result, const char**)) {

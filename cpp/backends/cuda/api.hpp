@@ -112,7 +112,6 @@ struct Copy2D {
   X(cuCtxPushCurrent, cuCtxPushCurrent_v2, (Context))                                         \
   X(cuCtxPopCurrent, cuCtxPopCurrent_v2, (Context*))                                          \
   X(cuCtxEnablePeerAccess, cuCtxEnablePeerAccess, (Context, unsigned))                        \
-  X(cuMemGetInfo, cuMemGetInfo_v2, (std::size_t*, std::size_t*))                              \
   X(cuMemAlloc, cuMemAlloc_v2, (Address*, std::size_t))                                       \
   X(cuMemFree, cuMemFree_v2, (Address))                                                       \
   X(cuMemAllocManaged, cuMemAllocManaged, (Address*, std::size_t, unsigned))                  \

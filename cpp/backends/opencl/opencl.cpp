@@ -66,14 +66,16 @@ bool compiles(cl::DeviceId device) {
   return cl::value_info<cl::Uint>(device, cl::device_compiler_available) != 0;
 }
 
-/// What a device that does not compile may be given without asking; its description sets them.
-std::string default_binary() {
-  const char* file = std::getenv("ISTHMUS_DEFAULT_BINARY");
-  return file != nullptr ? file : "";
-}
+/// Whether any binary may be loaded without asking: the description says so where there is no
+/// hardware.
 bool may_program() {
   const char* word = std::getenv("ISTHMUS_MAY_PROGRAM");
   return word != nullptr && std::string_view(word) == "yes";
+}
+/// What a device that does not compile may be given without asking.
+std::string default_binary() {
+  const char* file = std::getenv("ISTHMUS_DEFAULT_BINARY");
+  return file != nullptr && may_program() ? file : "";
 }
 
 /// The binary that a device is to be used with. Throws where none may be.
@@ -159,7 +161,11 @@ class OpenclBackend final : public Backend {
       }
       std::optional<cl::Session> session;
       if (!compiles(device) && !default_binary().empty()) {
-        session.emplace(device, default_binary());
+        try {
+          session.emplace(device, default_binary());
+        } catch (const BackendError&) {
+          session.reset();  // it is told when the device is opened; others are no worse for it
+        }
       }
       found.push_back(describe(platform, device, id, session ? &*session : nullptr));
     });

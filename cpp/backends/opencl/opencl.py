@@ -10,7 +10,6 @@ import ctypes.util
 import hashlib
 import os
 import sys
-import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import MappingProxyType
@@ -18,7 +17,7 @@ from types import MappingProxyType
 from isthmus.backends import BackendDescription, Candidate, Problem
 from isthmus.measure.address import Address
 from isthmus.measure.protocol import DeviceDescription
-from isthmus.system import xrt
+from isthmus.system import private, xrt
 
 XOCL = "xocl"
 """Scheme of the OpenCL that comes with XRT."""
@@ -79,13 +78,10 @@ def loader() -> str | None:
 def private_vendors(library: str) -> Path:
     """Folder with one ``.icd`` file that names one library: what both common loaders accept."""
     digest = hashlib.sha256(library.encode()).hexdigest()[:16]
-    folder = Path(tempfile.gettempdir()) / f"isthmus-{os.getuid()}" / "icd" / digest
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    folder = private.folder("icd", digest)
     icd = folder / "vendor.icd"
     if not icd.exists():
-        partial = folder / f"vendor.{os.getpid()}.tmp"
-        partial.write_text(library + "\n", encoding="utf-8")
-        partial.replace(icd)
+        private.write(icd, f"{library}\n".encode())
     return folder
 
 
@@ -155,6 +151,8 @@ class Opencl(BackendDescription):
             named += [(name, str(library)) for name, library in packaged()]
         candidates: dict[str, Candidate] = {}
         for name, library in named:
+            if library is not None and xrt.OPENCL in library:
+                continue  # it has a scheme of its own, which knows what it needs
             if library is not None and library not in candidates:
                 candidates[library] = Candidate(
                     label=f"{name}: {library}",
@@ -164,6 +162,7 @@ class Opencl(BackendDescription):
                         # The loader of the pyopencl wheel reads it unchecked, and crashes without.
                         "PYOPENCL_HOME": "",
                         "ISTHMUS_OPENCL_LOADER": found,
+                        **xrt.bitstreams(xrt.HARDWARE),
                     },
                     keys={"icd": name},
                 )

@@ -25,11 +25,17 @@ std::string environment(const char* name) {
 /// Whether any bitstream may be loaded without asking: nothing can be hurt.
 bool without_hardware() { return environment("ISTHMUS_MAY_PROGRAM") == "yes"; }
 
-bool is_memory(const xrt::xclbin::mem& memory) {
+/// Real platforms give the host's memory the type of the card's: drivers go by its name, too.
+bool is_host_memory(const xrt::xclbin::mem& memory) {
+  return memory.get_used() && (memory.get_type() == xrt::xclbin::mem::memory_type::host ||
+                               memory.get_tag().starts_with("HOST["));
+}
+
+bool is_card_memory(const xrt::xclbin::mem& memory) {
   using Type = xrt::xclbin::mem::memory_type;
   const Type type = memory.get_type();
-  return type != Type::streaming && type != Type::streaming_connection && type != Type::host &&
-         memory.get_used();
+  return type != Type::streaming && type != Type::streaming_connection && memory.get_used() &&
+         !is_host_memory(memory);
 }
 
 /// The file, read; a file that is none is told apart from one that is not there.
@@ -97,12 +103,11 @@ void Session::look() {
   const std::string standard = environment("ISTHMUS_DEFAULT_BINARY");
   if (!standard.empty() && without_hardware()) {
     use(standard, true);
-  } else if (device_.get_xclbin_uuid()) {
-    use_loaded();
+    probe();
   } else {
-    return;
+    // A board may be somebody's: no buffer is made and no byte moved before it is opened.
+    contents_.uuid = device_.get_xclbin_uuid();
   }
-  probe();
 }
 
 void Session::use(const std::string& file, bool may_program) {
@@ -122,9 +127,9 @@ void Session::use(const std::string& file, bool may_program) {
   for (const xrt::xclbin::mem& memory : image.get_mems()) {
     const Bank bank{static_cast<unsigned>(memory.get_index()), memory.get_tag(),
                     memory.get_size_kb() * 1024};
-    if (is_memory(memory)) {
+    if (is_card_memory(memory)) {
       contents_.banks.push_back(bank);
-    } else if (memory.get_type() == xrt::xclbin::mem::memory_type::host && memory.get_used()) {
+    } else if (is_host_memory(memory)) {
       contents_.host_memory = bank;
     }
   }

@@ -41,7 +41,7 @@ class Session {
   /// default of a mode without hardware, what is loaded, the platform's own validation bitstream.
   /// Throws UsageError or BackendError, saying what to do.
   void prepare(const Options& options);
-  /// The same as far as it goes without programming hardware; never throws for lack of a bitstream.
+  /// The same as far as it goes without touching hardware; never throws for lack of a bitstream.
   void look();
 
   [[nodiscard]] xrt::bo make_buffer(std::size_t bytes, const Bank& bank,

@@ -231,10 +231,11 @@ def _empty_row(point: Point, run: Run) -> dict[str, object]:
 def _mark_zero_copies(frame: pd.DataFrame) -> None:
     """Flags crossings whose time does not grow with the size: nothing was moved.
 
-    Shown, not believed: verified data, 64 MiB or more (a millisecond on the fastest of links) in no
-    more than twice the time that 4 KiB or less took. Their bandwidth is meaningless and left empty.
+    Shown, not believed: verified data, 1 MiB or more in no more than twice the time that 4 KiB or
+    less took, and the bytes more at a rate that no link has. Their bandwidth is meaningless and
+    left empty.
     """
-    small, large = 4096, 64 << 20
+    small, large, no_link = 4096, 1 << 20, 1e12
     axes = [name for name in frame.columns if name not in COLUMNS]
     keys = ["study", "device", "operation", "memory", "clock", *axes]
     crossed = (frame["verified"] == "true") & (frame["direction"] != "")
@@ -243,7 +244,9 @@ def _mark_zero_copies(frame: pd.DataFrame) -> None:
         high = group[group["bytes"] >= large].sort_values("bytes")
         if low.empty or high.empty:
             continue
-        if high["median_s"].to_numpy()[-1] <= 2 * np.median(low["median_s"].to_numpy()):
+        short, long = float(low["median_s"].median()), float(high["median_s"].iloc[-1])
+        more = float(high["bytes"].iloc[-1] - low["bytes"].median())
+        if long <= 2 * short and more > no_link * (long - short):
             rows = frame.index.isin(group.index)
             frame.loc[rows, "bandwidth_Bps"] = np.nan
             frame.loc[rows, "flags"] = [

@@ -111,9 +111,11 @@ def run(
         if out is None:
             raise UsageError("--resume goes on with a run file: name it with --out")
         if any((device, quick, axis, precision, reruns, cpus, xclbin, context.args)):
-            raise UsageError("--resume goes on as the run began: give only --out and --budget")
+            raise UsageError(
+                "--resume goes on as the run began: give only --out, --budget and --allow-program"
+            )
         with Progress(console) as progress:
-            done = session.resume(out, studies, budget, progress)
+            done = session.resume(out, studies, budget, progress, allow_program=allow_program)
         return _close(done, out, console)
     bound = parse_cpus(cpus) if cpus else node_cpus(numa_node) if numa_node is not None else []
     target = out or _fresh_name(study)

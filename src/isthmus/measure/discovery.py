@@ -73,8 +73,14 @@ def _probe(
 def survey(backend: BackendDescription) -> Survey:
     """Devices of one backend; each gets the shortest address that nobody before it has."""
     found: dict[str, Found] = {}
-    problems = [problem for scheme in backend.schemes for problem in backend.problems(scheme)]
-    ways = [(scheme, way) for scheme in backend.schemes for way in backend.candidates(scheme)]
+    problems: list[Problem] = []
+    ways: list[tuple[str, Candidate]] = []
+    for scheme in backend.schemes:
+        try:
+            problems += backend.problems(scheme)
+            ways += [(scheme, way) for way in backend.candidates(scheme)]
+        except IsthmusError as error:  # what is wrong with one is nothing to the others
+            problems.append(Problem(str(error), "mend or remove what it names"))
     with ThreadPoolExecutor() as pool:
         probes = list(pool.map(lambda way: _probe(backend, way[1]), ways))
     for (scheme, candidate), probed in zip(ways, probes, strict=True):

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from pathlib import Path
@@ -22,7 +23,7 @@ from isthmus.measure.supervisor import Worker, WorkerDiedError, WorkerRefusedErr
 from isthmus.results import journal, run_file
 from isthmus.results.journal import Entry, Journal
 from isthmus.results.run_file import DeviceRecord, Run, Settings, Software
-from isthmus.studies.base import Study
+from isthmus.studies.base import Study, Value
 from isthmus.system import environment, lock
 from isthmus.system.binding import Binding
 
@@ -97,14 +98,25 @@ def _opened(one: discovery.Found) -> discovery.Found:
     return dataclasses.replace(one, description=answer.device)
 
 
+def _complain(what: str, records: Sequence[DeviceRecord], watcher: Watcher) -> None:
+    """Raises UsageError, unless a device that is not here may have been meant: then it is told."""
+    if not any(record.error for record in records):
+        raise UsageError(what)
+    watcher.say(what)
+
+
 def _find(
     addresses: Sequence[str], options: Mapping[str, str], watcher: Watcher
 ) -> tuple[list[discovery.Found], list[DeviceRecord]]:
-    """Devices of these addresses, or all real ones; those that cannot be had as records."""
+    """Devices of these addresses, or all real ones; those that cannot be had as records.
+
+    What nobody asked for by name and cannot be had is told and left out.
+    """
     known = {} if addresses else {one.address: one for one in discovery.everything_real()}
     here: list[discovery.Found] = []
     records: list[DeviceRecord] = []
     taken: set[str] = set()
+    errors: list[str] = []
     for address in dict.fromkeys(addresses or known):
         try:
             one = (known.get(address) or discovery.resolve(address)).with_run_options(options)
@@ -112,36 +124,64 @@ def _find(
             one = _opened(one)
         except NoDeviceError as error:
             watcher.say(str(error))
-            backend = by_scheme(Address.parse(address).scheme)
-            records.append(
-                DeviceRecord(
-                    address=address, backend=backend.name, real=backend.real, error=str(error)
+            errors.append(str(error))
+            if addresses:
+                parsed = Address.parse(address)
+                backend = by_scheme(parsed.scheme)
+                real = backend.real and not parsed.mode
+                records.append(
+                    DeviceRecord(address=address, backend=backend.name, real=real, error=str(error))
                 )
-            )
         else:
             here.append(one)
             records.append(_record(one))
     if not here:
-        raise NoDeviceError("; ".join(record.error for record in records) or "no device is here")
+        raise NoDeviceError("; ".join(errors) or "no device is here")
     for name in options.keys() - taken:
-        raise UsageError(f"--{name.replace('_', '-')}: no device of this run takes it")
+        _complain(f"--{name.replace('_', '-')}: no device of this run takes it", records, watcher)
     return here, records
 
 
+def _given(request: Request, study: Study) -> Mapping[str, Sequence[Value]]:
+    """The axes of a study that the user set, parsed. Raises UsageError for what is none."""
+    known = {axis.name for axis in study.axes}
+    return study.parse(
+        {n: v for n, v in request.axes.items() if n in known or len(request.studies) == 1}
+    )
+
+
+@contextlib.contextmanager
+def _alone(options: Mapping[str, str], watcher: Watcher) -> Iterator[None]:
+    """Holds the machine from before a device is programmed: somebody else may be measuring it."""
+    with contextlib.ExitStack() as stack:
+        if "allow_program" in options:
+            stack.enter_context(_locked(watcher))
+        yield
+
+
+def _locked(watcher: Watcher) -> contextlib.AbstractContextManager[None]:
+    return lock.measuring(
+        lambda who: watcher.say(f"another Isthmus measures here (process {who}): waiting")
+    )
+
+
 def _jobs(
-    request: Request, found: Sequence[discovery.Found], quick: bool, watcher: Watcher
+    request: Request,
+    found: Sequence[discovery.Found],
+    records: Sequence[DeviceRecord],
+    quick: bool,
+    watcher: Watcher,
 ) -> list[Job]:
     jobs: list[Job] = []
     left_out: list[str] = []
     for study in request.studies:
-        known = {axis.name for axis in study.axes}
-        mine = {n: v for n, v in request.axes.items() if n in known or len(request.studies) == 1}
-        given = study.parse(mine)
+        given = _given(request, study)
         for kind in given.get("memory", ()):
             if not any(has_memory(one.description, kind) for one in found):
                 offers = dict.fromkeys(k for one in found for k in memory_kinds(one.description))
                 told = ", ".join([*offers, "offset<N>"])
-                raise UsageError(f"no memory kind '{kind}' on these devices; they have {told}")
+                what = f"no memory kind '{kind}' on these devices; they have {told}"
+                _complain(what, records, watcher)
         for one in found:
             made = plan(study, one.address, one.description, given, quick=quick)
             jobs += [Job(one, task) for task in made.tasks]
@@ -181,25 +221,38 @@ def measure(request: Request, watcher: Watcher) -> Run:
     began = time.monotonic()
     if request.out.exists():
         raise UsageError(f"{request.out} exists; nothing is overwritten: choose another --out")
-    found, records = _find(request.devices, request.options, watcher)
-    jobs = _jobs(request, found, request.quick, watcher)
-    run = Run(
-        software=Software(
-            version=__version__, commit=environment.commit(), command=list(request.command)
-        ),
-        started=_now(),
-        status="interrupted",
-        studies=[study.name for study in request.studies],
-        settings=_settings(request, jobs),
-        environment=environment.host(),
-        devices=records,
-        points=[],
-    )
-    return _carry_out(run, jobs, [], request.out, request.binding, watcher, began, replace=False)
+    for study in request.studies:
+        _given(request, study)  # a wrong one is told before any device is touched
+    with _alone(request.options, watcher):
+        found, records = _find(request.devices, request.options, watcher)
+        jobs = _jobs(request, found, records, request.quick, watcher)
+        run = Run(
+            software=Software(
+                version=__version__, commit=environment.commit(), command=list(request.command)
+            ),
+            started=_now(),
+            status="interrupted",
+            studies=[study.name for study in request.studies],
+            settings=_settings(request, jobs),
+            environment=environment.host(),
+            devices=records,
+            points=[],
+        )
+        return _carry_out(run, jobs, [], request.out, request.binding, watcher, began)
 
 
-def resume(out: Path, studies: Sequence[Study], budget_s: float | None, watcher: Watcher) -> Run:
-    """Goes on with a run that was cut off, or measures again what failed or ran out of time."""
+def resume(
+    out: Path,
+    studies: Sequence[Study],
+    budget_s: float | None,
+    watcher: Watcher,
+    *,
+    allow_program: bool = False,
+) -> Run:
+    """Goes on with a run that was cut off, or measures again what failed or ran out of time.
+
+    Leave to program a device is not taken from the file, which may be somebody else's.
+    """
     began = time.monotonic()
     left = journal.path_beside(out)
     if journal.path_before(out).exists():  # an earlier resume was cut off while it began
@@ -213,13 +266,38 @@ def resume(out: Path, studies: Sequence[Study], budget_s: float | None, watcher:
         raise UsageError(f"nothing to resume: neither {out} nor {left} is there")
     if [study.name for study in studies] != before.studies:
         raise UsageError(f"{out} was begun as '{' '.join(before.studies)}'")
-    addresses = [device.address for device in before.devices]
-    found, records = _find(addresses, before.settings.options, watcher)
+    options = {k: v for k, v in before.settings.options.items() if k != "allow_program"}
+    if allow_program:
+        options["allow_program"] = "yes"
+    with _alone(options, watcher):
+        return _go_on(before, entries, studies, options, budget_s, out, watcher, began)
+
+
+def _go_on(
+    before: Run,
+    entries: Sequence[Entry],
+    studies: Sequence[Study],
+    options: Mapping[str, str],
+    budget_s: float | None,
+    out: Path,
+    watcher: Watcher,
+    began: float,
+) -> Run:
+    left = journal.path_beside(out)
+    found, records = _find([device.address for device in before.devices], options, watcher)
+    # A device that is gone stays what it was: its points do.
+    known = {device.address: device for device in before.devices}
+    records = [
+        msgspec.structs.replace(known[record.address], error=record.error)
+        if record.error
+        else record
+        for record in records
+    ]
     settings = before.settings
     if budget_s is not None:
         settings = msgspec.structs.replace(settings, budget_s=budget_s)
     request = Request(studies, (), settings.axes, out, before.software.command)
-    jobs = _jobs(request, found, settings.quick, watcher)
+    jobs = _jobs(request, found, records, settings.quick, watcher)
     done = {
         (journal.key_of(e.point), e.rerun.rerun)
         for e in entries
@@ -247,7 +325,7 @@ def _carry_out(
     watcher: Watcher,
     began: float,
     *,
-    replace: bool,
+    replace: bool = False,
 ) -> Run:
     kept = list(entries)
     with Journal(journal.path_beside(out), run) as log:
@@ -270,9 +348,7 @@ def _carry_out(
             return whole
 
         waiting_since = time.monotonic()
-        with lock.measuring(
-            lambda who: watcher.say(f"another Isthmus measures here (process {who}): waiting")
-        ):
+        with _locked(watcher):
             began += time.monotonic() - waiting_since
             steal = {"steal_before_s": environment.steal_seconds()}
             run = msgspec.structs.replace(run, environment={**run.environment, **steal})

@@ -12,11 +12,19 @@ from typing import TextIO
 
 LOCK = Path(os.environ.get("ISTHMUS_LOCK") or "/tmp/isthmus-measuring.lock")
 """The machine's lock; ``ISTHMUS_LOCK`` names another one, for tests that measure nothing."""
+_held: set[Path] = set()
+"""Locks that this process holds."""
 
 
 @contextlib.contextmanager
 def measuring(wait: Callable[[str], None], path: Path = LOCK) -> Iterator[None]:
-    """Holds the machine's measuring lock; ``wait`` is told once whom it waits for."""
+    """Holds the machine's measuring lock; ``wait`` is told once whom it waits for.
+
+    Who holds it already goes on at once.
+    """
+    if path in _held:
+        yield
+        return
     with _open(path) as file:
         told = False
         while not _try(file):
@@ -29,7 +37,11 @@ def measuring(wait: Callable[[str], None], path: Path = LOCK) -> Iterator[None]:
         file.truncate()
         file.write(str(os.getpid()))
         file.flush()
-        yield
+        _held.add(path)
+        try:
+            yield
+        finally:
+            _held.discard(path)
 
 
 @contextlib.contextmanager

@@ -28,6 +28,7 @@ def folder(*names: str) -> Path:
 
 def write(path: Path, data: bytes) -> Path:
     """Writes a file whole or not at all: another process may be about to read it."""
-    partial = path.with_name(f"{path.name}.{os.getpid()}.tmp")
-    partial.write_bytes(data)
-    return partial.replace(path)
+    descriptor, partial = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(data)
+    return Path(partial).replace(path)

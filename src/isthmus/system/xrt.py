@@ -6,6 +6,7 @@ XRT loads a shim, the layer that talks to a board or stands in for one, from ``$
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import re
@@ -79,15 +80,17 @@ class Installation:
 
     def root(self) -> Path:
         """What ``XILINX_XRT`` must name: the installation, or a folder that looks like one."""
+        chosen = os.environ.get("XILINX_XRT")
+        if chosen:
+            return Path(chosen)
         if self.libraries.name == "lib" and (self.libraries / "xrt").is_dir():
             return self.libraries.parent
         digest = hashlib.sha256(str(self.libraries).encode()).hexdigest()[:16]
         root = private.folder("xrt", digest)
         link = root / "lib"
         if not link.exists():
-            partial = root / f"lib.{os.getpid()}.tmp"
-            partial.symlink_to(self.libraries)
-            partial.replace(link)
+            with contextlib.suppress(FileExistsError):  # somebody else was faster
+                link.symlink_to(self.libraries)
         return root
 
     def environment(self, mode: str, user: str) -> dict[str, str]:
@@ -222,6 +225,12 @@ def bitstreams(mode: str) -> dict[str, str]:
     Without hardware any may be loaded: nothing can be hurt.
     """
     if mode == HARDWARE:
-        return {"ISTHMUS_VALIDATION_BINARIES": ":".join(map(str, validation_xclbins()))}
-    standard = {"ISTHMUS_DEFAULT_BINARY": str(default_xclbin())} if mode == NOOP else {}
-    return {"ISTHMUS_MAY_PROGRAM": "yes", **standard}
+        files = ":".join(map(str, validation_xclbins()))
+        # Empty, so that nothing that a shell exports can program a board.
+        return {
+            "ISTHMUS_VALIDATION_BINARIES": files,
+            "ISTHMUS_DEFAULT_BINARY": "",
+            "ISTHMUS_MAY_PROGRAM": "",
+        }
+    standard = str(default_xclbin()) if mode == NOOP else ""
+    return {"ISTHMUS_MAY_PROGRAM": "yes", "ISTHMUS_DEFAULT_BINARY": standard}
