@@ -270,7 +270,7 @@ def test_what_a_shell_exports_programs_no_board() -> None:
         standard = {"ISTHMUS_MAY_PROGRAM": ""}  # the binary is named, leave is not given
         with (
             Worker({**found.candidate.environment, **standard}) as worker,
-            pytest.raises(WorkerRefusedError, match="--xclbin|--allow-program"),
+            pytest.raises(WorkerRefusedError, match=r"--xclbin|--allow-program"),
         ):
             worker.ask(found.open_request())
     assert xrt.bitstreams(xrt.HARDWARE)["ISTHMUS_MAY_PROGRAM"] == ""
