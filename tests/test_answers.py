@@ -437,3 +437,32 @@ def test_too_few_samples_for_an_interval_are_in_no_ratio(samples, compared):
     found = answer(run(points), "indistinguishable")
     assert found.found == compared
     assert summarise(run(points))["ci_low_s"].notna().all() == compared
+
+
+def test_one_api_with_nothing_behind_it_is_told_by_itself():
+    whole = nothing_behind()
+    alone = msgspec.structs.replace(
+        whole, points=[p for p in whole.points if p.device == "xrt:0@noop"]
+    )
+    clauses = answer(alone, "api_software").clauses
+    assert "read of 1 to 4Ki bytes (pageable): 15.0 ns on xrt:0@noop (not hardware)" in clauses
+
+
+def test_ratios_that_differ_from_size_to_size_are_told_as_a_range():
+    laws = {"a": Law(1e-6, 1e12), "b": Law(1e-7, 1e9)}
+    points = [
+        point(device, "read", size, [[law(size)] * 25] * 3)
+        for device, law in laws.items()
+        for size in (1, 512, 4096)
+    ]
+    (clause,) = answer(run(points), "small").clauses
+    assert "0.101 to 4.18 times as long as a, depending on the size" in clause
+
+
+def test_an_interval_too_wide_is_no_finding():
+    points = [
+        point(device, "read", 1 << 20, [[t] * 25 for t in times])
+        for device, times in (("a", (1e-4, 2e-4, 4e-4)), ("b", (4e-4, 1e-4, 2e-4)))
+    ]
+    (clause,) = answer(run(points), "indistinguishable").clauses
+    assert "cannot tell" in clause

@@ -12,11 +12,16 @@ import sys
 import time
 from pathlib import Path
 
+import msgspec
 import pytest
 
+import synthetic
 from conftest import Command
 from isthmus.analysis.summary import COLUMNS
+from isthmus.measure.runner import assemble
 from isthmus.results import run_file
+from isthmus.results.journal import Entry
+from isthmus.results.run_file import State
 
 SMALL = ("--axis", "bytes=1,4Ki", "--axis", "operation=write", "--reruns", "1")
 
@@ -295,3 +300,34 @@ def test_what_only_an_absent_device_takes_costs_the_others_nothing(
     assert ended.returncode == 1, ended.stderr
     points = json.loads((tmp_path / "run.json").read_text())["points"]
     assert {point["device"] for point in points} == {"host"}
+
+
+def test_what_is_not_here_is_said_once(isthmus: Command, tmp_path: Path) -> None:
+    nowhere = {"ISTHMUS_CUDA_DRIVER": str(tmp_path / "libcuda.so.1")}
+    ended = isthmus("run", "transfer", "--device", "cuda:0", env=nowhere)
+    assert ended.returncode == 4
+    assert len(ended.stderr.strip().splitlines()) == 1
+
+
+def test_a_file_whose_run_was_cut_off_is_known_by_its_journal(
+    isthmus: Command, tmp_path: Path
+) -> None:
+    (tmp_path / "run.json.journal").write_bytes(b"")
+    ended = isthmus("show", "run.json")
+    assert ended.returncode == 2
+    assert "--resume --out run.json" in ended.stderr
+
+
+def test_resume_keeps_the_better_of_two_series() -> None:
+    def entry(samples: int, state: State) -> Entry:
+        measured = synthetic.point(
+            "null", "write", 1, [[1e-6] * samples], rerun_changes={"state": state}
+        )
+        return Entry(msgspec.structs.replace(measured, reruns=[]), measured.reruns[0])
+
+    def kept(*entries: Entry) -> int:
+        return len(assemble([], entries)[0].reruns[0].clocks["host"].ticks)
+
+    assert kept(entry(100, "budget"), entry(30, "budget")) == 100
+    assert kept(entry(100, "budget"), entry(30, "precision")) == 30
+    assert kept(entry(30, "budget"), entry(100, "budget")) == 100

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import cast
 
 import numpy as np
 import pandas as pd
@@ -64,12 +65,14 @@ def per_call(evidence: Evidence) -> Answer:
                 )
     for key, mine in groups(times, _ONE):
         if key not in compared:
-            rows += list(_rows_of_one(key, mine))
+            found_rows = _rows_of_one(key, mine)
+            rows += found_rows
+            said[False] += [_clause_of_one(evidence, row) for row in found_rows[:1]]
     return Answer(
         "api_software",
         "What does the API's software cost per call, with no device behind it?",
         wording.few(said[True] or said[False])
-        or ("see the table" if rows else "no device was measured whose API has nothing behind it",),
+        or ("no device was measured whose API has nothing behind it",),
         table(rows, *_COLUMNS),
     )
 
@@ -92,12 +95,22 @@ def _clause(evidence: Evidence, pair: Pair, over: str, calls: Sequence[float], f
         found = found.inverse()
         told.reverse()
     what = f"{pair.operation} of {over} bytes" if over != "0" else pair.operation
-    kind = ", ".join(filter(None, (pair.memory, pair.axes)))
+    ours, _, theirs = pair.memory.partition(" / ")
+    memory = f"unlike memory: {ours} against {theirs}" if theirs else ours
+    kind = ", ".join(filter(None, (memory, pair.axes)))
     times = wording.number(found.ratio)
     return (
         f"{what}{f' ({kind})' if kind else ''}: {told[0]}, {told[1]}: {times} times as long "
         f"({wording.interval(found, evidence.confidence)})"
     )
+
+
+def _clause_of_one(evidence: Evidence, row: tuple[object, ...]) -> str:
+    device, _, operation, memory, axes, over, call = row[:7]
+    what = f"{operation} of {over} bytes" if over != "0" else str(operation)
+    told = ", ".join(filter(None, map(str, (memory, axes))))
+    time = format_seconds(cast(float, call))
+    return f"{what}{f' ({told})' if told else ''}: {time} on {evidence.labels[str(device)]}"
 
 
 def _rows_of_one(key: tuple[str, ...], mine: pd.DataFrame) -> list[tuple[object, ...]]:

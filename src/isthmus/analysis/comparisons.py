@@ -22,6 +22,10 @@ from isthmus.analysis.speeds import peak_rows
 from isthmus.units import format_size
 
 _HALVES = {"read_rw": "read", "write_rw": "write"}
+_VARIED = 3.0
+"""Ratios that differ so much from size to size are told as a range."""
+_TOO_WIDE = 0.5
+"""An interval wider than this is no finding."""
 _PAIR = ("device", "reference", "operation", "memory", "axes")
 _RATIO = ("time_ratio", "low_time_ratio", "high_time_ratio", "within", "sizes", "reruns")
 
@@ -39,7 +43,11 @@ def small(evidence: Evidence) -> Answer:
         over = wording.sizes(times["bytes"].tolist())
         rows.append((*_names(pair), over, *found, each.min(), each.max(), found.finding))
         if pair in evidence.contending:
-            said[pair.operation in FIRST_ASKED].append(_longer(evidence, pair, found))
+            said[pair.operation in FIRST_ASKED].append(
+                _varied(evidence, pair, each.min(), each.max())
+                if each.max() > _VARIED * each.min()
+                else _longer(evidence, pair, found)
+            )
     return Answer(
         "small",
         f"Which device or API takes longer for small transfers (1 to {format_size(SMALL)})?",
@@ -50,6 +58,16 @@ def small(evidence: Evidence) -> Answer:
 
 def _names(pair: Pair) -> tuple[str, ...]:
     return pair.device, pair.reference, pair.operation, pair.memory, pair.axes
+
+
+def _varied(evidence: Evidence, pair: Pair, least: float, most: float) -> str:
+    """The same where one mean would not do for all sizes."""
+    ours, theirs = evidence.labels[pair.device], evidence.labels[pair.reference]
+    if most < 1.0:
+        least, most, ours, theirs = 1 / most, 1 / least, theirs, ours
+    what = evidence.named(pair.operation, pair.memory, pair.axes)
+    span = f"{wording.number(least)} to {wording.number(most)} times as long as {theirs}"
+    return f"{what}: {ours} takes {span}, depending on the size"
 
 
 def _longer(evidence: Evidence, pair: Pair, found: Ratio) -> str:
@@ -106,6 +124,11 @@ def _alike(
     what = evidence.named(pair.operation, pair.memory, pair.axes)
     if found == "never":
         return f"{what}: {names} differ up to the largest size, {format_size(last)}"
+    if widest > _TOO_WIDE:
+        return (
+            f"{what}: cannot tell {names} apart, but a difference of {wording.percent(widest)} "
+            "would not have shown"
+        )
     where = "at any size" if found == "all" else f"from {format_size(int(size))} on"
     return f"{what}: no difference above {wording.percent(widest)} between {names} {where}"
 

@@ -14,6 +14,8 @@ from isthmus.results.run_file import State
 from isthmus.studies.base import Task
 
 _PLAIN_EVERY_S = 10.0
+_WIDE = 100
+"""Columns; narrower terminals go without a bar."""
 
 
 class Progress:
@@ -23,7 +25,7 @@ class Progress:
         self._console = console
         self._bar = Bar(
             TextColumn("{task.fields[now]}", justify="left"),
-            BarColumn(bar_width=24),
+            *([BarColumn(bar_width=24)] if console.width >= _WIDE else []),
             MofNCompleteColumn(),
             TextColumn("{task.fields[state]}"),
             console=console,
@@ -56,7 +58,8 @@ class Progress:
 
     def visiting(self, label: str) -> None:
         """Names what is measured now."""
-        self._bar.update(self._id, now=f"{label:<32.32}")
+        width = 32 if self._console.width >= _WIDE else 20
+        self._bar.update(self._id, now=f"{label[:width]:<{width}}")
 
     def finished(self, task: Task, rerun: int, state: State) -> None:  # noqa: ARG002
         """Counts a task that ended."""
@@ -81,4 +84,4 @@ class Progress:
         reached = 100 * self._states["precision"] / self._done
         left = (time.monotonic() - self._began) / self._done * (self._total - self._done)
         minutes, seconds = divmod(round(left), 60)
-        return f"{reached:.0f} % reached the precision, about {minutes}:{seconds:02d} left"
+        return f"{reached:.0f} % precise, about {minutes}:{seconds:02d} left"

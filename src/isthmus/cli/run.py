@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import sys
+from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated
@@ -114,7 +116,7 @@ def run(
             raise UsageError(
                 "--resume goes on as the run began: give only --out, --budget and --allow-program"
             )
-        with Progress(console) as progress:
+        with _kept(out, console), Progress(console) as progress:
             done = session.resume(out, studies, budget, progress, allow_program=allow_program)
         return _close(done, out, console)
     bound = parse_cpus(cpus) if cpus else node_cpus(numa_node) if numa_node is not None else []
@@ -136,14 +138,20 @@ def run(
         },
         binding=Binding(tuple(bound), numa_node),
     )
-    try:
-        with Progress(console) as progress:
-            done = session.measure(request, progress)
-    except KeyboardInterrupt:
-        if target.exists():
-            console.print(f"what was measured is in {target}; go on with --resume --out {target}")
-        raise
+    with _kept(target, console), Progress(console) as progress:
+        done = session.measure(request, progress)
     return _close(done, target, console)
+
+
+@contextlib.contextmanager
+def _kept(out: Path, console: Console) -> Iterator[None]:
+    """Tells who interrupts a run where it is kept, and how it goes on."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        if out.exists():
+            console.print(f"what was measured is in {out}; go on with --resume --out {out}")
+        raise
 
 
 def _close(run: Run, out: Path, console: Console) -> int:
@@ -154,10 +162,18 @@ def _close(run: Run, out: Path, console: Console) -> int:
 
     for answer in answers(run, summarise(run)):
         if answer.found:
-            print(printable(answer.verdict))
+            print(printable(answer.question))
+            for clause in answer.clauses:
+                print(f"  {printable(clause)}")
     failed = [p for p in run.points if p.error or any(r.verified == "false" for r in p.reruns)]
     missing = [d for d in run.devices if d.error]
     if failed:
         console.print(f"{len(failed)} of {len(run.points)} points failed: see isthmus show {out}")
+    if run.status == "budget":
+        console.print(
+            f"time was up before all was certain: go on with isthmus run {' '.join(run.studies)} "
+            f"--resume --out {out} (--budget SECONDS for more of it)",
+            soft_wrap=True, highlight=False, markup=False,
+        )  # fmt: skip
     print(out)
     return 1 if failed or missing else 0

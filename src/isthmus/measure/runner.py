@@ -336,6 +336,15 @@ class _RerunOf:
 _STATES: Mapping[str, State] = {"precision": "precision", "samples": "samples", "time": "time"}
 
 
+FINAL_STATES = frozenset(_STATES.values())
+"""A series in one of these needs no more samples."""
+
+
+def _worth(rerun: Rerun) -> tuple[bool, int]:
+    samples = rerun.clocks.get("host")
+    return rerun.state in FINAL_STATES, len(samples.ticks) if samples else 0
+
+
 def assemble(jobs: Sequence[Job], entries: Iterable[Entry]) -> list[Point]:
     """Points of all jobs and entries, with what the entries say of them."""
     reruns: dict[PointKey, dict[int, Rerun]] = {}
@@ -347,7 +356,10 @@ def assemble(jobs: Sequence[Job], entries: Iterable[Entry]) -> list[Point]:
             moved = entry.point.moved_bytes or (before.moved_bytes if before else 0)
             latest[key] = msgspec.structs.replace(entry.point, moved_bytes=moved)
         if entry.rerun is not None:
-            reruns.setdefault(key, {})[entry.rerun.rerun] = entry.rerun
+            found = reruns.setdefault(key, {})
+            rival = found.get(entry.rerun.rerun)
+            if rival is None or _worth(entry.rerun) >= _worth(rival):
+                found[entry.rerun.rerun] = entry.rerun
     planned = {key_of(point): point for job in jobs for point in job.task.points.values()}
     # What was measured before stays, also where its device is gone or its size no longer fits.
     points: list[Point] = []

@@ -18,7 +18,14 @@ from isthmus.errors import NoDeviceError, UsageError
 from isthmus.measure import discovery, protocol
 from isthmus.measure.address import Address
 from isthmus.measure.plan import has_memory, memory_kinds, plan
-from isthmus.measure.runner import Job, Runner, Watcher, assemble, usual_budget_s
+from isthmus.measure.runner import (
+    FINAL_STATES,
+    Job,
+    Runner,
+    Watcher,
+    assemble,
+    usual_budget_s,
+)
 from isthmus.measure.supervisor import Worker, WorkerDiedError, WorkerRefusedError
 from isthmus.results import journal, run_file
 from isthmus.results.journal import Entry, Journal
@@ -33,8 +40,6 @@ PRECISION = 0.02
 RERUNS = 3
 LEAST_BUDGET_S = 20.0
 """A run without ``--budget`` gets what its points usually need, and at least this."""
-
-_FINAL_STATES = ("precision", "samples", "time")
 
 
 @dataclass
@@ -123,7 +128,6 @@ def _find(
             taken |= one.run_options.keys()
             one = _opened(one)
         except NoDeviceError as error:
-            watcher.say(str(error))
             errors.append(str(error))
             if addresses:
                 parsed = Address.parse(address)
@@ -137,6 +141,8 @@ def _find(
             records.append(_record(one))
     if not here:
         raise NoDeviceError("; ".join(errors) or "no device is here")
+    for error_text in errors:
+        watcher.say(error_text)
     for name in options.keys() - taken:
         _complain(f"--{name.replace('_', '-')}: no device of this run takes it", records, watcher)
     return here, records
@@ -301,12 +307,13 @@ def _go_on(
     done = {
         (journal.key_of(e.point), e.rerun.rerun)
         for e in entries
-        if e.rerun is not None and e.rerun.state in _FINAL_STATES
+        if e.rerun is not None and e.rerun.state in FINAL_STATES
     }
     for job in jobs:
         keys = [journal.key_of(point) for point in job.task.points.values()]
         job.done = {n for n in range(settings.reruns) if all((key, n) in done for key in keys)}
-    kept = [e for e in entries if e.rerun is not None and e.rerun.state in _FINAL_STATES]
+    # A series that was not done is begun anew; the better of the two stays.
+    kept = [e for e in entries if e.rerun is not None]
     run = msgspec.structs.replace(
         before, settings=settings, devices=records, status="interrupted", points=[]
     )

@@ -42,6 +42,10 @@ def _text(run: Run) -> str:
     for error, device in dict.fromkeys((point.error, point.device) for point in run.points):
         if error:
             console.print(Text(printable(f"{device}: {error}"), style="red"))
+    for missing in run.devices:
+        if missing.error:
+            told = f"{missing.address} was not measured: {missing.error}"
+            console.print(Text(printable(told), style="red"))
     for answer in answers(run, summary):
         if answer.found:
             console.print()

@@ -169,7 +169,10 @@ def load(path: Path) -> Run:
     try:
         data = path.read_bytes()
     except OSError as error:
-        raise UsageError(f"{path}: {error.strerror}") from error
+        cut_off = path.with_name(f"{path.name}.journal")
+        hint = f"; its run was cut off: go on with --resume --out {path}"
+        told = f"{error.strerror}{hint if cut_off.exists() else ''}"
+        raise UsageError(f"{path}: {told}") from error
     try:
         probe = msgspec.json.decode(data)
     except msgspec.DecodeError as error:

@@ -31,6 +31,8 @@ _FOLDER = Path(__file__).parent
 _GENERATOR = '<meta name="generator" content="Isthmus">'
 _VEGA_LITE = ".".join(alt.SCHEMA_VERSION.lstrip("v").split(".")[:2])
 _PNG_SCALE = 2.0
+_DISTURBED_SHARE = 0.2
+"""Of the rows; from here on the page says so before anything else."""
 _FILE_THEME: dict[str, object] = {
     "background": "white",
     "font": "sans-serif",
@@ -115,7 +117,7 @@ def _section(id: str, name: str, run: Run) -> _Section:  # noqa: A002 - the attr
         name=name,
         heading=heading(run),
         run=run,
-        notices=_notices(run),
+        notices=[*_notices(run), *_disturbed(summary)],
         answers=[_shown(answer, labels) for answer in answers(run, summary) if answer.found],
         plots=[
             (operation, [figure for figure in flat if figure.operation == operation])
@@ -157,6 +159,15 @@ def _notices(run: Run) -> list[str]:
     failed = {point.error for point in run.points if point.error}
     failed |= {f"{device.address}: {device.error}" for device in run.devices if device.error}
     return notices + [f"Failed: {text}" for text in sorted(failed)]
+
+
+def _disturbed(summary: pd.DataFrame) -> Iterator[str]:
+    noisy = int(summary["flags"].str.contains(r"\b(?:steal|unstable)\b").sum())
+    if noisy > _DISTURBED_SHARE * len(summary):
+        yield (
+            f"The machine was disturbed: {noisy} of {len(summary)} rows are flagged steal or "
+            "unstable. Another run may come to other figures than the intervals say."
+        )
 
 
 def _convergence(summary: pd.DataFrame) -> str:
