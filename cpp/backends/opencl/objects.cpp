@@ -5,6 +5,7 @@
 #include <cstring>
 #include <fstream>
 #include <iterator>
+#include <sstream>
 
 #include "isthmus/backend.hpp"
 #include "kernels.hpp"
@@ -188,7 +189,13 @@ bool Session::has_kernel(const char* name) const {
         return api().clGetProgramInfo(program_.get(), program_kernel_names, size, to, needed);
       },
       "clGetProgramInfo");
-  return (";" + names + ";").find(";" + std::string(name) + ";") != std::string::npos;
+  std::istringstream listed(names);
+  for (std::string known; std::getline(listed, known, ';');) {
+    if (known == name) {
+      return true;
+    }
+  }
+  return false;
 }
 
 void Session::build(Owned<Program> program, const char* options) {
