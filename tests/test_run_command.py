@@ -184,6 +184,8 @@ def test_drift_is_flagged_unstable(isthmus: Command) -> None:
 
 
 def start(tmp_path: Path, *arguments: str) -> subprocess.Popen[str]:
+    # In a shell's background it is ignored, and so would it be in the child.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     return subprocess.Popen(
         [sys.executable, "-m", "isthmus", "run", "transfer", *arguments],
         cwd=tmp_path, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
