@@ -7,7 +7,7 @@ import os
 import platform
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import date
 from pathlib import Path
 
@@ -74,6 +74,19 @@ class Isthmus:
                 ]
                 state = block.state
         return float(np.median(samples)), opened.device.properties
+
+
+def in_turn(
+    ours: Callable[[], float], reference: Callable[[], float], rounds: int
+) -> tuple[list[float], list[float]]:
+    """Ratios of ours to the reference, and ours; whoever goes first changes with every round."""
+    ratios, measured = [], []
+    for turn in range(rounds):
+        other = reference() if turn % 2 else None
+        mine = ours()
+        ratios.append(mine / (reference() if other is None else other))
+        measured.append(mine)
+    return ratios, measured
 
 
 def ratio_text(ratios: Sequence[float]) -> str:

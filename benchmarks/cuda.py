@@ -7,8 +7,9 @@ import json
 import os
 import statistics
 import subprocess
+from functools import partial
 
-from common import Isthmus, bare, build_bare, heading, ratio_text
+from common import Isthmus, bare, build_bare, heading, in_turn, ratio_text
 from transfer import against_clpeak
 
 from isthmus.errors import IsthmusError
@@ -40,21 +41,18 @@ def against_bare_loop(device: Isthmus, rounds: int, seconds: float) -> None:
     environment = dict(device.found.candidate.environment)
     print("| operation | bytes | memory | Isthmus / bare loop (time) | Isthmus, us |")
     print("|---|---|---|---|---|")
-    for operation, size, memory in BARE:
+
+    def ours(operation: str, size: int, memory: str) -> float:
+        return device.median(operation, size, memory, seconds)[0]
+
+    def bare_loop(operation: str, size: int, memory: str) -> float:
         kind = "pinned" if memory == "pinned" else "pageable"
-        ratios, shown = [], []
-        for turn in range(rounds):
-            times = {}
-            # Whoever goes first changes with every round.
-            for who in ("ours", "bare") if turn % 2 else ("bare", "ours"):
-                if who == "ours":
-                    times[who] = device.median(operation, size, memory, seconds)[0]
-                else:
-                    printed = bare("cuda_loop", operation, size, kind, index, seconds,
-                                   env=environment)  # fmt: skip
-                    times[who] = float(printed or "nan")
-            ratios.append(times["ours"] / times["bare"])
-            shown.append(times["ours"])
+        printed = bare("cuda_loop", operation, size, kind, index, seconds, env=environment)
+        return float(printed or "nan")
+
+    for point in BARE:
+        operation, size, memory = point
+        ratios, shown = in_turn(partial(ours, *point), partial(bare_loop, *point), rounds)
         print(f"| {operation} | {format_size(size)} | {memory} | {ratio_text(ratios)} | "
               f"{statistics.median(shown) * 1e6:.2f} |", flush=True)  # fmt: skip
 

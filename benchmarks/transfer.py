@@ -8,8 +8,9 @@ import re
 import shutil
 import statistics
 import subprocess
+from functools import partial
 
-from common import Isthmus, bare, build_bare, heading, ratio_text
+from common import Isthmus, bare, build_bare, heading, in_turn, ratio_text
 
 from isthmus.units import format_size
 
@@ -30,14 +31,9 @@ def against_bare_loop(device: Isthmus, rounds: int, seconds: float) -> None:
     print("| operation | bytes | Isthmus / bare loop (time) |\n|---|---|---|")
     for size in SIZES:
         for operation in ("write", "read"):
-            ratios = []
-            for turn in range(rounds):
-                # Whoever goes first changes with every round.
-                if turn % 2:
-                    reference = bare_loop(operation, size)
-                    ratios.append(ours(operation, size) / reference)
-                else:
-                    ratios.append(ours(operation, size) / bare_loop(operation, size))
+            ratios, _ = in_turn(
+                partial(ours, operation, size), partial(bare_loop, operation, size), rounds
+            )
             print(f"| {operation} | {format_size(size)} | {ratio_text(ratios)} |", flush=True)
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import statistics
+from functools import partial
 
-from common import Isthmus, bare, build_bare, heading, ratio_text
+from common import Isthmus, bare, build_bare, heading, in_turn, ratio_text
 
 from isthmus.measure import protocol
 from isthmus.measure.supervisor import Worker
@@ -44,18 +46,11 @@ def main() -> None:
     print("| operation | bytes | Isthmus / bare loop (time) | Isthmus, ns |\n|---|---|---|---|")
     for size in SIZES:
         for operation in ("write", "read"):
-            ratios = []
-            for turn in range(chosen.rounds):
-                # Whoever goes first changes with every round.
-                if turn % 2:
-                    reference = bare_loop(operation, size)
-                    measured = ours(operation, size)
-                else:
-                    measured = ours(operation, size)
-                    reference = bare_loop(operation, size)
-                ratios.append(measured / reference)
+            ratios, measured = in_turn(
+                partial(ours, operation, size), partial(bare_loop, operation, size), chosen.rounds
+            )
             print(f"| {operation} | {format_size(size)} | {ratio_text(ratios)} | "
-                  f"{measured * 1e9:.1f} |", flush=True)  # fmt: skip
+                  f"{statistics.median(measured) * 1e9:.1f} |", flush=True)  # fmt: skip
 
 
 if __name__ == "__main__":

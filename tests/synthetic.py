@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 
+from isthmus.analysis.answers import Answer, answers
 from isthmus.measure.protocol import Noise
 from isthmus.results.run_file import (
     ClockRecord,
@@ -82,6 +83,11 @@ def point(
         reruns=[rerun(i, s, **each) for i, s in enumerate(seconds)],
     )
     return msgspec.structs.replace(plain, **changes)
+
+
+def answer(of: Run, name: str) -> Answer:
+    """What a run answers to one question."""
+    return next(found for found in answers(of) if found.name == name)
 
 
 def run(points: Sequence[Point], **changes: Any) -> Run:

@@ -14,14 +14,10 @@ from isthmus.analysis.fits import alpha_beta, half_bandwidth
 from isthmus.analysis.ratios import by_size, contenders, medians, pairs, ratio
 from isthmus.analysis.summary import summarise
 from isthmus.results.run_file import DeviceRecord, Run
-from synthetic import Law, point, rerun, run, transfer_run
+from synthetic import Law, answer, point, rerun, run, transfer_run
 
 SIZES = [1 << power for power in range(0, 31, 3)]
 SLOW, FAST = Law(15e-6, 8e9), Law(5e-6, 8e9)
-
-
-def answer(of: Run, name: str):
-    return next(found for found in answers(of) if found.name == name)
 
 
 def two_devices(**changes) -> Run:
@@ -386,66 +382,12 @@ def test_partial_runs_are_answered(partial):
         assert isinstance(each.table, pd.DataFrame)
 
 
-# Software of an API with nothing behind it
-
-
-def nothing_behind(reruns: int = 3) -> Run:
-    """Native calls of 15 ns and OpenCL's of 30 us, which also copies 10 GB/s."""
-    laws = {"xocl:0@noop": Law(30e-6, 10e9), "xrt:0@noop": Law(15e-9, 1e18)}
-    changes = {"rerun_changes": {"verified": "na"}}
-    points = [
-        point(device, operation, size, [[law(size)] * 50] * reruns, **changes)
-        for device, law in laws.items()
-        for operation in ("read", "write")
-        for size in (1, 4096, 1 << 26)
-    ]
-    points += [point("xocl:0@noop", "map", 1, [[20e-6] * 50] * reruns, **changes)]
-    properties = {"keeps_data": "no"}
-    devices = [
-        DeviceRecord(address=a, backend="xrt", real=False, properties=properties) for a in laws
-    ]
-    return run(points, devices=devices)
-
-
-@pytest.mark.parametrize("reruns", [1, 3])
-def test_software_of_an_api_is_compared_where_nothing_is_behind_it(reruns):
-    found = answer(nothing_behind(reruns), "api_software")
-    table = found.table.set_index(["operation", "over"])
-    small = table.loc[("read", "1 to 4Ki")]
-    assert {small["device"], small["reference"]} == {"xocl:0@noop", "xrt:0@noop"}
-    assert sorted([small["call_s"], small["reference_call_s"]]) == pytest.approx(
-        [15e-9, 30.2e-6], rel=0.01
-    )
-    assert max(small["time_ratio"], 1 / small["time_ratio"]) == pytest.approx(2013, rel=0.01)
-    assert bool(small["within"]) == (reruns == 1)
-    large = table.loc[("write", "64Mi")]
-    assert max(large["call_s"], large["reference_call_s"]) == pytest.approx(6.74e-3, rel=0.01)
-    assert table.loc[("map", "1")]["reference"] == ""
-    assert any("read of 1 to 4Ki" in clause and "times as long" in clause
-               for clause in found.clauses)  # fmt: skip
-
-
-def test_software_of_an_api_is_in_no_other_answer_and_of_hardware_there_is_none():
-    told = {found.name for found in answers(nothing_behind()) if found.found}
-    assert told == {"api_software"}
-    assert not answer(two_devices(), "api_software").found
-
-
 @pytest.mark.parametrize(("samples", "compared"), [(1, False), (5, False), (6, True), (25, True)])
 def test_too_few_samples_for_an_interval_are_in_no_ratio(samples, compared):
     points = [point(d, "read", 1 << 20, [[t] * samples]) for d, t in (("a", 1e-4), ("b", 2e-4))]
     found = answer(run(points), "indistinguishable")
     assert found.found == compared
     assert summarise(run(points))["ci_low_s"].notna().all() == compared
-
-
-def test_one_api_with_nothing_behind_it_is_told_by_itself():
-    whole = nothing_behind()
-    alone = msgspec.structs.replace(
-        whole, points=[p for p in whole.points if p.device == "xrt:0@noop"]
-    )
-    clauses = answer(alone, "api_software").clauses
-    assert "read of 1 to 4Ki bytes (pageable): 15.0 ns on xrt:0@noop (not hardware)" in clauses
 
 
 def test_ratios_that_differ_from_size_to_size_are_told_as_a_range():

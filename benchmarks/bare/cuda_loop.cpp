@@ -72,11 +72,5 @@ int main(int, char** arguments) {
   };
   check(up(buffer, host, bytes));
   transfer();
-  std::vector<double> samples;
-  for (const double begin = now(); now() - begin < seconds || samples.size() < 25;) {
-    const double before = now();
-    transfer();
-    samples.push_back(now() - before);
-  }
-  std::printf("%.9e\n", median(samples));
+  std::printf("%.9e\n", median_over(seconds, [&] { return timed(transfer); }));
 }

@@ -24,19 +24,16 @@ int main(int, char** arguments) {
   xrt::bo buffer(device, bytes, xrt::bo::flags::normal, 0);
   std::memset(buffer.map(), 1, bytes);
 
-  const auto timed = [&](std::size_t calls) {
-    const double before = now();
-    for (std::size_t i = 0; i < calls; ++i) {
-      buffer.sync(direction, bytes, 0);
-    }
-    return (now() - before) / static_cast<double>(calls);
+  const auto each_of = [&](std::size_t calls) {
+    const double whole = timed([&] {
+      for (std::size_t i = 0; i < calls; ++i) {
+        buffer.sync(direction, bytes, 0);
+      }
+    });
+    return whole / static_cast<double>(calls);
   };
-  timed(1);
+  each_of(1);
   // Enough calls between two clock readings that the clock is below 1 % of them.
-  const std::size_t calls = 1 + static_cast<std::size_t>(10e-6 / timed(25));
-  std::vector<double> samples;
-  for (const double begin = now(); now() - begin < seconds || samples.size() < 25;) {
-    samples.push_back(timed(calls));
-  }
-  std::printf("%.9e\n", median(samples));
+  const std::size_t calls = 1 + static_cast<std::size_t>(10e-6 / each_of(25));
+  std::printf("%.9e\n", median_over(seconds, [&] { return each_of(calls); }));
 }

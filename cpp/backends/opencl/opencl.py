@@ -85,25 +85,13 @@ def private_vendors(library: str) -> Path:
     return folder
 
 
-def _xocl_candidates() -> Iterator[Candidate]:
+def _xocl_candidates() -> Sequence[Candidate]:
     """AMD's OpenCL, loaded without a loader: it reads its mode from the environment."""
     installation = xrt.find()
     library = installation.library(xrt.OPENCL) if installation else None
     if installation is None or library is None:
-        return
-    for mode in xrt.MODES:
-        if installation.obstacle(mode) is None:
-            yield Candidate(
-                label=f"{installation.name}, OpenCL{f' @{mode}' if mode else ''}",
-                environment={
-                    **installation.environment(mode, XOCL),
-                    **xrt.bitstreams(mode),
-                    "ISTHMUS_OPENCL_LOADER": str(library),
-                },
-                mode=mode,
-                hardware=mode == xrt.HARDWARE,
-                run_options=("xclbin", "allow_program"),
-            )
+        return ()
+    return xrt.candidates(installation, XOCL, ", OpenCL", ISTHMUS_OPENCL_LOADER=str(library))
 
 
 def _xocl_problems() -> Sequence[Problem]:
@@ -112,11 +100,7 @@ def _xocl_problems() -> Sequence[Problem]:
         return (Problem(*xrt.absent()),)
     if installation.library(xrt.OPENCL) is None:
         return (Problem(f"{installation.name} has no lib{xrt.OPENCL}", xrt.GET_IT),)
-    return [
-        Problem(f"{installation.name}: {obstacle.what}", obstacle.cure, mode=mode)
-        for mode in xrt.MODES
-        if (obstacle := installation.obstacle(mode)) is not None
-    ]
+    return xrt.problems(installation)
 
 
 class Opencl(BackendDescription):
@@ -141,7 +125,7 @@ class Opencl(BackendDescription):
 
     def candidates(self, scheme: str) -> Sequence[Candidate]:
         if scheme == XOCL:
-            return tuple(_xocl_candidates())
+            return _xocl_candidates()
         found = loader()
         if found is None:
             return ()

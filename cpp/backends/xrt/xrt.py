@@ -22,20 +22,7 @@ class Xrt(BackendDescription):
         installation = xrt.find()
         if installation is None or not self.library.exists():
             return ()
-        return tuple(
-            Candidate(
-                label=f"{installation.name}{f' @{mode}' if mode else ''}",
-                environment={
-                    **installation.environment(mode, scheme),
-                    **xrt.bitstreams(mode),
-                },
-                mode=mode,
-                hardware=mode == xrt.HARDWARE,
-                run_options=("xclbin", "allow_program"),
-            )
-            for mode in xrt.MODES
-            if installation.obstacle(mode) is None
-        )
+        return xrt.candidates(installation, scheme)
 
     def problems(self, scheme: str) -> Sequence[Problem]:
         installation = xrt.find()
@@ -44,11 +31,7 @@ class Xrt(BackendDescription):
         if not self.library.exists():
             what = f"{installation.name}, but Isthmus was built without its headers"
             return (Problem(what, "apt-get install libxrt-dev uuid-dev, and set Isthmus up again"),)
-        return [
-            Problem(f"{installation.name}: {obstacle.what}", obstacle.cure, mode=mode)
-            for mode in xrt.MODES
-            if (obstacle := installation.obstacle(mode)) is not None
-        ]
+        return xrt.problems(installation)
 
     def match(
         self, address: Address, devices: Sequence[DeviceDescription]

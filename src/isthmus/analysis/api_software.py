@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import cast
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pandas as pd
@@ -24,6 +23,8 @@ from isthmus.analysis.ratios import (
 from isthmus.units import format_seconds
 
 _SPANS = ((0, SMALL), (LARGE, np.inf))
+_NOT_COMPARED = (np.nan,) * 4
+"""The reference's time, and the ratio with its interval."""
 _ONE = ("device", "operation", "memory", "axes")
 _COLUMNS = (
     "device", "reference", "operation", "memory", "axes", "over", "call_s", "reference_call_s",
@@ -64,10 +65,15 @@ def per_call(evidence: Evidence) -> Answer:
                     _clause(evidence, pair, over, calls, found)
                 )
     for key, mine in groups(times, _ONE):
-        if key not in compared:
-            found_rows = _rows_of_one(key, mine)
-            rows += found_rows
-            said[False] += [_clause_of_one(evidence, row) for row in found_rows[:1]]
+        if key in compared:
+            continue
+        device, operation, memory, axes = key
+        spans = list(_spans(mine))
+        for over, call, *support in spans:
+            rows.append((device, "", *key[1:], over, call, *_NOT_COMPARED, *support))
+        for over, call, *_ in spans[:1]:
+            what = _what(operation, over, memory, axes)
+            said[False].append(f"{what}: {format_seconds(call)} on {evidence.labels[device]}")
     return Answer(
         "api_software",
         "What does the API's software cost per call, with no device behind it?",
@@ -94,36 +100,32 @@ def _clause(evidence: Evidence, pair: Pair, over: str, calls: Sequence[float], f
     if found.ratio < 1.0:
         found = found.inverse()
         told.reverse()
-    what = f"{pair.operation} of {over} bytes" if over != "0" else pair.operation
     ours, _, theirs = pair.memory.partition(" / ")
     memory = f"unlike memory: {ours} against {theirs}" if theirs else ours
-    kind = ", ".join(filter(None, (memory, pair.axes)))
-    times = wording.number(found.ratio)
     return (
-        f"{what}{f' ({kind})' if kind else ''}: {told[0]}, {told[1]}: {times} times as long "
+        f"{_what(pair.operation, over, memory, pair.axes)}: {told[0]}, {told[1]}: "
+        f"{wording.number(found.ratio)} times as long "
         f"({wording.interval(found, evidence.confidence)})"
     )
 
 
-def _clause_of_one(evidence: Evidence, row: tuple[object, ...]) -> str:
-    device, _, operation, memory, axes, over, call = row[:7]
-    what = f"{operation} of {over} bytes" if over != "0" else str(operation)
-    told = ", ".join(filter(None, map(str, (memory, axes))))
-    time = format_seconds(cast(float, call))
-    return f"{what}{f' ({told})' if told else ''}: {time} on {evidence.labels[str(device)]}"
+def _what(operation: str, over: str, memory: str, axes: str) -> str:
+    """An operation with its sizes, if it has any, its memory and its axes."""
+    sized = operation if over == "0" else f"{operation} of {over} bytes"
+    told = ", ".join(filter(None, (memory, axes)))
+    return f"{sized} ({told})" if told else sized
 
 
-def _rows_of_one(key: tuple[str, ...], mine: pd.DataFrame) -> list[tuple[object, ...]]:
-    device, operation, memory, axes = key
-    rows: list[tuple[object, ...]] = []
-    missing = (np.nan,) * 4
+def _spans(mine: pd.DataFrame) -> Iterator[tuple[str, float, bool, int, int]]:
+    """Small and large sizes of one series: which, seconds per call, within, sizes, reruns."""
     for low, high in _SPANS:
         part = mine[mine["bytes"].between(low, high)]
-        if part.empty:
-            continue
-        over = wording.sizes(part["bytes"].tolist())
-        call = float(np.exp(part["log"].mean()))
-        reruns, sizes = part["rerun"].nunique(), part["bytes"].nunique()
-        names = (device, "", operation, memory, axes, over)
-        rows.append((*names, call, *missing, reruns == 1, sizes, reruns))
-    return rows
+        if not part.empty:
+            reruns = part["rerun"].nunique()
+            yield (
+                wording.sizes(part["bytes"].tolist()),
+                float(np.exp(part["log"].mean())),
+                reruns == 1,
+                part["bytes"].nunique(),
+                reruns,
+            )

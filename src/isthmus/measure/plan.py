@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import cast
@@ -40,27 +40,27 @@ class Limits:
         return min(self.device.max_buffer_bytes, operation.most_bytes, device, host)
 
 
+def _takes(kinds: Sequence[str], kind: str) -> bool:
+    """Whether these kinds of memory cover another: who takes pages takes offsets into them."""
+    by_offset = "aligned" in kinds and kind.startswith("offset")
+    return kind in kinds or (by_offset and _core.knows_host_memory(kind))
+
+
 def _memory_kinds(operation: OperationDescription, wanted: Sequence[Value] | None) -> Sequence[str]:
     if wanted is None:
         return operation.memory_kinds[:1]
-    by_offset = "aligned" in operation.memory_kinds
-    return [
-        str(kind)
-        for kind in wanted
-        if kind in operation.memory_kinds
-        or (by_offset and str(kind).startswith("offset") and _core.knows_host_memory(str(kind)))
-    ]
-
-
-def memory_kinds(description: DeviceDescription) -> list[str]:
-    """Kinds of host memory that any operation of a device takes."""
-    return list(dict.fromkeys(k for o in description.operations for k in o.memory_kinds))
+    return [kind for kind in map(str, wanted) if _takes(operation.memory_kinds, kind)]
 
 
 def has_memory(description: DeviceDescription, kind: Value) -> bool:
-    """Whether a device takes this kind of host memory."""
-    known = memory_kinds(description)
-    return kind in known or ("aligned" in known and _core.knows_host_memory(str(kind)))
+    """Whether any operation of a device takes this kind of host memory."""
+    return any(_takes(operation.memory_kinds, str(kind)) for operation in description.operations)
+
+
+def memory_kinds_told(descriptions: Iterable[DeviceDescription]) -> str:
+    """The kinds that these devices take, in words."""
+    known = (kind for d in descriptions for o in d.operations for kind in o.memory_kinds)
+    return ", ".join([*dict.fromkeys(known), "offset<N>"])
 
 
 class _Planner:
@@ -163,7 +163,7 @@ def plan(
         sizes = study.thin(sizes)
     for kind in given.get("memory", ()):
         if not has_memory(description, kind):
-            offers = ", ".join([*memory_kinds(description), "offset<N>"])
+            offers = memory_kinds_told([description])
             planner.left_out.append(f"{device} has no memory kind '{kind}'; it has {offers}")
     wanted = [str(name) for name in given.get("operation", study.operations_usually)]
     seen: set[str] = set()

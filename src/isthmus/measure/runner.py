@@ -227,8 +227,9 @@ class _RerunOf:
         share = max(_LEAST_LATE_SHARE, usual_late / usual) if late else 0.0
         soon_s = (1.0 - share) * (self._deadline - begin)
         small = [work for work in soon if work.job.task.bytes <= _LARGE]
-        yield small, begin + (_SMALL_SHARE if len(small) < len(soon) else 1.0) * soon_s
-        yield [work for work in soon if work not in small], begin + soon_s
+        large = [work for work in soon if work.job.task.bytes > _LARGE]
+        yield small, begin + (_SMALL_SHARE if large else 1.0) * soon_s
+        yield large, begin + soon_s
         yield soon, begin + soon_s
         yield late, self._deadline
         yield whole, self._deadline

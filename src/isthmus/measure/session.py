@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from pathlib import Path
@@ -17,7 +17,7 @@ from isthmus.backends import by_scheme
 from isthmus.errors import NoDeviceError, UsageError
 from isthmus.measure import discovery, protocol
 from isthmus.measure.address import Address
-from isthmus.measure.plan import has_memory, memory_kinds, plan
+from isthmus.measure.plan import has_memory, memory_kinds_told, plan
 from isthmus.measure.runner import (
     FINAL_STATES,
     Job,
@@ -93,11 +93,9 @@ def _opened(one: discovery.Found) -> discovery.Found:
     try:
         with Worker(one.candidate.environment) as worker:
             answer = worker.ask(one.open_request())
-    except WorkerRefusedError as error:
-        if error.usage:
+    except (WorkerRefusedError, WorkerDiedError) as error:
+        if isinstance(error, WorkerRefusedError) and error.usage:
             raise UsageError(f"device '{one.address}': {error}") from error
-        raise NoDeviceError(f"'{one.address}' cannot be used: {error}") from error
-    except WorkerDiedError as error:
         raise NoDeviceError(f"'{one.address}' cannot be used: {error}") from error
     assert isinstance(answer, protocol.Opened)
     return dataclasses.replace(one, description=answer.device)
@@ -156,13 +154,9 @@ def _given(request: Request, study: Study) -> Mapping[str, Sequence[Value]]:
     )
 
 
-@contextlib.contextmanager
-def _alone(options: Mapping[str, str], watcher: Watcher) -> Iterator[None]:
+def _alone(options: Mapping[str, str], watcher: Watcher) -> contextlib.AbstractContextManager[None]:
     """Holds the machine from before a device is programmed: somebody else may be measuring it."""
-    with contextlib.ExitStack() as stack:
-        if "allow_program" in options:
-            stack.enter_context(_locked(watcher))
-        yield
+    return _locked(watcher) if "allow_program" in options else contextlib.nullcontext()
 
 
 def _locked(watcher: Watcher) -> contextlib.AbstractContextManager[None]:
@@ -184,9 +178,8 @@ def _jobs(
         given = _given(request, study)
         for kind in given.get("memory", ()):
             if not any(has_memory(one.description, kind) for one in found):
-                offers = dict.fromkeys(k for one in found for k in memory_kinds(one.description))
-                told = ", ".join([*offers, "offset<N>"])
-                what = f"no memory kind '{kind}' on these devices; they have {told}"
+                offers = memory_kinds_told(one.description for one in found)
+                what = f"no memory kind '{kind}' on these devices; they have {offers}"
                 _complain(what, records, watcher)
         for one in found:
             made = plan(study, one.address, one.description, given, quick=quick)

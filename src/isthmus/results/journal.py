@@ -15,7 +15,7 @@ from types import TracebackType
 import msgspec
 
 from isthmus.errors import IsthmusError, UsageError
-from isthmus.results.run_file import Point, Rerun, Run
+from isthmus.results.run_file import JOURNAL_ENDING, Point, Rerun, Run
 
 PointKey = tuple[object, ...]
 
@@ -41,7 +41,7 @@ def key_of(point: Point) -> PointKey:
 
 def path_beside(out: Path) -> Path:
     """Where the journal of a run file lies."""
-    return out.with_name(out.name + ".journal")
+    return out.with_name(out.name + JOURNAL_ENDING)
 
 
 def path_before(out: Path) -> Path:

@@ -18,6 +18,8 @@ from isthmus.measure.protocol import Noise
 
 SCHEMA = "isthmus.run/1"
 ClockName = Literal["host", "device", "simulated", "hybrid"]
+JOURNAL_ENDING = ".journal"
+"""Of the file beside a run file while it is measured."""
 Verified = Literal["true", "false", "na"]
 State = Literal["precision", "samples", "time", "budget", "interrupted", "failed"]
 
@@ -169,7 +171,7 @@ def load(path: Path) -> Run:
     try:
         data = path.read_bytes()
     except OSError as error:
-        cut_off = path.with_name(f"{path.name}.journal")
+        cut_off = path.with_name(path.name + JOURNAL_ENDING)
         hint = f"; its run was cut off: go on with --resume --out {path}"
         told = f"{error.strerror}{hint if cut_off.exists() else ''}"
         raise UsageError(f"{path}: {told}") from error

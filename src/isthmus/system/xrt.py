@@ -17,6 +17,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
 
+from isthmus.backends import Candidate, Problem
 from isthmus.system import private
 
 HARDWARE = ""
@@ -132,6 +133,36 @@ class Installation:
 def _no_settings() -> Path:
     path = private.folder("xrt") / "empty.ini"
     return path if path.exists() else private.write(path, b"")
+
+
+def candidates(
+    installation: Installation, scheme: str, what: str = "", **environment: str
+) -> list[Candidate]:
+    """One for each mode that can work here; ``environment`` comes on top of what the mode needs."""
+    return [
+        Candidate(
+            label=f"{installation.name}{what}{f' @{mode}' if mode else ''}",
+            environment={
+                **installation.environment(mode, scheme),
+                **bitstreams(mode),
+                **environment,
+            },
+            mode=mode,
+            hardware=mode == HARDWARE,
+            run_options=("xclbin", "allow_program"),
+        )
+        for mode in MODES
+        if installation.obstacle(mode) is None
+    ]
+
+
+def problems(installation: Installation) -> list[Problem]:
+    """What is in the way of the other modes."""
+    return [
+        Problem(f"{installation.name}: {obstacle.what}", obstacle.cure, mode=mode)
+        for mode in MODES
+        if (obstacle := installation.obstacle(mode)) is not None
+    ]
 
 
 def find() -> Installation | None:
