@@ -38,10 +38,10 @@ def against_bare_loop(device: Isthmus, rounds: int, seconds: float) -> None:
 
 
 def clpeak_rates(program: str, environment: dict[str, str]) -> dict[str, float]:
-    """GB/s that clpeak's transfer test prints for its plain write and read."""
+    """GB/s that clpeak's transfer test prints for the first device's plain write and read."""
     printed = subprocess.run(
-        [program, "--transfer-bandwidth"], capture_output=True, text=True, check=True,
-        env={**os.environ, **environment},
+        [program, "--device", "0", "--transfer-bandwidth"],
+        capture_output=True, text=True, check=True, env={**os.environ, **environment},
     ).stdout  # fmt: skip
     rates = {}
     for operation in ("Write", "Read"):

@@ -28,9 +28,9 @@ _MOST_DEATHS = 3
 """Workers that a device may lose in one rerun before its remaining points are given up."""
 _LEAST_VISIT_S = 0.1
 _LARGE_LEAST_VISIT_S = 0.6
-_LARGE_FAIR_SHARE = 2.0
-"""A visit may take its even share of the time left, so that all get one, a large one twice that;
-and always enough for a first look at it: cut off before, it would be for nothing."""
+"""A visit may take its share of the time left, so that all get one: large points by their bytes,
+which set-up and verification go with. It always gets enough for a first look at it: cut off
+before, it would be for nothing."""
 _LARGE = 8 << 20
 _LATE = 64 << 20
 """Up to 8 MiB, a rerun's time is for the points alone; above, for their set-up first: those up to
@@ -154,9 +154,13 @@ def _rerun(
     )
 
 
+def _weight(work: Open) -> int:
+    """What a visit costs beside its samples: small points all the same."""
+    return max(work.job.task.bytes, _LARGE)
+
+
 def _turn(work: Open) -> tuple[int, int]:
-    size = work.job.task.bytes
-    return work.job.visits if size > _LATE else 0, max(size, _LARGE)
+    return work.job.visits if work.job.task.bytes > _LATE else 0, _weight(work)
 
 
 @dataclass
@@ -275,7 +279,8 @@ class _RerunOf:
                 if time.monotonic() >= until:
                     return
                 if work in self._open:
-                    self._visit(work, sum(other in self._open for other in works), until)
+                    waiting = sum(_weight(other) for other in works if other in self._open)
+                    self._visit(work, _weight(work) / waiting, until)
 
     def _end_all(self, state: State) -> None:
         for work in self._open:
@@ -301,14 +306,13 @@ class _RerunOf:
             self._workers[found.address] = (worker, opened)
         return self._workers[found.address][0]
 
-    def _visit(self, work: Open, waiting: int, until: float) -> None:
+    def _visit(self, work: Open, share: float, until: float) -> None:
         task = work.job.task
         self._run.watcher.visiting(work.job.label)
         left = max(0.05, until - time.monotonic())
-        large = task.bytes > _LARGE
-        least = _LARGE_LEAST_VISIT_S if large else _LEAST_VISIT_S
-        fair = (_LARGE_FAIR_SHARE if large else 1.0) * left / waiting
-        most = _SIMULATED_MOST_S if work.job.simulated else min(left, max(least, fair))
+        least = _LARGE_LEAST_VISIT_S if task.bytes > _LARGE else _LEAST_VISIT_S
+        fair = min(left, max(least, share * left))
+        most = _SIMULATED_MOST_S if work.job.simulated else fair
         try:
             answer = self._worker(work.job.found).ask(
                 protocol.Measure(
