@@ -7,7 +7,7 @@
 namespace isthmus::card {
 
 HostMemory::HostMemory(std::uint64_t base, std::span<std::byte> bytes, HostMemoryOptions options)
-    : base_(base), bytes_(bytes), options_(options) {}
+    : base_(base), bytes_(bytes), options_(options), write_link_(options.beat_time) {}
 
 std::byte* HostMemory::find(std::uint64_t address, std::size_t bytes) const {
   const std::uint64_t offset = address - base_;
@@ -54,10 +54,10 @@ bool HostMemory::write(const Burst& burst, Time /*now*/) {
 
 bool HostMemory::write_beat(std::span<const std::byte> data, std::uint64_t strobes, bool last,
                             Time now) {
-  if (writes_.empty() || now < write_link_free_) {
+  if (writes_.empty() || !write_link_.ready(now)) {
     return false;
   }
-  write_link_free_ = std::max(write_link_free_, now - options_.beat_time) + options_.beat_time;
+  const Time crossed = write_link_.send(now) + options_.beat_time;
   Pending& oldest = writes_.front();
   std::byte* to = find(oldest.burst.address + oldest.moved * data.size(), data.size());
   if (to == nullptr) {
@@ -72,7 +72,7 @@ bool HostMemory::write_beat(std::span<const std::byte> data, std::uint64_t strob
   ++oldest.moved;
   if (last) {
     oldest.response = oldest.moved == oldest.burst.beats ? oldest.response : Response::slave_error;
-    oldest.ready = now + options_.write_latency;
+    oldest.ready = crossed + options_.write_latency;
     responses_.push_back(oldest);
     writes_.pop_front();
   }
@@ -89,11 +89,10 @@ std::optional<Response> HostMemory::write_response(Time now) {
 }
 
 bool SerialChannel::put(const StreamBeat& beat, Time now) {
-  if (beats_.size() >= capacity_ || now < free_) {
+  if (beats_.size() >= capacity_ || !link_.ready(now)) {
     return false;
   }
-  free_ = std::max(free_, now - beat_time_) + beat_time_;
-  beats_.push_back({beat, now + latency_});
+  beats_.push_back({beat, link_.send(now) + latency_});
   return true;
 }
 

@@ -25,9 +25,9 @@ class ReadMaster {
  private:
   ReadPins pins_;
   MemoryPort* port_ = nullptr;
-  std::uint32_t beats_held_ = 0;   ///< of the burst whose beats come now
+  std::uint32_t beats_held_ = 0;  ///< of the burst whose beats come now
   std::deque<std::uint32_t> bursts_;
-  bool taken_ = false;             ///< the edge before took what RVALID offered
+  bool taken_ = false;  ///< the edge before took what RVALID offered
 };
 
 class WriteMaster {

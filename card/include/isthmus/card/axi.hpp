@@ -44,18 +44,35 @@ class MemoryPort {
 
   /// Takes a write burst (AWREADY), or refuses it for now.
   virtual bool write(const Burst& burst, Time now) = 0;
-  /// Takes a beat of write data (WREADY), or refuses it for now. Bit n of `strobes`: byte n is to be
-  /// written. `last` is WLAST. A burst's first beat may come before the burst itself was taken.
+  /// Takes a beat of write data (WREADY), or refuses it for now. Bit n of `strobes`: byte n is to
+  /// be written. `last` is WLAST. A burst's first beat may come before the burst itself was taken.
   virtual bool write_beat(std::span<const std::byte> data, std::uint64_t strobes, bool last,
                           Time now) = 0;
   /// The answer to the oldest unanswered write burst, if it is here by `now`.
   virtual std::optional<Response> write_response(Time now) = 0;
 };
 
+/// One direction of a link: a beat takes `beat_time`, and one more may wait for it.
+class BeatLink {
+ public:
+  explicit BeatLink(Time beat_time) : beat_time_(beat_time) {}
+  [[nodiscard]] bool ready(Time now) const { return free_ <= now || free_ - now < beat_time_; }
+  /// Sends a beat; when it begins to cross the link.
+  Time send(Time now) {
+    const Time begin = free_ > now ? free_ : now;
+    free_ = begin + beat_time_;
+    return begin;
+  }
+
+ private:
+  Time beat_time_;
+  Time free_ = 0;
+};
+
 /// What HostMemory is made of. Times in femtoseconds, `beat_time` per beat and direction.
 struct HostMemoryOptions {
   Time read_latency = 0;   ///< burst taken -> its first beat has begun to arrive
-  Time write_latency = 0;  ///< last beat taken -> response
+  Time write_latency = 0;  ///< last beat has crossed the link -> response
   Time beat_time = 0;      ///< 0: as fast as the kernel takes them
   std::size_t reads_in_flight = SIZE_MAX;
   std::size_t writes_in_flight = SIZE_MAX;
@@ -90,7 +107,7 @@ class HostMemory final : public MemoryPort {
   std::deque<Pending> writes_;     ///< taken, data not complete
   std::deque<Pending> responses_;  ///< data complete, response on its way
   Time read_link_free_ = 0;
-  Time write_link_free_ = 0;
+  BeatLink write_link_;
 };
 
 }  // namespace isthmus::card

@@ -33,12 +33,12 @@ class StreamPort {
   virtual std::optional<StreamBeat> get(Time now) = 0;
 };
 
-/// A serial channel: each beat arrives `latency` after it was sent, at least `beat_time` after the
-/// one before; at most `capacity` are on their way.
+/// A serial channel: beats begin to cross it `beat_time` apart or more, and arrive `latency` later;
+/// at most `capacity` are on their way.
 class SerialChannel final : public StreamPort {
  public:
   SerialChannel(Time latency, Time beat_time, std::size_t capacity = SIZE_MAX)
-      : latency_(latency), beat_time_(beat_time), capacity_(capacity) {}
+      : latency_(latency), link_(beat_time), capacity_(capacity) {}
 
   bool put(const StreamBeat& beat, Time now) override;
   std::optional<StreamBeat> get(Time now) override;
@@ -49,10 +49,9 @@ class SerialChannel final : public StreamPort {
     Time arrival;
   };
   Time latency_;
-  Time beat_time_;
+  BeatLink link_;
   std::size_t capacity_;
   std::deque<OnItsWay> beats_;
-  Time free_ = 0;
 };
 
 }  // namespace isthmus::card
