@@ -58,7 +58,8 @@ Speed run(const std::string& name, Time latency) {
 }  // namespace
 
 int main() {
-  std::printf("kernel            latency  M cycles/s  beats/cycle and direction\n");
+  std::printf("| kernel | latency, cycles | M cycles/s | beats a cycle and direction |\n");
+  std::printf("|---|---|---|---|\n");
   for (const char* name : {"read_bandwidth", "write_bandwidth", "bandwidth", "vadd"}) {
     for (const int cycles : {0, 300}) {
       Speed best{};
@@ -66,7 +67,7 @@ int main() {
         const Speed speed = run(name, cycles * period);
         best = speed.cycles_per_s > best.cycles_per_s ? speed : best;
       }
-      std::printf("%-16s  %4d cyc  %10.2f  %.3f\n", name, cycles, best.cycles_per_s / 1e6,
+      std::printf("| %s | %d | %.1f | %.3f |\n", name, cycles, best.cycles_per_s / 1e6,
                   best.beats_per_cycle);
     }
   }

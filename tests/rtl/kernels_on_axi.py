@@ -33,8 +33,10 @@ class Bench:
         bus = AxiLiteBus.from_prefix(dut, "s_axi_control")
         self.registers = AxiLiteMaster(bus, dut.ap_clk, **reset)
         self.memories = {}
-        for kind, buses, names in ((AxiRamRead, AxiReadBus, readers),
-                                   (AxiRamWrite, AxiWriteBus, writers)):
+        for kind, buses, names in (
+            (AxiRamRead, AxiReadBus, readers),
+            (AxiRamWrite, AxiWriteBus, writers),
+        ):
             for name in names:
                 of_dut = buses.from_prefix(dut, f"m_axi_{name}")
                 memory = kind(of_dut, dut.ap_clk, size=ROOM, **reset)
