@@ -128,7 +128,7 @@ void BenchKernel::write_register(std::uint32_t offset, std::uint32_t value, std:
   *control_.bready = 0;
 }
 
-void BenchKernel::begin(ControlPins control, std::uint8_t* reset_n, std::uint8_t* interrupt) {
+void BenchKernel::begin(ControlPins control, std::uint8_t* reset_n, const std::uint8_t* interrupt) {
   if (period_ <= 0) {
     throw std::invalid_argument("a kernel's clock period must be positive");
   }

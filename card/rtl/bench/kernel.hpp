@@ -40,7 +40,7 @@ class BenchKernel : public RtlKernel {
   void add_sender(StreamPins pins) { senders_.emplace_back(pins); }
   void add_receiver(StreamPins pins) { receivers_.emplace_back(pins); }
   /// Resets the kernel; lets it raise `interrupt`, where it has one, when it is done.
-  void begin(ControlPins control, std::uint8_t* reset_n, std::uint8_t* interrupt);
+  void begin(ControlPins control, std::uint8_t* reset_n, const std::uint8_t* interrupt);
   virtual void edge() = 0;
 
  private:

@@ -10,7 +10,7 @@ using namespace isthmus::card::testing;
 namespace {
 
 constexpr std::uint64_t base = 0x1'2345'6000;
-constexpr std::size_t room = 256 * 1024;
+constexpr std::size_t room = std::size_t{256} * 1024;
 
 std::uint64_t word_at(const std::vector<std::byte>& bytes, std::size_t offset, std::size_t end) {
   std::uint64_t word = 0;
@@ -99,7 +99,7 @@ TEST_CASE("rtl: write_bandwidth writes its pattern and nothing else", "[rtl]") {
   kernel->set_argument(2, c.iterations);
   run(*kernel);
   const auto last = pattern(c.size, c.iterations - 1);
-  std::copy(last.begin(), last.end(), expected.begin() + static_cast<std::ptrdiff_t>(c.offset));
+  std::ranges::copy(last, expected.begin() + static_cast<std::ptrdiff_t>(c.offset));
   CHECK((bytes == expected));
   CHECK(kernel->result(0) == 0);
   CHECK(port.beats == c.iterations * ((c.size + beat_bytes - 1) / beat_bytes));
@@ -186,7 +186,7 @@ TEST_CASE("rtl: as many bursts are in flight as there may be", "[rtl]") {
 }
 
 TEST_CASE("rtl: answers with an error are counted", "[rtl]") {
-  auto bytes = noise(3 * 4096, 16);
+  auto bytes = noise(std::size_t{3} * 4096, 16);
   HostMemory memory(base, bytes, {});
   const auto reader = make_rtl_kernel("read_bandwidth", period);
   const auto writer = make_rtl_kernel("write_bandwidth", period);
