@@ -105,13 +105,20 @@ GOOGLE_BENCHMARK = SystemPackage(
     "the comparison with Google Benchmark",
     has_file("/usr/include/benchmark/benchmark.h"),
 )
+VERILATOR = SystemPackage("verilator", "the RTL kernels in C++ tests", has_command("verilator"))
+ICARUS = SystemPackage("iverilog", "the RTL kernels under cocotb", has_command("iverilog"))
+YOSYS = SystemPackage("yosys", "the table of what the kernels need", has_command("yosys"))
 
 # What each use wants beyond `isthmus` itself: extras of pyproject.toml, and system packages.
 USES: dict[str, tuple[tuple[str, ...], tuple[SystemPackage, ...]]] = {
     "run": ((), ()),
-    "test": (("test",), (CATCH2, BROWSER, OPENCL_HEADERS, OPENCL_LOADER, POCL)),
+    "test": (
+        ("test", "rtl"),
+        (CATCH2, BROWSER, OPENCL_HEADERS, OPENCL_LOADER, POCL, VERILATOR, ICARUS),
+    ),
     "lint": (("lint",), (CATCH2, OPENCL_HEADERS)),
-    "bench": ((), (CLPEAK, GOOGLE_BENCHMARK, OPENCL_DEVELOPMENT)),
+    "bench": ((), (CLPEAK, GOOGLE_BENCHMARK, OPENCL_DEVELOPMENT, VERILATOR)),
+    "synthesis": ((), (YOSYS,)),
 }
 
 

@@ -1,0 +1,106 @@
+// AXI4-Lite, 32 bits wide, turned into register accesses.
+//
+// A write is one cycle of write_valid. A read takes READ_CYCLES from the edge that accepts its
+// address to the first edge at which RVALID is high; read_data is looked at in the last of them,
+// when read_valid is high. One read and one write are in flight at a time.
+module axi_lite_slave #(
+    parameter int ADDRESS_BITS = 8,
+    parameter int READ_CYCLES  = 1
+) (
+    input  logic                    clock,
+    input  logic                    reset_n,
+    input  logic                    awvalid,
+    output logic                    awready,
+    input  logic [ADDRESS_BITS-1:0] awaddr,
+    input  logic                    wvalid,
+    output logic                    wready,
+    input  logic [            31:0] wdata,
+    input  logic [             3:0] wstrb,
+    output logic                    bvalid,
+    input  logic                    bready,
+    output logic [             1:0] bresp,
+    input  logic                    arvalid,
+    output logic                    arready,
+    input  logic [ADDRESS_BITS-1:0] araddr,
+    output logic                    rvalid,
+    input  logic                    rready,
+    output logic [            31:0] rdata,
+    output logic [             1:0] rresp,
+    output logic                    write_valid,
+    output logic [ADDRESS_BITS-1:0] write_address,
+    output logic [            31:0] write_data,
+    output logic [            31:0] write_mask,     // bits that are written
+    output logic                    read_valid,
+    output logic [ADDRESS_BITS-1:0] read_address,
+    input  logic [            31:0] read_data
+);
+  localparam int COUNT_BITS = $clog2(READ_CYCLES + 1);
+
+  logic [COUNT_BITS-1:0] wait_cycles;
+  logic reading;
+
+  assign bresp = 2'b00;
+  assign rresp = 2'b00;
+  assign write_valid = !awready && !wready && !bvalid;
+
+  always_ff @(posedge clock) begin
+    if (!reset_n) begin
+      awready <= 1'b1;
+      wready <= 1'b1;
+      bvalid <= 1'b0;
+    end else begin
+      if (awvalid && awready) begin
+        awready <= 1'b0;
+        write_address <= {awaddr[ADDRESS_BITS-1:2], 2'b00};
+      end
+      if (wvalid && wready) begin
+        wready <= 1'b0;
+        write_data <= wdata;
+        write_mask <= {{8{wstrb[3]}}, {8{wstrb[2]}}, {8{wstrb[1]}}, {8{wstrb[0]}}};
+      end
+      if (write_valid) bvalid <= 1'b1;
+      else if (bvalid && bready) begin
+        bvalid <= 1'b0;
+        awready <= 1'b1;
+        wready <= 1'b1;
+      end
+    end
+  end
+
+  // With one cycle the address is used as it comes; else it waits in read_address.
+  assign arready = !reading && !rvalid;
+  generate
+    if (READ_CYCLES == 1) begin : immediate
+      assign read_valid = arvalid && arready;
+      assign read_address = {araddr[ADDRESS_BITS-1:2], 2'b00};
+      assign reading = 1'b0;
+      assign wait_cycles = '0;
+      logic unused_wait;
+      assign unused_wait = &{1'b0, wait_cycles};
+    end else begin : delayed
+      assign read_valid = reading && wait_cycles == COUNT_BITS'(1);
+      always_ff @(posedge clock) begin
+        if (!reset_n) reading <= 1'b0;
+        else if (arvalid && arready) begin
+          reading <= 1'b1;
+          wait_cycles <= COUNT_BITS'(READ_CYCLES - 1);
+          read_address <= {araddr[ADDRESS_BITS-1:2], 2'b00};
+        end else if (reading) begin
+          wait_cycles <= wait_cycles - 1'b1;
+          if (read_valid) reading <= 1'b0;
+        end
+      end
+    end
+  endgenerate
+
+  always_ff @(posedge clock) begin
+    if (!reset_n) rvalid <= 1'b0;
+    else if (read_valid) begin
+      rvalid <= 1'b1;
+      rdata <= read_data;
+    end else if (rready) rvalid <= 1'b0;
+  end
+
+  logic unused_byte_address;
+  assign unused_byte_address = &{1'b0, awaddr[1:0], araddr[1:0]};
+endmodule

@@ -1,0 +1,108 @@
+#include <algorithm>
+#include <cstring>
+
+#include "isthmus/card/axi.hpp"
+#include "isthmus/card/stream.hpp"
+
+namespace isthmus::card {
+
+HostMemory::HostMemory(std::uint64_t base, std::span<std::byte> bytes, HostMemoryOptions options)
+    : base_(base), bytes_(bytes), options_(options), write_link_(options.beat_time) {}
+
+std::byte* HostMemory::find(std::uint64_t address, std::size_t bytes) const {
+  const std::uint64_t offset = address - base_;
+  const bool inside = address >= base_ && bytes <= bytes_.size() && offset <= bytes_.size() - bytes;
+  return inside ? bytes_.data() + offset : nullptr;
+}
+
+bool HostMemory::read(const Burst& burst, Time now) {
+  if (reads_.size() >= options_.reads_in_flight) {
+    return false;
+  }
+  const Time begin = std::max(now + options_.read_latency, read_link_free_);
+  read_link_free_ = begin + options_.beat_time * burst.beats;
+  reads_.push_back({burst, begin});
+  return true;
+}
+
+std::optional<Response> HostMemory::read_beat(std::span<std::byte> data, Time now) {
+  if (reads_.empty()) {
+    return std::nullopt;
+  }
+  Pending& oldest = reads_.front();
+  if (now < oldest.ready + options_.beat_time * (oldest.moved + 1)) {
+    return std::nullopt;
+  }
+  const std::uint64_t address = oldest.burst.address + oldest.moved * data.size();
+  const std::byte* from = find(address, data.size());
+  if (from != nullptr) {
+    std::memcpy(data.data(), from, data.size());
+  }
+  if (++oldest.moved == oldest.burst.beats) {
+    reads_.pop_front();
+  }
+  return from != nullptr ? Response::okay : Response::decode_error;
+}
+
+bool HostMemory::write(const Burst& burst, Time /*now*/) {
+  if (writes_.size() + responses_.size() >= options_.writes_in_flight) {
+    return false;
+  }
+  writes_.push_back({burst});
+  return true;
+}
+
+bool HostMemory::write_beat(std::span<const std::byte> data, std::uint64_t strobes, bool last,
+                            Time now) {
+  if (writes_.empty() || !write_link_.ready(now)) {
+    return false;
+  }
+  const Time crossed = write_link_.send(now) + options_.beat_time;
+  Pending& oldest = writes_.front();
+  std::byte* to = find(oldest.burst.address + oldest.moved * data.size(), data.size());
+  if (to == nullptr) {
+    oldest.response = Response::decode_error;
+  } else if (strobes == ~std::uint64_t{0}) {
+    std::memcpy(to, data.data(), data.size());
+  } else {
+    for (std::size_t n = 0; n < data.size(); ++n) {
+      to[n] = ((strobes >> n) & 1U) != 0 ? data[n] : to[n];
+    }
+  }
+  ++oldest.moved;
+  if (last) {
+    oldest.response = oldest.moved == oldest.burst.beats ? oldest.response : Response::slave_error;
+    oldest.ready = crossed + options_.write_latency;
+    responses_.push_back(oldest);
+    writes_.pop_front();
+  }
+  return true;
+}
+
+std::optional<Response> HostMemory::write_response(Time now) {
+  if (responses_.empty() || now < responses_.front().ready) {
+    return std::nullopt;
+  }
+  const Response response = responses_.front().response;
+  responses_.pop_front();
+  return response;
+}
+
+bool SerialChannel::put(const StreamBeat& beat, Time now) {
+  if (beats_.size() >= capacity_ || !link_.ready(now)) {
+    return false;
+  }
+  beats_.push_back({beat, link_.send(now) + latency_});
+  return true;
+}
+
+std::optional<StreamBeat> SerialChannel::get(Time now) {
+  if (beats_.empty() || now < beats_.front().arrival) {
+    return std::nullopt;
+  }
+  const StreamBeat beat = beats_.front().beat;
+  beats_.pop_front();
+  return beat;
+}
+
+}  // namespace isthmus::card

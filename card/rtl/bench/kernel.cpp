@@ -1,0 +1,148 @@
+#include "kernel.hpp"
+
+namespace isthmus::card {
+
+namespace {
+
+constexpr std::uint32_t control_register = 0x00;
+constexpr std::uint32_t interrupts_register = 0x04;
+constexpr std::uint32_t interrupt_when_done_register = 0x08;
+constexpr std::uint32_t interrupt_pending_register = 0x0C;
+constexpr std::uint32_t first_argument = 0x10;
+constexpr std::uint32_t argument_stride = 12;
+constexpr std::uint32_t first_result = 0x88;
+constexpr int reset_clocks = 4;
+constexpr int patience = 1000;  ///< clocks that a register may take
+
+}  // namespace
+
+void RtlKernel::set_argument(std::size_t n, std::uint64_t value) {
+  const auto offset = first_argument + argument_stride * static_cast<std::uint32_t>(n);
+  write_register(offset, static_cast<std::uint32_t>(value));
+  write_register(offset + 4, static_cast<std::uint32_t>(value >> 32U));
+}
+
+void RtlKernel::start() {
+  write_register(interrupt_pending_register, 1);
+  write_register(control_register, 1);
+}
+
+std::uint64_t RtlKernel::read_wide(std::uint32_t offset) {
+  const std::uint64_t low = read_register(offset);
+  return low | std::uint64_t{read_register(offset + 4)} << 32U;
+}
+
+std::uint64_t RtlKernel::result(std::size_t n) {
+  return read_wide(first_result + 8 * static_cast<std::uint32_t>(n));
+}
+
+void BenchKernel::connect(std::size_t master, MemoryPort& port) {
+  const auto [reads, index] = master_order_.at(master);
+  if (reads) {
+    readers_[index].connect(port);
+  } else {
+    writers_[index].connect(port);
+  }
+}
+
+void BenchKernel::connect(StreamPort& port) {
+  if (senders_.empty() && receivers_.empty()) {
+    throw std::invalid_argument("this kernel has no serial channel");
+  }
+  for (StreamSender& sender : senders_) {
+    sender.connect(port);
+  }
+  for (StreamReceiver& receiver : receivers_) {
+    receiver.connect(port);
+  }
+}
+
+void BenchKernel::clock() {
+  for (ReadMaster& reader : readers_) {
+    reader.before_edge(now_);
+  }
+  for (WriteMaster& writer : writers_) {
+    writer.before_edge(now_);
+  }
+  for (StreamSender& sender : senders_) {
+    sender.before_edge(now_);
+  }
+  for (StreamReceiver& receiver : receivers_) {
+    receiver.before_edge(now_);
+  }
+  edge();
+  ++edges_;
+  now_ += period_;
+}
+
+void BenchKernel::skip_to(Time time) {
+  if (time > now_) {
+    now_ += (time - now_ + period_ - 1) / period_ * period_;
+  }
+}
+
+std::uint64_t BenchKernel::clock_when(const std::uint8_t* pin) {
+  for (int waited = 0; waited < patience; ++waited) {
+    const bool ready = *pin != 0;
+    clock();
+    if (ready) {
+      return edges_;
+    }
+  }
+  throw std::runtime_error("the kernel's registers do not answer");
+}
+
+std::uint32_t BenchKernel::read_register(std::uint32_t offset, std::uint64_t* cycles) {
+  *control_.araddr = static_cast<std::uint8_t>(offset);
+  *control_.arvalid = 1;
+  const std::uint64_t asked = clock_when(control_.arready);
+  *control_.arvalid = 0;
+  *control_.rready = 1;
+  while (*control_.rvalid == 0) {
+    if (edges_ - asked > patience) {
+      throw std::runtime_error("the kernel's registers do not answer");
+    }
+    clock();
+  }
+  const std::uint32_t value = *control_.rdata;
+  clock();
+  *control_.rready = 0;
+  if (cycles != nullptr) {
+    *cycles = edges_ - asked;
+  }
+  return value;
+}
+
+void BenchKernel::write_register(std::uint32_t offset, std::uint32_t value, std::uint8_t strobes) {
+  *control_.awaddr = static_cast<std::uint8_t>(offset);
+  *control_.awvalid = 1;
+  clock_when(control_.awready);
+  *control_.awvalid = 0;
+  *control_.wdata = value;
+  *control_.wstrb = strobes;
+  *control_.wvalid = 1;
+  clock_when(control_.wready);
+  *control_.wvalid = 0;
+  *control_.bready = 1;
+  clock_when(control_.bvalid);
+  *control_.bready = 0;
+}
+
+void BenchKernel::begin(ControlPins control, std::uint8_t* reset_n, const std::uint8_t* interrupt) {
+  if (period_ <= 0) {
+    throw std::invalid_argument("a kernel's clock period must be positive");
+  }
+  control_ = control;
+  interrupt_ = interrupt;
+  *reset_n = 0;
+  for (int n = 0; n < reset_clocks; ++n) {
+    clock();
+  }
+  *reset_n = 1;
+  if (interrupt != nullptr) {
+    write_register(interrupts_register, 1, 0xF);
+    write_register(interrupt_when_done_register, 1, 0xF);
+  }
+}
+
+}  // namespace isthmus::card

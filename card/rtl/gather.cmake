@@ -1,0 +1,9 @@
+# Makes one file that includes all the sources which Verilator wrote for PREFIX in FOLDER: their
+# number depends on Verilator's version.
+file(GLOB sources RELATIVE ${FOLDER} ${FOLDER}/${PREFIX}.cpp ${FOLDER}/${PREFIX}_*.cpp)
+list(REMOVE_ITEM sources ${PREFIX}__all.cpp ${PREFIX}__ALL.cpp)
+set(text "")
+foreach(source ${sources})
+  string(APPEND text "#include \"${source}\"\n")
+endforeach()
+file(WRITE ${FOLDER}/${PREFIX}__all.cpp "${text}")

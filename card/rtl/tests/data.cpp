@@ -1,0 +1,219 @@
+// Every byte of what the kernels move, with and without back-pressure, and the AXI rules meanwhile.
+#include <bit>
+
+#include "watched.hpp"
+
+using isthmus::card::HostMemory;
+using isthmus::card::make_rtl_kernel;
+using namespace isthmus::card::testing;
+
+namespace {
+
+constexpr std::uint64_t base = 0x1'2345'6000;
+constexpr std::size_t room = std::size_t{256} * 1024;
+
+std::uint64_t word_at(const std::vector<std::byte>& bytes, std::size_t offset, std::size_t end) {
+  std::uint64_t word = 0;
+  if (offset < end) {
+    std::memcpy(&word, &bytes[offset], std::min<std::size_t>(8, end - offset));
+  }
+  return word;
+}
+
+/// What read_bandwidth.sv says of its checksum.
+std::uint64_t checksum(const std::vector<std::byte>& bytes, std::size_t offset, std::size_t size,
+                       unsigned iterations) {
+  std::uint64_t sum = 0;
+  for (unsigned iteration = 0; iteration < iterations; ++iteration) {
+    for (std::size_t beat = 0; beat < size; beat += beat_bytes) {
+      sum = std::rotl(sum, 1);
+      for (int n = 0; n < 8; ++n) {
+        const std::size_t at = offset + beat + 8 * static_cast<std::size_t>(n);
+        sum ^= std::rotl(word_at(bytes, at, offset + size), n);
+      }
+    }
+  }
+  return sum;
+}
+
+/// What write_bandwidth.sv says of its pattern.
+std::vector<std::byte> pattern(std::size_t size, std::uint64_t iteration) {
+  std::vector<std::byte> bytes(size + 8);
+  for (std::uint64_t word = 0; 8 * word < size; ++word) {
+    const std::uint64_t value = iteration << 48U | word;
+    std::memcpy(&bytes[8 * word], &value, sizeof value);
+  }
+  bytes.resize(size);
+  return bytes;
+}
+
+/// A size, where the buffer begins, how often, and how much is refused: of 256.
+struct Case {
+  std::size_t size;
+  std::size_t offset;
+  unsigned iterations;
+  unsigned stalls;
+};
+
+Case cases() {
+  const auto size = GENERATE(as<std::size_t>{}, 1, 63, 64, 65, 4095, 4096, 4097, 6000, 8192, 8193,
+                             12288, 100'003, 131'072);
+  const auto offset = GENERATE(as<std::size_t>{}, 0, 320);
+  const auto iterations = GENERATE(1U, 3U);
+  const auto stalls = GENERATE(0U, 40U, 200U);
+  return {size, offset, iterations, stalls};
+}
+
+}  // namespace
+
+TEST_CASE("rtl: read_bandwidth reads every byte", "[rtl]") {
+  const Case c = cases();
+  CAPTURE(c.size, c.offset, c.iterations, c.stalls);
+  auto bytes = noise(room, 1);
+  HostMemory memory(base, bytes, {.read_latency = 100 * period});
+  Watched port(memory, c.stalls, 2);
+  const auto kernel = make_rtl_kernel("read_bandwidth", period);
+  kernel->connect(0, port);
+  kernel->set_argument(0, base + c.offset);
+  kernel->set_argument(1, c.size);
+  kernel->set_argument(2, c.iterations);
+  for (int again = 0; again < 2; ++again) {
+    run(*kernel);
+    CHECK(kernel->result(0) == checksum(bytes, c.offset, c.size, c.iterations));
+    CHECK(kernel->result(1) == 0);
+  }
+  CHECK(port.most_reads <= outstanding);
+}
+
+TEST_CASE("rtl: write_bandwidth writes its pattern and nothing else", "[rtl]") {
+  const Case c = cases();
+  CAPTURE(c.size, c.offset, c.iterations, c.stalls);
+  auto bytes = noise(room, 3);
+  auto expected = bytes;
+  HostMemory memory(base, bytes, {.write_latency = 100 * period});
+  Watched port(memory, c.stalls, 4);
+  const auto kernel = make_rtl_kernel("write_bandwidth", period);
+  kernel->connect(0, port);
+  kernel->set_argument(0, base + c.offset);
+  kernel->set_argument(1, c.size);
+  kernel->set_argument(2, c.iterations);
+  run(*kernel);
+  const auto last = pattern(c.size, c.iterations - 1);
+  std::ranges::copy(last, expected.begin() + static_cast<std::ptrdiff_t>(c.offset));
+  CHECK((bytes == expected));
+  CHECK(kernel->result(0) == 0);
+  CHECK(port.beats == c.iterations * ((c.size + beat_bytes - 1) / beat_bytes));
+  CHECK(port.most_writes <= outstanding);
+}
+
+TEST_CASE("rtl: bandwidth copies every byte and nothing else", "[rtl]") {
+  const Case c = cases();
+  CAPTURE(c.size, c.offset, c.iterations, c.stalls);
+  auto from = noise(room, 5);
+  auto to = noise(room, 6);
+  auto expected = to;
+  HostMemory source(base, from, {.read_latency = 100 * period});
+  HostMemory destination(base + room, to, {.write_latency = 70 * period});
+  Watched input(source, c.stalls, 7);
+  Watched output(destination, c.stalls, 8);
+  const auto kernel = make_rtl_kernel("bandwidth", period);
+  kernel->connect(0, input);
+  kernel->connect(1, output);
+  kernel->set_argument(0, base + c.offset);
+  kernel->set_argument(1, base + room + 128);
+  kernel->set_argument(2, c.size);
+  kernel->set_argument(3, c.iterations);
+  run(*kernel);
+  std::copy_n(from.begin() + static_cast<std::ptrdiff_t>(c.offset), c.size, expected.begin() + 128);
+  CHECK((to == expected));
+  CHECK(kernel->result(0) == 0);
+  CHECK(input.most_reads <= outstanding);
+  CHECK(output.most_writes <= outstanding);
+}
+
+TEST_CASE("rtl: vadd adds every element and touches nothing else", "[rtl]") {
+  const auto elements = GENERATE(as<std::size_t>{}, 1, 15, 16, 17, 1024, 20'001);
+  const auto stalls = GENERATE(0U, 60U, 200U);
+  CAPTURE(elements, stalls);
+  auto a = noise(room, 9);
+  auto b = noise(room, 10);
+  auto c = noise(room, 11);
+  auto expected = c;
+  for (std::size_t n = 0; n < elements; ++n) {
+    std::uint32_t x = 0;
+    std::uint32_t y = 0;
+    std::memcpy(&x, &a[4 * n + 64], sizeof x);
+    std::memcpy(&y, &b[4 * n + 4032], sizeof y);
+    x += y;
+    std::memcpy(&expected[4 * n], &x, sizeof x);
+  }
+  HostMemory a_memory(base, a, {.read_latency = 90 * period});
+  HostMemory b_memory(base, b, {.read_latency = 50 * period});
+  HostMemory c_memory(base, c, {.write_latency = 60 * period});
+  Watched a_port(a_memory, stalls, 12);
+  Watched b_port(b_memory, stalls / 2, 13);
+  Watched c_port(c_memory, stalls, 14);
+  const auto kernel = make_rtl_kernel("vadd", period);
+  kernel->connect(0, a_port);
+  kernel->connect(1, b_port);
+  kernel->connect(2, c_port);
+  kernel->set_argument(0, base + 64);
+  kernel->set_argument(1, base + 4032);
+  kernel->set_argument(2, base);
+  kernel->set_argument(3, elements);
+  run(*kernel);
+  CHECK((c == expected));
+  CHECK(kernel->result(0) == 0);
+}
+
+TEST_CASE("rtl: as many bursts are in flight as there may be", "[rtl]") {
+  auto bytes = noise(room, 15);
+  HostMemory memory(base, bytes, {.read_latency = 5000 * period, .write_latency = 5000 * period});
+  Watched input(memory, 0, 0);
+  Watched output(memory, 0, 0);
+  const auto kernel = make_rtl_kernel("bandwidth", period);
+  kernel->connect(0, input);
+  kernel->connect(1, output);
+  kernel->set_argument(0, base);
+  kernel->set_argument(1, base + room / 2);
+  kernel->set_argument(2, room / 2);
+  kernel->set_argument(3, 1);
+  run(*kernel);
+  CHECK(input.most_reads == outstanding);
+  CHECK(output.most_writes == outstanding);
+  CHECK(input.read_bursts == room / 2 / 4096);
+  CHECK(output.write_bursts == room / 2 / 4096);
+}
+
+TEST_CASE("rtl: answers with an error are counted", "[rtl]") {
+  auto bytes = noise(std::size_t{3} * 4096, 16);
+  HostMemory memory(base, bytes, {});
+  const auto reader = make_rtl_kernel("read_bandwidth", period);
+  const auto writer = make_rtl_kernel("write_bandwidth", period);
+  for (auto* kernel : {reader.get(), writer.get()}) {
+    kernel->connect(0, memory);
+    kernel->set_argument(0, base);
+    kernel->set_argument(1, bytes.size() + 4096);  // one block too many
+    kernel->set_argument(2, 1);
+    run(*kernel);
+  }
+  CHECK(reader->result(1) == burst_beats);
+  CHECK(writer->result(0) == 1);
+}
+
+TEST_CASE("rtl: nothing to move is done at once", "[rtl]") {
+  const auto* const name = GENERATE("read_bandwidth", "write_bandwidth", "bandwidth", "vadd");
+  const auto kernel = make_rtl_kernel(name, period);  // all arguments are 0 after reset
+  run(*kernel);
+  CHECK(kernel->cycles() <= 4);
+}
+
+TEST_CASE("rtl: an unknown kernel and an impossible clock are refused", "[rtl]") {
+  CHECK_THROWS_AS(make_rtl_kernel("bandwith", period), std::invalid_argument);
+  CHECK_THROWS_AS(make_rtl_kernel("bandwidth", 0), std::invalid_argument);
+  CHECK_THROWS_AS(
+      make_rtl_kernel("register_block", period)
+          ->connect(0, *std::make_unique<HostMemory>(0, std::span<std::byte>{},
+                                                     isthmus::card::HostMemoryOptions{})),
+      std::out_of_range);
+}

@@ -1,0 +1,177 @@
+// write_bandwidth(output0, buf_size, iter): fills a buffer.
+//
+// 64-bit word w of the buffer gets {iteration, w}: the iteration (from 0) in the upper 16 bits, w in
+// the lower 48. Results: 0 bursts answered with an error.
+module write_bandwidth #(
+    parameter int WIDTH_BYTES = 64,
+    parameter int BURST_BEATS = 64,
+    parameter int OUTSTANDING = 16,       // bursts, each way; power of two
+    parameter int BLOCKS_IN_FLIGHT = 2,   // bursts, where the buffer is small
+    localparam int DATA_BITS = 8 * WIDTH_BYTES
+) (
+    input  logic         ap_clk,
+    input  logic         ap_rst_n,
+    input  logic         s_axi_control_awvalid,
+    output logic         s_axi_control_awready,
+    input  logic [  7:0] s_axi_control_awaddr,
+    input  logic [  2:0] s_axi_control_awprot,
+    input  logic         s_axi_control_wvalid,
+    output logic         s_axi_control_wready,
+    input  logic [ 31:0] s_axi_control_wdata,
+    input  logic [  3:0] s_axi_control_wstrb,
+    output logic         s_axi_control_bvalid,
+    input  logic         s_axi_control_bready,
+    output logic [  1:0] s_axi_control_bresp,
+    input  logic         s_axi_control_arvalid,
+    output logic         s_axi_control_arready,
+    input  logic [  7:0] s_axi_control_araddr,
+    input  logic [  2:0] s_axi_control_arprot,
+    output logic         s_axi_control_rvalid,
+    input  logic         s_axi_control_rready,
+    output logic [ 31:0] s_axi_control_rdata,
+    output logic [  1:0] s_axi_control_rresp,
+    output logic         interrupt,
+    output logic         m_axi_output0_awvalid,
+    input  logic         m_axi_output0_awready,
+    output logic [  0:0] m_axi_output0_awid,
+    output logic [ 63:0] m_axi_output0_awaddr,
+    output logic [  7:0] m_axi_output0_awlen,
+    output logic [  2:0] m_axi_output0_awsize,
+    output logic [  1:0] m_axi_output0_awburst,
+    output logic [  2:0] m_axi_output0_awprot,
+    output logic         m_axi_output0_wvalid,
+    input  logic         m_axi_output0_wready,
+    output logic [DATA_BITS-1:0] m_axi_output0_wdata,
+    output logic [WIDTH_BYTES-1:0] m_axi_output0_wstrb,
+    output logic         m_axi_output0_wlast,
+    input  logic         m_axi_output0_bvalid,
+    output logic         m_axi_output0_bready,
+    input  logic [  0:0] m_axi_output0_bid,
+    input  logic [  1:0] m_axi_output0_bresp
+);
+  localparam int LIMIT_BITS = $clog2(OUTSTANDING + 1);
+
+  logic start, done, idle, run_valid, run_ready, small_buffer;
+  logic [LIMIT_BITS-1:0] limit;
+  logic [63:0] run_offset, run_bytes;
+  logic [63:0] output0, bytes, iterations;
+  logic [31:0] errors;
+  logic [191:0] arguments;
+  logic [63:0] results;
+
+  assign {iterations, bytes, output0} = arguments;
+  assign results = {32'd0, errors};
+
+  control_registers #(
+      .ARGUMENTS(3),
+      .RESULTS(1)
+  ) control (
+      .clock(ap_clk),
+      .reset_n(ap_rst_n),
+      .awvalid(s_axi_control_awvalid),
+      .awready(s_axi_control_awready),
+      .awaddr(s_axi_control_awaddr),
+      .wvalid(s_axi_control_wvalid),
+      .wready(s_axi_control_wready),
+      .wdata(s_axi_control_wdata),
+      .wstrb(s_axi_control_wstrb),
+      .bvalid(s_axi_control_bvalid),
+      .bready(s_axi_control_bready),
+      .bresp(s_axi_control_bresp),
+      .arvalid(s_axi_control_arvalid),
+      .arready(s_axi_control_arready),
+      .araddr(s_axi_control_araddr),
+      .rvalid(s_axi_control_rvalid),
+      .rready(s_axi_control_rready),
+      .rdata(s_axi_control_rdata),
+      .rresp(s_axi_control_rresp),
+      .interrupt(interrupt),
+      .start(start),
+      .done(done),
+      .arguments(arguments),
+      .results(results)
+  );
+
+  sweep_sequencer sequencer (
+      .clock(ap_clk),
+      .reset_n(ap_rst_n),
+      .start(start),
+      .bytes(bytes),
+      .iterations(iterations),
+      .run_valid(run_valid),
+      .run_ready(run_ready),
+      .run_offset(run_offset),
+      .run_bytes(run_bytes),
+      .small_buffer(small_buffer),
+      .idle(idle),
+      .done(done)
+  );
+  assign limit = small_buffer ? LIMIT_BITS'(BLOCKS_IN_FLIGHT) : LIMIT_BITS'(OUTSTANDING);
+
+  axi_writer #(
+      .WIDTH_BYTES(WIDTH_BYTES),
+      .BURST_BEATS(BURST_BEATS),
+      .OUTSTANDING(OUTSTANDING)
+  ) output0_writer (
+      .clock(ap_clk),
+      .reset_n(ap_rst_n),
+      .run_valid(run_valid),
+      .run_ready(run_ready),
+      .run_address(output0 + run_offset),
+      .run_bytes(run_bytes),
+      .limit(limit),
+      .idle(idle),
+      .errors(errors),
+      .data_valid(1'b1),
+      .data_ready(data_ready),
+      .awvalid(m_axi_output0_awvalid),
+      .awready(m_axi_output0_awready),
+      .awaddr(m_axi_output0_awaddr),
+      .awlen(m_axi_output0_awlen),
+      .wvalid(m_axi_output0_wvalid),
+      .wready(m_axi_output0_wready),
+      .wstrb(m_axi_output0_wstrb),
+      .wlast(m_axi_output0_wlast),
+      .bvalid(m_axi_output0_bvalid),
+      .bready(m_axi_output0_bready),
+      .bresp(m_axi_output0_bresp)
+  );
+  assign m_axi_output0_awid = 1'b0;
+  assign m_axi_output0_awsize = 3'($clog2(WIDTH_BYTES));
+  assign m_axi_output0_awburst = 2'b01;
+  assign m_axi_output0_awprot = 3'b000;
+
+  localparam int BYTE_BITS = $clog2(WIDTH_BYTES);
+  localparam int WORDS = WIDTH_BYTES / 8;
+  localparam int BEAT_BITS = 48 - $clog2(WORDS);
+  logic data_ready, last_beat;
+  logic [63-BYTE_BITS:0] beats;
+  logic [BEAT_BITS-1:0] index;
+  logic [15:0] iteration;
+
+  assign beats = bytes[63:BYTE_BITS] + {{(63 - BYTE_BITS) {1'b0}}, bytes[BYTE_BITS-1:0] != '0};
+  assign last_beat = index + 1'b1 == beats[BEAT_BITS-1:0];
+
+  always_ff @(posedge ap_clk) begin
+    if (start) begin
+      index <= '0;
+      iteration <= '0;
+    end else if (data_ready) begin
+      index <= last_beat ? '0 : index + 1'b1;
+      iteration <= iteration + {15'd0, last_beat};
+    end
+  end
+
+  genvar word;
+  generate
+    for (word = 0; word < WORDS; word = word + 1) begin : words
+      assign m_axi_output0_wdata[64*word+:64] = {iteration, index, ($clog2(WORDS))'(word)};
+    end
+  endgenerate
+
+  logic unused_beats;
+  assign unused_beats = &{1'b0, beats};
+
+  logic unused_inputs;
+  assign unused_inputs = &{1'b0, s_axi_control_awprot, s_axi_control_arprot, m_axi_output0_bid};
+endmodule

@@ -1,0 +1,94 @@
+"""How PCIe cuts a transfer into packets (PCI Express Base Specification, sections 2.2 and 2.3.1.1).
+
+Data travel in whole dwords, from the one that holds the first byte to the one that holds the last:
+all sizes below are multiples of 4 bytes. No request crosses a 4 KiB boundary.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+_DWORD = 4
+_PAGE = 4096
+_LARGEST_BOUNDARY = 128
+_AROUND = 8
+"""Bytes around a packet: framing and sequence number 4, LCRC 4."""
+COMPLETION_HEADER = 12
+
+
+def request_header(address: int) -> int:
+    """Bytes of a memory request's header: 12, above the first 4 GiB 16."""
+    return 16 if address >= 1 << 32 else 12
+
+
+def write_tlps(address: int, length: int, mps: int) -> list[int]:
+    """Payload bytes of the memory writes for ``length`` bytes: each as long as MPS allows."""
+    return _cut(address, length, lambda begin, _: _before_page(begin, begin + mps))
+
+
+def read_requests(address: int, length: int, mrrs: int) -> list[int]:
+    """Bytes that each memory read asks for.
+
+    One that does not reach the end stops at a multiple of 128 bytes, so that those after it begin
+    at one, whichever completion boundary the other side has.
+    """
+
+    def stop(begin: int, end: int) -> int:
+        furthest = begin + mrrs
+        if end > furthest:
+            furthest -= furthest % _LARGEST_BOUNDARY
+        return _before_page(begin, furthest)
+
+    return _cut(address, length, stop)
+
+
+def completions(address: int, length: int, mps: int, rcb: int) -> list[int]:
+    """Payload bytes of the completions of one memory read.
+
+    All but the last end at a multiple of the read completion boundary (RCB, 64 or 128 bytes), each
+    as far as MPS allows.
+    """
+
+    def stop(begin: int, end: int) -> int:
+        furthest = begin + mps
+        return furthest if end <= furthest else furthest - furthest % rcb
+
+    return _cut(address, length, stop)
+
+
+def write_wire_bytes(address: int, length: int, mps: int) -> int:
+    """Bytes on the link for a write: payload, headers, and what is around each packet."""
+    payloads = write_tlps(address, length, mps)
+    return sum(payloads) + len(payloads) * (request_header(address) + _AROUND)
+
+
+def read_wire_bytes(address: int, length: int, mrrs: int, mps: int, rcb: int) -> tuple[int, int]:
+    """Bytes on the link for a read: of the requests, and in the other direction of the data."""
+    requests = read_requests(address, length, mrrs)
+    answers: list[int] = []
+    begin = address - address % _DWORD
+    for size in requests:
+        answers += completions(begin, size, mps, rcb)
+        begin += size
+    return (
+        len(requests) * (request_header(address) + _AROUND),
+        sum(answers) + len(answers) * (COMPLETION_HEADER + _AROUND),
+    )
+
+
+def _before_page(begin: int, stop: int) -> int:
+    """``stop``, or the 4 KiB boundary after ``begin`` where that comes first."""
+    return min(stop, begin - begin % _PAGE + _PAGE)
+
+
+def _cut(address: int, length: int, stop: Callable[[int, int], int]) -> list[int]:
+    """Cuts whole dwords where ``stop(begin, end)`` says that a packet from ``begin`` must end."""
+    if address < 0 or length < 1:
+        raise ValueError(f"no packets for {length} bytes at address {address}")
+    begin = address - address % _DWORD
+    end = -(-(address + length) // _DWORD) * _DWORD
+    sizes = []
+    while begin < end:
+        sizes.append(min(stop(begin, end), end) - begin)
+        begin += sizes[-1]
+    return sizes
