@@ -18,6 +18,11 @@ void bind_backend(nb::module_& module) {
   const nb::exception<BackendError> backend_error(module, "BackendError", PyExc_RuntimeError);
   const nb::exception<DeviceLostError> lost_error(module, "DeviceLostError", backend_error.ptr());
 
+  nb::enum_<ClockDomain>(module, "ClockDomain")
+      .value("host", ClockDomain::host)
+      .value("device", ClockDomain::device)
+      .value("simulated", ClockDomain::simulated)
+      .value("hybrid", ClockDomain::hybrid);
   nb::class_<PartInfo>(module, "PartInfo")
       .def_ro("name", &PartInfo::name)
       .def_ro("direction", &PartInfo::direction)
@@ -41,7 +46,8 @@ void bind_backend(nb::module_& module) {
       .def_ro("memory_kinds", &DeviceInfo::memory_kinds)
       .def_ro("operations", &DeviceInfo::operations)
       .def_ro("properties", &DeviceInfo::properties)
-      .def_ro("banks", &DeviceInfo::banks);
+      .def_ro("banks", &DeviceInfo::banks)
+      .def_ro("clock", &DeviceInfo::clock);
   nb::class_<Device>(module, "Device").def_prop_ro("info", &Device::info, nb::rv_policy::copy);
   nb::class_<Backend>(module, "Backend")
       .def("devices", &Backend::devices, nb::call_guard<nb::gil_scoped_release>())

@@ -25,6 +25,7 @@ void bind_engine(nb::module_& module) {
   nb::class_<PartSamples>(module, "PartSamples")
       .def_ro("ticks", &PartSamples::ticks)
       .def_ro("device_seconds", &PartSamples::device_seconds)
+      .def_ro("simulated_fs", &PartSamples::simulated_fs)
       .def_ro("cold", &PartSamples::cold)
       .def_ro("moved_bytes", &PartSamples::moved_bytes);
   nb::class_<Block>(module, "Block")
@@ -32,6 +33,7 @@ void bind_engine(nb::module_& module) {
       .def_ro("batch", &Block::batch)
       .def_ro("intervals", &Block::intervals)
       .def_ro("verified", &Block::verified)
+      .def_ro("remarks", &Block::remarks)
       .def_ro("fault", &Block::fault)
       .def_ro("probe", &Block::probe)
       .def_ro("setup_s", &Block::setup_s)

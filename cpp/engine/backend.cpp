@@ -28,6 +28,10 @@ std::vector<Movement>& Operation::movements(std::size_t /*part*/) {
   throw std::logic_error("this operation moves data but names no movements");
 }
 
+std::int64_t Operation::simulated_femtoseconds(std::size_t /*part*/) const {
+  throw std::logic_error("this operation's device has a simulated clock but tells no time");
+}
+
 void Operation::arm_fully(std::size_t part, std::uint64_t seed) {
   for (Movement& movement : named(movements(part))) {
     movement.arm_fully(seed++);

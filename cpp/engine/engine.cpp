@@ -65,6 +65,19 @@ double Series::per_repetition(Ticks ticks) const {
   return std::max(clock_->seconds(ticks) - pairs, 0.0) / static_cast<double>(batch_);
 }
 
+void Series::sample_simulated(Operation& operation, Block& block) {
+  const auto repetitions = static_cast<std::int64_t>(operation.least_batch());
+  for (unsigned sample = 0; sample < device_->info().simulated_samples; ++sample) {
+    run_verified_once(operation, block, false);
+    for (std::size_t part = 0; part < operation.parts(); ++part) {
+      block.parts[part].simulated_fs.push_back(operation.simulated_femtoseconds(part) /
+                                               repetitions);
+    }
+  }
+  block.remarks = operation.remarks();
+  state_ = "precision";
+}
+
 void Series::run_verified_once(Operation& operation, Block& block, bool keep_cold) {
   const bool moves = operation.moves_data();
   // The low byte is fresh too: it is all that a one-byte buffer holds. Seeds of one round must not
@@ -265,6 +278,13 @@ Block Series::visit(Ticks begin, double most_seconds) {
     block.parts[part].moved_bytes = operation->moved_bytes(part);
   }
   block.verified = operation->moves_data() ? Verified::yes : Verified::na;
+  if (device_->info().clock == ClockDomain::simulated) {
+    sample_simulated(*operation, block);
+    block.probe = read_probe() - before;
+    block.block_s = elapsed();
+    block.state = state_;
+    return block;
+  }
   run_verified_once(*operation, block, !cold_taken_);
   cold_taken_ = true;
   if (batch_ == 0) {

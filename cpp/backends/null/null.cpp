@@ -67,11 +67,13 @@ struct Settings {
   std::uint64_t crash_at = 0;  ///< repetition that kills the process by SIGSEGV
   std::uint64_t hang_at = 0;   ///< repetition that never returns
   std::uint64_t lose_at = 0;   ///< repetition that loses the device
+  /// Simulated: a call says that it cost what it was told, and takes no time.
+  ClockDomain clock = ClockDomain::host;
 };
 
 Settings settings_from(const Options& options) {
-  check_options(
-      options, {"cost", "distribution", "drift", "move", "every", "fail", "crash", "hang", "lose"});
+  check_options(options, {"cost", "clock", "distribution", "drift", "move", "every", "fail",
+                          "crash", "hang", "lose"});
   Settings settings;
   if (const auto cost = options.find("cost"); cost != options.end()) {
     settings.cost_s = parse_duration(cost->second);
@@ -88,6 +90,9 @@ Settings settings_from(const Options& options) {
                                     {"reorder", Move::reorder},
                                     {"nothing", Move::nothing},
                                     {"early", Move::early}}});
+  settings.clock = choose<ClockDomain, 2>(
+      options, "clock", ClockDomain::host,
+      {{{"host", ClockDomain::host}, {"simulated", ClockDomain::simulated}}});
   settings.drift = number(options, "drift", 0.0);
   const auto count = [&options](const char* key, std::uint64_t otherwise) {
     return number(options, key, otherwise);
@@ -118,7 +123,7 @@ double links_per_second() {
 class Cost {
  public:
   explicit Cost(const Settings& settings) : settings_(settings) {
-    if (settings_.cost_s > 0) {
+    if (settings_.cost_s > 0 && settings_.clock == ClockDomain::host) {
       rate_ = links_per_second();
       links_ = static_cast<std::uint64_t>(std::max(1.0, std::round(settings_.cost_s * rate_)));
     }
@@ -218,6 +223,9 @@ class NullOperation final : public Operation {
   [[nodiscard]] std::uint64_t moved_bytes(std::size_t /*part*/) const override { return bytes_; }
   [[nodiscard]] bool moves_data() const override { return !copies_.empty(); }
   void run(std::size_t part, std::uint64_t repetitions) override;
+  [[nodiscard]] std::int64_t simulated_femtoseconds(std::size_t /*part*/) const override {
+    return simulated_fs_;
+  }
 
  protected:
   std::vector<Movement>& movements(std::size_t part) override { return movements_[part]; }
@@ -226,6 +234,7 @@ class NullOperation final : public Operation {
   NullDevice* device_;
   std::size_t parts_;
   std::uint64_t bytes_;
+  std::int64_t simulated_fs_ = 0;
   std::vector<std::unique_ptr<HostBuffer>> buffers_;
   std::vector<FaultyCopy> copies_;
   std::vector<std::vector<Movement>> movements_;
@@ -235,6 +244,7 @@ class NullDevice final : public Device {
  public:
   NullDevice(DeviceInfo info, const Settings& settings)
       : settings(settings), cost(settings), info_(std::move(info)) {
+    info_.clock = settings.clock;
     info_.properties.emplace_back("links_per_call", std::to_string(cost.links()));
   }
 
@@ -292,6 +302,7 @@ NullOperation::NullOperation(NullDevice& device, const OperationSpec& spec, std:
 }
 
 void NullOperation::run(std::size_t part, std::uint64_t repetitions) {
+  simulated_fs_ = std::llround(device_->settings.cost_s * 1e15 * static_cast<double>(repetitions));
   if (copies_.empty() && device_->cost.constant() && !device_->strikes()) {
     const std::uint64_t links = device_->cost.links();
     std::uint64_t value = links;

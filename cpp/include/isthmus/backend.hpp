@@ -12,10 +12,11 @@
 #include <vector>
 
 #include "isthmus/buffer.hpp"
+#include "isthmus/clock.hpp"
 
 namespace isthmus {
 
-inline constexpr int backend_abi = 1;
+inline constexpr int backend_abi = 2;
 
 /// The address or the request is wrong: the user can mend it (exit code 2).
 class UsageError : public std::invalid_argument {
@@ -69,6 +70,9 @@ struct DeviceInfo {
   std::vector<OperationInfo> operations;
   std::vector<std::pair<std::string, std::string>> properties;  ///< for the environment record
   unsigned banks = 1;  ///< memories that a buffer can be placed in
+  ClockDomain clock = ClockDomain::host;
+  /// Samples of a simulated point: one, unless the model is random.
+  unsigned simulated_samples = 1;
 };
 
 struct OperationSpec {
@@ -97,6 +101,11 @@ class Operation {
   [[nodiscard]] virtual std::optional<double> device_seconds(std::size_t /*part*/) {
     return std::nullopt;
   }
+  /// Femtoseconds that the last `run` took on the clock of an emulated card, which started it anew:
+  /// the same wherever and whenever it runs. Only called where the device's clock is simulated.
+  [[nodiscard]] virtual std::int64_t simulated_femtoseconds(std::size_t part) const;
+  /// What is to be said of the last `run`, as flags of the run file: e.g. `fast_forward`.
+  [[nodiscard]] virtual std::vector<std::string> remarks() const { return {}; }
   /// Repetitions below which a timed batch would not show the sustained rate.
   [[nodiscard]] virtual std::uint64_t least_batch() const { return 1; }
   /// Whether all parts may be armed before the first runs (pairs), or each only after the part

@@ -37,7 +37,8 @@ enum class Verified : std::uint8_t { yes, no, na };
 struct PartSamples {
   std::vector<Ticks> ticks;            ///< raw, of the host clock; each covers `batch` repetitions
   std::vector<double> device_seconds;  ///< per repetition; empty without a device clock
-  std::optional<Ticks> cold;           ///< first repetition of all, in the first block only
+  std::vector<std::int64_t> simulated_fs;  ///< per repetition; then there are no ticks
+  std::optional<Ticks> cold;               ///< first repetition of all, in the first block only
   std::uint64_t moved_bytes = 0;
 };
 
@@ -49,7 +50,8 @@ struct Block {
   /// one by one. The empty pair is to be taken off as often.
   std::uint64_t intervals = 1;
   Verified verified = Verified::na;
-  std::string fault;  ///< what the verification missed, "" when nothing
+  std::vector<std::string> remarks;  ///< flags for the run file
+  std::string fault;                 ///< what the verification missed, "" when nothing
   Probe probe;
   double setup_s = 0;
   double block_s = 0;
@@ -61,6 +63,9 @@ struct Block {
 /// Every block makes the operation anew (its buffers exist only meanwhile), runs it once with full
 /// verification (the cold sample, in the first block), then samples with a fresh stamp each, and
 /// once more with full verification.
+///
+/// Of an emulated card nothing is timed: the card says how long each repetition took. A block is a
+/// fixed count of fully verified repetitions, and ends the series.
 class Series {
  public:
   Series(Device& device, OperationSpec spec, SeriesOptions options = {});
@@ -73,6 +78,7 @@ class Series {
 
  private:
   Block visit(Ticks begin, double most_seconds);
+  void sample_simulated(Operation& operation, Block& block);
   void calibrate_batch(Operation& operation);
   void run_verified_once(Operation& operation, Block& block, bool keep_cold);
   void sample_once(Operation& operation, Block& block);

@@ -95,6 +95,9 @@ def estimate(
 ) -> Estimate:
     """Interval over both levels; of one process alone where there is only one."""
     have = [r for r in reruns if clock in r.clocks and r.clocks[clock].ticks]
+    if clock == "simulated" and len(have[0].clocks[clock].ticks) == 1:
+        exact = float(per_repetition(have[0], clock)[0])
+        return Estimate(exact, exact, exact, within=False)
     if len(have) == 1:
         return interval_within(have[0], clock, confidence)
     return interval_over_reruns(
@@ -126,8 +129,11 @@ def is_timer_bound(rerun: Rerun) -> bool:
 
 def _flags(point: Point, clock: ClockName, run: Run, found: Estimate, lowest: float) -> list[str]:
     flags = {_STATE_FLAGS[r.state] for r in point.reruns if r.state in _STATE_FLAGS}
+    flags.update(remark for r in point.reruns for remark in r.remarks)
     if point.error:
         flags.add("failed")
+    if clock == "simulated":  # nothing of what follows can disturb it
+        return sorted(flags)
     measured = [r for r in point.reruns if clock in r.clocks and r.clocks[clock].ticks]
     precision = run.settings.precision
     if any(drifts(per_repetition(r, clock), precision) for r in measured):
@@ -174,8 +180,9 @@ def _row(point: Point, clock: ClockName, run: Run) -> dict[str, object]:
     if bandwidth > _link_limit(point, run):
         flags = sorted([*flags, "above_link_limit"])
     verified = {r.verified for r in measured}
-    complete = len(point.reruns) == run.settings.reruns and not point.error
-    if clock == "host":  # it is the host's clock that decides when there is enough
+    asked = 1 if clock == "simulated" else run.settings.reruns
+    complete = len(point.reruns) == asked and not point.error
+    if clock in {"host", "simulated"}:  # these decide when there is enough
         converged = all(r.state == "precision" for r in point.reruns)
     else:
         each = (interval_within(r, clock, confidence) for r in measured)

@@ -34,6 +34,7 @@ class Progress:
         )
         self._id = self._bar.add_task("", total=None, now="looking for devices", state="")
         self._total = 0
+        self._before = 0
         self._states: Counter[State] = Counter()
         self._began = time.monotonic()
         self._last_line = self._began
@@ -50,11 +51,12 @@ class Progress:
     ) -> None:
         self._bar.stop()
 
-    def begin(self, tasks: int, reruns: int) -> None:
-        """Sets the total: every task in every rerun."""
-        self._total = tasks * reruns
+    def begin(self, total: int, done: int) -> None:
+        """Sets the total, every task in every rerun, and what of it was done by an earlier run."""
+        self._total = total
+        self._before = done
         self._began = time.monotonic()
-        self._bar.update(self._id, total=self._total)
+        self._bar.update(self._id, total=total, completed=done)
 
     def visiting(self, label: str) -> None:
         """Names what is measured now."""
@@ -68,7 +70,8 @@ class Progress:
         now = time.monotonic()
         if not self._console.is_terminal and now - self._last_line > _PLAIN_EVERY_S:
             self._last_line = now
-            self._console.print(f"{self._done} of {self._total} measured, {self._summary()}")
+            done = self._before + self._done
+            self._console.print(f"{done} of {self._total} measured, {self._summary()}")
 
     def say(self, message: str) -> None:
         """One line above the bar."""
@@ -82,6 +85,7 @@ class Progress:
 
     def _summary(self) -> str:
         reached = 100 * self._states["precision"] / self._done
-        left = (time.monotonic() - self._began) / self._done * (self._total - self._done)
+        open_ = self._total - self._before - self._done
+        left = (time.monotonic() - self._began) / self._done * open_
         minutes, seconds = divmod(round(left), 60)
         return f"{reached:.0f} % precise, about {minutes}:{seconds:02d} left"

@@ -48,6 +48,8 @@ class DeviceDescription(msgspec.Struct, frozen=True):
     operations: list[OperationDescription]
     properties: dict[str, str]
     banks: int
+    simulated: bool = False
+    """Whether its times are those of an emulated card, the same wherever they are asked for."""
 
 
 class ListDevices(msgspec.Struct, frozen=True, tag=True):
@@ -119,6 +121,7 @@ class Part(msgspec.Struct, frozen=True):
     device_seconds: list[float]
     cold: int | None
     moved_bytes: int
+    simulated_fs: list[int] = []
 
 
 class Noise(msgspec.Struct, frozen=True):
@@ -146,6 +149,7 @@ class Measured(msgspec.Struct, frozen=True, tag=True):
     setup_s: float
     block_s: float
     state: str
+    remarks: list[str] = []
 
 
 class Failed(msgspec.Struct, frozen=True, tag=True):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -40,21 +41,25 @@ BUDGET_PER_POINT_S = 0.2
 BUDGET_PER_BYTE_S = 1e-9
 """A run without a budget gets so much for each point over all reruns, so much for each byte of it
 in each rerun: large points are dear to set up."""
+_SIMULATED_MOST_S = 600.0
+"""An emulated card that says nothing for so long is stuck."""
 _DEVICE_TICK_S = 1e-9
+_SIMULATED_TICK_S = 1e-15
 
 
 def usual_budget_s(jobs: Sequence[Job], reruns: int) -> float:
-    """Seconds that these jobs usually need."""
-    points = sum(len(job.task.points) for job in jobs)
-    moved = sum(len(job.task.points) * job.task.bytes for job in jobs)
+    """Seconds that these jobs usually need; simulated ones take what they take beside it."""
+    timed = [job for job in jobs if not job.simulated]
+    points = sum(len(job.task.points) for job in timed)
+    moved = sum(len(job.task.points) * job.task.bytes for job in timed)
     return BUDGET_PER_POINT_S * points + BUDGET_PER_BYTE_S * moved * reruns
 
 
 class Watcher(Protocol):
     """Whoever shows how far the run is."""
 
-    def begin(self, tasks: int, reruns: int) -> None:
-        """A run of so many tasks, each measured so often, begins."""
+    def begin(self, total: int, done: int) -> None:
+        """A run of so many tasks, each rerun counted, begins; so many were done before it."""
 
     def visiting(self, label: str) -> None:
         """A block of a task begins."""
@@ -76,6 +81,15 @@ class Job:
     done: set[int] = field(default_factory=set)
     """Reruns that have ended."""
     visits: int = 0
+
+    @property
+    def simulated(self) -> bool:
+        """Whether an emulated card answers: once is enough, and nothing disturbs it."""
+        return self.found.description.simulated
+
+    def reruns(self, asked: int) -> set[int]:
+        """The reruns that it takes of those that were asked for."""
+        return set(range(1 if self.simulated else asked))
 
     @property
     def label(self) -> str:
@@ -110,12 +124,16 @@ def _rerun(
 ) -> Rerun:
     parts = [block.parts[part] for block in blocks]
     cold = next((p.cold for p in parts if p.cold is not None), None)
-    clocks: dict[ClockName, Samples] = {
-        "host": Samples([t for p in parts for t in p.ticks], clock.seconds_per_tick, cold)
-    }
-    device = [round(s / _DEVICE_TICK_S) for p in parts for s in p.device_seconds]
-    if device:
-        clocks["device"] = Samples(device, _DEVICE_TICK_S)
+    on_host = [t for p in parts for t in p.ticks]
+    on_device = [round(s / _DEVICE_TICK_S) for p in parts for s in p.device_seconds]
+    simulated = [t for p in parts for t in p.simulated_fs]
+    clocks: dict[ClockName, Samples] = {}
+    if on_host:
+        clocks["host"] = Samples(on_host, clock.seconds_per_tick, cold)
+    if on_device:
+        clocks["device"] = Samples(on_device, _DEVICE_TICK_S)
+    if simulated:
+        clocks["simulated"] = Samples(simulated, _SIMULATED_TICK_S)
     verdicts = {block.verified for block in blocks}
     noise = sum((block.noise for block in blocks), protocol.Noise())
     return Rerun(
@@ -123,7 +141,7 @@ def _rerun(
         batch=blocks[-1].batch,
         intervals=blocks[-1].intervals,
         clocks=clocks,
-        blocks=[len(p.ticks) for p in parts],
+        blocks=[len(p.ticks) + len(p.simulated_fs) for p in parts],
         clock=ClockRecord(
             clock.source, clock.reason, clock.uncertainty, clock.resolution_s, clock.empty_pair_s
         ),
@@ -132,6 +150,7 @@ def _rerun(
         state=state,
         noise=noise,
         measured_s=sum(block.block_s for block in blocks),
+        remarks=list(dict.fromkeys(remark for block in blocks for remark in block.remarks)),
     )
 
 
@@ -155,14 +174,16 @@ class Runner:
 
     def run(self) -> None:
         """Measures everything. On KeyboardInterrupt what is open is recorded, then it is raised."""
-        self.watcher.begin(len(self.jobs), self.settings.reruns)
+        due = {job: job.reruns(self.settings.reruns) for job in self.jobs}
+        total = sum(map(len, due.values()))
+        self.watcher.begin(total, total - sum(len(due[job] - job.done) for job in due))
         order = random.Random(self.settings.seed)
         for rerun in range(self.settings.reruns):
-            due = [job for job in self.jobs if rerun not in job.done and not job.error]
+            now = [j for j in self.jobs if rerun in due[j] and rerun not in j.done and not j.error]
             share = (rerun + 1) / self.settings.reruns
             deadline = self.began + share * self.settings.budget_s
-            if due:
-                _RerunOf(self, rerun, due, deadline, order).run()
+            if now:
+                _RerunOf(self, rerun, now, deadline, order).run()
 
     def finish(self, work: Open, rerun: int, opened: protocol.Opened | None, state: State) -> None:
         """Records what one rerun brought for a job."""
@@ -217,7 +238,11 @@ class _RerunOf:
 
         Whoever is done early leaves the time to the next; what is left at the end is for all.
         """
+        arrived = time.monotonic()
+        yield [work for work in self._open if work.job.simulated], math.inf
         begin = time.monotonic()
+        self._deadline += begin - arrived  # the budget is for what is timed
+        self._run.began += begin - arrived
         whole = list(self._open)
         late = [work for work in whole if work.job.task.bytes > _LATE]
         soon = [work for work in whole if work.job.task.bytes <= _LATE]
@@ -283,7 +308,7 @@ class _RerunOf:
         large = task.bytes > _LARGE
         least = _LARGE_LEAST_VISIT_S if large else _LEAST_VISIT_S
         fair = (_LARGE_FAIR_SHARE if large else 1.0) * left / waiting
-        most = min(left, max(least, fair))
+        most = _SIMULATED_MOST_S if work.job.simulated else min(left, max(least, fair))
         try:
             answer = self._worker(work.job.found).ask(
                 protocol.Measure(

@@ -304,7 +304,8 @@ def _go_on(
     }
     for job in jobs:
         keys = [journal.key_of(point) for point in job.task.points.values()]
-        job.done = {n for n in range(settings.reruns) if all((key, n) in done for key in keys)}
+        reruns = job.reruns(settings.reruns)
+        job.done = {n for n in reruns if all((key, n) in done for key in keys)}
     # A series that was not done is begun anew; the better of the two stays.
     kept = [e for e in entries if e.rerun is not None]
     run = msgspec.structs.replace(

@@ -52,6 +52,7 @@ def _described(info: _core.DeviceInfo) -> protocol.DeviceDescription:
         operations=[operation(o) for o in info.operations],
         properties=dict(info.properties),
         banks=info.banks,
+        simulated=info.clock == _core.ClockDomain.simulated,
     )
 
 
@@ -127,7 +128,9 @@ def _measured(block: _core.Block) -> protocol.Measured:
     probe: Any = block.probe
     return protocol.Measured(
         parts=[
-            protocol.Part(list(p.ticks), list(p.device_seconds), p.cold, p.moved_bytes)
+            protocol.Part(
+                list(p.ticks), list(p.device_seconds), p.cold, p.moved_bytes, list(p.simulated_fs)
+            )
             for p in block.parts
         ],
         batch=block.batch,
@@ -138,6 +141,7 @@ def _measured(block: _core.Block) -> protocol.Measured:
         setup_s=block.setup_s,
         block_s=block.block_s,
         state=block.state,
+        remarks=list(block.remarks),
     )
 
 

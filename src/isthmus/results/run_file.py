@@ -40,7 +40,7 @@ class Samples(msgspec.Struct, frozen=True):
     """Warm samples of one clock in the order taken."""
 
     ticks: list[int]
-    """Raw; each covers ``batch`` repetitions on the host clock, one on a device clock."""
+    """Raw; each covers ``batch`` repetitions on the host clock, one on any other."""
     seconds_per_tick: float
     cold_ticks: int | None = None
     """First repetition in its worker, one repetition."""
@@ -63,6 +63,8 @@ class Rerun(msgspec.Struct, frozen=True, kw_only=True):
     state: State
     """Why sampling ended; ``precision`` alone means converged."""
     noise: Noise
+    remarks: list[str] = []
+    """What the backend says of it, e.g. ``fast_forward``; they become flags."""
     measured_s: float
     """Wall time spent on the point, set-up and verification included."""
 
