@@ -30,6 +30,26 @@ void add(std::byte* out, const std::byte* a, const std::byte* b, std::size_t byt
   std::copy(a + at, a + bytes, out + at);
 }
 
+constexpr std::size_t word_bytes = sizeof(std::uint64_t);
+
+std::uint64_t sum(const std::byte* data, std::size_t bytes) {
+  std::uint64_t total = 0;
+  for (std::size_t at = 0; at < bytes; at += word_bytes) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, data + at, std::min(word_bytes, bytes - at));
+    total += word;
+  }
+  return total;
+}
+
+/// Word i becomes first + i.
+void count(std::byte* data, std::size_t bytes, std::uint64_t first) {
+  for (std::size_t at = 0; at < bytes; at += word_bytes) {
+    const std::uint64_t word = first + at / word_bytes;
+    std::memcpy(data + at, &word, std::min(word_bytes, bytes - at));
+  }
+}
+
 }  // namespace
 
 CardBuffer::CardBuffer(std::size_t bank, std::size_t bytes,
@@ -53,6 +73,7 @@ Card::Card(const Board& board, std::uint64_t seed)
     : machine_(board, seed),
       dma_(board.dma ? std::make_unique<DmaEngine>(machine_) : nullptr),
       kernel_(board.kernel ? std::make_unique<KernelUnit>(machine_) : nullptr),
+      pipeline_(dma_ && kernel_ ? std::make_unique<Pipeline>(machine_, *dma_, *kernel_) : nullptr),
       free_(std::make_shared<std::vector<std::int64_t>>(
           machine_.banks.size(), board.memory ? board.memory->bank_bytes : 0)) {}
 
@@ -131,8 +152,8 @@ KernelTime Card::run_kernel(const KernelCall& call) {
       job.write_banks.push_back(call.output->bank());
     }
   }
-  compute(call);
   KernelTime time;
+  time.sum = compute(call);
   const Time launched = launch();
   time.kernel = kernel_->run(job);
   time.total = launched + time.kernel;
@@ -141,23 +162,19 @@ KernelTime Card::run_kernel(const KernelCall& call) {
   return time;
 }
 
-/// What the kernel does to data, once: its iterations all do the same.
-void Card::compute(const KernelCall& call) const {
+/// What the kernel does to data, once: its iterations all do the same. Returns the sum of what only
+/// is read.
+std::uint64_t Card::compute(const KernelCall& call) {
   const bool on_card = call.target == Target::device;
   std::byte* output = !on_card                 ? call.host_output
                       : call.output != nullptr ? call.output->data()
                                                : nullptr;
   switch (call.kernel) {
     case Kernel::read_bandwidth:
+      return sum(on_card ? call.inputs[0]->data() : call.host_input, call.bytes);
+    case Kernel::write_bandwidth:
+      count(output, call.bytes, call.value);
       break;
-    case Kernel::write_bandwidth: {
-      // Every 64-bit word holds its own number.
-      for (std::size_t at = 0; at < call.bytes; at += sizeof(std::uint64_t)) {
-        const std::uint64_t word = at / sizeof(std::uint64_t);
-        std::memcpy(output + at, &word, std::min(sizeof(word), call.bytes - at));
-      }
-      break;
-    }
     case Kernel::bandwidth:
       std::memcpy(output, on_card ? call.inputs[0]->data() : call.host_input, call.bytes);
       break;
@@ -165,6 +182,45 @@ void Card::compute(const KernelCall& call) const {
       add(output, call.inputs[0]->data(), call.inputs[1]->data(), call.bytes);
       break;
   }
+  return 0;
+}
+
+Time Card::stream(std::span<const StreamSlot> slots, std::int64_t chunks) {
+  if (!pipeline_ || slots.empty()) {
+    throw CardError("a stream needs a DMA engine, kernels, and a slot");
+  }
+  const auto bytes = static_cast<std::int64_t>(slots[0].input->bytes());
+  const auto count = static_cast<std::int64_t>(slots.size());
+  const HostParameters& host = board().host;
+  PipelineJob job;
+  job.in = {.direction = Direction::h2d,
+            .bytes = bytes,
+            .page_offset = page_offset(slots[0].host_input),
+            .bank = slots[0].input->bank(),
+            .residence = Residence(host.cache_read_bytes, bytes * count)};
+  job.out = {.direction = Direction::d2h,
+             .bytes = bytes,
+             .page_offset = page_offset(slots[0].host_output),
+             .bank = slots[0].output->bank(),
+             .residence = Residence(host.cache_write_bytes, bytes * count)};
+  job.kernel.kernel = Kernel::bandwidth;
+  job.kernel.target = Target::device;
+  job.kernel.bytes = bytes;
+  job.kernel.read_banks = {slots[0].input->bank()};
+  job.kernel.write_banks = {slots[0].output->bank()};
+  job.chunks = chunks;
+  job.slots = count;
+  // A slot's later chunks are the same again: once moves all there is to move.
+  for (const StreamSlot& slot : slots.first(static_cast<std::size_t>(std::min(count, chunks)))) {
+    if (slot.input->bytes() != slots[0].input->bytes() ||
+        slot.output->bytes() != slots[0].input->bytes()) {
+      throw CardError("the chunks of a stream are of one size");
+    }
+    std::memcpy(slot.input->data(), slot.host_input, slot.input->bytes());
+    std::memcpy(slot.output->data(), slot.input->data(), slot.input->bytes());
+    std::memcpy(slot.host_output, slot.output->data(), slot.input->bytes());
+  }
+  return pipeline_->run(job);
 }
 
 Time Card::launch() {

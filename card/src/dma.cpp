@@ -11,7 +11,7 @@ constexpr std::int64_t status_bytes = 8;
 constexpr unsigned stage_shift = 32;
 
 /// Stages of a job; a stream's own event is the one that it is complete.
-enum Stage : std::uint64_t { moved, doorbell, fetched, seen };
+enum Stage : std::uint64_t { moved, doorbell, fetched, seen, finished };
 
 }  // namespace
 
@@ -51,7 +51,16 @@ class DmaEngine::Channel final : public Actor {
         break;
       case seen:
         engine_->driver_.claim(simulator.now(), from_nanoseconds(dma.finish_ns));
+        simulator.schedule(engine_->driver_.free, *this, std::uint64_t{finished} << stage_shift);
         break;
+      case finished: {
+        const DmaJob job = begun_.front();
+        begun_.pop_front();
+        if (job.owner != nullptr) {
+          job.owner->handle(job.tag);
+        }
+        break;
+      }
       default:
         simulator.schedule(
             status_arrival() + from_nanoseconds(dma.interrupt ? machine_->board.host.interrupt_ns
@@ -64,6 +73,7 @@ class DmaEngine::Channel final : public Actor {
 
   void reset() {
     submitted_.clear();
+    begun_.clear();
     startable_ = 0;
     busy_ = false;
   }
@@ -85,6 +95,7 @@ class DmaEngine::Channel final : public Actor {
     --startable_;
     const DmaJob job = submitted_.front();
     submitted_.pop_front();
+    begun_.push_back(job);
     const DmaParameters& dma = *machine_->board.dma;
     StreamPlan plan;
     plan.bytes = job.bytes;
@@ -109,6 +120,7 @@ class DmaEngine::Channel final : public Actor {
   std::unique_ptr<Reader> reader_;
   std::unique_ptr<Writer> writer_;
   std::deque<DmaJob> submitted_;
+  std::deque<DmaJob> begun_;  ///< and not finished
   int startable_ = 0;
   bool busy_ = false;
 };
@@ -125,24 +137,30 @@ DmaEngine::DmaEngine(Machine& machine) : machine_(&machine) {
 
 DmaEngine::~DmaEngine() = default;
 
-Time DmaEngine::run(std::span<const DmaJob> jobs) {
+void DmaEngine::clear() {
   for (const auto& channel : channels_) {
     channel->reset();
   }
+  next_ = {};
+  driver_.free = machine_->crossing.simulator.now();
+}
+
+void DmaEngine::submit(const DmaJob& job) {
+  const auto direction = static_cast<std::size_t>(job.direction);
+  const auto engines = static_cast<std::size_t>(machine_->board.dma->engines);
+  driver_.claim(machine_->crossing.simulator.now(),
+                from_nanoseconds(machine_->board.dma->submit_ns));
+  channels_[direction * engines + next_.at(direction)++ % engines]->submit(driver_.free, job);
+}
+
+Time DmaEngine::run(std::span<const DmaJob> jobs) {
+  clear();
   machine_->forget();
   const Time begin = machine_->now();
-  const Time submit = from_nanoseconds(machine_->board.dma->submit_ns);
-  Simulator& simulator = machine_->crossing.simulator;
-  driver_.free = simulator.now();
-  const auto engines = static_cast<std::size_t>(machine_->board.dma->engines);
-  std::array<std::size_t, 2> next{};
   for (const DmaJob& job : jobs) {
-    driver_.claim(simulator.now(), submit);
-    const auto direction = static_cast<std::size_t>(job.direction);
-    channels_[direction * engines + next[direction]++ % engines]->submit(driver_.free, job);
+    submit(job);
   }
   machine_->run();
-  simulator.advance(driver_.free);
   return machine_->now() - begin;
 }
 

@@ -20,11 +20,22 @@ KernelUnit::KernelUnit(Machine& machine)
 }
 
 Time KernelUnit::run(const KernelJob& job) {
-  if (job.bytes == 0 || job.iterations == 0) {
-    return 0;
-  }
   machine_->forget();
   const Time begin = machine_->now();
+  start(job, nullptr, 0);
+  machine_->run();
+  return machine_->now() - begin;
+}
+
+void KernelUnit::start(const KernelJob& job, Actor* owner, std::uint64_t tag) {
+  owner_ = owner;
+  tag_ = tag;
+  if (job.bytes == 0 || job.iterations == 0) {
+    if (owner != nullptr) {
+      owner->handle(tag);
+    }
+    return;
+  }
   const KernelParameters& kernel = *machine_->board.kernel;
   const std::int64_t burst = kernel.width_bytes * kernel.burst_beats;
   StreamPlan plan;
@@ -76,8 +87,6 @@ Time KernelUnit::run(const KernelJob& job) {
     parts_.push_back({&bursts_, plan});
   }
   sweep();
-  machine_->run();
-  return machine_->now() - begin;
 }
 
 void KernelUnit::sweep() {
@@ -92,9 +101,13 @@ void KernelUnit::handle(std::uint64_t /*stream*/) {
   if (--open_ > 0) {
     return;
   }
-  machine_->skip_sweeps(sweeps_left_);
+  if (owner_ == nullptr) {  // alone: nothing else has a state
+    machine_->skip_sweeps(sweeps_left_);
+  }
   if (sweeps_left_ > 0) {
     sweep();
+  } else if (owner_ != nullptr) {
+    owner_->handle(tag_);
   }
 }
 

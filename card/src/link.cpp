@@ -94,9 +94,10 @@ Time Link::send(Time now, Way way, Packet packet, std::int64_t bytes) {
   return end + latency_;
 }
 
-void Link::reset() {
+void Link::reset(std::uint64_t sample) {
   lanes_ = {};
-  random_ = Random(seed_);
+  // A number of the seed's own sequence, far from those of other samples.
+  random_ = Random(sample == 0 ? seed_ : Random(seed_ ^ sample << 32U)());
   replays_ = 0;
 }
 

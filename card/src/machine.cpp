@@ -27,8 +27,8 @@ Machine::Machine(const Board& described, std::uint64_t seed)
       crossing(described, seed),
       banks(described.memory ? static_cast<std::size_t>(described.memory->banks) : 0) {}
 
-void Machine::reset() {
-  crossing.reset();
+void Machine::reset(std::uint64_t sample) {
+  crossing.reset(sample);
   std::ranges::fill(banks, Server{});
   datapath_in = {};
   datapath_out = {};

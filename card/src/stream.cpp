@@ -11,9 +11,9 @@ Crossing::Crossing(const Board& board, std::uint64_t seed)
       posted_headers(board.link.posted_header_credits),
       nonposted_headers(board.link.nonposted_header_credits) {}
 
-void Crossing::reset() {
+void Crossing::reset(std::uint64_t sample) {
   simulator.reset();
-  link.reset();
+  link.reset(sample);
   host.reset();
   posted_data.reset();
   posted_headers.reset();

@@ -89,10 +89,14 @@ TEST_CASE("fast forward changes no time where pages miss, are translated, or gap
   const Parameters changes = GENERATE(
       Parameters{{"host.cache_read_bytes", "0"}, {"host.cache_write_bytes", "0"}},
       Parameters{{"host.cache_read_bytes", "8388608"}, {"host.cache_write_bytes", "8388608"}},
-      Parameters{{"host.translation_entries", "24"}, {"host.translation_miss_ns", "300"}},
+      Parameters{{"host.translation_entries", "24"},
+                 {"host.translation_miss_ns", "300"},
+                 {"host.cache_read_bytes", "0"},
+                 {"host.cache_write_bytes", "0"}},
       Parameters{{"dma.h2d_descriptor_ns", "24"}, {"dma.d2h_descriptor_ns", "31"}},
       Parameters{{"link.generation", "2"}, {"link.lanes", "8"}, {"dma.engines", "2"}});
   const bool up = GENERATE(false, true);
+  CAPTURE(changes, up);
   const std::size_t bytes = (std::size_t{72} << 20U) + 4097;
   std::uint64_t skipped = 0;
   const Board board = u250_with(changes);
@@ -175,9 +179,10 @@ TEST_CASE("combined stores fill the wire: payload and header") {
 }
 
 TEST_CASE("copies by a kernel in host memory: data, and times that do not depend on the way") {
-  const std::size_t bytes = GENERATE(4096, 8192, 16'384, 300'000, (24 << 20) + 8192);
+  const std::size_t bytes = GENERATE(4096, 8192, 16'384, 300'000, 24 << 20);
   const Kernel kernel =
       GENERATE(Kernel::read_bandwidth, Kernel::write_bandwidth, Kernel::bandwidth);
+  CAPTURE(bytes, kernel);
   HostMemoryForTest in(bytes);
   HostMemoryForTest out(bytes);
   fill(in.data(), bytes, 3);
@@ -185,7 +190,7 @@ TEST_CASE("copies by a kernel in host memory: data, and times that do not depend
   call.kernel = kernel;
   call.target = Target::host;
   call.bytes = bytes;
-  call.iterations = bytes > 1'000'000 ? 3 : 41;
+  call.iterations = bytes > 1'000'000 ? 4 : 201;
   call.host_input = in.data();
   call.host_output = out.data();
   Card card(u250_with());

@@ -11,6 +11,7 @@
 #include "isthmus/card/cpu.hpp"
 #include "isthmus/card/dma.hpp"
 #include "isthmus/card/kernel.hpp"
+#include "isthmus/card/pipeline.hpp"
 
 namespace isthmus::card {
 
@@ -50,6 +51,14 @@ struct Transfer {
   std::size_t bytes = 0;
 };
 
+/// Buffers of one chunk that streams through the card.
+struct StreamSlot {
+  std::byte* host_input = nullptr;
+  std::byte* host_output = nullptr;
+  const CardBuffer* input = nullptr;
+  const CardBuffer* output = nullptr;
+};
+
 /// Arguments of a kernel. `inputs` and `output` are in host memory or on the card, as `target`
 /// says; a kernel uses those that it has.
 struct KernelCall {
@@ -61,6 +70,7 @@ struct KernelCall {
   std::byte* host_output = nullptr;
   std::vector<const CardBuffer*> inputs;
   const CardBuffer* output = nullptr;
+  std::uint64_t value = 0;  ///< word i of what write_bandwidth writes is `value + i`
 };
 
 /// Simulated duration of a call, with the software that launches it, and the kernel's own share.
@@ -68,6 +78,8 @@ struct KernelTime {
   Time total = 0;
   Time kernel = 0;
   std::int64_t cycles = 0;
+  std::uint64_t sum =
+      0;  ///< of the 64-bit words that read_bandwidth read, the last padded by zeros
 };
 
 /// Moves real bytes and tells simulated times. Equal cards, asked the same after a reset, answer
@@ -77,8 +89,9 @@ class Card {
   explicit Card(const Board& board, std::uint64_t seed = 1);
 
   [[nodiscard]] const Board& board() const { return machine_.board; }
-  /// Simulated state as after power-up; memory keeps its contents.
-  void reset() { machine_.reset(); }
+  /// Simulated state as after power-up; memory keeps its contents. Chance, where the model has any,
+  /// goes another way for every `sample`.
+  void reset(std::uint64_t sample = 0) { machine_.reset(sample); }
   [[nodiscard]] Time now() const { return machine_.now(); }
   /// Events that were simulated one by one.
   [[nodiscard]] std::uint64_t events() const { return machine_.crossing.simulator.events(); }
@@ -94,16 +107,19 @@ class Card {
   /// Submitted together; returns when all are complete and software knows it.
   Time transfer(std::span<const Transfer> transfers);
   KernelTime run_kernel(const KernelCall& call);
+  /// `chunks` chunks through `slots`, one after another in turn: in, copied by a kernel, out.
+  Time stream(std::span<const StreamSlot> slots, std::int64_t chunks);
   /// A kernel that does nothing.
   Time launch();
   Time access(const CpuAccess& access);
 
  private:
-  void compute(const KernelCall& call) const;
+  static std::uint64_t compute(const KernelCall& call);
 
   Machine machine_;
   std::unique_ptr<DmaEngine> dma_;
   std::unique_ptr<KernelUnit> kernel_;
+  std::unique_ptr<Pipeline> pipeline_;
   std::shared_ptr<std::vector<std::int64_t>> free_;
 };
 

@@ -1,6 +1,7 @@
 // The card's DMA engine and the driver in front of it.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -21,6 +22,8 @@ struct DmaJob {
   std::int64_t page_offset = 0;  ///< of the first byte within its host page
   std::size_t bank = 0;
   Residence residence;
+  Actor* owner = nullptr;  ///< gets an event with `tag` when the driver has finished, if not null
+  std::uint64_t tag = 0;
 };
 
 /// Driver, doorbells, and channels that work through their queues.
@@ -35,11 +38,17 @@ class DmaEngine {
   /// first to when the driver has finished with the last.
   Time run(std::span<const DmaJob> jobs);
 
+  /// Forgets what was queued; before the first `submit` of new work.
+  void clear();
+  /// Queues a job now, behind what the driver does already.
+  void submit(const DmaJob& job);
+
  private:
   class Channel;
 
   Machine* machine_;
   std::vector<std::unique_ptr<Channel>> channels_;  ///< those of h2d, then those of d2h
+  std::array<std::size_t, 2> next_{};  ///< channel of each direction that is next to get a job
   Server driver_;
 };
 

@@ -31,6 +31,8 @@ class KernelUnit final : public Actor {
 
   /// Runs the machine from the kernel's first to its last cycle; software's launch is not in it.
   Time run(const KernelJob& job);
+  /// The same without running the machine: `owner`, if any, gets an event with `tag` at the end.
+  void start(const KernelJob& job, Actor* owner, std::uint64_t tag);
   void handle(std::uint64_t payload) override;
 
  private:
@@ -46,6 +48,8 @@ class KernelUnit final : public Actor {
   Writer writer_;
   BankStream bursts_;
   std::vector<Part> parts_;
+  Actor* owner_ = nullptr;
+  std::uint64_t tag_ = 0;
   std::size_t open_ = 0;
   std::int64_t sweeps_left_ = 0;
 };

@@ -44,8 +44,8 @@ class Link {
   [[nodiscard]] std::uint64_t replays() const { return replays_; }
   [[nodiscard]] const LinkParameters& parameters() const { return parameters_; }
 
-  /// All idle; chance begins anew with the same seed.
-  void reset();
+  /// All idle; chance begins anew, for every sample another way.
+  void reset(std::uint64_t sample = 0);
   void save(State& state, Time now) const;
 
  private:

@@ -34,7 +34,7 @@ class Machine {
   Machine(const Board& board, std::uint64_t seed);
 
   /// Power-up; streams keep their limits.
-  void reset();
+  void reset(std::uint64_t sample);
   [[nodiscard]] Time now() const { return crossing.simulator.now() + skipped_; }
   /// Until nothing is pending.
   void run();

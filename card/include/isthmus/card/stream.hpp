@@ -16,7 +16,7 @@ class Stream;
 struct Crossing {
   Crossing(const Board& board, std::uint64_t seed);
 
-  void reset();
+  void reset(std::uint64_t sample);
   /// Lets streams that wait for credits look again.
   void credits_came() const;
 
