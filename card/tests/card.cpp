@@ -242,6 +242,46 @@ TEST_CASE("kernels on card memory are bound by banks, or by their own clock") {
   CHECK(shared <= 2 * stream + 2 * from_nanoseconds(150) + 3 * burst);
 }
 
+TEST_CASE("chunks stream through the card, and more slots overlap more") {
+  constexpr std::size_t bytes = 1 << 20;
+  constexpr std::int64_t chunks = 8;
+  Card card(u250_with({{"kernel.launch_ns", "20000"}}));
+  HostMemoryForTest in(bytes);
+  HostMemoryForTest out(bytes);
+  fill(in.data(), bytes, 5);
+  const auto device_in = card.allocate(0, bytes);
+  const auto device_out = card.allocate(1, bytes);
+  const StreamSlot slot{in.data(), out.data(), device_in.get(), device_out.get()};
+  const auto time = [&](std::size_t slots, std::int64_t count) {
+    card.reset();
+    return card.stream(std::vector<StreamSlot>(slots, slot), count);
+  };
+  const Time one = time(1, 1);
+  CHECK(std::equal(in.data(), in.data() + bytes, out.data()));
+  // What a chunk does by itself: in, launch, kernel, out.
+  card.reset();
+  const std::vector<Transfer> there = {{Direction::h2d, in.data(), device_in.get(), 0, bytes}};
+  const std::vector<Transfer> back = {{Direction::d2h, out.data(), device_out.get(), 0, bytes}};
+  KernelCall copy;
+  copy.kernel = Kernel::bandwidth;
+  copy.bytes = bytes;
+  copy.inputs = {device_in.get()};
+  copy.output = device_out.get();
+  const Time apart = card.transfer(there) + card.run_kernel(copy).total + card.transfer(back);
+  // Acknowledgements that wait on the wire when a stage begins shift it by less than a nanosecond.
+  CHECK(std::abs(one - apart) <= nanosecond);
+  CHECK(std::abs(time(1, chunks) - chunks * one) <= chunks * nanosecond);
+  const Time twice = time(2, chunks);
+  const Time thrice = time(3, chunks);
+  CHECK(twice < chunks * one);
+  CHECK(thrice < twice);
+  // No faster than its slowest stage, one after another.
+  CHECK(thrice > chunks * (card.launch() + Pace::of_rate(19.2e9).of(bytes)));
+  card.set_fast_forward(false);
+  CHECK(time(2, chunks) == twice);
+  CHECK(time(3, chunks) == thrice);
+}
+
 TEST_CASE("a reset card answers the same again") {
   Card card(u250_with({{"link.error_rate", "0.001"}}), 9);
   HostMemoryForTest host(200'000);
