@@ -7,8 +7,8 @@
 
 #include "isthmus/card/rtl.hpp"
 
-using isthmus::card::HostMemory;
-using isthmus::card::HostMemoryOptions;
+using isthmus::card::LinkedMemory;
+using isthmus::card::LinkedMemoryOptions;
 using isthmus::card::make_rtl_kernel;
 using isthmus::card::Time;
 
@@ -26,12 +26,12 @@ struct Speed {
 
 Speed run(const std::string& name, Time latency) {
   std::vector<std::byte> bytes(3 * size, std::byte{1});
-  const HostMemoryOptions options{.read_latency = latency, .write_latency = latency};
-  HostMemory memory(base, bytes, options);
-  HostMemory other(base, bytes, options);
-  HostMemory third(base, bytes, options);
+  const LinkedMemoryOptions options{.read_latency = latency, .write_latency = latency};
+  LinkedMemory memory(base, bytes, options);
+  LinkedMemory other(base, bytes, options);
+  LinkedMemory third(base, bytes, options);
   const auto kernel = make_rtl_kernel(name, period);
-  HostMemory* const ports[] = {&memory, &other, &third};
+  LinkedMemory* const ports[] = {&memory, &other, &third};
   for (std::size_t n = 0; n < kernel->masters(); ++n) {
     kernel->connect(n, *ports[n]);
     kernel->set_argument(n, base + n * size);

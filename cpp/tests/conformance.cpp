@@ -123,8 +123,15 @@ void check_point(Report& report, Device& device, const OperationInfo& operation,
   for (std::size_t i = 0; i < block.parts.size(); ++i) {
     const PartSamples& part = block.parts[i];
     const PartInfo& info = operation.parts[i];
-    report.check(!part.ticks.empty(), where, info.name + " has no samples");
-    report.check(part.cold.has_value(), where, info.name + " has no cold sample");
+    if (device.info().clock == ClockDomain::simulated) {
+      report.check(part.simulated_fs.size() == device.info().simulated_samples, where,
+                   info.name + " has other than its fixed count of samples");
+      report.check(std::ranges::all_of(part.simulated_fs, [](auto fs) { return fs > 0; }), where,
+                   info.name + " takes no simulated time");
+    } else {
+      report.check(!part.ticks.empty(), where, info.name + " has no samples");
+      report.check(part.cold.has_value(), where, info.name + " has no cold sample");
+    }
     report.check(plausible(part.moved_bytes, spec, info), where,
                  info.name + " says it moved " + std::to_string(part.moved_bytes) + " B");
     const auto& seconds = part.device_seconds;

@@ -9,7 +9,7 @@
 #include <deque>
 
 #include "isthmus/card/axi.hpp"
-#include "isthmus/card/stream.hpp"
+#include "isthmus/card/axi_stream.hpp"
 #include "pins.hpp"
 
 namespace isthmus::card {

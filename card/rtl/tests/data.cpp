@@ -3,7 +3,7 @@
 
 #include "watched.hpp"
 
-using isthmus::card::HostMemory;
+using isthmus::card::LinkedMemory;
 using isthmus::card::make_rtl_kernel;
 using namespace isthmus::card::testing;
 
@@ -70,7 +70,7 @@ TEST_CASE("rtl: read_bandwidth reads every byte", "[rtl]") {
   const Case c = cases();
   CAPTURE(c.size, c.offset, c.iterations, c.stalls);
   auto bytes = noise(room, 1);
-  HostMemory memory(base, bytes, {.read_latency = 100 * period});
+  LinkedMemory memory(base, bytes, {.read_latency = 100 * period});
   Watched port(memory, c.stalls, 2);
   const auto kernel = make_rtl_kernel("read_bandwidth", period);
   kernel->connect(0, port);
@@ -90,7 +90,7 @@ TEST_CASE("rtl: write_bandwidth writes its pattern and nothing else", "[rtl]") {
   CAPTURE(c.size, c.offset, c.iterations, c.stalls);
   auto bytes = noise(room, 3);
   auto expected = bytes;
-  HostMemory memory(base, bytes, {.write_latency = 100 * period});
+  LinkedMemory memory(base, bytes, {.write_latency = 100 * period});
   Watched port(memory, c.stalls, 4);
   const auto kernel = make_rtl_kernel("write_bandwidth", period);
   kernel->connect(0, port);
@@ -112,8 +112,8 @@ TEST_CASE("rtl: bandwidth copies every byte and nothing else", "[rtl]") {
   auto from = noise(room, 5);
   auto to = noise(room, 6);
   auto expected = to;
-  HostMemory source(base, from, {.read_latency = 100 * period});
-  HostMemory destination(base + room, to, {.write_latency = 70 * period});
+  LinkedMemory source(base, from, {.read_latency = 100 * period});
+  LinkedMemory destination(base + room, to, {.write_latency = 70 * period});
   Watched input(source, c.stalls, 7);
   Watched output(destination, c.stalls, 8);
   const auto kernel = make_rtl_kernel("bandwidth", period);
@@ -147,9 +147,9 @@ TEST_CASE("rtl: vadd adds every element and touches nothing else", "[rtl]") {
     x += y;
     std::memcpy(&expected[4 * n], &x, sizeof x);
   }
-  HostMemory a_memory(base, a, {.read_latency = 90 * period});
-  HostMemory b_memory(base, b, {.read_latency = 50 * period});
-  HostMemory c_memory(base, c, {.write_latency = 60 * period});
+  LinkedMemory a_memory(base, a, {.read_latency = 90 * period});
+  LinkedMemory b_memory(base, b, {.read_latency = 50 * period});
+  LinkedMemory c_memory(base, c, {.write_latency = 60 * period});
   Watched a_port(a_memory, stalls, 12);
   Watched b_port(b_memory, stalls / 2, 13);
   Watched c_port(c_memory, stalls, 14);
@@ -168,7 +168,7 @@ TEST_CASE("rtl: vadd adds every element and touches nothing else", "[rtl]") {
 
 TEST_CASE("rtl: as many bursts are in flight as there may be", "[rtl]") {
   auto bytes = noise(room, 15);
-  HostMemory memory(base, bytes, {.read_latency = 5000 * period, .write_latency = 5000 * period});
+  LinkedMemory memory(base, bytes, {.read_latency = 5000 * period, .write_latency = 5000 * period});
   Watched input(memory, 0, 0);
   Watched output(memory, 0, 0);
   const auto kernel = make_rtl_kernel("bandwidth", period);
@@ -187,7 +187,7 @@ TEST_CASE("rtl: as many bursts are in flight as there may be", "[rtl]") {
 
 TEST_CASE("rtl: answers with an error are counted", "[rtl]") {
   auto bytes = noise(std::size_t{3} * 4096, 16);
-  HostMemory memory(base, bytes, {});
+  LinkedMemory memory(base, bytes, {});
   const auto reader = make_rtl_kernel("read_bandwidth", period);
   const auto writer = make_rtl_kernel("write_bandwidth", period);
   for (auto* kernel : {reader.get(), writer.get()}) {
@@ -213,7 +213,7 @@ TEST_CASE("rtl: an unknown kernel and an impossible clock are refused", "[rtl]")
   CHECK_THROWS_AS(make_rtl_kernel("bandwidth", 0), std::invalid_argument);
   CHECK_THROWS_AS(
       make_rtl_kernel("register_block", period)
-          ->connect(0, *std::make_unique<HostMemory>(0, std::span<std::byte>{},
-                                                     isthmus::card::HostMemoryOptions{})),
+          ->connect(0, *std::make_unique<LinkedMemory>(0, std::span<std::byte>{},
+                                                       isthmus::card::LinkedMemoryOptions{})),
       std::out_of_range);
 }

@@ -8,7 +8,7 @@
 //   copy  1 + iterations (n + r + w + 5)
 #include "watched.hpp"
 
-using isthmus::card::HostMemory;
+using isthmus::card::LinkedMemory;
 using isthmus::card::make_rtl_kernel;
 using namespace isthmus::card::testing;
 
@@ -17,15 +17,15 @@ namespace {
 constexpr std::uint64_t base = 0x4000'0000;
 
 struct Times {
-  isthmus::card::HostMemoryOptions options;
+  isthmus::card::LinkedMemoryOptions options;
   std::uint64_t size = 0;
   std::uint64_t iterations = 1;
 };
 
 std::uint64_t cycles(const char* name, const Times& times) {
   std::vector<std::byte> bytes(times.size);
-  HostMemory first(base, bytes, times.options);
-  HostMemory second(base, bytes, times.options);
+  LinkedMemory first(base, bytes, times.options);
+  LinkedMemory second(base, bytes, times.options);
   const auto kernel = make_rtl_kernel(name, period);
   const std::size_t masters = kernel->masters();
   kernel->connect(0, first);
@@ -101,7 +101,7 @@ TEST_CASE("rtl: a slower link sets the pace", "[rtl]") {
 TEST_CASE("rtl: the same seed gives the same cycles", "[rtl]") {
   const auto once = [](std::uint32_t seed) {
     auto bytes = noise(65'536, 1);
-    HostMemory memory(base, bytes, {.read_latency = 50 * period});
+    LinkedMemory memory(base, bytes, {.read_latency = 50 * period});
     Watched input(memory, 90, seed);
     Watched output(memory, 90, seed + 1);
     const auto kernel = make_rtl_kernel("bandwidth", period);

@@ -7,9 +7,9 @@
 #include <optional>
 #include <span>
 
-namespace isthmus::card {
+#include "isthmus/card/time.hpp"
 
-using Time = std::int64_t;  ///< simulated time in femtoseconds
+namespace isthmus::card {
 
 /// A burst of consecutive beats; it crosses no 4 KiB boundary.
 struct Burst {
@@ -69,8 +69,8 @@ class BeatLink {
   Time free_ = 0;
 };
 
-/// What HostMemory is made of. Times in femtoseconds, `beat_time` per beat and direction.
-struct HostMemoryOptions {
+/// What LinkedMemory is made of. Times in femtoseconds, `beat_time` per beat and direction.
+struct LinkedMemoryOptions {
   Time read_latency = 0;   ///< burst taken -> its first beat has begun to arrive
   Time write_latency = 0;  ///< last beat has crossed the link -> response
   Time beat_time = 0;      ///< 0: as fast as the kernel takes them
@@ -79,10 +79,10 @@ struct HostMemoryOptions {
 };
 
 /// Memory behind a link: a latency, a rate for each direction, so many bursts in flight.
-class HostMemory final : public MemoryPort {
+class LinkedMemory final : public MemoryPort {
  public:
   /// `bytes` lie at `base`; what a burst touches outside of them is answered with decode_error.
-  HostMemory(std::uint64_t base, std::span<std::byte> bytes, HostMemoryOptions options);
+  LinkedMemory(std::uint64_t base, std::span<std::byte> bytes, LinkedMemoryOptions options);
 
   bool read(const Burst& burst, Time now) override;
   std::optional<Response> read_beat(std::span<std::byte> data, Time now) override;
@@ -102,7 +102,7 @@ class HostMemory final : public MemoryPort {
 
   std::uint64_t base_;
   std::span<std::byte> bytes_;
-  HostMemoryOptions options_;
+  LinkedMemoryOptions options_;
   std::deque<Pending> reads_;
   std::deque<Pending> writes_;     ///< taken, data not complete
   std::deque<Pending> responses_;  ///< data complete, response on its way

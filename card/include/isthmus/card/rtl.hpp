@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "isthmus/card/axi.hpp"
-#include "isthmus/card/stream.hpp"
+#include "isthmus/card/axi_stream.hpp"
 
 namespace isthmus::card {
 

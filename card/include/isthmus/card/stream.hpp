@@ -1,57 +1,202 @@
-// AXI-Stream as an RTL kernel sees it: beats of a serial channel.
+// Long sequential accesses: to host memory across the link, and to card memory.
 #pragma once
 
-#include <array>
-#include <cstddef>
 #include <cstdint>
-#include <deque>
-#include <optional>
+#include <vector>
 
-#include "isthmus/card/axi.hpp"
+#include "isthmus/card/event.hpp"
+#include "isthmus/card/host.hpp"
+#include "isthmus/card/link.hpp"
 
 namespace isthmus::card {
 
-/// One beat: `keep` has a bit for each byte that counts, `last` ends a message.
-struct StreamBeat {
-  std::array<std::byte, 32> data{};
-  std::uint32_t keep = 0;
-  bool last = false;
-  bool operator==(const StreamBeat&) const = default;
+class Stream;
+
+/// What streams share: time, the link, host memory, and the credits that the host grants.
+struct Crossing {
+  Crossing(const Board& board, std::uint64_t seed);
+
+  void reset(std::uint64_t sample);
+  /// Lets streams that wait for credits look again.
+  void credits_came() const;
+
+  Simulator simulator;
+  Link link;
+  HostMemory host;
+  Credits posted_data;
+  Credits posted_headers;
+  Credits nonposted_headers;
+  std::vector<Stream*> streams;         ///< by id
+  const Stream* at_boundary = nullptr;  ///< has just issued the last packet of a segment
 };
 
-/// What a sender or a receiver is connected to; asked at most once an edge for each function.
-class StreamPort {
- public:
-  StreamPort() = default;
-  StreamPort(const StreamPort&) = delete;
-  StreamPort& operator=(const StreamPort&) = delete;
-  virtual ~StreamPort() = default;
-
-  /// Takes a beat (TREADY), or refuses it for now.
-  virtual bool put(const StreamBeat& beat, Time now) = 0;
-  /// The next beat if it is here by `now`; the caller then holds it until the kernel takes it.
-  virtual std::optional<StreamBeat> get(Time now) = 0;
+/// What a stream is to do.
+struct StreamPlan {
+  std::int64_t bytes = 0;
+  std::int64_t address = 0;        ///< of the first byte; only its place in a page matters
+  std::int64_t repeat_bytes = 0;   ///< addresses begin anew after as many; 0: never
+  std::int64_t segment_bytes = 1;  ///< a descriptor or burst; segments end at multiples of it
+  Time gap = 0;                    ///< between a segment's last request and the next segment
+  Time interval = 0;               ///< between the starts of segments, at least
+  Residence residence;             ///< which of its host pages are in the cache
 };
 
-/// A serial channel: beats begin to cross it `beat_time` apart or more, and arrive `latency` later;
-/// at most `capacity` are on their way.
-class SerialChannel final : public StreamPort {
+/// Sequential access that tells its owner, by an event with its id as payload, when it is complete.
+class Stream : public Actor {
  public:
-  SerialChannel(Time latency, Time beat_time, std::size_t capacity = SIZE_MAX)
-      : latency_(latency), link_(beat_time), capacity_(capacity) {}
+  explicit Stream(Crossing& crossing);
 
-  bool put(const StreamBeat& beat, Time now) override;
-  std::optional<StreamBeat> get(Time now) override;
+  void begin(const StreamPlan& plan, Actor& owner);
+  [[nodiscard]] bool active() const { return issued_ < plan_.bytes; }
+  [[nodiscard]] std::int64_t issued() const { return issued_; }
+  [[nodiscard]] const StreamPlan& plan() const { return plan_; }
+  [[nodiscard]] std::int64_t begun() const { return begun_; }
+  [[nodiscard]] std::int64_t page() const;
+
+  /// Looks whether something can be issued now.
+  virtual void proceed() = 0;
+  /// Moves on by bytes that are known to behave as those before them.
+  virtual void skip(std::int64_t bytes) { issued_ += bytes; }
+  virtual void save(State& state) const;
+  virtual void reset();
+
+ protected:
+  virtual void prepare() {}
+  [[nodiscard]] Time now() const { return crossing_->simulator.now(); }
+  [[nodiscard]] std::int64_t address() const;
+  /// Bytes of the next packet: up to the next multiple of `most`, the segment's end, or the end.
+  [[nodiscard]] std::int64_t next_bytes(std::int64_t most) const;
+  [[nodiscard]] bool at_segment_start() const { return fresh_segment_; }
+  /// Whether gap and interval allow the next packet; else it is woken when they do.
+  bool paced();
+  Access access(std::int64_t bytes);
+  void issued(std::int64_t bytes);
+  void wake_at(Time time);
+  void complete_at(Time time);
+
+  Crossing* crossing_;
+  StreamPlan plan_;
+
+  enum Kind : std::uint64_t { wake, arrive, ready, deliver, release, kinds };
+  /// A packet on its way. Nothing in it depends on how far the stream is.
+  struct Packed {
+    Kind kind;
+    std::int64_t bytes;
+    bool hit = true;
+    bool translated = true;
+    bool last = false;
+    std::int64_t offset = 0;  ///< of the address within a read completion boundary
+
+    [[nodiscard]] std::uint64_t pack() const;
+    static Packed unpack(std::uint64_t payload);
+  };
+  void schedule(Time time, const Packed& packed) {
+    crossing_->simulator.schedule(time, *this, packed.pack());
+  }
+
+  bool waits_for_credits_ = false;
+  friend struct Crossing;
 
  private:
-  struct OnItsWay {
-    StreamBeat beat;
-    Time arrival;
-  };
-  Time latency_;
-  BeatLink link_;
-  std::size_t capacity_;
-  std::deque<OnItsWay> beats_;
+  Actor* owner_ = nullptr;
+  std::int64_t issued_ = 0;
+  std::int64_t begun_ = 0;
+  Time segment_start_ = 0;
+  Time next_ = 0;
+  bool fresh_segment_ = true;
+  bool woken_ = false;  ///< a wake event is pending
+
+ protected:
+  /// To be called first when a wake event comes.
+  void awake() { woken_ = false; }
+};
+
+/// Where a stream's bytes go to or come from at the card's end.
+struct Port {
+  Server* server = nullptr;
+  Pace byte;
+  Time latency = 0;
+};
+
+class Writer;
+
+/// Reads host memory: requests limited by tags and credits, completions split, data into a port.
+class Reader final : public Stream {
+ public:
+  using Stream::Stream;
+
+  void limits(std::int64_t tags, Time card_latency, const Port& sink, Writer* follower);
+  void handle(std::uint64_t payload) override;
+  void proceed() override;
+  void save(State& state) const override;
+  void skip(std::int64_t bytes) override;
+  void reset() override;
+
+ private:
+  void prepare() override { arrived_ = 0; }
+  void arrived(std::int64_t bytes);
+
+  Port sink_;
+  Time card_latency_ = 0;
+  std::int64_t all_tags_ = 1;
+  std::int64_t tags_ = 1;
+  std::int64_t arrived_ = 0;
+  Writer* follower_ = nullptr;
+};
+
+/// Writes host memory: posted, under the host's credits, as fast as port and user bus allow.
+class Writer final : public Stream {
+ public:
+  using Stream::Stream;
+
+  /// `response`: from the last data to the end, and of each burst of which `bursts` may be open;
+  /// without bursts it ends when the last packet is in the host. A follower writes what its reader
+  /// brings.
+  void limits(const Port& source, std::int64_t bursts, Time response, bool follows);
+  void offer(std::int64_t bytes);
+  void handle(std::uint64_t payload) override;
+  void proceed() override;
+  void save(State& state) const override;
+  void skip(std::int64_t bytes) override;
+  void reset() override;
+
+ private:
+  void prepare() override;
+  void fetch(Time latency);
+
+  Port source_;
+  Credits bursts_{1};
+  bool bursted_ = false;
+  Time response_ = 0;
+  bool follows_ = false;
+  std::int64_t offered_ = 0;
+  Time data_ready_ = 0;
+};
+
+/// Moves bursts between banks of card memory through a kernel's datapath.
+class BankStream final : public Stream {
+ public:
+  using Stream::Stream;
+
+  /// Reads every bank of `reads` in step, then writes `write`; either may be empty.
+  void limits(std::vector<Port> reads, const Port& write, const Port& datapath,
+              std::int64_t outstanding);
+  void handle(std::uint64_t payload) override;
+  void proceed() override;
+  void save(State& state) const override;
+  void skip(std::int64_t bytes) override;
+  void reset() override;
+
+ private:
+  void prepare() override { done_ = 0; }
+  void compute(std::int64_t bytes);
+
+  std::vector<Port> reads_;
+  Port write_;
+  Port datapath_;
+  std::int64_t outstanding_ = 1;
+  std::int64_t left_ = 1;
+  std::int64_t done_ = 0;
 };
 
 }  // namespace isthmus::card

@@ -2,20 +2,21 @@
 #include <cstring>
 
 #include "isthmus/card/axi.hpp"
-#include "isthmus/card/stream.hpp"
+#include "isthmus/card/axi_stream.hpp"
 
 namespace isthmus::card {
 
-HostMemory::HostMemory(std::uint64_t base, std::span<std::byte> bytes, HostMemoryOptions options)
+LinkedMemory::LinkedMemory(std::uint64_t base, std::span<std::byte> bytes,
+                           LinkedMemoryOptions options)
     : base_(base), bytes_(bytes), options_(options), write_link_(options.beat_time) {}
 
-std::byte* HostMemory::find(std::uint64_t address, std::size_t bytes) const {
+std::byte* LinkedMemory::find(std::uint64_t address, std::size_t bytes) const {
   const std::uint64_t offset = address - base_;
   const bool inside = address >= base_ && bytes <= bytes_.size() && offset <= bytes_.size() - bytes;
   return inside ? bytes_.data() + offset : nullptr;
 }
 
-bool HostMemory::read(const Burst& burst, Time now) {
+bool LinkedMemory::read(const Burst& burst, Time now) {
   if (reads_.size() >= options_.reads_in_flight) {
     return false;
   }
@@ -25,7 +26,7 @@ bool HostMemory::read(const Burst& burst, Time now) {
   return true;
 }
 
-std::optional<Response> HostMemory::read_beat(std::span<std::byte> data, Time now) {
+std::optional<Response> LinkedMemory::read_beat(std::span<std::byte> data, Time now) {
   if (reads_.empty()) {
     return std::nullopt;
   }
@@ -44,7 +45,7 @@ std::optional<Response> HostMemory::read_beat(std::span<std::byte> data, Time no
   return from != nullptr ? Response::okay : Response::decode_error;
 }
 
-bool HostMemory::write(const Burst& burst, Time /*now*/) {
+bool LinkedMemory::write(const Burst& burst, Time /*now*/) {
   if (writes_.size() + responses_.size() >= options_.writes_in_flight) {
     return false;
   }
@@ -52,8 +53,8 @@ bool HostMemory::write(const Burst& burst, Time /*now*/) {
   return true;
 }
 
-bool HostMemory::write_beat(std::span<const std::byte> data, std::uint64_t strobes, bool last,
-                            Time now) {
+bool LinkedMemory::write_beat(std::span<const std::byte> data, std::uint64_t strobes, bool last,
+                              Time now) {
   if (writes_.empty() || !write_link_.ready(now)) {
     return false;
   }
@@ -79,7 +80,7 @@ bool HostMemory::write_beat(std::span<const std::byte> data, std::uint64_t strob
   return true;
 }
 
-std::optional<Response> HostMemory::write_response(Time now) {
+std::optional<Response> LinkedMemory::write_response(Time now) {
   if (responses_.empty() || now < responses_.front().ready) {
     return std::nullopt;
   }

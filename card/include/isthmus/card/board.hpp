@@ -1,0 +1,128 @@
+// A card and its place in a host, in numbers.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <stdexcept>
+#include <string>
+
+namespace isthmus::card {
+
+/// A parameter is missing, unknown or impossible; the message names it.
+class BoardError : public std::invalid_argument {
+ public:
+  using std::invalid_argument::invalid_argument;
+};
+
+struct LinkParameters {
+  int generation = 0;
+  int lanes = 0;
+  std::int64_t max_payload_bytes = 0;
+  std::int64_t max_read_request_bytes = 0;
+  std::int64_t read_completion_boundary_bytes = 0;
+  int address_bits = 0;
+  double latency_ns = 0;  ///< one way: last byte leaves one end, usable at the other
+  std::int64_t acknowledge_every_bytes = 1024;
+  std::int64_t acknowledge_bytes = 8;      ///< charged to the opposite direction
+  std::int64_t posted_data_credits = 0;    ///< of 16 B, granted by each receiver
+  std::int64_t posted_header_credits = 0;  ///< memory writes in flight
+  std::int64_t nonposted_header_credits = 0;
+  double credit_return_ns = 0;  ///< consumed at the receiver, usable again, beyond latency
+  double error_rate = 0;        ///< probability that a TLP is corrupted
+  std::int64_t user_bus_bytes = 0;
+  double user_clock_MHz = 0;
+  bool straddle = false;  ///< a TLP may begin where the one before ends within a cycle
+};
+
+struct HostParameters {
+  double load_ns = 0;
+  double store_ns = 0;
+  std::int64_t write_combining_bytes = 64;
+  std::int64_t write_combining_buffers = 0;
+  std::int64_t loads_in_flight = 1;
+  std::int64_t streaming_loads_in_flight = 0;
+  double memory_latency_ns = 0;
+  double memory_miss_ns = 0;
+  double memory_bandwidth_Bps = 0;  ///< shared by all that misses the cache
+  double write_retire_ns = 0;
+  std::int64_t cache_write_bytes = 0;
+  std::int64_t cache_read_bytes = 0;
+  std::int64_t page_bytes = 0;
+  std::int64_t translation_entries = 0;  ///< 0: no IOMMU
+  double translation_miss_ns = 0;
+  double polling_ns = 0;
+  double interrupt_ns = 0;
+};
+
+struct DmaParameters {
+  std::int64_t tags = 0;
+  std::int64_t descriptor_bytes = 0;
+  double h2d_descriptor_ns = 0;
+  double d2h_descriptor_ns = 0;
+  std::int64_t engines = 0;  ///< channels per direction
+  double submit_ns = 0;
+  double start_ns = 0;
+  bool interrupt = false;  ///< how completion is seen; else by polling
+  double finish_ns = 0;
+};
+
+struct MemoryParameters {
+  std::int64_t banks = 0;
+  std::int64_t bank_bytes = 0;
+  double bandwidth_Bps = 0;  ///< of each bank
+  double latency_ns = 0;
+};
+
+struct KernelParameters {
+  double clock_MHz = 0;
+  std::int64_t width_bytes = 0;
+  std::int64_t burst_beats = 0;
+  std::int64_t outstanding = 0;  ///< bursts, each way
+  std::int64_t tags = 0;
+  double launch_ns = 0;
+  double block_interval_ns = 0;
+  double copy_block_interval_ns = 0;
+  double write_response_ns = 0;
+  double host_latency_ns = 0;
+};
+
+struct RegisterParameters {
+  std::int64_t cycles = 0;
+  double clock_MHz = 0;
+  std::int64_t width_bytes = 0;
+};
+
+struct SramParameters {
+  std::int64_t extra_cycles = 0;  ///< beyond a register's
+  std::int64_t bytes = 0;
+};
+
+struct SerialParameters {
+  double clock_MHz = 0;
+  std::int64_t width_bytes = 0;  ///< of a channel
+  std::int64_t channels = 0;     ///< each direction
+  double latency_ns = 0;
+  double hop_ns = 0;  ///< added between boards
+  double stretch = 1;
+};
+
+using Parameters = std::map<std::string, std::string>;
+
+struct Board {
+  std::string name;
+  LinkParameters link;
+  HostParameters host;
+  std::optional<DmaParameters> dma;
+  std::optional<MemoryParameters> memory;
+  std::optional<KernelParameters> kernel;
+  std::optional<RegisterParameters> registers;
+  std::optional<SramParameters> sram;
+  std::optional<SerialParameters> serial;
+
+  /// From "section.key" -> value. An optional section is there when any of its keys is.
+  /// Throws BoardError.
+  static Board from(const Parameters& parameters);
+};
+
+}  // namespace isthmus::card

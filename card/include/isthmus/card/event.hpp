@@ -1,0 +1,94 @@
+// The event kernel: what happens next, in integer time.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "isthmus/card/time.hpp"
+
+namespace isthmus::card {
+
+/// A state as numbers relative to now: equal states have equal futures.
+using State = std::vector<std::int64_t>;
+
+/// How long from now until `time`, nothing once it is past.
+inline Time ahead(Time time, Time now) { return time > now ? time - now : 0; }
+
+/// Something that events happen to.
+class Actor {
+ public:
+  Actor() = default;
+  Actor(const Actor&) = delete;
+  Actor& operator=(const Actor&) = delete;
+  virtual ~Actor() = default;
+
+  virtual void handle(std::uint64_t payload) = 0;
+
+  /// Tells actors apart in a state.
+  std::int64_t id = 0;
+};
+
+/// Events ordered by (time, sequence): those of one time happen in the order of their scheduling.
+class Simulator {
+ public:
+  [[nodiscard]] Time now() const { return now_; }
+  [[nodiscard]] std::uint64_t events() const { return events_; }
+  [[nodiscard]] bool idle() const { return heap_.empty(); }
+
+  void schedule(Time time, Actor& actor, std::uint64_t payload) {
+    push({time, sequence_++, &actor, payload});
+  }
+
+  /// Lets the next event happen; there must be one.
+  void step();
+  void run() {
+    while (!idle()) {
+      step();
+    }
+  }
+
+  /// Lets time pass in which nothing is pending.
+  void advance(Time to) { now_ = to > now_ ? to : now_; }
+
+  void reset();
+  /// Appends what is pending, relative to now and in order.
+  void save(State& state) const;
+
+ private:
+  struct Event {
+    Time time;
+    std::uint64_t sequence;
+    Actor* actor;
+    std::uint64_t payload;
+    [[nodiscard]] bool before(const Event& other) const {
+      return time != other.time ? time < other.time : sequence < other.sequence;
+    }
+  };
+
+  void push(Event event);
+
+  std::vector<Event> heap_;  ///< each parent has four children and comes before them
+  mutable std::vector<Event> sorted_;
+  Time now_ = 0;
+  std::uint64_t sequence_ = 0;
+  std::uint64_t events_ = 0;
+};
+
+/// Random numbers of our own (splitmix64), the same everywhere.
+class Random {
+ public:
+  explicit Random(std::uint64_t seed) : state_(seed) {}
+  std::uint64_t operator()() {
+    state_ += 0x9E3779B97F4A7C15U;
+    std::uint64_t value = state_;
+    value = (value ^ (value >> 30U)) * 0xBF58476D1CE4E5B9U;
+    value = (value ^ (value >> 27U)) * 0x94D049BB133111EBU;
+    return value ^ (value >> 31U);
+  }
+
+ private:
+  std::uint64_t state_;
+};
+
+}  // namespace isthmus::card

@@ -1,0 +1,57 @@
+// Kernels as event models: what their AXI masters do, sweep after sweep.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "isthmus/card/machine.hpp"
+
+namespace isthmus::card {
+
+enum class Kernel : std::uint8_t { read_bandwidth, write_bandwidth, bandwidth, vadd };
+enum class Target : std::uint8_t { host, device };
+
+/// A kernel's work: no data, only where it is.
+struct KernelJob {
+  Kernel kernel = Kernel::read_bandwidth;
+  Target target = Target::host;
+  std::int64_t bytes = 0;  ///< of each buffer
+  std::int64_t iterations = 1;
+  std::array<std::int64_t, 2> page_offsets{};  ///< of read and written host memory
+  std::vector<std::size_t> read_banks;         ///< of card memory
+  std::vector<std::size_t> write_banks;
+};
+
+/// One compute unit; buffers up to two bursts are done burst by burst, larger ones in sweeps.
+class KernelUnit final : public Actor {
+ public:
+  explicit KernelUnit(Machine& machine);
+
+  /// Runs the machine from the kernel's first to its last cycle; software's launch is not in it.
+  Time run(const KernelJob& job);
+  /// The same without running the machine: `owner`, if any, gets an event with `tag` at the end.
+  void start(const KernelJob& job, Actor* owner, std::uint64_t tag);
+  void handle(std::uint64_t payload) override;
+
+ private:
+  void sweep();
+
+  struct Part {
+    Stream* stream;
+    StreamPlan plan;
+  };
+
+  Machine* machine_;
+  Reader reader_;
+  Writer writer_;
+  BankStream bursts_;
+  std::vector<Part> parts_;
+  Actor* owner_ = nullptr;
+  std::uint64_t tag_ = 0;
+  std::size_t open_ = 0;
+  std::int64_t sweeps_left_ = 0;
+};
+
+}  // namespace isthmus::card

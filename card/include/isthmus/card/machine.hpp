@@ -1,0 +1,68 @@
+// Everything that has a state in simulated time, and the fast-forward over what repeats.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "isthmus/card/board.hpp"
+#include "isthmus/card/stream.hpp"
+
+namespace isthmus::card {
+
+/// Finds out when a sequence of states begins to repeat (Brent's method): keeps one state, compares
+/// all of it with every later one, and takes a newer one to keep at powers of two.
+class Recurrence {
+ public:
+  struct Seen {
+    State state;
+    Time time = 0;
+    std::vector<std::int64_t> progress;
+  };
+
+  /// What was seen before in this very state; nullptr where nothing was.
+  const Seen* find(const State& state, Time time, const std::vector<std::int64_t>& progress);
+  void forget();
+
+ private:
+  Seen seen_;
+  std::uint64_t looks_ = 0;
+  std::uint64_t keep_at_ = 1;
+};
+
+class Machine {
+ public:
+  Machine(const Board& board, std::uint64_t seed);
+
+  /// Power-up; streams keep their limits.
+  void reset(std::uint64_t sample);
+  [[nodiscard]] Time now() const { return crossing.simulator.now() + skipped_; }
+  /// Until nothing is pending.
+  void run();
+  /// Called where a sweep ended and all streams rest: drops whole sweeps from `left` when the
+  /// machine's state has been the same before.
+  void skip_sweeps(std::int64_t& left);
+  /// Before new work: states from before do not count.
+  void forget();
+  Port bank_port(std::size_t bank);
+
+  Board board;
+  Crossing crossing;
+  std::vector<Server> banks;
+  Server datapath_in;
+  Server datapath_out;
+  bool fast_forward = true;
+  std::uint64_t periods_skipped = 0;
+
+ private:
+  void skip_bytes();
+  void save();
+  [[nodiscard]] bool deterministic() const { return !crossing.link.random(); }
+
+  Time skipped_ = 0;
+  State state_;
+  std::vector<std::int64_t> progress_;
+  Recurrence bytes_;
+  Recurrence sweeps_;
+};
+
+}  // namespace isthmus::card

@@ -1,0 +1,43 @@
+// Simulated time: whole femtoseconds, and what turns a board's parameters into them.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+
+namespace isthmus::card {
+
+using Time = std::int64_t;
+
+inline constexpr Time nanosecond = 1'000'000;
+inline constexpr Time second = 1'000'000'000 * nanosecond;
+
+/// Nearest femtosecond, halves away from zero.
+inline Time from_nanoseconds(double nanoseconds) {
+  return std::llround(nanoseconds * static_cast<double>(nanosecond));
+}
+
+/// Time per unit (byte, cycle) in steps of 2^-20 fs, so that a sum of many units stays exact.
+class Pace {
+ public:
+  Pace() = default;
+  explicit Pace(double femtoseconds_per_unit)
+      : scaled_(std::llround(femtoseconds_per_unit * static_cast<double>(one))) {}
+
+  static Pace of_rate(double units_per_second) {
+    return Pace(static_cast<double>(second) / units_per_second);
+  }
+  static Pace of_clock(double megahertz) { return of_rate(megahertz * 1e6); }
+
+  /// Nearest femtosecond for that many units, halves upwards.
+  [[nodiscard]] Time of(std::int64_t units) const {
+    const Wide product = static_cast<Wide>(scaled_) * units + one / 2;
+    return static_cast<Time>(product / one);
+  }
+
+ private:
+  __extension__ using Wide = __int128;
+  static constexpr std::int64_t one = std::int64_t{1} << 20U;
+  std::int64_t scaled_ = 0;
+};
+
+}  // namespace isthmus::card

@@ -1,0 +1,243 @@
+#include "isthmus/card/card.hpp"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <new>
+
+namespace isthmus::card {
+namespace {
+
+constexpr std::int64_t page = residence_page_bytes;
+
+std::int64_t page_offset(const std::byte* address) {
+  return static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(address) % page);
+}
+
+/// Sum of 32-bit elements; a rest of less than an element is copied from `a`.
+void add(std::byte* out, const std::byte* a, const std::byte* b, std::size_t bytes) {
+  std::size_t at = 0;
+  for (; at + sizeof(std::uint32_t) <= bytes; at += sizeof(std::uint32_t)) {
+    std::uint32_t left = 0;
+    std::uint32_t right = 0;
+    std::memcpy(&left, a + at, sizeof(left));
+    std::memcpy(&right, b + at, sizeof(right));
+    left += right;
+    std::memcpy(out + at, &left, sizeof(left));
+  }
+  std::copy(a + at, a + bytes, out + at);
+}
+
+constexpr std::size_t word_bytes = sizeof(std::uint64_t);
+
+std::uint64_t sum(const std::byte* data, std::size_t bytes) {
+  std::uint64_t total = 0;
+  for (std::size_t at = 0; at < bytes; at += word_bytes) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, data + at, std::min(word_bytes, bytes - at));
+    total += word;
+  }
+  return total;
+}
+
+/// Word i becomes first + i.
+void count(std::byte* data, std::size_t bytes, std::uint64_t first) {
+  for (std::size_t at = 0; at < bytes; at += word_bytes) {
+    const std::uint64_t word = first + at / word_bytes;
+    std::memcpy(data + at, &word, std::min(word_bytes, bytes - at));
+  }
+}
+
+}  // namespace
+
+CardBuffer::CardBuffer(std::size_t bank, std::size_t bytes,
+                       std::shared_ptr<std::vector<std::int64_t>> free)
+    : bytes_(bytes), bank_(bank), free_(std::move(free)) {
+  void* mapped = mmap(nullptr, std::max<std::size_t>(bytes, 1), PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (mapped == MAP_FAILED) {
+    throw std::bad_alloc();
+  }
+  data_ = static_cast<std::byte*>(mapped);
+  (*free_)[bank] -= static_cast<std::int64_t>(bytes);
+}
+
+CardBuffer::~CardBuffer() {
+  munmap(data_, std::max<std::size_t>(bytes_, 1));
+  (*free_)[bank_] += static_cast<std::int64_t>(bytes_);
+}
+
+Card::Card(const Board& board, std::uint64_t seed)
+    : machine_(board, seed),
+      dma_(board.dma ? std::make_unique<DmaEngine>(machine_) : nullptr),
+      kernel_(board.kernel ? std::make_unique<KernelUnit>(machine_) : nullptr),
+      pipeline_(dma_ && kernel_ ? std::make_unique<Pipeline>(machine_, *dma_, *kernel_) : nullptr),
+      free_(std::make_shared<std::vector<std::int64_t>>(
+          machine_.banks.size(), board.memory ? board.memory->bank_bytes : 0)) {}
+
+std::unique_ptr<CardBuffer> Card::allocate(std::size_t bank, std::size_t bytes) {
+  if (bank >= free_->size()) {
+    throw CardError("the card has " + std::to_string(free_->size()) + " banks, not bank " +
+                    std::to_string(bank));
+  }
+  if (bytes > static_cast<std::size_t>((*free_)[bank])) {
+    throw CardError("bank " + std::to_string(bank) + " has " + std::to_string((*free_)[bank]) +
+                    " B left, not " + std::to_string(bytes));
+  }
+  return std::unique_ptr<CardBuffer>(new CardBuffer(bank, bytes, free_));
+}
+
+Time Card::transfer(std::span<const Transfer> transfers) {
+  if (!dma_) {
+    throw CardError("this card has no DMA engine");
+  }
+  std::array<std::int64_t, 2> footprint{};
+  for (const Transfer& transfer : transfers) {
+    if (transfer.offset > transfer.device->bytes() ||
+        transfer.bytes > transfer.device->bytes() - transfer.offset) {
+      throw CardError("a transfer goes past the end of card memory that was allocated");
+    }
+    footprint.at(static_cast<std::size_t>(transfer.direction)) +=
+        static_cast<std::int64_t>(transfer.bytes);
+  }
+  const HostParameters& host = board().host;
+  std::vector<DmaJob> jobs;
+  for (const Transfer& transfer : transfers) {
+    const bool reads = transfer.direction == Direction::h2d;
+    if (transfer.bytes == 0) {
+      continue;
+    }
+    jobs.push_back({.direction = transfer.direction,
+                    .bytes = static_cast<std::int64_t>(transfer.bytes),
+                    .page_offset = page_offset(transfer.host),
+                    .bank = transfer.device->bank(),
+                    .residence = reads ? Residence(host.cache_read_bytes, footprint[0])
+                                       : Residence(host.cache_write_bytes, footprint[1])});
+    std::byte* device = transfer.device->data() + transfer.offset;
+    std::memcpy(reads ? device : transfer.host, reads ? transfer.host : device, transfer.bytes);
+  }
+  return dma_->run(jobs);
+}
+
+KernelTime Card::run_kernel(const KernelCall& call) {
+  if (!kernel_) {
+    throw CardError("this card has no kernels");
+  }
+  KernelJob job{.kernel = call.kernel,
+                .target = call.target,
+                .bytes = static_cast<std::int64_t>(call.bytes),
+                .iterations = call.iterations,
+                .page_offsets = {page_offset(call.host_input), page_offset(call.host_output)},
+                .read_banks = {},
+                .write_banks = {}};
+  const std::size_t inputs = call.kernel == Kernel::write_bandwidth ? 0
+                             : call.kernel == Kernel::vadd          ? 2
+                                                                    : 1;
+  const bool writes = call.kernel != Kernel::read_bandwidth;
+  if (call.target == Target::host) {
+    if (inputs == 2 || (inputs == 1 && call.host_input == nullptr) ||
+        (writes && call.host_output == nullptr)) {
+      throw CardError("this kernel does not find its arguments in host memory");
+    }
+  } else {
+    if (call.inputs.size() != inputs || (writes && call.output == nullptr)) {
+      throw CardError("this kernel does not find its arguments in card memory");
+    }
+    for (const CardBuffer* buffer : call.inputs) {
+      job.read_banks.push_back(buffer->bank());
+    }
+    if (writes) {
+      job.write_banks.push_back(call.output->bank());
+    }
+  }
+  KernelTime time;
+  time.sum = compute(call);
+  const Time launched = launch();
+  time.kernel = kernel_->run(job);
+  time.total = launched + time.kernel;
+  const Time cycle = Pace::of_clock(board().kernel->clock_MHz).of(1);
+  time.cycles = (time.kernel + cycle - 1) / cycle;
+  return time;
+}
+
+/// What the kernel does to data, once: its iterations all do the same. Returns the sum of what only
+/// is read.
+std::uint64_t Card::compute(const KernelCall& call) {
+  const bool on_card = call.target == Target::device;
+  std::byte* output = !on_card                 ? call.host_output
+                      : call.output != nullptr ? call.output->data()
+                                               : nullptr;
+  switch (call.kernel) {
+    case Kernel::read_bandwidth:
+      return sum(on_card ? call.inputs[0]->data() : call.host_input, call.bytes);
+    case Kernel::write_bandwidth:
+      count(output, call.bytes, call.value);
+      break;
+    case Kernel::bandwidth:
+      std::memcpy(output, on_card ? call.inputs[0]->data() : call.host_input, call.bytes);
+      break;
+    case Kernel::vadd:
+      add(output, call.inputs[0]->data(), call.inputs[1]->data(), call.bytes);
+      break;
+  }
+  return 0;
+}
+
+Time Card::stream(std::span<const StreamSlot> slots, std::int64_t chunks) {
+  if (!pipeline_ || slots.empty()) {
+    throw CardError("a stream needs a DMA engine, kernels, and a slot");
+  }
+  const auto bytes = static_cast<std::int64_t>(slots[0].input->bytes());
+  const auto count = static_cast<std::int64_t>(slots.size());
+  const HostParameters& host = board().host;
+  PipelineJob job;
+  job.in = {.direction = Direction::h2d,
+            .bytes = bytes,
+            .page_offset = page_offset(slots[0].host_input),
+            .bank = slots[0].input->bank(),
+            .residence = Residence(host.cache_read_bytes, bytes * count)};
+  job.out = {.direction = Direction::d2h,
+             .bytes = bytes,
+             .page_offset = page_offset(slots[0].host_output),
+             .bank = slots[0].output->bank(),
+             .residence = Residence(host.cache_write_bytes, bytes * count)};
+  job.kernel.kernel = Kernel::bandwidth;
+  job.kernel.target = Target::device;
+  job.kernel.bytes = bytes;
+  job.kernel.read_banks = {slots[0].input->bank()};
+  job.kernel.write_banks = {slots[0].output->bank()};
+  job.chunks = chunks;
+  job.slots = count;
+  // A slot's later chunks are the same again: once moves all there is to move.
+  for (const StreamSlot& slot : slots.first(static_cast<std::size_t>(std::min(count, chunks)))) {
+    if (slot.input->bytes() != slots[0].input->bytes() ||
+        slot.output->bytes() != slots[0].input->bytes()) {
+      throw CardError("the chunks of a stream are of one size");
+    }
+    std::memcpy(slot.input->data(), slot.host_input, slot.input->bytes());
+    std::memcpy(slot.output->data(), slot.input->data(), slot.input->bytes());
+    std::memcpy(slot.host_output, slot.output->data(), slot.input->bytes());
+  }
+  return pipeline_->run(job);
+}
+
+Time Card::launch() {
+  if (!board().kernel) {
+    throw CardError("this card has no kernels");
+  }
+  const Time duration = from_nanoseconds(board().kernel->launch_ns);
+  Simulator& simulator = machine_.crossing.simulator;
+  simulator.advance(simulator.now() + duration);
+  return duration;
+}
+
+Time Card::access(const CpuAccess& access) {
+  Simulator& simulator = machine_.crossing.simulator;
+  const Time duration = Cpu::run(board(), machine_.crossing.link, simulator.now(), access);
+  simulator.advance(simulator.now() + duration);
+  return duration;
+}
+
+}  // namespace isthmus::card

@@ -1,0 +1,97 @@
+#include "isthmus/card/cpu.hpp"
+
+#include <algorithm>
+#include <vector>
+
+namespace isthmus::card {
+namespace {
+
+constexpr std::int64_t widest = 64;
+constexpr std::int64_t credit_bytes = 16;
+
+/// When each of the accesses that may be in flight together is done: a new one takes the place of
+/// the oldest.
+class InFlight {
+ public:
+  InFlight(std::int64_t most, Time now) : done_(static_cast<std::size_t>(most), now) {}
+  [[nodiscard]] Time oldest() const { return done_[next_]; }
+  void replace(Time done) {
+    done_[next_] = done;
+    next_ = (next_ + 1) % done_.size();
+  }
+
+ private:
+  std::vector<Time> done_;
+  std::size_t next_ = 0;
+};
+
+Time run_loads(const Board& board, Link& link, Time now, const CpuAccess& access) {
+  const HostParameters& host = board.host;
+  const Time processor = from_nanoseconds(host.load_ns);
+  const Time device = Cpu::device_time(board, access);
+  InFlight loads(access.instruction == Instruction::load ? host.loads_in_flight
+                                                         : host.streaming_loads_in_flight,
+                 now);
+  Time done = now;
+  for (std::int64_t i = 0; i < access.count; ++i) {
+    const Time arrival = link.send(loads.oldest() + processor, Way::down, Packet::read_request, 0);
+    done = link.send(arrival + device, Way::up, Packet::completion, access.width);
+    loads.replace(done);
+  }
+  return done - now;
+}
+
+Time run_stores(const Board& board, Link& link, Time now, const CpuAccess& access) {
+  const HostParameters& host = board.host;
+  const bool combined = access.instruction == Instruction::combined_store;
+  const std::int64_t most = combined ? host.write_combining_bytes : access.width;
+  const Time processor = from_nanoseconds(host.store_ns);
+  InFlight buffers(combined ? host.write_combining_buffers : 1, now);
+  Credits data(board.link.posted_data_credits);
+  Credits headers(board.link.posted_header_credits);
+  Time arrival = now;
+  Time handed = now;
+  for (std::int64_t left = access.width * access.count; left > 0;) {
+    const std::int64_t bytes = std::min(left, most);
+    const std::int64_t units = (bytes + credit_bytes - 1) / credit_bytes;
+    left -= bytes;
+    handed = std::max(handed, buffers.oldest() + processor);
+    handed = std::max(data.when(handed, units), headers.when(handed, 1));
+    data.when(handed, units);
+    headers.when(handed, 1);
+    data.take(units);
+    headers.take(1);
+    arrival = link.send(handed, Way::down, Packet::write, bytes);
+    buffers.replace(arrival - link.latency());
+    const Time usable = arrival + link.credit_return() + link.latency();
+    data.give_back(usable, units);
+    headers.give_back(usable, 1);
+  }
+  return arrival + Cpu::device_time(board, access) - now;
+}
+
+}  // namespace
+
+Time Cpu::device_time(const Board& board, const CpuAccess& access) {
+  if (!board.registers) {
+    throw BoardError("missing parameter registers.cycles: this card has no registers");
+  }
+  if (access.place == Place::sram && !board.sram) {
+    throw BoardError("missing parameter sram.bytes: this card has no SRAM");
+  }
+  if (access.width < 1 || access.width > widest || access.count < 0) {
+    throw std::invalid_argument("loads and stores are of 1 to 64 bytes");
+  }
+  const RegisterParameters& registers = *board.registers;
+  const std::int64_t beats = (access.width + registers.width_bytes - 1) / registers.width_bytes;
+  const std::int64_t extra = access.place == Place::sram ? board.sram->extra_cycles : 0;
+  return Pace::of_clock(registers.clock_MHz).of(registers.cycles + extra + beats - 1);
+}
+
+Time Cpu::run(const Board& board, Link& link, Time now, const CpuAccess& access) {
+  const bool loads =
+      access.instruction == Instruction::load || access.instruction == Instruction::streaming_load;
+  return loads ? run_loads(board, link, now, access) : run_stores(board, link, now, access);
+}
+
+}  // namespace isthmus::card

@@ -1,0 +1,114 @@
+#include "isthmus/card/kernel.hpp"
+
+#include <algorithm>
+
+namespace isthmus::card {
+namespace {
+
+/// Up to so many bursts a kernel does single ones instead of sweeps.
+constexpr std::int64_t single_bursts = 2;
+
+}  // namespace
+
+KernelUnit::KernelUnit(Machine& machine)
+    : machine_(&machine),
+      reader_(machine.crossing),
+      writer_(machine.crossing),
+      bursts_(machine.crossing) {
+  constexpr std::int64_t unit_id = 2000;
+  id = unit_id;
+}
+
+Time KernelUnit::run(const KernelJob& job) {
+  machine_->forget();
+  const Time begin = machine_->now();
+  start(job, nullptr, 0);
+  machine_->run();
+  return machine_->now() - begin;
+}
+
+void KernelUnit::start(const KernelJob& job, Actor* owner, std::uint64_t tag) {
+  owner_ = owner;
+  tag_ = tag;
+  if (job.bytes == 0 || job.iterations == 0) {
+    if (owner != nullptr) {
+      owner->handle(tag);
+    }
+    return;
+  }
+  const KernelParameters& kernel = *machine_->board.kernel;
+  const std::int64_t burst = kernel.width_bytes * kernel.burst_beats;
+  StreamPlan plan;
+  plan.bytes = job.bytes;
+  plan.segment_bytes = burst;
+  sweeps_left_ = job.iterations;
+  const bool reads = job.kernel != Kernel::write_bandwidth;
+  const bool writes = job.kernel != Kernel::read_bandwidth;
+  if (job.bytes <= single_bursts * burst) {
+    plan.repeat_bytes = job.bytes;
+    plan.bytes = job.bytes * job.iterations;
+    plan.interval = from_nanoseconds(reads && writes ? kernel.copy_block_interval_ns
+                                                     : kernel.block_interval_ns);
+    sweeps_left_ = 1;
+  }
+  parts_.clear();
+  const Pace byte = Pace::of_rate(kernel.clock_MHz * 1e6 * static_cast<double>(kernel.width_bytes));
+  if (job.target == Target::host) {
+    const HostParameters& host = machine_->board.host;
+    const std::int64_t sharers = reads && writes ? 2 : 1;
+    if (reads) {
+      plan.address = job.page_offsets[0];
+      plan.residence = Residence(host.cache_read_bytes / sharers, job.bytes);
+      const std::int64_t open_requests = std::max<std::int64_t>(
+          1, kernel.outstanding * burst / machine_->board.link.max_read_request_bytes);
+      reader_.limits(std::min(kernel.tags, open_requests), from_nanoseconds(kernel.host_latency_ns),
+                     {.server = &machine_->datapath_in, .byte = byte}, writes ? &writer_ : nullptr);
+      parts_.push_back({&reader_, plan});
+    }
+    if (writes) {
+      plan.address = job.page_offsets[1];
+      plan.residence = Residence(host.cache_write_bytes / sharers, job.bytes);
+      if (reads) {
+        plan.interval = 0;  // it follows the reader
+      }
+      writer_.limits({.server = &machine_->datapath_out, .byte = byte}, kernel.outstanding,
+                     from_nanoseconds(kernel.write_response_ns), reads);
+      // First, so that it is there when data come.
+      parts_.insert(parts_.begin(), {&writer_, plan});
+    }
+  } else {
+    std::vector<Port> read_ports;
+    for (const std::size_t bank : job.read_banks) {
+      read_ports.push_back(machine_->bank_port(bank));
+    }
+    bursts_.limits(std::move(read_ports),
+                   writes ? machine_->bank_port(job.write_banks.at(0)) : Port{},
+                   {.server = &machine_->datapath_in, .byte = byte}, kernel.outstanding);
+    parts_.push_back({&bursts_, plan});
+  }
+  sweep();
+}
+
+void KernelUnit::sweep() {
+  --sweeps_left_;
+  open_ = parts_.size();
+  for (const Part& part : parts_) {
+    part.stream->begin(part.plan, *this);
+  }
+}
+
+void KernelUnit::handle(std::uint64_t /*stream*/) {
+  if (--open_ > 0) {
+    return;
+  }
+  if (owner_ == nullptr) {  // alone: nothing else has a state
+    machine_->skip_sweeps(sweeps_left_);
+  }
+  if (sweeps_left_ > 0) {
+    sweep();
+  } else if (owner_ != nullptr) {
+    owner_->handle(tag_);
+  }
+}
+
+}  // namespace isthmus::card

@@ -1,0 +1,145 @@
+#include "isthmus/card/machine.hpp"
+
+#include <algorithm>
+#include <limits>
+
+namespace isthmus::card {
+
+const Recurrence::Seen* Recurrence::find(const State& state, Time time,
+                                         const std::vector<std::int64_t>& progress) {
+  if (looks_ > 0 && state == seen_.state) {
+    return &seen_;
+  }
+  if (++looks_ == keep_at_) {
+    seen_ = {state, time, progress};
+    keep_at_ *= 2;
+  }
+  return nullptr;
+}
+
+void Recurrence::forget() {
+  looks_ = 0;
+  keep_at_ = 1;
+}
+
+Machine::Machine(const Board& described, std::uint64_t seed)
+    : board(described),
+      crossing(described, seed),
+      banks(described.memory ? static_cast<std::size_t>(described.memory->banks) : 0) {}
+
+void Machine::reset(std::uint64_t sample) {
+  crossing.reset(sample);
+  std::ranges::fill(banks, Server{});
+  datapath_in = {};
+  datapath_out = {};
+  skipped_ = 0;
+  periods_skipped = 0;
+  forget();
+}
+
+void Machine::forget() {
+  bytes_.forget();
+  sweeps_.forget();
+}
+
+Port Machine::bank_port(std::size_t bank) {
+  return {.server = &banks.at(bank),
+          .byte = Pace::of_rate(board.memory->bandwidth_Bps),
+          .latency = from_nanoseconds(board.memory->latency_ns)};
+}
+
+void Machine::run() {
+  while (!crossing.simulator.idle()) {
+    crossing.simulator.step();
+    if (crossing.at_boundary != nullptr) {
+      const auto leader = std::ranges::find_if(crossing.streams, &Stream::active);
+      if (fast_forward && deterministic() && leader != crossing.streams.end() &&
+          *leader == crossing.at_boundary) {
+        skip_bytes();
+      }
+      crossing.at_boundary = nullptr;
+    }
+  }
+}
+
+/// Everything that decides the future, but for how much is left to do.
+void Machine::save() {
+  const Time now = crossing.simulator.now();
+  std::vector<std::int64_t>& pages = progress_;
+  pages.clear();
+  for (const Stream* stream : crossing.streams) {
+    stream->save(state_);
+    pages.push_back(stream->page());
+  }
+  crossing.simulator.save(state_);
+  crossing.link.save(state_, now);
+  crossing.host.save(state_, now, pages);
+  crossing.posted_data.save(state_, now);
+  crossing.posted_headers.save(state_, now);
+  crossing.nonposted_headers.save(state_, now);
+  for (const Server& bank : banks) {
+    state_.push_back(ahead(bank.free, now));
+  }
+  state_.push_back(ahead(datapath_in.free, now));
+  state_.push_back(ahead(datapath_out.free, now));
+}
+
+void Machine::skip_bytes() {
+  state_.clear();
+  for (const Stream* stream : crossing.streams) {
+    state_.push_back(stream->begun());
+  }
+  save();
+  progress_.clear();
+  for (const Stream* stream : crossing.streams) {
+    progress_.push_back(stream->issued());
+  }
+  const Recurrence::Seen* before = bytes_.find(state_, now(), progress_);
+  if (before == nullptr) {
+    return;
+  }
+  std::int64_t periods = std::numeric_limits<std::int64_t>::max();
+  for (std::size_t i = 0; i < progress_.size(); ++i) {
+    const Stream& stream = *crossing.streams[i];
+    const std::int64_t period = progress_[i] - before->progress[i];
+    if (stream.active() && period > 0) {
+      // A stream looks ahead by a packet; it must not see its end sooner than it would have.
+      const std::int64_t left = stream.plan().bytes - stream.issued() - stream.plan().segment_bytes;
+      periods = std::min(periods, std::max<std::int64_t>(left, 0) / period);
+    }
+  }
+  if (periods > 0) {
+    std::vector<std::int64_t> moved;
+    for (std::size_t i = 0; i < progress_.size(); ++i) {
+      Stream& stream = *crossing.streams[i];
+      const std::int64_t page = stream.page();
+      stream.skip(periods * (progress_[i] - before->progress[i]));
+      moved.push_back(stream.page() - page);
+    }
+    crossing.host.advance(moved);
+    skipped_ += periods * (now() - before->time);
+    periods_skipped += static_cast<std::uint64_t>(periods);
+  }
+  bytes_.forget();
+}
+
+void Machine::skip_sweeps(std::int64_t& left) {
+  if (!fast_forward || !deterministic()) {
+    return;
+  }
+  state_.clear();
+  save();
+  progress_.assign(1, left);
+  const Recurrence::Seen* before = sweeps_.find(state_, now(), progress_);
+  if (before == nullptr) {
+    return;
+  }
+  const std::int64_t period = before->progress[0] - left;
+  const std::int64_t periods = left / period;
+  left -= periods * period;
+  skipped_ += periods * (now() - before->time);
+  periods_skipped += static_cast<std::uint64_t>(periods);
+  sweeps_.forget();
+}
+
+}  // namespace isthmus::card

@@ -1,0 +1,317 @@
+#include "isthmus/card/card.hpp"
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "u250.hpp"
+
+namespace isthmus::card {
+namespace {
+
+/// Host memory that begins at a page, or so many bytes into one.
+class HostMemoryForTest {
+ public:
+  explicit HostMemoryForTest(std::size_t bytes, std::size_t offset = 0)
+      : block_(bytes + offset + 4096), offset_(offset) {}
+  std::byte* data() {
+    const auto address = reinterpret_cast<std::uintptr_t>(block_.data());
+    return block_.data() + (4096 - address % 4096) % 4096 + offset_;
+  }
+
+ private:
+  std::vector<std::byte> block_;
+  std::size_t offset_;
+};
+
+void fill(std::byte* data, std::size_t bytes, std::uint64_t seed) {
+  Random random(seed);
+  for (std::size_t i = 0; i < bytes; ++i) {
+    data[i] = static_cast<std::byte>(random());
+  }
+}
+
+/// Simulated time of transfers of a size, from a reset card.
+Time transfer_time(const Board& board, bool fast_forward, bool up, bool down, std::size_t bytes,
+                   std::uint64_t* skipped = nullptr, std::size_t offset = 0) {
+  Card card(board);
+  card.set_fast_forward(fast_forward);
+  HostMemoryForTest to_card(bytes, offset);
+  HostMemoryForTest from_card(bytes, offset);
+  const auto in = card.allocate(0, bytes);
+  const auto out = card.allocate(1, bytes);
+  std::vector<Transfer> transfers;
+  if (down) {
+    transfers.push_back({Direction::h2d, to_card.data(), in.get(), 0, bytes});
+  }
+  if (up) {
+    transfers.push_back({Direction::d2h, from_card.data(), out.get(), 0, bytes});
+  }
+  const Time time = card.transfer(transfers);
+  if (skipped != nullptr) {
+    *skipped = card.fast_forwarded();
+  }
+  return time;
+}
+
+TEST_CASE("transfers move the data, both ways and queued") {
+  Card card(u250_with());
+  const std::size_t bytes = GENERATE(1, 4095, 100'001);
+  HostMemoryForTest source(bytes, 3);
+  HostMemoryForTest destination(bytes);
+  fill(source.data(), bytes, 1);
+  const auto device = card.allocate(2, bytes + 10);
+  const std::vector<Transfer> there = {{Direction::h2d, source.data(), device.get(), 10, bytes}};
+  CHECK(card.transfer(there) > 0);
+  card.reset();
+  const std::vector<Transfer> back = {
+      {Direction::d2h, destination.data(), device.get(), 10, bytes},
+      {Direction::d2h, destination.data(), device.get(), 10, bytes}};
+  CHECK(card.transfer(back) > 0);
+  CHECK(std::equal(source.data(), source.data() + bytes, destination.data()));
+}
+
+TEST_CASE("fast forward changes no time, and skips") {
+  const std::size_t bytes = GENERATE(1, 65'536, 1 << 20, (1 << 20) + 5, 3'000'001);
+  const bool up = GENERATE(false, true);
+  const std::size_t offset = GENERATE(0, 64, 1);
+  std::uint64_t skipped = 0;
+  const Time fast = transfer_time(u250_with(), true, up, !up, bytes, &skipped, offset);
+  CHECK(fast == transfer_time(u250_with(), false, up, !up, bytes, nullptr, offset));
+  CHECK((skipped > 0) == (bytes > 1'000'000));
+}
+
+TEST_CASE("fast forward changes no time where pages miss, are translated, or gaps come between") {
+  const Parameters changes = GENERATE(
+      Parameters{{"host.cache_read_bytes", "0"}, {"host.cache_write_bytes", "0"}},
+      Parameters{{"host.cache_read_bytes", "8388608"}, {"host.cache_write_bytes", "8388608"}},
+      Parameters{{"host.translation_entries", "24"},
+                 {"host.translation_miss_ns", "300"},
+                 {"host.cache_read_bytes", "0"},
+                 {"host.cache_write_bytes", "0"}},
+      Parameters{{"dma.h2d_descriptor_ns", "24"}, {"dma.d2h_descriptor_ns", "31"}},
+      Parameters{{"link.generation", "2"}, {"link.lanes", "8"}, {"dma.engines", "2"}});
+  const bool up = GENERATE(false, true);
+  CAPTURE(changes, up);
+  const std::size_t bytes = (std::size_t{72} << 20U) + 4097;
+  std::uint64_t skipped = 0;
+  const Board board = u250_with(changes);
+  const Time fast = transfer_time(board, true, up, !up, bytes, &skipped);
+  CHECK(fast == transfer_time(board, false, up, !up, bytes));
+  CHECK(skipped > 0);
+}
+
+TEST_CASE("both directions at once: as exact, and slower than one, faster than in turns") {
+  const std::size_t bytes = (std::size_t{4} << 20U) + 12345;
+  const Time both = transfer_time(u250_with(), true, true, true, bytes);
+  CHECK(both == transfer_time(u250_with(), false, true, true, bytes));
+  const Time up = transfer_time(u250_with(), true, true, false, bytes);
+  const Time down = transfer_time(u250_with(), true, false, true, bytes);
+  CHECK(both >= std::max(up, down));
+  CHECK(both < up + down);
+}
+
+TEST_CASE("reads go at tags x request / round trip") {
+  const int tags = GENERATE(1, 2, 8);
+  const Board board = u250_with({{"dma.tags", std::to_string(tags)}});
+  constexpr std::size_t more = std::size_t{256} << 10U;
+  const Time window = transfer_time(board, true, false, true, 2 * more) -
+                      transfer_time(board, true, false, true, more);
+  // Request there, memory, two completions of 256 B back to back at the user bus's pace.
+  const Link link(board.link, 1);
+  const Time round_trip = link.wire_time(Packet::read_request, 0) + 2 * link.latency() +
+                          from_nanoseconds(350) + 2 * link.bus_time(Packet::completion, 256);
+  const auto windows = static_cast<Time>(more / 512) / tags;
+  // Acknowledgements (8 B for every 1024 B at most twice) and requests of one window that wait for
+  // one another are all that comes on top.
+  const Time wait = 2 * tags * link.wire_time(Packet::read_request, 0);
+  CHECK(window >= windows * round_trip);
+  CHECK(window <= windows * (round_trip + wait));
+}
+
+TEST_CASE("posted writes go at credits / return time") {
+  // 16 packets of 256 B in flight.
+  const Board board = u250_with({{"link.posted_header_credits", "16"}});
+  constexpr std::size_t more = std::size_t{256} << 10U;
+  const Time time = transfer_time(board, true, true, false, 2 * more) -
+                    transfer_time(board, true, true, false, more);
+  const Link link(board.link, 1);
+  const Time round =
+      link.bus_time(Packet::write, 256) + 2 * link.latency() + from_nanoseconds(780 + 50);
+  CHECK(time == static_cast<Time>(more / (16 * 256)) * round);
+}
+
+TEST_CASE("a register's load is the sum of its parts") {
+  Card card(u250_with());
+  const Link link(card.board().link, 1);
+  const Time parts =
+      from_nanoseconds(170 + 200 + 200 + 8 * 5) + link.wire_time(Packet::read_request, 0) +
+      std::max(link.wire_time(Packet::completion, 4), link.bus_time(Packet::completion, 4));
+  CHECK(card.access({.instruction = Instruction::load}) == parts);
+  card.reset();
+  CHECK(card.access({.instruction = Instruction::load, .place = Place::sram}) ==
+        parts + from_nanoseconds(13 * 5));
+  card.reset();
+  // One at a time; ten requests are less than what is acknowledged at once.
+  CHECK(card.access({.instruction = Instruction::load, .count = 10}) == 10 * parts);
+  card.reset();
+  CHECK(card.access({.instruction = Instruction::streaming_load, .count = 10}) < 2 * parts);
+}
+
+TEST_CASE("combined stores fill the wire: payload and header") {
+  const Board board = u250_with({{"link.generation", "2"}, {"link.lanes", "8"}});
+  Card card(board);
+  const CpuAccess stores{.instruction = Instruction::combined_store, .width = 64, .count = 10'000};
+  const Time once = card.access(stores);
+  const Link link(board.link, 1);
+  const Time wire = 10'000 * link.wire_time(Packet::write, 64);
+  // The first store's way is all that comes on top.
+  CHECK(once >= wire);
+  CHECK(once <= wire + from_nanoseconds(60 + 200 + (8 + 15) * 5));
+  card.reset();
+  const Time uncached = card.access({.instruction = Instruction::store, .width = 8, .count = 1000});
+  const Time one = from_nanoseconds(60) + link.wire_time(Packet::write, 8);
+  CHECK(uncached == 1000 * one + from_nanoseconds(200 + (8 + 1) * 5));
+}
+
+TEST_CASE("copies by a kernel in host memory: data, and times that do not depend on the way") {
+  const std::size_t bytes = GENERATE(4096, 8192, 16'384, 300'000, 24 << 20);
+  const Kernel kernel =
+      GENERATE(Kernel::read_bandwidth, Kernel::write_bandwidth, Kernel::bandwidth);
+  CAPTURE(bytes, kernel);
+  HostMemoryForTest in(bytes);
+  HostMemoryForTest out(bytes);
+  fill(in.data(), bytes, 3);
+  KernelCall call;
+  call.kernel = kernel;
+  call.target = Target::host;
+  call.bytes = bytes;
+  call.iterations = bytes > 1'000'000 ? 4 : 201;
+  call.host_input = in.data();
+  call.host_output = out.data();
+  Card card(u250_with());
+  const KernelTime fast = card.run_kernel(call);
+  CHECK(card.fast_forwarded() > 0);
+  if (kernel == Kernel::bandwidth) {
+    CHECK(std::equal(in.data(), in.data() + bytes, out.data()));
+  }
+  card.reset();
+  card.set_fast_forward(false);
+  const KernelTime full = card.run_kernel(call);
+  CHECK(card.fast_forwarded() == 0);
+  CHECK(fast.kernel == full.kernel);
+  CHECK(fast.total == fast.kernel + from_nanoseconds(90'000));
+}
+
+TEST_CASE("kernels on card memory are bound by banks, or by their own clock") {
+  Card card(u250_with());
+  const std::size_t bytes = 4 << 20;
+  const auto a = card.allocate(0, bytes);
+  const auto b = card.allocate(1, bytes);
+  const auto sum = card.allocate(2, bytes);
+  fill(a->data(), bytes, 1);
+  fill(b->data(), bytes, 2);
+  KernelCall call;
+  call.kernel = Kernel::vadd;
+  call.bytes = bytes;
+  call.inputs = {a.get(), b.get()};
+  call.output = sum.get();
+  const Time apart = card.run_kernel(call).kernel;
+  std::uint32_t left = 0;
+  std::uint32_t right = 0;
+  std::uint32_t result = 0;
+  std::memcpy(&left, a->data() + bytes - 4, 4);
+  std::memcpy(&right, b->data() + bytes - 4, 4);
+  std::memcpy(&result, sum->data() + bytes - 4, 4);
+  CHECK(result == left + right);
+  // Three banks at 19.2 GB/s each; filling and draining take two latencies and three bursts.
+  const Time stream = Pace::of_rate(19.2e9).of(bytes);
+  const Time burst = Pace::of_rate(19.2e9).of(4096);
+  CHECK(apart >= stream);
+  CHECK(apart <= stream + 2 * from_nanoseconds(150) + 3 * burst);
+  card.reset();
+  call.kernel = Kernel::bandwidth;
+  call.inputs = {a.get()};
+  call.output = a.get();  // reads and writes share one bank
+  const Time shared = card.run_kernel(call).kernel;
+  CHECK(shared >= 2 * stream);
+  CHECK(shared <= 2 * stream + 2 * from_nanoseconds(150) + 3 * burst);
+}
+
+TEST_CASE("chunks stream through the card, and more slots overlap more") {
+  constexpr std::size_t bytes = 1 << 20;
+  constexpr std::int64_t chunks = 8;
+  Card card(u250_with({{"kernel.launch_ns", "20000"}}));
+  HostMemoryForTest in(bytes);
+  HostMemoryForTest out(bytes);
+  fill(in.data(), bytes, 5);
+  const auto device_in = card.allocate(0, bytes);
+  const auto device_out = card.allocate(1, bytes);
+  const StreamSlot slot{in.data(), out.data(), device_in.get(), device_out.get()};
+  const auto time = [&](std::size_t slots, std::int64_t count) {
+    card.reset();
+    return card.stream(std::vector<StreamSlot>(slots, slot), count);
+  };
+  const Time one = time(1, 1);
+  CHECK(std::equal(in.data(), in.data() + bytes, out.data()));
+  // What a chunk does by itself: in, launch, kernel, out.
+  card.reset();
+  const std::vector<Transfer> there = {{Direction::h2d, in.data(), device_in.get(), 0, bytes}};
+  const std::vector<Transfer> back = {{Direction::d2h, out.data(), device_out.get(), 0, bytes}};
+  KernelCall copy;
+  copy.kernel = Kernel::bandwidth;
+  copy.bytes = bytes;
+  copy.inputs = {device_in.get()};
+  copy.output = device_out.get();
+  const Time apart = card.transfer(there) + card.run_kernel(copy).total + card.transfer(back);
+  // Acknowledgements that wait on the wire when a stage begins shift it by less than a nanosecond.
+  CHECK(std::abs(one - apart) <= nanosecond);
+  CHECK(std::abs(time(1, chunks) - chunks * one) <= chunks * nanosecond);
+  const Time twice = time(2, chunks);
+  const Time thrice = time(3, chunks);
+  CHECK(twice < chunks * one);
+  CHECK(thrice < twice);
+  // No faster than its slowest stage, one after another.
+  CHECK(thrice > chunks * (card.launch() + Pace::of_rate(19.2e9).of(bytes)));
+  card.set_fast_forward(false);
+  CHECK(time(2, chunks) == twice);
+  CHECK(time(3, chunks) == thrice);
+}
+
+TEST_CASE("a reset card answers the same again") {
+  Card card(u250_with({{"link.error_rate", "0.001"}}), 9);
+  HostMemoryForTest host(200'000);
+  const auto device = card.allocate(0, 200'000);
+  const std::vector<Transfer> transfers = {{Direction::h2d, host.data(), device.get(), 0, 200'000}};
+  const Time first = card.transfer(transfers);
+  CHECK(card.replays() > 0);
+  const Time later = card.transfer(transfers);
+  card.reset();
+  CHECK(card.now() == 0);
+  CHECK(card.transfer(transfers) == first);
+  CHECK(card.now() == first);
+  CHECK(later != first);
+}
+
+TEST_CASE("what a card lacks is refused") {
+  Parameters parameters = u250();
+  std::erase_if(parameters, [](const auto& entry) {
+    return entry.first.starts_with("dma.") || entry.first.starts_with("kernel.") ||
+           entry.first.starts_with("registers.") || entry.first.starts_with("sram.");
+  });
+  Card card(Board::from(parameters));
+  CHECK_THROWS_AS(card.transfer({}), CardError);
+  CHECK_THROWS_AS(card.launch(), CardError);
+  CHECK_THROWS_AS(card.run_kernel({}), CardError);
+  CHECK_THROWS_AS(card.access({}), BoardError);
+  CHECK_THROWS_AS(card.allocate(4, 1), CardError);
+  const auto most = card.allocate(0, std::size_t{16} << 30U);
+  CHECK_THROWS_AS(card.allocate(0, 1), CardError);
+}
+
+}  // namespace
+}  // namespace isthmus::card

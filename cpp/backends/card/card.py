@@ -1,0 +1,41 @@
+"""The emulated card: a board described in numbers, real data, simulated time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from isthmus import boards
+from isthmus.backends import BackendDescription, Candidate
+from isthmus.errors import UsageError
+from isthmus.measure.address import Address
+from isthmus.measure.protocol import DeviceDescription
+
+
+class Card(BackendDescription):
+    """``card:u250``, ``card:u250,link.lanes=8``, ``card:my_board.toml,fast_forward=no``."""
+
+    name = "card"
+    summary = "emulated cards in simulated time"
+    schemes = ("card",)
+    real = False
+
+    def candidates(self, scheme: str) -> Sequence[Candidate]:
+        return (Candidate("built in", hardware=False),)
+
+    def options(self, address: Address) -> dict[str, str]:
+        """All parameters of the board, and what is meant for the backend itself (no dot in it)."""
+        if not address.selector:
+            raise UsageError(f"name a board: card:{', card:'.join(boards.names())}")
+        given = super().options(address)
+        own = {key: value for key, value in given.items() if "." not in key}
+        changes = {key: value for key, value in given.items() if "." in key}
+        return {**boards.resolve(address.selector, changes), **own}
+
+    def match(self, address: Address, devices: Sequence[DeviceDescription]) -> DeviceDescription:
+        return devices[0]  # any board
+
+    def address_of(self, scheme: str, device: DeviceDescription) -> str:
+        return f"{scheme}:{boards.names()[0]}"
+
+
+BACKEND = Card()

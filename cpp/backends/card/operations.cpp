@@ -1,0 +1,318 @@
+#include "operations.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace isthmus::card {
+namespace {
+
+/// Runs from a reset card, and keeps the time of each part.
+class CardOperation : public Operation {
+ public:
+  CardOperation(Card& card, std::size_t parts) : card_(&card), times_(parts), samples_(parts) {}
+
+  [[nodiscard]] std::size_t parts() const override { return times_.size(); }
+  [[nodiscard]] std::int64_t simulated_femtoseconds(std::size_t part) const override {
+    return times_.at(part);
+  }
+  [[nodiscard]] std::vector<std::string> remarks() const override {
+    return fast_forwarded_ ? std::vector<std::string>{"fast_forward"} : std::vector<std::string>{};
+  }
+  void run(std::size_t part, std::uint64_t repetitions) final {
+    card_->reset(samples_.at(part)++);
+    times_[part] = simulate(part, repetitions);
+    fast_forwarded_ = fast_forwarded_ || card_->fast_forwarded() > 0;
+  }
+
+ protected:
+  /// `repetitions` one after another on the card as it is; returns how long they took.
+  virtual Time simulate(std::size_t part, std::uint64_t repetitions) = 0;
+  [[nodiscard]] Card& card() const { return *card_; }
+
+ private:
+  Card* card_;
+  std::vector<Time> times_;
+  std::vector<std::uint64_t> samples_;
+  bool fast_forwarded_ = false;
+};
+
+std::string host_kind(const std::string& memory) { return memory == "pinned" ? "aligned" : memory; }
+
+/// Card memory and the view by which it is verified.
+struct DeviceEnd {
+  DeviceEnd(Card& card, const OperationSpec& spec)
+      : buffer(card.allocate(spec.bank, spec.bytes)), view(buffer->data(), spec.bytes) {}
+
+  std::unique_ptr<CardBuffer> buffer;
+  HostView view;
+};
+
+/// A host buffer, card memory, and the way between them.
+struct Lane {
+  Lane(Card& card, const OperationSpec& spec, Direction way)
+      : direction(way),
+        host(std::make_unique<HostBuffer>(host_kind(spec.memory), spec.bytes)),
+        device(std::make_unique<DeviceEnd>(card, spec)) {}
+
+  [[nodiscard]] Transfer transfer() const {
+    return {.direction = direction,
+            .host = host->data(),
+            .device = device->buffer.get(),
+            .offset = 0,
+            .bytes = host->bytes()};
+  }
+  [[nodiscard]] Movement movement() const {
+    return direction == Direction::h2d ? Movement(*host, device->view, host->bytes())
+                                       : Movement(device->view, *host, host->bytes());
+  }
+
+  Direction direction;
+  std::unique_ptr<HostBuffer> host;
+  std::unique_ptr<DeviceEnd> device;
+};
+
+/// Transfers that are submitted together, part by part.
+class Transfers final : public CardOperation {
+ public:
+  Transfers(Card& card, const OperationSpec& spec, const std::vector<std::vector<Direction>>& parts)
+      : CardOperation(card, parts.size()), transfers_(parts.size()), movements_(parts.size()) {
+    for (std::size_t part = 0; part < parts.size(); ++part) {
+      for (const Direction direction : parts[part]) {
+        for (unsigned i = 0; i < spec.depth; ++i) {
+          const Lane& lane = lanes_.emplace_back(card, spec, direction);
+          transfers_[part].push_back(lane.transfer());
+          movements_[part].push_back(lane.movement());
+        }
+      }
+    }
+  }
+
+  [[nodiscard]] std::uint64_t moved_bytes(std::size_t part) const override {
+    return transfers_[part].size() * transfers_[part].front().bytes;
+  }
+
+ protected:
+  Time simulate(std::size_t part, std::uint64_t repetitions) override {
+    Time time = 0;
+    for (std::uint64_t i = 0; i < repetitions; ++i) {
+      time += card().transfer(transfers_[part]);
+    }
+    return time;
+  }
+  std::vector<Movement>& movements(std::size_t part) override { return movements_[part]; }
+
+ private:
+  std::vector<Lane> lanes_;
+  std::vector<std::vector<Transfer>> transfers_;
+  std::vector<std::vector<Movement>> movements_;
+};
+
+/// A kernel that does nothing.
+class Launch final : public CardOperation {
+ public:
+  explicit Launch(Card& card) : CardOperation(card, 1) {}
+  [[nodiscard]] std::uint64_t moved_bytes(std::size_t /*part*/) const override { return 0; }
+  [[nodiscard]] bool moves_data() const override { return false; }
+
+ protected:
+  Time simulate(std::size_t /*part*/, std::uint64_t repetitions) override {
+    Time time = 0;
+    for (std::uint64_t i = 0; i < repetitions; ++i) {
+      time += card().launch();
+    }
+    return time;
+  }
+};
+
+/// A kernel that reads or writes card memory once. What it reads is proved by its sum, what it
+/// writes word by word; both with a fresh seed.
+class KernelSweep final : public CardOperation {
+ public:
+  KernelSweep(Card& card, const OperationSpec& spec, Kernel kernel)
+      : CardOperation(card, 1), memory_(card, spec) {
+    call_.kernel = kernel;
+    call_.bytes = spec.bytes;
+    if (kernel == Kernel::read_bandwidth) {
+      call_.inputs = {memory_.buffer.get()};
+    } else {
+      call_.output = memory_.buffer.get();
+    }
+  }
+
+  [[nodiscard]] std::uint64_t moved_bytes(std::size_t /*part*/) const override {
+    return call_.bytes;
+  }
+  void arm_fully(std::size_t /*part*/, std::uint64_t seed) override {
+    if (call_.kernel == Kernel::read_bandwidth) {
+      put_pattern(memory_.view, call_.bytes, seed);
+      sum_ = ~pattern_sum(call_.bytes, seed);
+    } else {
+      call_.value = seed;
+      std::memset(memory_.buffer->data(), static_cast<int>(~seed & 0xFFU), call_.bytes);
+    }
+  }
+  [[nodiscard]] bool arrived_fully(std::size_t /*part*/, std::uint64_t seed) override {
+    if (call_.kernel == Kernel::read_bandwidth) {
+      return sum_ == pattern_sum(call_.bytes, seed);
+    }
+    for (std::size_t at = 0; at < call_.bytes; at += sizeof(seed)) {
+      const std::uint64_t expected = seed + at / sizeof(seed);
+      if (std::memcmp(memory_.buffer->data() + at, &expected,
+                      std::min(sizeof(expected), call_.bytes - at)) != 0) {
+        return false;
+      }
+    }
+    return true;
+  }
+  void arm(std::size_t part, std::uint64_t stamp) override { arm_fully(part, stamp); }
+  [[nodiscard]] bool arrived(std::size_t part, std::uint64_t stamp) override {
+    return arrived_fully(part, stamp);
+  }
+
+ protected:
+  Time simulate(std::size_t /*part*/, std::uint64_t repetitions) override {
+    Time time = 0;
+    for (std::uint64_t i = 0; i < repetitions; ++i) {
+      const KernelTime run = card().run_kernel(call_);
+      time += run.total;
+      sum_ = run.sum;
+    }
+    return time;
+  }
+
+ private:
+  DeviceEnd memory_;
+  KernelCall call_;
+  std::uint64_t sum_ = 0;
+};
+
+/// Chunks through a pipeline of `depth` buffers: in, copied by a kernel, out. One repetition is one
+/// chunk; filling and draining are part of it.
+class Stream final : public CardOperation {
+ public:
+  Stream(Card& card, const OperationSpec& spec) : CardOperation(card, 1), bytes_(spec.bytes) {
+    for (unsigned i = 0; i < spec.depth; ++i) {
+      const Lane& in = lanes_.emplace_back(card, spec, Direction::h2d);
+      slots_.push_back({.host_input = in.host->data(), .input = in.device->buffer.get()});
+      HostBuffer& source = *in.host;
+      const Lane& out = lanes_.emplace_back(card, spec, Direction::d2h);
+      slots_.back().host_output = out.host->data();
+      slots_.back().output = out.device->buffer.get();
+      movements_.emplace_back(source, *out.host, bytes_);
+    }
+  }
+
+  [[nodiscard]] std::uint64_t moved_bytes(std::size_t /*part*/) const override {
+    return 2 * bytes_;
+  }
+  /// Twice round the buffers at least: less would show filling and draining only.
+  [[nodiscard]] std::uint64_t least_batch() const override { return 2 * slots_.size(); }
+
+ protected:
+  Time simulate(std::size_t /*part*/, std::uint64_t repetitions) override {
+    return card().stream(slots_, static_cast<std::int64_t>(repetitions));
+  }
+  std::vector<Movement>& movements(std::size_t /*part*/) override { return movements_; }
+
+ private:
+  std::uint64_t bytes_;
+  std::vector<Lane> lanes_;
+  std::vector<StreamSlot> slots_;
+  std::vector<Movement> movements_;
+};
+
+std::unique_ptr<Operation> make_any(Card& card, const OperationSpec& spec) {
+  using D = Direction;
+  const auto transfers = [&](const std::vector<std::vector<D>>& parts) {
+    return std::make_unique<Transfers>(card, spec, parts);
+  };
+  if (spec.name == "write") {
+    return transfers({{D::h2d}});
+  }
+  if (spec.name == "read") {
+    return transfers({{D::d2h}});
+  }
+  if (spec.name == "rw") {
+    return transfers({{D::d2h}, {D::h2d}});
+  }
+  if (spec.name == "bidirectional") {
+    return transfers({{D::h2d, D::d2h}});
+  }
+  if (spec.name == "launch") {
+    return std::make_unique<Launch>(card);
+  }
+  if (spec.name == "kernel_read") {
+    return std::make_unique<KernelSweep>(card, spec, Kernel::read_bandwidth);
+  }
+  if (spec.name == "kernel_write") {
+    return std::make_unique<KernelSweep>(card, spec, Kernel::write_bandwidth);
+  }
+  return std::make_unique<Stream>(card, spec);
+}
+
+}  // namespace
+
+std::vector<std::string> memory_kinds() { return {"pinned", "aligned"}; }
+
+std::vector<OperationInfo> operations(bool dma, bool kernel) {
+  std::vector<OperationInfo> table;
+  if (dma) {
+    table = {{.name = "write", .parts = {{"write", "h2d", "dma"}}, .queued = true},
+             {.name = "read", .parts = {{"read", "d2h", "dma"}}, .queued = true},
+             {.name = "rw",
+              .parts = {{"read_rw", "d2h", "dma"}, {"write_rw", "h2d", "dma"}},
+              .device_buffers = 2},
+             {.name = "bidirectional",
+              .parts = {{"bidirectional", "both", "dma"}},
+              .device_buffers = 2}};
+  }
+  if (kernel) {
+    table.push_back({.name = "launch", .parts = {{"launch", "", "kernel"}}, .sized = false});
+  }
+  if (dma && kernel) {  // which has card memory
+    table.push_back({.name = "kernel_read",
+                     .parts = {{"kernel_read", "", "kernel"}},
+                     .memory_kinds = {"device"}});
+    table.push_back({.name = "kernel_write",
+                     .parts = {{"kernel_write", "", "kernel"}},
+                     .memory_kinds = {"device"}});
+    table.push_back({.name = "stream",
+                     .parts = {{"stream", "both", "dma"}},
+                     .queued = true,
+                     .default_depth = 2,
+                     .device_buffers = 2,
+                     .most_bytes = std::uint64_t{64} << 20U});
+  }
+  return table;
+}
+
+std::unique_ptr<Operation> make_operation(Card& card, const OperationSpec& spec) {
+  const Board& board = card.board();
+  const auto known = operations(board.dma.has_value(), board.kernel.has_value());
+  const auto found = std::ranges::find(known, spec.name, &OperationInfo::name);
+  if (found == known.end()) {
+    throw UsageError("this card has no operation '" + spec.name + "'");
+  }
+  if (spec.depth == 0) {
+    throw UsageError("a depth of 0 would transfer nothing");
+  }
+  if (found->sized) {
+    if (static_cast<std::int64_t>(spec.bank) >= board.memory->banks) {
+      throw UsageError("this card has " + std::to_string(board.memory->banks) +
+                       " banks, counted from 0: there is no bank " + std::to_string(spec.bank));
+    }
+    const auto kinds = found->memory_kinds.empty() ? memory_kinds() : found->memory_kinds;
+    if (std::ranges::find(kinds, spec.memory) == kinds.end() &&
+        !(found->memory_kinds.empty() && HostBuffer::knows(spec.memory))) {
+      throw UsageError("the emulated card has no memory kind '" + spec.memory + "' for " +
+                       spec.name);
+    }
+  }
+  try {
+    return make_any(card, spec);
+  } catch (const CardError& error) {
+    throw BackendError(error.what());
+  }
+}
+
+}  // namespace isthmus::card
