@@ -69,8 +69,9 @@ class Board:
         return replace(self, settings=MappingProxyType({**self.settings, **changed}))
 
     def flat(self) -> dict[str, str]:
-        """Values as texts: ``true``, ``16``, ``1.5``."""
-        return {name: text(setting.value) for name, setting in self.settings.items()}
+        """Values as texts, ``true``, ``16``, ``1.5``, and the board's name as ``board.name``."""
+        values = {name: text(setting.value) for name, setting in self.settings.items()}
+        return {"board.name": self.name, **values}
 
 
 def text(value: Value) -> str:

@@ -28,6 +28,7 @@ def read(name_or_path: str, folder: Path, overrides: Mapping[str, str]) -> Board
             raise UsageError(f"{name}={value}: board '{name_or_path}' has no [{section}]")
         settings[name] = changed
     complete = dict(_complete(settings, path))
+    _fits_together(complete, path)
     for key in ("name", "title"):
         if key not in about:
             raise UsageError(f"{path}: board.{key} is missing")
@@ -150,3 +151,22 @@ def _complete(settings: Mapping[str, Setting], path: Path) -> Iterator[tuple[str
             if parameter.default is None:
                 raise UsageError(f"{path}: {name} is missing ({parameter.meaning})")
             yield name, Setting(parameter.default, "assumed", "default of the table")
+
+
+def _fits_together(settings: Mapping[str, Setting], path: Path) -> None:
+    """Raises UsageError for parameters that are right alone and cannot be together."""
+    has = {name.partition(".")[0] for name in settings}
+    for part, needed, why in (
+        ("dma", "memory", "a DMA engine needs card memory"),
+        ("sram", "registers", "SRAM lies behind the registers' bus"),
+    ):
+        if part in has and needed not in has:
+            raise UsageError(f"{path}: {of_section(needed)[0].name} is missing: {why}")
+    for small, large, scale in (
+        ("link.max_payload_bytes", "link.posted_data_credits", 16),
+        ("dma.engines", "dma.tags", 1),
+    ):
+        if small in settings:
+            least, most = settings[small].value, settings[large].value
+            if float(least) > float(most) * scale:
+                raise UsageError(f"{path}: {large} {most} is too little for {small} {least}")
