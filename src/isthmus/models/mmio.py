@@ -29,7 +29,8 @@ _WIDTHS = (1, 2, 4, 8, 16, 32, 64)
 def load_s(board: Board, width: int = 8, *, sram: bool = False) -> float:
     """One uncached load of a register, or of the SRAM behind its controller."""
     path = path_of(board)
-    cycles = board.whole("registers.cycles") + (board.whole("sram.extra_cycles") if sram else 0)
+    cycles = board.number("registers.cycles")
+    cycles += board.number("sram.extra_cycles") if sram else 0
     cycles += -(-width // board.whole("registers.width_bytes")) - 1
     return (
         board.seconds("host.load_ns")
@@ -62,6 +63,11 @@ def streaming_rate(board: Board, *, in_flight: int | None = None) -> float:
     return min(wire, count * LINE / load_s(board, LINE, sram=sram))
 
 
+def streaming_speedup(board: Board) -> float:
+    """Streaming loads over 8 B uncached loads of the same memory."""
+    return streaming_rate(board) * load_s(board, sram=board.has("sram")) / 8
+
+
 def streaming_s(board: Board, size: float, *, in_flight: int | None = None) -> float:
     """``size`` bytes by streaming loads."""
     first = load_s(board, LINE, sram=board.has("sram"))
@@ -90,7 +96,7 @@ def predict(board: Board, inputs: Mapping[str, float]) -> list[Figure]:
         Figure("write-combined stores", store_rate(board), "B/s", LINE),
         Figure("one store", store_s(board, 8), "s", 8, "until usable at the card"),
         Figure("streaming loads", streaming_rate(board), "B/s", LINE),
-        Figure("streaming over uncached", streaming_rate(board) * load / 8, "", note="speed-up"),
+        Figure("streaming over uncached", streaming_speedup(board), "", note="8 B loads"),
         Figure("one synchronisation", trips * load, "s", note=f"{trips:g} loads"),
         Figure("its cycles", trips * load * inputs["cpu-ghz"] * 1e9, "", note="of the CPU"),
         Figure(
