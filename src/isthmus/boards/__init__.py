@@ -12,8 +12,9 @@ from pathlib import Path
 from isthmus import _core
 from isthmus.boards.board import Board, Setting
 from isthmus.boards.reader import read
+from isthmus.errors import UsageError
 
-__all__ = ["Board", "Setting", "load", "names", "resolve"]
+__all__ = ["Board", "Setting", "load", "named", "names", "resolve"]
 
 FOLDER = Path(_core.__file__).parent / "boards"
 
@@ -29,6 +30,18 @@ def load(name_or_path: str, overrides: Mapping[str, str] | None = None) -> Board
     Raises UsageError, which names file and key, for anything that cannot be.
     """
     return read(name_or_path, FOLDER, overrides or {})
+
+
+def named(text: str, overrides: Mapping[str, str] | None = None) -> Board:
+    """A board as the command line names it: ``u250``, ``my.toml``, ``u250,link.lanes=8``."""
+    name, *pieces = text.split(",")
+    given: dict[str, str] = {}
+    for piece in pieces:
+        key, equals, value = piece.partition("=")
+        if not equals:
+            raise UsageError(f"'{piece}' replaces nothing; write {name},link.lanes=8")
+        given[key] = value
+    return load(name, {**given, **(overrides or {})})
 
 
 def resolve(name_or_path: str, overrides: Mapping[str, str] | None = None) -> dict[str, str]:

@@ -160,7 +160,7 @@ MODEL = Model(
     "pcie",
     "what a PCIe link leaves for data",
     predict,
-    default_board="generic-gen4x8",
+    default_board="generic-gen5x16",
     options=(
         Option("gen", "", "PCIe generation", parameter="link.generation"),
         Option("lanes", "", "width", parameter="link.lanes"),

@@ -12,6 +12,7 @@ from scipy import optimize
 
 from isthmus import boards
 from isthmus.boards import Board
+from isthmus.boards.listing import columns
 from isthmus.boards.table import TABLE
 from isthmus.validation.points import HOST_MEMORY_FIT, PublishedPoint, all_points
 
@@ -100,13 +101,18 @@ def solve(board: Board, start: Mapping[str, float], points: Sequence[PublishedPo
         return np.array([point.residual(tried) for point in points])
 
     found = optimize.least_squares(
-        residuals, np.ones(len(scale)), diff_step=_STEP, xtol=1e-12, ftol=1e-12, gtol=1e-12
+        residuals,
+        np.ones(len(scale)),
+        diff_step=np.full(len(scale), _STEP),
+        xtol=1e-12,
+        ftol=1e-12,
+        gtol=1e-12,
     )
     return at(found.x)
 
 
 def rounded(name: str, value: float) -> float:
-    """A fitted value as it stands in a file: four digits (a ratio five), whole pages, whole cycles."""
+    """A fitted value as it stands in a file: four digits, a ratio five; whole pages and cycles."""
     if name.endswith("_bytes"):
         return float(round(value / _PAGE) * _PAGE)
     if TABLE[name].type is int:
@@ -145,6 +151,15 @@ def refit() -> list[Fitted]:
             for name in fit.start
         ]
     return found
+
+
+def text(found: Sequence[Fitted]) -> str:
+    """The fits' parameters, a line each, and whether the boards' files say the same."""
+    rows: list[tuple[str, ...]] = [("board", "parameter", "fitted", "in file", "unit", "points")]
+    for one in found:
+        fitted, in_file = f"{one.fitted:.8g}", f"{one.in_file:.8g}"
+        rows.append((one.board, one.parameter, fitted, in_file, one.unit, one.calibration))
+    return "\n".join(columns(rows)) + "\n"
 
 
 class HeldOut(NamedTuple):

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import msgspec
 
 from isthmus import boards
+from isthmus.boards.listing import columns
 from isthmus.errors import UsageError
 from isthmus.validation.fitting import HeldOut, held_out, rms, worst
 from isthmus.validation.points import NOT_MODELLED, PublishedPoint, all_points
@@ -131,8 +132,15 @@ def _percent(share: float) -> str:
     return f"{100 * share:+.2f} %"
 
 
+def known_format(form: str) -> str:
+    """The format's name; raises UsageError for an unknown one."""
+    if form not in FORMATS:
+        raise UsageError(f"unknown format '{form}'; known: {', '.join(FORMATS)}")
+    return form
+
+
 def render(validation: Validation, form: str) -> str:
-    """The table as text; raises UsageError for an unknown format."""
+    """The table as text in one of ``FORMATS``."""
     if form == "csv":
         return _csv(validation.rows)
     if form == "json":
@@ -145,10 +153,8 @@ def render(validation: Validation, form: str) -> str:
         }
         return msgspec.json.format(msgspec.json.encode(told)).decode() + "\n"
     if form == "md":
-        return "\n".join(_md(validation)) + "\n"
-    if form == "table":
-        return "\n".join(_plain(validation)) + "\n"
-    raise UsageError(f"unknown format '{form}'; known: {', '.join(FORMATS)}")
+        return "\n".join(_md(validation)).rstrip() + "\n"
+    return "\n".join(_plain(validation)).rstrip() + "\n"
 
 
 def _csv(rows: Sequence[Row]) -> str:
@@ -212,16 +218,8 @@ def _md(validation: Validation) -> Iterator[str]:
         yield ""
 
 
-def aligned(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    """Columns of text under headings, as wide as they need."""
-    columns = list(zip(headings, *rows, strict=True))
-    widths = [max(map(len, column)) for column in columns]
-    for row in (headings, *rows):
-        yield "  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip()
-
-
 def _plain(validation: Validation) -> Iterator[str]:
     for title, headings, rows in _tables(validation):
         yield title
-        yield from (f"  {line}" for line in aligned(headings, rows))
+        yield from (f"  {line}" for line in columns([headings, *rows]))
         yield ""
