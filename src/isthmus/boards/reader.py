@@ -18,7 +18,15 @@ _SETTING_KEYS = ("value", "kind", "source", "calibration")
 
 
 def read(name_or_path: str, folder: Path, overrides: Mapping[str, str]) -> Board:
-    """A board of ``folder`` by name, or of one's own by path; raises UsageError."""
+    """A board of ``folder`` by name, or of one's own by path; raises UsageError of one line."""
+    try:
+        return _read(name_or_path, folder, overrides)
+    except UsageError as error:
+        line = "".join(c if c.isprintable() else repr(c)[1:-1] for c in str(error))
+        raise UsageError(line) from error
+
+
+def _read(name_or_path: str, folder: Path, overrides: Mapping[str, str]) -> Board:
     path = _locate(name_or_path, folder)
     about, settings = _merged(path, folder, ())
     present = {name.partition(".")[0] for name in settings}

@@ -78,7 +78,7 @@ def streaming_s(board: Board, size: float, *, in_flight: int | None = None) -> f
 def crossover_bytes(board: Board) -> float:
     """Size above which DMA to the host beats streaming loads; infinite if it never does."""
     slope = 1 / streaming_rate(board) - 1 / dma.rate(board, "d2h")
-    ahead = dma.fixed_s(board, "d2h") - load_s(board, LINE, sram=board.has("sram"))
+    ahead = dma.transfer_s(board, "d2h", LINE) - load_s(board, LINE, sram=board.has("sram"))
     return LINE + ahead / slope if slope > 0 else float("inf")
 
 

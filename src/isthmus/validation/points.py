@@ -68,7 +68,7 @@ def _beff() -> Iterator[PublishedPoint]:
                 return serial.bandwidth(board, size, devices) / 1e9
 
             measured = 2 * devices * size * row.looplength / row.transfer_s / 1e9
-            note = _SEVERAL_FLITS if devices > 1 and size in {256, 1024} else ""
+            note = _SEVERAL_FLITS if devices > 1 and size in {256, 512, 1024} else ""
             yield PublishedPoint(
                 series, format_size(size), "GB/s", measured, "520n", rate, fits.get(size, ""),
                 note=note,
