@@ -1,8 +1,10 @@
 """Transfers between host and card memory by the card's DMA engine.
 
     time = submit + start + first + bytes / rate + completion + finish
-    rate = least of  wire,  tags x MRRS / round trip (host to card; Little's law),
-                     descriptor / (descriptor / interface + gap),  banks of card memory
+    rate = least of  wire,  one bank of card memory,
+                     tags of a channel x MRRS / round trip   (host to card; Little's law)
+                     posted credits / time until they return (card to host; the same)
+                     descriptor / (descriptor / interface + gap)
 
 ``first`` is the way of the first data: a read's round trip (host to card), or card memory's latency
 and one way of the link (card to host). ``gap`` is time per descriptor in which the interface moves
@@ -16,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from isthmus.boards.board import Board
+from isthmus.models import posted
 from isthmus.models.base import Figure, Model, Option
 from isthmus.models.pcie import path_of
 
@@ -41,13 +44,14 @@ def rate(board: Board, direction: str) -> float:
     gap = board.seconds(f"dma.{direction}_descriptor_ns")
     limits = [
         piece / (piece / path.bus_rate() + gap),
-        board.number("memory.bandwidth_Bps") * board.number("memory.banks"),
+        board.number("memory.bandwidth_Bps"),
     ]
     if direction == "h2d":
-        tags = min(board.number("dma.tags"), board.number("link.nonposted_header_credits"))
+        channel = board.whole("dma.tags") // board.whole("dma.engines")
+        tags = min(channel, board.whole("link.nonposted_header_credits"))
         limits += [path.reads(), tags * path.max_read_request / round_trip_s(board)]
     else:
-        limits.append(path.writes())
+        limits += [path.writes(), posted.window_bytes(board) / posted.return_s(board)]
     return min(limits)
 
 

@@ -26,6 +26,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from isthmus.boards.board import Board
+from isthmus.models import posted
 from isthmus.models.base import Figure, Model, Option
 from isthmus.models.pcie import path_of
 
@@ -44,17 +45,6 @@ def round_trip_s(board: Board) -> float:
         + board.seconds("host.memory_latency_ns")
         + path.completions_s(path.max_read_request)
         + board.seconds("kernel.host_latency_ns")
-    )
-
-
-def credit_return_s(board: Board) -> float:
-    """A posted write of MPS until its credits can be used again, line in the cache; seconds."""
-    path = path_of(board)
-    return (
-        path.write_s(path.max_payload)
-        + 2 * board.seconds("link.latency_ns")
-        + board.seconds("host.write_retire_ns")
-        + board.seconds("link.credit_return_ns")
     )
 
 
@@ -78,12 +68,8 @@ def read_rate(board: Board, missed: float) -> float:
 def write_rate(board: Board, missed: float) -> float:
     """Bytes a second of a kernel's posted writes when this share of the lines misses."""
     path = path_of(board)
-    window = min(
-        16 * board.number("link.posted_data_credits"),
-        path.max_payload * board.number("link.posted_header_credits"),
-    )
-    back = credit_return_s(board) + missed * board.seconds("host.memory_miss_ns")
-    return min(path.writes(), path.bus_rate(), window / back)
+    back = posted.return_s(board) + missed * board.seconds("host.memory_miss_ns")
+    return min(path.writes(), path.bus_rate(), posted.window_bytes(board) / back)
 
 
 def sweep_rate(board: Board, kernel: str, size: float) -> float:
