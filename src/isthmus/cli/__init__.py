@@ -9,7 +9,7 @@ from typing import NoReturn
 
 import typer
 
-from isthmus.cli import devices, report, run, show, xclbin
+from isthmus.cli import card, devices, model, report, run, show, xclbin
 from isthmus.errors import IsthmusError
 
 _TYPERS_INTERRUPT = 130
@@ -23,7 +23,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
-for module in (devices, run, show, report, xclbin):
+for module in (devices, run, show, report, model, card, xclbin):
     module.add_to(app)
 
 

@@ -1,1 +1,40 @@
-"""Models: what a crossing should cost. Pure functions; no file is read or written here."""
+"""Models: what a crossing should cost. Pure functions; no file is read or written in a model.
+
+A model is one module here that defines ``MODEL``; other packages add theirs through the entry
+point group ``isthmus.models``.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.metadata
+import pkgutil
+from collections.abc import Mapping
+from functools import cache
+from types import MappingProxyType
+
+from isthmus.errors import UsageError
+from isthmus.models.base import Model
+
+__all__ = ["Model", "by_name", "registry"]
+
+
+@cache
+def registry() -> Mapping[str, Model]:
+    """All models by name."""
+    found: dict[str, Model] = {}
+    for module in pkgutil.iter_modules(__path__):
+        model = getattr(importlib.import_module(f"{__name__}.{module.name}"), "MODEL", None)
+        if model is not None:
+            found[model.name] = model
+    for entry in importlib.metadata.entry_points(group="isthmus.models"):
+        found.setdefault(entry.name, entry.load())
+    return MappingProxyType(found)
+
+
+def by_name(name: str) -> Model:
+    """The model of this name; raises UsageError for an unknown one."""
+    models = registry()
+    if name not in models:
+        raise UsageError(f"unknown model '{name}'; known: {', '.join(models)}, validate, fit")
+    return models[name]

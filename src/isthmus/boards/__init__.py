@@ -1,0 +1,49 @@
+"""Boards: descriptions of a card, its link and its host, each a TOML file.
+
+A board here is a file ``card/boards/NAME.toml``, installed beside this module; files whose name
+begins with ``_`` are parts that boards include. A board of one's own is a path to a file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from isthmus import _core
+from isthmus.boards.board import Board, Setting
+from isthmus.boards.reader import read
+from isthmus.errors import UsageError
+
+__all__ = ["Board", "Setting", "load", "named", "names", "resolve"]
+
+FOLDER = Path(_core.__file__).parent / "boards"
+
+
+def names() -> list[str]:
+    """Boards that come with Isthmus."""
+    return sorted(path.stem for path in FOLDER.glob("[!_]*.toml"))
+
+
+def load(name_or_path: str, overrides: Mapping[str, str] | None = None) -> Board:
+    """A board by name or file, with some parameters replaced (``{"link.lanes": "8"}``).
+
+    Raises UsageError, which names file and key, for anything that cannot be.
+    """
+    return read(name_or_path, FOLDER, overrides or {})
+
+
+def named(text: str, overrides: Mapping[str, str] | None = None) -> Board:
+    """A board as the command line names it: ``u250``, ``my.toml``, ``u250,link.lanes=8``."""
+    name, *pieces = text.split(",")
+    given: dict[str, str] = {}
+    for piece in pieces:
+        key, equals, value = piece.partition("=")
+        if not equals:
+            raise UsageError(f"'{piece}' replaces nothing; write {name},link.lanes=8")
+        given[key] = value
+    return load(name, {**given, **(overrides or {})})
+
+
+def resolve(name_or_path: str, overrides: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Flat values of a board as the emulated card reads them: ``{"link.lanes": "16", ...}``."""
+    return load(name_or_path, overrides).flat()

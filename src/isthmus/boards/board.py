@@ -1,0 +1,83 @@
+"""A board that was read: its parameters, each with where it comes from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+
+from isthmus.boards.table import Value
+from isthmus.errors import UsageError
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A parameter's value on one board, and how it is known."""
+
+    value: Value
+    kind: str
+    """``published``, ``fitted`` or ``assumed``; ``chosen`` where the user replaced it."""
+    source: str
+    calibration: str = ""
+    """Series and points that a fitted value was fitted to: no evidence for the model."""
+    file: str = ""
+
+
+@dataclass(frozen=True)
+class Board:
+    """A card with its link and host."""
+
+    name: str
+    title: str
+    description: str
+    settings: Mapping[str, Setting]
+    """By flat name, ``section.key``, in the table's order; complete for each section there is."""
+
+    def has(self, section: str) -> bool:
+        """Whether the card has that part."""
+        return any(name.startswith(f"{section}.") for name in self.settings)
+
+    def value(self, name: str) -> Value:
+        """A parameter's value; raises UsageError where the card lacks that part."""
+        if name not in self.settings:
+            section = name.partition(".")[0]
+            raise UsageError(f"board '{self.name}' has no [{section}]: it lacks {name}")
+        return self.settings[name].value
+
+    def number(self, name: str) -> float:
+        """A parameter that is a number, in the table's unit."""
+        value = self.value(name)
+        if isinstance(value, str):
+            raise UsageError(f"{name} is a text, no number")
+        return float(value)
+
+    def whole(self, name: str) -> int:
+        """A parameter that is a whole number."""
+        return int(self.number(name))
+
+    def seconds(self, name: str) -> float:
+        """A parameter in nanoseconds, as seconds."""
+        return self.number(name) * 1e-9
+
+    def hertz(self, name: str) -> float:
+        """A parameter in MHz, as Hz."""
+        return self.number(name) * 1e6
+
+    def with_values(self, values: Mapping[str, float]) -> Board:
+        """The same board with other numbers, as a fit tries them; not checked."""
+        changed = {k: replace(self.settings[k], value=v) for k, v in values.items()}
+        return replace(self, settings=MappingProxyType({**self.settings, **changed}))
+
+    def flat(self) -> dict[str, str]:
+        """Values as texts, ``true``, ``16``, ``1.5``, and the board's name as ``board.name``."""
+        values = {name: text(setting.value) for name, setting in self.settings.items()}
+        return {"board.name": self.name, **values}
+
+
+def text(value: Value) -> str:
+    """A value as TOML and the command line write it, without quotes."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return str(value)

@@ -1,0 +1,180 @@
+"""Reads board files: includes, checks against the table, overrides."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import msgspec
+
+from isthmus.boards.board import Board, Setting
+from isthmus.boards.table import KINDS, REQUIRED_SECTIONS, SECTIONS, TABLE, of_section
+from isthmus.errors import UsageError
+
+_BOARD_KEYS = ("name", "title", "description", "include")
+_SETTING_KEYS = ("value", "kind", "source", "calibration")
+
+
+def read(name_or_path: str, folder: Path, overrides: Mapping[str, str]) -> Board:
+    """A board of ``folder`` by name, or of one's own by path; raises UsageError of one line."""
+    try:
+        return _read(name_or_path, folder, overrides)
+    except UsageError as error:
+        line = "".join(c if c.isprintable() else repr(c)[1:-1] for c in str(error))
+        raise UsageError(line) from error
+
+
+def _read(name_or_path: str, folder: Path, overrides: Mapping[str, str]) -> Board:
+    path = _locate(name_or_path, folder)
+    about, settings = _merged(path, folder, ())
+    present = {name.partition(".")[0] for name in settings}
+    for name, value in overrides.items():
+        changed = _override(name, value)
+        if (section := name.partition(".")[0]) not in present:
+            raise UsageError(f"{name}={value}: board '{name_or_path}' has no [{section}]")
+        settings[name] = changed
+    complete = dict(_complete(settings, path))
+    _fits_together(complete, path)
+    for key in ("name", "title"):
+        if key not in about:
+            raise UsageError(f"{path}: board.{key} is missing")
+    return Board(
+        about["name"], about["title"], about.get("description", ""), MappingProxyType(complete)
+    )
+
+
+def _locate(name_or_path: str, folder: Path, beside: Path | None = None) -> Path:
+    """A file where the text looks like one, else an installed board."""
+    if name_or_path.endswith(".toml") or "/" in name_or_path:
+        path = Path(name_or_path).expanduser()
+        path = path if beside is None else beside / path
+        if not path.is_file():
+            raise UsageError(f"{path}: no such file")
+        return path
+    path = folder / f"{name_or_path}.toml"
+    if name_or_path.startswith("_") or not path.is_file():
+        known = ", ".join(sorted(p.stem for p in folder.glob("[!_]*.toml")))
+        raise UsageError(f"unknown board '{name_or_path}'; known: {known}, or a path to a .toml")
+    return path
+
+
+def _merged(
+    path: Path, folder: Path, including: tuple[Path, ...]
+) -> tuple[dict[str, str], dict[str, Setting]]:
+    """What a file says over what it includes: texts on the board, and settings by flat name."""
+    real = path.resolve()
+    if real in including:
+        chain = " -> ".join(p.name for p in (*including, real))
+        raise UsageError(f"{path}: board.include is cyclic: {chain}")
+    document = _document(path)
+    about = _about(document.pop("board", {}), path)
+    settings = dict(_settings(document, path))
+    included = about.pop("include", None)
+    if included is None:
+        return about, settings
+    try:
+        other = _locate(included, folder, path.parent)
+    except UsageError as error:
+        raise UsageError(f"{path}: board.include: {error}") from error
+    below, under = _merged(other, folder, (*including, real))
+    return {**below, **about}, {**under, **settings}
+
+
+def _document(path: Path) -> dict[str, Any]:
+    try:
+        return msgspec.toml.decode(path.read_bytes(), type=dict[str, Any])
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror}") from error
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path}: no TOML: {error}") from error
+
+
+def _about(section: Any, path: Path) -> dict[str, str]:
+    if not isinstance(section, dict):
+        raise UsageError(f"{path}: board is no section; write [board]")
+    for key, value in section.items():
+        if key not in _BOARD_KEYS:
+            raise UsageError(
+                f"{path}: board.{key} is unknown; [board] has {', '.join(_BOARD_KEYS)}"
+            )
+        if not isinstance(value, str) or not value:
+            raise UsageError(f"{path}: board.{key} is no text")
+    return dict(section)
+
+
+def _settings(document: Mapping[str, Any], path: Path) -> Iterator[tuple[str, Setting]]:
+    for section, entries in document.items():
+        if section not in SECTIONS:
+            raise UsageError(f"{path}: [{section}] is unknown; known: board, {', '.join(SECTIONS)}")
+        if not isinstance(entries, dict):
+            raise UsageError(f"{path}: {section} is no section; write [{section}]")
+        for key, entry in entries.items():
+            name = f"{section}.{key}"
+            try:
+                yield name, _setting(name, entry, str(path))
+            except UsageError as error:
+                raise UsageError(f"{path}: {name}: {error}") from error
+
+
+def _setting(name: str, entry: Any, file: str) -> Setting:
+    if name not in TABLE:
+        section = name.partition(".")[0]
+        raise UsageError(f"unknown key; known: {', '.join(p.key for p in of_section(section))}")
+    if not isinstance(entry, dict):
+        raise UsageError("write { value = ..., kind = ..., source = ... }")
+    for key in entry:
+        if key not in _SETTING_KEYS:
+            raise UsageError(f"'{key}' is unknown; known: {', '.join(_SETTING_KEYS)}")
+    for key in ("value", "kind", "source"):
+        if key not in entry:
+            raise UsageError(f"'{key}' is missing")
+    kind, source, calibration = entry["kind"], entry["source"], entry.get("calibration", "")
+    if kind not in KINDS:
+        raise UsageError(f"kind {kind!r} is none of {', '.join(KINDS)}")
+    if not isinstance(source, str) or not source.strip():
+        raise UsageError("source is no text")
+    if not isinstance(calibration, str) or (kind == "fitted") != bool(calibration):
+        raise UsageError("calibration names the points of a fitted value, and of no other")
+    return Setting(TABLE[name].check(entry["value"]), kind, source, calibration, file)
+
+
+def _override(name: str, text: str) -> Setting:
+    if name not in TABLE:
+        raise UsageError(f"{name}={text}: unknown parameter of a board")
+    try:
+        return Setting(TABLE[name].parse(text), "chosen", "given by the user")
+    except UsageError as error:
+        raise UsageError(f"{name}={text}: {error}") from error
+
+
+def _complete(settings: Mapping[str, Setting], path: Path) -> Iterator[tuple[str, Setting]]:
+    """Settings in the table's order, with defaults; raises UsageError for what is missing."""
+    present = {name.partition(".")[0] for name in settings} | set(REQUIRED_SECTIONS)
+    for name, parameter in TABLE.items():
+        if name in settings:
+            yield name, settings[name]
+        elif parameter.section in present:
+            if parameter.default is None:
+                raise UsageError(f"{path}: {name} is missing ({parameter.meaning})")
+            yield name, Setting(parameter.default, "assumed", "default of the table")
+
+
+def _fits_together(settings: Mapping[str, Setting], path: Path) -> None:
+    """Raises UsageError for parameters that are right alone and cannot be together."""
+    has = {name.partition(".")[0] for name in settings}
+    for part, needed, why in (
+        ("dma", "memory", "a DMA engine needs card memory"),
+        ("sram", "registers", "SRAM lies behind the registers' bus"),
+    ):
+        if part in has and needed not in has:
+            raise UsageError(f"{path}: {of_section(needed)[0].name} is missing: {why}")
+    for small, large, scale in (
+        ("link.max_payload_bytes", "link.posted_data_credits", 16),
+        ("dma.engines", "dma.tags", 1),
+    ):
+        if small in settings:
+            least, most = settings[small].value, settings[large].value
+            if float(least) > float(most) * scale:
+                raise UsageError(f"{path}: {large} {most} is too little for {small} {least}")

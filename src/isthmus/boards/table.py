@@ -1,0 +1,183 @@
+"""Every parameter that a board can have, as data: files, commands and docs are checked against it.
+
+Sources: PCI Express Base Specification 5.0 for the link's keys (sections 2.2, 2.6, 3.6 and 7.5.3);
+the other keys are terms of this project's models (``docs/models.md``).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TypeAlias
+
+from isthmus.errors import UsageError
+
+Value: TypeAlias = bool | int | float | str
+_POWERS = (128, 256, 512, 1024, 2048, 4096)
+_TYPES: Mapping[type, str] = {
+    bool: "true or false", int: "a whole number", float: "a number", str: "a text",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One parameter: what may stand in a file for it, and what it means."""
+
+    section: str
+    key: str
+    type: type
+    unit: str
+    """Empty where it is a count or a word."""
+    meaning: str
+    low: float = 0.0
+    high: float = math.inf
+    allowed: tuple[Value, ...] = ()
+    default: Value | None = None
+    """None: a board that has the section must say it."""
+
+    @property
+    def name(self) -> str:
+        """Flat name, ``section.key``."""
+        return f"{self.section}.{self.key}"
+
+    def check(self, value: object) -> Value:
+        """The value as the parameter's type; raises UsageError that says what may stand here."""
+        wanted = int | float if self.type is float else self.type
+        right = isinstance(value, wanted) and (self.type is bool or not isinstance(value, bool))
+        if not right or not isinstance(value, (bool, int, float, str)):
+            raise UsageError(f"{value!r} is not {_TYPES[self.type]}")
+        if self.allowed and value not in self.allowed:
+            raise UsageError(f"{value!r} is none of {', '.join(map(str, self.allowed))}")
+        if isinstance(value, (bool, str)):
+            return value
+        if not math.isfinite(value) or not self.low <= value <= self.high:
+            between = f"between {self.low:g} and {self.high:g}"
+            limit = f"{self.low:g} or more" if self.high == math.inf else between
+            raise UsageError(f"{value!r} must be {limit}")
+        return float(value) if self.type is float else value
+
+    def parse(self, text: str) -> Value:
+        """The value that a text on the command line stands for."""
+        try:
+            if self.type is bool:
+                return self.check({"true": True, "false": False}.get(text.lower(), text))
+            return self.check(text if self.type is str else self.type(text))
+        except ValueError as error:
+            raise UsageError(f"{text!r} is not {_TYPES[self.type]}") from error
+
+
+def _int(
+    name: str, meaning: str, unit: str = "", low: float = 1, high: float = math.inf,
+    allowed: tuple[int, ...] = (), default: int | None = None,
+) -> Parameter:  # fmt: skip
+    section, _, key = name.partition(".")
+    return Parameter(section, key, int, unit, meaning, low, high, allowed, default)
+
+
+def _float(
+    name: str, meaning: str, unit: str, low: float = 0.0, high: float = math.inf,
+    default: float | None = None,
+) -> Parameter:  # fmt: skip
+    section, _, key = name.partition(".")
+    return Parameter(section, key, float, unit, meaning, low, high, (), default)
+
+
+_PARAMETERS = (
+    _int("link.generation", "PCIe generation: 2.5, 5, 8, 16, 32 GT/s", allowed=(1, 2, 3, 4, 5)),
+    _int("link.lanes", "trained width", allowed=(1, 2, 4, 8, 16)),
+    _int("link.max_payload_bytes", "largest payload of a packet (MPS)", "B", allowed=_POWERS),
+    _int("link.max_read_request_bytes", "largest read request (MRRS)", "B", allowed=_POWERS),
+    _int("link.read_completion_boundary_bytes", "completions split at its multiples", "B",
+         allowed=(64, 128), default=64),
+    _int("link.address_bits", "64: 24 B around a write, 32: 20 B", "bit", allowed=(32, 64),
+         default=64),
+    _float("link.latency_ns", "one way: last byte leaves one end until usable at the other", "ns"),
+    _int("link.acknowledge_every_bytes", "received bytes for each acknowledgement and credits",
+         "B", default=1024),
+    _int("link.acknowledge_bytes", "their size, on the opposite direction", "B", 0, default=8),
+    _int("link.posted_data_credits", "posted data each receiver grants, in units of 16 B"),
+    _int("link.posted_header_credits", "posted packets each receiver grants"),
+    _int("link.nonposted_header_credits", "read requests each receiver grants"),
+    _float("link.credit_return_ns", "consumed by the receiver until usable by the sender, beyond "
+           "latency", "ns"),
+    _float("link.error_rate", "probability that a packet is corrupted and sent again", "", high=1.0,
+           default=0.0),
+    _int("link.user_bus_bytes", "width of the card's interface to the link", "B"),
+    _float("link.user_clock_MHz", "clock of that interface", "MHz", 1e-3),
+    Parameter("link", "straddle", bool, "", "a packet may begin in the beat where another ends",
+              default=False),
+    _float("host.load_ns", "uncached load, round trip, without link and device", "ns"),
+    _float("host.store_ns", "store until it enters the link, one way", "ns"),
+    _int("host.write_combining_bytes", "bytes that one write-combining buffer gathers", "B",
+         allowed=(16, 32, 64, 128), default=64),
+    _int("host.write_combining_buffers", "write-combining buffers that may be on their way"),
+    _int("host.loads_in_flight", "uncached loads in flight", default=1),
+    _int("host.streaming_loads_in_flight", "streaming loads (MOVNTDQA) in flight"),
+    _float("host.memory_latency_ns", "read request at the root complex until completed, "
+           "data in the cache", "ns"),
+    _float("host.memory_miss_ns", "added where the line is not in the cache", "ns"),
+    _float("host.memory_bandwidth_Bps", "rate that misses of reads and writes share", "B/s", 1.0),
+    _float("host.write_retire_ns", "posted write at the root complex until its credits are free",
+           "ns"),
+    _int("host.cache_write_bytes", "bytes of a written footprint that stay in the cache", "B", 0),
+    _int("host.cache_read_bytes", "bytes of a read footprint that stay in the cache", "B", 0),
+    _int("host.page_bytes", "page of the address translation", "B",
+         allowed=(4096, 65536, 2 << 20, 1 << 30)),
+    _int("host.translation_entries", "pages that the IOMMU keeps; 0: no IOMMU", "", 0),
+    _float("host.translation_miss_ns", "page walk", "ns"),
+    _float("host.polling_ns", "completion flag in memory until software sees it", "ns"),
+    _float("host.interrupt_ns", "the same by interrupt", "ns"),
+    _int("dma.tags", "read requests in flight"),
+    _int("dma.descriptor_bytes", "largest piece that one descriptor moves", "B"),
+    _float("dma.h2d_descriptor_ns", "gap for each descriptor, host to card", "ns"),
+    _float("dma.d2h_descriptor_ns", "gap for each descriptor, card to host", "ns"),
+    _int("dma.engines", "channels per direction"),
+    _float("dma.submit_ns", "driver before the doorbell", "ns"),
+    _float("dma.start_ns", "doorbell until the first descriptor is handled, its fetch included",
+           "ns"),
+    Parameter("dma", "completion", str, "", "how software learns of the end",
+              allowed=("poll", "interrupt")),
+    _float("dma.finish_ns", "driver after completion", "ns"),
+    _int("memory.banks", "banks of card memory"),
+    _int("memory.bank_bytes", "size of a bank", "B"),
+    _float("memory.bandwidth_Bps", "rate of one bank", "B/s", 1.0),
+    _float("memory.latency_ns", "request until the first byte", "ns"),
+    _float("kernel.clock_MHz", "clock of the kernels", "MHz", 1e-3),
+    _int("kernel.width_bytes", "width of a kernel's port", "B", allowed=(4, 8, 16, 32, 64, 128)),
+    _int("kernel.burst_beats", "beats of a burst", high=256),
+    _int("kernel.outstanding", "bursts in flight, each way"),
+    _int("kernel.tags", "PCIe read requests in flight for kernels"),
+    _float("kernel.launch_ns", "software's part of a launch: enqueue and completion", "ns"),
+    _float("kernel.block_interval_ns", "start to start of single 4 KiB blocks (buffers to 8 KiB)",
+           "ns"),
+    _float("kernel.copy_block_interval_ns", "the same where a kernel reads and writes", "ns"),
+    _float("kernel.write_response_ns", "last beat written until the response is at the kernel",
+           "ns"),
+    _float("kernel.host_latency_ns", "card's part of a kernel's read of host memory, beyond link "
+           "and host", "ns"),
+    _int("registers.cycles", "access to a register behind the link", "cycle", 0),
+    _float("registers.clock_MHz", "clock of the registers and of the SRAM controller", "MHz", 1e-3),
+    _int("registers.width_bytes", "width of a register", "B", allowed=(4, 8)),
+    _int("sram.extra_cycles", "access to the SRAM, beyond a register's", "cycle", 0),
+    _int("sram.bytes", "size of the SRAM", "B"),
+    _float("serial.clock_MHz", "clock of the channels", "MHz", 1e-3),
+    _int("serial.width_bytes", "bytes that one channel takes each cycle", "B"),
+    _int("serial.channels", "channels in each direction"),
+    _float("serial.latency_ns", "last byte sent until usable by the peer", "ns"),
+    _float("serial.hop_ns", "added between boards, where there is more than one", "ns"),
+    _float("serial.stretch", "time on the wire over time of the data alone", "", 1.0),
+)  # fmt: skip
+
+TABLE: Mapping[str, Parameter] = MappingProxyType({p.name: p for p in _PARAMETERS})
+"""Parameters by flat name, in the order shown."""
+SECTIONS = tuple(dict.fromkeys(p.section for p in _PARAMETERS))
+REQUIRED_SECTIONS = ("link", "host")
+"""What no board lacks; the other sections are absent where the card lacks that part."""
+KINDS = ("published", "fitted", "assumed")
+
+
+def of_section(section: str) -> list[Parameter]:
+    """Parameters of one section."""
+    return [p for p in TABLE.values() if p.section == section]

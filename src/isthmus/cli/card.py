@@ -1,0 +1,39 @@
+"""``isthmus card``: the boards that an emulated card can be."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+
+def add_to(app: typer.Typer) -> None:
+    """Registers the commands."""
+    group = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+    group.command(name="boards", help="List the boards, or one board's parameters.")(boards)
+    app.add_typer(group, name="card", help="Boards of the emulated card.")
+
+
+def boards(
+    name: Annotated[
+        str | None, typer.Argument(help="board or file, e.g. u250 or u250,link.lanes=8")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="for programs")] = False,
+) -> None:
+    """Prints names and titles, or each parameter with value, unit, kind and source."""
+    import msgspec
+
+    from isthmus import boards as known
+    from isthmus.boards import listing
+
+    if name is None:
+        rows = [known.load(board) for board in known.names()]
+        told: object = [listing.about(board) for board in rows]
+        lines = listing.titles(rows)
+    else:
+        board = known.named(name)
+        told, lines = listing.as_data(board), listing.lines(board)
+    if as_json:
+        print(msgspec.json.format(msgspec.json.encode(told)).decode())
+    else:
+        print("\n".join(lines))

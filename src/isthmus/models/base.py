@@ -1,0 +1,45 @@
+"""What a model is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from isthmus.boards.board import Board
+
+
+class Figure(NamedTuple):
+    """One predicted figure, in SI units and bytes."""
+
+    quantity: str
+    value: float
+    unit: str
+    """``s``, ``B/s``, ``B``, or empty for a ratio or a count."""
+    at: float | None = None
+    """The size in bytes (or the count) that it holds for."""
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Option:
+    """One input of a model: a number that the user may give."""
+
+    name: str
+    unit: str
+    meaning: str
+    default: float | None = None
+    """None: the board's parameter, or what the model says of itself."""
+    parameter: str = ""
+    """Parameter of the board that it replaces; empty: an input beside the board."""
+
+
+@dataclass(frozen=True)
+class Model:
+    """A closed form: (board, inputs) -> figures. Pure."""
+
+    name: str
+    summary: str
+    predict: Callable[[Board, Mapping[str, float]], list[Figure]]
+    default_board: str
+    options: tuple[Option, ...] = ()

@@ -1,0 +1,100 @@
+"""Transfers between host and card memory by the card's DMA engine.
+
+    time = submit + start + first + bytes / rate + completion + finish
+    rate = least of  wire,  one bank of card memory,
+                     tags of a channel x MRRS / round trip   (host to card; Little's law)
+                     posted credits / time until they return (card to host; the same)
+                     descriptor / (descriptor / interface + gap)
+
+``first`` is the way of the first data: a read's round trip (host to card), or card memory's latency
+and one way of the link (card to host). ``gap`` is time per descriptor in which the interface moves
+no data; ``completion`` is polling or an interrupt, after one way of the link. Data are in the
+cache, or prefetched by pages: no misses here. Times in seconds, rates in bytes a second.
+Source of the mechanism: AMD PG195 (descriptors, tags, channels); parameters: the boards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from isthmus.boards.board import Board
+from isthmus.models import posted
+from isthmus.models.base import Figure, Model, Option
+from isthmus.models.pcie import path_of
+
+DIRECTIONS = ("h2d", "d2h")
+_SIZES = tuple(1 << i for i in range(0, 32, 2))
+
+
+def round_trip_s(board: Board) -> float:
+    """The engine's read of one MRRS of host memory; seconds."""
+    path = path_of(board)
+    return (
+        path.request_s()
+        + 2 * board.seconds("link.latency_ns")
+        + board.seconds("host.memory_latency_ns")
+        + path.completions_s(path.max_read_request)
+    )
+
+
+def rate(board: Board, direction: str) -> float:
+    """Bytes a second of a long transfer."""
+    path = path_of(board)
+    piece = board.number("dma.descriptor_bytes")
+    gap = board.seconds(f"dma.{direction}_descriptor_ns")
+    limits = [
+        piece / (piece / path.bus_rate() + gap),
+        board.number("memory.bandwidth_Bps"),
+    ]
+    if direction == "h2d":
+        channel = board.whole("dma.tags") // board.whole("dma.engines")
+        tags = min(channel, board.whole("link.nonposted_header_credits"))
+        limits += [path.reads(), tags * path.max_read_request / round_trip_s(board)]
+    else:
+        limits += [path.writes(), posted.window_bytes(board) / posted.return_s(board)]
+    return min(limits)
+
+
+def fixed_s(board: Board, direction: str) -> float:
+    """What a transfer costs beside moving its bytes."""
+    if direction == "h2d":
+        first = round_trip_s(board)
+    else:
+        first = board.seconds("memory.latency_ns") + board.seconds("link.latency_ns")
+    told = "polling_ns" if board.value("dma.completion") == "poll" else "interrupt_ns"
+    return (
+        board.seconds("dma.submit_ns")
+        + board.seconds("dma.start_ns")
+        + first
+        + board.seconds("link.latency_ns")
+        + board.seconds(f"host.{told}")
+        + board.seconds("dma.finish_ns")
+    )
+
+
+def transfer_s(board: Board, direction: str, size: float) -> float:
+    """One transfer, from the driver's entry until it returns."""
+    return fixed_s(board, direction) + size / rate(board, direction)
+
+
+def predict(board: Board, inputs: Mapping[str, float]) -> list[Figure]:
+    """Time and bandwidth by size, fixed cost and long-transfer rate of each direction."""
+    sizes = [int(inputs["bytes"])] if inputs.get("bytes") else _SIZES
+    figures = []
+    for direction in DIRECTIONS:
+        figures.append(Figure(f"{direction} fixed cost", fixed_s(board, direction), "s"))
+        figures.append(Figure(f"{direction} rate", rate(board, direction), "B/s"))
+        for size in sizes:
+            seconds = transfer_s(board, direction, size)
+            figures.append(Figure(f"{direction} time", seconds, "s", size))
+            figures.append(Figure(f"{direction} bandwidth", size / seconds, "B/s", size))
+    return figures
+
+
+MODEL = Model(
+    "dma",
+    "transfers between host and card memory",
+    predict,
+    default_board="u250",
+    options=(Option("bytes", "B", "size of the transfer; without it 1 B to 1 GiB"),),
+)

@@ -1,0 +1,57 @@
+"""Little's law on a link: how much must be on its way to fill it.
+
+    in flight = rate x latency;  requests = in flight / size;  rate = requests x size / latency
+
+Bytes, seconds, bytes a second. Source: J. D. C. Little, Operations Research 9(3), 1961.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from isthmus.boards.board import Board
+from isthmus.models import dma
+from isthmus.models.base import Figure, Model, Option
+from isthmus.models.pcie import path_of
+
+
+def in_flight(rate: float, latency: float) -> float:
+    """Bytes on their way when ``rate`` bytes a second wait ``latency`` seconds each."""
+    return rate * latency
+
+
+def rate(requests: float, size: float, latency: float) -> float:
+    """Bytes a second of ``requests`` of ``size`` bytes in flight."""
+    return requests * size / latency
+
+
+def predict(board: Board, inputs: Mapping[str, float]) -> list[Figure]:
+    """Requests that fill the board's link, and what the given ones reach."""
+    path = path_of(board)
+    latency = inputs["latency-ns"] * 1e-9 if "latency-ns" in inputs else dma.round_trip_s(board)
+    size = inputs.get("request-bytes", path.max_read_request)
+    full = min(path.reads(), path.bus_rate())
+    needed = in_flight(full, latency)
+    figures = [
+        Figure("latency", latency, "s", note="of one request"),
+        Figure("link", full, "B/s"),
+        Figure("in flight", needed, "B", note="to fill the link"),
+        Figure("requests", needed / size, "", size, "to fill the link"),
+    ]
+    if "requests" in inputs:
+        reached = min(full, rate(inputs["requests"], size, latency))
+        figures.append(Figure("reached", reached, "B/s", size))
+    return figures
+
+
+MODEL = Model(
+    "littles_law",
+    "how many requests in flight fill the link",
+    predict,
+    default_board="u250",
+    options=(
+        Option("requests", "", "requests in flight"),
+        Option("request-bytes", "B", "size of each; without it the board's MRRS"),
+        Option("latency-ns", "ns", "of each; without it the DMA engine's read of host memory"),
+    ),
+)

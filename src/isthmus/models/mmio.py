@@ -1,0 +1,122 @@
+"""Programmed IO: what loads and stores to a card cost, and when DMA is better.
+
+    load(n)   = CPU and root complex + request on the wire + 2 link latencies
+                + cycles / clock of the register block (+ SRAM) + completion of n bytes on the wire
+                + (n / width - 1) cycles more where n is wider than a register
+    stores    : 64 B write-combined posted writes fill the link: 64 / ((64 + 24) byte time)
+    streaming : MOVNTDQA loads of 64 B, k in flight: k 64 / load(64), at most the wire
+    sync      : round trips x load(8): half to push, 1.5 to poll, one to fetch the answer
+    crossover : the size at which DMA (``isthmus.models.dma``, card to host) takes as long as
+                streaming loads
+
+Seconds, bytes, bytes a second. Source: McCalpin, TACC TR-14-10, for the decomposition and the
+measurements; PCI Express Base Specification, section 2.2, for packets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from isthmus.boards.board import Board
+from isthmus.models import dma
+from isthmus.models.base import Figure, Model, Option
+from isthmus.models.pcie import path_of
+
+LINE = 64
+_WIDTHS = (1, 2, 4, 8, 16, 32, 64)
+
+
+def load_s(board: Board, width: int = 8, *, sram: bool = False) -> float:
+    """One uncached load of a register, or of the SRAM behind its controller."""
+    path = path_of(board)
+    cycles = board.number("registers.cycles")
+    cycles += board.number("sram.extra_cycles") if sram else 0
+    cycles += -(-width // board.whole("registers.width_bytes")) - 1
+    return (
+        board.seconds("host.load_ns")
+        + path.request_s()
+        + 2 * board.seconds("link.latency_ns")
+        + cycles / board.hertz("registers.clock_MHz")
+        + path.completions_s(width)
+    )
+
+
+def store_rate(board: Board) -> float:
+    """Bytes a second of write-combined stores."""
+    size = board.number("host.write_combining_bytes")
+    return size / path_of(board).write_s(size)
+
+
+def store_s(board: Board, size: float) -> float:
+    """``size`` bytes stored, until the last is usable at the card."""
+    path = path_of(board)
+    pieces = max(1.0, size / board.number("host.write_combining_bytes"))
+    wire = (size + pieces * path.request) * path.byte_s
+    return board.seconds("host.store_ns") + wire + board.seconds("link.latency_ns")
+
+
+def streaming_rate(board: Board, *, in_flight: int | None = None) -> float:
+    """Bytes a second of streaming loads: Little's law, at most the wire's completions."""
+    sram = board.has("sram")
+    count = in_flight or board.whole("host.streaming_loads_in_flight")
+    wire = LINE / path_of(board).completions_s(LINE)
+    return min(wire, count * LINE / load_s(board, LINE, sram=sram))
+
+
+def streaming_speedup(board: Board) -> float:
+    """Streaming loads over 8 B uncached loads of the same memory."""
+    return streaming_rate(board) * load_s(board, sram=board.has("sram")) / 8
+
+
+def streaming_s(board: Board, size: float, *, in_flight: int | None = None) -> float:
+    """``size`` bytes by streaming loads."""
+    first = load_s(board, LINE, sram=board.has("sram"))
+    rest = max(0.0, size - LINE)
+    return first + rest / streaming_rate(board, in_flight=in_flight)
+
+
+def crossover_bytes(board: Board) -> float:
+    """Size above which DMA to the host beats streaming loads; infinite if it never does."""
+    slope = 1 / streaming_rate(board) - 1 / dma.rate(board, "d2h")
+    ahead = dma.transfer_s(board, "d2h", LINE) - load_s(board, LINE, sram=board.has("sram"))
+    return LINE + ahead / slope if slope > 0 else float("inf")
+
+
+def predict(board: Board, inputs: Mapping[str, float]) -> list[Figure]:
+    """Loads by width, stores, streaming loads, one synchronisation, crossover with DMA."""
+    figures = [Figure("register load", load_s(board, width), "s", width) for width in _WIDTHS]
+    if board.has("sram"):
+        figures += [
+            Figure("SRAM load", load_s(board, width, sram=True), "s", width) for width in _WIDTHS
+        ]
+    load = load_s(board)
+    trips = inputs["round-trips"]
+    figures += [
+        Figure("uncached load bandwidth", 8 / load, "B/s", 8, "one load in flight"),
+        Figure("write-combined stores", store_rate(board), "B/s", LINE),
+        Figure("one store", store_s(board, 8), "s", 8, "until usable at the card"),
+        Figure("streaming loads", streaming_rate(board), "B/s", LINE),
+        Figure("streaming over uncached", streaming_speedup(board), "", note="8 B loads"),
+        Figure("one synchronisation", trips * load, "s", note=f"{trips:g} loads"),
+        Figure("its cycles", trips * load * inputs["cpu-ghz"] * 1e9, "", note="of the CPU"),
+        Figure(
+            "its operations", trips * load * inputs["accelerator-gflops"] * 1e9, "",
+            note="that the accelerator does not do",
+        ),
+    ]  # fmt: skip
+    if board.has("dma"):
+        figures.append(Figure("crossover with DMA", crossover_bytes(board), "B", note="d2h"))
+    return figures
+
+
+MODEL = Model(
+    "mmio",
+    "loads and stores to a card, and when DMA is better",
+    predict,
+    default_board="stratix4-gen2x8",
+    options=(
+        Option("round-trips", "", "loads that one synchronisation takes", 3),
+        Option("cpu-ghz", "GHz", "clock of the CPU", 3.4),
+        Option("accelerator-gflops", "Gflop/s", "what the accelerator does meanwhile", 1000),
+    ),
+)

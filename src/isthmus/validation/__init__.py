@@ -1,0 +1,1 @@
+"""The models against every published hardware figure: points, fits, residual table."""

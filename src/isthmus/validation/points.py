@@ -1,0 +1,200 @@
+"""Every published hardware figure beside the model that should give it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from isthmus import published
+from isthmus.boards import Board
+from isthmus.models import dma, host_memory, mmio, serial
+from isthmus.models.pcie import path_of
+from isthmus.units import format_size
+
+GIB = float(1 << 30)
+_MIB = 1 << 20
+_CYCLES_PER_NS = 3.4
+_PEAKS = "transfer peaks, F1"
+
+
+@dataclass(frozen=True)
+class PublishedPoint:
+    """One published figure and the closed form for it."""
+
+    series: str
+    name: str
+    unit: str
+    published: float
+    board: str
+    predict: Callable[[Board], float]
+    """In ``unit``."""
+    fit: str = ""
+    """Calibration that this figure belongs to; empty: the model has not seen it."""
+    kind: str = "predicted"
+    """Without a fit: ``predicted``, or ``after the fact`` where the mechanism came later."""
+    note: str = ""
+
+    @property
+    def how(self) -> str:
+        """``fitted``, ``predicted`` or ``after the fact``."""
+        return "fitted" if self.fit else self.kind
+
+    def residual(self, board: Board) -> float:
+        """Predicted over published, less 1."""
+        return self.predict(board) / self.published - 1.0
+
+
+def all_points() -> list[PublishedPoint]:
+    """All, in the order shown."""
+    return [*_beff(), *_host_memory(), *_mmio(), *_peaks(), *_u200()]
+
+
+def _rows(name: str) -> Iterator[Any]:
+    frame: pd.DataFrame = published.series(name)
+    return frame.itertuples(index=False)
+
+
+def _beff() -> Iterator[PublishedPoint]:
+    for devices, csv in ((1, "b_eff_520n_1fpga"), (8, "b_eff_520n_8fpga")):
+        series = f"b_eff, {devices} x 520N"
+        fits = {1: f"{csv}: 1 B"} if devices > 1 else dict.fromkeys((1, 2 << 20), _BEFF_ONE)
+        for row in _rows(csv):
+            size = int(row.message_bytes)
+
+            def rate(board: Board, size: int = size, devices: int = devices) -> float:
+                return serial.bandwidth(board, size, devices) / 1e9
+
+            measured = 2 * devices * size * row.looplength / row.transfer_s / 1e9
+            note = _SEVERAL_FLITS if devices > 1 and size in {256, 512, 1024} else ""
+            yield PublishedPoint(
+                series, format_size(size), "GB/s", measured, "520n", rate, fits.get(size, ""),
+                note=note,
+            )  # fmt: skip
+
+        def mean(board: Board, devices: int = devices) -> float:
+            return serial.b_eff(board, devices, serial.SIZES["published"]) / 1e9
+
+        stated = {1: 3.95057, 8: 31.3237}[devices]
+        yield PublishedPoint(series, "mean", "GB/s", stated, "520n", mean)
+
+
+_SEVERAL_FLITS = "eight less one is 36 to 39 ns here, 43 ns at 1 B"
+_BEFF_ONE = "b_eff_520n_1fpga: 1 B and 2 MiB"
+HOST_MEMORY_FIT = "host_memory_bw_u250_gen3x16: all 51 points"
+HOST_MEMORY_SERIES = {
+    "read": "host memory, U250, read",
+    "write": "host memory, U250, write",
+    "copy": "host memory, U250, both",
+}
+
+
+def _host_memory() -> Iterator[PublishedPoint]:
+    columns = {"read": "read_GiBps", "write": "write_GiBps", "copy": "concurrent_GiBps"}
+    for kernel, column in columns.items():
+        for row in _rows("host_memory_bw_u250_gen3x16"):
+            size = int(row.buffer_bytes)
+
+            def rate(board: Board, kernel: str = kernel, size: int = size) -> float:
+                return host_memory.bandwidth(board, kernel, size) / GIB
+
+            odd = kernel == "read" and size == 512 << 10
+            yield PublishedPoint(
+                HOST_MEMORY_SERIES[kernel], format_size(size), "GiB/s",
+                float(getattr(row, column)), "u250", rate, HOST_MEMORY_FIT,
+                note="half of the copy ran faster than the read alone" if odd else "",
+            )  # fmt: skip
+
+
+def _mmio() -> Iterator[PublishedPoint]:
+    values = {row.quantity: float(row.value) for row in _rows("mmio_stratix4_gen2x8")}
+    source = "McCalpin, TACC TR-14-10: "
+    registers = f"{source}status_register_read and status_register_read_2"
+
+    def register(board: Board) -> float:
+        return mmio.load_s(board) * 1e9
+
+    def point(
+        quantity: str, unit: str, predict: Callable[[Board], float], fit: str = "",
+        *, scale: float = 1.0, series: str = "MMIO, Stratix IV gen2 x8", note: str = "",
+    ) -> PublishedPoint:  # fmt: skip
+        return PublishedPoint(
+            series, quantity.replace("_", " "), unit, values[quantity] * scale, "stratix4-gen2x8",
+            predict, fit, note=note,
+        )  # fmt: skip
+
+    ns = 1 / _CYCLES_PER_NS
+    yield point("status_register_read", "ns", register, registers, scale=ns)
+    yield point("status_register_read_2", "ns", register, registers, scale=ns)
+    yield point(
+        "sram_read", "ns", lambda b: mmio.load_s(b, sram=True) * 1e9, f"{source}sram_read", scale=ns
+    )
+    yield point("write_bandwidth", "GB/s", lambda b: mmio.store_rate(b) / 1e9)
+    yield point("link_raw_bandwidth", "GB/s", lambda b: path_of(b).link.raw / 1e9)
+    other = "MMIO, other figures"
+    yield point(
+        "streaming_load_speedup", "ratio", mmio.streaming_speedup, series=other,
+        note="the vendor's figure, for no device in particular",
+    )  # fmt: skip
+    yield point(
+        "pio_to_dma_crossover", "B", mmio.crossover_bytes, f"{source}pio_to_dma_crossover",
+        series=other, note="one figure, one parameter: no evidence",
+    )  # fmt: skip
+
+
+def _peaks() -> Iterator[PublishedPoint]:
+    for row in _rows("opencl_xrt_peaks"):
+        if row.target != "hw":
+            continue
+        direction = "d2h" if row.operation.startswith("read") else "h2d"
+        for unit, scale in (("GiB/s", GIB), ("GB/s", 1e9)):
+
+            def rate(
+                board: Board,
+                direction: str = direction,
+                size: int = int(row.at_bytes),
+                scale: float = scale,
+            ) -> float:
+                return size / dma.transfer_s(board, direction, size) / scale
+
+            fitted = (row.api, row.operation, unit) == ("xrt", "write", "GiB/s")
+            yield PublishedPoint(
+                f"{_PEAKS}, read as {unit}", f"{row.api} {row.operation}", unit,
+                float(row.peak_GBps), "f1-vu9p", rate,
+                "Li 2024, table 1: peak of XRT's write, 8.775" if fitted else "",
+            )  # fmt: skip
+
+
+def _u200() -> Iterator[PublishedPoint]:
+    source = "AMD Vitis runtime tutorial 2020.2, example 2, aligned: "
+    aligned = {row.phase: float(row.aligned_ms) for row in _rows("aligned_allocation_u200")}
+    for phase, direction, size, told in (
+        ("migrate_to_device", "h2d", 48 * _MIB, "2 x 24 MiB in 6.615 ms"),
+        ("read_back", "d2h", 24 * _MIB, "24 MiB in 2.479 ms"),
+    ):
+
+        def milliseconds(board: Board, direction: str = direction, size: int = size) -> float:
+            return dma.transfer_s(board, direction, size) * 1e3
+
+        yield PublishedPoint(
+            "transfers, U200", phase.replace("_", " "), "ms", aligned[phase], "u200", milliseconds,
+            f"{source}{phase}, {told}", note="one figure, one parameter: no evidence",
+        )  # fmt: skip
+
+
+NOT_MODELLED = (
+    ("driver overhead of an access (405 to 490 cycles)", "software: a system call of its host"),
+    ("kernel_run (92.1 ms)", "the tutorial's kernel: its loop, no crossing"),
+    ("other allocation phases beside migrate and read back", "software: host program and driver"),
+    ("unaligned migrate and read back (24.8 and 24.9 ms)", "software: a copy in host memory"),
+    ("hardware emulation peaks (0.13 to 0.30 GB/s)", "software: the speed of a simulator"),
+    ("CPU and FPGA clocks, synchronisation's 3 read latencies", "inputs of the model"),
+    ("posted write overhead, 20 to 24 B", "an input: 20 B with 32-bit addresses, 24 B with 64"),
+    (
+        "PIO at half of DMA's time below 128 B",
+        "not identified: which PIO, and what DMA costs there",
+    ),
+)
+"""Published figures without a residual, and why."""

@@ -1,0 +1,225 @@
+"""The residual table: rows, series with their aims, and the text of both."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from isthmus import boards
+from isthmus.boards.listing import columns
+from isthmus.errors import UsageError
+from isthmus.validation.fitting import HeldOut, held_out, rms, worst
+from isthmus.validation.points import NOT_MODELLED, PublishedPoint, all_points
+
+FORMATS = ("table", "md", "csv", "json")
+
+
+class Row(NamedTuple):
+    """One published figure and its prediction."""
+
+    series: str
+    point: str
+    unit: str
+    published: float
+    predicted: float
+    residual: float
+    """Predicted over published, less 1."""
+    kind: str
+    note: str
+
+
+class Aim(NamedTuple):
+    """How near the model should be to a group of series, all points together."""
+
+    name: str
+    series: tuple[str, ...]
+    worst: float
+    rms: float | None = None
+
+
+AIMS = (
+    Aim("b_eff per size", ("b_eff, 1 x 520N", "b_eff, 8 x 520N"), 0.005),
+    Aim("MMIO latencies and write bandwidth", ("MMIO, Stratix IV gen2 x8",), 0.01),
+    Aim(
+        "host memory, all 51 points",
+        ("host memory, U250, read", "host memory, U250, write", "host memory, U250, both"),
+        0.06,
+        0.03,
+    ),
+    Aim("transfer peaks, the better reading", ("transfer peaks, F1, read as GiB/s",), 0.01),
+    Aim("transfers, U200", ("transfers, U200",), 0.01),
+)
+
+
+class SeriesSummary(NamedTuple):
+    """One series: how many points, how far off."""
+
+    series: str
+    points: int
+    fitted: int
+    rms: float
+    worst: float
+    worst_at: str
+
+
+class AimSummary(NamedTuple):
+    """An aim, what was reached, and what misses it."""
+
+    aim: str
+    wanted: str
+    reached: str
+    met: bool
+    misses: tuple[str, ...]
+
+
+class Validation(NamedTuple):
+    """All of it."""
+
+    rows: list[Row]
+    series: list[SeriesSummary]
+    held_out: list[HeldOut]
+    aims: list[AimSummary]
+
+
+def validate() -> Validation:
+    """Predicts every published figure from the boards that come with Isthmus."""
+    rows = [_row(point) for point in all_points()]
+    series = [_summary(name, rows) for name in dict.fromkeys(row.series for row in rows)]
+    return Validation(rows, series, held_out(), [_judged(aim, rows) for aim in AIMS])
+
+
+def _row(point: PublishedPoint) -> Row:
+    predicted = point.predict(boards.load(point.board))
+    return Row(
+        point.series, point.name, point.unit, point.published, predicted,
+        predicted / point.published - 1.0, point.how, point.note,
+    )  # fmt: skip
+
+
+def _summary(name: str, rows: Sequence[Row]) -> SeriesSummary:
+    mine = [row for row in rows if row.series == name]
+    residuals = [row.residual for row in mine]
+    farthest = max(mine, key=lambda row: abs(row.residual))
+    fitted = sum(row.kind == "fitted" for row in mine)
+    return SeriesSummary(name, len(mine), fitted, rms(residuals), worst(residuals), farthest.point)
+
+
+def _judged(aim: Aim, rows: Sequence[Row]) -> AimSummary:
+    mine = [row for row in rows if row.series in aim.series]
+    residuals = [row.residual for row in mine]
+    misses = tuple(
+        f"{row.series}, {row.point}: {_percent(row.residual)}" + (f" ({row.note})" * bool(row.note))
+        for row in mine
+        if abs(row.residual) > aim.worst
+    )
+    wanted, reached = f"worst {aim.worst:.1%}", f"worst {abs(worst(residuals)):.2%}"
+    met = not misses
+    if aim.rms is not None:
+        wanted, reached = f"rms {aim.rms:.1%}, {wanted}", f"rms {rms(residuals):.2%}, {reached}"
+        met = met and rms(residuals) <= aim.rms
+    return AimSummary(aim.name, _spaced(wanted), _spaced(reached), met, misses)
+
+
+def _spaced(text: str) -> str:
+    return text.replace("%", " %")
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:+.2f} %"
+
+
+def known_format(form: str) -> str:
+    """The format's name; raises UsageError for an unknown one."""
+    if form not in FORMATS:
+        raise UsageError(f"unknown format '{form}'; known: {', '.join(FORMATS)}")
+    return form
+
+
+def render(validation: Validation, form: str) -> str:
+    """The table as text in one of ``FORMATS``."""
+    if form == "csv":
+        return _csv(validation.rows)
+    if form == "json":
+        told = {
+            "points": [row._asdict() for row in validation.rows],
+            "series": [one._asdict() for one in validation.series],
+            "held_out": [one._asdict() for one in validation.held_out],
+            "aims": [one._asdict() for one in validation.aims],
+            "not_modelled": [{"figure": figure, "why": why} for figure, why in NOT_MODELLED],
+        }
+        return msgspec.json.format(msgspec.json.encode(told)).decode() + "\n"
+    if form == "md":
+        return "\n".join(_md(validation)).rstrip() + "\n"
+    return "\n".join(_plain(validation)).rstrip() + "\n"
+
+
+def _csv(rows: Sequence[Row]) -> str:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(Row._fields)
+    writer.writerows(rows)
+    return text.getvalue()
+
+
+Cells = list[list[str]]
+
+
+def _tables(validation: Validation) -> Iterator[tuple[str, list[str], Cells]]:
+    yield (
+        "Aims",
+        ["aim", "wanted", "reached", "met", "misses"],
+        [
+            [a.aim, a.wanted, a.reached, "yes" if a.met else "no", "; ".join(a.misses)]
+            for a in validation.aims
+        ],
+    )
+    yield (
+        "Series",
+        ["series", "points", "of them fitted", "rms", "worst", "at"],
+        [
+            [s.series, str(s.points), str(s.fitted), _spaced(f"{s.rms:.2%}"), _percent(s.worst),
+             s.worst_at]
+            for s in validation.series
+        ],
+    )  # fmt: skip
+    yield (
+        "Held out: fitted on every second point, the others predicted",
+        ["series", "fitted", "rms", "worst", "held out", "rms", "worst"],
+        [
+            [
+                h.series, str(h.fitted_points), _spaced(f"{h.fitted_rms:.2%}"),
+                _percent(h.fitted_worst), str(h.held_out_points),
+                _spaced(f"{h.held_out_rms:.2%}"), _percent(h.held_out_worst),
+            ]
+            for h in validation.held_out
+        ],
+    )  # fmt: skip
+    yield (
+        "Points",
+        ["series", "point", "unit", "published", "predicted", "residual", "kind", "note"],
+        [
+            [r.series, r.point, r.unit, f"{r.published:.5g}", f"{r.predicted:.5g}",
+             _percent(r.residual), r.kind, r.note]
+            for r in validation.rows
+        ],
+    )  # fmt: skip
+    yield "Not modelled", ["figure", "why"], [list(pair) for pair in NOT_MODELLED]
+
+
+def _md(validation: Validation) -> Iterator[str]:
+    for title, headings, rows in _tables(validation):
+        yield from (f"### {title}", "", f"| {' | '.join(headings)} |")
+        yield f"|{'---|' * len(headings)}"
+        yield from (f"| {' | '.join(row)} |" for row in rows)
+        yield ""
+
+
+def _plain(validation: Validation) -> Iterator[str]:
+    for title, headings, rows in _tables(validation):
+        yield title
+        yield from (f"  {line}" for line in columns([headings, *rows]))
+        yield ""

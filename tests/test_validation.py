@@ -1,0 +1,107 @@
+"""The models against what others measured: the fits redone, the aims, and the docs' table."""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import io
+import json
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from isthmus import boards, published
+from isthmus.validation import fitting, residuals
+from isthmus.validation.points import all_points
+
+DOCS = Path(__file__).parents[1] / "docs" / "models.md"
+sys.path.insert(0, str(Path(__file__).parents[1] / "tools"))
+
+
+@pytest.fixture(scope="module")
+def validation() -> residuals.Validation:
+    return residuals.validate()
+
+
+def test_the_boards_say_what_the_fits_give() -> None:
+    for one in fitting.refit():
+        assert one.in_file == pytest.approx(one.fitted, rel=2e-3), one.parameter
+
+
+def test_every_fitted_parameter_has_its_fit() -> None:
+    said = {
+        (board, name, setting.calibration)
+        for board in boards.names()
+        for name, setting in boards.load(board).settings.items()
+        if setting.kind == "fitted"
+    }
+    assert said == {(f.board, name, f.calibration) for f in fitting.FITS for name in f.start}
+    assert {p.fit for p in all_points()} - {""} == {f.calibration for f in fitting.FITS}
+
+
+def test_a_fit_finds_other_figures_too() -> None:
+    """Figures made with known parameters give those parameters back."""
+    fit = next(f for f in fitting.FITS if "serial.stretch" in f.start)
+    board = boards.load("520n")
+    truth = board.with_values({"serial.latency_ns": 700.0, "serial.stretch": 1.2})
+    points = [
+        dataclasses.replace(p, published=p.predict(truth))
+        for p in all_points()
+        if p.series == "b_eff, 1 x 520N"
+    ]
+    solved = fitting.solve(board, fit.start, points)
+    assert solved.number("serial.latency_ns") == pytest.approx(700.0, rel=1e-6)
+    assert solved.number("serial.stretch") == pytest.approx(1.2, rel=1e-6)
+
+
+def test_no_published_figure_is_left_out(validation: residuals.Validation) -> None:
+    count = {s.series: s.points for s in validation.series}
+    assert sum(n for s, n in count.items() if s.startswith("host memory")) == 51
+    assert sum(n for s, n in count.items() if s.startswith("b_eff")) == 2 * (21 + 1)
+    peaks = published.series("opencl_xrt_peaks")
+    assert count["transfer peaks, F1, read as GB/s"] == (peaks.target == "hw").sum()
+    assert count["transfer peaks, F1, read as GiB/s"] == (peaks.target == "hw").sum()
+
+
+def test_the_mean_of_the_sizes_is_what_was_stated() -> None:
+    for name, stated in (("b_eff_520n_1fpga", 3.95057e9), ("b_eff_520n_8fpga", 31.3237e9)):
+        assert published.series(name)["bandwidth_Bps"].mean() == pytest.approx(stated, rel=1e-5)
+
+
+def test_aims(validation: residuals.Validation) -> None:
+    met: Mapping[str, bool] = {aim.aim: aim.met for aim in validation.aims}
+    assert met["MMIO latencies and write bandwidth"]
+    assert met["transfer peaks, the better reading"]
+    missed = {aim.aim: aim.misses for aim in validation.aims if not aim.met}
+    assert len(missed.get("b_eff per size", ())) <= 3
+    assert len(missed.get("host memory, all 51 points", ())) <= 1
+    host = [r.residual for r in validation.rows if r.series.startswith("host memory")]
+    assert fitting.rms(host) <= 0.03
+    rings = [r.residual for r in validation.rows if r.series.startswith("b_eff")]
+    assert abs(fitting.worst(rings)) <= 0.006
+
+
+def test_held_out_points_are_not_far_worse(validation: residuals.Validation) -> None:
+    assert {h.series for h in validation.held_out} >= {"b_eff, 1 x 520N", "host memory, U250, read"}
+    for one in validation.held_out:
+        assert one.held_out_rms < 0.05
+        assert abs(one.fitted_points - one.held_out_points) <= 1
+
+
+def test_formats(validation: residuals.Validation) -> None:
+    rows = list(csv.DictReader(io.StringIO(residuals.render(validation, "csv"))))
+    told = json.loads(residuals.render(validation, "json"))
+    assert len(rows) == len(told["points"]) == len(validation.rows)
+    assert {row["kind"] for row in rows} <= {"fitted", "predicted", "after the fact"}
+    text = residuals.render(validation, "table")
+    assert all(row.point in text for row in validation.rows)
+
+
+def test_the_docs_have_the_table_as_it_is(validation: residuals.Validation) -> None:
+    import model_docs
+
+    assert model_docs.updated(DOCS.read_text(encoding="utf-8"), validation) == DOCS.read_text(
+        encoding="utf-8"
+    )

@@ -1,0 +1,29 @@
+"""Writes the residual table into docs/models.md, between its markers; ``--check`` only compares."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from isthmus.validation import residuals
+
+TARGET = Path(__file__).parents[1] / "docs" / "models.md"
+BEGIN = "<!-- residuals: begin, written by tools/model_docs.py -->\n"
+END = "<!-- residuals: end -->\n"
+
+
+def updated(text: str, validation: residuals.Validation) -> str:
+    """The page with the table as the models give it now."""
+    before, begin, rest = text.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not begin or not end:
+        raise SystemExit(f"{TARGET} lacks its markers")
+    return f"{before}{BEGIN}\n{residuals.render(validation, 'md')}\n{END}{after}"
+
+
+if __name__ == "__main__":
+    page = TARGET.read_text(encoding="utf-8")
+    new = updated(page, residuals.validate())
+    if "--check" in sys.argv:
+        sys.exit(0 if page == new else f"{TARGET} is out of date: run {__file__}")
+    TARGET.write_text(new, encoding="utf-8")
