@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace isthmus::card {
 
@@ -22,7 +23,7 @@ bool Residence::hit(std::int64_t page) const {
   place ^= place >> 6U;
   place = place * 0x6A5U % residence_pages;
   place ^= place >> 7U;
-  return static_cast<std::int64_t>(place) < pages_;
+  return std::cmp_less(place, pages_);
 }
 
 HostMemory::HostMemory(const HostParameters& parameters)

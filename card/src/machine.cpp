@@ -43,6 +43,9 @@ void Machine::forget() {
 }
 
 Port Machine::bank_port(std::size_t bank) {
+  if (!board.memory) {
+    throw BoardError("missing parameter memory.banks: this card has no memory");
+  }
   return {.server = &banks.at(bank),
           .byte = Pace::of_rate(board.memory->bandwidth_Bps),
           .latency = from_nanoseconds(board.memory->latency_ns)};

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 namespace isthmus::card {
 namespace {
@@ -297,8 +298,9 @@ std::unique_ptr<Operation> make_operation(Card& card, const OperationSpec& spec)
     throw UsageError("a depth of 0 would transfer nothing");
   }
   if (found->sized) {
-    if (static_cast<std::int64_t>(spec.bank) >= board.memory->banks) {
-      throw UsageError("this card has " + std::to_string(board.memory->banks) +
+    const std::int64_t banks = board.memory ? board.memory->banks : 0;
+    if (std::cmp_greater_equal(spec.bank, banks)) {
+      throw UsageError("this card has " + std::to_string(banks) +
                        " banks, counted from 0: there is no bank " + std::to_string(spec.bank));
     }
     const auto kinds = found->memory_kinds.empty() ? memory_kinds() : found->memory_kinds;

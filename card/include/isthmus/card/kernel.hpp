@@ -39,7 +39,7 @@ class KernelUnit final : public Actor {
   void sweep();
 
   struct Part {
-    Stream* stream;
+    Stream* stream = nullptr;
     StreamPlan plan;
   };
 

@@ -31,7 +31,7 @@ class Recurrence {
 
 class Machine {
  public:
-  Machine(const Board& board, std::uint64_t seed);
+  Machine(const Board& described, std::uint64_t seed);
 
   /// Power-up; streams keep their limits.
   void reset(std::uint64_t sample);
@@ -43,6 +43,7 @@ class Machine {
   void skip_sweeps(std::int64_t& left);
   /// Before new work: states from before do not count.
   void forget();
+  /// Throws BoardError where the card has no memory.
   Port bank_port(std::size_t bank);
 
   Board board;

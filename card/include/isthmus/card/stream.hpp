@@ -77,11 +77,11 @@ class Stream : public Actor {
   Crossing* crossing_;
   StreamPlan plan_;
 
-  enum Kind : std::uint64_t { wake, arrive, ready, deliver, release, kinds };
+  enum Kind : std::uint8_t { wake, arrive, ready, deliver, release, kinds };
   /// A packet on its way. Nothing in it depends on how far the stream is.
   struct Packed {
-    Kind kind;
-    std::int64_t bytes;
+    Kind kind = wake;
+    std::int64_t bytes = 0;
     bool hit = true;
     bool translated = true;
     bool last = false;
