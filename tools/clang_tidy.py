@@ -13,6 +13,7 @@ from pathlib import Path
 from cpp_tests import CATCH2, ROOT, configure
 
 CLANG_TIDY = ROOT / ".venv" / "bin" / "clang-tidy"
+ROOMS = ("cpp", "card")
 CLEAN = ROOT / "build" / "clang-tidy.json"  # fingerprints of what was found clean
 
 
@@ -22,14 +23,19 @@ def sources() -> dict[Path, Path]:
     for commands in sorted((ROOT / "build").glob("*/compile_commands.json"), reverse=True):
         for entry in json.loads(commands.read_text(encoding="utf-8")):
             file = Path(entry["file"])
-            if file.is_relative_to(ROOT / "cpp") and file.exists():
+            if file.exists() and any(file.is_relative_to(ROOT / room) for room in ROOMS):
                 found.setdefault(file, commands.parent)
     return found
 
 
+def headers() -> list[Path]:
+    """All headers of ours, in order."""
+    return sorted(path for room in ROOMS for path in (ROOT / room).glob("**/*.hpp"))
+
+
 def fingerprints(files: list[Path]) -> dict[Path, str]:
     """One for each file: of itself and of what all depend on."""
-    shared = [ROOT / ".clang-tidy", ROOT / "pyproject.toml", *sorted(ROOT.glob("cpp/**/*.hpp"))]
+    shared = [ROOT / ".clang-tidy", ROOT / "pyproject.toml", *headers()]
     common = b"".join(path.read_bytes() for path in shared if path.exists())
     return {file: hashlib.sha256(common + file.read_bytes()).hexdigest() for file in files}
 

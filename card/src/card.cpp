@@ -1,11 +1,8 @@
 #include "isthmus/card/card.hpp"
 
-#include <sys/mman.h>
-
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <new>
 
 namespace isthmus::card {
 namespace {
@@ -52,41 +49,34 @@ void count(std::byte* data, std::size_t bytes, std::uint64_t first) {
 
 }  // namespace
 
-CardBuffer::CardBuffer(std::size_t bank, std::size_t bytes,
-                       std::shared_ptr<std::vector<std::int64_t>> free)
-    : bytes_(bytes), bank_(bank), free_(std::move(free)) {
-  void* mapped = mmap(nullptr, std::max<std::size_t>(bytes, 1), PROT_READ | PROT_WRITE,
-                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (mapped == MAP_FAILED) {
-    throw std::bad_alloc();
-  }
-  data_ = static_cast<std::byte*>(mapped);
-  (*free_)[bank] -= static_cast<std::int64_t>(bytes);
+CardBuffer::CardBuffer(std::size_t bank, Pages pages,
+                       std::shared_ptr<std::vector<std::int64_t>> left)
+    : pages_(std::move(pages)), bank_(bank), left_(std::move(left)) {
+  (*left_)[bank] -= static_cast<std::int64_t>(bytes());
 }
 
-CardBuffer::~CardBuffer() {
-  munmap(data_, std::max<std::size_t>(bytes_, 1));
-  (*free_)[bank_] += static_cast<std::int64_t>(bytes_);
-}
+CardBuffer::~CardBuffer() { (*left_)[bank_] += static_cast<std::int64_t>(bytes()); }
 
 Card::Card(const Board& board, std::uint64_t seed)
     : machine_(board, seed),
       dma_(board.dma ? std::make_unique<DmaEngine>(machine_) : nullptr),
       kernel_(board.kernel ? std::make_unique<KernelUnit>(machine_) : nullptr),
       pipeline_(dma_ && kernel_ ? std::make_unique<Pipeline>(machine_, *dma_, *kernel_) : nullptr),
-      free_(std::make_shared<std::vector<std::int64_t>>(
+      pool_(std::make_shared<PagePool>()),
+      left_(std::make_shared<std::vector<std::int64_t>>(
           machine_.banks.size(), board.memory ? board.memory->bank_bytes : 0)) {}
 
 std::unique_ptr<CardBuffer> Card::allocate(std::size_t bank, std::size_t bytes) {
-  if (bank >= free_->size()) {
-    throw CardError("the card has " + std::to_string(free_->size()) + " banks, not bank " +
+  const std::vector<std::int64_t>& left = *left_;
+  if (bank >= left.size()) {
+    throw CardError("the card has " + std::to_string(left.size()) + " banks, not bank " +
                     std::to_string(bank));
   }
-  if (bytes > static_cast<std::size_t>((*free_)[bank])) {
-    throw CardError("bank " + std::to_string(bank) + " has " + std::to_string((*free_)[bank]) +
+  if (bytes > static_cast<std::size_t>(left[bank])) {
+    throw CardError("bank " + std::to_string(bank) + " has " + std::to_string(left[bank]) +
                     " B left, not " + std::to_string(bytes));
   }
-  return std::unique_ptr<CardBuffer>(new CardBuffer(bank, bytes, free_));
+  return std::unique_ptr<CardBuffer>(new CardBuffer(bank, {pool_, bytes}, left_));
 }
 
 Time Card::transfer(std::span<const Transfer> transfers) {

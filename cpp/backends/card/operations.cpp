@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 #include <utility>
 
 namespace isthmus::card {
@@ -37,7 +38,24 @@ class CardOperation : public Operation {
   bool fast_forwarded_ = false;
 };
 
-std::string host_kind(const std::string& memory) { return memory == "pinned" ? "aligned" : memory; }
+/// A host's end of a transfer: memory that stays (`pinned`), or a HostBuffer of any kind.
+struct HostEnd {
+  HostEnd(Card& card, const OperationSpec& spec) {
+    if (spec.memory == "pinned") {
+      pages.emplace(card.pinned(spec.bytes));
+      data = pages->data();
+      memory = std::make_unique<HostView>(data, spec.bytes);
+    } else {
+      auto buffer = std::make_unique<HostBuffer>(spec.memory, spec.bytes);
+      data = buffer->data();
+      memory = std::move(buffer);
+    }
+  }
+
+  std::optional<Pages> pages;
+  std::unique_ptr<Memory> memory;
+  std::byte* data = nullptr;
+};
 
 /// Card memory and the view by which it is verified.
 struct DeviceEnd {
@@ -52,23 +70,25 @@ struct DeviceEnd {
 struct Lane {
   Lane(Card& card, const OperationSpec& spec, Direction way)
       : direction(way),
-        host(std::make_unique<HostBuffer>(host_kind(spec.memory), spec.bytes)),
+        bytes(spec.bytes),
+        host(std::make_unique<HostEnd>(card, spec)),
         device(std::make_unique<DeviceEnd>(card, spec)) {}
 
   [[nodiscard]] Transfer transfer() const {
     return {.direction = direction,
-            .host = host->data(),
+            .host = host->data,
             .device = device->buffer.get(),
             .offset = 0,
-            .bytes = host->bytes()};
+            .bytes = bytes};
   }
   [[nodiscard]] Movement movement() const {
-    return direction == Direction::h2d ? Movement(*host, device->view, host->bytes())
-                                       : Movement(device->view, *host, host->bytes());
+    return direction == Direction::h2d ? Movement(*host->memory, device->view, bytes)
+                                       : Movement(device->view, *host->memory, bytes);
   }
 
   Direction direction;
-  std::unique_ptr<HostBuffer> host;
+  std::size_t bytes;
+  std::unique_ptr<HostEnd> host;
   std::unique_ptr<DeviceEnd> device;
 };
 
@@ -194,12 +214,12 @@ class Stream final : public CardOperation {
   Stream(Card& card, const OperationSpec& spec) : CardOperation(card, 1), bytes_(spec.bytes) {
     for (unsigned i = 0; i < spec.depth; ++i) {
       const Lane& in = lanes_.emplace_back(card, spec, Direction::h2d);
-      slots_.push_back({.host_input = in.host->data(), .input = in.device->buffer.get()});
-      HostBuffer& source = *in.host;
+      slots_.push_back({.host_input = in.host->data, .input = in.device->buffer.get()});
+      Memory& source = *in.host->memory;
       const Lane& out = lanes_.emplace_back(card, spec, Direction::d2h);
-      slots_.back().host_output = out.host->data();
+      slots_.back().host_output = out.host->data;
       slots_.back().output = out.device->buffer.get();
-      movements_.emplace_back(source, *out.host, bytes_);
+      movements_.emplace_back(source, *out.host->memory, bytes_);
     }
   }
 

@@ -8,18 +8,21 @@
 
 ``first`` is the way of the first data: a read's round trip (host to card), or card memory's latency
 and one way of the link (card to host). ``gap`` is time per descriptor in which the interface moves
-no data; ``completion`` is polling or an interrupt, after one way of the link. Data are in the
-cache, or prefetched by pages: no misses here. Times in seconds, rates in bytes a second.
+no data; ``completion`` is polling or an interrupt, after one way of the link. What the host's cache
+does not hold of a buffer (``isthmus.models.cache``) adds ``memory_miss_ns`` to the round trip and
+to the return of credits, and goes through memory. Times in seconds, rates in bytes a second.
 Source of the mechanism: AMD PG195 (descriptors, tags, channels); parameters: the boards.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 from isthmus.boards.board import Board
 from isthmus.models import posted
 from isthmus.models.base import Figure, Model, Option
+from isthmus.models.cache import miss_s, missing
 from isthmus.models.pcie import path_of
 
 DIRECTIONS = ("h2d", "d2h")
@@ -37,9 +40,10 @@ def round_trip_s(board: Board) -> float:
     )
 
 
-def rate(board: Board, direction: str) -> float:
-    """Bytes a second of a long transfer."""
+def rate(board: Board, direction: str, size: float = math.inf) -> float:
+    """Bytes a second within a transfer of ``size`` bytes."""
     path = path_of(board)
+    missed = missing(board, "read" if direction == "h2d" else "write", size)
     piece = board.number("dma.descriptor_bytes")
     gap = board.seconds(f"dma.{direction}_descriptor_ns")
     limits = [
@@ -49,9 +53,13 @@ def rate(board: Board, direction: str) -> float:
     if direction == "h2d":
         channel = board.whole("dma.tags") // board.whole("dma.engines")
         tags = min(channel, board.whole("link.nonposted_header_credits"))
-        limits += [path.reads(), tags * path.max_read_request / round_trip_s(board)]
+        trip = round_trip_s(board) + miss_s(board, missed)
+        limits += [path.reads(), tags * path.max_read_request / trip]
     else:
-        limits += [path.writes(), posted.window_bytes(board) / posted.return_s(board)]
+        back = posted.return_s(board) + miss_s(board, missed)
+        limits += [path.writes(), posted.window_bytes(board) / back]
+    if missed > 0:
+        limits.append(board.number("host.memory_bandwidth_Bps") / missed)
     return min(limits)
 
 
@@ -74,7 +82,7 @@ def fixed_s(board: Board, direction: str) -> float:
 
 def transfer_s(board: Board, direction: str, size: float) -> float:
     """One transfer, from the driver's entry until it returns."""
-    return fixed_s(board, direction) + size / rate(board, direction)
+    return fixed_s(board, direction) + size / rate(board, direction, size)
 
 
 def predict(board: Board, inputs: Mapping[str, float]) -> list[Figure]:

@@ -15,9 +15,8 @@ last write is answered (write), or after one and then the other (copy).
  - writes: credits / time until they return, Little's law over the posted data in flight,
  - what misses the last-level cache, of both directions together, at ``memory_bandwidth_Bps``.
 
-A line that is not in the last-level cache adds ``memory_miss_ns`` to the round trip and to the
-return of credits. Its share is 1 - min(1, kept / footprint): a fixed part of the cache keeps a
-fixed part of the footprint over each sweep. A copy shares the cache: each direction keeps half.
+A line that is not in the last-level cache (``isthmus.models.cache``) adds ``memory_miss_ns`` to the
+round trip and to the return of credits. A copy shares the cache: each direction keeps half.
 The parameters' sources are in the boards; how sure this is, in ``docs/models.md``.
 """
 
@@ -28,6 +27,7 @@ from collections.abc import Mapping
 from isthmus.boards.board import Board
 from isthmus.models import posted
 from isthmus.models.base import Figure, Model, Option
+from isthmus.models.cache import miss_s, missing
 from isthmus.models.pcie import path_of
 
 KERNELS = ("read", "write", "copy")
@@ -48,12 +48,6 @@ def round_trip_s(board: Board) -> float:
     )
 
 
-def missing(board: Board, direction: str, footprint: float, shared: bool) -> float:
-    """Share of a direction's lines that are not in the cache."""
-    kept = board.number(f"host.cache_{direction}_bytes") / (2 if shared else 1)
-    return 1.0 - min(1.0, kept / footprint)
-
-
 def read_rate(board: Board, missed: float) -> float:
     """Bytes a second of a kernel's reads when this share of the lines misses."""
     path = path_of(board)
@@ -61,22 +55,22 @@ def read_rate(board: Board, missed: float) -> float:
         board.number("kernel.tags"),
         board.number("link.nonposted_header_credits"),
     )
-    trip = round_trip_s(board) + missed * board.seconds("host.memory_miss_ns")
+    trip = round_trip_s(board) + miss_s(board, missed)
     return min(path.reads(), path.bus_rate(), tags * path.max_read_request / trip)
 
 
 def write_rate(board: Board, missed: float) -> float:
     """Bytes a second of a kernel's posted writes when this share of the lines misses."""
     path = path_of(board)
-    back = posted.return_s(board) + missed * board.seconds("host.memory_miss_ns")
+    back = posted.return_s(board) + miss_s(board, missed)
     return min(path.writes(), path.bus_rate(), posted.window_bytes(board) / back)
 
 
 def sweep_rate(board: Board, kernel: str, size: float) -> float:
     """Bytes a second of each direction within a sweep."""
     shared = kernel == "copy"
-    reading = 0.0 if kernel == "write" else missing(board, "read", size, shared)
-    writing = 0.0 if kernel == "read" else missing(board, "write", size, shared)
+    reading = 0.0 if kernel == "write" else missing(board, "read", size, shared=shared)
+    writing = 0.0 if kernel == "read" else missing(board, "write", size, shared=shared)
     limits = []
     if kernel != "write":
         limits.append(read_rate(board, reading))

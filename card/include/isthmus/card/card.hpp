@@ -5,12 +5,14 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "isthmus/card/board.hpp"
 #include "isthmus/card/cpu.hpp"
 #include "isthmus/card/dma.hpp"
 #include "isthmus/card/kernel.hpp"
+#include "isthmus/card/pages.hpp"
 #include "isthmus/card/pipeline.hpp"
 
 namespace isthmus::card {
@@ -21,25 +23,24 @@ class CardError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// Memory of the card. Pages cost nothing until they are used.
+/// Memory of the card.
 class CardBuffer {
  public:
   ~CardBuffer();
   CardBuffer(const CardBuffer&) = delete;
   CardBuffer& operator=(const CardBuffer&) = delete;
 
-  [[nodiscard]] std::byte* data() const { return data_; }
-  [[nodiscard]] std::size_t bytes() const { return bytes_; }
+  [[nodiscard]] std::byte* data() const { return pages_.data(); }
+  [[nodiscard]] std::size_t bytes() const { return pages_.bytes(); }
   [[nodiscard]] std::size_t bank() const { return bank_; }
 
  private:
   friend class Card;
-  CardBuffer(std::size_t bank, std::size_t bytes, std::shared_ptr<std::vector<std::int64_t>> free);
+  CardBuffer(std::size_t bank, Pages pages, std::shared_ptr<std::vector<std::int64_t>> left);
 
-  std::byte* data_ = nullptr;
-  std::size_t bytes_;
+  Pages pages_;
   std::size_t bank_;
-  std::shared_ptr<std::vector<std::int64_t>> free_;  ///< bytes left in each bank
+  std::shared_ptr<std::vector<std::int64_t>> left_;  ///< bytes, by bank
 };
 
 /// One movement between host and card memory.
@@ -103,6 +104,8 @@ class Card {
 
   /// Throws CardError when the bank has no room for it.
   std::unique_ptr<CardBuffer> allocate(std::size_t bank, std::size_t bytes);
+  /// Page-aligned host memory that stays for the next of its size.
+  [[nodiscard]] Pages pinned(std::size_t bytes) const { return {pool_, bytes}; }
 
   /// Submitted together; returns when all are complete and software knows it.
   Time transfer(std::span<const Transfer> transfers);
@@ -120,7 +123,8 @@ class Card {
   std::unique_ptr<DmaEngine> dma_;
   std::unique_ptr<KernelUnit> kernel_;
   std::unique_ptr<Pipeline> pipeline_;
-  std::shared_ptr<std::vector<std::int64_t>> free_;
+  std::shared_ptr<PagePool> pool_;
+  std::shared_ptr<std::vector<std::int64_t>> left_;
 };
 
 }  // namespace isthmus::card

@@ -1,0 +1,152 @@
+"""The emulated card as a user meets it: real data, exact simulated time, boards to be changed."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable
+from pathlib import Path
+from subprocess import CompletedProcess
+
+import pytest
+
+from isthmus import boards
+from isthmus.models import dma, posted
+from isthmus.models.pcie import path_of
+
+Isthmus = Callable[..., CompletedProcess[str]]
+Rows = list[dict[str, str]]
+EVERYWHERE = "1,4095,64Ki,1Mi"
+
+
+@pytest.fixture
+def run(isthmus: Isthmus, tmp_path: Path) -> Callable[..., Rows]:
+    """Runs the transfer study and gives the rows of its table."""
+
+    def rows(*devices: str, sizes: str = EVERYWHERE, operations: str = "", **axes: str) -> Rows:
+        out = tmp_path / f"{len(list(tmp_path.glob('*.json')))}.json"
+        named = [word for device in devices for word in ("--device", device)]
+        given = {"bytes": sizes, **({"operation": operations} if operations else {}), **axes}
+        asked = [word for name, text in given.items() for word in ("--axis", f"{name}={text}")]
+        done = isthmus("run", "transfer", *named, *asked, "--out", str(out))
+        assert done.returncode == 0, done.stderr
+        shown = isthmus("show", str(out), "--format", "csv").stdout
+        return list(csv.DictReader(io.StringIO(shown)))
+
+    return rows
+
+
+def times(rows: Rows) -> dict[tuple[str, str], str]:
+    return {(row["operation"], row["bytes"]): row["median_s"] for row in rows}
+
+
+def test_every_operation_moves_its_data_in_simulated_time(run: Callable[..., Rows]) -> None:
+    rows = run("card:u250", depth="1,3", bank="0,3")
+    assert {row["operation"] for row in rows} == {
+        "read", "write", "read_rw", "write_rw", "bidirectional", "launch", "kernel_read",
+        "kernel_write", "stream",
+    }  # fmt: skip
+    for row in rows:
+        assert (row["clock"], row["api"], row["samples"]) == ("simulated", "card", "1")
+        assert row["verified"] == ("na" if row["operation"] == "launch" else "true")
+        assert row["converged"] == "true"
+    assert {(row["depth"], row["bank"]) for row in rows if row["operation"] == "write"} == {
+        ("1", "0"), ("1", "3"), ("3", "0"), ("3", "3"),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("board", boards.names())
+def test_every_board_runs(run: Callable[..., Rows], board: str) -> None:
+    rows = run(f"card:{board}", sizes="64Ki")
+    assert rows
+    assert all(row["verified"] in {"true", "na"} for row in rows)
+    moved = {row["operation"] for row in rows if row["bandwidth_Bps"]}
+    assert {"read", "write"} <= moved
+
+
+def test_skipping_what_repeats_changes_no_figure(run: Callable[..., Rows]) -> None:
+    sizes = "1,64Ki,1Mi,5000001"
+    skipped = run("card:u250", sizes=sizes)
+    whole = run("card:u250,fast_forward=no", sizes=sizes)
+    assert times(skipped) == times(whole)
+    assert any("fast_forward" in row["flags"] for row in skipped)
+    assert not any("fast_forward" in row["flags"] for row in whole)
+
+
+def test_a_changed_parameter_changes_what_depends_on_it(run: Callable[..., Rows]) -> None:
+    rows = run("card:u250", "card:u250,link.lanes=4", sizes="1Mi", operations="write,kernel_read")
+    rates = {(row["device"], row["operation"]): float(row["bandwidth_Bps"]) for row in rows}
+    full, quarter = "card:u250", "card:u250,link.lanes=4"
+    assert rates[quarter, "write"] < 0.4 * rates[full, "write"]
+    assert rates[quarter, "kernel_read"] == rates[full, "kernel_read"]
+
+
+def test_a_link_with_errors_is_random_and_slower(run: Callable[..., Rows]) -> None:
+    (clean,) = run("card:u250", sizes="1Mi", operations="write")
+    (broken,) = run("card:u250,link.error_rate=0.001", sizes="1Mi", operations="write")
+    assert broken["samples"] == "25"
+    assert broken["verified"] == "true"
+    assert float(broken["median_s"]) > float(clean["median_s"])
+    assert float(broken["max_s"]) > float(broken["min_s"])
+
+
+@pytest.mark.parametrize(
+    ("address", "told"),
+    [
+        ("card", "name a board"),
+        ("card:nothing", "nothing"),
+        ("card:u250,link.lanes=3", "link.lanes"),
+        ("card:u250,link.colour=3", "link.colour"),
+        ("card:u250,fast_forward=maybe", "fast_forward"),
+        ("card:u250,colour=red", "colour"),
+    ],
+)
+def test_what_cannot_be_is_refused_by_name(isthmus: Isthmus, address: str, told: str) -> None:
+    done = isthmus("run", "transfer", "--device", address, "--quick")
+    assert done.returncode == 2, done.stderr
+    assert told in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_a_board_of_ones_own_is_a_file(run: Callable[..., Rows], tmp_path: Path) -> None:
+    mine = tmp_path / "mine.toml"
+    source = boards.FOLDER / "u250.toml"
+    mine.write_text(
+        f'[board]\nname = "mine"\ntitle = "mine"\ndescription = "mine"\ninclude = "{source}"\n'
+        '[link]\nlanes = { value = 8, kind = "assumed", source = "a test" }\n'
+    )
+    (own,) = run(f"card:{mine}", sizes="1Mi", operations="write")
+    (changed,) = run("card:u250,link.lanes=8", sizes="1Mi", operations="write")
+    assert own["median_s"] == changed["median_s"]
+
+
+@pytest.mark.parametrize("board", boards.names())
+def test_events_and_closed_form_agree(run: Callable[..., Rows], board: str) -> None:
+    """Two ways to the same time, for buffers that the host's cache holds wholly.
+
+    The closed form leaves out the doorbell and the status on the link and the memory at the card's
+    end, and takes a window of requests as full from the start to the end: together at most two more
+    crossings, the memory's latency, and one window. Within the window it counts in fractions of a
+    request, the events in whole ones.
+    """
+    chosen = boards.load(board)
+    kept = min(chosen.number("host.cache_read_bytes"), chosen.number("host.cache_write_bytes"))
+    sizes = [size for size in (1, 4096, 65536, 1 << 20, 2 << 20) if size <= kept]
+    path = path_of(chosen)
+    channel = chosen.whole("dma.tags") // chosen.whole("dma.engines")
+    window = {
+        "h2d": dma.round_trip_s(chosen),
+        "d2h": posted.return_s(chosen),
+    }
+    whole = {
+        "h2d": 1 / channel,
+        "d2h": path.max_payload / posted.window_bytes(chosen),
+    }
+    left_out = 2 * chosen.seconds("link.latency_ns") + chosen.seconds("memory.latency_ns")
+    for row in run(f"card:{board}", sizes=",".join(map(str, sizes)), operations="read,write"):
+        way = row["direction"]
+        closed = dma.transfer_s(chosen, way, int(row["bytes"]))
+        events = float(row["median_s"])
+        moving = events - dma.fixed_s(chosen, way)
+        allowed = left_out + window[way] + whole[way] * max(moving, 0.0)
+        assert abs(closed - events) <= allowed, (row["operation"], row["bytes"])
