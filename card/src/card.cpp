@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <utility>
 
 namespace isthmus::card {
 namespace {
@@ -25,6 +26,17 @@ void add(std::byte* out, const std::byte* a, const std::byte* b, std::size_t byt
     std::memcpy(out + at, &left, sizeof(left));
   }
   std::copy(a + at, a + bytes, out + at);
+}
+
+std::size_t inputs_of(Kernel kernel) {
+  switch (kernel) {
+    case Kernel::write_bandwidth:
+      return 0;
+    case Kernel::vadd:
+      return 2;
+    default:
+      return 1;
+  }
 }
 
 constexpr std::size_t word_bytes = sizeof(std::uint64_t);
@@ -72,7 +84,7 @@ std::unique_ptr<CardBuffer> Card::allocate(std::size_t bank, std::size_t bytes) 
     throw CardError("the card has " + std::to_string(left.size()) + " banks, not bank " +
                     std::to_string(bank));
   }
-  if (bytes > static_cast<std::size_t>(left[bank])) {
+  if (std::cmp_greater(bytes, left[bank])) {
     throw CardError("bank " + std::to_string(bank) + " has " + std::to_string(left[bank]) +
                     " B left, not " + std::to_string(bytes));
   }
@@ -122,9 +134,7 @@ KernelTime Card::run_kernel(const KernelCall& call) {
                 .page_offsets = {page_offset(call.host_input), page_offset(call.host_output)},
                 .read_banks = {},
                 .write_banks = {}};
-  const std::size_t inputs = call.kernel == Kernel::write_bandwidth ? 0
-                             : call.kernel == Kernel::vadd          ? 2
-                                                                    : 1;
+  const std::size_t inputs = inputs_of(call.kernel);
   const bool writes = call.kernel != Kernel::read_bandwidth;
   if (call.target == Target::host) {
     if (inputs == 2 || (inputs == 1 && call.host_input == nullptr) ||
@@ -147,7 +157,7 @@ KernelTime Card::run_kernel(const KernelCall& call) {
   const Time launched = launch();
   time.kernel = kernel_->run(job);
   time.total = launched + time.kernel;
-  const Time cycle = Pace::of_clock(board().kernel->clock_MHz).of(1);
+  const Time cycle = Pace::of_clock(board().kernel.value().clock_MHz).of(1);
   time.cycles = (time.kernel + cycle - 1) / cycle;
   return time;
 }
@@ -156,9 +166,10 @@ KernelTime Card::run_kernel(const KernelCall& call) {
 /// is read.
 std::uint64_t Card::compute(const KernelCall& call) {
   const bool on_card = call.target == Target::device;
-  std::byte* output = !on_card                 ? call.host_output
-                      : call.output != nullptr ? call.output->data()
-                                               : nullptr;
+  std::byte* output = call.host_output;
+  if (on_card) {
+    output = call.output != nullptr ? call.output->data() : nullptr;
+  }
   switch (call.kernel) {
     case Kernel::read_bandwidth:
       return sum(on_card ? call.inputs[0]->data() : call.host_input, call.bytes);

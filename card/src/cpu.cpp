@@ -82,9 +82,9 @@ Time Cpu::device_time(const Board& board, const CpuAccess& access) {
   if (access.width < 1 || access.width > widest || access.count < 0) {
     throw std::invalid_argument("loads and stores are of 1 to 64 bytes");
   }
-  const RegisterParameters& registers = *board.registers;
+  const RegisterParameters& registers = board.registers.value();
   const std::int64_t beats = (access.width + registers.width_bytes - 1) / registers.width_bytes;
-  const std::int64_t extra = access.place == Place::sram ? board.sram->extra_cycles : 0;
+  const std::int64_t extra = access.place == Place::sram ? board.sram.value().extra_cycles : 0;
   return Pace::of_clock(registers.clock_MHz).of(registers.cycles + extra + beats - 1);
 }
 

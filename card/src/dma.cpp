@@ -11,7 +11,7 @@ constexpr std::int64_t status_bytes = 8;
 constexpr unsigned stage_shift = 32;
 
 /// Stages of a job; a stream's own event is the one that it is complete.
-enum Stage : std::uint64_t { moved, doorbell, fetched, seen, finished };
+enum Stage : std::uint8_t { moved, doorbell, fetched, seen, finished };
 
 }  // namespace
 
@@ -36,7 +36,7 @@ class DmaEngine::Channel final : public Actor {
   }
 
   void handle(std::uint64_t payload) override {
-    const DmaParameters& dma = *machine_->board.dma;
+    const DmaParameters& dma = machine_->board.dma.value();
     Simulator& simulator = machine_->crossing.simulator;
     switch (payload >> stage_shift) {
       case doorbell:
@@ -96,7 +96,7 @@ class DmaEngine::Channel final : public Actor {
     const DmaJob job = submitted_.front();
     submitted_.pop_front();
     begun_.push_back(job);
-    const DmaParameters& dma = *machine_->board.dma;
+    const DmaParameters& dma = machine_->board.dma.value();
     StreamPlan plan;
     plan.bytes = job.bytes;
     plan.address = job.page_offset;
@@ -126,7 +126,7 @@ class DmaEngine::Channel final : public Actor {
 };
 
 DmaEngine::DmaEngine(Machine& machine) : machine_(&machine) {
-  const std::int64_t engines = machine.board.dma->engines;
+  const std::int64_t engines = machine.board.dma.value().engines;
   for (const Direction direction : {Direction::h2d, Direction::d2h}) {
     for (std::int64_t i = 0; i < engines; ++i) {
       channels_.push_back(
@@ -147,9 +147,9 @@ void DmaEngine::clear() {
 
 void DmaEngine::submit(const DmaJob& job) {
   const auto direction = static_cast<std::size_t>(job.direction);
-  const auto engines = static_cast<std::size_t>(machine_->board.dma->engines);
+  const auto engines = static_cast<std::size_t>(machine_->board.dma.value().engines);
   driver_.claim(machine_->crossing.simulator.now(),
-                from_nanoseconds(machine_->board.dma->submit_ns));
+                from_nanoseconds(machine_->board.dma.value().submit_ns));
   channels_[direction * engines + next_.at(direction)++ % engines]->submit(driver_.free, job);
 }
 

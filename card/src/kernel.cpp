@@ -8,6 +8,10 @@ namespace {
 /// Up to so many bursts a kernel does single ones instead of sweeps.
 constexpr std::int64_t single_bursts = 2;
 
+Pace datapath_pace(const KernelParameters& kernel) {
+  return Pace::of_rate(kernel.clock_MHz * 1e6 * static_cast<double>(kernel.width_bytes));
+}
+
 }  // namespace
 
 KernelUnit::KernelUnit(Machine& machine)
@@ -36,7 +40,7 @@ void KernelUnit::start(const KernelJob& job, Actor* owner, std::uint64_t tag) {
     }
     return;
   }
-  const KernelParameters& kernel = *machine_->board.kernel;
+  const KernelParameters& kernel = machine_->board.kernel.value();
   const std::int64_t burst = kernel.width_bytes * kernel.burst_beats;
   StreamPlan plan;
   plan.bytes = job.bytes;
@@ -52,41 +56,56 @@ void KernelUnit::start(const KernelJob& job, Actor* owner, std::uint64_t tag) {
     sweeps_left_ = 1;
   }
   parts_.clear();
-  const Pace byte = Pace::of_rate(kernel.clock_MHz * 1e6 * static_cast<double>(kernel.width_bytes));
   if (job.target == Target::host) {
-    const HostParameters& host = machine_->board.host;
-    const std::int64_t sharers = reads && writes ? 2 : 1;
-    if (reads) {
-      plan.address = job.page_offsets[0];
-      plan.residence = Residence(host.cache_read_bytes / sharers, job.bytes);
-      const std::int64_t open_requests = std::max<std::int64_t>(
-          1, kernel.outstanding * burst / machine_->board.link.max_read_request_bytes);
-      reader_.limits(std::min(kernel.tags, open_requests), from_nanoseconds(kernel.host_latency_ns),
-                     {.server = &machine_->datapath_in, .byte = byte}, writes ? &writer_ : nullptr);
-      parts_.push_back({&reader_, plan});
-    }
-    if (writes) {
-      plan.address = job.page_offsets[1];
-      plan.residence = Residence(host.cache_write_bytes / sharers, job.bytes);
-      if (reads) {
-        plan.interval = 0;  // it follows the reader
-      }
-      writer_.limits({.server = &machine_->datapath_out, .byte = byte}, kernel.outstanding,
-                     from_nanoseconds(kernel.write_response_ns), reads);
-      // First, so that it is there when data come.
-      parts_.insert(parts_.begin(), {&writer_, plan});
-    }
+    reach_host(job, plan);
   } else {
-    std::vector<Port> read_ports;
-    for (const std::size_t bank : job.read_banks) {
-      read_ports.push_back(machine_->bank_port(bank));
-    }
-    bursts_.limits(std::move(read_ports),
-                   writes ? machine_->bank_port(job.write_banks.at(0)) : Port{},
-                   {.server = &machine_->datapath_in, .byte = byte}, kernel.outstanding);
-    parts_.push_back({&bursts_, plan});
+    reach_banks(job, plan);
   }
   sweep();
+}
+
+void KernelUnit::reach_host(const KernelJob& job, StreamPlan plan) {
+  const KernelParameters& kernel = machine_->board.kernel.value();
+  const HostParameters& host = machine_->board.host;
+  const bool reads = job.kernel != Kernel::write_bandwidth;
+  const bool writes = job.kernel != Kernel::read_bandwidth;
+  const std::int64_t sharers = reads && writes ? 2 : 1;
+  if (reads) {
+    plan.address = job.page_offsets[0];
+    plan.residence = Residence(host.cache_read_bytes / sharers, job.bytes);
+    const std::int64_t burst = kernel.width_bytes * kernel.burst_beats;
+    const std::int64_t open_requests = std::max<std::int64_t>(
+        1, kernel.outstanding * burst / machine_->board.link.max_read_request_bytes);
+    reader_.limits(std::min(kernel.tags, open_requests), from_nanoseconds(kernel.host_latency_ns),
+                   {.server = &machine_->datapath_in, .byte = datapath_pace(kernel)},
+                   writes ? &writer_ : nullptr);
+    parts_.push_back({&reader_, plan});
+  }
+  if (writes) {
+    plan.address = job.page_offsets[1];
+    plan.residence = Residence(host.cache_write_bytes / sharers, job.bytes);
+    if (reads) {
+      plan.interval = 0;  // it follows the reader
+    }
+    writer_.limits({.server = &machine_->datapath_out, .byte = datapath_pace(kernel)},
+                   kernel.outstanding, from_nanoseconds(kernel.write_response_ns), reads);
+    // First, so that it is there when data come.
+    parts_.insert(parts_.begin(), {&writer_, plan});
+  }
+}
+
+void KernelUnit::reach_banks(const KernelJob& job, const StreamPlan& plan) {
+  const KernelParameters& kernel = machine_->board.kernel.value();
+  std::vector<Port> read_ports;
+  read_ports.reserve(job.read_banks.size());
+  for (const std::size_t bank : job.read_banks) {
+    read_ports.push_back(machine_->bank_port(bank));
+  }
+  const bool writes = job.kernel != Kernel::read_bandwidth;
+  bursts_.limits(
+      std::move(read_ports), writes ? machine_->bank_port(job.write_banks.at(0)) : Port{},
+      {.server = &machine_->datapath_in, .byte = datapath_pace(kernel)}, kernel.outstanding);
+  parts_.push_back({&bursts_, plan});
 }
 
 void KernelUnit::sweep() {

@@ -6,7 +6,7 @@ namespace isthmus::card {
 namespace {
 
 /// What has ended; the launch is software's.
-enum Stage : std::uint64_t { in, launched, computed, out };
+enum Stage : std::uint8_t { in, launched, computed, out };
 
 }  // namespace
 
@@ -47,8 +47,8 @@ void Pipeline::launch_next() {
   computing_ = true;
   --waiting_;
   Simulator& simulator = machine_->crossing.simulator;
-  simulator.schedule(simulator.now() + from_nanoseconds(machine_->board.kernel->launch_ns), *this,
-                     launched);
+  simulator.schedule(simulator.now() + from_nanoseconds(machine_->board.kernel.value().launch_ns),
+                     *this, launched);
 }
 
 void Pipeline::handle(std::uint64_t payload) {

@@ -132,7 +132,7 @@ void Stream::reset() {
 }
 
 std::uint64_t Stream::Packed::pack() const {
-  std::uint64_t packed = static_cast<std::uint64_t>(bytes);
+  auto packed = static_cast<std::uint64_t>(bytes);
   packed = packed << 8U | static_cast<std::uint64_t>(offset);
   packed = packed << 3U | (hit ? 1U : 0U) | (translated ? 2U : 0U) | (last ? 4U : 0U);
   return packed << 3U | kind;

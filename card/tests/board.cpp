@@ -16,9 +16,9 @@ TEST_CASE("a board is read from its parameters") {
   CHECK(board.link.lanes == 16);
   CHECK(board.link.straddle);
   CHECK(board.link.acknowledge_every_bytes == 1024);  // by default
-  CHECK(board.dma->interrupt);
-  CHECK(board.memory->bandwidth_Bps == 19.2e9);
-  CHECK(board.serial->stretch == 1.0105);
+  CHECK(board.dma.value().interrupt);
+  CHECK(board.memory.value().bandwidth_Bps == 19.2e9);
+  CHECK(board.serial.value().stretch == 1.0105);
 }
 
 TEST_CASE("a section may be absent, a parameter of one that is there may not") {

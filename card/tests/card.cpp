@@ -128,7 +128,7 @@ TEST_CASE("reads go at tags x request / round trip") {
   const auto windows = static_cast<Time>(more / 512) / tags;
   // Acknowledgements (8 B for every 1024 B at most twice) and requests of one window that wait for
   // one another are all that comes on top.
-  const Time wait = 2 * tags * link.wire_time(Packet::read_request, 0);
+  const Time wait = Time{2} * tags * link.wire_time(Packet::read_request, 0);
   CHECK(window >= windows * round_trip);
   CHECK(window <= windows * (round_trip + wait));
 }
@@ -142,7 +142,7 @@ TEST_CASE("posted writes go at credits / return time") {
   const Link link(board.link, 1);
   const Time round =
       link.bus_time(Packet::write, 256) + 2 * link.latency() + from_nanoseconds(780 + 50);
-  CHECK(time == static_cast<Time>(more / (16 * 256)) * round);
+  CHECK(time == static_cast<Time>(more / (std::size_t{16} * 256)) * round);
 }
 
 TEST_CASE("a register's load is the sum of its parts") {

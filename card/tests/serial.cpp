@@ -8,7 +8,7 @@ namespace isthmus::card {
 namespace {
 
 TEST_CASE("a message takes latency and whole cycles on all channels") {
-  const SerialParameters parameters = *u250_with().serial;
+  const SerialParameters parameters = u250_with().serial.value();
   SerialLink alone(parameters, 1);
   // Two channels of 32 B at 156.25 MHz: 64 B every 6.4 ns, stretched by 1.05 %.
   const Time cycle = 6'467'200;

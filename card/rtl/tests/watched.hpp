@@ -168,7 +168,7 @@ inline void run(RtlKernel& kernel) {
 inline std::vector<std::byte> noise(std::size_t size, std::uint32_t seed) {
   std::mt19937 random(seed);
   std::vector<std::byte> bytes(size);
-  std::generate(bytes.begin(), bytes.end(), [&] { return static_cast<std::byte>(random()); });
+  std::ranges::generate(bytes, [&] { return static_cast<std::byte>(random()); });
   return bytes;
 }
 

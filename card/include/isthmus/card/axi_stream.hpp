@@ -46,7 +46,7 @@ class SerialChannel final : public StreamPort {
  private:
   struct OnItsWay {
     StreamBeat beat;
-    Time arrival;
+    Time arrival = 0;
   };
   Time latency_;
   BeatLink link_;

@@ -36,12 +36,14 @@ class KernelUnit final : public Actor {
   void handle(std::uint64_t payload) override;
 
  private:
-  void sweep();
-
   struct Part {
     Stream* stream = nullptr;
     StreamPlan plan;
   };
+
+  void reach_host(const KernelJob& job, StreamPlan plan);
+  void reach_banks(const KernelJob& job, const StreamPlan& plan);
+  void sweep();
 
   Machine* machine_;
   Reader reader_;

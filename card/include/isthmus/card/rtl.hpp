@@ -76,8 +76,8 @@ std::unique_ptr<RtlKernel> make_rtl_kernel(std::string_view name, Time period);
 class RtlSram {
  public:
   struct Write {
-    std::uint32_t address;  ///< in words of 8 bytes
-    std::uint64_t data;
+    std::uint32_t address = 0;  ///< in words of 8 bytes
+    std::uint64_t data = 0;
     std::uint8_t strobes = 0xFF;
   };
   RtlSram();

@@ -1,0 +1,78 @@
+"""The emulated card: speed of events and bytes, a whole study, and the published log in events."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from common import BUILD, build_bare, heading
+
+from isthmus import boards
+from isthmus.models import host_memory
+from isthmus.units import parse_sizes
+from isthmus.validation.fitting import rms, worst
+from isthmus.validation.points import GIB, HOST_MEMORY_SERIES, all_points
+
+BOARD = "u250"
+
+
+def speed() -> None:
+    heading("Emulated card: nothing skipped, medians of five runs")
+    print("```", flush=True)
+    subprocess.run([BUILD / "card_engine"], check=True)
+    print("```")
+
+
+def whole_study() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        began = time.monotonic()
+        subprocess.run(
+            [sys.executable, "-m", "isthmus", "run", "transfer", "--device", f"card:{BOARD}",
+             "--out", str(Path(folder) / "run.json")],
+            check=True, capture_output=True,
+        )  # fmt: skip
+    print(f"\nThe whole transfer study to 2 GiB on card:{BOARD}: {time.monotonic() - began:.0f} s")
+
+
+def published_log() -> None:
+    """Residuals of the event model, and of the closed form that its parameters were fitted to."""
+    board = boards.load(BOARD)
+    parameters = [f"{key}={value}" for key, value in board.flat().items()]
+    began = time.monotonic()
+    printed = subprocess.run(
+        [BUILD / "card_log", *parameters], check=True, capture_output=True, text=True
+    ).stdout
+    seconds = time.monotonic() - began
+    events = {
+        (kernel, int(size)): float(rate)
+        for kernel, size, rate in (line.split(",") for line in printed.splitlines())
+    }
+    print(f"\nThe published log of 51 points, 1024 sweeps each, as events: {seconds:.1f} s")
+    print("\n| kernel | events: rms | worst | closed form: rms | worst |\n|---|---|---|---|---|")
+    for kernel, series in HOST_MEMORY_SERIES.items():
+        points = [point for point in all_points() if point.series == series]
+        sizes = [parse_sizes(point.name)[0] for point in points]
+        simulated = [
+            events[kernel, size] / GIB / point.published - 1.0
+            for size, point in zip(sizes, points, strict=True)
+        ]
+        closed = [
+            host_memory.bandwidth(board, kernel, size) / GIB / point.published - 1.0
+            for size, point in zip(sizes, points, strict=True)
+        ]
+        print(f"| {kernel} | {rms(simulated):.2%} | {worst(simulated):+.2%} "
+              f"| {rms(closed):.2%} | {worst(closed):+.2%} |")  # fmt: skip
+
+
+def main() -> None:
+    build_bare()
+    speed()
+    whole_study()
+    published_log()
+
+
+if __name__ == "__main__":
+    main()
