@@ -10,7 +10,9 @@ from subprocess import CompletedProcess
 
 import pytest
 
-from isthmus import boards
+from isthmus import _core, boards
+from isthmus.backends import registry
+from isthmus.boards.table import TABLE
 from isthmus.models import dma, posted
 from isthmus.models.pcie import path_of
 
@@ -118,6 +120,47 @@ def test_a_board_of_ones_own_is_a_file(run: Callable[..., Rows], tmp_path: Path)
     (own,) = run(f"card:{mine}", sizes="1Mi", operations="write")
     (changed,) = run("card:u250,link.lanes=8", sizes="1Mi", operations="write")
     assert own["median_s"] == changed["median_s"]
+
+
+def test_company_and_seed_of_the_order_change_no_figure(run: Callable[..., Rows]) -> None:
+    alone = run("card:f1-vu9p", sizes="1,70001,1Mi")
+    company = run("card:u250", "card:f1-vu9p", "null:20us", sizes="1Mi,1,70001")
+    assert times(alone) == times([row for row in company if row["device"] == "card:f1-vu9p"])
+
+
+def a_board_with(section: str) -> dict[str, str]:
+    """The parameters of some board that has the section."""
+    everything = (boards.resolve(name) for name in boards.names())
+    return next(one for one in everything if any(key.startswith(f"{section}.") for key in one))
+
+
+@pytest.mark.parametrize("name", sorted(TABLE))
+def test_files_and_card_have_the_same_limits(name: str) -> None:
+    """What the table allows the card takes, and what it does not the card refuses too."""
+    parameter = TABLE[name]
+    card = registry()["card"]
+    backend = _core.load_backend(str(card.library))
+    options = a_board_with(parameter.section)
+
+    def refusal(value: object) -> str:
+        text = str(value).lower() if isinstance(value, bool) else str(value)
+        try:
+            backend.open("", {**options, name: text})
+        except _core.UsageError as error:
+            return str(error)
+        return ""
+
+    if parameter.type is bool:
+        extremes: tuple[object, ...] = (True, False)
+        beyond: tuple[object, ...] = ("maybe",)
+    elif parameter.allowed:
+        extremes, beyond = parameter.allowed, ("3000000000",)
+    else:
+        low, high = parameter.type(parameter.low), parameter.type(parameter.high)
+        least = {"link.posted_data_credits": 16, "dma.tags": int(options.get("dma.engines", 1))}
+        extremes, beyond = (least.get(name, low), high), (-1, 2 * high + 1)
+    assert [refusal(value) for value in extremes] == [""] * len(extremes)
+    assert all(name in refusal(value) for value in beyond)
 
 
 @pytest.mark.parametrize("board", boards.names())

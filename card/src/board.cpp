@@ -12,6 +12,7 @@ namespace isthmus::card {
 namespace {
 
 constexpr double most_nanoseconds = 1e9;  // a second: more is no latency
+constexpr double least_bytes_per_second = 1e3;
 constexpr double most_bytes_per_second = 1e15;
 
 [[noreturn]] void refuse(const std::string& key, const std::string& text, const std::string& why) {
@@ -46,7 +47,9 @@ class Fields {
   }
   double nanoseconds(const std::string& key) { return real(key, 0.0, most_nanoseconds); }
   double megahertz(const std::string& key) { return real(key, 0.001, 1e6); }
-  double rate(const std::string& key) { return real(key, 1.0, most_bytes_per_second); }
+  double rate(const std::string& key) {
+    return real(key, least_bytes_per_second, most_bytes_per_second);
+  }
   std::int64_t whole(const std::string& key, std::int64_t least, std::int64_t most,
                      const std::string& otherwise = {}) {
     return number<std::int64_t>(key, least, most, otherwise);

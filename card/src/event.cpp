@@ -63,6 +63,7 @@ void Simulator::reset() {
 void Simulator::save(State& state) const {
   sorted_ = heap_;
   std::ranges::sort(sorted_, [](const Event& a, const Event& b) { return a.before(b); });
+  state.push_back(static_cast<std::int64_t>(sorted_.size()));
   for (const Event& event : sorted_) {
     state.push_back(event.time - now_);
     state.push_back(event.actor->id);

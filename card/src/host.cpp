@@ -128,14 +128,17 @@ void Credits::reset() {
 
 void Credits::save(State& state, Time now) const {
   std::int64_t left = left_;
+  std::int64_t to_come = 0;
   for (std::size_t i = first_; i < returns_.size(); ++i) {
     if (returns_[i].time <= now) {
       left += returns_[i].amount;
     } else {
       state.push_back(returns_[i].time - now);
       state.push_back(returns_[i].amount);
+      ++to_come;
     }
   }
+  state.push_back(to_come);
   state.push_back(left);
 }
 

@@ -87,6 +87,15 @@ void Machine::save() {
   state_.push_back(ahead(datapath_out.free, now));
 }
 
+void Machine::skip_time(std::int64_t periods, Time period) {
+  Time skipped = 0;
+  if (__builtin_mul_overflow(periods, period, &skipped) ||
+      __builtin_add_overflow(skipped_, skipped, &skipped_) ||
+      __builtin_add_overflow(skipped_, crossing.simulator.now(), &skipped)) {
+    throw TooLongError();
+  }
+}
+
 void Machine::skip_bytes() {
   state_.clear();
   for (const Stream* stream : crossing.streams) {
@@ -120,7 +129,7 @@ void Machine::skip_bytes() {
       moved.push_back(stream.page() - page);
     }
     crossing.host.advance(moved);
-    skipped_ += periods * (now() - before->time);
+    skip_time(periods, now() - before->time);
     periods_skipped += static_cast<std::uint64_t>(periods);
   }
   bytes_.forget();
@@ -140,7 +149,7 @@ void Machine::skip_sweeps(std::int64_t& left) {
   const std::int64_t period = before->progress[0] - left;
   const std::int64_t periods = left / period;
   left -= periods * period;
-  skipped_ += periods * (now() - before->time);
+  skip_time(periods, now() - before->time);
   periods_skipped += static_cast<std::uint64_t>(periods);
   sweeps_.forget();
 }

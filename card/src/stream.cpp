@@ -58,8 +58,12 @@ std::int64_t Stream::page() const { return address() / crossing_->host.parameter
 
 std::int64_t Stream::next_bytes(std::int64_t most) const {
   const std::int64_t at = address();
+  const std::int64_t end =
+      plan_.repeat_bytes > 0
+          ? std::min(plan_.bytes, issued_ - issued_ % plan_.repeat_bytes + plan_.repeat_bytes)
+          : plan_.bytes;
   return std::min(
-      {plan_.bytes - issued_, most - at % most, plan_.segment_bytes - at % plan_.segment_bytes});
+      {end - issued_, most - at % most, plan_.segment_bytes - at % plan_.segment_bytes});
 }
 
 bool Stream::paced() {
@@ -81,7 +85,8 @@ void Stream::issued(std::int64_t bytes) {
     segment_start_ = now();
     fresh_segment_ = false;
   }
-  const bool ends = (address() + bytes) % plan_.segment_bytes == 0;
+  const bool ends = (address() + bytes) % plan_.segment_bytes == 0 ||
+                    (plan_.repeat_bytes > 0 && (issued_ + bytes) % plan_.repeat_bytes == 0);
   issued_ += bytes;
   if (ends) {
     fresh_segment_ = true;

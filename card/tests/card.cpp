@@ -145,6 +145,48 @@ TEST_CASE("posted writes go at credits / return time") {
   CHECK(time == static_cast<Time>(more / (std::size_t{16} * 256)) * round);
 }
 
+TEST_CASE("single blocks end where the buffer does") {
+  // As the published loop: one block after another, each begun an interval after the one before.
+  const std::size_t bytes = GENERATE(1, 64, 4096, 5000, 8191, 8192);
+  const std::int64_t blocks = bytes > 4096 ? 2 : 1;
+  const auto time_of = [&](std::int64_t iterations) {
+    Card card(u250_with());
+    HostMemoryForTest input(bytes, 0);
+    return card
+        .run_kernel({.kernel = Kernel::read_bandwidth,
+                     .target = Target::host,
+                     .bytes = bytes,
+                     .iterations = iterations,
+                     .host_input = input.data(),
+                     .host_output = nullptr,
+                     .inputs = {},
+                     .output = nullptr})
+        .kernel;
+  };
+  CHECK(time_of(1024) - time_of(512) == 512 * blocks * from_nanoseconds(710));
+}
+
+TEST_CASE("more than 64 bits of femtoseconds are refused") {
+  Card card(u250_with({{"memory.bandwidth_Bps", "1000"}}));
+  const std::size_t bytes = std::size_t{64} << 20U;
+  HostMemoryForTest destination(bytes);
+  const auto device = card.allocate(0, bytes);
+  const std::vector<Transfer> back = {{Direction::d2h, destination.data(), device.get(), 0, bytes}};
+  CHECK_THROWS_AS(card.transfer(back), TooLongError);
+}
+
+TEST_CASE("times are these, whatever compiled them") {
+  const auto transfer = [](bool up, std::size_t bytes, const Parameters& changes) {
+    return transfer_time(u250_with(changes), true, up, !up, bytes);
+  };
+  CHECK(transfer(true, 1, {}) == 6'560'088'808);
+  CHECK(transfer(true, 1'000'003, {}) == 84'697'370'058);
+  CHECK(transfer(false, 1, {}) == 7'313'579'627);
+  CHECK(transfer(false, 1'000'003, {}) == 85'459'683'794);
+  CHECK(transfer(false, 20'000'000, {}) == 1'571'454'678'501);
+  CHECK(transfer(true, 1'000'003, {{"link.error_rate", "0.01"}}) == 99'757'268'958);
+}
+
 TEST_CASE("a register's load is the sum of its parts") {
   Card card(u250_with());
   const Link link(card.board().link, 1);

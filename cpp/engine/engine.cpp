@@ -76,6 +76,13 @@ void Series::sample_simulated(Operation& operation, Block& block) {
   }
   block.remarks = operation.remarks();
   state_ = "precision";
+  for (const PartSamples& part : block.parts) {
+    const std::vector<double> samples(part.simulated_fs.begin(), part.simulated_fs.end());
+    const Interval found = median_interval(samples, options_.confidence);
+    if (samples.size() > 1 && found.relative_half_width() > options_.precision) {
+      state_ = "samples";
+    }
+  }
 }
 
 void Series::run_verified_once(Operation& operation, Block& block, bool keep_cold) {

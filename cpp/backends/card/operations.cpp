@@ -38,6 +38,11 @@ class CardOperation : public Operation {
   bool fast_forwarded_ = false;
 };
 
+/// Only memory whose place in a page is chosen: it is part of the simulated time.
+bool is_page_offset(const std::string& memory) {
+  return memory.starts_with("offset") && HostBuffer::knows(memory);
+}
+
 /// A host's end of a transfer: memory that stays (`pinned`), or a HostBuffer of any kind.
 struct HostEnd {
   HostEnd(Card& card, const OperationSpec& spec) {
@@ -325,7 +330,7 @@ std::unique_ptr<Operation> make_operation(Card& card, const OperationSpec& spec)
     }
     const auto kinds = found->memory_kinds.empty() ? memory_kinds() : found->memory_kinds;
     if (std::ranges::find(kinds, spec.memory) == kinds.end() &&
-        !(found->memory_kinds.empty() && HostBuffer::knows(spec.memory))) {
+        !(found->memory_kinds.empty() && is_page_offset(spec.memory))) {
       throw UsageError("the emulated card has no memory kind '" + spec.memory + "' for " +
                        spec.name);
     }

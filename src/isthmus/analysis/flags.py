@@ -9,7 +9,7 @@ MEANINGS = MappingProxyType(
         "above_link_limit": "faster than the link can be: not all bytes crossed it",
         "budget_exhausted": "the run's time ended before the precision was reached",
         "failed": "the device or its worker failed; what was measured until then counts",
-        "fast_forward": "simulated in large steps: times are coarser",
+        "fast_forward": "what repeats was skipped; the simulated time is exact all the same",
         "interrupted": "the user stopped the run",
         "median_min_apart": "the median is 1.5 times the minimum or more: something interferes",
         "not_measured": "the run ended before this point's turn",

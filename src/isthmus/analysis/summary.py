@@ -223,8 +223,9 @@ def _empty_row(point: Point, run: Run) -> dict[str, object]:
         *(_STATE_FLAGS[r.state] for r in point.reruns if r.state in _STATE_FLAGS),
     }
     numbers = dict.fromkeys(COLUMNS[COLUMNS.index("median_s") : COLUMNS.index("verified")], np.nan)
+    simulated = any(d.simulated for d in run.devices if d.address == point.device)
     return {
-        **_identity(point, "host"),
+        **_identity(point, "simulated" if simulated else "host"),
         "samples": 0,
         "reruns": 0,
         **numbers,

@@ -40,6 +40,8 @@ def named(text: str, overrides: Mapping[str, str] | None = None) -> Board:
         key, equals, value = piece.partition("=")
         if not equals:
             raise UsageError(f"'{piece}' replaces nothing; write {name},link.lanes=8")
+        if key in given:
+            raise UsageError(f"'{text}' says {key} twice")
         given[key] = value
     return load(name, {**given, **(overrides or {})})
 

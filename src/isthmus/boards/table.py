@@ -6,7 +6,6 @@ the other keys are terms of this project's models (``docs/models.md``).
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -15,6 +14,11 @@ from typing import TypeAlias
 from isthmus.errors import UsageError
 
 Value: TypeAlias = bool | int | float | str
+_MANY = 1 << 20
+_MOST_BYTES = 1 << 50
+_MOST = {"ns": 1e9, "MHz": 1e6, "B/s": 1e15}
+"""A second is no latency; the rest is more than anything has."""
+_LEAST_RATE = 1e3
 _POWERS = (128, 256, 512, 1024, 2048, 4096)
 _TYPES: Mapping[type, str] = {
     bool: "true or false", int: "a whole number", float: "a number", str: "a text",
@@ -32,7 +36,7 @@ class Parameter:
     """Empty where it is a count or a word."""
     meaning: str
     low: float = 0.0
-    high: float = math.inf
+    high: float = _MANY
     allowed: tuple[Value, ...] = ()
     default: Value | None = None
     """None: a board that has the section must say it."""
@@ -52,10 +56,8 @@ class Parameter:
             raise UsageError(f"{value!r} is none of {', '.join(map(str, self.allowed))}")
         if isinstance(value, (bool, str)):
             return value
-        if not math.isfinite(value) or not self.low <= value <= self.high:
-            between = f"between {self.low:g} and {self.high:g}"
-            limit = f"{self.low:g} or more" if self.high == math.inf else between
-            raise UsageError(f"{value!r} must be {limit}")
+        if not self.low <= value <= self.high:  # what is no number is neither
+            raise UsageError(f"{value!r} must be between {self.low:g} and {self.high:g}")
         return float(value) if self.type is float else value
 
     def parse(self, text: str) -> Value:
@@ -69,7 +71,7 @@ class Parameter:
 
 
 def _int(
-    name: str, meaning: str, unit: str = "", low: float = 1, high: float = math.inf,
+    name: str, meaning: str, unit: str = "", low: float = 1, high: float = _MANY,
     allowed: tuple[int, ...] = (), default: int | None = None,
 ) -> Parameter:  # fmt: skip
     section, _, key = name.partition(".")
@@ -77,11 +79,12 @@ def _int(
 
 
 def _float(
-    name: str, meaning: str, unit: str, low: float = 0.0, high: float = math.inf,
+    name: str, meaning: str, unit: str, low: float = 0.0, high: float | None = None,
     default: float | None = None,
 ) -> Parameter:  # fmt: skip
     section, _, key = name.partition(".")
-    return Parameter(section, key, float, unit, meaning, low, high, (), default)
+    most = _MOST[unit] if high is None else high
+    return Parameter(section, key, float, unit, meaning, low, most, (), default)
 
 
 _PARAMETERS = (
@@ -96,15 +99,16 @@ _PARAMETERS = (
     _float("link.latency_ns", "one way: last byte leaves one end until usable at the other", "ns"),
     _int("link.acknowledge_every_bytes", "received bytes for each acknowledgement and credits",
          "B", default=1024),
-    _int("link.acknowledge_bytes", "their size, on the opposite direction", "B", 0, default=8),
+    _int("link.acknowledge_bytes", "their size, on the opposite direction", "B", 0, 4096,
+         default=8),
     _int("link.posted_data_credits", "posted data each receiver grants, in units of 16 B"),
     _int("link.posted_header_credits", "posted packets each receiver grants"),
     _int("link.nonposted_header_credits", "read requests each receiver grants"),
     _float("link.credit_return_ns", "consumed by the receiver until usable by the sender, beyond "
            "latency", "ns"),
-    _float("link.error_rate", "probability that a packet is corrupted and sent again", "", high=1.0,
+    _float("link.error_rate", "probability that a packet is corrupted and sent again", "", high=0.5,
            default=0.0),
-    _int("link.user_bus_bytes", "width of the card's interface to the link", "B"),
+    _int("link.user_bus_bytes", "width of the card's interface to the link", "B", high=4096),
     _float("link.user_clock_MHz", "clock of that interface", "MHz", 1e-3),
     Parameter("link", "straddle", bool, "", "a packet may begin in the beat where another ends",
               default=False),
@@ -118,37 +122,40 @@ _PARAMETERS = (
     _float("host.memory_latency_ns", "read request at the root complex until completed, "
            "data in the cache", "ns"),
     _float("host.memory_miss_ns", "added where the line is not in the cache", "ns"),
-    _float("host.memory_bandwidth_Bps", "rate that misses of reads and writes share", "B/s", 1.0),
+    _float("host.memory_bandwidth_Bps", "rate that misses of reads and writes share", "B/s",
+           _LEAST_RATE),
     _float("host.write_retire_ns", "posted write at the root complex until its credits are free",
            "ns"),
-    _int("host.cache_write_bytes", "bytes of a written footprint that stay in the cache", "B", 0),
-    _int("host.cache_read_bytes", "bytes of a read footprint that stay in the cache", "B", 0),
+    _int("host.cache_write_bytes", "bytes of a written footprint that stay in the cache", "B", 0,
+         _MOST_BYTES),
+    _int("host.cache_read_bytes", "bytes of a read footprint that stay in the cache", "B", 0,
+         _MOST_BYTES),
     _int("host.page_bytes", "page of the address translation", "B",
          allowed=(4096, 65536, 2 << 20, 1 << 30)),
     _int("host.translation_entries", "pages that the IOMMU keeps; 0: no IOMMU", "", 0),
     _float("host.translation_miss_ns", "page walk", "ns"),
     _float("host.polling_ns", "completion flag in memory until software sees it", "ns"),
     _float("host.interrupt_ns", "the same by interrupt", "ns"),
-    _int("dma.tags", "read requests in flight"),
-    _int("dma.descriptor_bytes", "largest piece that one descriptor moves", "B"),
+    _int("dma.tags", "read requests in flight", high=4096),
+    _int("dma.descriptor_bytes", "largest piece that one descriptor moves", "B", 64, 1 << 30),
     _float("dma.h2d_descriptor_ns", "gap for each descriptor, host to card", "ns"),
     _float("dma.d2h_descriptor_ns", "gap for each descriptor, card to host", "ns"),
-    _int("dma.engines", "channels per direction"),
+    _int("dma.engines", "channels per direction", high=64),
     _float("dma.submit_ns", "driver before the doorbell", "ns"),
     _float("dma.start_ns", "doorbell until the first descriptor is handled, its fetch included",
            "ns"),
     Parameter("dma", "completion", str, "", "how software learns of the end",
               allowed=("poll", "interrupt")),
     _float("dma.finish_ns", "driver after completion", "ns"),
-    _int("memory.banks", "banks of card memory"),
-    _int("memory.bank_bytes", "size of a bank", "B"),
-    _float("memory.bandwidth_Bps", "rate of one bank", "B/s", 1.0),
+    _int("memory.banks", "banks of card memory", high=1024),
+    _int("memory.bank_bytes", "size of a bank", "B", low=4096, high=_MOST_BYTES),
+    _float("memory.bandwidth_Bps", "rate of one bank", "B/s", _LEAST_RATE),
     _float("memory.latency_ns", "request until the first byte", "ns"),
     _float("kernel.clock_MHz", "clock of the kernels", "MHz", 1e-3),
     _int("kernel.width_bytes", "width of a kernel's port", "B", allowed=(4, 8, 16, 32, 64, 128)),
     _int("kernel.burst_beats", "beats of a burst", high=256),
-    _int("kernel.outstanding", "bursts in flight, each way"),
-    _int("kernel.tags", "PCIe read requests in flight for kernels"),
+    _int("kernel.outstanding", "bursts in flight, each way", high=1024),
+    _int("kernel.tags", "PCIe read requests in flight for kernels", high=4096),
     _float("kernel.launch_ns", "software's part of a launch: enqueue and completion", "ns"),
     _float("kernel.block_interval_ns", "start to start of single 4 KiB blocks (buffers to 8 KiB)",
            "ns"),
@@ -161,13 +168,13 @@ _PARAMETERS = (
     _float("registers.clock_MHz", "clock of the registers and of the SRAM controller", "MHz", 1e-3),
     _int("registers.width_bytes", "width of a register", "B", allowed=(4, 8)),
     _int("sram.extra_cycles", "access to the SRAM, beyond a register's", "cycle", 0),
-    _int("sram.bytes", "size of the SRAM", "B"),
+    _int("sram.bytes", "size of the SRAM", "B", high=_MOST_BYTES),
     _float("serial.clock_MHz", "clock of the channels", "MHz", 1e-3),
-    _int("serial.width_bytes", "bytes that one channel takes each cycle", "B"),
-    _int("serial.channels", "channels in each direction"),
+    _int("serial.width_bytes", "bytes that one channel takes each cycle", "B", high=4096),
+    _int("serial.channels", "channels in each direction", high=64),
     _float("serial.latency_ns", "last byte sent until usable by the peer", "ns"),
     _float("serial.hop_ns", "added between boards, where there is more than one", "ns"),
-    _float("serial.stretch", "time on the wire over time of the data alone", "", 1.0),
+    _float("serial.stretch", "time on the wire over time of the data alone", "", 1.0, 100.0),
 )  # fmt: skip
 
 TABLE: Mapping[str, Parameter] = MappingProxyType({p.name: p for p in _PARAMETERS})

@@ -27,7 +27,7 @@ def model(
     from isthmus import models
     from isthmus.cli import asking
 
-    if name in {"", "--help"}:
+    if name in {"", "--help"} or (name in {"validate", "fit"} and "--help" in context.args):
         print(asking.overview(), end="")
     elif name == "validate":
         from isthmus.validation import residuals

@@ -244,6 +244,9 @@ class _RerunOf:
         """
         arrived = time.monotonic()
         yield [work for work in self._open if work.job.simulated], math.inf
+        for worker, _ in self._workers.values():
+            worker.end()  # what it keeps is not to be there while others are timed
+        self._workers.clear()
         begin = time.monotonic()
         self._deadline += begin - arrived  # the budget is for what is timed
         self._run.began += begin - arrived

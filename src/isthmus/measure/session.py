@@ -72,6 +72,7 @@ def _record(found: discovery.Found) -> DeviceRecord:
         address=found.address,
         backend=found.backend.name,
         real=found.real,
+        simulated=described.simulated,
         name=described.name,
         platform=described.platform,
         api=described.api,

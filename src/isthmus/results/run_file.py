@@ -97,6 +97,8 @@ class DeviceRecord(msgspec.Struct, frozen=True, kw_only=True):
     backend: str
     real: bool
     """False for null and emulated devices, whose figures are never hardware's."""
+    simulated: bool = False
+    """Whether its points have the clock ``simulated``."""
     name: str = ""
     platform: str = ""
     api: str = ""

@@ -34,7 +34,7 @@ class PublishedPoint:
     fit: str = ""
     """Calibration that this figure belongs to; empty: the model has not seen it."""
     kind: str = "predicted"
-    """Without a fit: ``predicted``, or ``after the fact`` where the mechanism came later."""
+    """Without a fit: ``predicted``; ``after the fact`` where an input was chosen in sight of it."""
     note: str = ""
 
     @property
@@ -119,10 +119,11 @@ def _mmio() -> Iterator[PublishedPoint]:
     def point(
         quantity: str, unit: str, predict: Callable[[Board], float], fit: str = "",
         *, scale: float = 1.0, series: str = "MMIO, Stratix IV gen2 x8", note: str = "",
+        kind: str = "predicted",
     ) -> PublishedPoint:  # fmt: skip
         return PublishedPoint(
             series, quantity.replace("_", " "), unit, values[quantity] * scale, "stratix4-gen2x8",
-            predict, fit, note=note,
+            predict, fit, kind, note,
         )  # fmt: skip
 
     ns = 1 / _CYCLES_PER_NS
@@ -136,6 +137,7 @@ def _mmio() -> Iterator[PublishedPoint]:
     other = "MMIO, other figures"
     yield point(
         "streaming_load_speedup", "ratio", mmio.streaming_speedup, series=other,
+        kind="after the fact",
         note="the vendor's figure, for no device in particular",
     )  # fmt: skip
     yield point(
@@ -164,6 +166,7 @@ def _peaks() -> Iterator[PublishedPoint]:
                 f"{_PEAKS}, read as {unit}", f"{row.api} {row.operation}", unit,
                 float(row.peak_GBps), "f1-vu9p", rate,
                 "Li 2024, table 1: peak of XRT's write, 8.775" if fitted else "",
+                kind="after the fact" if direction == "d2h" else "predicted",
             )  # fmt: skip
 
 

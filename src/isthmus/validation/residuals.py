@@ -51,7 +51,6 @@ AIMS = (
         0.03,
     ),
     Aim("transfer peaks, the better reading", ("transfer peaks, F1, read as GiB/s",), 0.01),
-    Aim("transfers, U200", ("transfers, U200",), 0.01),
 )
 
 

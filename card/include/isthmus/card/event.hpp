@@ -36,7 +36,11 @@ class Simulator {
   [[nodiscard]] std::uint64_t events() const { return events_; }
   [[nodiscard]] bool idle() const { return heap_.empty(); }
 
+  /// A time that lies before now can only be one that did not fit.
   void schedule(Time time, Actor& actor, std::uint64_t payload) {
+    if (time < now_) {
+      throw TooLongError();
+    }
     push({time, sequence_++, &actor, payload});
   }
 

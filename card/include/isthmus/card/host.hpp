@@ -18,7 +18,9 @@ struct Server {
   /// Takes the server for `duration` as soon as it is free; returns when that begins.
   Time claim(Time now, Time duration) {
     const Time start = now > free ? now : free;
-    free = start + duration;
+    if (__builtin_add_overflow(start, duration, &free)) {
+      throw TooLongError();
+    }
     return start;
   }
 };

@@ -56,6 +56,7 @@ class Machine {
 
  private:
   void skip_bytes();
+  void skip_time(std::int64_t periods, Time period);
   void save();
   [[nodiscard]] bool deterministic() const { return !crossing.link.random(); }
 

@@ -33,12 +33,13 @@ struct Crossing {
 /// What a stream is to do.
 struct StreamPlan {
   std::int64_t bytes = 0;
-  std::int64_t address = 0;        ///< of the first byte; only its place in a page matters
-  std::int64_t repeat_bytes = 0;   ///< addresses begin anew after as many; 0: never
-  std::int64_t segment_bytes = 1;  ///< a descriptor or burst; segments end at multiples of it
-  Time gap = 0;                    ///< between a segment's last request and the next segment
-  Time interval = 0;               ///< between the starts of segments, at least
-  Residence residence;             ///< which of its host pages are in the cache
+  std::int64_t address = 0;       ///< of the first byte; only its place in a page matters
+  std::int64_t repeat_bytes = 0;  ///< addresses begin anew after as many; 0: never
+  /// A descriptor or burst; segments end at multiples of it, and where addresses begin anew.
+  std::int64_t segment_bytes = 1;
+  Time gap = 0;         ///< between a segment's last request and the next segment
+  Time interval = 0;    ///< between the starts of segments, at least
+  Residence residence;  ///< which of its host pages are in the cache
 };
 
 /// Sequential access that tells its owner, by an event with its id as payload, when it is complete.

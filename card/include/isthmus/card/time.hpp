@@ -3,6 +3,8 @@
 
 #include <cmath>
 #include <cstdint>
+#include <limits>
+#include <stdexcept>
 
 namespace isthmus::card {
 
@@ -10,6 +12,12 @@ using Time = std::int64_t;
 
 inline constexpr Time nanosecond = 1'000'000;
 inline constexpr Time second = 1'000'000'000 * nanosecond;
+
+/// More simulated time than whole femtoseconds in 64 bits can tell: 2.5 hours.
+class TooLongError : public std::runtime_error {
+ public:
+  TooLongError() : std::runtime_error("this takes more than 2.5 hours of simulated time") {}
+};
 
 /// Nearest femtosecond, halves away from zero.
 inline Time from_nanoseconds(double nanoseconds) {
@@ -30,8 +38,11 @@ class Pace {
 
   /// Nearest femtosecond for that many units, halves upwards.
   [[nodiscard]] Time of(std::int64_t units) const {
-    const Wide product = static_cast<Wide>(scaled_) * units + one / 2;
-    return static_cast<Time>(product / one);
+    const Wide product = (static_cast<Wide>(scaled_) * units + one / 2) / one;
+    if (product > std::numeric_limits<Time>::max()) {
+      throw TooLongError();
+    }
+    return static_cast<Time>(product);
   }
 
  private:
