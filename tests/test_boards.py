@@ -146,7 +146,7 @@ def test_includes_that_go_round(tmp_path: Path) -> None:
 
 def test_parts_that_do_not_go_together(tmp_path: Path) -> None:
     credits_ = 'posted_data_credits = { value = 4, kind = "assumed", source = "a guess" }'
-    assert "link.posted_data_credits 4 is too little" in refusal(board_file(tmp_path, credits_))
+    assert "link.posted_data_credits=4 is too little" in refusal(board_file(tmp_path, credits_))
     lonely = tmp_path / "lonely.toml"
     shared = (boards.FOLDER / "_host.toml").as_posix()
     sram = 'kind = "assumed", source = "a guess" }'
@@ -224,3 +224,10 @@ def test_any_required_parameter_is_missed(tmp_path: Path, name: str) -> None:
 def test_no_file_and_no_board() -> None:
     assert refusal("/nowhere/at/all.toml") == "/nowhere/at/all.toml: no such file"
     assert "unknown board 'u25'; known: 520n, " in refusal("u25")
+
+
+def test_what_the_user_replaced_is_not_blamed_on_the_file() -> None:
+    with pytest.raises(UsageError) as refused:
+        boards.load("u250", {"link.posted_data_credits": "1"})
+    told = str(refused.value)
+    assert told == "link.posted_data_credits=1 is too little for link.max_payload_bytes=256"

@@ -18,7 +18,7 @@ import pytest
 import synthetic
 from conftest import Command
 from isthmus.analysis.summary import COLUMNS
-from isthmus.measure.runner import assemble
+from isthmus.measure.assembly import assemble
 from isthmus.results import run_file
 from isthmus.results.journal import Entry
 from isthmus.results.run_file import State

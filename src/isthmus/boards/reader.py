@@ -177,4 +177,6 @@ def _fits_together(settings: Mapping[str, Setting], path: Path) -> None:
         if small in settings:
             least, most = settings[small].value, settings[large].value
             if float(least) > float(most) * scale:
-                raise UsageError(f"{path}: {large} {most} is too little for {small} {least}")
+                chosen = [name for name in (large, small) if settings[name].kind == "chosen"]
+                where = "" if chosen else f"{path}: "
+                raise UsageError(f"{where}{large}={most} is too little for {small}={least}")

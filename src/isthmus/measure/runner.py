@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import random
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -16,8 +16,8 @@ from isthmus.errors import IsthmusError
 from isthmus.measure import protocol
 from isthmus.measure.discovery import Found
 from isthmus.measure.supervisor import Worker, WorkerDiedError, WorkerRefusedError
-from isthmus.results.journal import Entry, PointKey, key_of
-from isthmus.results.run_file import ClockName, ClockRecord, Point, Rerun, Samples, Settings, State
+from isthmus.results.journal import Entry
+from isthmus.results.run_file import ClockName, ClockRecord, Rerun, Samples, Settings, State
 from isthmus.studies.base import Task
 from isthmus.system.binding import Binding
 from isthmus.units import format_size
@@ -367,39 +367,3 @@ class _RerunOf:
 
 
 _STATES: Mapping[str, State] = {"precision": "precision", "samples": "samples", "time": "time"}
-
-
-FINAL_STATES = frozenset(_STATES.values())
-"""A series in one of these needs no more samples."""
-
-
-def _worth(rerun: Rerun) -> tuple[bool, int]:
-    samples = rerun.clocks.get("host")
-    return rerun.state in FINAL_STATES, len(samples.ticks) if samples else 0
-
-
-def assemble(jobs: Sequence[Job], entries: Iterable[Entry]) -> list[Point]:
-    """Points of all jobs and entries, with what the entries say of them."""
-    reruns: dict[PointKey, dict[int, Rerun]] = {}
-    latest: dict[PointKey, Point] = {}
-    for entry in entries:
-        key = key_of(entry.point)
-        before = latest.get(key)
-        if before is None or entry.rerun is not None or entry.point.error:
-            moved = entry.point.moved_bytes or (before.moved_bytes if before else 0)
-            latest[key] = msgspec.structs.replace(entry.point, moved_bytes=moved)
-        if entry.rerun is not None:
-            found = reruns.setdefault(key, {})
-            rival = found.get(entry.rerun.rerun)
-            if rival is None or _worth(entry.rerun) >= _worth(rival):
-                found[entry.rerun.rerun] = entry.rerun
-    planned = {key_of(point): point for job in jobs for point in job.task.points.values()}
-    # What was measured before stays, also where its device is gone or its size no longer fits.
-    points: list[Point] = []
-    for key, point in {**planned, **{k: p for k, p in latest.items() if k not in planned}}.items():
-        measured = reruns.get(key, {})
-        known = latest.get(key, point)
-        points.append(
-            msgspec.structs.replace(known, reruns=[measured[n] for n in sorted(measured)])
-        )
-    return points

@@ -17,15 +17,9 @@ from isthmus.backends import by_scheme
 from isthmus.errors import NoDeviceError, UsageError
 from isthmus.measure import discovery, protocol
 from isthmus.measure.address import Address
+from isthmus.measure.assembly import FINAL_STATES, assemble
 from isthmus.measure.plan import has_memory, memory_kinds_told, plan
-from isthmus.measure.runner import (
-    FINAL_STATES,
-    Job,
-    Runner,
-    Watcher,
-    assemble,
-    usual_budget_s,
-)
+from isthmus.measure.runner import Job, Runner, Watcher, usual_budget_s
 from isthmus.measure.supervisor import Worker, WorkerDiedError, WorkerRefusedError
 from isthmus.results import journal, run_file
 from isthmus.results.journal import Entry, Journal
@@ -330,6 +324,7 @@ def _carry_out(
     replace: bool = False,
 ) -> Run:
     kept = list(entries)
+    planned = [point for job in jobs for point in job.task.points.values()]
     with Journal(journal.path_beside(out), run) as log:
         for entry in kept:
             log.add(entry)
@@ -341,7 +336,7 @@ def _carry_out(
 
         def save(status: str) -> Run:
             whole = msgspec.structs.replace(
-                run, finished=_now(), status=status, points=assemble(jobs, kept)
+                run, finished=_now(), status=status, points=assemble(planned, kept)
             )
             after = {"steal_after_s": environment.steal_seconds()}
             whole = msgspec.structs.replace(whole, environment={**run.environment, **after})

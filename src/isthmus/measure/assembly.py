@@ -1,0 +1,45 @@
+"""From what the runner recorded, piece by piece and perhaps in several runs, to points."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+
+from isthmus.results.journal import Entry, PointKey, key_of
+from isthmus.results.run_file import Point, Rerun, State
+
+FINAL_STATES: frozenset[State] = frozenset({"precision", "samples", "time"})
+"""A series in one of these needs no more samples."""
+
+
+def _worth(rerun: Rerun) -> tuple[bool, int]:
+    samples = rerun.clocks.get("host")
+    return rerun.state in FINAL_STATES, len(samples.ticks) if samples else 0
+
+
+def assemble(planned: Iterable[Point], entries: Iterable[Entry]) -> list[Point]:
+    """Points that were planned or have entries, with what the entries say of them."""
+    reruns: dict[PointKey, dict[int, Rerun]] = {}
+    latest: dict[PointKey, Point] = {}
+    for entry in entries:
+        key = key_of(entry.point)
+        before = latest.get(key)
+        if before is None or entry.rerun is not None or entry.point.error:
+            moved = entry.point.moved_bytes or (before.moved_bytes if before else 0)
+            latest[key] = msgspec.structs.replace(entry.point, moved_bytes=moved)
+        if entry.rerun is not None:
+            found = reruns.setdefault(key, {})
+            rival = found.get(entry.rerun.rerun)
+            if rival is None or _worth(entry.rerun) >= _worth(rival):
+                found[entry.rerun.rerun] = entry.rerun
+    asked = {key_of(point): point for point in planned}
+    # What was measured before stays, also where its device is gone or its size no longer fits.
+    points: list[Point] = []
+    for key, point in {**asked, **{k: p for k, p in latest.items() if k not in asked}}.items():
+        measured = reruns.get(key, {})
+        known = latest.get(key, point)
+        points.append(
+            msgspec.structs.replace(known, reruns=[measured[n] for n in sorted(measured)])
+        )
+    return points
