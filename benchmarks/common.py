@@ -24,13 +24,18 @@ ROOT = Path(__file__).parents[1]
 BUILD = ROOT / "build" / "bare"
 
 
-def build_bare() -> None:
-    """Builds the bare loops."""
+def build(source: Path, folder: Path, *options: str, target: str = "all") -> None:
+    """Lets CMake build a target of a project in a folder."""
     for step in (
-        ["-S", str(ROOT / "benchmarks" / "bare"), "-B", str(BUILD)],
-        ["--build", str(BUILD)],
+        ["-S", str(source), "-B", str(folder), *options],
+        ["--build", str(folder), "--target", target],
     ):
         subprocess.run(["cmake", *step], check=True, stdout=subprocess.DEVNULL)
+
+
+def build_bare() -> None:
+    """Builds the bare loops."""
+    build(ROOT / "benchmarks" / "bare", BUILD)
 
 
 def bare(name: str, *arguments: object, env: dict[str, str] | None = None) -> str | None:

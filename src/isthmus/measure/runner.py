@@ -14,6 +14,7 @@ import msgspec
 
 from isthmus.errors import IsthmusError
 from isthmus.measure import protocol
+from isthmus.measure.assembly import FINAL_STATES
 from isthmus.measure.discovery import Found
 from isthmus.measure.supervisor import Worker, WorkerDiedError, WorkerRefusedError
 from isthmus.results.journal import Entry
@@ -366,4 +367,4 @@ class _RerunOf:
                 self._run.finish(sibling, self._rerun, None, "failed")
 
 
-_STATES: Mapping[str, State] = {"precision": "precision", "samples": "samples", "time": "time"}
+_STATES: Mapping[str, State] = {state: state for state in FINAL_STATES}
