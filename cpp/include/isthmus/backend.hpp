@@ -81,6 +81,8 @@ struct DeviceInfo {
   std::vector<std::string> memory_kinds;  ///< first is the default
   std::vector<OperationInfo> operations;
   std::vector<std::pair<std::string, std::string>> properties;  ///< for the environment record
+  /// Values of axes that it cannot take, "target=host", each with the reason and the cure.
+  std::vector<std::pair<std::string, std::string>> lacks = {};
   ClockDomain clock = ClockDomain::host;
   /// Samples of a simulated point: one, unless the model is random.
   unsigned simulated_samples = 1;
