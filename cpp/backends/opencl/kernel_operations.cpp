@@ -7,41 +7,6 @@
 #include "reached.hpp"
 
 namespace isthmus::cl {
-namespace {
-
-/// The published example makes 1024, which takes seconds where buffers are large.
-constexpr const char* usual_sweeps = "16";
-
-}  // namespace
-
-std::vector<OperationInfo> bandwidth_operations(const std::vector<std::string>& host_kinds) {
-  struct Kernel {
-    const char* name;
-    const char* direction;  ///< where it reaches host memory
-    unsigned buffers;
-  };
-  constexpr std::array<Kernel, 3> kernels = {
-      {{"read_bandwidth", "h2d", 1}, {"write_bandwidth", "d2h", 1}, {"bandwidth", "both", 2}}};
-  std::vector<OperationInfo> table;
-  const auto add = [&](const char* target, const std::vector<std::string>& kinds) {
-    for (const Kernel& kernel : kernels) {
-      const std::string crossing = std::string(target) == "host" ? kernel.direction : "";
-      table.push_back({.name = kernel.name,
-                       .parts = {{kernel.name, crossing, "kernel"}},
-                       .axes = {{.name = "target", .usual = target, .values = {target}},
-                                {.name = "implementation", .usual = "board", .values = {"board"}},
-                                {.name = "iterations", .usual = usual_sweeps}},
-                       .memory_kinds = kinds,
-                       .device_buffers = kernel.buffers});
-    }
-  };
-  if (!host_kinds.empty()) {
-    add("host", host_kinds);
-  }
-  add("device", {"device"});
-  return table;
-}
-
 std::size_t work_items(const Session& session, std::size_t bytes) {
   const auto units = value_info<Uint>(session.device(), device_max_compute_units);
   if (session.is_cpu()) {

@@ -8,9 +8,6 @@
 
 namespace isthmus::cl {
 
-/// What kernels do on the device's own memory, and on the host's of these kinds.
-std::vector<OperationInfo> bandwidth_operations(const std::vector<std::string>& host_kinds);
-
 /// Work items that keep the device busy without asking more of small buffers than they hold.
 std::size_t work_items(const Session& session, std::size_t bytes);
 

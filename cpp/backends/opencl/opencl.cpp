@@ -66,6 +66,9 @@ std::string pci_address(cl::DeviceId device) {
   return text.data();
 }
 
+/// The published example makes 1024, which takes seconds where buffers are large.
+constexpr unsigned usual_sweeps = 16;
+
 bool compiles(cl::DeviceId device) {
   return cl::value_info<cl::Uint>(device, cl::device_compiler_available) != 0;
 }
@@ -120,8 +123,12 @@ DeviceInfo describe(cl::Platform platform, cl::DeviceId device, const std::strin
   std::vector<std::pair<std::string, std::string>> lacks;
   if (compiles(device)) {
     const std::vector<std::string> shared = cl::shared_kinds(device);
-    std::ranges::move(cl::bandwidth_operations(shared), std::back_inserter(known));
-    if (shared.empty()) {
+    std::ranges::move(bandwidth_kernels("device", {"device"}, "board", usual_sweeps),
+                      std::back_inserter(known));
+    if (!shared.empty()) {
+      std::ranges::move(bandwidth_kernels("host", shared, "board", usual_sweeps),
+                        std::back_inserter(known));
+    } else {
       lacks.emplace_back("target=host",
                          "its runtime shares no memory with kernels (neither fine-grained SVM nor "
                          "unified memory); a vendor's own API may");

@@ -71,6 +71,13 @@ struct OperationInfo {
   std::uint64_t most_bytes = ~std::uint64_t{0};  ///< larger sizes make no sense for it
 };
 
+/// Kernels `read_bandwidth`, `write_bandwidth` and `bandwidth` (both at once), which sweep over
+/// memory of the target `host` or `device` as often as axis `iterations` says.
+std::vector<OperationInfo> bandwidth_kernels(const std::string& target,
+                                             const std::vector<std::string>& memory_kinds,
+                                             const std::string& implementation,
+                                             unsigned usual_iterations);
+
 struct DeviceInfo {
   std::string id;        ///< what `Backend::open` takes
   std::string name;      ///< as the vendor writes it
