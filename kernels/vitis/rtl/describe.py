@@ -2,8 +2,8 @@
 
     python3 describe.py KERNEL FOLDER        writes KERNEL.xml and KERNEL_top.v into FOLDER
 
-Both follow from KERNEL.sv alone: the arguments from its first line, the memory ports from its ports.
-Vivado's IP packager takes no top level in SystemVerilog (AMD UG1118, "Top-Level HDL Requirements").
+Both follow from KERNEL.sv alone: the arguments from its first line, the rest from its ports.
+Vivado packages no top level in SystemVerilog (AMD UG1118, "Top-Level HDL Requirements").
 The XML is that of AMD UG1702, "RTL Kernel XML File". Needs no Isthmus, and no package.
 """
 
