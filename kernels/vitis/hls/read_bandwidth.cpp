@@ -27,7 +27,7 @@ void read_bandwidth(const Word* input0, std::int64_t buf_size, std::int64_t iter
       }
     }
     if (tail > 0) {
-      checksum = folded(checksum, joined(input0[words], Word(), tail));
+      checksum = folded(checksum, joined(input0[words], zero(), tail));
     }
   }
   read_checksum = checksum;

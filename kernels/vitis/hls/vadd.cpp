@@ -4,7 +4,7 @@
 namespace {
 
 Word sum(const Word& a, const Word& b) {
-  Word word = Word();
+  Word word = zero();
   for (int n = 0; n < lanes; ++n) {
 #pragma HLS UNROLL
     const std::uint64_t low = std::uint32_t(lane(a, n)) + std::uint64_t(std::uint32_t(lane(b, n)));

@@ -10,6 +10,7 @@
 #if __has_include(<ap_int.h>)
 #include <ap_int.h>
 using Word = ap_uint<512>;
+inline Word zero() { return Word(0); }  // what ap_uint's default constructor leaves is anything
 inline std::uint64_t lane(const Word& word, int n) {
   return word.range(64 * n + 63, 64 * n).to_uint64();
 }
@@ -20,6 +21,7 @@ inline void set_lane(Word& word, int n, std::uint64_t value) {
 struct alignas(64) Word {
   std::uint64_t lanes[8];
 };
+inline Word zero() { return Word(); }
 inline std::uint64_t lane(const Word& word, int n) { return word.lanes[n]; }
 inline void set_lane(Word& word, int n, std::uint64_t value) { word.lanes[n] = value; }
 #endif
@@ -67,7 +69,7 @@ inline std::uint64_t folded(std::uint64_t checksum, const Word& word) {
 /// What sweep `sweep` writes to word `index`, as card/rtl/write_bandwidth.sv has it: in each lane
 /// the sweep above 48 bits of the lane's place in the buffer.
 inline Word pattern(std::int64_t sweep, std::int64_t index) {
-  Word word = Word();
+  Word word = zero();
   for (int n = 0; n < lanes; ++n) {
 #pragma HLS UNROLL
     const std::uint64_t place = std::uint64_t(lanes * index + n);
