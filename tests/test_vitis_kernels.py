@@ -10,8 +10,8 @@ import importlib.util
 import os
 import re
 import shutil
+import signal
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
@@ -55,9 +55,11 @@ DESCRIBE = describe()
 def library(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The HLS sources as a shared object; the pragmas are for HLS, so g++ need not know them."""
     built = tmp_path_factory.mktemp("hls") / "kernels.so"
-    real = ["-isystem", str(REAL_WORDS)] if request.param == "ap_int" else []
+    # AMD's header sets a word lane by lane, of which g++ says that it was not set before.
+    real = ["-isystem", str(REAL_WORDS), "-Wno-uninitialized", "-Wno-maybe-uninitialized"]
+    words = real if request.param == "ap_int" else []
     subprocess.run(
-        ["g++", "-std=c++14", "-O3", "-Wall", "-Wextra", "-Werror", "-Wno-unknown-pragmas", *real,
+        ["g++", "-std=c++14", "-O3", "-Wall", "-Wextra", "-Werror", "-Wno-unknown-pragmas", *words,
          "-shared", "-fPIC", *map(str, sorted((VITIS / "hls").glob("*.cpp"))), "-o", str(built)],
         check=True,
     )  # fmt: skip
@@ -169,23 +171,26 @@ def test_the_empty_kernel_can_be_called(call: Callable[..., None]) -> None:
 
 
 READS_A_FORBIDDEN_PAGE = """
-import ctypes, mmap, sys
-page = mmap.mmap(-1, 8192)
-address = ctypes.addressof(ctypes.c_char.from_buffer(page))
-assert ctypes.CDLL(None).mprotect(ctypes.c_void_p(address), ctypes.c_size_t(8192), 0) == 0
-ctypes.CDLL(sys.argv[1]).read_bandwidth(
-    ctypes.c_void_p(address), ctypes.c_int64(8192), ctypes.c_int64(int(sys.argv[2])))
+#include <sys/mman.h>
+#include <cstdlib>
+#include "read_bandwidth.cpp"
+int main(int, char** arguments) {
+  void* page = mmap(nullptr, 8192, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  read_bandwidth(static_cast<const Word*>(page), 8192, std::atoi(arguments[1]));
+}
 """
 
 
-@pytest.mark.parametrize(("iterations", "faults"), [(0, False), (1, True)])
-def test_an_optimiser_keeps_the_reads(library: Path, iterations: int, *, faults: bool) -> None:
-    """At -O3, a read of a page that may not be read ends the process; no read would not."""
-    done = subprocess.run(
-        [sys.executable, "-c", READS_A_FORBIDDEN_PAGE, str(library), str(iterations)],
-        check=False, capture_output=True,
+def test_an_optimiser_that_sees_the_whole_program_keeps_the_reads(tmp_path: Path) -> None:
+    """A read of a page that may not be read ends the process; a read left out would not."""
+    program = tmp_path / "program"
+    subprocess.run(
+        ["g++", "-std=c++14", "-O3", "-fwhole-program", "-Wno-unknown-pragmas", "-x", "c++", "-",
+         "-I", str(VITIS / "hls"), "-o", str(program)],
+        input=READS_A_FORBIDDEN_PAGE, text=True, check=True,
     )  # fmt: skip
-    assert done.returncode == (-11 if faults else 0), done.stderr
+    ends = [subprocess.run([program, str(n)], check=False).returncode for n in (0, 1)]
+    assert ends == [0, -signal.SIGSEGV]
 
 
 # --- HLS sources, RTL, kernel.xml and our xclbins agree -------------------------------------------
