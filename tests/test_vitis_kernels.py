@@ -21,7 +21,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from isthmus.xclbin import Argument, Design, Kernel
+from isthmus.xclbin import TRANSFER, Argument, Design, Kernel
 
 ROOT = Path(__file__).resolve().parent.parent
 VITIS = ROOT / "kernels" / "vitis"
@@ -266,6 +266,15 @@ def test_kernel_xml_has_the_registers_of_the_rtl_and_of_our_xclbin(kernel: str) 
         "global" if a.attrib["addressQualifier"] == "1" else "scalar" for a in arguments
     ]
     assert (ours.control, ours.interrupt) == ("ap_ctrl_hs", True)
+
+
+def test_vadd_takes_calls_made_for_the_one_in_our_transfer_xclbin() -> None:
+    """That one's size has 32 bits; the upper half of `elements` begins at 0 and stays."""
+    (ours,) = (kernel for kernel in TRANSFER.build().kernels if kernel.name == "vadd")
+    arguments = DESCRIBE.xml_of(DESCRIBE.kernel_of("vadd")).findall("kernel/args/arg")
+    assert [a.offset for a in ours.arguments] == [int(a.attrib["offset"], 16) for a in arguments]
+    registers = (RTL / "control_registers.sv").read_text(encoding="utf-8")
+    assert "if (!reset_n) arguments[32*n+:32] <= '0;" in registers
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
