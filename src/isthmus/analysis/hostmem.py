@@ -89,6 +89,7 @@ def _predicted(board: Board | None, row: Any) -> float:
 
 def _kernels(evidence: Evidence, target: str = "") -> pd.DataFrame:
     rows = evidence.rows[evidence.rows["operation"].isin(_PUBLISHED)]
+    rows = rows[rows["target"].isin(["host", "device"])]
     return rows[rows["target"] == target] if target else rows
 
 
