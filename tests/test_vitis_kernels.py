@@ -48,9 +48,6 @@ def describe() -> ModuleType:
 DESCRIBE = describe()
 
 
-# --- C simulation -----------------------------------------------------------------------------
-
-
 @pytest.fixture(scope="module", params=WORDS)
 def library(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The HLS sources as a shared object; the pragmas are for HLS, so g++ need not know them."""
@@ -193,9 +190,6 @@ def test_an_optimiser_that_sees_the_whole_program_keeps_the_reads(tmp_path: Path
     assert ends == [0, -signal.SIGSEGV]
 
 
-# --- HLS sources, RTL, kernel.xml and our xclbins agree -------------------------------------------
-
-
 def parameters(kernel: str) -> list[tuple[str, bool]]:
     """Name of each parameter of the HLS function, and whether it is a pointer."""
     source = (VITIS / "hls" / f"{kernel}.cpp").read_text(encoding="utf-8")
@@ -322,9 +316,6 @@ def test_link_configuration_connects_every_pointer(
     units = {f"nk={kernel}:1:{kernel}_1" for kernel in (*KERNELS, "isthmus_empty")}
     assert lines[1] == "[connectivity]"
     assert sorted(lines[2:]) == sorted(connected | units)
-
-
-# --- Build files ------------------------------------------------------------------------------
 
 
 def make(*arguments: str) -> subprocess.CompletedProcess[str]:
