@@ -22,7 +22,11 @@ template <class Model>
 class VerilatedKernel : public BenchKernel {
  public:
   using BenchKernel::BenchKernel;
-  ~VerilatedKernel() override { model_.final(); }
+  ~VerilatedKernel() override {
+    // Verilator 5.006 takes a model's scopes out of the thread's context, whichever that is.
+    Verilated::threadContextp(&context_);
+    model_.final();
+  }
 
  protected:
   void edge() final {

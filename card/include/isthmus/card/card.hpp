@@ -122,6 +122,7 @@ class Card {
 
   /// Whether what repeats is skipped, and how many periods were since the reset.
   void set_fast_forward(bool on) { machine_.fast_forward = on; }
+  [[nodiscard]] bool fast_forward() const { return machine_.fast_forward; }
   [[nodiscard]] std::uint64_t fast_forwarded() const { return machine_.periods_skipped; }
 
   /// Throws CardError when the bank has no room for it.
