@@ -12,6 +12,7 @@ from functools import lru_cache
 from isthmus import _core
 from isthmus.backends import registry
 from isthmus.boards import Board
+from isthmus.boards.table import TABLE
 from isthmus.errors import IsthmusError
 from isthmus.models.host_memory import KERNELS
 
@@ -20,8 +21,16 @@ SIZES = tuple(4096 << i for i in range(17))
 
 
 def host_memory(board: Board) -> Mapping[tuple[str, int], float]:
-    """Bytes a second of each kernel and buffer size, launch included."""
-    return _host_memory(tuple(board.flat().items()))
+    """Bytes a second of each kernel and buffer size, launch included.
+
+    Where a fit tries fractions of a byte or a cycle, the card has whole ones.
+    """
+    fractions = {
+        name: round(setting.value)
+        for name, setting in board.settings.items()
+        if TABLE[name].type is int and isinstance(setting.value, float)
+    }
+    return _host_memory(tuple(board.with_values(fractions).flat().items()))
 
 
 @lru_cache(maxsize=8)
