@@ -112,7 +112,6 @@ Channel& ProgramMemory::channel() {
 }
 
 Message ProgramMemory::ask(MessageWriter& request, Call call, std::span<const std::byte> data) {
-  // The program's answers say what they answer, unlike ours.
   std::array<std::byte, request_header_bytes> header{};
   if (!channel().send(request.request(call), data) || !channel().receive(header)) {
     throw WireError("the program no longer answers for its memory");
