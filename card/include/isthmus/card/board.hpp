@@ -107,19 +107,19 @@ struct SerialParameters {
   double stretch = 1;
 };
 
+/// Software between a program and its card that the other sections leave out.
+struct DriverParameters {
+  double sync_ns = 0;
+  double launch_ns = 0;
+  double register_ns = 0;
+};
+
 /// What the card does wrong, so that a test can see that it is found.
 struct FaultParameters {
   /// Completion that has a wrong bit: of each transfer, or of each sweep of a kernel over host
   /// memory, counted from 1; 0: none.
   std::int64_t flip_completion = 0;
   std::int64_t drop_write = 0;  ///< write to host memory that is lost; counted in the same way
-};
-
-/// Software between a program and its card that the other sections leave out.
-struct DriverParameters {
-  double sync_ns = 0;
-  double launch_ns = 0;
-  double register_ns = 0;
 };
 
 using Parameters = std::map<std::string, std::string>;
