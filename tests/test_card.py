@@ -148,10 +148,10 @@ def test_a_fault_is_found_and_attributed(
         "--axis", f"operation={operation}", "--axis", f"implementation={implementation}",
         "--out", str(out),
     )  # fmt: skip
-    points = {p["axes"]["target"]: p for p in json.loads(out.read_text())["points"]}
-    assert points["host"]["verified"] is False
+    points = {p["axes"]["target"]: p["reruns"][0] for p in json.loads(out.read_text())["points"]}
+    assert points["host"]["verified"] == "false"
     assert told in points["host"]["fault"]
-    assert points["device"]["verified"] is True  # it crosses no link
+    assert points["device"]["verified"] == "true"  # it crosses no link
 
 
 def test_a_fault_of_a_transfer_is_attributed_too(isthmus: Isthmus, tmp_path: Path) -> None:
@@ -160,9 +160,9 @@ def test_a_fault_of_a_transfer_is_attributed_too(isthmus: Isthmus, tmp_path: Pat
         "run", "transfer", "--device", "card:u250,faults.drop_write=1", "--axis", "bytes=64Ki",
         "--axis", "operation=read,write", "--out", str(out),
     )  # fmt: skip
-    points = {p["operation"]: p for p in json.loads(out.read_text())["points"]}
-    assert points["write"]["verified"] is True
-    assert points["read"]["verified"] is False
+    points = {p["operation"]: p["reruns"][0] for p in json.loads(out.read_text())["points"]}
+    assert points["write"]["verified"] == "true"
+    assert points["read"]["verified"] == "false"
     assert "dropped a write (d2h) of 256 B at byte 0" in points["read"]["fault"]
 
 

@@ -107,9 +107,7 @@ class RtlUnit final : public Actor, public RtlRunner {
   [[nodiscard]] Time period() const {
     return Pace::of_clock(machine_->board.kernel.value().clock_MHz).of(1);
   }
-  void tick() {
-    machine_->crossing.simulator.schedule(kernel_->now() + ahead_, *this, 0);
-  }
+  void tick() { machine_->crossing.simulator.schedule(kernel_->now() + ahead_, *this, 0); }
 
   Machine* machine_;
   Reader reader_;

@@ -4,8 +4,8 @@
 #include <memory>
 #include <utility>
 
-#include "isthmus/backend.hpp"
 #include "host_memory.hpp"
+#include "isthmus/backend.hpp"
 #include "operations.hpp"
 
 namespace isthmus::card {
