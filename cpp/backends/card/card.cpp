@@ -18,6 +18,7 @@ constexpr unsigned random_samples = 25;
 /// What any card may do.
 std::vector<OperationInfo> usual_operations() {
   Board board;
+  board.host.page_bytes = 4096;
   board.dma.emplace();
   board.memory = {.banks = 1};
   board.kernel = {.width_bytes = 64, .burst_beats = 64, .outstanding = 16};
