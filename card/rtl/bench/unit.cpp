@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstring>
 #include <string_view>
+#include <utility>
 
 #include "isthmus/card/rtl_unit.hpp"
 #include "machine_port.hpp"
@@ -20,7 +21,7 @@ constexpr Time edges_of_start = 2;
 
 void check(const Board& board) {
   const KernelParameters& kernel = board.kernel.value();
-  if (kernel.width_bytes != static_cast<std::int64_t>(axi_bytes)) {
+  if (std::cmp_not_equal(kernel.width_bytes, axi_bytes)) {
     throw BoardError("kernel.width_bytes = " + std::to_string(kernel.width_bytes) +
                      ": the RTL kernels are 64 B wide");
   }

@@ -165,10 +165,10 @@ TEST_CASE("a wrong bit in a completion and a lost write show where they are said
 
   drops.run(Kernel::write_bandwidth, iterations, Target::host, implementation);
   expected = pattern(bytes, static_cast<std::uint64_t>(iterations));
-  std::fill(expected.begin() + 78 * 256, expected.end(), std::byte{0x5A});
+  std::fill(expected.begin() + 19'968, expected.end(), std::byte{0x5A});
   CHECK(drops.written(Target::host) == expected);
   REQUIRE(drops.card.faults().size() == 1);
-  CHECK(drops.card.faults()[0].piece.offset == 78 * 256);
+  CHECK(drops.card.faults()[0].piece.offset == 19'968);
   CHECK(drops.card.faults()[0].direction == Direction::d2h);
 
   flips.run(Kernel::bandwidth, iterations, Target::device, implementation);
