@@ -1,10 +1,13 @@
 #include "kernels.hpp"
 
 #include <algorithm>
+#include <deque>
 #include <iterator>
+#include <map>
 #include <optional>
 
 #include "buffers.hpp"
+#include "isthmus/card/process/emulated.hpp"
 
 namespace isthmus::xrt_native {
 namespace {
@@ -21,23 +24,46 @@ const std::optional<Bank>& memory_of(const SweepKernel& kernel, bool on_host) {
   return on_host ? kernel.host : kernel.card;
 }
 
+/// Host-only buffers that are free, by size. XRT's emulation (seen in 2.13) takes a freed one for a
+/// new one at the same address, so on an emulated card they are kept, and used again.
+std::multimap<std::size_t, xrt::bo>& kept() {
+  // Never destroyed: XRT may be gone by then.
+  static auto& buffers = *new std::multimap<std::size_t, xrt::bo>();
+  return buffers;
+}
+
+xrt::bo host_buffer(const Session& session, const Bank& bank, std::size_t bytes) {
+  if (const auto found = kept().find(bytes); found != kept().end()) {
+    return kept().extract(found).mapped();
+  }
+  return session.make_buffer(bytes, bank, xrt::bo::flags::host_only);
+}
+
 /// A buffer that a kernel works on, and what is in it.
 class Worked {
  public:
   Worked(const Session& session, const Bank& bank, bool on_host, std::size_t bytes)
-      : buffer_(session.make_buffer(bytes, bank,
-                                    on_host ? xrt::bo::flags::host_only : xrt::bo::flags::normal)) {
+      : buffer_(on_host ? host_buffer(session, bank, bytes) : session.make_buffer(bytes, bank)),
+        keep_(on_host && card::process::emulated()) {
     if (on_host) {
       memory_ = std::make_unique<HostView>(buffer_.map<std::byte*>(), bytes);
     } else {
       memory_ = std::make_unique<DeviceSide>(buffer_, bytes);
     }
   }
+  ~Worked() {
+    if (keep_) {
+      kept().emplace(memory_->bytes(), buffer_);
+    }
+  }
+  Worked(const Worked&) = delete;
+  Worked& operator=(const Worked&) = delete;
   [[nodiscard]] const xrt::bo& buffer() const { return buffer_; }
   [[nodiscard]] Memory& memory() const { return *memory_; }
 
  private:
   xrt::bo buffer_;
+  bool keep_;
   std::unique_ptr<Memory> memory_;
 };
 
@@ -132,7 +158,7 @@ class Sweep final : public Operation {
   std::string name_;
   std::size_t bytes_;
   std::uint64_t moved_ = 0;
-  std::vector<Worked> buffers_;
+  std::deque<Worked> buffers_;  // where they stay
   std::vector<Movement> copied_;
   xrt::run run_;
 };

@@ -48,9 +48,10 @@ def published_rates(operation: str) -> dict[int, float]:
 
 
 def _board(device: DeviceRecord) -> Board | None:
-    """The board of an emulated card, as the run recorded it."""
+    """The board of an emulated card: as the run recorded it, or as the run names it."""
     try:
-        return boards.recorded(device.properties)
+        named = device.properties.get("emulated_card")
+        return boards.named(named) if named else boards.recorded(device.properties)
     except IsthmusError:
         return None
 
