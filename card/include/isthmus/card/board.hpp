@@ -107,6 +107,13 @@ struct SerialParameters {
   double stretch = 1;
 };
 
+/// Software between a program and its card that the other sections leave out.
+struct DriverParameters {
+  double sync_ns = 0;
+  double launch_ns = 0;
+  double register_ns = 0;
+};
+
 using Parameters = std::map<std::string, std::string>;
 
 struct Board {
@@ -119,6 +126,7 @@ struct Board {
   std::optional<RegisterParameters> registers;
   std::optional<SramParameters> sram;
   std::optional<SerialParameters> serial;
+  DriverParameters driver;
 
   /// From "section.key" -> value. An optional section is there when any of its keys is.
   /// Throws BoardError.
