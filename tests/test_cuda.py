@@ -115,7 +115,7 @@ def test_devices_count_as_nvidia_smi_does_unless_the_user_says_otherwise(
 def described(index: int) -> DeviceDescription:
     return DeviceDescription(
         id=str(index), name="NVIDIA H100 80GB HBM3", platform="NVIDIA CUDA 12.4", api="cuda",
-        max_buffer_bytes=1, memory_bytes=1, memory_kinds=["aligned"], operations=[], banks=1,
+        max_buffer_bytes=1, memory_bytes=1, memory_kinds=["aligned"], operations=[],
         properties={"pci_address": f"0000:{index + 1}8:00.0", "uuid": f"GPU-0{index}"},
     )  # fmt: skip
 

@@ -14,7 +14,6 @@ import altair as alt
 import msgspec
 import pytest
 
-from isthmus.analysis.answers import STUDY
 from isthmus.analysis.summary import summarise
 from isthmus.errors import IsthmusError, UsageError
 from isthmus.reporters.html import charts, write_page
@@ -146,7 +145,7 @@ def test_text_answers_first_and_labels_what_is_no_hardware(text):
 def test_published_figures_are_drawn_only_where_they_fit():
     def series(api: str, operation: str) -> list[str]:
         measured = transfer_run({"d": {operation: Law(1e-6, 1e9)}}, SIZES, apis={"d": api})
-        found = charts.figures(measured, summarise(measured), STUDY, "x")
+        found = charts.figures(measured, summarise(measured), "transfer", "x")
         values = json.dumps(found[0].spec)
         return sorted(set(re.findall(r'"published, AWS F1 VU9P: (\w+)"', values)))
 
@@ -158,7 +157,7 @@ def test_published_figures_are_drawn_only_where_they_fit():
 
 def test_specifications_follow_vega_lites_schema():
     measured = whole()
-    for figure in charts.figures(measured, summarise(measured), STUDY, "x"):
+    for figure in charts.figures(measured, summarise(measured), "transfer", "x"):
         alt.Chart.from_dict(figure.spec, validate=True)
         assert figure.spec["width"] == charts.WIDTH
 
@@ -166,7 +165,7 @@ def test_specifications_follow_vega_lites_schema():
 def test_a_series_keeps_its_colour_in_every_plot():
     measured = whole()
     colours: dict[str, set[str]] = {}
-    for figure in charts.figures(measured, summarise(measured), STUDY, "x"):
+    for figure in charts.figures(measured, summarise(measured), "transfer", "x"):
         for layer in figure.spec["layer"] if figure.kind != "ratio" else []:
             if layer["mark"]["type"] == "line":
                 scale = layer["encoding"]["color"]["scale"]

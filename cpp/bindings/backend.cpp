@@ -27,12 +27,16 @@ void bind_backend(nb::module_& module) {
       .def_ro("name", &PartInfo::name)
       .def_ro("direction", &PartInfo::direction)
       .def_ro("initiator", &PartInfo::initiator);
+  nb::class_<AxisInfo>(module, "AxisInfo")
+      .def_ro("name", &AxisInfo::name)
+      .def_ro("usual", &AxisInfo::usual)
+      .def_ro("values", &AxisInfo::values)
+      .def_ro("buffers", &AxisInfo::buffers);
   nb::class_<OperationInfo>(module, "OperationInfo")
       .def_ro("name", &OperationInfo::name)
       .def_ro("parts", &OperationInfo::parts)
       .def_ro("sized", &OperationInfo::sized)
-      .def_ro("queued", &OperationInfo::queued)
-      .def_ro("default_depth", &OperationInfo::default_depth)
+      .def_ro("axes", &OperationInfo::axes)
       .def_ro("memory_kinds", &OperationInfo::memory_kinds)
       .def_ro("device_buffers", &OperationInfo::device_buffers)
       .def_ro("most_bytes", &OperationInfo::most_bytes);
@@ -46,7 +50,6 @@ void bind_backend(nb::module_& module) {
       .def_ro("memory_kinds", &DeviceInfo::memory_kinds)
       .def_ro("operations", &DeviceInfo::operations)
       .def_ro("properties", &DeviceInfo::properties)
-      .def_ro("banks", &DeviceInfo::banks)
       .def_ro("clock", &DeviceInfo::clock);
   nb::class_<Device>(module, "Device").def_prop_ro("info", &Device::info, nb::rv_policy::copy);
   nb::class_<Backend>(module, "Backend")

@@ -1,5 +1,6 @@
 #include "isthmus/engine.hpp"
 
+#include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
@@ -52,17 +53,18 @@ void bind_engine(nb::module_& module) {
       .def(
           "__init__",
           [](Series* self, Device& device, std::string operation, std::size_t bytes,
-             std::string memory, unsigned depth, unsigned bank, const SeriesOptions& options) {
+             std::string memory, std::map<std::string, std::string> axes,
+             const SeriesOptions& options) {
             new (self) Series(device,
                               {.name = std::move(operation),
                                .bytes = bytes,
                                .memory = std::move(memory),
-                               .depth = depth,
-                               .bank = bank},
+                               .axes = std::move(axes)},
                               options);
           },
-          "device"_a, "operation"_a, "bytes"_a = 0, "memory"_a = "", "depth"_a = 1, "bank"_a = 0,
-          "options"_a = SeriesOptions{}, nb::keep_alive<1, 2>())
+          "device"_a, "operation"_a, "bytes"_a = 0, "memory"_a = "",
+          "axes"_a = std::map<std::string, std::string>{}, "options"_a = SeriesOptions{},
+          nb::keep_alive<1, 2>())
       .def("measure", &Series::measure, "most_seconds"_a, nb::call_guard<nb::gil_scoped_release>(),
            "One visit of at most about `most_seconds`; see Block.")
       .def_prop_ro("state", &Series::state);

@@ -22,6 +22,30 @@ std::vector<Movement>& named(std::vector<Movement>& movements) {
 /// every repetition, as they are.
 constexpr std::uint64_t next_movement = std::uint64_t{1} << 40U;
 
+std::optional<std::uint64_t> whole_number(const std::string& text) {
+  std::uint64_t value = 0;
+  const char* end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, value);
+  return error == std::errc{} && rest == end ? std::optional{value} : std::nullopt;
+}
+
+/// What in `spec` this operation cannot be; empty: nothing.
+std::string refusal(const OperationInfo& operation, const OperationSpec& spec) {
+  for (const auto& [name, value] : spec.axes) {
+    const auto axis = std::ranges::find(operation.axes, name, &AxisInfo::name);
+    if (axis == operation.axes.end()) {
+      return operation.name + " has no axis '" + name + "'";
+    }
+    const bool counts = axis->values.empty();
+    const bool takes = counts ? whole_number(value).value_or(0) > 0
+                              : std::ranges::find(axis->values, value) != axis->values.end();
+    if (!takes) {
+      return operation.name + " has no " + name + " '" + value + "'";
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
 std::vector<Movement>& Operation::movements(std::size_t /*part*/) {
@@ -30,6 +54,58 @@ std::vector<Movement>& Operation::movements(std::size_t /*part*/) {
 
 std::int64_t Operation::simulated_femtoseconds(std::size_t /*part*/) const {
   throw std::logic_error("this operation's device has a simulated clock but tells no time");
+}
+
+AxisInfo queue_depth(unsigned usual) {
+  return {.name = "depth", .usual = std::to_string(usual), .buffers = true};
+}
+
+AxisInfo memory_bank(unsigned banks) {
+  AxisInfo axis{.name = "bank", .usual = "0"};
+  for (unsigned bank = 0; bank < banks; ++bank) {
+    axis.values.push_back(std::to_string(bank));
+  }
+  return axis;
+}
+
+std::uint64_t OperationSpec::count(const std::string& axis, std::uint64_t usual) const {
+  const auto given = axes.find(axis);
+  if (given == axes.end()) {
+    return usual;
+  }
+  const std::optional<std::uint64_t> value = whole_number(given->second);
+  if (!value || *value == 0) {
+    throw UsageError(axis + " is a whole number from 1, not '" + given->second + "'");
+  }
+  return *value;
+}
+
+std::string OperationSpec::word(const std::string& axis, const std::string& usual) const {
+  const auto given = axes.find(axis);
+  return given == axes.end() ? usual : given->second;
+}
+
+unsigned OperationSpec::bank() const {
+  const std::optional<std::uint64_t> value = whole_number(word("bank", "0"));
+  if (!value) {
+    throw UsageError("a bank is a number, counted from 0, not '" + word("bank", "0") + "'");
+  }
+  return static_cast<unsigned>(*value);
+}
+
+const OperationInfo& find_operation(const std::vector<OperationInfo>& known,
+                                    const OperationSpec& spec, const std::string& device) {
+  std::string why = device + " has no operation '" + spec.name + "'";
+  for (const OperationInfo& operation : known) {
+    if (operation.name == spec.name) {
+      const std::string refused = refusal(operation, spec);
+      if (refused.empty()) {
+        return operation;
+      }
+      why = device + ": " + refused;
+    }
+  }
+  throw UsageError(why);
 }
 
 void Operation::arm_fully(std::size_t part, std::uint64_t seed) {

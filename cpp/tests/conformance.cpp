@@ -54,7 +54,10 @@ class Report {
 
 std::string text(const OperationSpec& spec) {
   std::ostringstream out;
-  out << spec.name << ' ' << spec.bytes << " B " << spec.memory << " depth " << spec.depth;
+  out << spec.name << ' ' << spec.bytes << " B " << spec.memory;
+  for (const auto& [name, value] : spec.axes) {
+    out << ' ' << name << ' ' << value;
+  }
   return out.str();
 }
 
@@ -70,21 +73,34 @@ std::vector<std::string> memory_kinds(const DeviceInfo& device, const OperationI
   return kinds;
 }
 
-/// The points of an operation: every size, kind of memory and depth that it can take.
+/// Every combination of values that the axes can take; of those that count, the usual one and 3.
+std::vector<std::map<std::string, std::string>> combinations(const OperationInfo& operation) {
+  std::vector<std::map<std::string, std::string>> all = {{}};
+  for (const AxisInfo& axis : operation.axes) {
+    std::vector<std::map<std::string, std::string>> longer;
+    for (const auto& known : all) {
+      for (const std::string& value :
+           axis.values.empty() ? std::vector<std::string>{axis.usual, "3"} : axis.values) {
+        longer.push_back(known);
+        longer.back()[axis.name] = value;
+      }
+    }
+    all = std::move(longer);
+  }
+  return all;
+}
+
+/// The points of an operation: every size, kind of memory and value that it can take.
 std::vector<OperationSpec> points(const DeviceInfo& device, const OperationInfo& operation) {
   if (!operation.sized) {
-    return {{operation.name, 0, ""}};
-  }
-  std::vector<unsigned> depths = {1};
-  if (operation.queued) {
-    depths.push_back(3);
+    return {{operation.name, 0, "", {}}};
   }
   std::vector<OperationSpec> all;
   for (const std::size_t bytes : {1, 3, 8, 4095, 4096, 4097, 70'001, (1 << 20) + 5}) {
     for (const std::string& memory : memory_kinds(device, operation)) {
-      for (const unsigned depth : depths) {
-        if (bytes <= device.max_buffer_bytes) {
-          all.push_back({operation.name, bytes, memory, depth});
+      for (const auto& axes : combinations(operation)) {
+        if (bytes <= std::min(device.max_buffer_bytes, operation.most_bytes)) {
+          all.push_back({operation.name, bytes, memory, axes});
         }
       }
     }
@@ -97,7 +113,7 @@ std::vector<OperationSpec> points(const DeviceInfo& device, const OperationInfo&
 /// may be nothing: a latency has no bandwidth.
 bool plausible(std::uint64_t moved, const OperationSpec& spec, const PartInfo& part) {
   const std::uint64_t once = spec.bytes * (part.direction == "both" ? 2 : 1);
-  return moved == once || moved == once * spec.depth || (moved == 0 && part.direction.empty());
+  return moved == once || moved == once * spec.depth() || (moved == 0 && part.direction.empty());
 }
 
 void check_point(Report& report, Device& device, const OperationInfo& operation,
@@ -148,14 +164,18 @@ void check_declaration(Report& report, const DeviceInfo& device) {
   report.check(!device.name.empty() && !device.platform.empty() && !device.api.empty(), device.id,
                "has no name, platform or api");
   report.check(!device.operations.empty(), device.name, "can do nothing");
-  std::set<std::string> names;
   for (const OperationInfo& operation : device.operations) {
     const std::string where = device.name + ": " + operation.name;
-    report.check(names.insert(operation.name).second, where, "is declared twice");
+    std::set<std::string> axes;
     report.check(!operation.parts.empty(), where, "has no parts");
     report.check(!operation.sized || !memory_kinds(device, operation).empty(), where,
                  "takes no kind of memory");
-    report.check(operation.default_depth >= 1, where, "has a default depth of 0");
+    for (const AxisInfo& axis : operation.axes) {
+      report.check(
+          axis.values.empty() || std::ranges::find(axis.values, axis.usual) != axis.values.end(),
+          where, "has a usual " + axis.name + " that it does not take");
+      report.check(axes.insert(axis.name).second, where, "has axis " + axis.name + " twice");
+    }
     for (const PartInfo& part : operation.parts) {
       report.check(!part.name.empty() && directions.count(part.direction) == 1 &&
                        initiators.count(part.initiator) == 1,
@@ -182,6 +202,15 @@ void check_device(Report& report, Backend& backend, const DeviceInfo& listed,
   const std::string memory = listed.memory_kinds.empty() ? "" : listed.memory_kinds.front();
   report.refuses(listed.name + ": an unknown operation",
                  [&] { return device->make({.name = nonsense, .bytes = 64, .memory = memory}); });
+  for (const OperationInfo& operation : listed.operations) {
+    const std::string kind = operation.memory_kinds.empty() ? memory : operation.memory_kinds[0];
+    report.refuses(listed.name + ": an unknown axis",
+                   [&] { return device->make({operation.name, 64, kind, {{nonsense, "1"}}}); });
+    for (const AxisInfo& axis : operation.axes) {
+      report.refuses(listed.name + ": an impossible " + axis.name,
+                     [&] { return device->make({operation.name, 64, kind, {{axis.name, "-1"}}}); });
+    }
+  }
   report.refuses(listed.name + ": an unknown option",
                  [&] { return backend.open(listed.id, {{nonsense, "1"}}); });
 }

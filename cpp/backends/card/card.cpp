@@ -23,19 +23,17 @@ DeviceInfo some_card() {
           .max_buffer_bytes = gibibyte,
           .memory_bytes = 4 * gibibyte,
           .memory_kinds = memory_kinds(),
-          .operations = operations(true, true),
+          .operations = operations(true, true, 1),
           .properties = {},
-          .banks = 1,
           .clock = ClockDomain::simulated};
 }
 
 DeviceInfo describe(const Board& board, const Options& options) {
   DeviceInfo info = some_card();
-  info.operations = operations(board.dma.has_value(), board.kernel.has_value());
+  info.operations = operations_of(board);
   if (board.memory) {
-    info.banks = static_cast<unsigned>(board.memory->banks);
     info.max_buffer_bytes = static_cast<std::uint64_t>(board.memory->bank_bytes);
-    info.memory_bytes = info.max_buffer_bytes * info.banks;
+    info.memory_bytes = info.max_buffer_bytes * static_cast<std::uint64_t>(board.memory->banks);
   }
   if (board.link.error_rate > 0) {
     info.simulated_samples = random_samples;

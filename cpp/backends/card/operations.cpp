@@ -65,7 +65,7 @@ struct HostEnd {
 /// Card memory and the view by which it is verified.
 struct DeviceEnd {
   DeviceEnd(Card& card, const OperationSpec& spec)
-      : buffer(card.allocate(spec.bank, spec.bytes)), view(buffer->data(), spec.bytes) {}
+      : buffer(card.allocate(spec.bank(), spec.bytes)), view(buffer->data(), spec.bytes) {}
 
   std::unique_ptr<CardBuffer> buffer;
   HostView view;
@@ -104,7 +104,7 @@ class Transfers final : public CardOperation {
       : CardOperation(card, parts.size()), transfers_(parts.size()), movements_(parts.size()) {
     for (std::size_t part = 0; part < parts.size(); ++part) {
       for (const Direction direction : parts[part]) {
-        for (unsigned i = 0; i < spec.depth; ++i) {
+        for (unsigned i = 0; i < spec.depth(); ++i) {
           const Lane& lane = lanes_.emplace_back(card, spec, direction);
           transfers_[part].push_back(lane.transfer());
           movements_[part].push_back(lane.movement());
@@ -217,7 +217,7 @@ class KernelSweep final : public CardOperation {
 class Stream final : public CardOperation {
  public:
   Stream(Card& card, const OperationSpec& spec) : CardOperation(card, 1), bytes_(spec.bytes) {
-    for (unsigned i = 0; i < spec.depth; ++i) {
+    for (unsigned i = 0; i < spec.depth(); ++i) {
       const Lane& in = lanes_.emplace_back(card, spec, Direction::h2d);
       slots_.push_back({.host_input = in.host->data, .input = in.device->buffer.get()});
       Memory& source = *in.host->memory;
@@ -280,11 +280,11 @@ std::unique_ptr<Operation> make_any(Card& card, const OperationSpec& spec) {
 
 std::vector<std::string> memory_kinds() { return {"pinned", "aligned"}; }
 
-std::vector<OperationInfo> operations(bool dma, bool kernel) {
+std::vector<OperationInfo> operations(bool dma, bool kernel, unsigned banks) {
   std::vector<OperationInfo> table;
   if (dma) {
-    table = {{.name = "write", .parts = {{"write", "h2d", "dma"}}, .queued = true},
-             {.name = "read", .parts = {{"read", "d2h", "dma"}}, .queued = true},
+    table = {{.name = "write", .parts = {{"write", "h2d", "dma"}}, .axes = {queue_depth()}},
+             {.name = "read", .parts = {{"read", "d2h", "dma"}}, .axes = {queue_depth()}},
              {.name = "rw",
               .parts = {{"read_rw", "d2h", "dma"}, {"write_rw", "h2d", "dma"}},
               .device_buffers = 2},
@@ -304,33 +304,31 @@ std::vector<OperationInfo> operations(bool dma, bool kernel) {
                      .memory_kinds = {"device"}});
     table.push_back({.name = "stream",
                      .parts = {{"stream", "both", "dma"}},
-                     .queued = true,
-                     .default_depth = 2,
+                     .axes = {queue_depth(2)},
                      .device_buffers = 2,
                      .most_bytes = std::uint64_t{64} << 20U});
+  }
+  for (OperationInfo& operation : table) {
+    if (operation.sized) {
+      operation.axes.push_back(memory_bank(banks));
+    }
   }
   return table;
 }
 
+std::vector<OperationInfo> operations_of(const Board& board) {
+  return operations(board.dma.has_value(), board.kernel.has_value(),
+                    board.memory ? static_cast<unsigned>(board.memory->banks) : 0);
+}
+
 std::unique_ptr<Operation> make_operation(Card& card, const OperationSpec& spec) {
   const Board& board = card.board();
-  const auto known = operations(board.dma.has_value(), board.kernel.has_value());
-  const auto found = std::ranges::find(known, spec.name, &OperationInfo::name);
-  if (found == known.end()) {
-    throw UsageError("this card has no operation '" + spec.name + "'");
-  }
-  if (spec.depth == 0) {
-    throw UsageError("a depth of 0 would transfer nothing");
-  }
-  if (found->sized) {
-    const std::int64_t banks = board.memory ? board.memory->banks : 0;
-    if (std::cmp_greater_equal(spec.bank, banks)) {
-      throw UsageError("this card has " + std::to_string(banks) +
-                       " banks, counted from 0: there is no bank " + std::to_string(spec.bank));
-    }
-    const auto kinds = found->memory_kinds.empty() ? memory_kinds() : found->memory_kinds;
+  const auto known = operations_of(board);
+  const OperationInfo& found = find_operation(known, spec, "this card");
+  if (found.sized) {
+    const auto kinds = found.memory_kinds.empty() ? memory_kinds() : found.memory_kinds;
     if (std::ranges::find(kinds, spec.memory) == kinds.end() &&
-        !(found->memory_kinds.empty() && is_page_offset(spec.memory))) {
+        !(found.memory_kinds.empty() && is_page_offset(spec.memory))) {
       throw UsageError("the emulated card has no memory kind '" + spec.memory + "' for " +
                        spec.name);
     }

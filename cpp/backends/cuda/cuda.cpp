@@ -179,6 +179,7 @@ class CudaDevice final : public Device {
 
   [[nodiscard]] const DeviceInfo& info() const override { return info_; }
   std::unique_ptr<Operation> make(const OperationSpec& spec) override {
+    static_cast<void>(find_operation(info_.operations, spec, "CUDA"));
     if (spec.name.starts_with("peer_")) {
       open_peer();
     }

@@ -33,8 +33,8 @@ constexpr std::array makers = {
 std::vector<OperationInfo> operations(DeviceId device, bool has_peer) {
   std::vector<std::string> reached = {"device"};
   std::vector<OperationInfo> table = {
-      {.name = "write", .parts = {{"write", "h2d", "dma"}}, .queued = true},
-      {.name = "read", .parts = {{"read", "d2h", "dma"}}, .queued = true},
+      {.name = "write", .parts = {{"write", "h2d", "dma"}}, .axes = {queue_depth()}},
+      {.name = "read", .parts = {{"read", "d2h", "dma"}}, .axes = {queue_depth()}},
       {.name = "rw",
        .parts = {{"read_rw", "d2h", "dma"}, {"write_rw", "h2d", "dma"}},
        .device_buffers = 2},
@@ -42,8 +42,7 @@ std::vector<OperationInfo> operations(DeviceId device, bool has_peer) {
       {.name = "launch", .parts = {{"launch", "", "kernel"}}, .sized = false},
       {.name = "stream",
        .parts = {{"stream", "both", "dma"}},
-       .queued = true,
-       .default_depth = 2,
+       .axes = {queue_depth(2)},
        .device_buffers = 2,
        .most_bytes = std::uint64_t{64} << 20U},
       {.name = "graph_launch", .parts = {{"graph_launch", "", "kernel"}}, .sized = false}};
@@ -61,17 +60,16 @@ std::vector<OperationInfo> operations(DeviceId device, bool has_peer) {
   }
   if (has_peer) {
     for (const char* name : {"peer_write", "peer_read"}) {
-      table.push_back(
-          {.name = name, .parts = {{name, "", "dma"}}, .queued = true, .memory_kinds = {"device"}});
+      table.push_back({.name = name,
+                       .parts = {{name, "", "dma"}},
+                       .axes = {queue_depth()},
+                       .memory_kinds = {"device"}});
     }
   }
   return table;
 }
 
 std::unique_ptr<Operation> make_operation(const Opened& opened, const OperationSpec& spec) {
-  if (spec.depth == 0) {
-    throw UsageError("a depth of 0 would transfer nothing");
-  }
   const auto* found = std::ranges::find_if(
       makers, [&spec](const Named& candidate) { return spec.name == candidate.name; });
   if (found == makers.end()) {

@@ -54,7 +54,7 @@ class Transfer final : public Operation {
     lanes_.resize(parts.size());
     movements_.resize(parts.size());
     for (std::size_t part = 0; part < parts.size(); ++part) {
-      for (unsigned i = 0; i < spec.depth; ++i) {
+      for (unsigned i = 0; i < spec.depth(); ++i) {
         movements_[part].push_back(
             lanes_[part].emplace_back(session, spec, parts[part]).movement());
       }
@@ -133,7 +133,7 @@ class Pipeline final : public Operation {
     for (Owned<Stream>& stream : streams_) {
       stream = Session::make_stream();
     }
-    for (unsigned i = 0; i < spec.depth; ++i) {
+    for (unsigned i = 0; i < spec.depth(); ++i) {
       const Slot& slot = slots_.emplace_back(session, spec);
       movements_.emplace_back(slot.in.host->memory(), slot.out.host->memory(), bytes_);
     }
@@ -211,7 +211,7 @@ class PeerCopy final : public Operation {
         to_context_(to.context()),
         stream_(stream),
         bytes_(spec.bytes) {
-    for (unsigned i = 0; i < spec.depth; ++i) {
+    for (unsigned i = 0; i < spec.depth(); ++i) {
       const Pair& pair = pairs_.emplace_back(std::make_unique<DeviceMemory>(from, spec.bytes),
                                              std::make_unique<DeviceMemory>(to, spec.bytes));
       movements_.emplace_back(*pair.from, *pair.to, spec.bytes);

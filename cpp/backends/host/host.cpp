@@ -130,10 +130,7 @@ class HostDevice final : public Device {
   HostDevice(DeviceInfo info, Copy copy) : info_(std::move(info)), copy_(copy) {}
   [[nodiscard]] const DeviceInfo& info() const override { return info_; }
   std::unique_ptr<Operation> make(const OperationSpec& spec) override {
-    const auto& known = info_.operations;
-    if (std::ranges::find(known, spec.name, &OperationInfo::name) == known.end()) {
-      throw UsageError("host has no operation '" + spec.name + "'");
-    }
+    static_cast<void>(find_operation(info_.operations, spec, "host"));
     return std::make_unique<CopyOperation>(copy_, spec);
   }
 

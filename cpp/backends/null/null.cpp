@@ -251,11 +251,8 @@ class NullDevice final : public Device {
   [[nodiscard]] const DeviceInfo& info() const override { return info_; }
 
   std::unique_ptr<Operation> make(const OperationSpec& spec) override {
-    const auto found = std::ranges::find(info_.operations, spec.name, &OperationInfo::name);
-    if (found == info_.operations.end()) {
-      throw UsageError("null has no operation '" + spec.name + "'");
-    }
-    return std::make_unique<NullOperation>(*this, spec, found->parts.size());
+    const OperationInfo& found = find_operation(info_.operations, spec, "null");
+    return std::make_unique<NullOperation>(*this, spec, found.parts.size());
   }
 
   /// Counts repetitions over the life of the device and strikes when told to.

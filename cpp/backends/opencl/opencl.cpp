@@ -142,6 +142,7 @@ class OpenclDevice final : public Device {
         info_(describe(platform, device, id, &session_)) {}
   [[nodiscard]] const DeviceInfo& info() const override { return info_; }
   std::unique_ptr<Operation> make(const OperationSpec& spec) override {
+    static_cast<void>(find_operation(info_.operations, spec, "OpenCL"));
     return cl::make_operation(session_, spec);
   }
 

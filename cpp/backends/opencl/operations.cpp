@@ -47,7 +47,7 @@ struct Lane {
 class Transfer final : public Operation {
  public:
   Transfer(const Session& session, const OperationSpec& spec, std::vector<Direction> parts)
-      : queue_(session.queue()), bytes_(spec.bytes), depth_(spec.depth) {
+      : queue_(session.queue()), bytes_(spec.bytes), depth_(spec.depth()) {
     lanes_.resize(parts.size());
     movements_.resize(parts.size());
     for (std::size_t part = 0; part < parts.size(); ++part) {
@@ -180,7 +180,7 @@ class Stream final : public Operation {
     for (Owned<Queue>& queue : queues_) {
       queue = session.make_queue();
     }
-    for (unsigned i = 0; i < spec.depth; ++i) {
+    for (unsigned i = 0; i < spec.depth(); ++i) {
       Slot& slot = slots_.emplace_back(session, spec);
       movements_.emplace_back(slot.in.host->memory(), slot.out.host->memory(), bytes_);
       const Mem from = slot.in.device->handle();
@@ -272,9 +272,6 @@ class CallsOnly final : public Operation {
 };
 
 std::unique_ptr<Operation> make_any(Session& session, const OperationSpec& spec) {
-  if (spec.depth == 0) {
-    throw UsageError("a depth of 0 would transfer nothing");
-  }
   const auto transfer = [&](std::vector<Direction> parts) {
     return std::make_unique<Transfer>(session, spec, std::move(parts));
   };
@@ -315,8 +312,8 @@ std::unique_ptr<Operation> make_operation(Session& session, const OperationSpec&
 std::vector<OperationInfo> operations(const std::function<bool(const char*)>& has_kernel,
                                       const std::string& initiator) {
   std::vector<OperationInfo> table = {
-      {.name = "write", .parts = {{"write", "h2d", initiator}}, .queued = true},
-      {.name = "read", .parts = {{"read", "d2h", initiator}}, .queued = true},
+      {.name = "write", .parts = {{"write", "h2d", initiator}}, .axes = {queue_depth()}},
+      {.name = "read", .parts = {{"read", "d2h", initiator}}, .axes = {queue_depth()}},
       {.name = "rw",
        .parts = {{"read_rw", "d2h", initiator}, {"write_rw", "h2d", initiator}},
        .device_buffers = 2},
@@ -342,8 +339,7 @@ std::vector<OperationInfo> operations(const std::function<bool(const char*)>& ha
   if (has_kernel(copy_kernel)) {
     table.push_back({.name = "stream",
                      .parts = {{"stream", "both", initiator}},
-                     .queued = true,
-                     .default_depth = 2,
+                     .axes = {queue_depth(2)},
                      .device_buffers = 2,
                      .most_bytes = std::uint64_t{64} << 20U});
   }

@@ -35,10 +35,10 @@ xrt::bo make(const Session& session, const OperationSpec& spec, HostBuffer* own)
     }
     return session.make_buffer(spec.bytes, *contents.host_memory, xrt::bo::flags::host_only);
   }
-  if (spec.bank >= contents.banks.size()) {
-    throw UsageError("no bank " + std::to_string(spec.bank) + " here");
+  if (spec.bank() >= contents.banks.size()) {
+    throw UsageError("no bank " + std::to_string(spec.bank()) + " here");
   }
-  const Bank& bank = contents.banks[spec.bank];
+  const Bank& bank = contents.banks[spec.bank()];
   return spec.memory == user_memory ? session.make_buffer(own->data(), spec.bytes, bank)
                                     : session.make_buffer(spec.bytes, bank);
 }

@@ -17,13 +17,13 @@ class Transfer final : public Operation {
   Transfer(const Session& session, const OperationSpec& spec,
            const std::vector<xclBOSyncDirection>& parts)
       : bytes_(spec.bytes),
-        depth_(spec.depth),
+        depth_(spec.depth()),
         moves_(session.keeps_data() && spec.memory != "host_only"),
-        together_(session.starts_transfers() && spec.depth > 1) {
+        together_(session.starts_transfers() && spec.depth() > 1) {
     for (const xclBOSyncDirection direction : parts) {
       Part& part = parts_.emplace_back();
       part.direction = direction;
-      for (unsigned i = 0; i < spec.depth; ++i) {
+      for (unsigned i = 0; i < spec.depth(); ++i) {
         Lane& lane = *part.lanes.emplace_back(std::make_unique<Lane>(session, spec, direction));
         part.buffers.push_back(lane.buffer());
         part.movements.push_back(lane.movement());
@@ -111,11 +111,14 @@ class Launch final : public Operation {
 
 std::vector<OperationInfo> operations(const Contents& contents) {
   std::vector<OperationInfo> table = {
-      {.name = "write", .parts = {{"write", "h2d", "dma"}}, .queued = true},
-      {.name = "read", .parts = {{"read", "d2h", "dma"}}, .queued = true},
+      {.name = "write", .parts = {{"write", "h2d", "dma"}}, .axes = {queue_depth()}},
+      {.name = "read", .parts = {{"read", "d2h", "dma"}}, .axes = {queue_depth()}},
       {.name = "rw",
        .parts = {{"read_rw", "d2h", "dma"}, {"write_rw", "h2d", "dma"}},
        .device_buffers = 2}};
+  for (OperationInfo& operation : table) {
+    operation.axes.push_back(memory_bank(static_cast<unsigned>(contents.banks.size())));
+  }
   if (contents.has_empty_kernel) {
     table.push_back({.name = "launch", .parts = {{"launch", "", "kernel"}}, .sized = false});
   }
@@ -123,9 +126,6 @@ std::vector<OperationInfo> operations(const Contents& contents) {
 }
 
 std::unique_ptr<Operation> make_operation(const Session& session, const OperationSpec& spec) {
-  if (spec.depth == 0) {
-    throw UsageError("a depth of 0 would transfer nothing");
-  }
   if (spec.name == "write") {
     return std::make_unique<Transfer>(session, spec, std::vector{to_device});
   }

@@ -77,7 +77,6 @@ DeviceInfo describe(const Session& session, const std::string& id) {
         std::min(info.max_buffer_bytes == 0 ? bank.bytes : info.max_buffer_bytes, bank.bytes);
   }
   info.memory_bytes = info.max_buffer_bytes;
-  info.banks = std::max<unsigned>(1, static_cast<unsigned>(contents.banks.size()));
   return info;
 }
 
@@ -109,6 +108,7 @@ class XrtDevice final : public Device {
   }
   [[nodiscard]] const DeviceInfo& info() const override { return info_; }
   std::unique_ptr<Operation> make(const OperationSpec& spec) override {
+    static_cast<void>(find_operation(info_.operations, spec, "XRT"));
     return through_xrt([&] { return xrt_native::make_operation(session_, spec); });
   }
 

@@ -16,7 +16,7 @@
 
 namespace isthmus {
 
-inline constexpr int backend_abi = 2;
+inline constexpr int backend_abi = 3;
 
 /// The address or the request is wrong: the user can mend it (exit code 2).
 class UsageError : public std::invalid_argument {
@@ -45,16 +45,28 @@ struct PartInfo {
   std::string initiator;  ///< "cpu", "dma" or "kernel"
 };
 
-/// What a device can be asked to do.
+/// Something that an operation can vary beside its size and its kind of memory.
+struct AxisInfo {
+  std::string name;
+  std::string usual = "1";
+  std::vector<std::string> values = {};  ///< those it can take; empty: any whole number from 1
+  bool buffers = false;  ///< each unit of it needs as many buffers on the device again
+};
+
+/// Axis `depth`: transfers queued together, or buffers of a stream.
+AxisInfo queue_depth(unsigned usual = 1);
+/// Axis `bank`: which of a card's memories holds the buffers, counted from 0.
+AxisInfo memory_bank(unsigned banks);
+
+/// What a device can be asked to do. Several may share a name where they differ in what their axes
+/// can be: each takes all of its own sizes, kinds of memory and values.
 struct OperationInfo {
   std::string name;
   std::vector<PartInfo> parts;
-  bool sized = true;    ///< takes bytes and a memory kind
-  bool queued = false;  ///< axis depth applies
-  unsigned default_depth = 1;
+  bool sized = true;  ///< takes bytes and a memory kind
+  std::vector<AxisInfo> axes = {};
   std::vector<std::string> memory_kinds = {};  ///< first is the default; empty: the device's
-  /// Buffers of the operation's size that it needs on the device at depth 1; each further level of
-  /// depth needs as many again.
+  /// Buffers of the operation's size that it needs on the device, times its axes' that say so.
   unsigned device_buffers = 1;
   std::uint64_t most_bytes = ~std::uint64_t{0};  ///< larger sizes make no sense for it
 };
@@ -69,7 +81,6 @@ struct DeviceInfo {
   std::vector<std::string> memory_kinds;  ///< first is the default
   std::vector<OperationInfo> operations;
   std::vector<std::pair<std::string, std::string>> properties;  ///< for the environment record
-  unsigned banks = 1;  ///< memories that a buffer can be placed in
   ClockDomain clock = ClockDomain::host;
   /// Samples of a simulated point: one, unless the model is random.
   unsigned simulated_samples = 1;
@@ -79,8 +90,13 @@ struct OperationSpec {
   std::string name;
   std::size_t bytes = 0;
   std::string memory;
-  unsigned depth = 1;
-  unsigned bank = 0;
+  std::map<std::string, std::string> axes = {};
+
+  /// Value of an axis that counts something, from 1. Throws UsageError for anything else.
+  [[nodiscard]] std::uint64_t count(const std::string& axis, std::uint64_t usual = 1) const;
+  [[nodiscard]] std::string word(const std::string& axis, const std::string& usual) const;
+  [[nodiscard]] unsigned depth() const { return static_cast<unsigned>(count("depth")); }
+  [[nodiscard]] unsigned bank() const;  ///< counted from 0
 };
 
 /// Something that is timed again and again. Its buffers live as long as it does.
@@ -152,6 +168,11 @@ class Backend {
 /// Loads the shared object of a backend; it stays loaded for the life of the process.
 /// Throws BackendError when it cannot be loaded or was built for another `backend_abi`.
 std::unique_ptr<Backend> load_backend(const std::string& path);
+
+/// The first of these operations that is what `spec` asks for: its name, and values that its axes
+/// can take. Throws UsageError, naming `device`.
+const OperationInfo& find_operation(const std::vector<OperationInfo>& known,
+                                    const OperationSpec& spec, const std::string& device);
 
 /// Throws UsageError naming the first option that is not in `known`.
 void check_options(const Options& options, const std::vector<std::string>& known);

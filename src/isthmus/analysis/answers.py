@@ -1,33 +1,38 @@
-"""The transfer study's answers: for each question one plain sentence and the table behind it."""
+"""What a run's studies asked: for each question one plain sentence and the table behind it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterator
 
 import pandas as pd
 
-from isthmus.analysis import api_software, comparisons, speeds
-from isthmus.analysis.evidence import SERIES, STUDY, Answer, Evidence
+from isthmus import studies
+from isthmus.analysis.evidence import SERIES, Answer, Evidence
 from isthmus.analysis.summary import summarise
 from isthmus.results.run_file import Run
 
-__all__ = ["SERIES", "STUDY", "Answer", "answers"]
+__all__ = ["SERIES", "Answer", "answers", "answers_to", "studies_in"]
 
-_ASKED: tuple[Callable[[Evidence], Answer], ...] = (
-    speeds.peaks,
-    api_software.per_call,
-    comparisons.small,
-    comparisons.indistinguishable,
-    comparisons.throttle,
-    comparisons.ceiling,
-    speeds.half,
-    speeds.fits,
-)
+
+def studies_in(run: Run) -> list[str]:
+    """Names of the studies that a run was asked for or holds points of."""
+    return list(dict.fromkeys([*run.studies, *(point.study for point in run.points)]))
+
+
+def answers_to(study: str, run: Run, summary: pd.DataFrame) -> list[Answer]:
+    """Answers to the questions of one study; none where that study is not known here."""
+    known = studies.registry().get(study)
+    if known is None:
+        return []
+    evidence = Evidence.of(run, summary, study)
+    return [ask(evidence) for ask in known.answers()]
 
 
 def answers(run: Run, summary: pd.DataFrame | None = None) -> list[Answer]:
-    """Answers to the transfer study's questions; none where a run is of other studies."""
-    if STUDY not in run.studies and all(point.study != STUDY for point in run.points):
-        return []
-    evidence = Evidence.of(run, summarise(run) if summary is None else summary)
-    return [ask(evidence) for ask in _ASKED]
+    """Answers to all studies of a run."""
+    return list(_all(run, summarise(run) if summary is None else summary))
+
+
+def _all(run: Run, summary: pd.DataFrame) -> Iterator[Answer]:
+    for study in studies_in(run):
+        yield from answers_to(study, run, summary)

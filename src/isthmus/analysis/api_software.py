@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from isthmus.analysis import wording
-from isthmus.analysis.evidence import FIRST_ASKED, STUDY, Answer, Evidence, table
+from isthmus.analysis.evidence import FIRST_ASKED, Answer, Evidence, table
 from isthmus.analysis.ratios import (
     LARGE,
     SMALL,
@@ -39,7 +39,7 @@ def per_call(evidence: Evidence) -> Answer:
     with another still has its rows.
     """
     alone = software_alone(evidence.run)
-    times = medians(evidence.run, STUDY, "na")
+    times = medians(evidence.run, evidence.study, "na")
     times = times[times["device"].isin(alone)]
     rows: list[tuple[object, ...]] = []
     said: dict[bool, list[str]] = {True: [], False: []}

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from isthmus.analysis import wording
-from isthmus.analysis.evidence import FIRST_ASKED, STUDY, Answer, Evidence, table
+from isthmus.analysis.evidence import FIRST_ASKED, Answer, Evidence, table
 from isthmus.analysis.ratios import (
     LARGE,
     SMALL,
@@ -135,7 +135,7 @@ def _alike(
 
 def throttle(evidence: Evidence) -> Answer:
     """Whether either half of consecutive pairs takes longer than alone."""
-    measured = medians(evidence.run, STUDY)
+    measured = medians(evidence.run, evidence.study)
     rows: list[tuple[object, ...]] = []
     said: dict[tuple[str, ...], str] = {}
     for both, alone in _HALVES.items():

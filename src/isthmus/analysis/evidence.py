@@ -18,7 +18,6 @@ from isthmus.analysis.ratios import (
 )
 from isthmus.results.run_file import Run
 
-STUDY = "transfer"
 SERIES = ["device", "api", "operation", "memory", "axes", "clock"]
 """What makes one line in a plot: points that differ in size only."""
 FIRST_ASKED = ("read", "write", "bidirectional")
@@ -35,6 +34,8 @@ class Answer:
     """What is to be said, each by itself; never empty."""
     table: pd.DataFrame
     """Figures behind it; column names end in their unit: ``_s``, ``_Bps``; sizes are bytes."""
+    in_full: bool = False
+    """Whether the table itself is the answer, to be shown wherever the sentences are."""
 
     @property
     def found(self) -> bool:
@@ -53,8 +54,9 @@ class Evidence:
     """A run as the answers need it."""
 
     run: Run
+    study: str
     rows: pd.DataFrame
-    """Summary rows whose data arrived and that have a bandwidth, every clock but the device's."""
+    """Its rows whose data arrived and that have a bandwidth, all clocks but the device's."""
     pairs: list[Pair]
     contending: list[Pair]
     """Those that a sentence should speak of."""
@@ -63,14 +65,15 @@ class Evidence:
     labels: dict[str, str]
 
     @classmethod
-    def of(cls, run: Run, summary: pd.DataFrame) -> Evidence:
+    def of(cls, run: Run, summary: pd.DataFrame, study: str) -> Evidence:
         """Takes what can be trusted from a run and its summary."""
-        axes = varying_axes(point for point in run.points if point.study == STUDY)
-        rows = with_axes(summary[summary["study"] == STUDY], axes)
+        axes = varying_axes(point for point in run.points if point.study == study)
+        rows = with_axes(summary[summary["study"] == study], axes)
         rows = rows[(rows["verified"] == "true") & rows["bandwidth_Bps"].gt(0)]
-        found = pairs(run, STUDY)
+        found = pairs(run, study)
         return cls(
             run=run,
+            study=study,
             rows=rows[rows["clock"] != "device"],  # it leaves out what the host had to do
             pairs=found,
             contending=contenders(run, found),

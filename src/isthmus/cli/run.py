@@ -156,15 +156,20 @@ def _kept(out: Path, console: Console) -> Iterator[None]:
 
 def _close(run: Run, out: Path, console: Console) -> int:
     """Answers, the file's name, and the exit code."""
+    from isthmus.analysis import wording
     from isthmus.analysis.answers import answers
     from isthmus.analysis.summary import summarise
     from isthmus.reporters.cells import printable
+    from isthmus.reporters.table import plain_table
 
+    labels = wording.labels(run)
     for answer in answers(run, summarise(run)):
         if answer.found:
             print(printable(answer.question))
             for clause in answer.clauses:
                 print(f"  {printable(clause)}")
+            if answer.in_full:
+                print(plain_table(answer.table, labels))
     failed = [p for p in run.points if p.error or any(r.verified == "false" for r in p.reruns)]
     missing = [d for d in run.devices if d.error]
     if failed:

@@ -13,6 +13,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from isthmus.emulation import elf
 from isthmus.errors import NoDeviceError
 from isthmus.system import private, xrt
 
@@ -95,8 +96,9 @@ def root(installation: xrt.Installation, *, as_hardware: bool) -> Root:
     before = shim.read_bytes()
     after = cured(before, installation.version, shim.resolve())
     cure = "" if after is None else f"{shim}: a private copy without its use of freed memory is used"
-    copy = before if after is None else after
-    files = {shim.name: copy} if after is not None else {}
+    sound = before if after is None else after
+    copy = elf.redirect(sound, "sleep", "usleep") or sound
+    files = {shim.name: copy}
     if as_hardware:
         files[f"lib{xrt.MODES[xrt.HARDWARE]}.so.2"] = disguised(copy, shim)
     digest = hashlib.sha256(repr((installation.libraries, as_hardware)).encode() + copy)

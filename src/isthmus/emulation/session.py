@@ -183,9 +183,9 @@ def _configuration(cards: Sequence[Board]) -> dict[str, object]:
             "Name": f"isthmus_{board.name}_1",
             "HalMajorVersion": "0",
             "HalMinorVersion": "0",
-            "VendorId": "0x10ee",
-            "DeviceId": "0x5000",
-            "SubsystemVendorId": "0x10ee",
+            "VendorId": "4334",  # in decimal
+            "DeviceId": "20480",
+            "SubsystemVendorId": "4334",
             "DeviceVersion": "0",
             "DataAlignment": "4096",
             "OclFreqency": "300",  # spelt so

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
+from math import prod
 from typing import cast
 
 import psutil
 
 from isthmus import _core
-from isthmus.measure.protocol import DeviceDescription, OperationDescription
+from isthmus.measure.protocol import DeviceDescription, OperationDescription, PartDescription
 from isthmus.results.run_file import Point
-from isthmus.studies.base import Plan, Study, Task, Value, offered
+from isthmus.studies.base import Axis, Plan, Study, Task, Value, offered
 from isthmus.units import format_size
 
 _MEMORY_SHARE = 0.8
@@ -31,9 +32,10 @@ class Limits:
         """Limits now: free host memory changes."""
         return cls(device, psutil.virtual_memory().available)
 
-    def largest(self, operation: OperationDescription, depth: int) -> int:
-        """Bytes of the largest buffer at this depth."""
-        buffers = operation.device_buffers * depth
+    def largest(self, operation: OperationDescription, axes: Mapping[str, Value]) -> int:
+        """Bytes of the largest buffer with these values of its axes."""
+        counts = (int(axes[axis.name]) for axis in operation.axes if axis.buffers)
+        buffers = operation.device_buffers * prod(counts)
         device = int(_MEMORY_SHARE * self.device.memory_bytes) // buffers
         # A device may be the host itself, so that both ends come out of the same memory.
         host = int(_MEMORY_SHARE * self.host_bytes) // (2 * buffers)
@@ -79,6 +81,7 @@ class _Planner:
         self._given = given
         self._limits = Limits.of(description)
         self._too_large: dict[tuple[int, ...], list[str]] = {}
+        self._columns = [study.axis(name) for name in study.columns]
         self.tasks: list[Task] = []
         self.left_out: list[str] = []
 
@@ -86,41 +89,30 @@ class _Planner:
         self, operation: OperationDescription, wanted: Sequence[str], sizes: Sequence[int]
     ) -> None:
         """Adds the tasks of one operation, for the parts that are wanted."""
-        given = self._given
-        depths = cast(Sequence[int], given.get("depth", (operation.default_depth,)))
-        banks = cast(Sequence[int], given.get("bank", (0,)))
-        here = [bank for bank in banks if bank < self._description.banks]
-        if not here:
-            self.left_out.append(
-                f"{self._device} has {self._description.banks} memory bank(s), counted from 0"
-            )
         kinds: Sequence[str] = [""]
         if operation.sized:
-            kinds = _memory_kinds(operation, given.get("memory"))
-        for kind, depth, bank in product(kinds, depths if operation.queued else (1,), here):
-            largest = self._limits.largest(operation, depth)
+            kinds = _memory_kinds(operation, self._given.get("memory"))
+        columns = [_values(operation, axis, self._given.get(axis.name)) for axis in self._columns]
+        has = {axis.name for axis in operation.axes}
+        for kind, *values in product(kinds, *columns):
+            axes = dict(zip(self._study.columns, values, strict=True))
+            own = {name: value for name, value in axes.items() if name in has}
+            largest = self._limits.largest(operation, own)
             fitting = [size for size in sizes if size <= largest]
             if operation.sized and len(fitting) < len(sizes):
                 beyond = tuple(size for size in sizes if size > largest)
                 self._too_large.setdefault(beyond, []).append(operation.name)
             for size in fitting if operation.sized else (0,):
                 points = {
-                    index: self._point(operation, index, size, kind, depth, bank)
+                    index: self._point(part, size, str(kind), axes)
                     for index, part in enumerate(operation.parts)
                     if part.name in wanted
                 }
-                self.tasks.append(Task(operation.name, size, kind, depth, bank, points))
+                self.tasks.append(Task(operation.name, size, str(kind), own, points))
 
     def _point(
-        self,
-        operation: OperationDescription,
-        index: int,
-        size: int,
-        kind: str,
-        depth: int,
-        bank: int,
+        self, part: PartDescription, size: int, kind: str, axes: Mapping[str, Value]
     ) -> Point:
-        part = operation.parts[index]
         return Point(
             study=self._study.name,
             device=self._device,
@@ -130,8 +122,20 @@ class _Planner:
             bytes=size,
             direction=part.direction,  # type: ignore[arg-type]
             initiator=part.initiator,  # type: ignore[arg-type]
-            axes={"depth": depth, "bank": bank},
+            axes=dict(axes),
         )
+
+    def miss(self, operations: Sequence[OperationDescription]) -> None:
+        """Says which values that the user asked for none of these operations takes."""
+        for axis in self._columns:
+            if not (axis.selects and axis.name in self._given):
+                continue
+            here = {v for o in operations for v in _values(o, axis, None, every=True)}
+            for value in self._given[axis.name]:
+                if value not in here:
+                    known = ", ".join(map(str, sorted(here, key=str)))
+                    told = f"{self._device} has no {axis.name} {value}; it has {known}"
+                    self.left_out.append(told)
 
     def plan(self) -> Plan:
         """What was collected; sizes beyond the device are told where they were asked for."""
@@ -142,6 +146,31 @@ class _Planner:
                 listed = ", ".join(map(format_size, sizes))
                 told.append(f"{self._device} does not do {listed} for {names}: left out")
         return Plan(self.tasks, told)
+
+
+def _values(
+    operation: OperationDescription,
+    axis: Axis,
+    asked: Sequence[Value] | None,
+    *,
+    every: bool = False,
+) -> Sequence[Value]:
+    """The values of an axis that an operation is measured with, or every one it names."""
+    known = next((one for one in operation.axes if one.name == axis.name), None)
+    if known is None:
+        return [axis.absent] if not (asked and axis.selects) or axis.absent in asked else []
+    usual = _as_value(known.usual)
+    takes = [_as_value(value) for value in known.values]
+    if every:
+        return takes or [usual]
+    wanted = asked or axis.default
+    if wanted is None:
+        return [usual]
+    return [value for value in wanted if not takes or value in takes]
+
+
+def _as_value(text: str) -> Value:
+    return int(text) if text.isdigit() else text
 
 
 def plan(
@@ -166,13 +195,14 @@ def plan(
             offers = memory_kinds_told([description])
             planner.left_out.append(f"{device} has no memory kind '{kind}'; it has {offers}")
     wanted = [str(name) for name in given.get("operation", study.operations_usually)]
-    seen: set[str] = set()
+    seen: list[OperationDescription] = []
     for name in wanted:
-        operation = offered(description, name)
-        if operation is None:
-            if "operation" in given:
-                planner.left_out.append(f"{device} cannot do '{name}'")
-        elif operation.name not in seen:
-            seen.add(operation.name)
-            planner.add(operation, wanted, sizes)
+        operations = offered(description, name)
+        if not operations and "operation" in given:
+            planner.left_out.append(f"{device} cannot do '{name}'")
+        for operation in operations:
+            if operation not in seen:
+                seen.append(operation)
+                planner.add(operation, wanted, sizes)
+    planner.miss(seen)
     return planner.plan()

@@ -22,14 +22,24 @@ class PartDescription(msgspec.Struct, frozen=True):
     initiator: str
 
 
+class AxisDescription(msgspec.Struct, frozen=True):
+    """What an operation can vary beside size and kind of memory."""
+
+    name: str
+    usual: str
+    values: list[str] = []
+    """Those it can take; empty: any whole number from 1."""
+    buffers: bool = False
+    """Whether each unit of it needs as many buffers on the device again."""
+
+
 class OperationDescription(msgspec.Struct, frozen=True):
     """What a device can be asked to do."""
 
     name: str
     parts: list[PartDescription]
     sized: bool
-    queued: bool
-    default_depth: int
+    axes: list[AxisDescription]
     memory_kinds: list[str]
     device_buffers: int
     most_bytes: int
@@ -47,7 +57,6 @@ class DeviceDescription(msgspec.Struct, frozen=True):
     memory_kinds: list[str]
     operations: list[OperationDescription]
     properties: dict[str, str]
-    banks: int
     simulated: bool = False
     """Whether its times are those of an emulated card, the same wherever they are asked for."""
 
@@ -81,8 +90,7 @@ class Measure(msgspec.Struct, frozen=True, tag=True):
     operation: str
     bytes: int
     memory: str
-    depth: int
-    bank: int
+    axes: dict[str, str]
     criterion: Criterion
     most_seconds: float
 

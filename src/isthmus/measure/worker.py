@@ -34,8 +34,9 @@ def _described(info: _core.DeviceInfo) -> protocol.DeviceDescription:
             name=o.name,
             parts=[protocol.PartDescription(p.name, p.direction, p.initiator) for p in o.parts],
             sized=o.sized,
-            queued=o.queued,
-            default_depth=o.default_depth,
+            axes=[
+                protocol.AxisDescription(a.name, a.usual, list(a.values), a.buffers) for a in o.axes
+            ],
             memory_kinds=list(o.memory_kinds or (info.memory_kinds if o.sized else ())),
             device_buffers=o.device_buffers,
             most_bytes=o.most_bytes,
@@ -51,7 +52,6 @@ def _described(info: _core.DeviceInfo) -> protocol.DeviceDescription:
         memory_kinds=list(info.memory_kinds),
         operations=[operation(o) for o in info.operations],
         properties=dict(info.properties),
-        banks=info.banks,
         simulated=info.clock == _core.ClockDomain.simulated,
     )
 
@@ -106,8 +106,7 @@ class Worker:
                 request.operation,
                 request.bytes,
                 request.memory,
-                request.depth,
-                request.bank,
+                request.axes,
                 options,
             )
             self._series[request.series] = series

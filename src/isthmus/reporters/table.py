@@ -5,7 +5,9 @@ from __future__ import annotations
 import io
 import shutil
 import sys
+from collections.abc import Mapping
 
+import pandas as pd
 from rich import box
 from rich.cells import cell_len
 from rich.console import Console
@@ -17,7 +19,7 @@ from isthmus.analysis.answers import answers
 from isthmus.analysis.flags import MEANINGS
 from isthmus.analysis.summary import summarise
 from isthmus.reporters.base import Reporter
-from isthmus.reporters.cells import Table, flags_in, heading, printable, table, view
+from isthmus.reporters.cells import Table, flags_in, heading, lift, printable, table, view
 from isthmus.results.run_file import Run
 
 _UNKNOWN_WIDTH = 200
@@ -51,7 +53,17 @@ def _text(run: Run) -> str:
             console.print()
             console.print(Text(answer.question, style="bold"))
             console.print(Text(printable(answer.verdict)))
+            if answer.in_full:
+                console.print(plain_table(answer.table, labels), markup=False)
     return "\n".join(line.rstrip() for line in text.getvalue().splitlines()).rstrip() + "\n"
+
+
+def plain_table(frame: pd.DataFrame, labels: Mapping[str, str]) -> str:
+    """A frame as text, as wide as it needs to be."""
+    text = io.StringIO()
+    cells = table(lift(frame, labels)[0], labels)
+    _console(text, _least_width(cells)).print(_rich(cells))
+    return "\n".join(line.rstrip() for line in text.getvalue().splitlines()).strip("\n")
 
 
 def _console(text: io.StringIO, width: int) -> Console:

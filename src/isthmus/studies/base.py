@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
 
 from isthmus.errors import UsageError
 from isthmus.measure.protocol import DeviceDescription, OperationDescription
 from isthmus.results.run_file import Point
+
+if TYPE_CHECKING:
+    from isthmus.analysis.evidence import Answer, Evidence
 
 Value = int | str
 
@@ -22,6 +26,11 @@ class Axis:
     """Values from what the user wrote; raises UsageError."""
     default: Sequence[Value] | None = None
     """None: as the device or the operation says."""
+    absent: Value = ""
+    """What stands in the axis' column for an operation that does not have it."""
+    selects: bool = False
+    """Whether an operation that lacks the value asked for is left out, rather than measured as
+    it is."""
 
 
 def words(text: str) -> list[str]:
@@ -32,6 +41,17 @@ def words(text: str) -> list[str]:
     return list(dict.fromkeys(found))
 
 
+class Published(NamedTuple):
+    """Other people's bandwidths, for the plot of an operation."""
+
+    sizes: Sequence[int]
+    rates: Sequence[float]
+    """GB/s (1e9 bytes), or as the note says."""
+    names: Sequence[str]
+    """Of each figure: what shares a name is drawn with one mark."""
+    note: str
+
+
 @dataclass(frozen=True)
 class Task:
     """What a worker is asked to measure, and the points that come of it: one for each part."""
@@ -39,8 +59,8 @@ class Task:
     operation: str
     bytes: int
     memory: str
-    depth: int
-    bank: int
+    axes: Mapping[str, Value]
+    """Only those that the operation has."""
     points: Mapping[int, Point]
     """By part of the operation; parts that nobody asked for are missing."""
 
@@ -65,6 +85,11 @@ class Study:
     """Axes that become columns of the study's own."""
     thin: Callable[[Sequence[int]], Sequence[int]] = lambda sizes: sizes
     """Sizes that a quick run keeps."""
+    answers: Callable[[], Sequence[Callable[[Evidence], Answer]]] = tuple
+    """What is asked of a run once it is measured. A function, so that measuring does not wait for
+    the statistics to be loaded."""
+    published: Callable[[str, frozenset[str]], Published | None] = lambda _operation, _devices: None
+    """What others measured, to be drawn beside an operation of these APIs."""
 
     @property
     def operations_usually(self) -> Sequence[Value]:
@@ -92,9 +117,6 @@ class Study:
         return parsed
 
 
-def offered(device: DeviceDescription, operation: str) -> OperationDescription | None:
-    """Operation of the device that has a part of this name."""
-    for candidate in device.operations:
-        if any(part.name == operation for part in candidate.parts):
-            return candidate
-    return None
+def offered(device: DeviceDescription, operation: str) -> list[OperationDescription]:
+    """Operations of the device that have a part of this name."""
+    return [one for one in device.operations if any(part.name == operation for part in one.parts)]

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
-from isthmus.studies.base import Axis, Study, words
-from isthmus.units import parse_counts, parse_positive, parse_sizes
+from isthmus.studies.base import Axis, Published, Study, words
+from isthmus.units import format_size, parse_counts, parse_positive, parse_sizes
+
+if TYPE_CHECKING:
+    from isthmus.analysis.evidence import Answer, Evidence
 
 OPERATIONS = (
     "read", "write", "read_rw", "write_rw", "bidirectional", "map", "unmap", "launch",
@@ -28,6 +32,43 @@ def every_eighth(sizes: Sequence[int]) -> Sequence[int]:
     return kept
 
 
+def _answers() -> Sequence[Callable[[Evidence], Answer]]:
+    from isthmus.analysis import api_software, comparisons, speeds  # noqa: PLC0415 - slow to load
+
+    return (
+        speeds.peaks,
+        api_software.per_call,
+        comparisons.small,
+        comparisons.indistinguishable,
+        comparisons.throttle,
+        comparisons.ceiling,
+        speeds.half,
+        speeds.fits,
+    )
+
+
+def _published(operation: str, apis: frozenset[str]) -> Published | None:
+    """Peaks of the same operation through the same APIs (Li 2024)."""
+    from isthmus import published  # noqa: PLC0415 - slow to load
+
+    peaks = published.series("opencl_xrt_peaks")
+    peaks = peaks[(peaks["target"] == "hw") & (peaks["operation"] == operation)]
+    peaks = peaks[peaks["api"].isin(apis)]
+    if peaks.empty:
+        return None
+    told = ", ".join(
+        f"{api} {peak} at {format_size(size)}"
+        for api, peak, size in zip(peaks["api"], peaks["peak_GBps"], peaks["at_bytes"], strict=True)
+    )
+    return Published(
+        peaks["at_bytes"].tolist(),
+        peaks["peak_GBps"].tolist(),
+        [f"published, AWS F1 VU9P: {api}" for api in peaks["api"]],
+        f"Grey outlines are published, not measured here: {told} on AWS F1 VU9P (Li 2024). The "
+        "source does not say whether GB or GiB; drawn as GB, they would lie 7 % higher as GiB.",
+    )
+
+
 STUDY = Study(
     name="transfer",
     question="What do transfers between host and card memory cost, and when does the API matter?",
@@ -36,9 +77,11 @@ STUDY = Study(
         Axis("bytes", "size of one transfer", parse_sizes, parse_sizes("1:2Gi")),
         Axis("operation", "what is timed", words, OPERATIONS),
         Axis("memory", "kind of host memory", words),
-        Axis("depth", "transfers queued together; buffers of a stream", parse_positive),
-        Axis("bank", "memory of the card, counted from 0", parse_counts, (0,)),
+        Axis("depth", "transfers queued together; buffers of a stream", parse_positive, absent=1),
+        Axis("bank", "memory of the card, counted from 0", parse_counts, (0,), 0, True),
     ),
     columns=("depth", "bank"),
     thin=every_eighth,
+    answers=_answers,
+    published=_published,
 )

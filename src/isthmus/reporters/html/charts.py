@@ -11,11 +11,12 @@ import altair as alt
 import numpy as np
 import pandas as pd
 
-from isthmus import published
+from isthmus import studies
 from isthmus.analysis import wording
 from isthmus.analysis.ratios import by_size, contenders, pairs, varying_axes, with_axes
 from isthmus.results.run_file import Run
-from isthmus.units import format_rate, format_seconds, format_size
+from isthmus.studies.base import Published
+from isthmus.units import format_rate, format_seconds
 
 PALETTE = (
     "#2f6fdb", "#e0662b", "#12916a", "#a04bc8", "#c99700", "#d6447f", "#3f9fc0", "#8a7458",
@@ -23,6 +24,8 @@ PALETTE = (
 """Tells series apart on a light and on a dark ground."""
 NEUTRAL = "#8a8a8a"
 WIDTH, HEIGHT = 560, 280
+_SHAPES = ["diamond", "triangle-up", "square"]
+"""Of what others published."""
 
 _SIZE_LABEL = "+".join(
     f"(datum.value>={1 << low}&&datum.value<{1 << high}"
@@ -58,13 +61,20 @@ class Figure(NamedTuple):
 def figures(run: Run, summary: pd.DataFrame, study: str, prefix: str) -> list[Figure]:
     """All plots of a study whose points differ in size, operation by operation."""
     rows = _lines(run, summary, study)
+    known = studies.registry().get(study)
+
+    def beside(operation: str, rates: pd.DataFrame) -> Published | None:
+        return known.published(operation, frozenset(rates["api"])) if known else None
+
     found: list[Figure] = []
     for operation in dict.fromkeys(rows["operation"]):
         mine = rows[rows["operation"] == operation]
         slug = f"{prefix}-{slugged(operation)}"
         rates = mine[(mine["verified"] == "true") & mine["bandwidth_Bps"].gt(0)]
         if not rates.empty:
-            found.append(_bandwidth(f"{slug}-bandwidth", operation, rates))
+            found.append(
+                _bandwidth(f"{slug}-bandwidth", operation, rates, beside(operation, rates))
+            )
         found.append(_time(f"{slug}-time", operation, mine))
     found += _ratios(run, study, prefix)
     taken: dict[str, int] = {}
@@ -83,7 +93,10 @@ def slugged(text: str) -> str:
 
 def _lines(run: Run, summary: pd.DataFrame, study: str) -> pd.DataFrame:
     """Rows to draw; ``series`` is a device and its clock, ``variant`` is what else differs."""
-    rows = with_axes(summary[summary["study"] == study], varying_axes(run.points))
+    rows = with_axes(
+        summary[summary["study"] == study],
+        varying_axes(point for point in run.points if point.study == study),
+    )
     # The device's own clock leaves out what the host had to do: another quantity, in the table.
     rows = rows[(rows["median_s"] > 0) & (rows["bytes"] > 0) & (rows["clock"] != "device")]
     if rows.empty:  # its columns have no types to reckon with
@@ -212,7 +225,7 @@ def _tips(*more: alt.Tooltip) -> list[alt.Tooltip]:
     ]
 
 
-def _bandwidth(name: str, operation: str, rows: pd.DataFrame) -> Figure:
+def _bandwidth(name: str, operation: str, rows: pd.DataFrame, beside: Published | None) -> Figure:
     moved = rows["bandwidth_Bps"] * rows["median_s"]
     rows = rows.assign(
         rate=rows["bandwidth_Bps"] / 1e9,
@@ -224,13 +237,13 @@ def _bandwidth(name: str, operation: str, rows: pd.DataFrame) -> Figure:
     keep = ["bytes", "series", "colour", "variant", "size_text", "flags"]
     tips = _tips(alt.Tooltip("rate_text:N", title="bandwidth"))
     layers = _drawn(rows[[*keep, "rate", "low_rate", "high_rate", "rate_text"]], "rate", y, tips)
-    others, note = _published(operation, set(rows["api"]))
-    if not others.empty:
+    if beside is not None:
+        others = pd.DataFrame({"bytes": beside.sizes, "rate": beside.rates, "text": beside.names})
         sizes = [*rows["bytes"], *others["bytes"]]
         for layer in layers:
             layer.encoding.x = _size_axis(sizes)
-        names = others["text"].tolist()
-        shapes = alt.Scale(domain=names, range=["diamond", "triangle-up"][: len(names)])
+        names = list(dict.fromkeys(beside.names))
+        shapes = alt.Scale(domain=names, range=_SHAPES[: len(names)])
         legend = _legend(symbolFillColor="transparent", symbolStrokeColor=NEUTRAL)
         layers.append(
             alt.Chart(others)
@@ -247,31 +260,8 @@ def _bandwidth(name: str, operation: str, rows: pd.DataFrame) -> Figure:
         )
     title = f"{operation}: bandwidth"
     description = f"Bandwidth of {operation} against transfer size, one line per device."
+    note = "" if beside is None else beside.note
     return Figure(name, "bandwidth", operation, title, note, _spec(layers, title, description))
-
-
-def _published(operation: str, apis: set[str]) -> tuple[pd.DataFrame, str]:
-    """Other people's peaks of the same operation through the same APIs, and a note on them."""
-    peaks = published.series("opencl_xrt_peaks")
-    peaks = peaks[(peaks["target"] == "hw") & (peaks["operation"] == operation)]
-    peaks = peaks[peaks["api"].isin(apis)].rename(columns={"at_bytes": "bytes"})
-    shown = pd.DataFrame(
-        {
-            "bytes": peaks["bytes"],
-            "rate": peaks["peak_GBps"],
-            "text": [f"published, AWS F1 VU9P: {api}" for api in peaks["api"]],
-        }
-    )
-    if shown.empty:
-        return shown, ""
-    figures = ", ".join(
-        f"{api} {peak} at {format_size(size)}"
-        for api, peak, size in zip(peaks["api"], peaks["peak_GBps"], peaks["bytes"], strict=True)
-    )
-    return shown, (
-        f"Grey outlines are published, not measured here: {figures} on AWS F1 VU9P (Li 2024). The "
-        "source does not say whether GB or GiB; drawn as GB, they would lie 7 % higher as GiB."
-    )
 
 
 def _time(name: str, operation: str, rows: pd.DataFrame) -> Figure:

@@ -16,8 +16,9 @@ import pandas as pd
 import vl_convert
 from markupsafe import Markup
 
+from isthmus import studies
 from isthmus.analysis import wording
-from isthmus.analysis.answers import STUDY, Answer, answers
+from isthmus.analysis.answers import Answer, answers_to, studies_in
 from isthmus.analysis.flags import MEANINGS
 from isthmus.analysis.ratios import software_alone
 from isthmus.analysis.summary import summarise
@@ -56,6 +57,17 @@ class _Shown(NamedTuple):
     """What is the same in all rows and stands in none."""
 
 
+class _Part(NamedTuple):
+    """One study of a run: what it came to, and its plots."""
+
+    name: str
+    question: str
+    answers: list[_Shown]
+    plots: list[tuple[str, list[Figure]]]
+    """By operation: bandwidth and time side by side."""
+    ratios: list[Figure]
+
+
 class _Section(NamedTuple):
     """One run on the page."""
 
@@ -64,10 +76,7 @@ class _Section(NamedTuple):
     heading: str
     run: Run
     notices: list[str]
-    answers: list[_Shown]
-    plots: list[tuple[str, list[Figure]]]
-    """By operation: bandwidth and time side by side."""
-    ratios: list[Figure]
+    parts: list[_Part]
     convergence: str
     flags: list[tuple[str, str, int]]
     common: dict[str, str]
@@ -96,9 +105,10 @@ def write(runs: Sequence[tuple[str, Run]], folder: Path) -> Path:
 
 
 def _figures(section: _Section) -> Iterator[Figure]:
-    for _, group in section.plots:
-        yield from group
-    yield from section.ratios
+    for part in section.parts:
+        for _, group in part.plots:
+            yield from group
+        yield from part.ratios
 
 
 def _write_plot(figure: Figure, folder: Path) -> None:
@@ -109,8 +119,6 @@ def _write_plot(figure: Figure, folder: Path) -> None:
 
 def _section(id: str, name: str, run: Run) -> _Section:  # noqa: A002 - the attribute's name
     summary, labels = summarise(run), wording.labels(run)
-    drawn = figures(run, summary, STUDY, f"{id}-{slugged(STUDY)}")
-    flat = [figure for figure in drawn if figure.kind != "ratio"]
     shown, common = view(summary, labels)
     return _Section(
         id=id,
@@ -118,12 +126,7 @@ def _section(id: str, name: str, run: Run) -> _Section:  # noqa: A002 - the attr
         heading=heading(run),
         run=run,
         notices=[*_notices(run), *_disturbed(summary)],
-        answers=[_shown(answer, labels) for answer in answers(run, summary) if answer.found],
-        plots=[
-            (operation, [figure for figure in flat if figure.operation == operation])
-            for operation in dict.fromkeys(figure.operation for figure in flat)
-        ],
-        ratios=[figure for figure in drawn if figure.kind == "ratio"],
+        parts=[_part(study, run, summary, f"{id}-{slugged(study)}") for study in studies_in(run)],
         convergence=_convergence(summary),
         flags=_flags(summary),
         common=common,
@@ -131,6 +134,24 @@ def _section(id: str, name: str, run: Run) -> _Section:  # noqa: A002 - the attr
         devices=list(_devices(run)),
         environment=list(_flattened(run.environment)),
         method=list(_method(run)),
+    )
+
+
+def _part(study: str, run: Run, summary: pd.DataFrame, prefix: str) -> _Part:
+    drawn, labels = figures(run, summary, study, prefix), wording.labels(run)
+    flat = [figure for figure in drawn if figure.kind != "ratio"]
+    known = studies.registry().get(study)
+    return _Part(
+        name=study,
+        question=known.question if known else "",
+        answers=[
+            _shown(answer, labels) for answer in answers_to(study, run, summary) if answer.found
+        ],
+        plots=[
+            (operation, [figure for figure in flat if figure.operation == operation])
+            for operation in dict.fromkeys(figure.operation for figure in flat)
+        ],
+        ratios=[figure for figure in drawn if figure.kind == "ratio"],
     )
 
 
