@@ -61,8 +61,7 @@ Nanoseconds VirtualTime::now(clockid_t clock, bool inside) {
     if (inside_.load(std::memory_order_relaxed) != 0) {
       break;
     }
-    const Nanoseconds time = read_(clock) + offset_.load(std::memory_order_relaxed);
-    std::atomic_thread_fence(std::memory_order_acquire);
+    const Nanoseconds time = read_(clock) + offset_.load(std::memory_order_acquire);
     if (sequence_.load(std::memory_order_relaxed) == before) {
       return time;
     }
