@@ -24,8 +24,10 @@ constexpr std::uint64_t femtoseconds = 1'000'000;  ///< in a nanosecond
 constexpr std::string_view memory_socket = "D2X_unix_sock";
 constexpr Nanoseconds nap = 1'000'000;
 constexpr Nanoseconds worth_a_nap = 100'000;
-/// A thread that waits for a mutex, for less than this, is not idle.
-constexpr Nanoseconds idle_for = 50'000;
+/// A program whose threads wait for less than this, for a mutex or for one another, is not idle.
+constexpr Nanoseconds idle_for = 100'000;
+/// When somebody last asked more of a card than whether its kernel runs still; real time.
+constinit std::atomic<Nanoseconds> last_use = 0;
 
 struct Code {
   std::atomic<std::uintptr_t> begin = 0;
@@ -108,14 +110,17 @@ void tell(CardSlot& slot) {
     call.elapsed_before = slot.elapsed_fs;
     slot.offset_fs = static_cast<std::uint64_t>(call.began) * femtoseconds - call.elapsed_before;
   }
+  const Nanoseconds real = real_time(CLOCK_MONOTONIC);
   if (slot.busy == 0) {
+    last_use = real;
     return;
   }
   const Nanoseconds deadline = deadlines.earliest();
   const auto left = static_cast<std::uint64_t>(std::max<Nanoseconds>(deadline - call.began, 0));
   constexpr auto most = std::numeric_limits<std::uint64_t>::max();
   slot.patience_fs = left > most / femtoseconds ? most : left * femtoseconds;
-  slot.alone = threads.others_idle(call.watch) >= idle_for ? 1 : 0;
+  const Nanoseconds idle = std::min(threads.others_idle(call.watch), real - last_use);
+  slot.alone = idle >= idle_for ? 1 : 0;
 }
 
 void end() {
@@ -130,9 +135,10 @@ void end() {
     really_sleep(std::min(nap, finish - real_time(CLOCK_MONOTONIC)));
   }
   // One that still runs counts with the time that it had to wait for a processor, as when alone.
-  const Nanoseconds lasted = real_time(CLOCK_MONOTONIC) - call.began_real;
+  const bool still_runs = threads.others_run();
   const Nanoseconds used = threads.computed_since(call.others);
-  const Nanoseconds computed = used > 0 && threads.others_run() ? lasted : std::min(used, lasted);
+  const Nanoseconds lasted = real_time(CLOCK_MONOTONIC) - call.began_real;
+  const Nanoseconds computed = still_runs ? lasted : std::min(used, lasted);
   call.guard = nullptr;
   program_time.leave(call.began + std::max(took, computed));
 }

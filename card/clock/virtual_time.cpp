@@ -1,5 +1,7 @@
 #include "virtual_time.hpp"
 
+#include <sched.h>
+
 #include <algorithm>
 
 namespace isthmus::card::clock {
@@ -9,13 +11,27 @@ namespace {
 constexpr Nanoseconds together = 1000;
 constexpr int attempts = 100;
 
+/// Lets whoever holds the lock go on, also where it has lost its processor.
+class Patience {
+ public:
+  void wait() {
+    if (++spins_ % 256 == 0) {
+      sched_yield();
+    }
+    __builtin_ia32_pause();
+  }
+
+ private:
+  unsigned spins_ = 0;
+};
+
 }  // namespace
 
 class VirtualTime::Locked {
  public:
   explicit Locked(VirtualTime& time) : time_(&time) {
-    while (time_->locked_.exchange(true, std::memory_order_acquire)) {
-      __builtin_ia32_pause();
+    for (Patience patience; time_->locked_.exchange(true, std::memory_order_acquire);) {
+      patience.wait();
     }
     time_->sequence_.fetch_add(1, std::memory_order_acq_rel);
   }
@@ -52,10 +68,10 @@ Nanoseconds VirtualTime::now(clockid_t clock, bool inside) {
   } else if (clock == CLOCK_MONOTONIC_COARSE) {
     clock = CLOCK_MONOTONIC;
   }
-  for (;;) {
+  for (Patience patience;;) {
     const unsigned before = sequence_.load(std::memory_order_acquire);
     if ((before & 1U) != 0) {
-      __builtin_ia32_pause();
+      patience.wait();
       continue;
     }
     if (inside_.load(std::memory_order_relaxed) != 0) {
