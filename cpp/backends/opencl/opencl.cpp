@@ -5,6 +5,7 @@
 #include <optional>
 #include <string_view>
 
+#include "isthmus/card/process/emulated.hpp"
 #include "operations.hpp"
 
 namespace isthmus {
@@ -111,26 +112,31 @@ DeviceInfo describe(cl::Platform platform, cl::DeviceId device, const std::strin
   const bool unified = cl::value_info<cl::Uint>(device, cl::device_host_unified_memory) != 0;
   std::vector<std::string> kinds = HostBuffer::kinds();
   kinds.emplace_back("alloc_host");
-  return {.id = id,
-          .name = name.empty() ? "device " + id : name,
-          .platform = cl::text_info(platform, cl::platform_name),
-          .api = "opencl",
-          .max_buffer_bytes = largest,
-          .memory_bytes = memory != 0 ? memory : largest,
-          .memory_kinds = std::move(kinds),
-          .operations = cl::operations(has_kernel, type_name(type) == "cpu" ? "cpu" : "dma"),
-          .properties = {{"type", type_name(type)},
-                         {"vendor", cl::text_info(device, cl::device_vendor)},
-                         {"platform_version", cl::text_info(platform, cl::platform_version)},
-                         {"device_version", cl::text_info(device, cl::device_version)},
-                         {"driver_version", cl::text_info(device, cl::driver_version)},
-                         {"compute_units", std::to_string(cl::value_info<cl::Uint>(
-                                               device, cl::device_max_compute_units))},
-                         {"host_unified_memory", unified ? "yes" : "no"},
-                         {"compiler", compiles(device) ? "yes" : "no"},
-                         {"keeps_data", session == nullptr || session->keeps_data() ? "yes" : "no"},
-                         {"pci_address", pci_address(device)},
-                         {"loader", api().loader}}};
+  DeviceInfo info{
+      .id = id,
+      .name = name.empty() ? "device " + id : name,
+      .platform = cl::text_info(platform, cl::platform_name),
+      .api = "opencl",
+      .max_buffer_bytes = largest,
+      .memory_bytes = memory != 0 ? memory : largest,
+      .memory_kinds = std::move(kinds),
+      .operations = cl::operations(has_kernel, type_name(type) == "cpu" ? "cpu" : "dma"),
+      .properties = {{"type", type_name(type)},
+                     {"vendor", cl::text_info(device, cl::device_vendor)},
+                     {"platform_version", cl::text_info(platform, cl::platform_version)},
+                     {"device_version", cl::text_info(device, cl::device_version)},
+                     {"driver_version", cl::text_info(device, cl::driver_version)},
+                     {"compute_units", std::to_string(cl::value_info<cl::Uint>(
+                                           device, cl::device_max_compute_units))},
+                     {"host_unified_memory", unified ? "yes" : "no"},
+                     {"compiler", compiles(device) ? "yes" : "no"},
+                     {"keeps_data", session == nullptr || session->keeps_data() ? "yes" : "no"},
+                     {"pci_address", pci_address(device)},
+                     {"loader", api().loader}}};
+  if (card::process::emulated()) {
+    card::process::describe_emulated(info);
+  }
+  return info;
 }
 
 class OpenclDevice final : public Device {
@@ -143,7 +149,7 @@ class OpenclDevice final : public Device {
   [[nodiscard]] const DeviceInfo& info() const override { return info_; }
   std::unique_ptr<Operation> make(const OperationSpec& spec) override {
     static_cast<void>(find_operation(info_.operations, spec, "OpenCL"));
-    return cl::make_operation(session_, spec);
+    return card::process::on_emulated_card(cl::make_operation(session_, spec));
   }
 
  private:

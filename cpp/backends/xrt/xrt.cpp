@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "buffers.hpp"
+#include "isthmus/card/process/emulated.hpp"
 #include "operations.hpp"
 
 namespace isthmus {
@@ -77,6 +78,9 @@ DeviceInfo describe(const Session& session, const std::string& id) {
         std::min(info.max_buffer_bytes == 0 ? bank.bytes : info.max_buffer_bytes, bank.bytes);
   }
   info.memory_bytes = info.max_buffer_bytes;
+  if (card::process::emulated()) {
+    card::process::describe_emulated(info);
+  }
   return info;
 }
 
@@ -109,7 +113,9 @@ class XrtDevice final : public Device {
   [[nodiscard]] const DeviceInfo& info() const override { return info_; }
   std::unique_ptr<Operation> make(const OperationSpec& spec) override {
     static_cast<void>(find_operation(info_.operations, spec, "XRT"));
-    return through_xrt([&] { return xrt_native::make_operation(session_, spec); });
+    return through_xrt([&] {
+      return card::process::on_emulated_card(xrt_native::make_operation(session_, spec));
+    });
   }
 
  private:

@@ -84,6 +84,8 @@ struct DeviceInfo {
   ClockDomain clock = ClockDomain::host;
   /// Samples of a simulated point: one, unless the model is random.
   unsigned simulated_samples = 1;
+  /// Real software runs above a simulated device: the host's time is taken beside the simulated.
+  bool real_software = false;
 };
 
 struct OperationSpec {

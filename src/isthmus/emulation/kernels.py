@@ -61,7 +61,7 @@ def design(names: Iterable[str], board: Board | None = None, mode: ModeName = "h
         if name not in KERNELS:
             raise UsageError(f"no kernel '{name}'; the emulated card has {', '.join(KERNELS)}")
         chosen.append(KERNELS[name])
-    connect = {
+    connect: dict[str, tuple[str, ...]] = {
         f"{kernel.name}_1.{argument.name}": ("bank0", HOST)
         for kernel in chosen
         for argument in kernel.arguments

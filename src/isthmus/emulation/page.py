@@ -54,5 +54,3 @@ def read(path: Path) -> list[Slot]:
         if state:
             found.append(Slot(card, program, *rest))
     return found
-
-

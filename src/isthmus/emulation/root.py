@@ -1,9 +1,11 @@
-"""A folder that looks like an installation of XRT, whose emulation shim is fit for an emulated card.
+"""A folder that looks like an installation of XRT, with a shim that is fit for an emulated card.
 
 Debian 12's build of the shim (2.13) loses the result of a ``realloc``: it writes to memory that was
-freed as soon as a message is larger than all before. In a private copy two bytes are changed, so that
-the result is stored; the installed file is never touched. A second copy passes for the shim of a
-board: the one variable that it, and everything else, reads to learn the mode has another name there.
+freed as soon as a message is larger than all before. In a private copy two bytes are changed, so
+that the result is stored; the installed file is never touched. In every version the shim sleeps for
+10 seconds and more where a simulation would be slow: its copy calls ``usleep`` with the same
+number. A second copy passes for the shim of a board: the one variable that it, and everything else,
+reads to learn the mode has another name there.
 """
 
 from __future__ import annotations
@@ -53,7 +55,7 @@ class Root:
 
 
 def cured(shim: bytes, version: str, where: Path) -> bytes | None:
-    """The shim without the defect; None where it has none. Raises NoDeviceError where that is unsure.
+    """The shim without the defect; None where it has none. Raises NoDeviceError where unsure.
 
     Only what is recognised with certainty is changed.
     """
@@ -74,7 +76,7 @@ def cured(shim: bytes, version: str, where: Path) -> bytes | None:
 
 
 def disguised(shim: bytes, where: Path) -> bytes:
-    """The shim that reads its mode from ``HIDDEN_MODE``; raises NoDeviceError where it cannot be."""
+    """The shim that reads its mode from ``HIDDEN_MODE``; raises NoDeviceError where none can."""
     name = b"\0" + MODE.encode() + b"\0"
     if shim.count(name) != 1 or shim.count(MODE.encode() + b"\0") != 1:
         raise NoDeviceError(
@@ -92,10 +94,14 @@ def root(installation: xrt.Installation, *, as_hardware: bool) -> Root:
     name = xrt.MODES[HW_EMU]
     shim = installation.library(name)
     if shim is None:
-        raise NoDeviceError(f"{installation.name} has no lib{name}, behind which a card is emulated")
+        raise NoDeviceError(
+            f"{installation.name} has no lib{name}, behind which a card is emulated"
+        )
     before = shim.read_bytes()
     after = cured(before, installation.version, shim.resolve())
-    cure = "" if after is None else f"{shim}: a private copy without its use of freed memory is used"
+    cure = (
+        "" if after is None else f"{shim}: a private copy without its use of freed memory is used"
+    )
     sound = before if after is None else after
     copy = elf.redirect(sound, "sleep", "usleep") or sound
     files = {shim.name: copy}

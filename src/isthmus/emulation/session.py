@@ -17,7 +17,7 @@ import psutil
 
 from isthmus import _core, boards
 from isthmus.boards import Board
-from isthmus.emulation import page
+from isthmus.emulation import page as pages
 from isthmus.emulation.kernels import banks
 from isthmus.emulation.root import HIDDEN_MODE, HW_EMU, MODE, root
 from isthmus.errors import IsthmusError, NoDeviceError, UsageError
@@ -49,7 +49,7 @@ print_infos_in_console=false
 system_dpa=false
 packet_size={packet}
 """
-# Large buffers are mapped anew for each message otherwise: a copy of 1 MiB takes five times as long.
+# Large buffers are mapped anew for each message otherwise: a copy of 1 MiB takes five times longer.
 _ALLOCATOR = {
     "MALLOC_MMAP_THRESHOLD_": str(1 << 30),
     "MALLOC_TRIM_THRESHOLD_": str(2 << 30),
@@ -59,7 +59,7 @@ _ALLOCATOR = {
 
 @dataclass(frozen=True)
 class Session:
-    """What ``prepare`` made; leaving the context removes its folder, with all that XRT put there."""
+    """What ``prepare`` made; leaving the context removes its folder and all that XRT put there."""
 
     directory: Path
     environment: dict[str, str]
@@ -77,9 +77,9 @@ class Session:
         """Files of events, one a device process, where a trace was asked for."""
         return sorted((self.directory / "events").glob("*.tsv"))
 
-    def used(self) -> list[page.Slot]:
+    def used(self) -> list[pages.Slot]:
         """What each card was used for, so far."""
-        return page.read(self.page)
+        return pages.read(self.page)
 
     def close(self) -> None:
         """Removes the folder."""
@@ -109,8 +109,8 @@ def prepare(
 
     A program that asks XRT for its mode sees hw_emu, or with ``as_hardware`` a board. ``clock``
     says whether the program will have the virtual clock preloaded; ``kernels`` are folders with
-    plug-ins. Raises UsageError for a board or a folder that cannot be, NoDeviceError where XRT lacks
-    what is needed, IsthmusError where the files cannot be written.
+    plug-ins. Raises UsageError for a board or a folder that cannot be, NoDeviceError where XRT
+    lacks what is needed, IsthmusError where the files cannot be written.
     """
     chosen = [boards.named(card) for card in cards]
     if not 0 < len(chosen) <= _MOST_CARDS:
@@ -144,7 +144,7 @@ def prepare(
         "EMCONFIG_PATH": str(directory),
         "SDACCEL_EM_RUN_DIR": str(directory),
         SESSION: str(directory),
-        page.VARIABLE: str(directory / "page"),
+        pages.VARIABLE: str(directory / "page"),
         EVENTS: str(directory / "events") if trace else "",
         KERNEL_FOLDERS: ":".join(str(folder.resolve()) for folder in kernels),
         **_ALLOCATOR,
@@ -162,7 +162,7 @@ def prepare(
 
 def _write(session: Session, cards: Sequence[Board], *, clock: bool) -> None:
     folder = session.directory
-    page.create(session.page, clock=clock)
+    pages.create(session.page, clock=clock)
     for index, board in enumerate(cards):
         lines = (f"{key}={value}\n" for key, value in board.flat().items())
         (folder / f"card{index}.board").write_text("".join(lines), "utf-8")

@@ -1,4 +1,4 @@
-"""What an xclbin says to Isthmus's own emulated card: where its memories, kernels and arguments are.
+"""What an xclbin says to Isthmus's own emulated card: where memories, kernels, arguments are.
 
 It is the section BITSTREAM, which on a board would be the bits that program it. Lines of words:
 

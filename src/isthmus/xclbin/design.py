@@ -85,9 +85,9 @@ class Design(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     def build(self, bitstream: bytes | None = None) -> Xclbin:
         """The xclbin; its UUID comes from its contents.
 
-        Without a ``bitstream`` it is one for Isthmus's own emulated card; for the vendor's hw_emu it
-        may be the archive with the simulation. Raises UsageError, naming
-        what is wrong, for a design that cannot be.
+        Without a ``bitstream`` it is one for Isthmus's own emulated card; for the vendor's hw_emu
+        it may be the archive with the simulation. Raises UsageError, naming what is wrong, for a
+        design that cannot be.
         """
         _refuse_control_characters([self.name, self.platform, *(c.name for c in self.clocks)])
         memories = _memories(self.memories)
