@@ -61,11 +61,18 @@ double lasted(const std::function<void()>& what) {
   return virtual_now() - began;
 }
 
-/// Prints what was measured; the first of them opens the object.
-void tell(const std::string& name, double value) {
-  static bool first = true;
-  std::printf("%s\"%s\": %.9f", first ? "{" : ", ", name.c_str(), value);
-  first = false;
+/// What was measured; printed at the end, for XRT prints too.
+std::vector<std::pair<std::string, double>> told;
+
+void tell(const std::string& name, double value) { told.emplace_back(name, value); }
+
+void print() {
+  const char* before = "{";
+  for (const auto& [name, value] : told) {
+    std::printf("%s\"%s\": %.9f", before, name.c_str(), value);
+    before = ", ";
+  }
+  std::puts("}");
 }
 
 struct Card {
@@ -337,6 +344,6 @@ int main(int count, char** arguments) {
     return 2;
   }
   found->second(arguments[2]);
-  std::puts("}");
+  print();
   return 0;
 }

@@ -16,9 +16,7 @@ def write(
         str | None, typer.Option(help="names, as vadd,bandwidth [all that the card has]")
     ] = None,
     board: Annotated[str | None, typer.Option(help="whose memories it has [two banks]")] = None,
-    mode: Annotated[
-        str, typer.Option(help="hw_emu, or hw for card exec --as-hardware")
-    ] = "hw_emu",
+    mode: Annotated[str, typer.Option(help="hw_emu, or hw for card exec --as-hardware")] = "hw_emu",
 ) -> None:
     """Writes a new file and prints its name and UUID."""
     from isthmus import boards

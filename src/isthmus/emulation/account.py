@@ -12,7 +12,7 @@ _UNITS = ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
 
 
 def line(slots: Sequence[Slot], boards: Sequence[str], wall_s: float) -> str:
-    """Simulated time, wall time, bytes, runs of kernels and costs of drivers; says what it is not."""
+    """Simulated time, drivers' costs, wall time, bytes, runs of kernels; says what it is not."""
     name = ", ".join(boards)
     if not slots:
         return f"{name}: no card was opened; wall time {format_seconds(wall_s)}"
@@ -22,7 +22,7 @@ def line(slots: Sequence[Slot], boards: Sequence[str], wall_s: float) -> str:
     by_kernels = sum(slot.kernel_bytes for slot in slots)
     return (
         f"{name}: simulated, not hardware: {format_seconds(simulated)} of link, card and kernels "
-        f"+ {format_seconds(driver)} assumed for drivers, in {format_seconds(wall_s)} of wall time; "
+        f"+ {format_seconds(driver)} assumed for drivers, in {format_seconds(wall_s)} wall time; "
         f"{_count(sum(slot.transfers for slot in slots), 'transfer')} of {_bytes(crossed)}, "
         f"{_count(sum(slot.kernels for slot in slots), 'kernel run')} over {_bytes(by_kernels)}, "
         f"{_count(sum(slot.registers for slot in slots), 'register access', 'es')}"

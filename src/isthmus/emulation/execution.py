@@ -1,4 +1,4 @@
-"""Runs a program on emulated cards: signals go in, its exit code comes out, nothing stays behind."""
+"""Runs a program on emulated cards: signals go in, its exit code comes out, nothing stays."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def run(command: Sequence[str], session: Session) -> int:
             command,
             env=environment(session),
             start_new_session=True,
-            preexec_fn=lambda: _die_with(parent),
+            preexec_fn=lambda: _die_with(parent),  # noqa: PLW1509 - there is one thread
         )
     except OSError as error:
         raise UsageError(f"cannot run {command[0]}: {error.strerror}") from error
@@ -58,9 +58,7 @@ def environment(session: Session) -> dict[str, str]:
     # Last: what others preload may stand before it.
     changed["LD_PRELOAD"] = f"{os.environ.get('LD_PRELOAD', '')} {CLOCK}".strip()
     return {
-        name: value
-        for name, value in changed.items()
-        if value or name not in session.environment
+        name: value for name, value in changed.items() if value or name not in session.environment
     }
 
 

@@ -39,7 +39,7 @@ def timeline(files: Iterable[Path], **metadata: str) -> bytes:
         events += [
             {
                 "ph": "X",
-                "name": name,
+                "name": name or kind,
                 "cat": kind,
                 "pid": process,
                 "tid": _LANES.get(kind, 1),
@@ -68,7 +68,7 @@ def _names(process: int, title: str) -> Iterator[dict[str, object]]:
 
 
 def _read(file: Path) -> tuple[_Header, list[tuple[str, str, int, int, int]]]:
-    """Events as kind, name, begin and duration in fs, bytes; a last line that was cut is left out."""
+    """Events as kind, name, begin and duration in fs, bytes; without a last line that was cut."""
     first, *lines = file.read_text("utf-8").split("\n")
     words = first.removeprefix("# ").split(" ")
     header = _Header(int(words[1]), words[3], int(words[5]))
