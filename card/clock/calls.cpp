@@ -146,7 +146,7 @@ void end() {
 int find_code(dl_phdr_info* object, std::size_t /*size*/, void* address) {
   const auto wanted = reinterpret_cast<std::uintptr_t>(address);
   for (int index = 0; index < object->dlpi_phnum; ++index) {
-    const ElfW(Phdr)& segment = object->dlpi_phdr[index];
+    const ElfW(Phdr) & segment = object->dlpi_phdr[index];
     const std::uintptr_t start = object->dlpi_addr + segment.p_vaddr;
     if (segment.p_type == PT_LOAD && wanted >= start && wanted < start + segment.p_memsz) {
       shim.end = start + segment.p_memsz;

@@ -28,15 +28,13 @@ process::Page* map_page() {
   if (file < 0) {
     return nullptr;
   }
-  void* found =
-      mmap(nullptr, sizeof(process::Page), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  void* found = mmap(nullptr, sizeof(process::Page), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
   close(file);
   if (found == MAP_FAILED) {
     return nullptr;
   }
   auto* page = static_cast<process::Page*>(found);
-  const bool right =
-      page->magic == process::page_magic && page->version == process::page_version;
+  const bool right = page->magic == process::page_magic && page->version == process::page_version;
   return right ? page : nullptr;
 }
 

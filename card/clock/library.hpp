@@ -40,8 +40,8 @@ extern VirtualTime program_time;
 extern Threads threads;
 extern Deadlines deadlines;
 
-/// Whether time stands still for the calling thread while a call into a card lasts: it is in one, or
-/// it is one of XRT's own.
+/// Whether time stands still for the calling thread while a call into a card lasts: it is in one,
+/// or it is one of XRT's own.
 bool stands_still();
 /// Whether a card was opened by this process; before, time has never left its course.
 bool has_card();

@@ -41,7 +41,8 @@ bool is_of(const void* address, std::string_view library) {
   return name.starts_with(library);
 }
 
-/// Whether a thread is one of XRT's own, which poll and serve the card: to a board they cost nothing.
+/// Whether a thread is one of XRT's own, which poll and serve the card: to a board they cost
+/// nothing.
 bool starts_helper(const void* creator, Routine* routine, const void* argument) {
   constexpr std::string_view xrt = "libxrt_";
   // std::thread begins in libstdc++ with an object whose type, by its table, is the creator's.
@@ -58,9 +59,8 @@ void* started(void* given) {
   std::free(given);  // NOLINT(*-no-malloc): `new` needs the C++ library
   is_helper = start.helper;
   threads.add(this_thread(), start.helper);
-  pthread_once(&once, [] {
-    pthread_key_create(&ending, [](void*) { threads.remove(this_thread()); });
-  });
+  pthread_once(&once,
+               [] { pthread_key_create(&ending, [](void*) { threads.remove(this_thread()); }); });
   pthread_setspecific(ending, &once);
   return start.routine(start.argument);
 }

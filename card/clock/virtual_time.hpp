@@ -11,8 +11,9 @@ namespace isthmus::card::clock {
 using Nanoseconds = std::int64_t;
 
 /// What every thread's clocks are made from. Between calls it runs at real speed. From the first
-/// `enter` to the last `leave` it stands still for those inside and runs on for the others that look
-/// at it; at a `leave` it is at least where the call ended and never behind what anybody has seen.
+/// `enter` to the last `leave` it stands still for those inside and runs on for the others that
+/// look at it; at a `leave` it is at least where the call ended and never behind what anybody has
+/// seen.
 class VirtualTime {
  public:
   using Read = Nanoseconds (*)(clockid_t);
@@ -47,7 +48,7 @@ class VirtualTime {
   std::atomic<Nanoseconds> offset_ = 0;
   std::atomic<unsigned> inside_ = 0;
   std::atomic<Nanoseconds> seen_ = 0;  ///< latest time that is not to be undone
-  Nanoseconds base_ = 0;               ///< time when the last call began or ended, and its real time
+  Nanoseconds base_ = 0;  ///< time when the last call began or ended, and its real time
   Nanoseconds base_real_ = 0;
   std::array<Nanoseconds, clocks> last_{};  ///< what other clocks showed since the first `enter`
 };

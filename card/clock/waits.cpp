@@ -55,8 +55,8 @@ timespec in_real_time(Nanoseconds duration) {
   return as_timespec(real_time(CLOCK_MONOTONIC) + duration);
 }
 
-/// Whether a wait has to follow the program's time: nothing else is there before a card is open, and
-/// the shim waits for the device process, which is real.
+/// Whether a wait has to follow the program's time: nothing else is there before a card is open,
+/// and the shim waits for the device process, which is real.
 bool follows(const void* caller) { return has_card() && !in_shim(caller); }
 
 bool is_time(const timespec* time) {

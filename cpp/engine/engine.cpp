@@ -92,10 +92,15 @@ void Series::sample_software(Operation& operation, Block& block) {
   const std::uint64_t repetitions = operation.least_batch();
   const Ticks begin = HostClock::raw_nanoseconds();
   const bool moves = operation.moves_data();
-  const auto nothing = [](std::size_t /*part*/) {};
-  const auto arm = [&, stamp = fresh_stamp()](std::size_t part) {
+  std::uint64_t stamp = 0;
+  const auto arm = [&](std::size_t part) {
     if (moves) {
       operation.arm(part, stamp + part * next_part);
+    }
+  };
+  const auto check = [&](std::size_t part) {
+    if (moves) {
+      note(block, operation.arrived(part, stamp + part * next_part), "timed");
     }
   };
   const auto run = [&](std::size_t part) {
@@ -104,7 +109,8 @@ void Series::sample_software(Operation& operation, Block& block) {
     block.parts[part].ticks.push_back((clock_->stop() - start) / static_cast<Ticks>(repetitions));
   };
   while (block.parts.front().ticks.size() < most_software_samples) {
-    go_through(operation, arm, run, nothing);
+    stamp = fresh_stamp();
+    go_through(operation, arm, run, check);
     if (seconds_since(begin) > options_.least_block_s) {
       break;
     }

@@ -1,4 +1,5 @@
-// What a program sees of time on an emulated card, through XRT's native API. Prints one JSON object.
+// What a program sees of time on an emulated card, through XRT's native API. Prints one JSON
+// object.
 #include <poll.h>
 #include <semaphore.h>
 #include <sys/epoll.h>
@@ -31,7 +32,9 @@ namespace {
 
 constexpr std::size_t mebibyte = 1 << 20;
 
-double seconds(const timespec& time) { return static_cast<double>(time.tv_sec) + time.tv_nsec * 1e-9; }
+double seconds(const timespec& time) {
+  return static_cast<double>(time.tv_sec) + time.tv_nsec * 1e-9;
+}
 
 double virtual_now() {
   const auto now = std::chrono::steady_clock::now().time_since_epoch();
@@ -338,8 +341,8 @@ int main(int count, char** arguments) {
       {"waiting", waiting},     {"looking", looking}, {"two_cards", two_cards},
       {"forking", forking},     {"adding", adding},   {"going_on", going_on},
   };
-  const auto found =
-      std::find_if(known.begin(), known.end(), [&](const auto& each) { return each.first == what; });
+  const auto found = std::find_if(known.begin(), known.end(),
+                                  [&](const auto& each) { return each.first == what; });
   if (found == known.end()) {
     return 2;
   }

@@ -104,30 +104,29 @@ bool Channel::send(std::span<const std::byte> first, std::span<const std::byte> 
   return true;
 }
 
-Channel& HostMemory::channel() {
+Channel& ProgramMemory::channel() {
   if (!channel_) {
     channel_.emplace(socket_, host_memory_patience);
   }
   return *channel_;
 }
 
-Message HostMemory::ask(Writer& request, Call call, std::span<const std::byte> data) {
-  // Here, and only here, an answer's header is as long as a request's.
-  std::array<std::byte, request_header_bytes> header{};
+Message ProgramMemory::ask(MessageWriter& request, Call call, std::span<const std::byte> data) {
+  std::array<std::byte, reply_header_bytes> header{};
   if (!channel().send(request.request(call), data) || !channel().receive(header)) {
     throw WireError("the program no longer answers for its memory");
   }
-  answer_.resize(parse_request_header(header).bytes);
+  answer_.resize(parse_reply_header(header));
   if (!channel().receive(answer_)) {
     throw WireError("the program's answer for its memory ends with its header");
   }
   return Message(answer_);
 }
 
-void HostMemory::read(std::uint64_t address, std::span<std::byte> to) {
+void ProgramMemory::read(std::uint64_t address, std::span<std::byte> to) {
   while (!to.empty()) {
     const auto piece = to.first(std::min(to.size(), piece_bytes));
-    Writer request;
+    MessageWriter request;
     request.number(1, address).number(2, piece.size());
     const Message answer = ask(request, Call::read_host_memory, {});
     if (answer.number(1) == 0 || answer.bytes(2).size() != piece.size()) {
@@ -139,10 +138,10 @@ void HostMemory::read(std::uint64_t address, std::span<std::byte> to) {
   }
 }
 
-void HostMemory::write(std::uint64_t address, std::span<const std::byte> from) {
+void ProgramMemory::write(std::uint64_t address, std::span<const std::byte> from) {
   while (!from.empty()) {
     const auto piece = from.first(std::min(from.size(), piece_bytes));
-    Writer request;
+    MessageWriter request;
     request.number(1, address).number(2, piece.size()).announce(3, piece.size());
     if (ask(request, Call::write_host_memory, piece).number(1) == 0) {
       throw MemoryError(address, piece.size(), "the program gave the card no such host memory");
@@ -152,12 +151,12 @@ void HostMemory::write(std::uint64_t address, std::span<const std::byte> from) {
   }
 }
 
-void HostMemory::close() {
+void ProgramMemory::close() {
   if (!channel_) {
     // Where it was never used the program still waits for somebody to come.
     channel_.emplace(socket_, farewell_patience);
   }
-  Writer request;
+  MessageWriter request;
   channel_->send(request.request(Call::close));
   channel_.reset();
 }

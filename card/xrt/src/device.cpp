@@ -38,7 +38,7 @@ struct File {
 
 }  // namespace
 
-Device::Device(Description description, Timing& timing, HostMemory& host, Meter& meter,
+Device::Device(Description description, Timing& timing, ProgramMemory& host, Meter& meter,
                const std::vector<std::string>& kernel_folders)
     : description_(std::move(description)), timing_(&timing), host_(&host), meter_(&meter) {
   for (const ComputeUnit& place : description_.units) {
@@ -88,8 +88,7 @@ Reply Device::answer(Call call, const Message& request) {
     case Call::read_kernel:
     case Call::read_register: {
       const bool old = call == Call::read_kernel;
-      const std::uint64_t address =
-          old ? request.number(2) : request.number(1) + request.number(2);
+      const std::uint64_t address = old ? request.number(2) : request.number(1) + request.number(2);
       std::vector<std::byte> data(
           static_cast<std::size_t>(std::min(request.number(3), most_registers)));
       read_registers(address, data);
@@ -127,7 +126,8 @@ std::span<std::byte> Device::memory(std::uint64_t address, std::uint64_t bytes) 
     return memory_.at(address, bytes);
   } catch (const MemoryError&) {
     const MemoryRange* range = description_.memory_of(address);
-    if (range == nullptr || range->host || bytes > range->bytes - (address - range->address)) {
+    if (range == nullptr || range->host || bytes > range->bytes - (address - range->address) ||
+        !memory_.vacant(address, bytes)) {
       throw;
     }
     memory_.allocate(address, bytes, false);
@@ -240,10 +240,8 @@ void Device::control(Unit& unit, std::uint32_t value) {
 
 void Device::start(Unit& unit) {
   Reach reach(description_, memory_, *host_);
-  const KernelRun run{.unit = &unit.place,
-                      .registers = unit.registers,
-                      .reach = &reach,
-                      .timing = timing_};
+  const KernelRun run{
+      .unit = &unit.place, .registers = unit.registers, .reach = &reach, .timing = timing_};
   const KernelOutcome outcome = unit.model->run(run);
   if (unit.by_xrt) {
     meter_->spend(timing_->launch());

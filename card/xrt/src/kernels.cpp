@@ -37,8 +37,8 @@ class LibraryKernel : public KernelModel {
   [[nodiscard]] KernelOutcome timed(const KernelRun& run, std::vector<std::uint64_t> reads,
                                     std::vector<std::uint64_t> writes, std::uint64_t bytes,
                                     std::uint64_t iterations) const {
-    KernelOutcome outcome{.duration = 0, .bytes = bytes * iterations *
-                                                  (reads.size() + writes.size())};
+    KernelOutcome outcome{.duration = 0,
+                          .bytes = bytes * iterations * (reads.size() + writes.size())};
     const auto host = [&run](std::uint64_t address) { return run.reach->is_host(address); };
     const auto all_alike = [&](bool wanted) {
       const auto alike = [&](std::uint64_t address) { return host(address) == wanted; };
@@ -167,11 +167,10 @@ std::unique_ptr<KernelModel> make() {
   return std::make_unique<Model>();
 }
 
-constexpr std::array known_kernels = {Known{"isthmus_empty", 0, make<Empty>},
-                                      Known{"read_bandwidth", 3, make<ReadBandwidth>},
-                                      Known{"write_bandwidth", 3, make<WriteBandwidth>},
-                                      Known{"bandwidth", 4, make<Bandwidth>},
-                                      Known{"vadd", 4, make<Vadd>}};
+constexpr std::array known_kernels = {
+    Known{"isthmus_empty", 0, make<Empty>}, Known{"read_bandwidth", 3, make<ReadBandwidth>},
+    Known{"write_bandwidth", 3, make<WriteBandwidth>}, Known{"bandwidth", 4, make<Bandwidth>},
+    Known{"vadd", 4, make<Vadd>}};
 
 Time swept(Timing& timing, Kernel kernel, Target target, std::uint64_t bytes) {
   if (bytes == 0) {
@@ -232,11 +231,10 @@ void KernelRun::result(std::size_t index, std::uint64_t value) const {
 }
 
 Time time_of(const Reach::Traffic& traffic, Timing& timing) {
-  return std::max(
-      {swept(timing, Kernel::read_bandwidth, Target::host, traffic.host_read),
-       swept(timing, Kernel::write_bandwidth, Target::host, traffic.host_written),
-       swept(timing, Kernel::read_bandwidth, Target::device, traffic.card_read),
-       swept(timing, Kernel::write_bandwidth, Target::device, traffic.card_written)});
+  return std::max({swept(timing, Kernel::read_bandwidth, Target::host, traffic.host_read),
+                   swept(timing, Kernel::write_bandwidth, Target::host, traffic.host_written),
+                   swept(timing, Kernel::read_bandwidth, Target::device, traffic.card_read),
+                   swept(timing, Kernel::write_bandwidth, Target::device, traffic.card_written)});
 }
 
 std::unique_ptr<KernelModel> make_kernel(const ComputeUnit& unit,

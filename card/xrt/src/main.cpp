@@ -118,7 +118,7 @@ void serve() {
                .card = identity.card,
                .program = static_cast<std::uint32_t>(program),
                .board = timing.board().name});
-  HostMemory host(identity.socket("D2X_unix_sock_"));
+  ProgramMemory host(identity.socket("D2X_unix_sock_"));
   Device device(description_of(identity), timing, host, meter,
                 split(environment("ISTHMUS_CARD_KERNELS")));
 

@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <iterator>
 #include <new>
 #include <sstream>
 
@@ -81,6 +82,15 @@ void CardMemory::import(std::uint64_t address, std::uint64_t bytes, int descript
            0) == MAP_FAILED) {
     throw MemoryError(address, bytes, "the file of the other card cannot be mapped");
   }
+}
+
+bool CardMemory::vacant(std::uint64_t address, std::uint64_t bytes) const {
+  const auto next = regions_.lower_bound(address);
+  if (next != regions_.end() && next->first - address < bytes) {
+    return false;
+  }
+  return next == regions_.begin() ||
+         address - std::prev(next)->first >= std::prev(next)->second.bytes;
 }
 
 std::span<std::byte> CardMemory::at(std::uint64_t address, std::uint64_t bytes) const {

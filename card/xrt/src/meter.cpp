@@ -14,9 +14,8 @@ namespace {
 
 Page* map_page(const std::string& path) {
   const int file = open(path.c_str(), O_RDWR | O_CLOEXEC);
-  struct stat found {};
-  if (file < 0 || fstat(file, &found) != 0 ||
-      found.st_size < static_cast<off_t>(sizeof(Page))) {
+  struct stat found{};
+  if (file < 0 || fstat(file, &found) != 0 || found.st_size < static_cast<off_t>(sizeof(Page))) {
     if (file >= 0) {
       close(file);
     }
@@ -55,8 +54,8 @@ Meter::Meter(const Place& place) {
     if (!events_) {
       throw std::runtime_error(place.events + " cannot be written");
     }
-    std::fprintf(events_.get(), "# card %u board %s program %u\n", place.card,
-                 place.board.c_str(), place.program);
+    std::fprintf(events_.get(), "# card %u board %s program %u\n", place.card, place.board.c_str(),
+                 place.program);
   }
 }
 

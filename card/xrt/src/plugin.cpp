@@ -68,8 +68,7 @@ class Plugin final : public KernelModel {
                         (own.empty() ? "it returned " + std::to_string(failed) : own));
     }
     const Reach::Traffic& traffic = run.reach->traffic();
-    const Time logic =
-        Pace::of_rate(call.clock_hz).of(static_cast<std::int64_t>(call.cycles));
+    const Time logic = Pace::of_rate(call.clock_hz).of(static_cast<std::int64_t>(call.cycles));
     return {.duration = std::max(logic, time_of(traffic, *run.timing)),
             .bytes = traffic.host_read + traffic.host_written + traffic.card_read +
                      traffic.card_written};

@@ -110,50 +110,50 @@ std::string Message::text(unsigned field) const {
   return {reinterpret_cast<const char*>(data.data()), data.size()};
 }
 
-void Writer::varint(std::uint64_t value) {
+void MessageWriter::varint(std::uint64_t value) {
   for (; value >= 0x80U; value >>= 7U) {
     data_.push_back(static_cast<std::byte>(value | 0x80U));
   }
   data_.push_back(static_cast<std::byte>(value));
 }
 
-Writer& Writer::number(unsigned field, std::uint64_t value) {
+MessageWriter& MessageWriter::number(unsigned field, std::uint64_t value) {
   varint(std::uint64_t{field} << 3U | varint_type);
   varint(value);
   return *this;
 }
 
-Writer& Writer::announce(unsigned field, std::uint64_t size) {
+MessageWriter& MessageWriter::announce(unsigned field, std::uint64_t size) {
   varint(std::uint64_t{field} << 3U | counted);
   varint(size);
   announced_ = size;
   return *this;
 }
 
-Writer& Writer::bytes(unsigned field, std::span<const std::byte> data) {
+MessageWriter& MessageWriter::bytes(unsigned field, std::span<const std::byte> data) {
   announce(field, data.size());
   announced_ = 0;
   data_.insert(data_.end(), data.begin(), data.end());
   return *this;
 }
 
-Writer& Writer::text(unsigned field, const std::string& text) {
+MessageWriter& MessageWriter::text(unsigned field, const std::string& text) {
   return bytes(field, std::as_bytes(std::span(text)));
 }
 
-void Writer::size_at(std::size_t at) {
+void MessageWriter::size_at(std::size_t at) {
   const std::uint64_t bytes = data_.size() - request_header_bytes + announced_;
   data_[at] = size_tag;
   std::memcpy(&data_[at + 1], &bytes, sizeof(bytes));
 }
 
-std::span<const std::byte> Writer::reply() {
+std::span<const std::byte> MessageWriter::reply() {
   constexpr std::size_t unused = request_header_bytes - reply_header_bytes;
   size_at(unused);
   return std::span(data_).subspan(unused);
 }
 
-std::span<const std::byte> Writer::request(Call call) {
+std::span<const std::byte> MessageWriter::request(Call call) {
   size_at(0);
   data_[reply_header_bytes] = call_tag;
   std::memcpy(&data_[reply_header_bytes + 1], &call, sizeof(call));

@@ -41,37 +41,37 @@ Description described(const std::string& text) {
 struct Bench {
   Timing timing{Board::from(u250())};
   Meter meter{Meter::Place{}};
-  HostMemory host{"/nowhere"};
+  ProgramMemory host{"/nowhere"};
   Device device{described(description), timing, host, meter, {}};
 
-  Reply ask(Call call, Writer& request) {
+  Reply ask(Call call, MessageWriter& request) {
     const auto body = request.reply().subspan(reply_header_bytes);
     request_.assign(body.begin(), body.end());
     return device.answer(call, Message(request_));
   }
   void allocate(std::uint64_t address, std::uint64_t bytes) {
-    Writer request;
+    MessageWriter request;
     request.number(1, address).number(2, bytes);
     ask(Call::allocate, request);
   }
   void write(std::uint64_t address, std::span<const std::byte> data, std::uint64_t seek = 0) {
-    Writer request;
+    MessageWriter request;
     request.number(3, address).bytes(4, data).number(5, data.size()).number(6, seek);
     ask(Call::copy_to_card, request);
   }
   std::vector<std::byte> read(std::uint64_t address, std::uint64_t bytes, std::uint64_t skip = 0) {
-    Writer request;
+    MessageWriter request;
     request.number(4, address).number(5, bytes).number(6, skip);
     const Reply reply = ask(Call::copy_from_card, request);
     return {reply.data.begin(), reply.data.end()};
   }
   void write_registers(std::uint64_t address, std::span<const std::uint32_t> values) {
-    Writer request;
+    MessageWriter request;
     request.number(2, address).bytes(4, std::as_bytes(values));
     ask(Call::write_kernel, request);
   }
   std::uint32_t read_register(std::uint64_t address) {
-    Writer request;
+    MessageWriter request;
     request.number(2, address).number(3, 4);
     Reply reply = ask(Call::read_kernel, request);
     const auto answer = reply.message.reply().subspan(reply_header_bytes);
@@ -98,8 +98,11 @@ Time transfer_time(Direction direction, std::size_t bytes) {
   Card card(Board::from(u250()));
   const auto buffer = card.allocate(0, bytes);
   const Pages host = card.pinned(bytes);
-  const Transfer transfer{
-      .direction = direction, .host = host.data(), .device = buffer.get(), .offset = 0, .bytes = bytes};
+  const Transfer transfer{.direction = direction,
+                          .host = host.data(),
+                          .device = buffer.get(),
+                          .offset = 0,
+                          .bytes = bytes};
   return card.transfer(std::span(&transfer, 1));
 }
 
@@ -229,7 +232,7 @@ TEST_CASE("Sweeps are computed once and take their time", "[card][process]") {
 
 TEST_CASE("Calls that this card has nothing to say to are answered", "[card][process]") {
   Bench bench;
-  Writer empty;
+  MessageWriter empty;
   for (const Call call : {Call::set_environment, Call::setup_instance, Call::debug_messages,
                           Call::read_trace, Call::close, static_cast<Call>(777)}) {
     CHECK_NOTHROW(bench.ask(call, empty));

@@ -17,7 +17,7 @@ std::vector<std::byte> bytes_of(std::initializer_list<unsigned> values) {
   return bytes;
 }
 
-std::vector<std::byte> body_of(Writer& writer) {
+std::vector<std::byte> body_of(MessageWriter& writer) {
   const auto reply = writer.reply();
   return {reply.begin() + reply_header_bytes, reply.end()};
 }
@@ -27,7 +27,7 @@ std::vector<std::byte> body_of(Writer& writer) {
 TEST_CASE("What is written is read", "[card][wire]") {
   const auto value = GENERATE(std::uint64_t{0}, std::uint64_t{127}, std::uint64_t{128},
                               std::uint64_t{1} << 32U, ~std::uint64_t{0});
-  Writer writer;
+  MessageWriter writer;
   writer.number(1, value).text(2, "device").bytes(4, bytes_of({1, 2, 3}));
   const std::vector<std::byte> body = body_of(writer);
   const Message message(body);
@@ -39,7 +39,7 @@ TEST_CASE("What is written is read", "[card][wire]") {
 }
 
 TEST_CASE("A message is as protocol buffers have it", "[card][wire]") {
-  Writer writer;
+  MessageWriter writer;
   writer.number(1, 300).text(2, "ab");
   CHECK(body_of(writer) == bytes_of({0x08, 0xAC, 0x02, 0x12, 0x02, 'a', 'b'}));
   const auto header = writer.reply();
@@ -51,7 +51,7 @@ TEST_CASE("A message is as protocol buffers have it", "[card][wire]") {
 }
 
 TEST_CASE("What is announced counts in the header", "[card][wire]") {
-  Writer writer;
+  MessageWriter writer;
   writer.number(1, 1).announce(2, 1000);
   const auto reply = writer.reply();
   CHECK(parse_reply_header(reply.first<reply_header_bytes>()) ==
@@ -59,10 +59,10 @@ TEST_CASE("What is announced counts in the header", "[card][wire]") {
 }
 
 TEST_CASE("Fields that nobody asks for are skipped", "[card][wire]") {
-  const auto body = bytes_of({0x09, 1, 2, 3, 4, 5, 6, 7, 8,   // 1: eight bytes
-                              0x15, 1, 0, 0, 0,               // 2: four bytes
-                              0xF2, 0x01, 0x02, 0xFF, 0xFF,   // 30: counted
-                              0x18, 0x05, 0x18, 0x06});       // 3 twice
+  const auto body = bytes_of({0x09, 1,    2,    3,    4,    5, 6, 7, 8,  // 1: eight bytes
+                              0x15, 1,    0,    0,    0,                 // 2: four bytes
+                              0xF2, 0x01, 0x02, 0xFF, 0xFF,              // 30: counted
+                              0x18, 0x05, 0x18, 0x06});                  // 3 twice
   const Message message(body);
   CHECK(message.number(1) == 0x0807060504030201U);
   CHECK(message.number(2) == 1);
@@ -71,16 +71,16 @@ TEST_CASE("Fields that nobody asks for are skipped", "[card][wire]") {
 
 TEST_CASE("Damaged messages are refused", "[card][wire]") {
   const auto body = GENERATE(values<std::vector<std::byte>>({
-      bytes_of({0x08}),                    // a number is missing
-      bytes_of({0x08, 0x80}),              // a number ends too early
-      bytes_of({0x12, 0x05, 'a'}),         // fewer bytes than counted
+      bytes_of({0x08}),             // a number is missing
+      bytes_of({0x08, 0x80}),       // a number ends too early
+      bytes_of({0x12, 0x05, 'a'}),  // fewer bytes than counted
       bytes_of({0x12, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0x01}),
       bytes_of({0x08, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0x7F}),
-      bytes_of({0x09, 1, 2}),              // eight bytes, of which two are there
-      bytes_of({0x15, 1, 2}),              // four bytes, of which two are there
-      bytes_of({0x0B}),                    // a group
-      bytes_of({0x00, 0x01}),              // no number of a field
-      bytes_of({0x07}),                    // no kind of a field
+      bytes_of({0x09, 1, 2}),  // eight bytes, of which two are there
+      bytes_of({0x15, 1, 2}),  // four bytes, of which two are there
+      bytes_of({0x0B}),        // a group
+      bytes_of({0x00, 0x01}),  // no number of a field
+      bytes_of({0x07}),        // no kind of a field
   }));
   CHECK_THROWS_AS(Message(body), WireError);
 }
@@ -119,7 +119,7 @@ TEST_CASE("Whatever arrives is read or refused", "[card][wire][fuzz]") {
     std::vector<std::byte> noise(random() % 40);
     std::ranges::generate(noise, [&] { return static_cast<std::byte>(random()); });
     attempt(noise);
-    Writer writer;
+    MessageWriter writer;
     writer.number(2, random()).bytes(4, noise).number(6, random() % 5);
     std::vector<std::byte> body = body_of(writer);
     body[random() % body.size()] = static_cast<std::byte>(random());

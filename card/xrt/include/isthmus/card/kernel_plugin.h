@@ -1,5 +1,6 @@
-/* A kernel of your own for an emulated card behind XRT: build this as a shared object NAME.so, put it
- * into a folder that `isthmus card exec --kernels FOLDER` names, and describe NAME in the xclbin.
+/* A kernel of your own for an emulated card behind XRT: build this as a shared object NAME.so, put
+ * it into a folder that `isthmus card exec --kernels FOLDER` names, and describe NAME in the
+ * xclbin.
  *
  *   g++ -shared -fPIC -I "$(isthmus card include)" scale.cpp -o kernels/scale.so
  */

@@ -33,9 +33,9 @@ class Channel {
 };
 
 /// Host memory that the program gave to the card, reached by asking the program.
-class HostMemory {
+class ProgramMemory {
  public:
-  explicit HostMemory(std::string socket) : socket_(std::move(socket)) {}
+  explicit ProgramMemory(std::string socket) : socket_(std::move(socket)) {}
 
   /// Throw WireError or std::runtime_error where the program does not answer, and MemoryError where
   /// it says that nothing is there.
@@ -46,7 +46,7 @@ class HostMemory {
 
  private:
   Channel& channel();
-  Message ask(Writer& request, Call call, std::span<const std::byte> data);
+  Message ask(MessageWriter& request, Call call, std::span<const std::byte> data);
 
   std::string socket_;
   std::optional<Channel> channel_;

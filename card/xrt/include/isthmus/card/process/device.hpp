@@ -22,13 +22,13 @@ inline constexpr std::uint64_t packet_bytes = std::uint64_t{64} << 20U;
 
 /// What is to be sent: a message, and bytes of card memory behind it.
 struct Reply {
-  Writer message;
+  MessageWriter message;
   std::span<const std::byte> data;
 };
 
 class Device {
  public:
-  Device(Description description, Timing& timing, HostMemory& host, Meter& meter,
+  Device(Description description, Timing& timing, ProgramMemory& host, Meter& meter,
          const std::vector<std::string>& kernel_folders);
 
   /// Throws MemoryError, KernelError, CardError or WireError for what cannot be answered.
@@ -62,7 +62,7 @@ class Device {
 
   Description description_;
   Timing* timing_;
-  HostMemory* host_;
+  ProgramMemory* host_;
   Meter* meter_;
   CardMemory memory_;
   std::vector<Unit> units_;

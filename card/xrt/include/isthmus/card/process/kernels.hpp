@@ -23,7 +23,7 @@ class KernelError : public std::runtime_error {
 /// All memory that a kernel can reach, by address.
 class Reach {
  public:
-  Reach(const Description& description, CardMemory& card, HostMemory& host)
+  Reach(const Description& description, CardMemory& card, ProgramMemory& host)
       : description_(&description), card_(&card), host_(&host) {}
 
   [[nodiscard]] bool is_host(std::uint64_t address) const;
@@ -44,7 +44,7 @@ class Reach {
  private:
   const Description* description_;
   CardMemory* card_;
-  HostMemory* host_;
+  ProgramMemory* host_;
   Traffic traffic_;
 };
 
@@ -77,8 +77,8 @@ class KernelModel {
   virtual KernelOutcome run(const KernelRun& run) = 0;
 };
 
-/// A plug-in of that name in one of the folders, else a kernel of the card's own. Throws KernelError
-/// where there is neither, or the unit lacks arguments.
+/// A plug-in of that name in one of the folders, else a kernel of the card's own. Throws
+/// KernelError where there is neither, or the unit lacks arguments.
 std::unique_ptr<KernelModel> make_kernel(const ComputeUnit& unit,
                                          const std::vector<std::string>& folders);
 

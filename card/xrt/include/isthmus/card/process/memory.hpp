@@ -30,6 +30,8 @@ class CardMemory {
   /// Puts a file of another card behind memory that is allocated here. Throws MemoryError.
   void import(std::uint64_t address, std::uint64_t bytes, int descriptor);
 
+  /// Whether no byte of it is allocated.
+  [[nodiscard]] bool vacant(std::uint64_t address, std::uint64_t bytes) const;
   /// Throws MemoryError where it is not all of one allocation.
   [[nodiscard]] std::span<std::byte> at(std::uint64_t address, std::uint64_t bytes) const;
 

@@ -31,7 +31,7 @@ struct alignas(64) CardSlot {
   std::array<char, socket_name_bytes> id;  ///< EMULATION_SOCKETID, valid while open
 
   // Written by the device process.
-  Count elapsed_fs;    ///< what calls took, waits for kernels included: a program's clock goes by it
+  Count elapsed_fs;  ///< what calls took, waits for kernels included: a program's clock goes by it
   Count simulated_fs;  ///< link, card and kernels at work, as far as calls took it
   Count driver_fs;     ///< software that the board assumes; elapsed = simulated + driver
   Count kernel_fs;     ///< kernels at work, whoever waited for them

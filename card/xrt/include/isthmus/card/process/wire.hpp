@@ -62,8 +62,8 @@ struct Header {
 Header parse_request_header(std::span<const std::byte, request_header_bytes> data);
 std::uint64_t parse_reply_header(std::span<const std::byte, reply_header_bytes> data);
 
-/// The fields of a message, as far as they are scalars, texts or bytes. Of a repeated field the last
-/// counts; unknown ones are skipped.
+/// The fields of a message, as far as they are scalars, texts or bytes. Of a repeated field the
+/// last counts; unknown ones are skipped.
 class Message {
  public:
   /// Keeps pointing into `data`. Throws WireError.
@@ -86,15 +86,15 @@ class Message {
 };
 
 /// A message that is being written, behind room for its header.
-class Writer {
+class MessageWriter {
  public:
-  Writer() : data_(request_header_bytes) {}
+  MessageWriter() : data_(request_header_bytes) {}
 
-  Writer& number(unsigned field, std::uint64_t value);
-  Writer& bytes(unsigned field, std::span<const std::byte> data);
-  Writer& text(unsigned field, const std::string& text);
+  MessageWriter& number(unsigned field, std::uint64_t value);
+  MessageWriter& bytes(unsigned field, std::span<const std::byte> data);
+  MessageWriter& text(unsigned field, const std::string& text);
   /// A field whose `size` bytes are sent behind what is here: the last one.
-  Writer& announce(unsigned field, std::uint64_t size);
+  MessageWriter& announce(unsigned field, std::uint64_t size);
 
   /// What is to be sent, with `announced` bytes to follow.
   [[nodiscard]] std::span<const std::byte> reply();
