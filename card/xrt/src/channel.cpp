@@ -112,11 +112,12 @@ Channel& ProgramMemory::channel() {
 }
 
 Message ProgramMemory::ask(MessageWriter& request, Call call, std::span<const std::byte> data) {
-  std::array<std::byte, reply_header_bytes> header{};
+  // Here, and only here, an answer's header is as long as a request's.
+  std::array<std::byte, request_header_bytes> header{};
   if (!channel().send(request.request(call), data) || !channel().receive(header)) {
     throw WireError("the program no longer answers for its memory");
   }
-  answer_.resize(parse_reply_header(header));
+  answer_.resize(parse_request_header(header).bytes);
   if (!channel().receive(answer_)) {
     throw WireError("the program's answer for its memory ends with its header");
   }
