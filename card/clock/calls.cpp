@@ -136,7 +136,7 @@ void end() {
   }
   // One that still runs counts with the time that it had to wait for a processor, as when alone.
   const bool still_runs = threads.others_run();
-  const Nanoseconds used = threads.computed_since(call.others);
+  const Nanoseconds used = call.others.longest_use();
   const Nanoseconds lasted = real_time(CLOCK_MONOTONIC) - call.began_real;
   const Nanoseconds computed = still_runs ? lasted : std::min(used, lasted);
   call.guard = nullptr;
@@ -145,8 +145,8 @@ void end() {
 
 int find_code(dl_phdr_info* object, std::size_t /*size*/, void* address) {
   const auto wanted = reinterpret_cast<std::uintptr_t>(address);
-  for (int index = 0; index < object->dlpi_phnum; ++index) {
-    const ElfW(Phdr) & segment = object->dlpi_phdr[index];
+  for (unsigned index = 0; index < object->dlpi_phnum; ++index) {
+    const auto& segment = object->dlpi_phdr[index];
     const std::uintptr_t start = object->dlpi_addr + segment.p_vaddr;
     if (segment.p_type == PT_LOAD && wanted >= start && wanted < start + segment.p_memsz) {
       shim.end = start + segment.p_memsz;
@@ -255,10 +255,10 @@ void on_locked(pthread_mutex_t* mutex) {
 }
 
 void on_unlocking(pthread_mutex_t* mutex) {
-  const auto first = call.held.begin();
-  const auto last = first + std::min(call.held_count, call.held.size());
+  auto* const first = call.held.begin();
+  auto* const last = first + std::min(call.held_count, call.held.size());
   // What was locked before the shim was known is not among them.
-  const auto found = std::find(first, last, mutex);
+  auto* const found = std::find(first, last, mutex);
   if (found != last) {
     std::move(found + 1, last, found);
     --call.held_count;

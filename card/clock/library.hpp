@@ -36,9 +36,9 @@ class Deadlines {
   std::array<std::atomic<Nanoseconds>, 256> waits_{};  ///< 0: free
 };
 
-extern VirtualTime program_time;
-extern Threads threads;
-extern Deadlines deadlines;
+extern constinit VirtualTime program_time;
+extern constinit Threads threads;
+extern constinit Deadlines deadlines;
 
 /// Whether time stands still for the calling thread while a call into a card lasts: it is in one,
 /// or it is one of XRT's own.

@@ -82,11 +82,10 @@ void Threads::sample(Sample& into) const {
   }
 }
 
-Nanoseconds Threads::computed_since(const Sample& sample) const {
+Nanoseconds Threads::Sample::longest_use() const {
   Nanoseconds longest = 0;
-  for (std::size_t index = 0; index < sample.count; ++index) {
-    const Nanoseconds used = real_time(processor_clock(sample.thread[index])) - sample.used[index];
-    longest = std::max(longest, used);
+  for (std::size_t index = 0; index < count; ++index) {
+    longest = std::max(longest, real_time(processor_clock(thread[index])) - used[index]);
   }
   return longest;
 }
@@ -104,7 +103,7 @@ bool Threads::others_run() const {
 
 Nanoseconds Threads::others_idle(Watch& watch) const {
   const Nanoseconds now = real_time(CLOCK_MONOTONIC);
-  if (watch.since == 0 || computed_since(watch.sample) > 0 || others_run()) {
+  if (watch.since == 0 || watch.sample.longest_use() > 0 || others_run()) {
     sample(watch.sample);
     watch.since = now;
   }

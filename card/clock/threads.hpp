@@ -25,6 +25,9 @@ class Threads {
     std::array<pid_t, most> thread;
     std::array<Nanoseconds, most> used;
     std::size_t count;
+
+    /// Longest that one of these has computed since.
+    [[nodiscard]] Nanoseconds longest_use() const;
   };
 
   /// What all were seen to have used, unchanged since a moment of real time.
@@ -39,9 +42,8 @@ class Threads {
   /// After a fork only the caller is left.
   void keep_only(pid_t thread);
 
+  /// Of all but the caller and helpers.
   void sample(Sample& into) const;
-  /// Longest that another thread than the caller computed since the sample was taken.
-  [[nodiscard]] Nanoseconds computed_since(const Sample& sample) const;
   /// Whether another thread than the caller runs or waits for a processor.
   [[nodiscard]] bool others_run() const;
   /// For how long, as far as the watch knows, no other thread than the caller has computed.

@@ -174,13 +174,18 @@ int wait_for_events(int epoll, epoll_event* events, int most, Nanoseconds durati
   return result;
 }
 
+/// An argument of a system call, which comes as a number.
+const timespec* as_time(long address) {
+  return reinterpret_cast<const timespec*>(address);  // NOLINT(*-no-int-to-ptr)
+}
+
 /// C++'s futures wait so, by a system call of their own.
 long wait_for_futex(const std::array<long, 6>& given) {
   std::array<long, 6> futex = given;
   const bool absolute = (given[1] & FUTEX_CMD_MASK) == FUTEX_WAIT_BITSET;
   const clockid_t clock = (given[1] & FUTEX_CLOCK_REALTIME) != 0 ? CLOCK_REALTIME : CLOCK_MONOTONIC;
   futex[1] &= ~static_cast<long>(FUTEX_CLOCK_REALTIME);
-  const timespec& time = *reinterpret_cast<const timespec*>(given[3]);
+  const timespec& time = *as_time(given[3]);
   const Nanoseconds deadline =
       absolute ? deadline_of(clock, time) : program_time.peek() + from(time);
   long result = -1;
@@ -355,7 +360,7 @@ ISTHMUS_INTERPOSED long syscall(long number, ...) noexcept {
   va_end(arguments);
   const long command = given[1] & FUTEX_CMD_MASK;
   const bool waits = number == SYS_futex && (command == FUTEX_WAIT || command == FUTEX_WAIT_BITSET);
-  if (waits && has_card() && is_time(reinterpret_cast<const timespec*>(given[3]))) {
+  if (waits && has_card() && is_time(as_time(given[3]))) {
     return wait_for_futex(given);
   }
   return real_syscall(number, given[0], given[1], given[2], given[3], given[4], given[5]);
