@@ -114,8 +114,9 @@ def test_time_is_real_while_a_program_computes(native: Run) -> None:
 def test_copies_take_what_the_card_and_its_driver_take(native: Run, tmp_path: Path) -> None:
     ran = native("copying", "--trace", "trace.json")
     path = tmp_path / "trace.json"
-    expected = sum(durations(path, "write")[1:]) + sum(durations(path, "read"))
-    assert expected * 0.999 < ran.told["copies"] < expected * 1.1
+    # Of 101 copies of a batch the first is not timed.
+    expected = sum(durations(path, "write")[1:51]) + sum(durations(path, "read")[:50])
+    assert expected * 0.999 < ran.told["copies"] < expected * 1.03
 
 
 def test_computing_and_a_kernel_overlap(native: Run, tmp_path: Path) -> None:
@@ -142,7 +143,7 @@ def test_no_thread_sees_time_go_back(native: Run) -> None:
 
 def test_cards_work_at_a_time(native: Run) -> None:
     ran = native("two_cards", "--board", "u250", "--board", "u250")
-    assert 0.99 * ran.told["one"] < ran.told["both"] < 1.5 * ran.told["one"]
+    assert 0.7 * ran.told["one"] < ran.told["both"] < 1.5 * ran.told["one"]
     assert "u250, u250" in ran.errors[-1]
 
 

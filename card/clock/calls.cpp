@@ -26,6 +26,8 @@ constexpr Nanoseconds nap = 1'000'000;
 constexpr Nanoseconds worth_a_nap = 100'000;
 /// A program whose threads wait for less than this, for a mutex or for one another, is not idle.
 constexpr Nanoseconds idle_for = 100'000;
+/// With several cards: the shim of another looks as late as that for a kernel to be started.
+constexpr Nanoseconds idle_among_cards_for = 2'000'000;
 /// When somebody last asked more of a card than whether its kernel runs still; real time.
 constinit std::atomic<Nanoseconds> last_use = 0;
 
@@ -120,7 +122,7 @@ void tell(CardSlot& slot) {
   constexpr auto most = std::numeric_limits<std::uint64_t>::max();
   slot.patience_fs = left > most / femtoseconds ? most : left * femtoseconds;
   const Nanoseconds idle = std::min(threads.others_idle(call.watch), real - last_use);
-  slot.alone = idle >= idle_for ? 1 : 0;
+  slot.alone = idle >= (connection_count > 1 ? idle_among_cards_for : idle_for) ? 1 : 0;
 }
 
 void end() {
@@ -131,14 +133,18 @@ void end() {
   }
   const Nanoseconds finish = call.began_real + took;
   // Somebody computes on while this call lasts: then it lasts in real time too.
-  while (finish - real_time(CLOCK_MONOTONIC) > worth_a_nap && threads.others_run()) {
+  while (finish - real_time(CLOCK_MONOTONIC) > worth_a_nap && threads.others_run(Role::program)) {
     really_sleep(std::min(nap, finish - real_time(CLOCK_MONOTONIC)));
   }
   // One that still runs counts with the time that it had to wait for a processor, as when alone.
-  const bool still_runs = threads.others_run();
+  const bool still_runs = threads.others_run(Role::program);
   const Nanoseconds used = call.others.longest_use();
   const Nanoseconds lasted = real_time(CLOCK_MONOTONIC) - call.began_real;
   const Nanoseconds computed = still_runs ? lasted : std::min(used, lasted);
+  if (Threads::role() != Role::program) {
+    const bool polls = call.slot != nullptr && call.slot->busy != 0;
+    Threads::set_role(polls ? Role::poller : Role::scheduler);
+  }
   call.guard = nullptr;
   program_time.leave(call.began + std::max(took, computed));
 }
@@ -159,7 +165,7 @@ int find_code(dl_phdr_info* object, std::size_t /*size*/, void* address) {
 
 }  // namespace
 
-bool stands_still() { return call.guard != nullptr || is_helper; }
+bool stands_still() { return call.guard != nullptr || Threads::role() != Role::program; }
 
 bool has_card() { return connection_count != 0; }
 

@@ -40,7 +40,7 @@ process::Page* map_page() {
 
 __attribute__((constructor)) void begin() {
   mapped = map_page();
-  threads.add(this_thread(), false);
+  threads.add(this_thread(), Role::program);
   pthread_atfork(nullptr, nullptr, [] {
     forget_call();
     program_time.forked();

@@ -27,7 +27,7 @@ constinit Real<int(pthread_t*, const pthread_attr_t*, Routine*, void*)> real_cre
 struct Start {
   Routine* routine;
   void* argument;
-  bool helper;
+  Role role;
 };
 
 /// Whether an address belongs to a library whose file's name begins so.
@@ -43,11 +43,12 @@ bool is_of(const void* address, std::string_view library) {
 
 /// Whether a thread is one of XRT's own, which poll and serve the card: to a board they cost
 /// nothing.
-bool starts_helper(const void* creator, Routine* routine, const void* argument) {
+Role role_of(const void* creator, Routine* routine, const void* argument) {
   constexpr std::string_view xrt = "libxrt_";
   // std::thread begins in libstdc++ with an object whose type, by its table, is the creator's.
-  return is_of(creator, "libstdc++.so") ? is_of(*static_cast<void* const*>(argument), xrt)
-                                        : is_of(reinterpret_cast<const void*>(routine), xrt);
+  const void* code = is_of(creator, "libstdc++.so") ? *static_cast<void* const*>(argument)
+                                                    : reinterpret_cast<const void*>(routine);
+  return is_of(code, xrt) ? Role::server : Role::program;
 }
 
 pthread_key_t ending;
@@ -57,8 +58,7 @@ pthread_once_t once = PTHREAD_ONCE_INIT;
 void* started(void* given) {
   const Start start = *static_cast<Start*>(given);
   std::free(given);  // NOLINT(*-no-malloc): `new` needs the C++ library
-  is_helper = start.helper;
-  threads.add(this_thread(), start.helper);
+  threads.add(this_thread(), start.role);
   pthread_once(&once,
                [] { pthread_key_create(&ending, [](void*) { threads.remove(this_thread()); }); });
   pthread_setspecific(ending, &once);
@@ -104,8 +104,8 @@ ISTHMUS_INTERPOSED int pthread_create(pthread_t* thread, const pthread_attr_t* a
   if (start == nullptr) {
     return real_create(thread, attributes, routine, argument);
   }
-  const bool helper = starts_helper(__builtin_return_address(0), routine, argument);
-  *start = {.routine = routine, .argument = argument, .helper = helper};
+  const Role role = role_of(__builtin_return_address(0), routine, argument);
+  *start = {.routine = routine, .argument = argument, .role = role};
   const int result = real_create(thread, attributes, started, start);
   if (result != 0) {
     std::free(start);

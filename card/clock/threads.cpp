@@ -36,16 +36,17 @@ bool runs(pid_t thread) {
 
 }  // namespace
 
-thread_local constinit bool is_helper = false;
+thread_local constinit Threads::Entry* Threads::own = nullptr;
 
 pid_t this_thread() { return static_cast<pid_t>(syscall(SYS_gettid)); }
 
-void Threads::add(pid_t thread, bool helper) {
+void Threads::add(pid_t thread, Role role) {
   for (std::size_t index = 0; index < most; ++index) {
     pid_t free = 0;
     if (entries_[index].thread.compare_exchange_strong(free, -1)) {
-      entries_[index].helper = helper;
+      entries_[index].role = role;
       entries_[index].thread = thread;
+      own = &entries_[index];
       std::size_t end = end_;
       while (end < index + 1 && !end_.compare_exchange_weak(end, index + 1)) {
       }
@@ -66,7 +67,15 @@ void Threads::keep_only(pid_t thread) {
     entry.thread = 0;
   }
   end_ = 0;
-  add(thread, false);
+  add(thread, Role::program);
+}
+
+Role Threads::role() { return own == nullptr ? Role::program : own->role.load(); }
+
+void Threads::set_role(Role role) {
+  if (own != nullptr) {
+    own->role = role;
+  }
 }
 
 void Threads::sample(Sample& into) const {
@@ -74,7 +83,7 @@ void Threads::sample(Sample& into) const {
   const pid_t self = this_thread();
   for (std::size_t index = 0; index < end_; ++index) {
     const pid_t thread = entries_[index].thread;
-    if (thread > 0 && thread != self && !entries_[index].helper) {
+    if (thread > 0 && thread != self && entries_[index].role == Role::program) {
       into.thread[into.count] = thread;
       into.used[into.count] = real_time(processor_clock(thread));
       ++into.count;
@@ -90,11 +99,11 @@ Nanoseconds Threads::Sample::longest_use() const {
   return longest;
 }
 
-bool Threads::others_run() const {
+bool Threads::others_run(Role last) const {
   const pid_t self = this_thread();
   for (std::size_t index = 0; index < end_; ++index) {
     const pid_t thread = entries_[index].thread;
-    if (thread > 0 && thread != self && !entries_[index].helper && runs(thread)) {
+    if (thread > 0 && thread != self && entries_[index].role <= last && runs(thread)) {
       return true;
     }
   }
@@ -103,7 +112,7 @@ bool Threads::others_run() const {
 
 Nanoseconds Threads::others_idle(Watch& watch) const {
   const Nanoseconds now = real_time(CLOCK_MONOTONIC);
-  if (watch.since == 0 || watch.sample.longest_use() > 0 || others_run()) {
+  if (watch.since == 0 || watch.sample.longest_use() > 0 || others_run(Role::scheduler)) {
     sample(watch.sample);
     watch.since = now;
   }

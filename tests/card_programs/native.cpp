@@ -115,9 +115,14 @@ double copies(Card& card, std::size_t bytes, int count) {
   });
 }
 
+/// The median of batches, for between two calls the program may lose its processor.
 void copying(const std::string& xclbin) {
+  constexpr std::size_t batches = 21;
   Card card(xclbin);
-  tell("copies", copies(card, 64 << 10, 3000));
+  std::array<double, batches> took{};
+  std::generate(took.begin(), took.end(), [&] { return copies(card, 64 << 10, 100); });
+  std::sort(took.begin(), took.end());
+  tell("copies", took[batches / 2]);
 }
 
 void computing(const std::string& xclbin) {
