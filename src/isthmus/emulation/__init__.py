@@ -6,7 +6,7 @@ the page by which the device process tells what it did. XRT starts the device pr
 
 from __future__ import annotations
 
-from isthmus.emulation.candidate import MODE, candidate
+from isthmus.emulation.backend import MODE, candidate
 from isthmus.emulation.session import Session, prepare
 
 __all__ = ["MODE", "Session", "candidate", "prepare"]

@@ -2,10 +2,15 @@
 
 Debian 12's build of the shim (2.13) loses the result of a ``realloc``: it writes to memory that was
 freed as soon as a message is larger than all before. In a private copy two bytes are changed, so
-that the result is stored; the installed file is never touched. In every version the shim sleeps for
-10 seconds and more where a simulation would be slow: its copy calls ``usleep`` with the same
-number. A second copy passes for the shim of a board: the one variable that it, and everything else,
-reads to learn the mode has another name there.
+that the result is stored; the installed file is never touched.
+
+Two more things are eased in the copy, in whatever version allows it. The shim sleeps for 10 seconds
+where a simulation would be slow: it calls ``usleep`` with the same number instead. And it unmaps,
+in whole pages, buffers that came from the heap, tearing out what lies behind them: the last,
+partial page stays.
+
+A second copy passes for the shim of a board: the one variable that it, and everything else, reads
+to learn the mode has another name there.
 """
 
 from __future__ import annotations
@@ -38,6 +43,9 @@ _DEFECT = re.compile(
     re.DOTALL,
 )
 _SHORT_JUMP = 0xEB
+_UNMAP = "_ZN11xclhwemhal28HwEmShim10xclUnmapBOEjPv"
+_WHOLE_PAGES_OR_SKIP = b"\x48\x81\xe6\x00\xf0\xff\xff\x74\x05"  # and rsi, -4096; jz over a jump
+_NOTHING_DONE = b"\x31\xc0\xc3"  # xor eax, eax; ret
 
 
 @dataclass(frozen=True)
@@ -86,6 +94,20 @@ def disguised(shim: bytes, where: Path) -> bytes:
     return shim.replace(name, b"\0" + HIDDEN_MODE.encode() + b"\0")
 
 
+def _eased(shim: bytes) -> bytes:
+    """The shim without its long sleeps, and with buffers that are unmapped only as far as theirs.
+
+    Each is done where it is certain that it can be, for without it the shim works as installed.
+    """
+    try:
+        shim = elf.Library(shim).redirected("sleep", "usleep") or shim
+        return (
+            elf.Library(shim).guarded(_UNMAP, "munmap", _WHOLE_PAGES_OR_SKIP, _NOTHING_DONE) or shim
+        )
+    except ValueError:
+        return shim
+
+
 def root(installation: xrt.Installation, *, as_hardware: bool) -> Root:
     """The folder for this installation, made where it is missing.
 
@@ -102,8 +124,7 @@ def root(installation: xrt.Installation, *, as_hardware: bool) -> Root:
     cure = (
         "" if after is None else f"{shim}: a private copy without its use of freed memory is used"
     )
-    sound = before if after is None else after
-    copy = elf.redirect(sound, "sleep", "usleep") or sound
+    copy = _eased(before if after is None else after)
     files = {shim.name: copy}
     if as_hardware:
         files[f"lib{xrt.MODES[xrt.HARDWARE]}.so.2"] = disguised(copy, shim)
