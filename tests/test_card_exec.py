@@ -44,6 +44,45 @@ class Ran:
 
 Run = Callable[..., Ran]
 
+DESCRIPTION = """
+name = "mine"
+mode = "hw_emu"
+[[kernels]]
+name = "vadd_of_mine"
+arguments = [
+  { name = "in1", type = "int*" },
+  { name = "in2", type = "int*" },
+  { name = "out", type = "int*" },
+  { name = "size", type = "unsigned int" },
+]
+"""
+ADDITION = """
+#include <cstring>
+#include <isthmus/card/kernel_plugin.h>
+#include <vector>
+
+extern "C" int isthmus_kernel(isthmus_kernel_run* run) {
+  const auto address = [run](int offset) {
+    uint64_t found = 0;
+    std::memcpy(&found, run->registers + offset, sizeof(found));
+    return found;
+  };
+  uint32_t count = 0;
+  std::memcpy(&count, run->registers + 0x34, sizeof(count));
+  const uint64_t bytes = count * sizeof(int);
+  std::vector<int> first(count), second(count);
+  if (run->read(run->card, address(0x10), first.data(), bytes) != 0 ||
+      run->read(run->card, address(0x1c), second.data(), bytes) != 0) {
+    return 1;
+  }
+  for (uint32_t i = 0; i < count; ++i) {
+    first[i] = -first[i] - second[i];
+  }
+  run->cycles = count;
+  return run->write(run->card, address(0x28), first.data(), bytes);
+}
+"""
+
 
 @pytest.fixture(scope="session", autouse=True)
 def emulated() -> None:
@@ -199,6 +238,28 @@ def test_the_timeline_says_that_it_is_simulated(native: Run, tmp_path: Path) -> 
     again = native("adding", "--trace", "trace.json")
     assert again.code == 2
     assert "nothing is overwritten" in again.errors[-1]
+
+
+def test_a_kernel_of_ones_own_runs(
+    card_exec: Run, isthmus: Command, programs: Path, tmp_path: Path
+) -> None:
+    source = tmp_path / "add.cpp"
+    source.write_text(ADDITION)
+    folder = tmp_path / "kernels"
+    folder.mkdir()
+    include = isthmus("card", "include").stdout.strip()
+    compiler = os.environ.get("CXX", "c++")
+    subprocess.run(
+        [compiler, "-shared", "-fPIC", "-I", include, source, "-o", folder / "vadd_of_mine.so"],
+        check=True,
+    )
+    (tmp_path / "mine.toml").write_text(DESCRIPTION)
+    isthmus("xclbin", "write", "--from", "mine.toml", "-o", "mine.xclbin")
+    program = ("--", programs / "native", "adding", "mine.xclbin", "vadd_of_mine")
+    assert card_exec("--kernels", folder, *program).told["sum"] == -1000 * 1001
+    refused = card_exec(*program)
+    assert refused.code != 0
+    assert "vadd_of_mine" in " ".join(refused.errors)
 
 
 # How programs end

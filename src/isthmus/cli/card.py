@@ -22,6 +22,9 @@ def add_to(app: typer.Typer) -> None:
         # What follows the program's name is the program's.
         context_settings={"allow_interspersed_args": False},
     )(card_exec.execute)
+    group.command(name="include", help="Print the folder of the header for kernels of your own.")(
+        include
+    )
     app.add_typer(group, name="card", help="The emulated card: boards, kernels, programs on it.")
 
 
@@ -48,3 +51,10 @@ def boards(
         print(msgspec.json.format(msgspec.json.encode(told)).decode())
     else:
         print("\n".join(lines))
+
+
+def include() -> None:
+    """Prints what a C++ compiler wants behind ``-I``."""
+    from isthmus.emulation.session import PROCESS
+
+    print(PROCESS.parent / "include")
