@@ -257,9 +257,7 @@ def test_a_kernel_of_ones_own_runs(
     isthmus("xclbin", "write", "--from", "mine.toml", "-o", "mine.xclbin")
     program = ("--", programs / "native", "adding", "mine.xclbin", "vadd_of_mine")
     assert card_exec("--kernels", folder, *program).told["sum"] == -1000 * 1001
-    refused = card_exec(*program)
-    assert refused.code != 0
-    assert "vadd_of_mine" in " ".join(refused.errors)
+    assert card_exec(*program).code != 0  # nobody has said where that kernel is
 
 
 # How programs end
