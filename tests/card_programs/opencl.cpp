@@ -2,11 +2,13 @@
 #define CL_TARGET_OPENCL_VERSION 120
 #include <CL/cl.h>
 
+#include <array>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
+#include <string_view>
 #include <vector>
 
 namespace {
@@ -29,14 +31,29 @@ double lasted(cl_event event) {
   return static_cast<double>(end - start) * 1e-9;
 }
 
+/// AMD's platform, wherever the loader lists it.
+cl_platform_id xilinx() {
+  std::array<cl_platform_id, 16> platforms{};
+  cl_uint count = 0;
+  check(clGetPlatformIDs(platforms.size(), platforms.data(), &count));
+  for (cl_uint index = 0; index < count && index < platforms.size(); ++index) {
+    std::array<char, 64> name{};
+    clGetPlatformInfo(platforms[index], CL_PLATFORM_NAME, name.size(), name.data(), nullptr);
+    if (std::string_view(name.data()) == "Xilinx") {
+      return platforms[index];
+    }
+  }
+  std::fputs("no platform of AMD's\n", stderr);
+  std::exit(1);
+}
+
 }  // namespace
 
 int main(int count, char** arguments) {
   std::ifstream file(count == 2 ? arguments[1] : "");
   const std::vector<char> xclbin{std::istreambuf_iterator<char>(file), {}};
-  cl_platform_id platform = nullptr;
+  cl_platform_id platform = xilinx();
   cl_device_id device = nullptr;
-  check(clGetPlatformIDs(1, &platform, nullptr));
   check(clGetDeviceIDs(platform, CL_DEVICE_TYPE_ACCELERATOR, 1, &device, nullptr));
   cl_int status = CL_SUCCESS;
   const cl_context context = clCreateContext(nullptr, 1, &device, nullptr, nullptr, &status);

@@ -5,16 +5,19 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
+import shutil
 import signal
 import subprocess
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from types import FrameType
 
 import psutil
 
 from isthmus.emulation.session import PROCESS, Session
 from isthmus.errors import UsageError
+from isthmus.system import xrt
 
 CLOCK = PROCESS.parent / "libisthmus_clock.so"
 """What is preloaded into the program."""
@@ -55,11 +58,27 @@ def run(command: Sequence[str], session: Session) -> int:
 def environment(session: Session) -> dict[str, str]:
     """The program's environment: ours, what the session adds or removes, and the clock."""
     changed = {**os.environ, **session.environment}
+    changed["OCL_ICD_VENDORS"] = str(_vendors(session))
     # Last: what others preload may stand before it.
     changed["LD_PRELOAD"] = f"{os.environ.get('LD_PRELOAD', '')} {CLOCK}".strip()
     return {
         name: value for name, value in changed.items() if value or name not in session.environment
     }
+
+
+def _vendors(session: Session) -> Path:
+    """A folder that tells OpenCL's loader of AMD's platform, beside those that it knows.
+
+    ocl-icd, the loader of most distributions, takes no list of files.
+    """
+    folder = session.directory / "vendors"
+    folder.mkdir(exist_ok=True)
+    for file in Path(os.environ.get("OCL_ICD_VENDORS", "/etc/OpenCL/vendors")).glob("*.icd"):
+        if "xilinx" not in file.read_text("utf-8", "replace"):
+            shutil.copy(file, folder)
+    library = Path(session.environment["XILINX_XRT"]) / "lib" / f"lib{xrt.OPENCL}.so.2"
+    (folder / f"{xrt.OPENCL}.icd").write_text(f"{library}\n", "utf-8")
+    return folder
 
 
 def _die_with(parent: int) -> None:
