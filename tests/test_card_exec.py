@@ -102,8 +102,9 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("programs")
     compiler = os.environ.get("CXX", "c++")
     for name, libraries in LIBRARIES.items():
+        source = SOURCES / f"{name.partition('_')[0]}.cpp"
         made = subprocess.run(
-            [compiler, "-std=c++20", "-O1", "-w", "-I/usr/include/xrt", SOURCES / f"{name.partition('_')[0]}.cpp",
+            [compiler, "-std=c++20", "-O1", "-w", "-I/usr/include/xrt", source,
              "-o", folder / name, *(f"-l{library}" for library in libraries)],
             capture_output=True, text=True, check=False,
         )  # fmt: skip
