@@ -117,7 +117,7 @@ Message ProgramMemory::ask(MessageWriter& request, Call call, std::span<const st
   if (!channel().send(request.request(call), data) || !channel().receive(header)) {
     throw WireError("the program no longer answers for its memory");
   }
-  answer_.resize(parse_request_header(header).bytes);
+  answer_.resize(static_cast<std::size_t>(parse_request_header(header).bytes));
   if (!channel().receive(answer_)) {
     throw WireError("the program's answer for its memory ends with its header");
   }

@@ -15,6 +15,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <optional>
 #include <sstream>
 #include <thread>
 
@@ -104,10 +105,7 @@ std::vector<std::string> split(const std::string& list) {
   return parts;
 }
 
-void serve() {
-  const Identity identity;
-  // First of all, for the program waits: what is wrong is said once it is there.
-  Channel channel(identity.socket(""), patience);
+void serve(const Identity& identity, Channel& channel) {
   const std::string session = environment("ISTHMUS_CARD_SESSION");
   std::ifstream parameters = opened(session + "/card" + std::to_string(identity.card) + ".board");
   Timing timing(Board::from(parse_parameters(parameters)));
@@ -145,14 +143,20 @@ void serve() {
 }
 
 int guarded() {
+  std::optional<Channel> channel;
   try {
-    serve();
+    const Identity identity;
+    // First of all, for the program waits; and it stays open until the program has ended, which
+    // else would say something of its own about the end of its socket.
+    channel.emplace(identity.socket(""), patience);
+    serve(identity, *channel);
     return EXIT_SUCCESS;
   } catch (const std::bad_alloc&) {
     say("no memory left");
   } catch (const std::exception& error) {
     say(error.what());
   }
+  end_program();
   return EXIT_FAILURE;
 }
 

@@ -70,10 +70,6 @@ Header parse_request_header(std::span<const std::byte, request_header_bytes> dat
           .call = static_cast<Call>(plain<std::uint32_t>(data, reply_header_bytes + 1))};
 }
 
-std::uint64_t parse_reply_header(std::span<const std::byte, reply_header_bytes> data) {
-  return size_of(data);
-}
-
 Message::Message(std::span<const std::byte> data) {
   Reader reader(data);
   while (!reader.done()) {

@@ -53,9 +53,9 @@ TEST_CASE("A message is as protocol buffers have it", "[card][wire]") {
 TEST_CASE("What is announced counts in the header", "[card][wire]") {
   MessageWriter writer;
   writer.number(1, 1).announce(2, 1000);
-  const auto reply = writer.reply();
-  CHECK(parse_reply_header(reply.first<reply_header_bytes>()) ==
-        reply.size() - reply_header_bytes + 1000);
+  const auto request = writer.request(Call::write_host_memory);
+  CHECK(parse_request_header(request.first<request_header_bytes>()).bytes ==
+        request.size() - request_header_bytes + 1000);
 }
 
 TEST_CASE("Fields that nobody asks for are skipped", "[card][wire]") {

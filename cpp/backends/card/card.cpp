@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "isthmus/backend.hpp"
+#include "host_memory.hpp"
 #include "operations.hpp"
 
 namespace isthmus::card {
@@ -24,7 +25,7 @@ DeviceInfo some_card() {
           .memory_bytes = 4 * gibibyte,
           .memory_kinds = memory_kinds(),
           .operations = operations(true, true, 1),
-          .properties = {},
+          .properties = {{"rtl_kernels", rtl_kernels_here()}},
           .clock = ClockDomain::simulated};
 }
 
@@ -38,7 +39,7 @@ DeviceInfo describe(const Board& board, const Options& options) {
   if (board.link.error_rate > 0) {
     info.simulated_samples = random_samples;
   }
-  info.properties.assign(options.begin(), options.end());
+  info.properties.insert(info.properties.end(), options.begin(), options.end());
   return info;
 }
 

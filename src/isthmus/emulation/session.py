@@ -41,8 +41,10 @@ _START = """#!/bin/sh
 unset LD_PRELOAD
 exec "{process}"
 """
+# Kernels by XRT's software scheduler, which has no kernel that copies: that goes through the host.
 _SETTINGS = """[Runtime]
 sws=true
+cdma=false
 [Emulation]
 sim_dir={folder}/device
 print_infos_in_console=false

@@ -48,6 +48,7 @@ enum class Call : std::uint32_t {
   read_register = 52,
 };
 
+/// Requests say what they ask; so do the program's answers, and ours do not.
 inline constexpr std::size_t request_header_bytes = 14;
 inline constexpr std::size_t reply_header_bytes = 9;
 /// Protocol buffers end here.
@@ -60,7 +61,6 @@ struct Header {
 
 /// Throws WireError for what is no header, or announces more than a message may have.
 Header parse_request_header(std::span<const std::byte, request_header_bytes> data);
-std::uint64_t parse_reply_header(std::span<const std::byte, reply_header_bytes> data);
 
 /// The fields of a message, as far as they are scalars, texts or bytes. Of a repeated field the
 /// last counts; unknown ones are skipped.
