@@ -102,7 +102,7 @@ void Series::sample_software(Operation& operation, Block& block) {
   };
   const auto check = [&](std::size_t part) {
     if (moves) {
-      note(block, operation.arrived(part, stamp + part * next_part), "timed");
+      note(block, operation, operation.arrived(part, stamp + part * next_part), "timed");
     }
   };
   const auto run = [&](std::size_t part) {
