@@ -2,11 +2,13 @@
 #include <dlfcn.h>
 
 #include <filesystem>
+#include <iterator>
 #include <limits>
 #include <numeric>
 
 #include "buffers.hpp"
 #include "isthmus/card/process/emulated.hpp"
+#include "kernels.hpp"
 #include "operations.hpp"
 
 namespace isthmus {
@@ -72,6 +74,9 @@ DeviceInfo describe(const Session& session, const std::string& id) {
                                  {"banks", listed(contents.banks)},
                                  {"keeps_data", session.keeps_data() ? "yes" : "no"},
                                  {"starts_transfers", session.starts_transfers() ? "yes" : "no"}}};
+  std::ranges::move(xrt_native::sweep_operations(contents, card::process::emulated()),
+                    std::back_inserter(info.operations));
+  info.lacks = xrt_native::unreached(contents);
   // Sizes and depths are planned for any bank, so the smallest counts.
   for (const Bank& bank : contents.banks) {
     info.max_buffer_bytes =
