@@ -14,7 +14,7 @@ import pytest
 from conftest import Command
 from isthmus import boards
 from isthmus.analysis.answers import answers
-from isthmus.analysis.hostmem import published_rates
+from isthmus.analysis.crossing import published_rates
 from isthmus.models import host_memory
 from isthmus.results.run_file import DeviceRecord, Point, Run
 from isthmus.system import xrt

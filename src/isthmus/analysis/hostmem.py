@@ -2,31 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from isthmus import boards, published
 from isthmus.analysis import speeds, wording
+from isthmus.analysis.crossing import PUBLISHED, crossing, each
 from isthmus.analysis.evidence import Answer, Evidence, table
 from isthmus.analysis.ratios import TOLERANCE, groups
-from isthmus.boards import Board
-from isthmus.errors import IsthmusError
-from isthmus.models import host_memory
-from isthmus.models.pcie import link_of, path_of
-from isthmus.results.run_file import DeviceRecord
 from isthmus.units import format_rate, format_seconds, format_size
 
-_PUBLISHED = {
-    "read_bandwidth": "read_GiBps",
-    "write_bandwidth": "write_GiBps",
-    "bandwidth": "concurrent_GiBps",
-}
-_PUBLISHED_SWEEPS = 1024
-_MODELLED = {"read_bandwidth": "read", "write_bandwidth": "write", "bandwidth": "copy"}
 _ALL_THERE = 0.95
 """Of the peak: a size that reaches this has lost nothing worth a word."""
 _KNOBS = ["implementation", "iterations", "outstanding", "burst_bytes", "page_bytes"]
@@ -36,141 +22,10 @@ _WORTH_MORE = 1e6
 """Sweeps: as good as always."""
 
 
-@cache
-def published_rates(operation: str) -> dict[int, float]:
-    """Bytes a second by buffer size, from the published log (it prints GiB/s); empty: none."""
-    column = _PUBLISHED.get(operation)
-    if column is None:
-        return {}
-    log = published.series("host_memory_bw_u250_gen3x16")
-    rates = zip(log["buffer_bytes"], log[column], strict=True)
-    return {int(size): float(rate) * (1 << 30) for size, rate in rates}
-
-
-def _board(device: DeviceRecord) -> Board | None:
-    """The board of an emulated card: as the run recorded it, or as the run names it."""
-    try:
-        named = device.properties.get("emulated_card")
-        return boards.named(named) if named else boards.recorded(device.properties)
-    except IsthmusError:
-        return None
-
-
-def _limit(device: DeviceRecord, operation: str) -> float:
-    """Bytes a second that the device's link leaves for data; NaN where it is not known."""
-    both = operation == "bandwidth"
-    board = _board(device)
-    if board is not None:
-        path = path_of(board)
-        if both:
-            return 2 * min(path.both(), path.bus_rate())
-        rate = path.reads() if operation == "read_bandwidth" else path.writes()
-        return min(rate, path.bus_rate())
-    link = link_of(device.link)
-    return np.nan if link is None else link.payload() * (2 if both else 1)
-
-
-def _predicted(board: Board | None, row: Any) -> float:
-    """What the closed form says of this row; NaN where it does not speak of it."""
-    if board is None or row.target != "host" or not board.has("kernel"):
-        return np.nan
-    kernel = _MODELLED[row.operation]
-    chosen = {
-        key: float(value) / scale
-        for key, value, scale in (
-            ("kernel.outstanding", row.outstanding, 1.0),
-            ("kernel.burst_beats", row.burst_bytes, board.number("kernel.width_bytes")),
-            ("host.page_bytes", row.page_bytes, 1.0),
-        )
-        if isinstance(value, (int, float)) and np.isfinite(value)
-    }
-    board = board.with_values(chosen)
-    return host_memory.bandwidth(board, kernel, int(row.bytes), int(row.iterations))
-
-
 def _kernels(evidence: Evidence, target: str = "") -> pd.DataFrame:
-    rows = evidence.rows[evidence.rows["operation"].isin(_PUBLISHED)]
+    rows = evidence.rows[evidence.rows["operation"].isin(PUBLISHED)]
     rows = rows[rows["target"].isin(["host", "device"])]
     return rows[rows["target"] == target] if target else rows
-
-
-def _each(rows: pd.DataFrame) -> Iterator[Any]:
-    return rows.itertuples(index=False)  # type: ignore[no-any-return, unused-ignore]
-
-
-def crossing(evidence: Evidence) -> Answer:
-    """Each point on host memory beside the link's limit, the model and the published log.
-
-    Points whose data did not arrive are in it, as FAIL: they count nowhere else.
-    """
-    known = {device.address: device for device in evidence.run.devices}
-    mine = evidence.every[evidence.every["operation"].isin(_PUBLISHED)]
-    mine = mine[(mine["target"] == "host") & mine["bandwidth_Bps"].gt(0)]
-    mine = mine[mine["clock"] != "device"]
-    rows = []
-    for row in _each(mine):
-        device = known[str(row.device)]
-        board = _board(device)
-        limit, model = _limit(device, str(row.operation)), _predicted(board, row)
-        theirs = _theirs(board, row)
-        moved = row.bandwidth_Bps * row.median_s
-        low = moved / row.ci_high_s if np.isfinite(row.ci_high_s) else np.nan
-        high = moved / row.ci_low_s if row.ci_low_s > 0 else np.nan
-        named = (row.device, row.operation, row.memory, row.axes, row.clock, row.bytes)
-        measured = (row.bandwidth_Bps, low, high, row.bandwidth_Bps / limit)
-        beside = (row.bandwidth_Bps / model - 1, theirs, row.bandwidth_Bps / theirs - 1)
-        data = {"true": "PASS", "false": "FAIL"}.get(str(row.verified), "not checked")
-        rows.append((*named, *measured, *beside, data))
-    found = table(
-        rows, "device", "operation", "memory", "axes", "clock", "bytes", "bandwidth_Bps",
-        "low_bandwidth_Bps", "high_bandwidth_Bps", "limit_share", "model_residual",
-        "published_Bps", "published_residual", "data",
-    )  # fmt: skip
-    order = {name: i for i, name in enumerate(_PUBLISHED)}
-    found = found.sort_values(
-        ["device", "clock", "axes", "operation", "bytes"],
-        key=lambda column: column.map(order) if column.name == "operation" else column,
-        kind="stable",
-        ignore_index=True,
-    )
-    return Answer(
-        "crossing",
-        "How near do kernels come to what the link leaves for data, and to what is known?",
-        tuple(_nearness(evidence, found)) or ("no kernel reached host memory in this run",),
-        found.dropna(axis="columns", how="all") if rows else found,
-        in_full=True,
-    )
-
-
-def _theirs(board: Board | None, row: Any) -> float:
-    """The published figure for this very point: the same card, link and number of sweeps."""
-    alike = board is not None and board.name == "u250" and row.iterations == _PUBLISHED_SWEEPS
-    return published_rates(row.operation).get(int(row.bytes), np.nan) if alike else np.nan
-
-
-def _nearness(evidence: Evidence, found: pd.DataFrame) -> Iterator[str]:
-    for (device, operation), mine in groups(found, ["device", "operation"]):
-        best = mine.iloc[int(mine["bandwidth_Bps"].argmax())]
-        share = best["limit_share"]
-        told = f", {wording.percent(share)} of what its link leaves" if np.isfinite(share) else ""
-        residuals = mine["published_residual"].dropna()
-        if not residuals.empty:
-            rms = float(np.sqrt((residuals**2).mean()))
-            worst = mine.iloc[int(mine["published_residual"].abs().fillna(0).argmax())]
-            told += (
-                (
-                    f"; off the published log by {wording.percent(rms)} rms, at worst "
-                    f"{worst['published_residual']:+.1%} at {format_size(int(worst['bytes']))}"
-                )
-                .replace("%", " %")
-                .replace("  %", " %")
-            )
-        wrong = int((mine["data"] == "FAIL").sum())
-        told += f"; the data of {wrong} of {len(mine)} points are wrong" if wrong else ""
-        yield (
-            f"{operation} reaches {format_rate(best['bandwidth_Bps'])} at "
-            f"{format_size(int(best['bytes']))} ({evidence.labels[device]}){told}"
-        )
 
 
 def peaks(evidence: Evidence) -> Answer:
@@ -221,8 +76,8 @@ def concurrent(evidence: Evidence) -> Answer:
     rows: list[tuple[object, ...]] = []
     best: dict[tuple[str, str], tuple[float, int, _Share]] = {}
     for key, mine in groups(_kernels(evidence), [*_SAME, "bytes"]):
-        by_kernel = {str(row.operation): row for row in _each(mine)}
-        if len(by_kernel) < len(_PUBLISHED):
+        by_kernel = {str(row.operation): row for row in each(mine)}
+        if len(by_kernel) < len(PUBLISHED):
             continue
         both = by_kernel["bandwidth"]
         single = max(
@@ -360,7 +215,7 @@ def direct(evidence: Evidence) -> Answer:
     kernels = kernels[kernels["operation"] != "bandwidth"].sort_values("iterations")
     for key, mine in groups(kernels, ["device", "clock", "operation", "bytes"]):
         device, clock, operation, _ = key
-        sides = {str(row.target): row for row in _each(mine)}  # of most sweeps: least launch
+        sides = {str(row.target): row for row in each(mine)}  # of most sweeps: least launch
         if set(sides) != {"host", "device"}:
             continue
         size = int(sides["host"].bytes)

@@ -25,9 +25,9 @@ def _answers() -> Sequence[Callable[[Evidence], Answer]]:
 
 def _published(operation: str, apis: frozenset[str]) -> Published | None:
     """The log of AMD's example on a U250 (gen3 x16), beside cards only."""
-    from isthmus.analysis import hostmem  # noqa: PLC0415 - slow to load
+    from isthmus.analysis.crossing import published_rates  # noqa: PLC0415 - slow to load
 
-    rates = hostmem.published_rates(operation)
+    rates = published_rates(operation)
     if not rates or not apis & {"card", "xrt"}:
         return None
     return Published(
