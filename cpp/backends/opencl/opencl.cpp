@@ -5,6 +5,7 @@
 #include <optional>
 #include <string_view>
 
+#include "offload.hpp"
 #include "operations.hpp"
 
 namespace isthmus {
@@ -130,7 +131,9 @@ DeviceInfo describe(cl::Platform platform, cl::DeviceId device, const std::strin
                          {"compiler", compiles(device) ? "yes" : "no"},
                          {"keeps_data", session == nullptr || session->keeps_data() ? "yes" : "no"},
                          {"pci_address", pci_address(device)},
-                         {"loader", api().loader}}};
+                         {"loader", api().loader}},
+          .offloads = has_kernel(cl::vadd_kernel) ? cl::offloads(cl::shares_pointers(device))
+                                                  : std::vector<OperationInfo>{}};
 }
 
 class OpenclDevice final : public Device {
@@ -187,6 +190,22 @@ class OpenclBackend final : public Backend {
       throw UsageError("OpenCL has no device '" + wanted + "'");
     }
     return opened;
+  }
+
+  std::unique_ptr<Offload> offload(const std::string& wanted, const Options& options,
+                                   const OperationSpec& spec) override {
+    return cl::make_offload(spec, [wanted, options] {
+      cl::Target target;
+      each_device([&](cl::Platform, cl::DeviceId device, const std::string& id) {
+        if (id == wanted) {
+          target = {device, compiles(device) ? "" : chosen_binary(options)};
+        }
+      });
+      if (target.device == nullptr) {
+        throw UsageError("OpenCL has no device '" + wanted + "'");
+      }
+      return target;
+    });
   }
 
  private:
