@@ -18,8 +18,8 @@ from isthmus.errors import NoDeviceError, UsageError
 from isthmus.measure import discovery, fresh, protocol
 from isthmus.measure.address import Address
 from isthmus.measure.assembly import FINAL_STATES, assemble
-from isthmus.measure.plan import has_memory, memory_kinds_told, plan
 from isthmus.measure.fresh import FreshRunner
+from isthmus.measure.plan import has_memory, memory_kinds_told, plan
 from isthmus.measure.runner import Job, Runner, Watcher, usual_budget_s
 from isthmus.measure.supervisor import Worker, WorkerDiedError, WorkerRefusedError
 from isthmus.results import journal, run_file
@@ -362,7 +362,8 @@ def _carry_out(
             shared, own = _by_way(jobs)
             budget_s = run.settings.budget_s - (time.monotonic() - began)
             usual = usual_budget_s(shared, run.settings.reruns)
-            share = usual / (usual + fresh.usual_budget_s(own)) if own and shared else float(not own)
+            beside = fresh.usual_budget_s(own)
+            share = usual / (usual + beside) if own and shared else float(not own)
             settings = msgspec.structs.replace(run.settings, budget_s=share * budget_s)
             runner = Runner(shared, settings, binding, watcher, record, time.monotonic())
             processes = FreshRunner(own, run.settings, binding, watcher, record)

@@ -71,17 +71,7 @@ class Worker:
     def answer(self, request: protocol.Request) -> protocol.Answer:
         """Carries out one request; what the backend throws becomes a Failed."""
         try:
-            match request:
-                case protocol.ListDevices(library):
-                    found = self._load(library).devices()
-                    return protocol.Devices([_described(info) for info in found])
-                case protocol.Open(library, id, options):
-                    self._device = self._load(library).open(id, options)
-                    return protocol.Opened(_described(self._device.info), _clock())
-                case protocol.Measure():
-                    return self._measure(request)
-                case protocol.Offload():
-                    return self._offload(request)
+            return self._carry_out(request)
         except _core.UnavailableError as error:
             return protocol.Failed(str(error), unavailable=True)
         except _core.UsageError as error:
@@ -94,6 +84,19 @@ class Worker:
             return protocol.Failed("not enough host memory")
         except (RuntimeError, ValueError) as error:
             return protocol.Failed(str(error))
+
+    def _carry_out(self, request: protocol.Request) -> protocol.Answer:
+        match request:
+            case protocol.ListDevices(library):
+                found = self._load(library).devices()
+                return protocol.Devices([_described(info) for info in found])
+            case protocol.Open(library, id, options):
+                self._device = self._load(library).open(id, options)
+                return protocol.Opened(_described(self._device.info), _clock())
+            case protocol.Measure():
+                return self._measure(request)
+            case protocol.Offload():
+                return self._offload(request)
 
     def _load(self, library: str) -> _core.Backend:
         if self._backend is None:

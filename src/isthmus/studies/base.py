@@ -132,9 +132,7 @@ def known_to(study: Study, device: DeviceDescription) -> Sequence[OperationDescr
     return device.offloads if study.fresh else device.operations
 
 
-def offered(
-    study: Study, device: DeviceDescription, operation: str
-) -> list[OperationDescription]:
+def offered(study: Study, device: DeviceDescription, operation: str) -> list[OperationDescription]:
     """Operations for a study that have a part of this name."""
     known = known_to(study, device)
     return [one for one in known if any(part.name == operation for part in one.parts)]
