@@ -205,7 +205,9 @@ OffloadRecord measure_offload(Offload& offload, unsigned again) {
         verifiable = verifiable && (right || offload.verifiable());
         judge(record, right, first ? "the first offload" : "a further offload");
       }
-      add_on_host(offload, *vectors, seed, phases, record);
+      if (!offload.simulate_adds(phases)) {
+        add_on_host(offload, *vectors, seed, phases, record);
+      }
     }
     offload.release();
     return phases.samples();

@@ -3,7 +3,7 @@ isthmus_add_backend(
   card
   SOURCES
   card.cpp
-  operations.cpp
+  operations.cpp offload.cpp
   LIBRARIES
   isthmus_card_model
   OPTIONS

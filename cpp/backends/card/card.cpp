@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "isthmus/backend.hpp"
+#include "offload.hpp"
 #include "operations.hpp"
 
 namespace isthmus::card {
@@ -37,6 +38,9 @@ DeviceInfo describe(const Board& board, const Options& options) {
   }
   if (board.link.error_rate > 0) {
     info.simulated_samples = random_samples;
+  }
+  if (board.offload) {
+    info.offloads = offloads();
   }
   info.properties.assign(options.begin(), options.end());
   return info;
@@ -80,6 +84,10 @@ class CardBackend final : public Backend {
       throw UsageError("the emulated card has no device '" + id + "'");
     }
     return std::make_unique<CardDevice>(options);
+  }
+  std::unique_ptr<Offload> offload(const std::string& /*id*/, const Options& options,
+                                   const OperationSpec& spec) override {
+    return make_offload(board_from(options), spec);
   }
 };
 

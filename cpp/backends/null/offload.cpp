@@ -34,6 +34,13 @@ class NullOffload final : public Offload {
   std::optional<Vectors> result() override {
     return vectors_ ? std::optional(vectors_->get()) : std::nullopt;
   }
+  bool simulate_adds(Phases& phases) override {
+    if (simulated_fs_) {
+      spend(phases, "software_vadd");
+      spend(phases, "software_vadd_simd");
+    }
+    return simulated_fs_.has_value();
+  }
   void release() override { vectors_.reset(); }
 
  private:

@@ -119,6 +119,8 @@ class Offload {
   [[nodiscard]] virtual bool verifiable() const { return true; }
   /// All three vectors for the host to read and write, after `run`; nothing where no data move.
   virtual std::optional<Vectors> result() = 0;
+  /// An emulated host adds in simulated time: true where it did, in place of a real add.
+  virtual bool simulate_adds(Phases& /*phases*/) { return false; }
   /// Gives back what `run` allocated.
   virtual void release() = 0;
 

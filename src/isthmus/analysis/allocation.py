@@ -50,6 +50,9 @@ _NO_COPY_BPS = 200e9
 _PASS_BPS = 50e9
 """A certain delay that copying at such a rate would not explain is no copy."""
 _COPY_SHARE = 0.9
+_PUBLISHED_ELEMENTS = 6 << 20
+_LONG_S = 1e-3
+"""Residuals of shorter phases are not worth a sentence."""
 
 
 def phases(evidence: Evidence) -> Answer:
@@ -178,12 +181,13 @@ def host(evidence: Evidence) -> Answer:
             for software in filter(case.phases.get, SOFTWARE):
                 both = _both(case, software, evidence.confidence)
                 rows.append((case.device, case.elements, case.name, software, *_ends(both)))
-        told = [case for case in group if SOFTWARE[1] in case.phases]
+        told = [case for case in group if case.add]
         if told:
             best = min(told, key=lambda case: case.median(*ALGORITHM))
-            total, algorithm = _both(best, SOFTWARE[1], evidence.confidence)
+            total, algorithm = _both(best, best.add, evidence.confidence)
+            how = "vectorised add" if best.add == SOFTWARE[1] else "add"
             clauses.append(
-                f"{_at(evidence, best)}, {best.name}: the vectorised add on the host is "
+                f"{_at(evidence, best)}, {best.name}: the {how} on the host is "
                 f"{_faster(total)} in all, and {_faster(algorithm)} without starting the runtime, "
                 "allocating and populating"
             )
@@ -224,13 +228,13 @@ def break_even(evidence: Evidence) -> Answer:
     clauses = []
     by_kind: dict[tuple[str, str], list[Case]] = {}
     for case in offloads(evidence.run):
-        if SOFTWARE[1] in case.phases:
+        if case.add:
             by_kind.setdefault((case.device, case.name), []).append(case)
     for (device, name), sized in by_kind.items():
         sized.sort(key=lambda case: case.elements)
         if len(sized) < 2:
             continue
-        signs = [_both(case, SOFTWARE[1], evidence.confidence)[1] for case in sized]
+        signs = [_both(case, case.add, evidence.confidence)[1] for case in sized]
         from_here = next(
             (i for i in range(len(signs)) if all(d.low > 0 for d in signs[i:])), len(signs)
         )
@@ -264,7 +268,7 @@ def _slopes(pair: Sequence[Case]) -> tuple[float, float]:
     small, large = pair
     more = large.elements - small.elements
     device = (large.median(*ALGORITHM) - small.median(*ALGORITHM)) / more
-    return device, (large.median(SOFTWARE[1]) - small.median(SOFTWARE[1])) / more
+    return device, (large.median(large.add) - small.median(small.add)) / more
 
 
 def _further(device: float, on_host: float) -> str:
@@ -364,6 +368,40 @@ def offsets(evidence: Evidence) -> Answer:
     )  # fmt: skip
 
 
+def residuals(evidence: Evidence) -> Answer:
+    """An emulated board beside the published phases of the real one."""
+    from isthmus.validation.points import OFFLOAD_SERIES, all_points  # noqa: PLC0415 - slow to load
+
+    rows = []
+    boards = {d.address: d.properties.get("board.name") for d in evidence.run.devices}
+    points = {point.name: point for point in all_points() if point.series == OFFLOAD_SERIES}
+    for case in offloads(evidence.run):
+        memory = {"aligned": "aligned", "pageable": "unaligned"}.get(case.name)
+        address = case.device.partition(",")
+        if boards.get(case.device) != "u200" or address[1] or case.elements != _PUBLISHED_ELEMENTS:
+            continue
+        for phase in case.phases:
+            point = points.get(f"{phase.replace('_', ' ')}, {memory}")
+            if point is not None:
+                simulated, real = case.median(phase), point.published / 1e3
+                rows.append((case.device, case.name, phase, real, simulated,
+                             simulated / real - 1.0, point.how))  # fmt: skip
+    predicted = [row for row in rows if row[-1] == "predicted"]
+    clauses = [
+        f"{evidence.labels[device]}: {name}, {phase} {residual:+.1%} from published, predicted"
+        for device, name, phase, _, _, residual, _ in predicted
+        if abs(residual) == max(abs(row[5]) for row in predicted if row[3] > _LONG_S)
+    ]
+    return Answer(
+        "residuals",
+        "How near do the phases of the emulated card come to those published?",
+        tuple(clauses) or ("no emulated board whose phases somebody published",),
+        table(rows, "device", "memory", "operation", "published_s", "simulated_s", "residual",
+              "kind"),
+        in_full=True,
+    )  # fmt: skip
+
+
 def advice(evidence: Evidence) -> Answer:
     """One sentence for each runtime."""
     rows = []
@@ -405,4 +443,4 @@ def _recurring(case: Case) -> tuple[str, ...]:
     return tuple(name for name in ACCELERATOR[2:] if name in case.phases)
 
 
-QUESTIONS = (phases, deltas, host, break_even, copies, offsets, advice)
+QUESTIONS = (phases, deltas, host, break_even, copies, offsets, residuals, advice)

@@ -68,6 +68,11 @@ class Case:
         further = f" +{self.relative_offset} B" if self.relative_offset else ""
         return f"{self.memory}{further}{' (copied)' if self.handover == 'copy' else ''}"
 
+    @property
+    def add(self) -> str:
+        """The faster add on the host that was measured: with vector instructions where there is."""
+        return next((name for name in reversed(SOFTWARE) if name in self.phases), "")
+
     def sum(self, names: Iterable[str], *, warm: bool = False) -> BY_REPETITION:
         """Phases together, in each repetition; one that the case does not have takes no time."""
         source = self.warm if warm else self.phases
