@@ -3,7 +3,9 @@ isthmus_add_backend(
   card
   SOURCES
   card.cpp
-  operations.cpp offload.cpp
+  host_memory.cpp
+  offload.cpp
+  operations.cpp
   LIBRARIES
   isthmus_card_model
   OPTIONS
@@ -70,3 +72,7 @@ isthmus_add_backend(
   serial.latency_ns=610
   serial.hop_ns=42
   serial.stretch=1.0105)
+if(TARGET isthmus_card_rtl)  # Verilator is here
+  target_link_libraries(isthmus_card PRIVATE isthmus_card_rtl)
+  target_compile_definitions(isthmus_card PRIVATE ISTHMUS_CARD_RTL)
+endif()

@@ -4,6 +4,7 @@
 #include <memory>
 #include <utility>
 
+#include "host_memory.hpp"
 #include "isthmus/backend.hpp"
 #include "offload.hpp"
 #include "operations.hpp"
@@ -25,7 +26,7 @@ DeviceInfo some_card() {
           .memory_bytes = 4 * gibibyte,
           .memory_kinds = memory_kinds(),
           .operations = operations(true, true, 1),
-          .properties = {},
+          .properties = {{"rtl_kernels", rtl_kernels_here()}},
           .clock = ClockDomain::simulated};
 }
 
@@ -42,7 +43,7 @@ DeviceInfo describe(const Board& board, const Options& options) {
   if (board.offload) {
     info.offloads = offloads();
   }
-  info.properties.assign(options.begin(), options.end());
+  info.properties.insert(info.properties.end(), options.begin(), options.end());
   return info;
 }
 

@@ -67,6 +67,7 @@ class Session {
   /// Whether written rectangles reach the device: AMD's stop at the host's copy of the buffer.
   [[nodiscard]] bool writes_rectangles() const { return writes_rectangles_; }
   [[nodiscard]] DeviceId device() const { return device_; }
+  [[nodiscard]] Context context() const { return context_.get(); }
   [[nodiscard]] bool is_cpu() const;
 
  private:
@@ -106,6 +107,16 @@ class DeviceMemory final : public Memory {
   Owned<Mem> buffer_;
 };
 
+/// A 0 in device memory, for kernels that must not know that it is one.
+class Nought {
+ public:
+  explicit Nought(const Session& session);
+  void set_argument(Kernel kernel, Uint index) const;
+
+ private:
+  DeviceMemory memory_;
+};
+
 /// The host's end of a transfer: a HostBuffer, or memory that the runtime allocates itself
 /// (`alloc_host`: CL_MEM_ALLOC_HOST_PTR, mapped while this object lives).
 class HostEnd {
@@ -117,6 +128,8 @@ class HostEnd {
 
   [[nodiscard]] std::byte* data() const { return data_; }
   [[nodiscard]] Memory& memory() const { return *memory_; }
+  /// The buffer that is mapped here; null where the memory is the host's own.
+  [[nodiscard]] Mem buffer() const { return mapped_.get(); }
 
  private:
   const Session* session_;

@@ -354,7 +354,7 @@ bool shares_pointers(DeviceId device) {
          api().clSetKernelArgSVMPointer != nullptr &&
          api().clGetDeviceInfo(device, device_svm_capabilities, sizeof(capabilities), &capabilities,
                                nullptr) == success &&
-         (capabilities & device_svm_coarse_grain_buffer) != 0;
+         (capabilities & svm_coarse_grain_buffer) != 0;
 }
 
 std::vector<OperationInfo> offloads(bool shares_pointers) {

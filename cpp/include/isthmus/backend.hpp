@@ -71,6 +71,13 @@ struct OperationInfo {
   std::uint64_t most_bytes = ~std::uint64_t{0};  ///< larger sizes make no sense for it
 };
 
+/// Kernels `read_bandwidth`, `write_bandwidth` and `bandwidth` (both at once), which sweep over
+/// memory of the target `host` or `device` as often as axis `iterations` says.
+std::vector<OperationInfo> bandwidth_kernels(const std::string& target,
+                                             const std::vector<std::string>& memory_kinds,
+                                             const std::string& implementation,
+                                             unsigned usual_iterations);
+
 struct DeviceInfo {
   std::string id;        ///< what `Backend::open` takes
   std::string name;      ///< as the vendor writes it
@@ -81,6 +88,8 @@ struct DeviceInfo {
   std::vector<std::string> memory_kinds;  ///< first is the default
   std::vector<OperationInfo> operations;
   std::vector<std::pair<std::string, std::string>> properties;  ///< for the environment record
+  /// Values of axes that it cannot take, "target=host", each with the reason and the cure.
+  std::vector<std::pair<std::string, std::string>> lacks = {};
   ClockDomain clock = ClockDomain::host;
   /// Samples of a simulated point: one, unless the model is random.
   unsigned simulated_samples = 1;
@@ -124,6 +133,8 @@ class Operation {
   [[nodiscard]] virtual std::int64_t simulated_femtoseconds(std::size_t part) const;
   /// What is to be said of the last `run`, as flags of the run file: e.g. `fast_forward`.
   [[nodiscard]] virtual std::vector<std::string> remarks() const { return {}; }
+  /// What the device knows of data that did not arrive in the last `run`; added to the point's fault.
+  [[nodiscard]] virtual std::string fault() const { return {}; }
   /// Repetitions below which a timed batch would not show the sustained rate.
   [[nodiscard]] virtual std::uint64_t least_batch() const { return 1; }
   /// Whether all parts may be armed before the first runs (pairs), or each only after the part

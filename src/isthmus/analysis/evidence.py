@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import pandas as pd
@@ -55,8 +55,10 @@ class Evidence:
 
     run: Run
     study: str
+    every: pd.DataFrame
+    """Summary rows of all studies; ``axes`` in words where this study's differ."""
     rows: pd.DataFrame
-    """Its rows whose data arrived and that have a bandwidth, all clocks but the device's."""
+    """This study's, of data that arrived and a bandwidth; all clocks but the device's."""
     pairs: list[Pair]
     contending: list[Pair]
     """Those that a sentence should speak of."""
@@ -65,15 +67,24 @@ class Evidence:
     labels: dict[str, str]
 
     @classmethod
-    def of(cls, run: Run, summary: pd.DataFrame, study: str) -> Evidence:
-        """Takes what can be trusted from a run and its summary."""
+    def of(
+        cls, run: Run, summary: pd.DataFrame, study: str, columns: Sequence[str] = ()
+    ) -> Evidence:
+        """Takes what can be trusted from a run and its summary.
+
+        ``columns`` are the study's own; where no point has one it is empty.
+        """
+        missing = [name for name in columns if name not in summary]
+        summary = summary.assign(**dict.fromkeys(missing, ""))
         axes = varying_axes(point for point in run.points if point.study == study)
-        rows = with_axes(summary[summary["study"] == study], axes)
+        every = with_axes(summary, axes)
+        rows = every[every["study"] == study]
         rows = rows[(rows["verified"] == "true") & rows["bandwidth_Bps"].gt(0)]
         found = pairs(run, study)
         return cls(
             run=run,
             study=study,
+            every=every,
             rows=rows[rows["clock"] != "device"],  # it leaves out what the host had to do
             pairs=found,
             contending=contenders(run, found),

@@ -59,6 +59,8 @@ class DeviceDescription(msgspec.Struct, frozen=True):
     properties: dict[str, str]
     offloads: list[OperationDescription] = []
     """What it can be asked from nothing, phase by phase: see Offload."""
+    lacks: dict[str, str] = {}
+    """Why it cannot take a value of an axis, ``target=host``, and what would change that."""
     simulated: bool = False
     """Whether its times are those of an emulated card, the same wherever they are asked for."""
 

@@ -56,6 +56,7 @@ def _described(info: _core.DeviceInfo) -> protocol.DeviceDescription:
         operations=[operation(o) for o in info.operations],
         properties=dict(info.properties),
         offloads=[operation(o) for o in info.offloads],
+        lacks=dict(info.lacks),
         simulated=info.clock == _core.ClockDomain.simulated,
     )
 
