@@ -132,8 +132,8 @@ class CardOffload final : public Offload {
     return time;
   }
   [[nodiscard]] std::byte* vector(std::size_t i) const {
-    const std::array<Element*, 3> all = {vectors_->a, vectors_->b, vectors_->c};
-    return reinterpret_cast<std::byte*>(all.at(i));
+    const std::array<void*, 3> all = {vectors_->a, vectors_->b, vectors_->c};
+    return static_cast<std::byte*>(all.at(i));
   }
   [[nodiscard]] bool bounces(bool aligned) const { return !own() && !aligned; }
   [[nodiscard]] bool own() const { return memory() == pinned; }

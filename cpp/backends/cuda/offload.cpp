@@ -53,7 +53,7 @@ class Vectors3 {
     }
   }
   ~Vectors3() {
-    for (Element* vector : locked_) {
+    for (void* vector : locked_) {
       api().cuMemHostUnregister(vector);
     }
   }
@@ -76,7 +76,7 @@ class Vectors3 {
   std::array<std::unique_ptr<HostEnd>, 3> ends_;
   std::array<std::unique_ptr<DeviceMemory>, 3> device_;
   std::array<Address, 3> address_{};
-  std::vector<Element*> locked_;
+  std::vector<void*> locked_;
 };
 
 /// What is read of it is thrown away; that it is read is not.

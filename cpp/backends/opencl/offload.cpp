@@ -144,7 +144,7 @@ class Mapped final : public Way {
     void* mapped = nullptr;
   };
 
-  void make(const std::array<Element*, 3>& host, Bitfield flags) {
+  void make(const std::array<void*, 3>& host, Bitfield flags) {
     constexpr std::array<Bitfield, 3> uses = {mem_read_only, mem_read_only, mem_write_only};
     for (std::size_t i = 0; i < vectors_.size(); ++i) {
       vectors_.at(i).buffer = buffer(flags | uses.at(i), offload_->bytes(), host.at(i));
