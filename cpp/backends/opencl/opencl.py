@@ -6,6 +6,7 @@ Two runtimes in one process can disturb each other (PoCL and another LLVM, two P
 
 from __future__ import annotations
 
+import contextlib
 import ctypes.util
 import hashlib
 import os
@@ -63,8 +64,8 @@ def _of_package(library: Path) -> str:
 def fpga_emulator(runtime: Path) -> Path:
     """Intel's runtime under the name by which it knows that it is to emulate an FPGA.
 
-    Its configuration lies beside it, so both have a folder of their own. Versions from 2025 on know
-    no FPGA.
+    Its configuration lies beside it, as all that it loads must, so they have a folder of their own.
+    Versions from 2025 on know no FPGA.
     """
     emulator = runtime.with_name(FPGA_EMULATOR)
     if not (runtime.exists() and any(runtime.parent.glob(f"{runtime.name}.2024.*"))):
@@ -75,6 +76,10 @@ def fpga_emulator(runtime: Path) -> Path:
     if not emulator.exists():
         settings = (runtime.parent / "cl.cfg").read_bytes()
         private.write(folder / "cl.fpga_emu.cfg", settings + b"\nCL_CONFIG_DEVICES = fpga-emu\n")
+        for part in runtime.parent.iterdir():
+            if part.is_file() and not part.name.startswith(("libintelocl", "libOpenCL", "cl.cfg")):
+                with contextlib.suppress(FileExistsError):
+                    (folder / part.name).symlink_to(part)
         try:
             os.link(runtime, emulator)
         except FileExistsError:  # another process was faster
@@ -126,8 +131,7 @@ def _beside(library: str) -> dict[str, str]:
     if folder.name == "" or not (folder / "cl.fpga_emu.cfg").exists():
         return {}
     before = os.environ.get("LD_LIBRARY_PATH", "").split(":")
-    folders = [str(folder), f"{sys.prefix}/lib", *filter(None, before)]
-    return {"LD_LIBRARY_PATH": ":".join(folders)}
+    return {"LD_LIBRARY_PATH": ":".join([str(folder), *filter(None, before)])}
 
 
 def _xocl_candidates() -> Sequence[Candidate]:
