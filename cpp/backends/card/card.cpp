@@ -16,7 +16,17 @@ constexpr std::uint64_t gibibyte = std::uint64_t{1} << 30U;
 /// Of a model with chance in it: the fixed count for which medians are shown.
 constexpr unsigned random_samples = 25;
 
-/// The device before its board is known: what any card may do.
+/// What any card may do.
+std::vector<OperationInfo> usual_operations() {
+  Board board;
+  board.host.page_bytes = 4096;
+  board.dma.emplace();
+  board.memory = {.banks = 1};
+  board.kernel = {.width_bytes = 64, .burst_beats = 64, .outstanding = 16};
+  return operations(board);
+}
+
+/// The device before its board is known.
 DeviceInfo some_card() {
   return {.id = "",
           .name = "emulated card",
@@ -25,14 +35,14 @@ DeviceInfo some_card() {
           .max_buffer_bytes = gibibyte,
           .memory_bytes = 4 * gibibyte,
           .memory_kinds = memory_kinds(),
-          .operations = operations(true, true, 1),
+          .operations = usual_operations(),
           .properties = {{"rtl_kernels", rtl_kernels_here()}},
           .clock = ClockDomain::simulated};
 }
 
 DeviceInfo describe(const Board& board, const Options& options) {
   DeviceInfo info = some_card();
-  info.operations = operations_of(board);
+  info.operations = operations(board);
   if (board.memory) {
     info.max_buffer_bytes = static_cast<std::uint64_t>(board.memory->bank_bytes);
     info.memory_bytes = info.max_buffer_bytes * static_cast<std::uint64_t>(board.memory->banks);
