@@ -160,7 +160,9 @@ DeviceInfo describe(cl::Platform platform, cl::DeviceId device, const std::strin
       .lacks = std::move(lacks)};
   if (card::process::emulated()) {
     card::process::describe_emulated(info);
-    info.offloads.clear();  // phases do not read the card's clock yet: the host's would mislead
+  } else if (has_kernel(cl::vadd_kernel)) {
+    // Above an emulated card phases do not read its clock yet: the host's alone would mislead.
+    info.offloads = cl::offloads(cl::shares_pointers(device));
   }
   return info;
 }
