@@ -308,9 +308,10 @@ class OpenclOffload final : public Offload {
     phases("migrate_to_device_wait", [&] { finish(queue); });
     phases("kernel_enqueue", [&] {
       const bool task = !program_->target().binary.empty();
-      const std::size_t items = task ? 1 : (elements() + group - 1) / group * group;
-      check(api().clEnqueueNDRangeKernel(queue, program_->kernel(), 1, nullptr, &items, nullptr, 0,
-                                         nullptr, nullptr),
+      const std::size_t one = 1;
+      const std::size_t items = task ? one : (elements() + group - 1) / group * group;
+      check(api().clEnqueueNDRangeKernel(queue, program_->kernel(), 1, nullptr, &items,
+                                         task ? &one : nullptr, 0, nullptr, nullptr),
             "clEnqueueNDRangeKernel");
       check(api().clFlush(queue), "clFlush");
     });
