@@ -5,13 +5,16 @@ SETUP := @$(PYTHON) tools/setup.py
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := help
 CPP_SOURCES := git ls-files -co --exclude-standard '*.cpp' '*.hpp'
-.PHONY: help setup run test sanitize lint ruff mypy schema clang-format clang-tidy format bench
+.PHONY: help setup fpga-emulator run test sanitize lint ruff mypy schema clang-format clang-tidy format bench
 
 help: ## show this
-	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 18
+	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 18
 
 setup: ## make .venv with isthmus in it
 	$(SETUP) run
+
+fpga-emulator: ## add Intel's FPGA emulator (its own licence) as device opencl:fpga-emulator
+	$(SETUP) fpga-emulator
 
 run: ## measure what is here (ARGS="--device ..." to choose) and write the report
 	$(SETUP) run

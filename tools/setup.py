@@ -125,6 +125,7 @@ USES: dict[str, tuple[tuple[str, ...], tuple[SystemPackage, ...]]] = {
     "lint": (("lint",), (CATCH2, OPENCL_HEADERS, *XRT)),
     "bench": ((), (CLPEAK, GOOGLE_BENCHMARK, OPENCL_DEVELOPMENT, VERILATOR)),
     "synthesis": ((), (YOSYS,)),
+    "fpga-emulator": (("fpga-emulator",), (OPENCL_LOADER,)),
 }
 
 

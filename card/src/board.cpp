@@ -224,6 +224,19 @@ SerialParameters serial_from(Fields& of) {
           .stretch = of.real("serial.stretch", 1.0, 100.0)};
 }
 
+OffloadParameters offload_from(Fields& of) {
+  return {.initialise_ns = of.nanoseconds("offload.initialise_ns"),
+          .allocate_ns = of.nanoseconds("offload.allocate_ns"),
+          .fault_ns = of.nanoseconds("offload.fault_ns"),
+          .pin_ns = of.nanoseconds("offload.pin_ns"),
+          .copy_Bps = of.rate("offload.copy_Bps"),
+          .populate_ns = of.nanoseconds("offload.populate_ns"),
+          .arguments_ns = of.nanoseconds("offload.arguments_ns"),
+          .enqueue_ns = of.nanoseconds("offload.enqueue_ns"),
+          .kernel_ns = of.nanoseconds("offload.kernel_ns"),
+          .add_ns = of.nanoseconds("offload.add_ns")};
+}
+
 }  // namespace
 
 Board Board::from(const Parameters& parameters) {
@@ -253,12 +266,18 @@ Board Board::from(const Parameters& parameters) {
   if (fields.has_section("serial")) {
     board.serial = serial_from(fields);
   }
+  if (fields.has_section("offload")) {
+    board.offload = offload_from(fields);
+  }
   board.driver = {.sync_ns = fields.nanoseconds("driver.sync_ns", "0"),
                   .launch_ns = fields.nanoseconds("driver.launch_ns", "0"),
                   .register_ns = fields.nanoseconds("driver.register_ns", "0")};
   fields.refuse_unknown();
   if (board.dma && !board.memory) {
     throw BoardError("missing parameter memory.banks: a DMA engine needs card memory");
+  }
+  if (board.offload && !(board.dma && board.kernel)) {
+    throw BoardError("missing parameter dma.tags: an offload needs a DMA engine and kernels");
   }
   if (board.sram && !board.registers) {
     throw BoardError("missing parameter registers.cycles: SRAM lies behind the registers' bus");

@@ -51,7 +51,8 @@ void bind_backend(nb::module_& module) {
       .def_ro("operations", &DeviceInfo::operations)
       .def_ro("lacks", &DeviceInfo::lacks)
       .def_ro("properties", &DeviceInfo::properties)
-      .def_ro("clock", &DeviceInfo::clock);
+      .def_ro("clock", &DeviceInfo::clock)
+      .def_ro("offloads", &DeviceInfo::offloads);
   nb::class_<Device>(module, "Device").def_prop_ro("info", &Device::info, nb::rv_policy::copy);
   nb::class_<Backend>(module, "Backend")
       .def("devices", &Backend::devices, nb::call_guard<nb::gil_scoped_release>())

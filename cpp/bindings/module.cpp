@@ -8,4 +8,5 @@ NB_MODULE(_core, module) {
   isthmus::bindings::bind_buffer(module);
   isthmus::bindings::bind_backend(module);
   isthmus::bindings::bind_engine(module);
+  isthmus::bindings::bind_offload(module);
 }

@@ -43,6 +43,45 @@ std::optional<std::size_t> page_offset(const std::string& kind) {
   return offset;
 }
 
+void* allocate_pages(std::size_t bytes) {
+  void* block = nullptr;
+  return posix_memalign(&block, page_bytes, round_up(bytes, page_bytes)) == 0 ? block : nullptr;
+}
+
+/// A way to ask for memory of an alignment.
+struct Allocator {
+  std::string_view name;
+  void* (*allocate)(std::size_t bytes);
+  void (*release)(void*);
+};
+
+template <std::size_t Alignment>
+void* by_posix_memalign(std::size_t bytes) {
+  void* block = nullptr;
+  return posix_memalign(&block, Alignment, bytes) == 0 ? block : nullptr;
+}
+template <std::size_t Alignment>
+void* by_aligned_alloc(std::size_t bytes) {
+  return std::aligned_alloc(Alignment, round_up(bytes, Alignment));
+}
+template <std::size_t Alignment>
+void* by_new(std::size_t bytes) {
+  return ::operator new(bytes, std::align_val_t(Alignment));
+}
+template <std::size_t Alignment>
+void delete_aligned(void* block) {
+  ::operator delete(block, std::align_val_t(Alignment));
+}
+
+constexpr std::array<Allocator, 6> allocators_by_name = {{
+    {"posix_memalign64", by_posix_memalign<64>, std::free},
+    {"posix_memalign4096", by_posix_memalign<4096>, std::free},
+    {"aligned_alloc64", by_aligned_alloc<64>, std::free},
+    {"aligned_alloc4096", by_aligned_alloc<4096>, std::free},
+    {"new64", by_new<64>, delete_aligned<64>},
+    {"new4096", by_new<4096>, delete_aligned<4096>},
+}};
+
 std::uint64_t stamp_word(std::uint64_t stamp, std::size_t page) {
   return stamp * step + page * 0xD1342543DE82EF95U;
 }
@@ -132,46 +171,81 @@ void Memory::get_words(std::size_t offset, std::span<std::uint64_t> words) {
 
 std::vector<std::string> HostBuffer::kinds() { return {"aligned", "pageable", "hugepage"}; }
 
+std::vector<std::string> HostBuffer::allocators() {
+  std::vector<std::string> names = {"mmap", "hugetlb", "mlock"};
+  for (const Allocator& allocator : allocators_by_name) {
+    names.emplace_back(allocator.name);
+  }
+  return names;
+}
+
 bool HostBuffer::knows(const std::string& kind) {
   const auto known = kinds();
-  return std::ranges::find(known, kind) != known.end() || page_offset(kind);
+  const auto more = allocators();
+  return std::ranges::find(known, kind) != known.end() ||
+         std::ranges::find(more, kind) != more.end() || page_offset(kind);
 }
 
 HostBuffer::HostBuffer(const std::string& kind, std::size_t bytes) : bytes_(bytes) {
-  void* block = nullptr;
   const std::size_t wanted = std::max<std::size_t>(bytes, 1);
-  if (kind == "pageable") {
-    block = std::malloc(wanted);
-    data_ = static_cast<std::byte*>(block);
+  const auto* const named =
+      std::ranges::find(allocators_by_name, std::string_view(kind), &Allocator::name);
+  if (named != allocators_by_name.end()) {
+    take(named->allocate(wanted), named->release);
+  } else if (kind == "pageable") {
+    take(std::malloc(wanted), std::free);
+  } else if (kind == "mmap") {
+    map(wanted, 0);
+  } else if (kind == "hugetlb") {
+    map(round_up(wanted, huge_page_bytes), MAP_HUGETLB);
   } else if (kind == "hugepage") {
-    mapped_ = round_up(wanted, huge_page_bytes) + huge_page_bytes;
-    block = mmap(nullptr, mapped_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (block == MAP_FAILED) {
-      throw std::bad_alloc();
-    }
-    const auto address = reinterpret_cast<std::uintptr_t>(block);
-    data_ = static_cast<std::byte*>(block) + (round_up(address, huge_page_bytes) - address);
+    map(round_up(wanted, huge_page_bytes) + huge_page_bytes, 0);
+    const auto address = reinterpret_cast<std::uintptr_t>(block_);
+    data_ = block_ + (round_up(address, huge_page_bytes) - address);
     madvise(data_, round_up(wanted, huge_page_bytes), MADV_HUGEPAGE);
+  } else if (kind == "mlock") {
+    map(wanted, 0);
+    if (mlock(block_, mapped_) != 0) {
+      munmap(block_, mapped_);
+      throw MemoryLimitError(
+          "the limit on locked memory is too low: ulimit -l unlimited (as root)");
+    }
   } else if (const auto offset =
                  kind == "aligned" ? std::optional<std::size_t>(0) : page_offset(kind)) {
-    if (posix_memalign(&block, page_bytes, round_up(wanted + *offset, page_bytes)) != 0) {
-      throw std::bad_alloc();
-    }
-    data_ = static_cast<std::byte*>(block) + *offset;
+    take(allocate_pages(wanted + *offset), std::free);
+    data_ = block_ + *offset;
   } else {
     throw std::invalid_argument("unknown host memory kind '" + kind + "'");
   }
+}
+
+void HostBuffer::take(void* block, void (*release)(void*)) {
   if (block == nullptr) {
     throw std::bad_alloc();
   }
-  block_ = static_cast<std::byte*>(block);
+  data_ = block_ = static_cast<std::byte*>(block);
+  release_ = release;
+}
+
+void HostBuffer::map(std::size_t bytes, int flags) {
+  void* block =
+      mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0);
+  if (block == MAP_FAILED && flags == MAP_HUGETLB) {
+    throw MemoryLimitError("no " + std::to_string(bytes / huge_page_bytes) +
+                           " huge pages of 2 MiB are free: sysctl vm.nr_hugepages=1024 (as root)");
+  }
+  if (block == MAP_FAILED) {
+    throw std::bad_alloc();
+  }
+  data_ = block_ = static_cast<std::byte*>(block);
+  mapped_ = bytes;
 }
 
 HostBuffer::~HostBuffer() {
   if (mapped_ > 0) {
     munmap(block_, mapped_);
   } else {
-    std::free(block_);
+    release_(block_);
   }
 }
 

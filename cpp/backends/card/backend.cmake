@@ -10,6 +10,7 @@ isthmus_add_backend(
   SOURCES
   card.cpp
   host_memory.cpp
+  offload.cpp
   operations.cpp
   LIBRARIES
   isthmus_card_model

@@ -6,6 +6,7 @@
 
 #include "host_memory.hpp"
 #include "isthmus/backend.hpp"
+#include "offload.hpp"
 #include "operations.hpp"
 
 namespace isthmus::card {
@@ -49,6 +50,9 @@ DeviceInfo describe(const Board& board, const Options& options) {
   if (board.link.error_rate > 0) {
     info.simulated_samples = random_samples;
   }
+  if (board.offload) {
+    info.offloads = offloads();
+  }
   info.properties.insert(info.properties.end(), options.begin(), options.end());
   return info;
 }
@@ -91,6 +95,10 @@ class CardBackend final : public Backend {
       throw UsageError("the emulated card has no device '" + id + "'");
     }
     return std::make_unique<CardDevice>(options);
+  }
+  std::unique_ptr<Offload> offload(const std::string& /*id*/, const Options& options,
+                                   const OperationSpec& spec) override {
+    return make_offload(board_from(options), spec);
   }
 };
 

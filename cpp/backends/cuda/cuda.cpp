@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <fstream>
 
+#include "offload.hpp"
 #include "operations.hpp"
 
 namespace isthmus {
@@ -148,6 +149,7 @@ DeviceInfo describe(int index, int count) {
   if (attribute(device, cuda::can_map_host_memory) == 0) {
     info.lacks.emplace_back("target=host", "this GPU maps no host memory");
   }
+  info.offloads = cuda::offloads(device);
   if (count > 1) {
     const int peer = usual_peer(index, count);
     info.properties.emplace_back("peer", std::to_string(peer));
@@ -234,6 +236,17 @@ class CudaBackend final : public Backend {
       }
     }
     return std::make_unique<CudaDevice>(describe(index, count), index, peer);
+  }
+
+  std::unique_ptr<Offload> offload(const std::string& id, const Options& /*options*/,
+                                   const OperationSpec& spec) override {
+    return cuda::make_offload(spec, [id] {
+      const int index = index_of(id, device_count());
+      if (index < 0) {
+        throw UsageError("CUDA has no device '" + id + "'");
+      }
+      return device_at(index);
+    });
   }
 };
 

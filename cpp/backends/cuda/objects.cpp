@@ -157,21 +157,25 @@ Owned<Event> Session::make_event(unsigned flags) {
   return Owned<Event>(event);
 }
 
+Owned<Module> load_module(const char* ptx) {
+  std::array<char, 2048> log{};
+  std::array<int, 2> options = {jit_error_log, jit_error_log_bytes};
+  // The driver takes small numbers in place of pointers.
+  const std::uintptr_t size = log.size();
+  std::array<void*, 2> values = {log.data(), reinterpret_cast<void*>(size)};  // NOLINT
+  Module module = nullptr;
+  const Result code =
+      api().cuModuleLoadDataEx(&module, ptx, options.size(), options.data(), values.data());
+  if (code != success && log[0] != '\0') {
+    throw BackendError(std::string("the driver did not compile Isthmus' kernels: ") + log.data());
+  }
+  check(code, "cuModuleLoadDataEx");
+  return Owned<Module>(module);
+}
+
 Function Session::kernel(const char* name) {
   if (!module_) {
-    std::array<char, 2048> log{};
-    std::array<int, 2> options = {jit_error_log, jit_error_log_bytes};
-    // The driver takes small numbers in place of pointers.
-    const std::uintptr_t size = log.size();
-    std::array<void*, 2> values = {log.data(), reinterpret_cast<void*>(size)};  // NOLINT
-    Module module = nullptr;
-    const Result code = api().cuModuleLoadDataEx(&module, kernel_ptx, options.size(),
-                                                 options.data(), values.data());
-    if (code != success && log[0] != '\0') {
-      throw BackendError(std::string("the driver did not compile Isthmus' kernels: ") + log.data());
-    }
-    check(code, "cuModuleLoadDataEx");
-    module_.reset(module);
+    module_ = load_module(kernel_ptx);
   }
   Function function = nullptr;
   check(api().cuModuleGetFunction(&function, module_.get(), name), "cuModuleGetFunction");

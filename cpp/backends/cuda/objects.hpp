@@ -22,6 +22,9 @@ struct Release {
 template <class Handle>
 using Owned = std::unique_ptr<std::remove_pointer_t<Handle>, Release>;
 
+/// A module of this PTX, compiled by the driver. Throws BackendError with what it says.
+Owned<Module> load_module(const char* ptx);
+
 int attribute(DeviceId device, int which);
 
 /// One device in its primary context, which the runtime API of a user's program would use too.

@@ -9,6 +9,7 @@
 
 #include "copy.hpp"
 #include "isthmus/backend.hpp"
+#include "offload.hpp"
 
 namespace isthmus {
 namespace {
@@ -160,6 +161,12 @@ class HostBackend final : public Backend {
     throw UsageError("host has no device '" + id + "'");
   }
 
+  std::unique_ptr<Offload> offload(const std::string& /*id*/, const Options& options,
+                                   const OperationSpec& spec) override {
+    check_options(options, {});
+    return make_host_offload(spec);
+  }
+
  private:
   static DeviceInfo describe(const std::string& id, const std::string& name) {
     const auto page = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
@@ -179,7 +186,8 @@ class HostBackend final : public Backend {
                            {.name = "bidirectional",
                             .parts = {{"bidirectional", "both", "cpu"}},
                             .device_buffers = 2}},
-            .properties = {}};
+            .properties = {},
+            .offloads = {host_offload()}};
   }
 };
 

@@ -1,1 +1,1 @@
-isthmus_add_backend(null SOURCES null.cpp OPTIONS move=correct)
+isthmus_add_backend(null SOURCES null.cpp offload.cpp OPTIONS move=correct)

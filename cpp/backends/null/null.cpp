@@ -6,12 +6,14 @@
 #include <csignal>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <random>
 #include <thread>
 #include <utility>
 
 #include "isthmus/backend.hpp"
 #include "isthmus/clock.hpp"
+#include "offload.hpp"
 #include "spin.hpp"
 
 namespace isthmus {
@@ -333,7 +335,8 @@ class NullBackend final : public Backend {
              .memory_bytes = std::uint64_t{8} << 30U,
              .memory_kinds = HostBuffer::kinds(),
              .operations = operations,
-             .properties = {}}};
+             .properties = {},
+             .offloads = {user_offload(device_phases(true))}}};
   }
 
   std::unique_ptr<Device> open(const std::string& id, const Options& options) override {
@@ -341,6 +344,24 @@ class NullBackend final : public Backend {
       throw UsageError("null has no device '" + id + "'");
     }
     return std::make_unique<NullDevice>(devices().front(), settings_from(options));
+  }
+
+  std::unique_ptr<Offload> offload(const std::string& /*id*/, const Options& options,
+                                   const OperationSpec& spec) override {
+    const auto device = std::make_shared<NullDevice>(devices().front(), settings_from(options));
+    const Settings& settings = device->settings;
+    std::optional<std::int64_t> simulated;
+    if (settings.clock == ClockDomain::simulated) {
+      simulated = std::llround(settings.cost_s * 1e15);
+    }
+    const Adds adds = settings.move == Move::none      ? Adds::nothing
+                      : settings.move == Move::correct ? Adds::rightly
+                                                       : Adds::wrongly;
+    const auto pay = [device] {
+      device->count();
+      device->cost.pay();
+    };
+    return make_null_offload(spec, adds, pay, simulated);
   }
 };
 

@@ -59,6 +59,7 @@ inline constexpr Uint device_extensions = 0x1030;
 inline constexpr Uint device_version = 0x102F;
 inline constexpr Uint device_host_unified_memory = 0x1035;
 inline constexpr Uint device_svm_capabilities = 0x1053;  // OpenCL 2.0
+inline constexpr Bitfield svm_coarse_grain_buffer = 1U << 0U;
 inline constexpr Bitfield svm_fine_grain_buffer = 1U << 1U;
 inline constexpr Bitfield mem_svm_fine_grain_buffer = 1U << 10U;
 inline constexpr Uint device_pci_bus_info_khr = 0x410F;  // cl_khr_pci_bus_info
@@ -73,6 +74,8 @@ struct PciBusInfo {
 
 inline constexpr Bitfield queue_profiling_enable = 1U << 1U;
 inline constexpr Bitfield mem_read_write = 1U << 0U;
+inline constexpr Bitfield mem_write_only = 1U << 1U;
+inline constexpr Bitfield mem_read_only = 1U << 2U;
 inline constexpr Bitfield mem_use_host_ptr = 1U << 3U;
 inline constexpr Bitfield mem_alloc_host_ptr = 1U << 4U;
 inline constexpr Bitfield map_read = 1U << 0U;
@@ -133,10 +136,12 @@ inline constexpr Uint profiling_command_end = 0x1283;
   X(Int, clReleaseKernel, (Kernel))
 
 // Of OpenCL 2.0: not every loader has them.
-#define ISTHMUS_OPENCL_2_FUNCTIONS(X)                          \
-  X(void*, clSVMAlloc, (Context, Bitfield, std::size_t, Uint)) \
-  X(void, clSVMFree, (Context, void*))                         \
-  X(Int, clSetKernelArgSVMPointer, (Kernel, Uint, const void*))
+#define ISTHMUS_OPENCL_2_FUNCTIONS(X)                                                              \
+  X(void*, clSVMAlloc, (Context, Bitfield, std::size_t, Uint))                                     \
+  X(void, clSVMFree, (Context, void*))                                                             \
+  X(Int, clSetKernelArgSVMPointer, (Kernel, Uint, const void*))                                    \
+  X(Int, clEnqueueSVMMap, (Queue, Uint, Bitfield, void*, std::size_t, Uint, const Event*, Event*)) \
+  X(Int, clEnqueueSVMUnmap, (Queue, void*, Uint, const Event*, Event*))
 
 /// What AMD's OpenCL takes for a host pointer where a flag says so: it places the buffer in a
 /// memory of the card, which it otherwise derives from kernel arguments.

@@ -23,6 +23,32 @@ std::string text(Query query, const char* call) {
   return value;
 }
 
+Owned<Program> program_of_source(Context context, const char* source) {
+  Int code = success;
+  Owned<Program> program(api().clCreateProgramWithSource(context, 1, &source, nullptr, &code));
+  check(code, "clCreateProgramWithSource");
+  return program;
+}
+
+Owned<Program> program_of_binary(Context context, DeviceId device, const std::string& binary) {
+  std::ifstream file(binary, std::ios::binary);
+  if (!file) {
+    throw UsageError("no file " + binary);
+  }
+  const std::vector<unsigned char> bytes(std::istreambuf_iterator<char>(file), {});
+  const std::size_t size = bytes.size();
+  const unsigned char* data = bytes.data();
+  Int accepted = success;
+  Int code = success;
+  Owned<Program> program(
+      api().clCreateProgramWithBinary(context, 1, &device, &size, &data, &accepted, &code));
+  if (code != success || accepted != success) {
+    throw BackendError("the device takes no " + binary + ": " +
+                       error_name(code != success ? code : accepted));
+  }
+  return program;
+}
+
 /// The words of consecutive pages as a strided rectangle: rows of 8 bytes, a page apart.
 struct Rows {
   Rows(std::size_t offset, std::size_t count)
@@ -51,6 +77,23 @@ std::string text_info(Platform platform, Uint what) {
       "clGetPlatformInfo");
 }
 
+Owned<Program> built_program(Context context, DeviceId device, const char* source,
+                             const std::string& binary, const char* options) {
+  Owned<Program> program = binary.empty() ? program_of_source(context, source)
+                                          : program_of_binary(context, device, binary);
+  const Int code = api().clBuildProgram(program.get(), 1, &device, options, nullptr, nullptr);
+  if (code != success) {
+    const std::string log = text(
+        [&](std::size_t size, void* to, std::size_t* needed) {
+          return api().clGetProgramBuildInfo(program.get(), device, program_build_log, size, to,
+                                             needed);
+        },
+        "clGetProgramBuildInfo");
+    throw BackendError(std::string("clBuildProgram: ") + error_name(code) + "\n" + log);
+  }
+  return program;
+}
+
 Session::Session(DeviceId device) : device_(device) {
   Int code = success;
   context_.reset(api().clCreateContext(nullptr, 1, &device, nullptr, nullptr, &code));
@@ -59,22 +102,7 @@ Session::Session(DeviceId device) : device_(device) {
 }
 
 Session::Session(DeviceId device, const std::string& binary) : Session(device) {
-  std::ifstream file(binary, std::ios::binary);
-  if (!file) {
-    throw UsageError("no file " + binary);
-  }
-  const std::vector<unsigned char> bytes(std::istreambuf_iterator<char>(file), {});
-  const std::size_t size = bytes.size();
-  const unsigned char* data = bytes.data();
-  Int accepted = success;
-  Int code = success;
-  Owned<Program> program(
-      api().clCreateProgramWithBinary(context_.get(), 1, &device_, &size, &data, &accepted, &code));
-  if (code != success || accepted != success) {
-    throw BackendError("the device takes no " + binary + ": " +
-                       error_name(code != success ? code : accepted));
-  }
-  build(std::move(program), "");
+  program_ = built_program(context_.get(), device_, nullptr, binary);
   binary_ = true;
   if (api().extended_pointers) {
     choose_memory();
@@ -189,11 +217,8 @@ void Session::make_resident(Mem buffer) const {
 Owned<Kernel> Session::make_kernel(const char* name) {
   Int code = success;
   if (!program_) {
-    const char* source = kernel_source;
-    Owned<Program> program(
-        api().clCreateProgramWithSource(context_.get(), 1, &source, nullptr, &code));
-    check(code, "clCreateProgramWithSource");
-    build(std::move(program), is_cpu() ? "-DCONTIGUOUS" : "");
+    program_ =
+        built_program(context_.get(), device_, kernel_source, "", is_cpu() ? "-DCONTIGUOUS" : "");
   }
   Owned<Kernel> kernel(api().clCreateKernel(program_.get(), name, &code));
   check(code, "clCreateKernel");
@@ -216,20 +241,6 @@ bool Session::has_kernel(const char* name) const {
     }
   }
   return false;
-}
-
-void Session::build(Owned<Program> program, const char* options) {
-  const Int code = api().clBuildProgram(program.get(), 1, &device_, options, nullptr, nullptr);
-  if (code != success) {
-    const std::string log = text(
-        [&](std::size_t size, void* to, std::size_t* needed) {
-          return api().clGetProgramBuildInfo(program.get(), device_, program_build_log, size, to,
-                                             needed);
-        },
-        "clGetProgramBuildInfo");
-    throw BackendError(std::string("clBuildProgram: ") + error_name(code) + "\n" + log);
-  }
-  program_ = std::move(program);
 }
 
 void DeviceMemory::put(std::size_t offset, std::span<const std::byte> from) {

@@ -38,6 +38,11 @@ Value value_info(DeviceId device, Uint what) {
   return value;
 }
 
+/// A program of this source or, where one is named, of this binary. Throws BackendError with the
+/// build log.
+Owned<Program> built_program(Context context, DeviceId device, const char* source,
+                             const std::string& binary, const char* options = "");
+
 /// One device, its context and queues: one in order for what is timed, one more for the other
 /// direction, a profiling one for kernels.
 class Session {
@@ -74,7 +79,6 @@ class Session {
   [[nodiscard]] Owned<Mem> create_in(Uint memory, std::size_t bytes, Bitfield flags,
                                      void* host) const;
   void make_resident(Mem buffer) const;
-  void build(Owned<Program> program, const char* options);
   void choose_memory();
   void probe();
   [[nodiscard]] bool comes_back() const;

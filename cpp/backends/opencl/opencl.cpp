@@ -10,6 +10,7 @@
 #include "binary_kernels.hpp"
 #include "isthmus/card/process/emulated.hpp"
 #include "kernel_operations.hpp"
+#include "offload.hpp"
 #include "operations.hpp"
 #include "reached.hpp"
 
@@ -165,6 +166,9 @@ DeviceInfo describe(cl::Platform platform, cl::DeviceId device, const std::strin
       .lacks = std::move(lacks)};
   if (card::process::emulated()) {
     card::process::describe_emulated(info);
+  } else if (has_kernel(cl::vadd_kernel)) {
+    // Above an emulated card phases do not read its clock yet: the host's alone would mislead.
+    info.offloads = cl::offloads(cl::shares_pointers(device));
   }
   return info;
 }
@@ -223,6 +227,22 @@ class OpenclBackend final : public Backend {
       throw UsageError("OpenCL has no device '" + wanted + "'");
     }
     return opened;
+  }
+
+  std::unique_ptr<Offload> offload(const std::string& wanted, const Options& options,
+                                   const OperationSpec& spec) override {
+    return cl::make_offload(spec, [wanted, options] {
+      cl::Target target;
+      each_device([&](cl::Platform, cl::DeviceId device, const std::string& id) {
+        if (id == wanted) {
+          target = {device, compiles(device) ? "" : chosen_binary(options)};
+        }
+      });
+      if (target.device == nullptr) {
+        throw UsageError("OpenCL has no device '" + wanted + "'");
+      }
+      return target;
+    });
   }
 
  private:

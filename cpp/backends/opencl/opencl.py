@@ -6,6 +6,7 @@ Two runtimes in one process can disturb each other (PoCL and another LLVM, two P
 
 from __future__ import annotations
 
+import contextlib
 import ctypes.util
 import hashlib
 import os
@@ -22,6 +23,7 @@ from isthmus.system import private, xrt
 
 XOCL = "xocl"
 """Scheme of the OpenCL that comes with XRT."""
+FPGA_EMULATOR = "libintelocl_emu.so"
 GET_ONE = "apt-get install pocl-opencl-icd, or pip install 'isthmus[pocl]'"
 
 
@@ -47,7 +49,45 @@ def library_of(icd: Path) -> str | None:
         lines = icd.read_text(encoding="utf-8").split()
     except (OSError, UnicodeDecodeError):
         return None
-    return lines[0] if lines else None
+    return _of_package(Path(lines[0])) if lines else None
+
+
+def _of_package(library: Path) -> str:
+    """A library where its Python package put it: Intel's name a folder that exists nowhere."""
+    if not library.is_absolute() or library.exists():
+        return str(library)
+    here = Path(sys.prefix) / "lib" / library.name
+    if library.name == FPGA_EMULATOR and not here.exists():
+        here = fpga_emulator(here.with_name("libintelocl.so"))
+    return str(here if here.exists() else library)
+
+
+def fpga_emulator(runtime: Path) -> Path:
+    """Intel's runtime under the name by which it knows that it is to emulate an FPGA.
+
+    Its configuration lies beside it, as all that it loads must, so they have a folder of their own.
+    Versions from 2025 on know no FPGA.
+    """
+    emulator = runtime.with_name(FPGA_EMULATOR)
+    if not (runtime.exists() and any(runtime.parent.glob(f"{runtime.name}.2024.*"))):
+        return emulator
+    kept = runtime.resolve().stat()
+    folder = private.folder("fpga-emulator", f"{kept.st_ino}-{kept.st_mtime_ns}")
+    emulator = folder / FPGA_EMULATOR
+    if not emulator.exists():
+        settings = (runtime.parent / "cl.cfg").read_bytes()
+        private.write(folder / "cl.fpga_emu.cfg", settings + b"\nCL_CONFIG_DEVICES = fpga-emu\n")
+        for part in runtime.parent.iterdir():
+            if part.is_file() and not part.name.startswith(("libintelocl", "libOpenCL", "cl.cfg")):
+                with contextlib.suppress(FileExistsError):
+                    (folder / part.name).symlink_to(part)
+        try:
+            os.link(runtime, emulator)
+        except FileExistsError:  # another process was faster
+            pass
+        except OSError:  # another file system
+            private.write(emulator, runtime.read_bytes())
+    return emulator
 
 
 def extra_libraries() -> list[str]:
@@ -84,6 +124,15 @@ def private_vendors(library: str) -> Path:
     if not icd.exists():
         private.write(icd, f"{library}\n".encode())
     return folder
+
+
+def _beside(library: str) -> dict[str, str]:
+    """Where a library of a Python package finds the others that it needs."""
+    folder = Path(library).parent
+    if folder.name == "" or not (folder / "cl.fpga_emu.cfg").exists():
+        return {}
+    before = os.environ.get("LD_LIBRARY_PATH", "").split(":")
+    return {"LD_LIBRARY_PATH": ":".join([str(folder), *filter(None, before)])}
 
 
 def _xocl_candidates() -> Sequence[Candidate]:
@@ -147,6 +196,7 @@ class Opencl(BackendDescription):
                         # The loader of the pyopencl wheel reads it unchecked, and crashes without.
                         "PYOPENCL_HOME": "",
                         "ISTHMUS_OPENCL_LOADER": found,
+                        **_beside(library),
                         **xrt.bitstreams(xrt.HARDWARE),
                     },
                     keys={"icd": name},

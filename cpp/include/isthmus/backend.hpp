@@ -16,7 +16,7 @@
 
 namespace isthmus {
 
-inline constexpr int backend_abi = 3;
+inline constexpr int backend_abi = 4;
 
 /// The address or the request is wrong: the user can mend it (exit code 2).
 class UsageError : public std::invalid_argument {
@@ -96,6 +96,8 @@ struct DeviceInfo {
   unsigned simulated_samples = 1;
   /// Real software runs above a simulated device: the host's time is taken beside the simulated.
   bool real_software = false;
+  /// What can be asked of `Backend::offload`: phases are its parts.
+  std::vector<OperationInfo> offloads = {};
 };
 
 struct OperationSpec {
@@ -168,16 +170,22 @@ class Device {
   virtual std::unique_ptr<Operation> make(const OperationSpec& spec) = 0;
 };
 
+class Offload;
+
 class Backend {
  public:
   Backend() = default;
   Backend(const Backend&) = delete;
   Backend& operator=(const Backend&) = delete;
-  virtual ~Backend() = default;
+  virtual ~Backend();
 
   virtual std::vector<DeviceInfo> devices() = 0;
   /// Throws UsageError for an unknown id or option.
   virtual std::unique_ptr<Device> open(const std::string& id, const Options& options) = 0;
+  /// One of the device's offloads, before anything of the device or its runtime is touched.
+  /// Throws UsageError.
+  virtual std::unique_ptr<Offload> offload(const std::string& id, const Options& options,
+                                           const OperationSpec& spec);
 };
 
 /// Loads the shared object of a backend; it stays loaded for the life of the process.

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -31,11 +32,20 @@ class Memory {
   virtual void get_words(std::size_t offset, std::span<std::uint64_t> words);
 };
 
+/// The machine or the user's limits do not allow this kind of memory; the message says what would.
+class MemoryLimitError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
 /// Host memory of one kind: `pageable` (as malloc gives it), `aligned` (page), `offset<N>` (N bytes
-/// into a page), `hugepage` (2 MiB aligned, huge pages asked for by madvise).
+/// into a page), `hugepage` (2 MiB aligned, huge pages asked for by madvise), or as one of the
+/// `allocators` gives it: `mmap`, `hugetlb` (huge pages set aside), `mlock` (locked pages), or by
+/// the function and alignment in its name.
 class HostBuffer final : public Memory {
  public:
-  /// Throws std::invalid_argument for an unknown kind, std::bad_alloc when there is no memory.
+  /// Throws std::invalid_argument for an unknown kind, std::bad_alloc when there is no memory,
+  /// MemoryLimitError.
   HostBuffer(const std::string& kind, std::size_t bytes);
   ~HostBuffer() override;
 
@@ -46,13 +56,19 @@ class HostBuffer final : public Memory {
 
   /// The kinds that any backend with host-side buffers can offer, without `offset<N>`.
   static std::vector<std::string> kinds();
+  /// Further kinds, which differ in how they are asked for.
+  static std::vector<std::string> allocators();
   static bool knows(const std::string& kind);
 
  private:
+  void take(void* block, void (*release)(void*));
+  void map(std::size_t bytes, int flags);
+
   std::byte* data_ = nullptr;
   std::byte* block_ = nullptr;
   std::size_t bytes_ = 0;
   std::size_t mapped_ = 0;
+  void (*release_)(void*) = nullptr;
 };
 
 /// Host memory that somebody else owns (a mapped buffer, a runtime's own allocation).

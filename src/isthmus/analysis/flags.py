@@ -15,6 +15,7 @@ MEANINGS = MappingProxyType(
         "not_measured": "the run ended before this point's turn",
         "reruns_apart": "fresh processes differ by more than the precision asked for",
         "samples_capped": "the most samples were taken before the precision was reached",
+        "skipped": "this machine does not allow it; the table says what would",
         "steal": "the hypervisor took more than 1 % of the processor's time meanwhile",
         "through_emulation": "the host's time through an emulation: software, no cost of a board",
         "time_capped": "the point's own time ended before the precision was reached",

@@ -37,6 +37,8 @@ _TIMER_SHARE = 0.1
 _MEDIAN_TO_MIN = 1.5
 _DRIFT_CONFIDENCE = 0.999
 _DRIFT_LEAST_SAMPLES = 24
+_RANGE_LEAST = 6
+"""Processes of one sample each whose range is a 95 % interval of the median: 1 - 2^(1-6)."""
 
 
 class Estimate(NamedTuple):
@@ -102,6 +104,10 @@ def estimate(
         return Estimate(exact, exact, exact, within=False)
     if len(have) == 1:
         return interval_within(have[0], clock, confidence)
+    if len(have) >= _RANGE_LEAST and all(r.state == "once" for r in have):
+        singles = np.concatenate([per_repetition(r, clock) for r in have])
+        found = _core.median_interval(singles, confidence)
+        return Estimate(found.median, found.low, found.high, within=False)
     return interval_over_reruns(
         [float(np.median(per_repetition(r, clock))) for r in have], confidence
     )
@@ -193,7 +199,13 @@ def _row(point: Point, clock: ClockName, run: Run) -> dict[str, object]:
     verified = {r.verified for r in measured}
     asked = 1 if emulated else run.settings.reruns
     complete = len(point.reruns) == asked and not point.error
-    if clock in {"host", "simulated"}:  # these decide when there is enough
+    if all(r.state == "once" for r in point.reruns):  # the interval over them says it
+        half = max(found.high - found.median, found.median - found.low)
+        complete = not point.error
+        converged = half <= run.settings.precision * found.median
+        if run.status == "budget" and not converged:
+            flags = sorted([*flags, "budget_exhausted"])
+    elif clock in {"host", "simulated"}:  # these decide when there is enough
         converged = all(r.state == "precision" for r in point.reruns)
     else:
         each = (interval_within(r, clock, confidence) for r in measured)
@@ -228,9 +240,10 @@ def _identity(point: Point, clock: ClockName) -> dict[str, object]:
 
 
 def _empty_row(point: Point, run: Run) -> dict[str, object]:
+    reason = "failed" if point.error else "skipped" if point.skipped else ""
     unmeasured = {"budget": "budget_exhausted", "interrupted": "interrupted"}
     states = {
-        "failed" if point.error else unmeasured.get(run.status, "not_measured"),
+        reason or unmeasured.get(run.status, "not_measured"),
         *(_STATE_FLAGS[r.state] for r in point.reruns if r.state in _STATE_FLAGS),
     }
     numbers = dict.fromkeys(COLUMNS[COLUMNS.index("median_s") : COLUMNS.index("verified")], np.nan)

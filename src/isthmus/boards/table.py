@@ -184,6 +184,17 @@ _PARAMETERS = (
     _int("serial.channels", "channels in each direction", high=64),
     _float("serial.latency_ns", "last byte sent until usable by the peer", "ns"),
     _float("serial.hop_ns", "added between boards, where there is more than one", "ns"),
+    _float("offload.initialise_ns", "runtime started and device programmed", "ns"),
+    _float("offload.allocate_ns", "all vectors of an offload, without their pages", "ns"),
+    _float("offload.fault_ns", "first touch of a page of the host", "ns"),
+    _float("offload.pin_ns", "a page pinned in place for the device", "ns"),
+    _float("offload.copy_Bps", "driver's copy of memory that does not begin at a page", "B/s",
+           _LEAST_RATE),
+    _float("offload.populate_ns", "host fills an element of both operands", "ns"),
+    _float("offload.arguments_ns", "arguments of the kernel", "ns"),
+    _float("offload.enqueue_ns", "kernel put into the queue", "ns"),
+    _float("offload.kernel_ns", "an element in the kernel, at least", "ns"),
+    _float("offload.add_ns", "an element added by the host", "ns"),
     _float("serial.stretch", "time on the wire over time of the data alone", "", 1.0, 100.0),
 )  # fmt: skip
 

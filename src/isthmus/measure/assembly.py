@@ -9,7 +9,7 @@ import msgspec
 from isthmus.results.journal import Entry, PointKey, key_of
 from isthmus.results.run_file import Point, Rerun, State
 
-FINAL_STATES: frozenset[State] = frozenset({"precision", "samples", "time"})
+FINAL_STATES: frozenset[State] = frozenset({"precision", "samples", "time", "once"})
 """A series in one of these needs no more samples."""
 
 
@@ -25,7 +25,8 @@ def assemble(planned: Iterable[Point], entries: Iterable[Entry]) -> list[Point]:
     for entry in entries:
         key = key_of(entry.point)
         before = latest.get(key)
-        if before is None or entry.rerun is not None or entry.point.error:
+        told = entry.point.error or entry.point.skipped
+        if before is None or entry.rerun is not None or told:
             moved = entry.point.moved_bytes or (before.moved_bytes if before else 0)
             latest[key] = msgspec.structs.replace(entry.point, moved_bytes=moved)
         if entry.rerun is not None:

@@ -13,7 +13,7 @@ import psutil
 from isthmus import _core
 from isthmus.measure.protocol import DeviceDescription, OperationDescription, PartDescription
 from isthmus.results.run_file import Point
-from isthmus.studies.base import Axis, Plan, Study, Task, Value, offered
+from isthmus.studies.base import Axis, Plan, Study, Task, Value, known_to, offered
 from isthmus.units import format_size
 
 _MEMORY_SHARE = 0.8
@@ -54,14 +54,15 @@ def _memory_kinds(operation: OperationDescription, wanted: Sequence[Value] | Non
     return [kind for kind in map(str, wanted) if _takes(operation.memory_kinds, kind)]
 
 
-def has_memory(description: DeviceDescription, kind: Value) -> bool:
-    """Whether any operation of a device takes this kind of host memory."""
-    return any(_takes(operation.memory_kinds, str(kind)) for operation in description.operations)
+def has_memory(study: Study, description: DeviceDescription, kind: Value) -> bool:
+    """Whether any operation of a device for this study takes this kind of host memory."""
+    known = known_to(study, description)
+    return any(_takes(operation.memory_kinds, str(kind)) for operation in known)
 
 
-def memory_kinds_told(descriptions: Iterable[DeviceDescription]) -> str:
+def memory_kinds_told(study: Study, descriptions: Iterable[DeviceDescription]) -> str:
     """The kinds that these devices take, in words."""
-    known = (kind for d in descriptions for o in d.operations for kind in o.memory_kinds)
+    known = (kind for d in descriptions for o in known_to(study, d) for kind in o.memory_kinds)
     return ", ".join([*dict.fromkeys(known), "offset<N>"])
 
 
@@ -74,14 +75,16 @@ class _Planner:
         device: str,
         description: DeviceDescription,
         given: Mapping[str, Sequence[Value]],
+        chosen: Mapping[str, Sequence[Value]],
     ) -> None:
         self._study = study
         self._device = device
         self._description = description
         self._given = given
+        self._chosen = chosen
         self._limits = Limits.of(description)
         self._too_large: dict[tuple[int, ...], list[str]] = {}
-        self._columns = [study.axis(name) for name in study.columns]
+        self._columns = [study.axis(name) for name in study.columns if name != study.size_axis]
         self.tasks: list[Task] = []
         self.left_out: list[str] = []
 
@@ -91,11 +94,11 @@ class _Planner:
         """Adds the tasks of one operation, for the parts that are wanted."""
         kinds: Sequence[str] = [""]
         if operation.sized:
-            kinds = _memory_kinds(operation, self._given.get("memory"))
-        columns = [_values(operation, axis, self._given.get(axis.name)) for axis in self._columns]
+            kinds = _memory_kinds(operation, self._chosen.get("memory"))
+        columns = [_values(operation, axis, self._chosen.get(axis.name)) for axis in self._columns]
         usual = {axis.name: _as_value(axis.usual) for axis in operation.axes}
         for kind, *values in product(kinds, *columns):
-            axes = dict(zip(self._study.columns, values, strict=True))
+            axes = dict(zip((axis.name for axis in self._columns), values, strict=True))
             own = {name: axes.get(name, value) for name, value in usual.items()}
             largest = self._limits.largest(operation, own)
             fitting = [size for size in sizes if size <= largest]
@@ -108,11 +111,14 @@ class _Planner:
                     for index, part in enumerate(operation.parts)
                     if part.name in wanted
                 }
-                self.tasks.append(Task(operation.name, size, str(kind), own, points))
+                task = Task(operation.name, size, str(kind), own, points, self._study.fresh)
+                self.tasks.append(task)
 
     def _point(
         self, part: PartDescription, size: int, kind: str, axes: Mapping[str, Value]
     ) -> Point:
+        if self._study.size_axis in self._study.columns:
+            axes = {self._study.size_axis: size // self._study.unit_bytes, **axes}
         return Point(
             study=self._study.name,
             device=self._device,
@@ -141,7 +147,7 @@ class _Planner:
     def plan(self) -> Plan:
         """What was collected; sizes beyond the device are told where they were asked for."""
         told = list(dict.fromkeys(self.left_out))
-        if "bytes" in self._given:
+        if self._study.size_axis in self._given:
             for sizes, operations in self._too_large.items():
                 names = ", ".join(dict.fromkeys(operations))
                 listed = ", ".join(map(format_size, sizes))
@@ -165,8 +171,8 @@ def _values(
     if every:
         return takes or [usual]
     wanted = asked or axis.default
-    if wanted is None:
-        return [usual]
+    if wanted is None:  # what does not take the usual is done where it is asked for only
+        return [usual] if not takes or usual in takes else []
     return [value for value in wanted if not takes or value in takes]
 
 
@@ -187,18 +193,21 @@ def plan(
     ``given`` holds the axes that the user set, parsed; what the device cannot hold or do is left
     out, and said when it was asked for by name.
     """
-    planner = _Planner(study, device, description, given)
-    sizes = cast(Sequence[int], given.get("bytes", study.axis("bytes").default or ()))
-    if quick and "bytes" not in given:
+    usual = {axis.name: axis.default for axis in study.axes if axis.default is not None}
+    chosen = {**usual, **(study.quick if quick else {}), **given}
+    planner = _Planner(study, device, description, given, chosen)
+    counts = cast(Sequence[int], chosen.get(study.size_axis, ()))
+    sizes: Sequence[int] = [study.unit_bytes * count for count in counts]
+    if quick and study.size_axis not in given:
         sizes = study.thin(sizes)
     for kind in given.get("memory", ()):
-        if not has_memory(description, kind):
-            offers = memory_kinds_told([description])
+        if not has_memory(study, description, kind):
+            offers = memory_kinds_told(study, [description])
             planner.left_out.append(f"{device} has no memory kind '{kind}'; it has {offers}")
     wanted = [str(name) for name in given.get("operation", study.operations_usually)]
     seen: list[OperationDescription] = []
     for name in wanted:
-        operations = offered(description, name)
+        operations = offered(study, description, name)
         if not operations and "operation" in given:
             planner.left_out.append(f"{device} cannot do '{name}'")
         for operation in operations:

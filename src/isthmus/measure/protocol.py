@@ -57,6 +57,8 @@ class DeviceDescription(msgspec.Struct, frozen=True):
     memory_kinds: list[str]
     operations: list[OperationDescription]
     properties: dict[str, str]
+    offloads: list[OperationDescription] = []
+    """What it can be asked from nothing, phase by phase: see Offload."""
     lacks: dict[str, str] = {}
     """Why it cannot take a value of an axis, ``target=host``, and what would change that."""
     simulated: bool = False
@@ -97,7 +99,20 @@ class Measure(msgspec.Struct, frozen=True, tag=True):
     most_seconds: float
 
 
-Request = ListDevices | Open | Measure
+class Offload(msgspec.Struct, frozen=True, tag=True):
+    """Once from nothing, then ``again`` times: the only request of its worker."""
+
+    library: str
+    id: str
+    options: dict[str, str]
+    bytes: int
+    """Of one vector."""
+    memory: str
+    axes: dict[str, str]
+    again: int
+
+
+Request = ListDevices | Open | Measure | Offload
 
 
 class Devices(msgspec.Struct, frozen=True, tag=True):
@@ -162,14 +177,36 @@ class Measured(msgspec.Struct, frozen=True, tag=True):
     remarks: list[str] = []
 
 
+class Phase(msgspec.Struct, frozen=True):
+    """One phase of an offload; see the engine's PhaseSample."""
+
+    name: str
+    ticks: int
+    simulated_fs: int
+    noise: Noise
+
+
+class Offloaded(msgspec.Struct, frozen=True, tag=True):
+    """Answer to Offload."""
+
+    first: list[Phase]
+    again: list[list[Phase]]
+    verified: str
+    fault: str
+    wall_s: float
+    clock: ClockDescription
+
+
 class Failed(msgspec.Struct, frozen=True, tag=True):
     """The request could not be carried out; the worker lives on."""
 
     message: str
     usage: bool = False
+    unavailable: bool = False
+    """The machine or its limits do not allow it; the message says what would."""
 
 
-Answer = Devices | Opened | Measured | Failed
+Answer = Devices | Opened | Measured | Offloaded | Failed
 
 _encoder = msgspec.msgpack.Encoder()
 _requests: msgspec.msgpack.Decoder[Request] = msgspec.msgpack.Decoder(Request)

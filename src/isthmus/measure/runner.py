@@ -82,6 +82,10 @@ class Job:
     done: set[int] = field(default_factory=set)
     """Reruns that have ended."""
     visits: int = 0
+    skipped: str = ""
+    """Why this machine does not allow it."""
+    totals: dict[int, float] = field(default_factory=dict)
+    """Of a task in fresh processes: seconds of the whole, by repetition."""
 
     @property
     def simulated(self) -> bool:
@@ -96,7 +100,8 @@ class Job:
     def label(self) -> str:
         """Device, operation and size in a few words."""
         size = f" {format_size(self.task.bytes)}" if self.task.bytes else ""
-        return f"{self.found.address} {self.task.operation}{size}"
+        memory = f" {self.task.memory}" if self.task.fresh else ""
+        return f"{self.found.address} {self.task.operation}{memory}{size}"
 
 
 @dataclass(eq=False)

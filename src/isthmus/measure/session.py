@@ -15,9 +15,10 @@ import msgspec
 from isthmus import __version__
 from isthmus.backends import by_scheme
 from isthmus.errors import NoDeviceError, UsageError
-from isthmus.measure import discovery, protocol
+from isthmus.measure import discovery, fresh, protocol
 from isthmus.measure.address import Address
 from isthmus.measure.assembly import FINAL_STATES, assemble
+from isthmus.measure.fresh import FreshRunner
 from isthmus.measure.plan import has_memory, memory_kinds_told, plan
 from isthmus.measure.runner import Job, Runner, Watcher, usual_budget_s
 from isthmus.measure.supervisor import Worker, WorkerDiedError, WorkerRefusedError
@@ -172,15 +173,15 @@ def _jobs(
     for study in request.studies:
         given = _given(request, study)
         for kind in given.get("memory", ()):
-            if not any(has_memory(one.description, kind) for one in found):
-                offers = memory_kinds_told(one.description for one in found)
+            if not any(has_memory(study, one.description, kind) for one in found):
+                offers = memory_kinds_told(study, (one.description for one in found))
                 what = f"no memory kind '{kind}' on these devices; they have {offers}"
                 _complain(what, records, watcher)
         for one in found:
             made = plan(study, one.address, one.description, given, quick=quick)
             jobs += [Job(one, task) for task in made.tasks]
             left_out += made.left_out
-    asked_for_sizes = "bytes" in request.axes
+    asked_for_sizes = any(study.size_axis in request.axes for study in request.studies)
     if not any(job.task.bytes for job in jobs) and (asked_for_sizes or not jobs):
         raise UsageError("nothing to measure: " + ("; ".join(left_out) or "no study can run here"))
     for line in left_out:
@@ -190,7 +191,8 @@ def _jobs(
 
 def _settings(request: Request, jobs: Sequence[Job]) -> Settings:
     reruns = request.reruns or (1 if request.quick else RERUNS)
-    usual = max(LEAST_BUDGET_S, usual_budget_s(jobs, reruns))
+    shared, own = _by_way(jobs)
+    usual = max(LEAST_BUDGET_S, usual_budget_s(shared, reruns) + fresh.usual_budget_s(own))
     budget = request.budget_s or (QUICK_BUDGET_S if request.quick else usual)
     return Settings(
         precision=request.precision or (QUICK_PRECISION if request.quick else PRECISION),
@@ -203,7 +205,13 @@ def _settings(request: Request, jobs: Sequence[Job]) -> Settings:
         options=dict(request.options),
         cpus=list(request.binding.cpus),
         numa_node=request.binding.numa_node,
+        repetitions=request.reruns or 0,
     )
+
+
+def _by_way(jobs: Sequence[Job]) -> tuple[list[Job], list[Job]]:
+    """Those that share their device's worker, and those whose repetitions have one each."""
+    return [j for j in jobs if not j.task.fresh], [j for j in jobs if j.task.fresh]
 
 
 def measure(request: Request, watcher: Watcher) -> Run:
@@ -300,6 +308,8 @@ def _go_on(
     for job in jobs:
         keys = [journal.key_of(point) for point in job.task.points.values()]
         reruns = job.reruns(settings.reruns)
+        if job.task.fresh:
+            job.totals = fresh.totals(job, entries)
         job.done = {n for n in reruns if all((key, n) in done for key in keys)}
     # A series that was not done is begun anew; the better of the two stays.
     kept = [e for e in entries if e.rerun is not None]
@@ -349,10 +359,21 @@ def _carry_out(
             began += time.monotonic() - waiting_since
             steal = {"steal_before_s": environment.steal_seconds()}
             run = msgspec.structs.replace(run, environment={**run.environment, **steal})
-            runner = Runner(jobs, run.settings, binding, watcher, record, began)
+            shared, own = _by_way(jobs)
+            budget_s = run.settings.budget_s - (time.monotonic() - began)
+            usual = usual_budget_s(shared, run.settings.reruns)
+            beside = fresh.usual_budget_s(own)
+            share = usual / (usual + beside) if own and shared else float(not own)
+            settings = msgspec.structs.replace(run.settings, budget_s=share * budget_s)
+            runner = Runner(shared, settings, binding, watcher, record, time.monotonic())
+            processes = FreshRunner(own, run.settings, binding, watcher, record)
             try:
-                runner.run()
+                if shared:
+                    runner.run()
+                if own:
+                    processes.run((1.0 - share) * budget_s)
             except KeyboardInterrupt:
                 save("interrupted")
                 raise
-        return save("budget" if runner.out_of_time else "complete")
+        out_of_time = runner.out_of_time or processes.out_of_time
+        return save("budget" if out_of_time else "complete")

@@ -30,9 +30,10 @@ class WorkerDiedError(IsthmusError):
 class WorkerRefusedError(IsthmusError):
     """A worker could not do what it was asked; it lives on."""
 
-    def __init__(self, message: str, *, usage: bool = False) -> None:
+    def __init__(self, message: str, *, usage: bool = False, unavailable: bool = False) -> None:
         super().__init__(message)
         self.usage = usage
+        self.unavailable = unavailable
 
 
 class Worker:
@@ -92,7 +93,9 @@ class Worker:
         head = self._read(protocol.HEAD_BYTES, deadline)
         answer = protocol.decode_answer(self._read(protocol.body_length(head), deadline))
         if isinstance(answer, protocol.Failed):
-            raise WorkerRefusedError(answer.message, usage=answer.usage)
+            raise WorkerRefusedError(
+                answer.message, usage=answer.usage, unavailable=answer.unavailable
+            )
         return answer
 
     def _read(self, size: int, deadline: float) -> bytes:

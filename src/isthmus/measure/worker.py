@@ -11,7 +11,10 @@ import ctypes
 import os
 import signal
 import sys
+from collections.abc import Sequence
 from typing import Any
+
+import msgspec
 
 from isthmus import _core
 from isthmus.measure import protocol
@@ -52,6 +55,7 @@ def _described(info: _core.DeviceInfo) -> protocol.DeviceDescription:
         memory_kinds=list(info.memory_kinds),
         operations=[operation(o) for o in info.operations],
         properties=dict(info.properties),
+        offloads=[operation(o) for o in info.offloads],
         lacks=dict(info.lacks),
         simulated=info.clock == _core.ClockDomain.simulated,
     )
@@ -68,15 +72,9 @@ class Worker:
     def answer(self, request: protocol.Request) -> protocol.Answer:
         """Carries out one request; what the backend throws becomes a Failed."""
         try:
-            match request:
-                case protocol.ListDevices(library):
-                    found = self._load(library).devices()
-                    return protocol.Devices([_described(info) for info in found])
-                case protocol.Open(library, id, options):
-                    self._device = self._load(library).open(id, options)
-                    return protocol.Opened(_described(self._device.info), _clock())
-                case protocol.Measure():
-                    return self._measure(request)
+            return self._carry_out(request)
+        except _core.UnavailableError as error:
+            return protocol.Failed(str(error), unavailable=True)
         except _core.UsageError as error:
             return protocol.Failed(str(error), usage=True)
         except _core.DeviceLostError as error:
@@ -88,10 +86,49 @@ class Worker:
         except (RuntimeError, ValueError) as error:
             return protocol.Failed(str(error))
 
+    def _carry_out(self, request: protocol.Request) -> protocol.Answer:
+        match request:
+            case protocol.ListDevices(library):
+                found = self._load(library).devices()
+                return protocol.Devices([_described(info) for info in found])
+            case protocol.Open(library, id, options):
+                self._device = self._load(library).open(id, options)
+                return protocol.Opened(_described(self._device.info), _clock())
+            case protocol.Measure():
+                return self._measure(request)
+            case protocol.Offload():
+                return self._offload(request)
+
     def _load(self, library: str) -> _core.Backend:
         if self._backend is None:
             self._backend = _core.load_backend(library)
         return self._backend
+
+    def _offload(self, request: protocol.Offload) -> protocol.Answer:
+        record = _core.measure_offload(
+            self._load(request.library),
+            request.id,
+            request.options,
+            request.bytes,
+            request.memory,
+            request.axes,
+            request.again,
+        )
+
+        def phases(samples: Sequence[_core.PhaseSample]) -> list[protocol.Phase]:
+            return [
+                protocol.Phase(s.name, s.ticks, s.simulated_fs, _noise(s.probe, record.steal_s))
+                for s in samples
+            ]
+
+        return protocol.Offloaded(
+            first=phases(record.first),
+            again=[phases(samples) for samples in record.again],
+            verified=_verdict(record.verified),
+            fault=record.fault,
+            wall_s=record.wall_s,
+            clock=_clock(),
+        )
 
     def _measure(self, request: protocol.Measure) -> protocol.Answer:
         if self._device is None:
@@ -124,8 +161,16 @@ def _clock() -> protocol.ClockDescription:
     )
 
 
+def _verdict(verified: _core.Verified) -> str:
+    return {"yes": "true", "no": "false"}.get(verified.name, "na")
+
+
+def _noise(probe: Any, steal_s: float) -> protocol.Noise:
+    noise = protocol.Noise(*(getattr(probe, f) for f in protocol.Noise.__struct_fields__))
+    return msgspec.structs.replace(noise, steal_s=steal_s)
+
+
 def _measured(block: _core.Block) -> protocol.Measured:
-    probe: Any = block.probe
     return protocol.Measured(
         parts=[
             protocol.Part(
@@ -135,9 +180,9 @@ def _measured(block: _core.Block) -> protocol.Measured:
         ],
         batch=block.batch,
         intervals=block.intervals,
-        verified={"yes": "true", "no": "false"}.get(block.verified.name, "na"),
+        verified=_verdict(block.verified),
         fault=block.fault,
-        noise=protocol.Noise(*(getattr(probe, f) for f in protocol.Noise.__struct_fields__)),
+        noise=_noise(block.probe, block.probe.steal_s),
         setup_s=block.setup_s,
         block_s=block.block_s,
         state=block.state,

@@ -102,7 +102,7 @@ def table(frame: pd.DataFrame, labels: Mapping[str, str] | None = None) -> Table
         else:
             named = {"device", "reference"} & {name}
             cells = [cell(name, labels.get(v, v) if named else v) for v in values]
-            heading = _HEADINGS.get(name, name.replace("_", " "))
+            heading = _HEADINGS.get(name, name.removesuffix("_s").replace("_", " "))
         if any(cells) or frame.empty:
             headings.append(heading)
             columns.append(cells)

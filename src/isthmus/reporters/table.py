@@ -44,6 +44,9 @@ def _text(run: Run) -> str:
     for error, device in dict.fromkeys((point.error, point.device) for point in run.points):
         if error:
             console.print(Text(printable(f"{device}: {error}"), style="red"))
+    for skipped, memory in dict.fromkeys((point.skipped, point.memory) for point in run.points):
+        if skipped:
+            console.print(Text(printable(f"{memory} was skipped: {skipped}"), style="yellow"))
     for missing in run.devices:
         if missing.error:
             told = f"{missing.address} was not measured: {missing.error}"

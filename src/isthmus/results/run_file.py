@@ -21,7 +21,7 @@ ClockName = Literal["host", "device", "simulated", "hybrid"]
 JOURNAL_ENDING = ".journal"
 """Of the file beside a run file while it is measured."""
 Verified = Literal["true", "false", "na"]
-State = Literal["precision", "samples", "time", "budget", "interrupted", "failed"]
+State = Literal["precision", "samples", "time", "once", "budget", "interrupted", "failed"]
 
 
 class ClockRecord(msgspec.Struct, frozen=True):
@@ -44,6 +44,9 @@ class Samples(msgspec.Struct, frozen=True):
     seconds_per_tick: float
     cold_ticks: int | None = None
     """First repetition in its worker, one repetition."""
+    warm_ticks: list[int] = []
+    """Where each repetition is a process of its own (state ``once``) and ``ticks`` holds its one
+    cold sample: the repetitions that followed in the same process."""
 
 
 class Rerun(msgspec.Struct, frozen=True, kw_only=True):
@@ -61,7 +64,8 @@ class Rerun(msgspec.Struct, frozen=True, kw_only=True):
     verified: Verified
     fault: str = ""
     state: State
-    """Why sampling ended; ``precision`` alone means converged."""
+    """Why sampling ended; ``precision`` means converged, ``once`` that the worker was for one
+    repetition."""
     noise: Noise
     remarks: list[str] = []
     """What the backend says of it, e.g. ``fast_forward``; they become flags."""
@@ -88,6 +92,8 @@ class Point(msgspec.Struct, frozen=True, kw_only=True):
     reruns: list[Rerun] = []
     error: str = ""
     """Why (further) samples are missing."""
+    skipped: str = ""
+    """Why there are none, where this machine does not allow it; says what would."""
 
 
 class DeviceRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -128,6 +134,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     cpus: list[int] = []
     """Processors the workers were bound to; empty: not bound."""
     numa_node: int | None = None
+    repetitions: int = 0
+    """Processes for each offload; 0: until its total is certain."""
 
 
 class Software(msgspec.Struct, frozen=True, kw_only=True):

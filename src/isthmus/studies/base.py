@@ -63,6 +63,8 @@ class Task:
     """All that the operation has, also those that the study does not vary."""
     points: Mapping[int, Point]
     """By part of the operation; parts that nobody asked for are missing."""
+    fresh: bool = False
+    """Whether each repetition is a process of its own, and its parts are phases of one another."""
 
 
 @dataclass(frozen=True)
@@ -88,6 +90,14 @@ class Study:
     answers: Callable[[], Sequence[Callable[[Evidence], Answer]]] = tuple
     """What is asked of a run once it is measured. A function, so that measuring does not wait for
     the statistics to be loaded."""
+    fresh: bool = False
+    """Asks devices for offloads: see ``measure.fresh``."""
+    size_axis: str = "bytes"
+    """The axis that decides the sizes; another one than ``bytes`` is a column too."""
+    unit_bytes: int = 1
+    """Bytes of one of what it counts."""
+    quick: Mapping[str, Sequence[Value]] = field(default_factory=dict)
+    """Values of axes in a quick run that does not name them."""
     published: Callable[[str, frozenset[str]], Published | None] = lambda _operation, _devices: None
     """What others measured, to be drawn beside an operation of these APIs."""
 
@@ -117,6 +127,12 @@ class Study:
         return parsed
 
 
-def offered(device: DeviceDescription, operation: str) -> list[OperationDescription]:
-    """Operations of the device that have a part of this name."""
-    return [one for one in device.operations if any(part.name == operation for part in one.parts)]
+def known_to(study: Study, device: DeviceDescription) -> Sequence[OperationDescription]:
+    """What a study can ask of a device."""
+    return device.offloads if study.fresh else device.operations
+
+
+def offered(study: Study, device: DeviceDescription, operation: str) -> list[OperationDescription]:
+    """Operations for a study that have a part of this name."""
+    known = known_to(study, device)
+    return [one for one in known if any(part.name == operation for part in one.parts)]

@@ -18,6 +18,7 @@ from isthmus.validation.points import (
     AS_EVENTS,
     HOST_MEMORY_FIT,
     HOST_MEMORY_SERIES,
+    OFFLOAD_FIT,
     PublishedPoint,
     all_points,
 )
@@ -86,6 +87,22 @@ FITS = (
         "AMD Vitis runtime tutorial 2020.2, example 2, aligned: read_back, 24 MiB in 2.479 ms",
         "u200",
         {"host.write_retire_ns": 500.0},
+    ),
+    Fit(
+        OFFLOAD_FIT,
+        "u200",
+        {
+            "offload.initialise_ns": 256e6,
+            "offload.allocate_ns": 55e3,
+            "offload.fault_ns": 1500.0,
+            "offload.pin_ns": 500.0,
+            "offload.copy_Bps": 2.8e9,
+            "offload.populate_ns": 4.6,
+            "offload.arguments_ns": 14e3,
+            "offload.enqueue_ns": 116e3,
+            "offload.kernel_ns": 14.6,
+            "offload.add_ns": 4.2,
+        },
     ),
 )
 """In order: a later one of the same board starts from the values of the earlier."""

@@ -107,6 +107,20 @@ struct SerialParameters {
   double stretch = 1;
 };
 
+/// Software around an offload, on the host of the board.
+struct OffloadParameters {
+  double initialise_ns = 0;
+  double allocate_ns = 0;  ///< all vectors, without their pages
+  double fault_ns = 0;     ///< first touch of a page
+  double pin_ns = 0;       ///< a page for the device, in place
+  double copy_Bps = 0;     ///< the driver's copy of what does not begin at a page
+  double populate_ns = 0;  ///< an element of both operands
+  double arguments_ns = 0;
+  double enqueue_ns = 0;
+  double kernel_ns = 0;  ///< an element, at least
+  double add_ns = 0;     ///< an element, added by the host
+};
+
 /// Software between a program and its card that the other sections leave out.
 struct DriverParameters {
   double sync_ns = 0;
@@ -135,6 +149,7 @@ struct Board {
   std::optional<RegisterParameters> registers;
   std::optional<SramParameters> sram;
   std::optional<SerialParameters> serial;
+  std::optional<OffloadParameters> offload;
   DriverParameters driver;
 
   /// From "section.key" -> value. An optional section is there when any of its keys is.

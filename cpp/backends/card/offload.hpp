@@ -1,0 +1,16 @@
+// The vector add on the emulated card: the card's part by events, its host's software by the board.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "isthmus/card/card.hpp"
+#include "isthmus/offload.hpp"
+
+namespace isthmus::card {
+
+std::vector<OperationInfo> offloads();
+/// Throws UsageError where the board does not describe its host's software.
+std::unique_ptr<Offload> make_offload(const Board& board, const OperationSpec& spec);
+
+}  // namespace isthmus::card

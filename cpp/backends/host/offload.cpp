@@ -1,0 +1,38 @@
+#include "offload.hpp"
+
+namespace isthmus {
+namespace {
+
+/// What a program without a device does: allocates and populates; the adds in software follow.
+class HostOffload final : public Offload {
+ public:
+  using Offload::Offload;
+
+  void prepare(Phases& /*phases*/) override {}
+  void run(Phases& phases, std::uint64_t seed) override {
+    phases("allocate", [this] { vectors_.emplace(memory(), elements(), relative_offset()); });
+    phases("populate", [&] { populate(vectors_->get(), seed); });
+  }
+  [[nodiscard]] bool computes() const override { return false; }
+  std::optional<Vectors> result() override { return vectors_->get(); }
+  void release() override { vectors_.reset(); }
+
+ private:
+  std::optional<HostVectors> vectors_;
+};
+
+}  // namespace
+
+OperationInfo host_offload() {
+  OperationInfo info = user_offload({"allocate", "populate"});
+  std::erase_if(info.parts, [](const PartInfo& part) {
+    return part.name == "total" || part.name == "remainder";  // of what is no offload
+  });
+  return info;
+}
+
+std::unique_ptr<Offload> make_host_offload(const OperationSpec& spec) {
+  return std::make_unique<HostOffload>(spec);
+}
+
+}  // namespace isthmus

@@ -1,0 +1,13 @@
+// The vector add without a device: what an offload has to beat.
+#pragma once
+
+#include <memory>
+
+#include "isthmus/offload.hpp"
+
+namespace isthmus {
+
+OperationInfo host_offload();
+std::unique_ptr<Offload> make_host_offload(const OperationSpec& spec);
+
+}  // namespace isthmus

@@ -1,0 +1,274 @@
+#include "isthmus/offload.hpp"
+
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <charconv>
+#include <new>
+
+#include "probe.hpp"
+
+namespace isthmus {
+namespace {
+
+constexpr std::uint32_t odd_a = 0x9E3779B1U;
+constexpr std::uint32_t odd_b = 0x85EBCA77U;
+
+std::int32_t operand(std::uint32_t odd, std::uint32_t seed, std::size_t index) {
+  return static_cast<std::int32_t>(static_cast<std::uint32_t>(index) * odd + seed);
+}
+std::uint32_t seed_a(std::uint64_t seed) { return static_cast<std::uint32_t>(seed); }
+std::uint32_t seed_b(std::uint64_t seed) { return static_cast<std::uint32_t>(seed >> 32U) | 1U; }
+
+/// Sums wrap, as on every device.
+std::int32_t sum(std::int32_t a, std::int32_t b) {
+  return static_cast<std::int32_t>(static_cast<std::uint32_t>(a) + static_cast<std::uint32_t>(b));
+}
+
+std::size_t offset_in(const OperationSpec& spec) {
+  const std::string text = spec.word("relative_offset", "0");
+  std::size_t value = 0;
+  const char* end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, value);
+  if (error != std::errc{} || rest != end || value >= page_bytes) {
+    throw UsageError("relative_offset is a number of bytes below a page, not '" + text + "'");
+  }
+  return value;
+}
+
+void judge(OffloadRecord& record, bool right, const std::string& what) {
+  if (right) {
+    record.verified = record.verified == Verified::no ? Verified::no : Verified::yes;
+    return;
+  }
+  record.verified = Verified::no;
+  if (record.fault.empty()) {
+    record.fault = "wrong sums of " + what;
+  }
+}
+
+/// The add in software into memory that nobody has touched, as a program without a device would.
+void add_on_host(const Offload& offload, Vectors vectors, std::uint64_t seed, Phases& phases,
+                 OffloadRecord& record) {
+  const auto add = [&](const char* name, void (*work)(const Vectors&)) {
+    std::optional<HostVectors> fresh;
+    if (HostBuffer::knows(offload.memory())) {
+      fresh.emplace(offload.memory(), vectors.elements, offload.relative_offset());
+      vectors.c = fresh->get().c;
+    } else {
+      std::fill_n(vectors.c, vectors.elements, 0);
+    }
+    phases(name, [&] { work(vectors); });
+    judge(record, adds_up(vectors, seed), name);
+  };
+  add("software_vadd", software_vadd);
+  add("software_vadd_simd", software_vadd_simd);
+}
+
+}  // namespace
+
+Backend::~Backend() = default;
+
+std::unique_ptr<Offload> Backend::offload(const std::string& /*id*/, const Options& /*options*/,
+                                          const OperationSpec& /*spec*/) {
+  throw UsageError("this device does no offload");
+}
+
+void populate(const Vectors& vectors, std::uint64_t seed) {
+  for (std::size_t i = 0; i < vectors.elements; ++i) {
+    vectors.a[i] = operand(odd_a, seed_a(seed), i);
+    vectors.b[i] = operand(odd_b, seed_b(seed), i);
+  }
+}
+
+bool adds_up(const Vectors& vectors, std::uint64_t seed) {
+  for (std::size_t i = 0; i < vectors.elements; ++i) {
+    const std::int32_t wanted =
+        sum(operand(odd_a, seed_a(seed), i), operand(odd_b, seed_b(seed), i));
+    if (vectors.c[i] != wanted) {
+      return false;
+    }
+  }
+  return true;
+}
+
+#if defined(__GNUC__) && !defined(__clang__)
+__attribute__((optimize("no-tree-vectorize")))
+#endif
+void software_vadd(const Vectors& vectors) {
+#if defined(__clang__)
+#pragma clang loop vectorize(disable) interleave(disable)
+#endif
+  for (std::size_t i = 0; i < vectors.elements; ++i) {
+    vectors.c[i] = sum(vectors.a[i], vectors.b[i]);
+  }
+}
+
+#if defined(__x86_64__)
+__attribute__((target_clones("avx512f", "avx2", "default")))
+#endif
+#if defined(__GNUC__) && !defined(__clang__)
+__attribute__((optimize("O3")))
+#endif
+void software_vadd_simd(const Vectors& vectors) {
+  const Element* const a = vectors.a;
+  const Element* const b = vectors.b;
+  Element* const __restrict c = vectors.c;
+  for (std::size_t i = 0; i < vectors.elements; ++i) {
+    c[i] = sum(a[i], b[i]);
+  }
+}
+
+HostVectors::HostVectors(const std::string& kind, std::size_t elements, std::size_t relative_offset)
+    : elements_(elements),
+      relative_offset_(relative_offset),
+      a_(kind, elements * sizeof(Element)),
+      b_(kind, elements * sizeof(Element)),
+      c_(kind, elements * sizeof(Element) + relative_offset) {}
+
+Vectors HostVectors::get() const {
+  // The buffers are the vectors' own: to write to them changes no part of this object.
+  auto& self = const_cast<HostVectors&>(*this);  // NOLINT(cppcoreguidelines-pro-type-const-cast)
+  return {.a = reinterpret_cast<Element*>(self.a_.data()),
+          .b = reinterpret_cast<Element*>(self.b_.data()),
+          .c = reinterpret_cast<Element*>(self.c_.data() + relative_offset_),
+          .elements = elements_};
+}
+
+Phases::Phases()
+    : clock_(&HostClock::instance()), at_first_(usage()), first_(clock_->start()), last_(first_) {}
+
+Probe Phases::usage() {
+  rusage now{};
+  getrusage(RUSAGE_SELF, &now);
+  return {.voluntary_switches = now.ru_nvcsw,
+          .involuntary_switches = now.ru_nivcsw,
+          .minor_faults = now.ru_minflt,
+          .major_faults = now.ru_majflt};
+}
+
+void Phases::add_usage(PhaseSample& phase, const Probe& before) {
+  const Probe during = usage() - before;
+  phase.probe.voluntary_switches += during.voluntary_switches;
+  phase.probe.involuntary_switches += during.involuntary_switches;
+  phase.probe.minor_faults += during.minor_faults;
+  phase.probe.major_faults += during.major_faults;
+}
+
+PhaseSample& Phases::find(const char* name) {
+  const auto known = std::ranges::find(samples_, name, &PhaseSample::name);
+  return known == samples_.end() ? samples_.emplace_back(PhaseSample{.name = name}) : *known;
+}
+
+void Phases::close() {
+  PhaseSample total{.name = "total", .ticks = last_ - first_};
+  PhaseSample remainder{.name = "remainder", .ticks = total.ticks};
+  for (const PhaseSample& phase : samples_) {
+    remainder.ticks -= phase.ticks;
+    total.simulated_fs += phase.simulated_fs;
+  }
+  if (total.simulated_fs > 0) {
+    total.ticks = remainder.ticks = 0;
+  } else {
+    add_usage(total, at_first_);
+  }
+  samples_.push_back(remainder);
+  samples_.push_back(total);
+}
+
+Offload::Offload(const OperationSpec& spec)
+    : memory_(spec.memory),
+      elements_(spec.bytes / sizeof(Element)),
+      relative_offset_(offset_in(spec)) {
+  if (elements_ == 0) {
+    throw UsageError("a vector needs an element");
+  }
+}
+
+OffloadRecord measure_offload(Offload& offload, unsigned again) {
+  OffloadRecord record;
+  const Probe before = read_probe();
+  const Ticks begin = HostClock::raw_nanoseconds();
+  static_cast<void>(HostClock::instance());  // calibrated before anything is timed
+  bool verifiable = true;
+  const auto once = [&](bool first) {
+    const std::uint64_t seed = fresh_stamp() * 0x9E3779B97F4A7C15U;
+    Phases phases;
+    if (first) {
+      offload.prepare(phases);
+    }
+    offload.run(phases, seed);
+    phases.close();
+    if (const std::optional<Vectors> vectors = offload.result()) {
+      if (offload.computes()) {
+        const bool right = adds_up(*vectors, seed);
+        verifiable = verifiable && (right || offload.verifiable());
+        judge(record, right, first ? "the first offload" : "a further offload");
+      }
+      if (!offload.simulate_adds(phases)) {
+        add_on_host(offload, *vectors, seed, phases, record);
+      }
+    }
+    offload.release();
+    return phases.samples();
+  };
+  try {
+    record.first = once(true);
+    for (unsigned i = 0; i < again; ++i) {
+      record.again.push_back(once(false));
+    }
+  } catch (const MemoryLimitError& error) {
+    throw UnavailableError(error.what());
+  } catch (const std::bad_alloc&) {
+    throw UnavailableError("not enough host memory: free some, or ask for fewer --elements");
+  }
+  if (!verifiable) {
+    record.verified = Verified::na;
+    record.fault.clear();
+  }
+  record.steal_s = (read_probe() - before).steal_s;
+  record.wall_s = static_cast<double>(HostClock::raw_nanoseconds() - begin) * 1e-9;
+  return record;
+}
+
+OperationInfo offload_of(const std::vector<std::string>& phases, bool on_host) {
+  std::vector<std::string> names = phases;
+  names.insert(names.end(), {"remainder", "total"});
+  if (on_host) {
+    names.insert(names.end(), {"software_vadd", "software_vadd_simd"});
+  }
+  std::vector<PartInfo> parts;
+  for (const std::string& name : names) {
+    const bool up = name.starts_with("migrate_to_device");
+    const bool down = name == "read_back";
+    const char* initiator = up || down ? "dma" : name == "kernel_run" ? "kernel" : "cpu";
+    parts.push_back({name, up ? "h2d" : down ? "d2h" : "", initiator});
+  }
+  return {.name = "offload", .parts = std::move(parts), .device_buffers = 3};
+}
+
+OperationInfo user_offload(const std::vector<std::string>& phases, bool on_host) {
+  OperationInfo info = offload_of(phases, on_host);
+  info.memory_kinds = user_memory_kinds();
+  info.axes.push_back({.name = "relative_offset", .usual = "0"});
+  return info;
+}
+
+std::vector<std::string> device_phases(bool map) {
+  std::vector<std::string> phases = {"initialise", "program_device", "allocate", "populate"};
+  if (map) {
+    phases.emplace_back("map");
+  }
+  phases.insert(phases.end(), {"migrate_to_device", "migrate_to_device_wait", "set_arguments",
+                               "kernel_enqueue", "kernel_run", "read_back"});
+  return phases;
+}
+
+std::vector<std::string> user_memory_kinds() {
+  std::vector<std::string> kinds = HostBuffer::kinds();  // `aligned`: offsets are taken too
+  const std::vector<std::string> others = HostBuffer::allocators();
+  kinds.insert(kinds.end(), others.begin(), others.end());
+  return kinds;
+}
+
+}  // namespace isthmus

@@ -1,0 +1,81 @@
+#include "isthmus/offload.hpp"
+
+#include <catch2/catch.hpp>
+
+#include "isthmus/backend.hpp"
+
+using namespace isthmus;
+
+TEST_CASE("phases and the remainder are the total, to the tick") {
+  Phases phases;
+  std::vector<int> order;
+  phases("one", [&] { order.push_back(1); });
+  phases("two", [&] { order.push_back(2); });
+  phases("one", [&] { order.push_back(3); });
+  phases.close();
+  CHECK(order == std::vector<int>{1, 2, 3});
+  const auto& found = phases.samples();
+  REQUIRE(found.size() == 4);
+  CHECK(found[0].name == "one");
+  CHECK(found[2].name == "remainder");
+  CHECK(found[3].name == "total");
+  CHECK(found[0].ticks + found[1].ticks + found[2].ticks == found[3].ticks);
+}
+
+TEST_CASE("simulated phases have no ticks and add up") {
+  Phases phases;
+  phases.simulated("one", 5);
+  phases.simulated("two", 7);
+  phases.close();
+  CHECK(phases.samples().back().simulated_fs == 12);
+  CHECK(phases.samples().back().ticks == 0);
+}
+
+TEST_CASE("adds in software agree at every place in a page, and a wrong element is seen") {
+  const std::size_t elements = 1031;
+  for (const std::string kind : {"aligned", "offset1", "offset63", "pageable", "mmap", "new64"}) {
+    for (const std::size_t relative : {0, 1, 64, 2048}) {
+      INFO(kind << " +" << relative);
+      const HostVectors host(kind, elements, relative);
+      const Vectors vectors = host.get();
+      populate(vectors, 0x1234567890ABCDEFU);
+      for (const auto add : {software_vadd, software_vadd_simd}) {
+        std::fill_n(vectors.c, elements, 0);
+        CHECK_FALSE(adds_up(vectors, 0x1234567890ABCDEFU));
+        add(vectors);
+        CHECK(adds_up(vectors, 0x1234567890ABCDEFU));
+        CHECK_FALSE(adds_up(vectors, 0x1234567890ABCDEEU));
+        vectors.c[elements - 1] ^= 1;
+        CHECK_FALSE(adds_up(vectors, 0x1234567890ABCDEFU));
+      }
+    }
+  }
+}
+
+TEST_CASE("the null backend's offload is cold once and found out where it adds wrongly") {
+  const auto backend = load_backend(NULL_BACKEND);
+  const OperationSpec spec{.name = "offload", .bytes = 4096, .memory = "aligned", .axes = {}};
+  const auto right = backend->offload("", {{"move", "correct"}}, spec);
+  const OffloadRecord record = measure_offload(*right, 2);
+  CHECK(record.verified == Verified::yes);
+  CHECK(record.first.front().name == "initialise");
+  REQUIRE(record.again.size() == 2);
+  CHECK(record.again[0].front().name == "allocate");
+  const auto wrong = backend->offload("", {{"move", "drop"}}, spec);
+  CHECK(measure_offload(*wrong, 0).verified == Verified::no);
+}
+
+TEST_CASE("an offload refuses what it cannot be") {
+  const auto backend = load_backend(NULL_BACKEND);
+  const auto ask = [&](std::size_t bytes, const std::string& offset) {
+    const OperationSpec spec{.name = "offload",
+                             .bytes = bytes,
+                             .memory = "aligned",
+                             .axes = {{"relative_offset", offset}}};
+    return backend->offload("", {}, spec);
+  };
+  CHECK_NOTHROW(ask(4, "4095"));
+  CHECK_THROWS_AS(ask(3, "0"), UsageError);
+  CHECK_THROWS_AS(ask(4, "4096"), UsageError);
+  CHECK_THROWS_AS(ask(4, "-1"), UsageError);
+}

@@ -1,0 +1,70 @@
+"""An offload's phases on a host that pins, or copies what does not begin at a page.
+
+With n elements in each of three vectors of p pages and B bytes:
+
+    populate           2 p fault + n populate            operands touched for the first time
+    map                3 p pin                            vectors that begin at a page
+                       3 p (pin + fault) + 3 B / copy     others: the driver's own pages, filled
+    migrate_to_device  DMA of 2 B  (+ 2 B / copy)
+    kernel_run         launch + n kernel
+    read_back          DMA of B    (+ B / copy + p fault)  the result's pages, touched at last
+    software_vadd      p fault + n add                    into memory that nobody has touched
+
+Times in seconds; DMA as in ``isthmus.models.dma``. Source of the mechanism: XRT documents that a
+user's pointer that is not aligned to a page costs a copy; that the result is not touched before is
+how the published example was written (AMD Vitis runtime tutorial, example 2).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+from isthmus.boards.board import Board
+from isthmus.models import dma
+from isthmus.models.base import Figure, Model, Option
+
+ELEMENTS = 6 << 20
+_PAGE = 4096
+_ELEMENT = 4
+
+
+def phases(board: Board, elements: int, *, aligned: bool) -> dict[str, float]:
+    """Seconds of each phase."""
+    size = _ELEMENT * elements
+    pages = math.ceil(size / _PAGE)
+    fault, pin = board.seconds("offload.fault_ns"), board.seconds("offload.pin_ns")
+    copy = 0.0 if aligned else size / board.number("offload.copy_Bps")
+    touched = 0.0 if aligned else pages * fault
+    kernel = elements * board.seconds("offload.kernel_ns")
+    return {
+        "initialise": board.seconds("offload.initialise_ns"),
+        "allocate": board.seconds("offload.allocate_ns"),
+        "populate": 2 * pages * fault + elements * board.seconds("offload.populate_ns"),
+        "software_vadd": pages * fault + elements * board.seconds("offload.add_ns"),
+        "map": 3 * (pages * pin + touched + copy),
+        "migrate_to_device": dma.transfer_s(board, "h2d", 2 * size) + 2 * copy,
+        "set_arguments": board.seconds("offload.arguments_ns"),
+        "kernel_enqueue": board.seconds("offload.enqueue_ns"),
+        "kernel_run": board.seconds("kernel.launch_ns") + kernel,
+        "read_back": dma.transfer_s(board, "d2h", size) + copy + touched,
+    }
+
+
+def predict(board: Board, inputs: Mapping[str, float]) -> list[Figure]:
+    """Every phase, with vectors that begin at a page and with others."""
+    elements = int(inputs["elements"])
+    return [
+        Figure(f"{phase}, {'aligned' if aligned else 'unaligned'}", seconds, "s")
+        for aligned in (True, False)
+        for phase, seconds in phases(board, elements, aligned=aligned).items()
+    ]
+
+
+MODEL = Model(
+    "offload",
+    "phases of a vector add from aligned and unaligned host memory",
+    predict,
+    default_board="u200",
+    options=(Option("elements", "", "32-bit integers in each vector", ELEMENTS),),
+)

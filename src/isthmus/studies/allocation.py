@@ -1,0 +1,59 @@
+"""Study 2: what does a badly allocated buffer cost an offload, phase by phase?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from isthmus.studies.base import Axis, Study, words
+from isthmus.units import parse_counts, parse_positive
+
+if TYPE_CHECKING:
+    from isthmus.analysis.evidence import Answer, Evidence
+
+ACCELERATOR = (
+    "initialise", "program_device", "allocate", "populate", "map", "migrate_to_device",
+    "migrate_to_device_wait", "set_arguments", "kernel_enqueue", "kernel_run", "read_back",
+)  # fmt: skip
+"""Phases of the offload; each excludes the others."""
+OPERATIONS = (*ACCELERATOR, "remainder", "total", "software_vadd", "software_vadd_simd")
+OFFSETS = ("offset1", "offset16", "offset64", "offset128", "offset2048")
+MEMORY = (
+    "pageable", "aligned", *OFFSETS, "mmap", "hugepage", "hugetlb", "mlock", "posix_memalign64",
+    "posix_memalign4096", "aligned_alloc64", "aligned_alloc4096", "new64", "new4096", "alloc_host",
+    "svm", "host_only", "pinned", "write_combined", "registered", "mapped", "managed", "p2p",
+)  # fmt: skip
+QUICK_MEMORY = (
+    "pageable", "aligned", "offset16", "offset2048", "hugepage", "alloc_host", "svm", "host_only",
+    "pinned", "registered", "mapped", "managed",
+)  # fmt: skip
+
+
+def _answers() -> Sequence[Callable[[Evidence], Answer]]:
+    from isthmus.analysis import allocation  # noqa: PLC0415 - slow to load
+
+    return allocation.QUESTIONS
+
+
+STUDY = Study(
+    name="allocation",
+    question="What does a badly allocated host buffer cost an offload, phase by phase?",
+    operations=OPERATIONS,
+    axes=(
+        Axis("elements", "32-bit integers in each vector", parse_positive, (6 << 20,)),
+        Axis("operation", "phase", words, OPERATIONS),
+        Axis("memory", "how the vectors' host memory was asked for", words, MEMORY),
+        Axis("handover", "user_pointer: the runtime is given the memory; copy: it copies", words),
+        Axis(
+            "relative_offset",
+            "bytes by which the result lies further into its page than the operands",
+            parse_counts, (0,), 0,
+        ),
+    ),
+    columns=("elements", "handover", "relative_offset"),
+    fresh=True,
+    size_axis="elements",
+    unit_bytes=4,
+    quick={"memory": QUICK_MEMORY},
+    answers=_answers,
+)  # fmt: skip

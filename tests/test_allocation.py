@@ -1,0 +1,314 @@
+"""The study ``allocation``: phases that add up, right sums, right signs, and no false alarm."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import pytest
+
+import synthetic
+from conftest import Command
+from isthmus import published
+from isthmus.analysis.answers import Answer
+from isthmus.analysis.summary import summarise
+from isthmus.measure.protocol import Noise
+from isthmus.results import run_file
+from isthmus.results.run_file import Run, Samples
+from isthmus.studies.allocation import ACCELERATOR, OPERATIONS
+
+ELEMENTS = 6 << 20
+SMALL = ("--axis", "elements=64Ki", "--axis", "memory=aligned,pageable,offset1")
+
+
+def measured(isthmus: Command, folder: Path, *arguments: str) -> Run:
+    done = isthmus("run", "allocation", *arguments, "--out", "run.json")
+    assert done.returncode == 0, done.stderr
+    return run_file.load(folder / "run.json")
+
+
+def repetitions(run: Run) -> dict[tuple[object, ...], dict[str, int]]:
+    """Ticks by phase of every repetition."""
+    found: dict[tuple[object, ...], dict[str, int]] = defaultdict(dict)
+    for point in run.points:
+        for rerun in point.reruns:
+            key = (point.device, point.memory, *point.axes.values(), rerun.rerun)
+            found[key][point.operation] = rerun.clocks["host"].ticks[0]
+    return found
+
+
+def adds_up(ticks: Mapping[str, int]) -> bool:
+    return sum(ticks.get(name, 0) for name in (*ACCELERATOR, "remainder")) == ticks["total"]
+
+
+def test_phases_exclude_one_another_and_add_up_in_every_repetition(
+    isthmus: Command, tmp_path: Path
+) -> None:
+    run = measured(isthmus, tmp_path, "--device", "null,cost=1ms", *SMALL, "--reruns", "2")
+    found = repetitions(run)
+    assert len(found) == 3 * 2
+    assert all(adds_up(ticks) for ticks in found.values())
+    assert min(ticks["remainder"] / ticks["total"] for ticks in found.values()) < 0.02
+    assert {r.verified for p in run.points for r in p.reruns} == {"na"}
+    # Nobody's sums: the adds in software were not asked for.
+    assert {p.operation for p in run.points if p.reruns} == {*ACCELERATOR, "remainder", "total"}
+
+
+def test_an_offload_on_pocl_from_several_kinds_of_memory(
+    isthmus: Command, tmp_path: Path, pocl: str
+) -> None:
+    kinds = "aligned,offset1,mmap,new64,alloc_host"
+    run = measured(
+        isthmus, tmp_path, "--device", pocl, "--axis", "elements=1Mi", "--axis", f"memory={kinds}",
+        "--axis", "handover=user_pointer,copy", "--axis", "relative_offset=0,64", "--reruns", "1",
+    )  # fmt: skip
+    assert all(r.verified == "true" for p in run.points for r in p.reruns)
+    cases = {(p.memory, *p.axes.values()) for p in run.points}
+    assert len(cases) == 4 * 2 * 2 + 1, "the runtime's own memory has no offset and no copy"
+    ways = {p.axes["handover"] for p in run.points if p.operation == "map"}
+    assert ways == {"user_pointer", ""}, "what is copied is not mapped"
+    for point in run.points:
+        rerun = point.reruns[0]
+        started = point.operation in {"initialise", "program_device"}
+        assert len(rerun.clocks["host"].warm_ticks) == (0 if started else 3)
+    found = repetitions(run)
+    assert all(adds_up(ticks) for ticks in found.values())
+    # Of the least disturbed one: the machine may have done something else in between.
+    assert min(ticks["remainder"] / ticks["total"] for ticks in found.values()) < 0.02
+
+
+def test_the_host_alone_adds_in_software(isthmus: Command, tmp_path: Path) -> None:
+    run = measured(isthmus, tmp_path, "--device", "host", *SMALL, "--reruns", "2")
+    assert {p.operation for p in run.points} == {
+        "allocate", "populate", "software_vadd", "software_vadd_simd",
+    }  # fmt: skip
+    assert all(r.verified == "true" for p in run.points for r in p.reruns)
+
+
+def test_wrong_sums_are_found(isthmus: Command, tmp_path: Path) -> None:
+    done = isthmus("run", "allocation", "--device", "null,move=nothing", *SMALL, "--reruns", "1",
+                   "--out", "run.json")  # fmt: skip
+    assert done.returncode == 1
+    run = run_file.load(tmp_path / "run.json")
+    assert {r.verified for p in run.points for r in p.reruns} == {"false"}
+    assert "wrong sums" in run.points[0].reruns[0].fault
+
+
+def test_what_the_machine_does_not_allow_is_skipped_with_its_cure(
+    isthmus: Command, tmp_path: Path
+) -> None:
+    free = Path("/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages")
+    if free.exists() and int(free.read_text()) > 0:
+        pytest.skip("huge pages are set aside here")
+    done = isthmus("run", "allocation", "--device", "host", "--axis", "elements=64Ki", "--axis",
+                   "memory=hugetlb,aligned", "--reruns", "1", "--out", "run.json")  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "sysctl vm.nr_hugepages" in done.stderr
+    run = run_file.load(tmp_path / "run.json")
+    told = {p.memory: p.skipped for p in run.points}
+    assert "huge pages" in told["hugetlb"]
+    assert not told["aligned"]
+    flags = summarise(run).set_index("memory")["flags"]
+    assert set(flags["hugetlb"]) == {"skipped"}
+    assert "was skipped" in isthmus("show", "run.json").stdout
+
+
+def test_a_worker_that_dies_costs_its_own_kind_only(isthmus: Command, tmp_path: Path) -> None:
+    done = isthmus("run", "allocation", "--device", "null,crash=3", "--device", "host", *SMALL,
+                   "--reruns", "1", "--out", "run.json")  # fmt: skip
+    assert done.returncode == 1
+    run = run_file.load(tmp_path / "run.json")
+    assert all("SIGSEGV" in p.error for p in run.points if p.device.startswith("null"))
+    assert all(p.reruns for p in run.points if p.device == "host")
+
+
+def test_a_quick_run_ends_after_a_few_repetitions_and_goes_on(
+    isthmus: Command, tmp_path: Path
+) -> None:
+    few = ("--axis", "elements=1Ki", "--axis", "memory=aligned", "--precision", "1e-9")
+    run = measured(isthmus, tmp_path, "--device", "null", "--quick", *few)
+    assert {len(p.reruns) for p in run.points if p.operation == "total"} == {6}
+    rows = summarise(run).set_index("operation")
+    assert rows.loc["total", "samples"] == 6
+    assert rows.loc["total", "ci_low_s"] <= rows.loc["total", "median_s"]
+    resumed = isthmus("run", "allocation", "--resume", "--out", "run.json")
+    assert resumed.returncode == 0, resumed.stderr
+    again = run_file.load(tmp_path / "run.json")
+    assert [p.reruns for p in again.points] == [p.reruns for p in run.points]
+
+
+def test_simulated_phases_are_taken_once(isthmus: Command, tmp_path: Path) -> None:
+    run = measured(isthmus, tmp_path, "--device", "null,clock=simulated,cost=1us", *SMALL)
+    rows = summarise(run)
+    assert set(rows[rows["samples"] > 0]["clock"]) == {"simulated"}
+    totals = rows[rows["operation"] == "total"]
+    assert totals["median_s"].tolist() == pytest.approx([len(ACCELERATOR) * 1e-6] * 3)
+    assert set(totals["samples"]) == {1}
+
+
+def test_sizes_are_counted_in_elements(isthmus: Command, tmp_path: Path) -> None:
+    run = measured(isthmus, tmp_path, "--device", "null", "--elements", "1Ki:4Ki", "--memory",
+                   "aligned", "--reruns", "1")  # fmt: skip
+    assert {(p.axes["elements"], p.bytes) for p in run.points} == {
+        (1024, 4096), (2048, 8192), (4096, 16384),
+    }  # fmt: skip
+    for arguments, told in {
+        ("--bytes", "4Ki"): "no axis 'bytes'",
+        ("--memory", "velvet"): "no memory kind 'velvet'",
+        ("--axis", "operation=read"): "no operation 'read'",
+    }.items():
+        refused = isthmus("run", "allocation", "--device", "null", *arguments)
+        assert (refused.returncode, told in refused.stderr) == (2, True), refused.stderr
+
+
+def offload_run(
+    kinds: Mapping[str, Mapping[str, float]],
+    *,
+    count: int = 12,
+    spread: float = 0.01,
+    faults: Mapping[tuple[str, str], int] | None = None,
+    elements: int = ELEMENTS,
+    seed: int = 1,
+) -> Run:
+    """A run whose phases take what is said, times noise that all phases of a repetition share."""
+    random = np.random.default_rng(seed)
+    points = []
+    for memory, seconds in kinds.items():
+        noise = np.exp(spread * random.standard_normal(count))
+        whole = {**seconds, "remainder": 1e-6}
+        whole["total"] = sum(whole[p] for p in (*ACCELERATOR, "remainder") if p in whole)
+        for operation in OPERATIONS:
+            if operation in whole:
+                made = synthetic.point(
+                    "opencl:bench", operation, 4 * elements,
+                    [[whole[operation] * factor] for factor in noise],
+                    study="allocation", memory=memory, moved_bytes=0,
+                    axes={"elements": elements, "handover": "user_pointer", "relative_offset": 0},
+                    rerun_changes={
+                        "state": "once", "intervals": 0,
+                        "noise": Noise(minor_faults=(faults or {}).get((memory, operation), 0)),
+                    },
+                )  # fmt: skip
+                points.append(made)
+    return synthetic.run(points)
+
+
+def asked(run: Run, name: str) -> Answer:
+    return synthetic.answer(run, name)
+
+
+def tutorial() -> Run:
+    table = published.series("aligned_allocation_u200").set_index("phase") / 1e3
+    kinds = {
+        memory: table[f"{column}_ms"].dropna().to_dict()
+        for memory, column in (("pageable", "unaligned"), ("aligned", "aligned"))
+    }
+    return offload_run(kinds, spread=0.0)
+
+
+def test_published_phases_give_the_published_differences_with_their_right_signs() -> None:
+    host = asked(tutorial(), "host").table
+    host = host[host["reference"] == "software_vadd"].set_index("memory")
+    for memory, total, algorithm in (
+        ("pageable", -418.19, -170.79), ("aligned", -330.94, -74.63),
+    ):  # fmt: skip
+        assert 1e3 * host.loc[memory, "total_delta_s"] == pytest.approx(total, abs=0.01)
+        assert 1e3 * host.loc[memory, "algorithm_delta_s"] == pytest.approx(algorithm, abs=0.01)
+    deltas = asked(tutorial(), "deltas").table
+    between = deltas[(deltas["memory"] == "aligned") & (deltas["reference"] == "pageable")]
+    by_phase = 1e3 * between.set_index("operation")["delta_s"]
+    assert by_phase["map"] == pytest.approx(-55.553, abs=1e-3)
+    assert by_phase["migrate_to_device"] == pytest.approx(-18.214, abs=1e-3)
+    assert by_phase["read_back"] == pytest.approx(-22.408, abs=1e-3)
+    assert "pageable costs most" in asked(tutorial(), "deltas").verdict
+    assert "allocate aligned memory" in asked(tutorial(), "advice").verdict
+
+
+PHASES = {
+    "initialise": 0.05, "program_device": 0.02, "allocate": 2e-5, "populate": 0.02, "map": 1e-5,
+    "migrate_to_device": 1e-4, "migrate_to_device_wait": 1e-5, "set_arguments": 3e-6,
+    "kernel_enqueue": 2e-5, "kernel_run": 0.01, "read_back": 4e-5,
+    "software_vadd": 0.014, "software_vadd_simd": 0.012,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_no_false_alarm_where_nothing_differs(seed: int) -> None:
+    same = dict.fromkeys(("aligned", "pageable", "offset1", "offset64", "offset2048"), PHASES)
+    run = offload_run(same, spread=0.02, seed=seed, count=24)
+    assert "no difference between aligned and the 4 other kinds" in asked(run, "deltas").verdict
+    assert "no offset is worse" in asked(run, "offsets").verdict
+    assert "nothing was copied unasked" in asked(run, "copies").verdict
+    assert "allocate as you like" in asked(run, "advice").verdict
+
+
+def test_the_worst_offset_is_found() -> None:
+    slow = {**PHASES, "migrate_to_device": 5e-3}
+    kinds = {"aligned": PHASES, "offset1": PHASES, "offset64": slow, "offset2048": PHASES}
+    found = asked(offload_run(kinds), "offsets")
+    assert "worst is offset64" in found.verdict
+    assert found.table.set_index("memory").loc["offset64", "delta_s"] == pytest.approx(
+        4.9e-3, rel=0.1
+    )
+
+
+def test_too_few_repetitions_tell_nothing() -> None:
+    kinds = {"aligned": PHASES, "offset64": {**PHASES, "kernel_run": 0.02}}
+    run = offload_run(kinds, count=2)
+    assert "cannot tell" in asked(run, "deltas").verdict
+    assert "neither faster nor slower for certain" in asked(run, "host").verdict
+
+
+def test_copies_are_known_by_fresh_pages_and_by_time() -> None:
+    bounced = {**PHASES, "read_back": 8e-3}
+    kinds = {"aligned": PHASES, "pageable": bounced, "alloc_host": PHASES}
+    pages = 4 * ELEMENTS // 4096
+    run = offload_run(kinds, faults={("alloc_host", "migrate_to_device_wait"): 2 * pages})
+    table = asked(run, "copies").table.set_index(["memory", "operation"])["finding"]
+    assert table["alloc_host", "migrate"] == "copied to fresh memory of 2 vectors"
+    assert table["pageable", "read_back"] == "a further pass over the data"
+    assert table["aligned", "map"] == "no copy"
+
+
+def test_break_even_of_swept_sizes() -> None:
+    def sized(elements: int) -> list[run_file.Point]:
+        device = {**PHASES, "kernel_run": 5e-3 + 1e-10 * elements}
+        device["software_vadd_simd"] = 1e-9 * elements
+        return offload_run({"aligned": device}, elements=elements).points
+
+    points = [point for power in range(18, 27) for point in sized(1 << power)]
+    found = asked(synthetic.run(points), "break_even")
+    assert "faster than the host from 8Mi elements on" in found.verdict
+    row = found.table.iloc[0]
+    assert row["host_slope_s"] == pytest.approx(1e-9, rel=0.1)
+
+
+def test_what_follows_in_a_process_is_told_apart_from_the_first() -> None:
+    run = offload_run({"aligned": PHASES})
+    warmed = []
+    for point in run.points:
+        reruns = []
+        for rerun in point.reruns:
+            first = rerun.clocks["host"]
+            warm = [first.ticks[0] // 10] * 3 if point.operation != "initialise" else []
+            later = Samples(first.ticks, first.seconds_per_tick, first.ticks[0], warm)
+            reruns.append(msgspec.structs.replace(rerun, clocks={"host": later}))
+        warmed.append(msgspec.structs.replace(point, reruns=reruns))
+    table = asked(synthetic.run(warmed), "phases").table.set_index("use")
+    assert table.loc["again", "kernel_s"] == pytest.approx(0.1 * table.loc["first", "kernel_s"])
+    assert np.isnan(table.loc["again", "start_s"]) or table.loc["again", "start_s"] < 3e-3
+    row = summarise(synthetic.run(warmed)).set_index("operation").loc["map"]
+    assert row["cold_s"] == pytest.approx(row["median_s"], rel=0.05)
+
+
+def test_run_files_keep_what_followed(isthmus: Command, tmp_path: Path) -> None:
+    run = measured(isthmus, tmp_path, "--device", "host", "--elements", "1Ki", "--memory",
+                   "aligned", "--reruns", "1")  # fmt: skip
+    raw = json.loads((tmp_path / "run.json").read_text())
+    kept = raw["points"][0]["reruns"][0]["clocks"]["host"]["warm_ticks"]
+    assert kept == run.points[0].reruns[0].clocks["host"].warm_ticks
+    assert len(kept) == 3
