@@ -1,0 +1,283 @@
+#include "operations.hpp"
+
+#include <cpuid.h>
+#include <fcntl.h>
+#include <immintrin.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "kernels.hpp"
+
+namespace isthmus::mmio {
+namespace {
+
+constexpr std::uint64_t largest_block = std::uint64_t{1} << 20U;
+constexpr std::uint64_t most_spins = 10'000'000;
+
+/// One line of what is stored: the same 64-bit word, from which narrower stores take the low bytes.
+class Line {
+ public:
+  void set(std::uint64_t word) { words_.fill(word); }
+  [[nodiscard]] const std::byte* data() const {
+    return reinterpret_cast<const std::byte*>(words_.data());
+  }
+
+ private:
+  alignas(64) std::array<std::uint64_t, 8> words_{};
+};
+
+class MmioOperation : public Operation {
+ public:
+  [[nodiscard]] std::vector<std::string> remarks() const override { return machine_remarks(); }
+};
+
+/// Loads or stores of a block in a BAR. What was stored is looked for where loads are permitted.
+class Block final : public MmioOperation {
+ public:
+  Block(const Function& function, const Range& range, const Access& access, bool combining,
+        std::size_t bytes, bool may_load)
+      : mapping_(function, range, combining, access.stores()),
+        loop_(loop_of(access)),
+        width_(access.width),
+        bytes_(bytes),
+        checked_(access.stores() && may_load) {
+    const auto at = reinterpret_cast<std::uintptr_t>(mapping_.data());
+    if (loop_ == nullptr || bytes == 0 || bytes > range.bytes || at % access.width != 0) {
+      throw UsageError(access.instruction + " of " + std::to_string(access.width) +
+                       " bytes does not fit: " + std::to_string(bytes) + " of " +
+                       std::to_string(range.bytes) + " bytes, or not at a multiple of its width");
+    }
+  }
+
+  void run(std::size_t /*part*/, std::uint64_t repetitions) override {
+    loop_(mapping_.data(), bytes_, repetitions, line_.data());
+  }
+  [[nodiscard]] std::uint64_t moved_bytes(std::size_t /*part*/) const override { return bytes_; }
+  [[nodiscard]] bool moves_data() const override { return checked_; }
+  void arm_fully(std::size_t part, std::uint64_t seed) override {
+    line_.set(~seed);
+    run(part, 1);  // what the timed store must replace
+    line_.set(seed);
+  }
+  [[nodiscard]] bool arrived_fully(std::size_t /*part*/, std::uint64_t seed) override {
+    _mm_mfence();
+    for (std::size_t at = 0; at < bytes_; at += width_) {
+      std::uint64_t found = 0;
+      const std::size_t piece = std::min(width_, sizeof found);
+      for (std::size_t i = 0; i < width_; i += piece) {
+        found = load(at + i, piece);
+        if (std::memcmp(&found, &seed, piece) != 0) {
+          return false;
+        }
+      }
+    }
+    return true;
+  }
+  void arm(std::size_t part, std::uint64_t stamp) override { arm_fully(part, stamp); }
+  [[nodiscard]] bool arrived(std::size_t part, std::uint64_t stamp) override {
+    return arrived_fully(part, stamp);
+  }
+
+ private:
+  /// One load of exactly this width: devices may refuse others.
+  [[nodiscard]] std::uint64_t load(std::size_t at, std::size_t width) const {
+    const volatile std::byte* const from = mapping_.data() + at;
+    switch (width) {
+      case 1:
+        return *reinterpret_cast<const volatile std::uint8_t*>(from);
+      case 2:
+        return *reinterpret_cast<const volatile std::uint16_t*>(from);
+      case 4:
+        return *reinterpret_cast<const volatile std::uint32_t*>(from);
+      default:
+        return *reinterpret_cast<const volatile std::uint64_t*>(from);
+    }
+  }
+
+  Mapping mapping_;
+  Loop loop_;
+  std::size_t width_;
+  std::size_t bytes_;
+  bool checked_;
+  Line line_;
+};
+
+/// A flag stored to memory of the device, loads until it is seen there, and a load of what it
+/// announces: the way there and back, as a program and a device would signal each other.
+class Poll final : public MmioOperation {
+ public:
+  Poll(const Function& function, const Range& range) : mapping_(function, range, false, true) {
+    if (range.bytes < 2 * sizeof(std::uint64_t) ||
+        reinterpret_cast<std::uintptr_t>(mapping_.data()) % sizeof(std::uint64_t) != 0) {
+      throw UsageError("poll needs 16 bytes of memory at a multiple of 8");
+    }
+  }
+
+  void run(std::size_t /*part*/, std::uint64_t repetitions) override {
+    auto* const flag = reinterpret_cast<volatile std::uint64_t*>(mapping_.data());
+    for (; repetitions > 0; --repetitions) {
+      const std::uint64_t value = ++value_;
+      *flag = value;
+      std::uint64_t spins = 0;
+      while (*flag != value) {
+        if (++spins == most_spins) {
+          throw BackendError("the device never showed the flag that was stored");
+        }
+      }
+      answer_ = flag[1];
+    }
+  }
+  [[nodiscard]] std::uint64_t moved_bytes(std::size_t /*part*/) const override {
+    return 2 * sizeof(std::uint64_t);
+  }
+  void arm_fully(std::size_t /*part*/, std::uint64_t seed) override {
+    reinterpret_cast<volatile std::uint64_t*>(mapping_.data())[1] = seed;
+    answer_ = ~seed;
+  }
+  [[nodiscard]] bool arrived_fully(std::size_t /*part*/, std::uint64_t seed) override {
+    return answer_ == seed;
+  }
+  void arm(std::size_t part, std::uint64_t stamp) override { arm_fully(part, stamp); }
+  [[nodiscard]] bool arrived(std::size_t part, std::uint64_t stamp) override {
+    return arrived_fully(part, stamp);
+  }
+
+ private:
+  Mapping mapping_;
+  std::uint64_t value_ = fresh_stamp();
+  std::uint64_t answer_ = 0;
+};
+
+/// System calls that read configuration space: one call for the whole block, which the kernel reads
+/// in pieces of at most 4 bytes. Proved by vendor and device, which never change.
+class ConfigRead final : public MmioOperation {
+ public:
+  ConfigRead(const Function& function, std::size_t bytes)
+      : file_(function.folder() + "/config", O_RDONLY), bytes_(bytes) {
+    if (bytes == 0 || bytes > found_.size()) {
+      throw UsageError("configuration space is read in 1 to 64 bytes");
+    }
+    read_into(expected_);
+  }
+
+  void run(std::size_t /*part*/, std::uint64_t repetitions) override {
+    for (; repetitions > 0; --repetitions) {
+      read_into(found_);
+    }
+  }
+  [[nodiscard]] std::uint64_t moved_bytes(std::size_t /*part*/) const override { return bytes_; }
+  void arm_fully(std::size_t /*part*/, std::uint64_t /*seed*/) override {
+    std::ranges::transform(expected_, found_.begin(), [](char byte) { return ~byte; });
+  }
+  [[nodiscard]] bool arrived_fully(std::size_t /*part*/, std::uint64_t /*seed*/) override {
+    return std::memcmp(found_.data(), expected_.data(), std::min<std::size_t>(bytes_, 4)) == 0;
+  }
+  void arm(std::size_t part, std::uint64_t stamp) override { arm_fully(part, stamp); }
+  [[nodiscard]] bool arrived(std::size_t part, std::uint64_t stamp) override {
+    return arrived_fully(part, stamp);
+  }
+
+ private:
+  using Header = std::array<char, config_bytes>;
+  void read_into(Header& header) {
+    if (pread(file_.get(), header.data(), bytes_, 0) != static_cast<ssize_t>(bytes_)) {
+      throw BackendError(file_.path() + ": " + std::strerror(errno));
+    }
+  }
+
+  File file_;
+  std::size_t bytes_;
+  Header expected_{};
+  Header found_{};
+};
+
+constexpr const char* uncached = "bar_uc";
+constexpr const char* combining = "bar_wc";
+
+}  // namespace
+
+std::vector<std::string> machine_remarks() {
+  unsigned eax = 0;
+  unsigned ebx = 0;
+  unsigned ecx = 0;
+  unsigned edx = 0;
+  const bool known = __get_cpuid(1, &eax, &ebx, &ecx, &edx) != 0;
+  constexpr unsigned hypervisor = 1U << 31U;  // CPUID Fn1 ECX, reserved for hypervisors to set
+  return known && (ecx & hypervisor) != 0 ? std::vector<std::string>{"virtualised"}
+                                          : std::vector<std::string>{};
+}
+
+std::vector<OperationInfo> safe_operations() {
+  std::vector<OperationInfo> table;
+  for (const unsigned width : {1U, 2U, 4U}) {
+    table.push_back(
+        describe({"syscall_load", "pread", width}, "config", width < 4 ? width : config_bytes));
+  }
+  for (OperationInfo& one : baselines()) {
+    table.push_back(std::move(one));
+  }
+  return table;
+}
+
+std::vector<OperationInfo> bar_operations(const Function& function, const Permission& permission) {
+  std::vector<OperationInfo> table;
+  const auto add = [&](const Access& access, const char* memory, const Range& range,
+                       std::uint64_t block) {
+    const std::uint64_t at = function.bar_address(range.bar) + range.offset;
+    if (loop_of(access) != nullptr && at % access.width == 0 && access.width <= range.bytes) {
+      table.push_back(describe(access, memory, most_block(access, std::min(block, range.bytes))));
+    }
+  };
+  if (permission.loads && permission.registers) {
+    for (const Access& access : loads_of("register_load", false)) {
+      add(access, uncached, *permission.registers, access.width);
+    }
+  }
+  if (!permission.memory) {
+    return table;
+  }
+  std::vector<const char*> kinds = {uncached};
+  if (function.has_write_combining(permission.memory->bar)) {
+    kinds.push_back(combining);
+  }
+  for (const char* kind : kinds) {
+    const auto loads = permission.loads ? loads_of("bar_memory_load", true) : std::vector<Access>{};
+    const auto stores = permission.stores ? all_stores() : std::vector<Access>{};
+    for (const auto& all : {loads, stores}) {
+      for (const Access& access : all) {
+        add(access, kind, *permission.memory, largest_block);
+      }
+    }
+  }
+  if (permission.loads && permission.stores && permission.memory->bytes >= 16) {
+    table.push_back(describe({"poll", "mov", 8}, uncached, 8));
+  }
+  return table;
+}
+
+std::unique_ptr<Operation> make_operation(const Function& function, const Permission& permission,
+                                          const OperationSpec& spec) {
+  if (is_baseline(spec.name)) {
+    return make_baseline(spec);
+  }
+  const Access access = access_of(spec);
+  if (spec.name == "syscall_load") {
+    return std::make_unique<ConfigRead>(function, spec.bytes);
+  }
+  if (spec.memory != uncached && spec.memory != combining) {
+    throw UsageError("a BAR is mapped as bar_uc or bar_wc, not '" + spec.memory + "'");
+  }
+  if (spec.name == "poll") {
+    return std::make_unique<Poll>(function, *permission.memory);
+  }
+  const bool registers = spec.name == "register_load";
+  return std::make_unique<Block>(function, registers ? *permission.registers : *permission.memory,
+                                 access, spec.memory == combining, spec.bytes, permission.loads);
+}
+
+}  // namespace isthmus::mmio
