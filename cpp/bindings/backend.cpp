@@ -50,6 +50,7 @@ void bind_backend(nb::module_& module) {
       .def_ro("memory_bytes", &DeviceInfo::memory_bytes)
       .def_ro("memory_kinds", &DeviceInfo::memory_kinds)
       .def_ro("operations", &DeviceInfo::operations)
+      .def_ro("lacks", &DeviceInfo::lacks)
       .def_ro("properties", &DeviceInfo::properties)
       .def_ro("clock", &DeviceInfo::clock);
   nb::class_<Device>(module, "Device").def_prop_ro("info", &Device::info, nb::rv_policy::copy);

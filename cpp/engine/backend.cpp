@@ -68,6 +68,31 @@ AxisInfo memory_bank(unsigned banks) {
   return axis;
 }
 
+std::vector<OperationInfo> bandwidth_kernels(const std::string& target,
+                                             const std::vector<std::string>& memory_kinds,
+                                             const std::string& implementation,
+                                             unsigned usual_iterations) {
+  struct Kernel {
+    const char* name;
+    const char* direction;  ///< where it reaches host memory
+    unsigned buffers;
+  };
+  constexpr std::array<Kernel, 3> kernels = {
+      {{"read_bandwidth", "h2d", 1}, {"write_bandwidth", "d2h", 1}, {"bandwidth", "both", 2}}};
+  std::vector<OperationInfo> table;
+  for (const Kernel& kernel : kernels) {
+    table.push_back(
+        {.name = kernel.name,
+         .parts = {{kernel.name, target == "host" ? kernel.direction : "", "kernel"}},
+         .axes = {{.name = "target", .usual = target, .values = {target}},
+                  {.name = "implementation", .usual = implementation, .values = {implementation}},
+                  {.name = "iterations", .usual = std::to_string(usual_iterations)}},
+         .memory_kinds = memory_kinds,
+         .device_buffers = kernel.buffers});
+  }
+  return table;
+}
+
 std::uint64_t OperationSpec::count(const std::string& axis, std::uint64_t usual) const {
   const auto given = axes.find(axis);
   if (given == axes.end()) {

@@ -15,7 +15,7 @@ typedef unsigned long long u64;
 
 namespace {
 
-constexpr u32 block_threads = 256;            // as in operations.hpp
+constexpr u32 block_threads = 256;           // as in operations.hpp
 constexpr u64 step = 0x9E3779B97F4A7C15ull;  // between the words of the pattern
 constexpr u64 line_bytes = 128;              // between the links of a ring
 constexpr u32 in_flight = 4;                 // accesses of a thread that wait for memory together
@@ -65,6 +65,9 @@ __device__ inline u64 load_from_home(u64 address) {
   return value;
 }
 
+/// Between sweeps: what a processor holds of the memory is let go, so that each sweep goes there.
+__device__ inline void forget() { asm volatile("fence.acq_rel.sys;" ::: "memory"); }
+
 __device__ inline void wait_for_block() { asm volatile("bar.sync 0;" ::: "memory"); }
 
 __device__ inline u64 nanoseconds() {
@@ -73,15 +76,8 @@ __device__ inline u64 nanoseconds() {
   return value;
 }
 
-}  // namespace
-
-ENTRY isthmus_empty() {}
-
-/// Sum of all words, a shorter last word padded with zeros. Each block leaves its own sum, plus one
-/// lest it be 0, times a key that is new with every launch: an old result cannot pass.
-ENTRY isthmus_sum(const void* data, u64 bytes, u64 key, u64* partial) {
-  __shared__ u64 sums[block_threads];
-  const Share share = my_share();
+/// This thread's part of the sum of all words, a shorter last word padded with zeros.
+__device__ inline u64 my_sum(const Share& share, const void* data, u64 bytes) {
   const u64 count = bytes / sizeof(Pair);
   u64 sum = 0;
   u64 i = share.first;
@@ -100,17 +96,10 @@ ENTRY isthmus_sum(const void* data, u64 bytes, u64 key, u64* partial) {
     const unsigned char* all = static_cast<const unsigned char*>(data);
     for (u64 at = count * sizeof(Pair); at < bytes; ++at) sum += u64(all[at]) << (at % 8 * 8);
   }
-  sums[share.thread] = sum;
-  for (u32 half = block_threads / 2; half > 0; half /= 2) {
-    wait_for_block();
-    if (share.thread < half) sums[share.thread] += sums[share.thread + half];
-  }
-  if (share.thread == 0) partial[share.block] = (sums[0] + 1) * key;
+  return sum;
 }
 
-/// The pattern of this seed: word i is seed + i * step.
-ENTRY isthmus_fill(void* data, u64 bytes, u64 seed) {
-  const Share share = my_share();
+__device__ inline void fill(const Share& share, void* data, u64 bytes, u64 seed) {
   const u64 count = bytes / sizeof(Pair);
   for (u64 i = share.first; i < count; i += share.stride) {
     const u64 low = seed + 2 * i * step;
@@ -124,8 +113,7 @@ ENTRY isthmus_fill(void* data, u64 bytes, u64 seed) {
   }
 }
 
-ENTRY isthmus_copy(const void* from, void* to, u64 bytes) {
-  const Share share = my_share();
+__device__ inline void copy(const Share& share, const void* from, void* to, u64 bytes) {
   const u64 count = bytes / sizeof(Pair);
   u64 i = share.first;
   for (; i + (in_flight - 1) * share.stride < count; i += in_flight * share.stride) {
@@ -140,6 +128,47 @@ ENTRY isthmus_copy(const void* from, void* to, u64 bytes) {
     const unsigned char* from_bytes = static_cast<const unsigned char*>(from);
     unsigned char* to_bytes = static_cast<unsigned char*>(to);
     for (u64 at = count * sizeof(Pair); at < bytes; ++at) to_bytes[at] = from_bytes[at];
+  }
+}
+
+}  // namespace
+
+ENTRY isthmus_empty() {}
+
+/// Sum of all words over all sweeps. Each block leaves its own sum, plus one lest it be 0, times a
+/// key that is new with every launch: an old result cannot pass.
+ENTRY isthmus_sum(const void* data, u64 bytes, u64 key, u64* partial, u64 sweeps) {
+  __shared__ u64 sums[block_threads];
+  const Share share = my_share();
+  u64 sum = my_sum(share, data, bytes);
+  for (u64 sweep = 1; sweep < sweeps; ++sweep) {
+    forget();
+    sum += my_sum(share, data, bytes);
+  }
+  sums[share.thread] = sum;
+  for (u32 half = block_threads / 2; half > 0; half /= 2) {
+    wait_for_block();
+    if (share.thread < half) sums[share.thread] += sums[share.thread + half];
+  }
+  if (share.thread == 0) partial[share.block] = (sums[0] + 1) * key;
+}
+
+/// The pattern of this seed: word i is seed + i * step.
+ENTRY isthmus_fill(void* data, u64 bytes, u64 seed, u64 sweeps) {
+  const Share share = my_share();
+  fill(share, data, bytes, seed);
+  for (u64 sweep = 1; sweep < sweeps; ++sweep) {
+    forget();
+    fill(share, data, bytes, seed);
+  }
+}
+
+ENTRY isthmus_copy(const void* from, void* to, u64 bytes, u64 sweeps) {
+  const Share share = my_share();
+  copy(share, from, to, bytes);
+  for (u64 sweep = 1; sweep < sweeps; ++sweep) {
+    forget();
+    copy(share, from, to, bytes);
   }
 }
 

@@ -3,6 +3,7 @@ isthmus_add_backend(
   card
   SOURCES
   card.cpp
+  mmio.cpp
   operations.cpp
   LIBRARIES
   isthmus_card_model

@@ -1,10 +1,13 @@
 // The emulated card in process: real data, simulated time.
 #include "isthmus/card/card.hpp"
 
+#include <iterator>
 #include <memory>
+#include <string>
 #include <utility>
 
 #include "isthmus/backend.hpp"
+#include "mmio.hpp"
 #include "operations.hpp"
 
 namespace isthmus::card {
@@ -14,23 +17,34 @@ constexpr std::uint64_t gibibyte = std::uint64_t{1} << 30U;
 /// Of a model with chance in it: the fixed count for which medians are shown.
 constexpr unsigned random_samples = 25;
 
+/// Loads and stores of the processor, where the card has registers for them.
+void add_mmio(DeviceInfo& info, bool registers, std::int64_t sram_bytes) {
+  if (registers) {
+    auto all = mmio_operations(sram_bytes);
+    std::move(all.begin(), all.end(), std::back_inserter(info.operations));
+  }
+}
+
 /// The device before its board is known: what any card may do.
 DeviceInfo some_card() {
-  return {.id = "",
-          .name = "emulated card",
-          .platform = "Isthmus",
-          .api = "card",
-          .max_buffer_bytes = gibibyte,
-          .memory_bytes = 4 * gibibyte,
-          .memory_kinds = memory_kinds(),
-          .operations = operations(true, true, 1),
-          .properties = {},
-          .clock = ClockDomain::simulated};
+  DeviceInfo info = {.id = "",
+                     .name = "emulated card",
+                     .platform = "Isthmus",
+                     .api = "card",
+                     .max_buffer_bytes = gibibyte,
+                     .memory_bytes = 4 * gibibyte,
+                     .memory_kinds = memory_kinds(),
+                     .operations = operations(true, true, 1),
+                     .properties = {},
+                     .clock = ClockDomain::simulated};
+  add_mmio(info, true, gibibyte);
+  return info;
 }
 
 DeviceInfo describe(const Board& board, const Options& options) {
   DeviceInfo info = some_card();
   info.operations = operations_of(board);
+  add_mmio(info, board.registers.has_value(), board.sram ? board.sram->bytes : 0);
   if (board.memory) {
     info.max_buffer_bytes = static_cast<std::uint64_t>(board.memory->bank_bytes);
     info.memory_bytes = info.max_buffer_bytes * static_cast<std::uint64_t>(board.memory->banks);
@@ -42,8 +56,24 @@ DeviceInfo describe(const Board& board, const Options& options) {
   return info;
 }
 
+/// Options that are no parameters of the board.
+constexpr const char* own_options[] = {"fast_forward", "speculation"};
+
+bool choice(const Options& options, const std::string& name, bool usual) {
+  const auto given = options.find(name);
+  if (given == options.end()) {
+    return usual;
+  }
+  if (given->second != "yes" && given->second != "no") {
+    throw UsageError(name + "=" + given->second + ": choose yes or no");
+  }
+  return given->second == "yes";
+}
+
 Board board_from(Options parameters) {
-  parameters.erase("fast_forward");
+  for (const char* own : own_options) {
+    parameters.erase(own);
+  }
   try {
     return Board::from(parameters);
   } catch (const BoardError& error) {
@@ -54,22 +84,24 @@ Board board_from(Options parameters) {
 class CardDevice final : public Device {
  public:
   explicit CardDevice(const Options& options)
-      : card_(board_from(options)), info_(describe(card_.board(), options)) {
-    if (const auto given = options.find("fast_forward"); given != options.end()) {
-      if (given->second != "yes" && given->second != "no") {
-        throw UsageError("fast_forward=" + given->second + ": choose yes or no");
-      }
-      card_.set_fast_forward(given->second == "yes");
-    }
+      : card_(board_from(options)),
+        info_(describe(card_.board(), options)),
+        speculation_(choice(options, "speculation", false)) {
+    card_.set_fast_forward(choice(options, "fast_forward", true));
   }
   [[nodiscard]] const DeviceInfo& info() const override { return info_; }
   std::unique_ptr<Operation> make(const OperationSpec& spec) override {
+    if (is_mmio(spec.name)) {
+      static_cast<void>(find_operation(info_.operations, spec, "this card"));
+      return make_mmio(card_, spec, speculation_);
+    }
     return make_operation(card_, spec);
   }
 
  private:
   Card card_;
   DeviceInfo info_;
+  bool speculation_;
 };
 
 class CardBackend final : public Backend {

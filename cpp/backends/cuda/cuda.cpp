@@ -145,6 +145,9 @@ DeviceInfo describe(int index, int count) {
           {"managed_memory", flag(cuda::managed_memory)},
           {"concurrent_managed_access", flag(cuda::concurrent_managed_access)},
           {"library", api().library}}};
+  if (attribute(device, cuda::can_map_host_memory) == 0) {
+    info.lacks.emplace_back("target=host", "this GPU maps no host memory");
+  }
   if (count > 1) {
     const int peer = usual_peer(index, count);
     info.properties.emplace_back("peer", std::to_string(peer));

@@ -130,23 +130,30 @@ class GraphLaunch final : public Operation {
   Owned<GraphExec> graph_;
 };
 
-/// A kernel that reads all of a buffer and returns its keyed sum.
-class KernelRead final : public KernelOperation<4> {
+/// Sweeps over a buffer that one launch makes.
+std::uint64_t sweeps_of(const OperationSpec& spec) { return spec.count("iterations"); }
+
+/// A kernel that reads all of a buffer and returns its keyed sum, over all sweeps.
+class KernelRead final : public KernelOperation<5> {
  public:
   KernelRead(Session& session, const OperationSpec& spec)
       : KernelOperation(session, "isthmus_sum", blocks_for(session.device(), spec.bytes)),
         bytes_(spec.bytes),
+        sweeps_(sweeps_of(spec)),
         data_(session, spec.memory, spec.bytes),
         partial_(session, blocks() * sizeof(std::uint64_t)) {
     set_argument(0, data_.address());
     set_argument(1, bytes_);
     set_argument(3, partial_.address());
+    set_argument(4, sweeps_);
   }
 
-  [[nodiscard]] std::uint64_t moved_bytes(std::size_t /*part*/) const override { return bytes_; }
+  [[nodiscard]] std::uint64_t moved_bytes(std::size_t /*part*/) const override {
+    return bytes_ * sweeps_;
+  }
   void arm_fully(std::size_t part, std::uint64_t seed) override {
     put_pattern(data_.memory(), bytes_, seed);
-    sum_ = pattern_sum(bytes_, seed);
+    sum_ = pattern_sum(bytes_, seed) * sweeps_;
     arm(part, seed);
   }
   bool arrived_fully(std::size_t part, std::uint64_t seed) override { return arrived(part, seed); }
@@ -164,23 +171,28 @@ class KernelRead final : public KernelOperation<4> {
  private:
   static std::uint64_t key(std::uint64_t stamp) { return stamp * 2 + 1; }  // odd: no sum is lost
   std::uint64_t bytes_;
+  std::uint64_t sweeps_;
   Reached data_;
   DeviceMemory partial_;
   std::uint64_t sum_ = 0;
 };
 
 /// A kernel that writes a whole buffer, with a new pattern every time.
-class KernelWrite final : public KernelOperation<3> {
+class KernelWrite final : public KernelOperation<4> {
  public:
   KernelWrite(Session& session, const OperationSpec& spec)
       : KernelOperation(session, "isthmus_fill", blocks_for(session.device(), spec.bytes)),
         bytes_(spec.bytes),
+        sweeps_(sweeps_of(spec)),
         data_(session, spec.memory, spec.bytes) {
     set_argument(0, data_.address());
     set_argument(1, bytes_);
+    set_argument(3, sweeps_);
   }
 
-  [[nodiscard]] std::uint64_t moved_bytes(std::size_t /*part*/) const override { return bytes_; }
+  [[nodiscard]] std::uint64_t moved_bytes(std::size_t /*part*/) const override {
+    return bytes_ * sweeps_;
+  }
   void arm_fully(std::size_t part, std::uint64_t seed) override {
     poison(data_.memory(), bytes_, seed);
     arm(part, seed);
@@ -208,11 +220,39 @@ class KernelWrite final : public KernelOperation<3> {
 
  private:
   std::uint64_t bytes_;
+  std::uint64_t sweeps_;
   Reached data_;
 };
 
+/// A kernel that reads one buffer and writes what it read to another, both in the same memory.
+class KernelBandwidth final : public KernelOperation<4> {
+ public:
+  KernelBandwidth(Session& session, const OperationSpec& spec)
+      : KernelOperation(session, "isthmus_copy", blocks_for(session.device(), spec.bytes)),
+        moved_(2 * spec.bytes * sweeps_of(spec)),
+        from_(session, spec.memory, spec.bytes),
+        to_(session, spec.memory, spec.bytes) {
+    movements_.emplace_back(from_.memory(), to_.memory(), spec.bytes);
+    set_argument(0, from_.address());
+    set_argument(1, to_.address());
+    set_argument(2, spec.bytes);
+    set_argument(3, sweeps_of(spec));
+  }
+
+  [[nodiscard]] std::uint64_t moved_bytes(std::size_t /*part*/) const override { return moved_; }
+
+ protected:
+  std::vector<Movement>& movements(std::size_t /*part*/) override { return movements_; }
+
+ private:
+  std::uint64_t moved_;
+  Reached from_;
+  Reached to_;
+  std::vector<Movement> movements_;
+};
+
 /// A kernel in place of a copy engine: from mapped host memory to device memory, or back.
-class KernelCopy final : public KernelOperation<3> {
+class KernelCopy final : public KernelOperation<4> {
  public:
   KernelCopy(Session& session, const OperationSpec& spec, bool to_device)
       : KernelOperation(session, "isthmus_copy", blocks_for(session.device(), spec.bytes)),
@@ -227,6 +267,7 @@ class KernelCopy final : public KernelOperation<3> {
     set_argument(0, to_device ? host_.address() : device_.address());
     set_argument(1, to_device ? device_.address() : host_.address());
     set_argument(2, bytes_);
+    set_argument(3, 1);
   }
 
   [[nodiscard]] std::uint64_t moved_bytes(std::size_t /*part*/) const override { return bytes_; }
@@ -328,6 +369,10 @@ std::unique_ptr<Operation> make_kernel_read(const Opened& opened, const Operatio
 
 std::unique_ptr<Operation> make_kernel_write(const Opened& opened, const OperationSpec& spec) {
   return std::make_unique<KernelWrite>(opened.session, spec);
+}
+
+std::unique_ptr<Operation> make_kernel_bandwidth(const Opened& opened, const OperationSpec& spec) {
+  return std::make_unique<KernelBandwidth>(opened.session, spec);
 }
 
 std::unique_ptr<Operation> make_copy_sm_write(const Opened& opened, const OperationSpec& spec) {

@@ -2,9 +2,13 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 
 namespace isthmus::cuda {
 namespace {
+
+/// The published example makes 1024, which takes seconds where buffers are large.
+constexpr unsigned usual_sweeps = 16;
 
 struct Named {
   const char* name;
@@ -26,6 +30,9 @@ constexpr std::array makers = {
     Named{"pointer_chase", make_pointer_chase},
     Named{"peer_write", make_peer_write},
     Named{"peer_read", make_peer_read},
+    Named{"read_bandwidth", make_kernel_read},
+    Named{"write_bandwidth", make_kernel_write},
+    Named{"bandwidth", make_kernel_bandwidth},
 };
 
 }  // namespace
@@ -54,6 +61,13 @@ std::vector<OperationInfo> operations(DeviceId device, bool has_peer) {
     table.push_back({.name = "copy_sm_read",
                      .parts = {{"copy_sm_read", "d2h", "kernel"}},
                      .memory_kinds = {"mapped"}});
+  }
+  const auto add = [&table](std::vector<OperationInfo> more) {
+    std::ranges::move(more, std::back_inserter(table));
+  };
+  add(bandwidth_kernels("device", {"device"}, "board", usual_sweeps));
+  if (reached.size() > 1) {
+    add(bandwidth_kernels("host", {"mapped"}, "board", usual_sweeps));
   }
   for (const char* name : {"kernel_read", "kernel_write", "pointer_chase"}) {
     table.push_back({.name = name, .parts = {{name, "", "kernel"}}, .memory_kinds = reached});

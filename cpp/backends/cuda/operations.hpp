@@ -37,6 +37,7 @@ Maker make_launch;
 Maker make_graph_launch;
 Maker make_kernel_read;
 Maker make_kernel_write;
+Maker make_kernel_bandwidth;
 Maker make_copy_sm_write;
 Maker make_copy_sm_read;
 Maker make_pointer_chase;

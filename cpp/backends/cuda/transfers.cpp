@@ -187,7 +187,8 @@ class Pipeline final : public Operation {
     wait(compute, slot.written);
     Address from = slot.in.device->address();
     Address to = slot.out.device->address();
-    std::array<void*, 3> arguments = {&from, &to, &bytes_};
+    std::uint64_t sweeps = 1;
+    std::array<void*, 4> arguments = {&from, &to, &bytes_, &sweeps};
     launch(kernel_, blocks_, compute.get(), arguments.data());
     record(slot.computed, compute);
     wait(down, slot.computed);

@@ -52,6 +52,10 @@ Api load() {
   }
   ISTHMUS_OPENCL_FUNCTIONS(ISTHMUS_FIND)
 #undef ISTHMUS_FIND
+#define ISTHMUS_FIND(Result, name, parameters) \
+  loaded.name = reinterpret_cast<Result(*) parameters>(dlsym(object, #name));
+  ISTHMUS_OPENCL_2_FUNCTIONS(ISTHMUS_FIND)
+#undef ISTHMUS_FIND
   // They came with this function, and are announced nowhere else.
   loaded.extended_pointers = dlsym(object, "xclGetMemObjDeviceAddress") != nullptr;
   return loaded;

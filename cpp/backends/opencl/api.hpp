@@ -58,6 +58,9 @@ inline constexpr Uint driver_version = 0x102D;
 inline constexpr Uint device_extensions = 0x1030;
 inline constexpr Uint device_version = 0x102F;
 inline constexpr Uint device_host_unified_memory = 0x1035;
+inline constexpr Uint device_svm_capabilities = 0x1053;  // OpenCL 2.0
+inline constexpr Bitfield svm_fine_grain_buffer = 1U << 1U;
+inline constexpr Bitfield mem_svm_fine_grain_buffer = 1U << 10U;
 inline constexpr Uint device_pci_bus_info_khr = 0x410F;  // cl_khr_pci_bus_info
 
 /// Answer to device_pci_bus_info_khr.
@@ -129,6 +132,12 @@ inline constexpr Uint profiling_command_end = 0x1283;
   X(Int, clSetKernelArg, (Kernel, Uint, std::size_t, const void*))                               \
   X(Int, clReleaseKernel, (Kernel))
 
+// Of OpenCL 2.0: not every loader has them.
+#define ISTHMUS_OPENCL_2_FUNCTIONS(X)                          \
+  X(void*, clSVMAlloc, (Context, Bitfield, std::size_t, Uint)) \
+  X(void, clSVMFree, (Context, void*))                         \
+  X(Int, clSetKernelArgSVMPointer, (Kernel, Uint, const void*))
+
 /// What AMD's OpenCL takes for a host pointer where a flag says so: it places the buffer in a
 /// memory of the card, which it otherwise derives from kernel arguments.
 struct ExtendedPointer {
@@ -143,6 +152,7 @@ inline constexpr Uint memory_by_index = 1U << 31U;
 struct Api {
 #define ISTHMUS_DECLARE(Result, name, parameters) Result(*name) parameters = nullptr;
   ISTHMUS_OPENCL_FUNCTIONS(ISTHMUS_DECLARE)
+  ISTHMUS_OPENCL_2_FUNCTIONS(ISTHMUS_DECLARE)  ///< null where the loader is older
 #undef ISTHMUS_DECLARE
   std::string loader;              ///< as opened
   bool extended_pointers = false;  ///< whether it is a library that takes them

@@ -1,1 +1,1 @@
-isthmus_add_backend(opencl SOURCES opencl.cpp operations.cpp kernel_operations.cpp objects.cpp api.cpp)
+isthmus_add_backend(opencl SOURCES opencl.cpp operations.cpp kernel_operations.cpp reached.cpp objects.cpp api.cpp)

@@ -4,9 +4,9 @@
 #include <array>
 
 #include "kernels.hpp"
+#include "reached.hpp"
 
 namespace isthmus::cl {
-
 std::size_t work_items(const Session& session, std::size_t bytes) {
   const auto units = value_info<Uint>(session.device(), device_max_compute_units);
   if (session.is_cpu()) {
@@ -25,8 +25,7 @@ namespace {
 class KernelOperation : public Operation {
  public:
   KernelOperation(Session& session, const char* kernel, std::size_t items)
-      : session_(&session),
-        queue_(session.make_queue(queue_profiling_enable)),
+      : queue_(session.make_queue(queue_profiling_enable)),
         kernel_(session.make_kernel(kernel)),
         items_(items) {}
 
@@ -62,10 +61,9 @@ class KernelOperation : public Operation {
     check(api().clSetKernelArg(kernel_.get(), index, sizeof(value), &value), "clSetKernelArg");
   }
   [[nodiscard]] std::size_t items() const { return items_; }
-  [[nodiscard]] Session& session() const { return *session_; }
+  [[nodiscard]] Kernel kernel() const { return kernel_.get(); }
 
  private:
-  Session* session_;
   Owned<Queue> queue_;
   Owned<Kernel> kernel_;
   std::size_t items_;
@@ -80,24 +78,30 @@ class Launch final : public KernelOperation {
   [[nodiscard]] bool moves_data() const override { return false; }
 };
 
-/// A kernel that reads all of a buffer in device memory and returns its keyed sum.
+/// Sweeps over a buffer that one launch makes.
+Ulong sweeps_of(const OperationSpec& spec) { return spec.count("iterations"); }
+
+/// A kernel that reads all of a buffer and returns its keyed sum, over all sweeps.
 class KernelRead final : public KernelOperation {
  public:
   KernelRead(Session& session, const OperationSpec& spec)
       : KernelOperation(session, sum_kernel, work_items(session, spec.bytes)),
-        data_(session, spec.bytes),
+        bytes_(spec.bytes),
+        sweeps_(sweeps_of(spec)),
+        data_(session, spec.memory, spec.bytes),
         partial_(session, items() * sizeof(std::uint64_t)) {
-    set_argument(0, data_.handle());
-    set_argument(1, static_cast<Ulong>(spec.bytes));
+    data_.set_argument(kernel(), 0);
+    set_argument(1, static_cast<Ulong>(bytes_));
     set_argument(3, partial_.handle());
+    set_argument(4, sweeps_);
   }
 
   [[nodiscard]] std::uint64_t moved_bytes(std::size_t /*part*/) const override {
-    return data_.bytes();
+    return bytes_ * sweeps_;
   }
   void arm_fully(std::size_t part, std::uint64_t seed) override {
-    put_pattern(data_, data_.bytes(), seed);
-    sum_ = pattern_sum(data_.bytes(), seed);
+    put_pattern(data_.memory(), bytes_, seed);
+    sum_ = pattern_sum(bytes_, seed) * sweeps_;
     arm(part, seed);
   }
   bool arrived_fully(std::size_t part, std::uint64_t seed) override { return arrived(part, seed); }
@@ -114,40 +118,45 @@ class KernelRead final : public KernelOperation {
 
  private:
   static Ulong key(std::uint64_t stamp) { return stamp * 2 + 1; }  // odd: no sum is lost
-  DeviceMemory data_;
+  std::size_t bytes_;
+  Ulong sweeps_;
+  Reached data_;
   DeviceMemory partial_;
   std::uint64_t sum_ = 0;
 };
 
-/// A kernel that writes a whole buffer in device memory, with a new pattern every time.
+/// A kernel that writes a whole buffer, with a new pattern every time.
 class KernelWrite final : public KernelOperation {
  public:
   KernelWrite(Session& session, const OperationSpec& spec)
       : KernelOperation(session, fill_kernel, work_items(session, spec.bytes)),
-        data_(session, spec.bytes) {
-    set_argument(0, data_.handle());
-    set_argument(1, static_cast<Ulong>(spec.bytes));
+        bytes_(spec.bytes),
+        sweeps_(sweeps_of(spec)),
+        data_(session, spec.memory, spec.bytes) {
+    data_.set_argument(kernel(), 0);
+    set_argument(1, static_cast<Ulong>(bytes_));
+    set_argument(3, sweeps_);
   }
 
   [[nodiscard]] std::uint64_t moved_bytes(std::size_t /*part*/) const override {
-    return data_.bytes();
+    return bytes_ * sweeps_;
   }
   void arm_fully(std::size_t part, std::uint64_t seed) override {
-    poison(data_, data_.bytes(), seed);
+    poison(data_.memory(), bytes_, seed);
     arm(part, seed);
   }
   bool arrived_fully(std::size_t /*part*/, std::uint64_t seed) override {
-    return holds_pattern(data_, data_.bytes(), seed);
+    return holds_pattern(data_.memory(), bytes_, seed);
   }
   void arm(std::size_t /*part*/, std::uint64_t stamp) override {
     set_argument(2, static_cast<Ulong>(stamp));
   }
   bool arrived(std::size_t /*part*/, std::uint64_t stamp) override {
     // The first word of every page, and the last bytes of all.
-    const std::size_t pages = data_.bytes() / page_bytes;
+    const std::size_t pages = bytes_ / page_bytes;
     if (pages > 0) {
       std::vector<std::uint64_t> words(pages);
-      data_.get_words(0, words);
+      data_.memory().get_words(0, words);
       for (std::size_t page = 0; page < pages; ++page) {
         if (!has_pattern(std::as_bytes(std::span(&words[page], 1)), stamp, page * page_bytes)) {
           return false;
@@ -155,13 +164,42 @@ class KernelWrite final : public KernelOperation {
       }
     }
     std::array<std::byte, 8> last{};
-    const std::size_t tail = std::min(last.size(), data_.bytes());
-    data_.get(data_.bytes() - tail, std::span(last).first(tail));
-    return has_pattern(std::span(last).first(tail), stamp, data_.bytes() - tail);
+    const std::size_t tail = std::min(last.size(), bytes_);
+    data_.memory().get(bytes_ - tail, std::span(last).first(tail));
+    return has_pattern(std::span(last).first(tail), stamp, bytes_ - tail);
   }
 
  private:
-  DeviceMemory data_;
+  std::size_t bytes_;
+  Ulong sweeps_;
+  Reached data_;
+};
+
+/// A kernel that reads one buffer and writes what it read to another.
+class KernelCopy final : public KernelOperation {
+ public:
+  KernelCopy(Session& session, const OperationSpec& spec)
+      : KernelOperation(session, copy_kernel, work_items(session, spec.bytes)),
+        moved_(2 * spec.bytes * sweeps_of(spec)),
+        from_(session, spec.memory, spec.bytes),
+        to_(session, spec.memory, spec.bytes) {
+    from_.set_argument(kernel(), 0);
+    to_.set_argument(kernel(), 1);
+    set_argument(2, static_cast<Ulong>(spec.bytes));
+    set_argument(3, sweeps_of(spec));
+    movements_.emplace_back(from_.memory(), to_.memory(), spec.bytes);
+  }
+
+  [[nodiscard]] std::uint64_t moved_bytes(std::size_t /*part*/) const override { return moved_; }
+
+ protected:
+  std::vector<Movement>& movements(std::size_t /*part*/) override { return movements_; }
+
+ private:
+  std::uint64_t moved_;
+  Reached from_;
+  Reached to_;
+  std::vector<Movement> movements_;
 };
 
 }  // namespace
@@ -170,11 +208,14 @@ std::unique_ptr<Operation> make_kernel_operation(Session& session, const Operati
   if (spec.name == "launch") {
     return std::make_unique<Launch>(session);
   }
-  if (spec.name == "kernel_read") {
+  if (spec.name == "kernel_read" || spec.name == "read_bandwidth") {
     return std::make_unique<KernelRead>(session, spec);
   }
-  if (spec.name == "kernel_write") {
+  if (spec.name == "kernel_write" || spec.name == "write_bandwidth") {
     return std::make_unique<KernelWrite>(session, spec);
+  }
+  if (spec.name == "bandwidth") {
+    return std::make_unique<KernelCopy>(session, spec);
   }
   return nullptr;
 }

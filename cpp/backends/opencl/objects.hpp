@@ -62,6 +62,7 @@ class Session {
   /// Whether written rectangles reach the device: AMD's stop at the host's copy of the buffer.
   [[nodiscard]] bool writes_rectangles() const { return writes_rectangles_; }
   [[nodiscard]] DeviceId device() const { return device_; }
+  [[nodiscard]] Context context() const { return context_.get(); }
   [[nodiscard]] bool is_cpu() const;
 
  private:
@@ -113,6 +114,8 @@ class HostEnd {
 
   [[nodiscard]] std::byte* data() const { return data_; }
   [[nodiscard]] Memory& memory() const { return *memory_; }
+  /// The buffer that is mapped here; null where the memory is the host's own.
+  [[nodiscard]] Mem buffer() const { return mapped_.get(); }
 
  private:
   const Session* session_;

@@ -1,11 +1,15 @@
 // Any OpenCL device, through the ICD loader found at run time.
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <cstdlib>
+#include <iterator>
 #include <optional>
 #include <string_view>
 
+#include "kernel_operations.hpp"
 #include "operations.hpp"
+#include "reached.hpp"
 
 namespace isthmus {
 namespace {
@@ -62,6 +66,9 @@ std::string pci_address(cl::DeviceId device) {
   return text.data();
 }
 
+/// The published example makes 1024, which takes seconds where buffers are large.
+constexpr unsigned usual_sweeps = 16;
+
 bool compiles(cl::DeviceId device) {
   return cl::value_info<cl::Uint>(device, cl::device_compiler_available) != 0;
 }
@@ -111,6 +118,22 @@ DeviceInfo describe(cl::Platform platform, cl::DeviceId device, const std::strin
   const bool unified = cl::value_info<cl::Uint>(device, cl::device_host_unified_memory) != 0;
   std::vector<std::string> kinds = HostBuffer::kinds();
   kinds.emplace_back("alloc_host");
+  std::vector<OperationInfo> known =
+      cl::operations(has_kernel, type_name(type) == "cpu" ? "cpu" : "dma");
+  std::vector<std::pair<std::string, std::string>> lacks;
+  if (compiles(device)) {
+    const std::vector<std::string> shared = cl::shared_kinds(device);
+    std::ranges::move(bandwidth_kernels("device", {"device"}, "board", usual_sweeps),
+                      std::back_inserter(known));
+    if (!shared.empty()) {
+      std::ranges::move(bandwidth_kernels("host", shared, "board", usual_sweeps),
+                        std::back_inserter(known));
+    } else {
+      lacks.emplace_back("target=host",
+                         "its runtime shares no memory with kernels (neither fine-grained SVM nor "
+                         "unified memory); a vendor's own API may");
+    }
+  }
   return {.id = id,
           .name = name.empty() ? "device " + id : name,
           .platform = cl::text_info(platform, cl::platform_name),
@@ -118,7 +141,7 @@ DeviceInfo describe(cl::Platform platform, cl::DeviceId device, const std::strin
           .max_buffer_bytes = largest,
           .memory_bytes = memory != 0 ? memory : largest,
           .memory_kinds = std::move(kinds),
-          .operations = cl::operations(has_kernel, type_name(type) == "cpu" ? "cpu" : "dma"),
+          .operations = std::move(known),
           .properties = {{"type", type_name(type)},
                          {"vendor", cl::text_info(device, cl::device_vendor)},
                          {"platform_version", cl::text_info(platform, cl::platform_version)},
@@ -130,7 +153,8 @@ DeviceInfo describe(cl::Platform platform, cl::DeviceId device, const std::strin
                          {"compiler", compiles(device) ? "yes" : "no"},
                          {"keeps_data", session == nullptr || session->keeps_data() ? "yes" : "no"},
                          {"pci_address", pci_address(device)},
-                         {"loader", api().loader}}};
+                         {"loader", api().loader}},
+          .lacks = std::move(lacks)};
 }
 
 class OpenclDevice final : public Device {

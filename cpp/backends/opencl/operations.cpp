@@ -189,6 +189,8 @@ class Stream final : public Operation {
       check(api().clSetKernelArg(slot.kernel.get(), 0, sizeof(from), &from), "clSetKernelArg");
       check(api().clSetKernelArg(slot.kernel.get(), 1, sizeof(to), &to), "clSetKernelArg");
       check(api().clSetKernelArg(slot.kernel.get(), 2, sizeof(bytes), &bytes), "clSetKernelArg");
+      const Ulong once = 1;
+      check(api().clSetKernelArg(slot.kernel.get(), 3, sizeof(once), &once), "clSetKernelArg");
     }
   }
 

@@ -72,6 +72,13 @@ struct OperationInfo {
   std::uint64_t unit_bytes = 1;                  ///< sizes are whole multiples of it
 };
 
+/// Kernels `read_bandwidth`, `write_bandwidth` and `bandwidth` (both at once), which sweep over
+/// memory of the target `host` or `device` as often as axis `iterations` says.
+std::vector<OperationInfo> bandwidth_kernels(const std::string& target,
+                                             const std::vector<std::string>& memory_kinds,
+                                             const std::string& implementation,
+                                             unsigned usual_iterations);
+
 struct DeviceInfo {
   std::string id;        ///< what `Backend::open` takes
   std::string name;      ///< as the vendor writes it
@@ -82,6 +89,8 @@ struct DeviceInfo {
   std::vector<std::string> memory_kinds;  ///< first is the default
   std::vector<OperationInfo> operations;
   std::vector<std::pair<std::string, std::string>> properties;  ///< for the environment record
+  /// Values of axes that it cannot take, "target=host", each with the reason and the cure.
+  std::vector<std::pair<std::string, std::string>> lacks = {};
   ClockDomain clock = ClockDomain::host;
   /// Samples of a simulated point: one, unless the model is random.
   unsigned simulated_samples = 1;

@@ -55,10 +55,10 @@ class Evidence:
 
     run: Run
     study: str
+    every: pd.DataFrame
+    """Summary rows of all studies; ``axes`` in words where this study's differ."""
     rows: pd.DataFrame
-    """Its rows whose data arrived and that have a bandwidth, all clocks but the device's."""
-    all_rows: pd.DataFrame
-    """All rows of the study, also those that nothing verifies."""
+    """This study's, of data that arrived and a bandwidth; all clocks but the device's."""
     pairs: list[Pair]
     contending: list[Pair]
     """Those that a sentence should speak of."""
@@ -70,14 +70,15 @@ class Evidence:
     def of(cls, run: Run, summary: pd.DataFrame, study: str) -> Evidence:
         """Takes what can be trusted from a run and its summary."""
         axes = varying_axes(point for point in run.points if point.study == study)
-        mine = with_axes(summary[summary["study"] == study], axes)
-        rows = mine[(mine["verified"] == "true") & mine["bandwidth_Bps"].gt(0)]
+        every = with_axes(summary, axes)
+        rows = every[every["study"] == study]
+        rows = rows[(rows["verified"] == "true") & rows["bandwidth_Bps"].gt(0)]
         found = pairs(run, study)
         return cls(
             run=run,
             study=study,
+            every=every,
             rows=rows[rows["clock"] != "device"],  # it leaves out what the host had to do
-            all_rows=mine,
             pairs=found,
             contending=contenders(run, found),
             copies=memory_copies(run),

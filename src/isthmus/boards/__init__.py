@@ -11,10 +11,10 @@ from pathlib import Path
 
 from isthmus import _core
 from isthmus.boards.board import Board, Setting
-from isthmus.boards.reader import read
+from isthmus.boards.reader import from_flat, read
 from isthmus.errors import UsageError
 
-__all__ = ["Board", "Setting", "load", "named", "names", "resolve"]
+__all__ = ["Board", "Setting", "load", "named", "names", "recorded", "resolve"]
 
 FOLDER = Path(_core.__file__).parent / "boards"
 
@@ -44,6 +44,16 @@ def named(text: str, overrides: Mapping[str, str] | None = None) -> Board:
             raise UsageError(f"'{text}' says {key} twice")
         given[key] = value
     return load(name, {**given, **(overrides or {})})
+
+
+def recorded(properties: Mapping[str, str]) -> Board | None:
+    """A board from its flat values, as a run keeps them of a device; None where there are none.
+
+    Raises UsageError for values that make no board.
+    """
+    if "board.name" not in properties:
+        return None
+    return from_flat(properties)
 
 
 def resolve(name_or_path: str, overrides: Mapping[str, str] | None = None) -> dict[str, str]:

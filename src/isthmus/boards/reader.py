@@ -26,6 +26,17 @@ def read(name_or_path: str, folder: Path, overrides: Mapping[str, str]) -> Board
         raise UsageError(line) from error
 
 
+def from_flat(values: Mapping[str, str]) -> Board:
+    """A board from texts by flat name, ``board.name`` among them; other names are passed over."""
+    name, where = values["board.name"], Path("the run file")
+    settings = {
+        key: Setting(TABLE[key].parse(text), "chosen", "recorded in the run")
+        for key, text in values.items()
+        if key in TABLE
+    }
+    return Board(name, name, "", MappingProxyType(dict(_complete(settings, where))))
+
+
 def _read(name_or_path: str, folder: Path, overrides: Mapping[str, str]) -> Board:
     path = _locate(name_or_path, folder)
     about, settings = _merged(path, folder, ())

@@ -127,16 +127,17 @@ class _Planner:
         )
 
     def miss(self, operations: Sequence[OperationDescription]) -> None:
-        """Says which values that the user asked for none of these operations takes."""
+        """Says which values none of these operations takes: what was asked for, or is missed."""
         for axis in self._columns:
-            if not (axis.selects and axis.name in self._given):
+            if not axis.selects:
                 continue
             here = {v for o in operations for v in _values(o, axis, None, every=True)}
-            for value in self._given[axis.name]:
-                if value not in here:
+            for value in self._given.get(axis.name, axis.default or ()):
+                why = self._description.lacks.get(f"{axis.name}={value}", "")
+                if value not in here and (why or axis.name in self._given):
                     known = ", ".join(map(str, sorted(here, key=str)))
-                    told = f"{self._device} has no {axis.name} {value}; it has {known}"
-                    self.left_out.append(told)
+                    why = why or (f"it has {known}" if known else "nor any other")
+                    self.left_out.append(f"{self._device} has no {axis.name} {value}: {why}")
 
     def plan(self) -> Plan:
         """What was collected; sizes beyond the device are told where they were asked for."""

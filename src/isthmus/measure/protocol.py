@@ -58,6 +58,8 @@ class DeviceDescription(msgspec.Struct, frozen=True):
     memory_kinds: list[str]
     operations: list[OperationDescription]
     properties: dict[str, str]
+    lacks: dict[str, str] = {}
+    """Why it cannot take a value of an axis, ``target=host``, and what would change that."""
     simulated: bool = False
     """Whether its times are those of an emulated card, the same wherever they are asked for."""
 

@@ -53,6 +53,7 @@ def _described(info: _core.DeviceInfo) -> protocol.DeviceDescription:
         memory_kinds=list(info.memory_kinds),
         operations=[operation(o) for o in info.operations],
         properties=dict(info.properties),
+        lacks=dict(info.lacks),
         simulated=info.clock == _core.ClockDomain.simulated,
     )
 

@@ -1,6 +1,6 @@
 // Our declarations of OpenCL against the Khronos header, where there is one. Compiling is the test.
 #if __has_include(<CL/cl.h>)
-#define CL_TARGET_OPENCL_VERSION 120
+#define CL_TARGET_OPENCL_VERSION 200
 #define CL_USE_DEPRECATED_OPENCL_1_2_APIS  // declared the same on every version
 // The header's scalar types carry alignments, which do not matter to a call.
 #pragma GCC diagnostic ignored "-Wignored-attributes"
@@ -63,6 +63,7 @@ static_assert(!Same<Int (*)(Queue), cl_int (*)(cl_command_queue, cl_uint)>::valu
 #define ISTHMUS_COMPARE(Result, name, parameters) \
   static_assert(Same<Result(*) parameters, decltype(&::name)>::value, #name);
 ISTHMUS_OPENCL_FUNCTIONS(ISTHMUS_COMPARE)
+ISTHMUS_OPENCL_2_FUNCTIONS(ISTHMUS_COMPARE)
 #undef ISTHMUS_COMPARE
 
 static_assert(success == CL_SUCCESS);
@@ -95,6 +96,9 @@ static_assert(map_read == CL_MAP_READ);
 static_assert(map_write == CL_MAP_WRITE);
 static_assert(migrate_to_host == CL_MIGRATE_MEM_OBJECT_HOST);
 static_assert(migrate_content_undefined == CL_MIGRATE_MEM_OBJECT_CONTENT_UNDEFINED);
+static_assert(device_svm_capabilities == CL_DEVICE_SVM_CAPABILITIES);
+static_assert(svm_fine_grain_buffer == CL_DEVICE_SVM_FINE_GRAIN_BUFFER);
+static_assert(mem_svm_fine_grain_buffer == CL_MEM_SVM_FINE_GRAIN_BUFFER);
 static_assert(program_kernel_names == CL_PROGRAM_KERNEL_NAMES);
 static_assert(program_build_log == CL_PROGRAM_BUILD_LOG);
 static_assert(profiling_command_start == CL_PROFILING_COMMAND_START);

@@ -1,0 +1,414 @@
+"""Answers of the study hostmem: kernels on the card as masters of host memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from isthmus import boards, published
+from isthmus.analysis import speeds, wording
+from isthmus.analysis.evidence import Answer, Evidence, table
+from isthmus.analysis.ratios import groups
+from isthmus.boards import Board
+from isthmus.errors import IsthmusError
+from isthmus.models import host_memory
+from isthmus.models.pcie import link_of, path_of
+from isthmus.results.run_file import DeviceRecord
+from isthmus.units import format_rate, format_seconds, format_size
+
+_PUBLISHED = {
+    "read_bandwidth": "read_GiBps",
+    "write_bandwidth": "write_GiBps",
+    "bandwidth": "concurrent_GiBps",
+}
+_PUBLISHED_SWEEPS = 1024
+_MODELLED = {"read_bandwidth": "read", "write_bandwidth": "write", "bandwidth": "copy"}
+_ALL_THERE = 0.95
+"""Of the peak: a size that reaches this has lost nothing worth a word."""
+_KNOBS = ["implementation", "iterations", "outstanding", "burst_bytes", "page_bytes"]
+_SAME = ["device", "memory", "target", "clock", *_KNOBS]
+"""What two kernels must share to be compared."""
+_WORTH_MORE = 1e6
+"""Sweeps: as good as always."""
+
+
+@cache
+def published_rates(operation: str) -> dict[int, float]:
+    """Bytes a second by buffer size, from the published log (it prints GiB/s); empty: none."""
+    column = _PUBLISHED.get(operation)
+    if column is None:
+        return {}
+    log = published.series("host_memory_bw_u250_gen3x16")
+    rates = zip(log["buffer_bytes"], log[column], strict=True)
+    return {int(size): float(rate) * (1 << 30) for size, rate in rates}
+
+
+def _board(device: DeviceRecord) -> Board | None:
+    """The board of an emulated card, as the run recorded it."""
+    try:
+        return boards.recorded(device.properties)
+    except IsthmusError:
+        return None
+
+
+def _limit(device: DeviceRecord, operation: str) -> float:
+    """Bytes a second that the device's link leaves for data; NaN where it is not known."""
+    both = operation == "bandwidth"
+    board = _board(device)
+    if board is not None:
+        path = path_of(board)
+        if both:
+            return 2 * min(path.both(), path.bus_rate())
+        rate = path.reads() if operation == "read_bandwidth" else path.writes()
+        return min(rate, path.bus_rate())
+    link = link_of(device.link)
+    return np.nan if link is None else link.payload() * (2 if both else 1)
+
+
+def _predicted(board: Board | None, row: Any) -> float:
+    """What the closed form says of this row; NaN where it does not speak of it."""
+    if board is None or row.target != "host" or not board.has("kernel"):
+        return np.nan
+    kernel = _MODELLED[row.operation]
+    chosen = {
+        key: float(value) / scale
+        for key, value, scale in (
+            ("kernel.outstanding", row.outstanding, 1.0),
+            ("kernel.burst_beats", row.burst_bytes, board.number("kernel.width_bytes")),
+            ("host.page_bytes", row.page_bytes, 1.0),
+        )
+        if isinstance(value, (int, float)) and np.isfinite(value)
+    }
+    board = board.with_values(chosen)
+    return host_memory.bandwidth(board, kernel, int(row.bytes), int(row.iterations))
+
+
+def _kernels(evidence: Evidence, target: str = "") -> pd.DataFrame:
+    rows = evidence.rows[evidence.rows["operation"].isin(_PUBLISHED)]
+    return rows[rows["target"] == target] if target else rows
+
+
+def _each(rows: pd.DataFrame) -> Iterator[Any]:
+    return rows.itertuples(index=False)  # type: ignore[no-any-return, unused-ignore]
+
+
+def crossing(evidence: Evidence) -> Answer:
+    """Each point on host memory beside the link's limit, the model and the published log.
+
+    Points whose data did not arrive are in it, as FAIL: they count nowhere else.
+    """
+    known = {device.address: device for device in evidence.run.devices}
+    mine = evidence.every[evidence.every["operation"].isin(_PUBLISHED)]
+    mine = mine[(mine["target"] == "host") & mine["bandwidth_Bps"].gt(0)]
+    mine = mine[mine["clock"] != "device"]
+    rows = []
+    for row in _each(mine):
+        device = known[str(row.device)]
+        board = _board(device)
+        limit, model = _limit(device, str(row.operation)), _predicted(board, row)
+        theirs = _theirs(board, row)
+        moved = row.bandwidth_Bps * row.median_s
+        low = moved / row.ci_high_s if np.isfinite(row.ci_high_s) else np.nan
+        high = moved / row.ci_low_s if row.ci_low_s > 0 else np.nan
+        named = (row.device, row.operation, row.memory, row.axes, row.clock, row.bytes)
+        measured = (row.bandwidth_Bps, low, high, row.bandwidth_Bps / limit)
+        beside = (row.bandwidth_Bps / model - 1, theirs, row.bandwidth_Bps / theirs - 1)
+        data = {"true": "PASS", "false": "FAIL"}.get(str(row.verified), "not checked")
+        rows.append((*named, *measured, *beside, data))
+    found = table(
+        rows, "device", "operation", "memory", "axes", "clock", "bytes", "bandwidth_Bps",
+        "low_bandwidth_Bps", "high_bandwidth_Bps", "limit_share", "model_residual",
+        "published_Bps", "published_residual", "data",
+    )  # fmt: skip
+    order = {name: i for i, name in enumerate(_PUBLISHED)}
+    found = found.sort_values(
+        ["device", "clock", "axes", "operation", "bytes"],
+        key=lambda column: column.map(order) if column.name == "operation" else column,
+        kind="stable",
+        ignore_index=True,
+    )
+    return Answer(
+        "crossing",
+        "How near do kernels come to what the link leaves for data, and to what is known?",
+        tuple(_nearness(evidence, found)) or ("no kernel reached host memory in this run",),
+        found.dropna(axis="columns", how="all") if rows else found,
+        in_full=True,
+    )
+
+
+def _theirs(board: Board | None, row: Any) -> float:
+    """The published figure for this very point: the same card, link and number of sweeps."""
+    alike = board is not None and board.name == "u250" and row.iterations == _PUBLISHED_SWEEPS
+    return published_rates(row.operation).get(int(row.bytes), np.nan) if alike else np.nan
+
+
+def _nearness(evidence: Evidence, found: pd.DataFrame) -> Iterator[str]:
+    for (device, operation), mine in groups(found, ["device", "operation"]):
+        best = mine.iloc[int(mine["bandwidth_Bps"].argmax())]
+        share = best["limit_share"]
+        told = f", {wording.percent(share)} of what its link leaves" if np.isfinite(share) else ""
+        residuals = mine["published_residual"].dropna()
+        if not residuals.empty:
+            rms = float(np.sqrt((residuals**2).mean()))
+            worst = mine.iloc[int(mine["published_residual"].abs().fillna(0).argmax())]
+            told += (
+                (
+                    f"; off the published log by {wording.percent(rms)} rms, at worst "
+                    f"{worst['published_residual']:+.1%} at {format_size(int(worst['bytes']))}"
+                )
+                .replace("%", " %")
+                .replace("  %", " %")
+            )
+        wrong = int((mine["data"] == "FAIL").sum())
+        told += f"; the data of {wrong} of {len(mine)} points are wrong" if wrong else ""
+        yield (
+            f"{operation} reaches {format_rate(best['bandwidth_Bps'])} at "
+            f"{format_size(int(best['bytes']))} ({evidence.labels[device]}){told}"
+        )
+
+
+def peaks(evidence: Evidence) -> Answer:
+    """Highest bandwidth of each kernel on each memory."""
+    best = speeds.peak_rows(evidence)
+    rows = _kernels(evidence)
+    clauses = []
+    for (device, operation, target), mine in groups(rows, ["device", "operation", "target"]):
+        top = mine.iloc[int(mine["bandwidth_Bps"].argmax())]
+        clauses.append(
+            f"{operation} on {target} memory reaches {format_rate(top['bandwidth_Bps'])} at "
+            f"{format_size(int(top['bytes']))} ({evidence.labels[device]})"
+        )
+    return Answer(
+        "peaks",
+        "What is the highest bandwidth, and at which size?",
+        tuple(clauses) or ("no bandwidth was measured",),
+        best,
+    )
+
+
+class _Share(NamedTuple):
+    """A ratio of two bandwidths with its interval."""
+
+    ratio: float
+    low: float
+    high: float
+
+
+def _over(one: Any, other: Any) -> _Share:
+    """One bandwidth over another, their intervals added in squares of logarithms."""
+    middle = np.log(one.bandwidth_Bps / other.bandwidth_Bps)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        down = np.hypot(
+            np.log(one.ci_high_s / one.median_s), np.log(other.median_s / other.ci_low_s)
+        )
+        up = np.hypot(np.log(one.median_s / one.ci_low_s), np.log(other.ci_high_s / other.median_s))
+    return _Share(*(float(np.exp(x)) for x in (middle, middle - down, middle + up)))
+
+
+def concurrent(evidence: Evidence) -> Answer:
+    """What reading and writing at once moves, over the faster of the two alone."""
+    rows: list[tuple[object, ...]] = []
+    best: dict[tuple[str, str], tuple[float, int, _Share]] = {}
+    for key, mine in groups(_kernels(evidence), [*_SAME, "bytes"]):
+        by_kernel = {str(row.operation): row for row in _each(mine)}
+        if len(by_kernel) < len(_PUBLISHED):
+            continue
+        both = by_kernel["bandwidth"]
+        single = max(
+            (by_kernel["read_bandwidth"], by_kernel["write_bandwidth"]),
+            key=lambda row: float(row.bandwidth_Bps),
+        )
+        share = _over(both, single)
+        device, memory, target, clock = key[:4]
+        rows.append((device, target, memory, both.axes, clock, both.bytes, *share))
+        of = (device, target)
+        if of not in best or both.bandwidth_Bps > best[of][0]:
+            best[of] = (both.bandwidth_Bps, both.bytes, share)
+    clauses = [
+        f"{target} memory on {evidence.labels[device]}: both at once move "
+        f"{wording.number(share.ratio)} times what one direction does alone, at "
+        f"{format_size(int(size))} ({wording.number(share.low)} to {wording.number(share.high)})"
+        for (device, target), (_, size, share) in best.items()
+    ]
+    return Answer(
+        "concurrent",
+        "What do reading and writing at once gain over one alone?",
+        wording.few(clauses) or ("the three kernels were not measured alike",),
+        table(
+            rows, "device", "target", "memory", "axes", "clock", "bytes", "gain_ratio",
+            "low_gain_ratio", "high_gain_ratio",
+        ),
+    )  # fmt: skip
+
+
+def knee(evidence: Evidence) -> Answer:
+    """The sizes between which a series keeps 95 % of its peak, and what the largest loses."""
+    rows, clauses = [], []
+    for key, unsorted in groups(_kernels(evidence), [*_SAME, "operation"]):
+        device, memory, target, clock, operation = *key[:4], key[-1]
+        mine = unsorted.sort_values("bytes")
+        if len(mine) < 3:
+            continue
+        peak = mine.iloc[int(mine["bandwidth_Bps"].argmax())]
+        kept = mine[mine["bandwidth_Bps"] >= _ALL_THERE * peak["bandwidth_Bps"]]["bytes"]
+        last = mine.iloc[-1]
+        left = _over(last, peak)
+        loss = _Share(1 - left.ratio, 1 - left.high, 1 - left.low)
+        first, until = int(kept.iloc[0]), int(kept.iloc[-1])
+        rows.append(
+            (device, operation, target, memory, peak["axes"], clock, peak["bytes"], first, until,
+             last["bytes"], *loss)
+        )  # fmt: skip
+        if target == "host":
+            falls = loss.low > 0 and until < last["bytes"]
+            end = (
+                f"and loses {wording.percent(loss.ratio)} ({wording.percent(loss.low)} to "
+                f"{wording.percent(loss.high)}) by {format_size(int(last['bytes']))}"
+                if falls
+                else "and loses nothing up to the largest"
+            )
+            clauses.append(
+                f"{operation} has 95 % of its peak from {format_size(first)} on"
+                f"{f' to {format_size(until)}' if falls else ''} {end} ({evidence.labels[device]})"
+            )
+    return Answer(
+        "knee",
+        "From which size on is the bandwidth there, and what do large buffers lose?",
+        wording.few(clauses) or ("too few sizes: three are needed",),
+        table(
+            rows, "device", "operation", "target", "memory", "axes", "clock", "peak_bytes",
+            "first_bytes", "last_bytes", "largest_bytes", "loss_share", "low_loss_share",
+            "high_loss_share",
+        ),
+    )  # fmt: skip
+
+
+def without_launch(evidence: Evidence) -> Answer:
+    """Bandwidth less the launch: from two numbers of sweeps over the same buffer.
+
+    A sweep takes the difference of the times over the difference of the sweeps; the launch is what
+    is left of the shorter one.
+    """
+    same = [name for name in _SAME if name != "iterations"]
+    rows, clauses = [], []
+    for key, mine in groups(_kernels(evidence), [*same, "operation", "bytes"]):
+        few, most = (
+            mine.iloc[int(mine["iterations"].argmin())],
+            mine.iloc[int(mine["iterations"].argmax())],
+        )
+        sweeps = most["iterations"] - few["iterations"]
+        if sweeps <= 0:
+            continue
+        sweep_s = (most["median_s"] - few["median_s"]) / sweeps
+        launch_s = few["median_s"] - few["iterations"] * sweep_s
+        if sweep_s <= 0:
+            continue
+        rate = few["bandwidth_Bps"] * few["median_s"] / few["iterations"] / sweep_s
+        device, memory, target, clock, operation = *key[:4], key[-2]
+        span = f"{few['iterations']:.0f} and {most['iterations']:.0f}"
+        rows.append(
+            (device, operation, target, memory, clock, few["bytes"], span, sweep_s, launch_s, rate,
+             most["bandwidth_Bps"])
+        )  # fmt: skip
+    found = table(
+        rows, "device", "operation", "target", "memory", "clock", "bytes", "sweeps", "sweep_s",
+        "launch_s", "without_launch_Bps", "bandwidth_Bps",
+    )  # fmt: skip
+    for (device, operation, target), mine in groups(found, ["device", "operation", "target"]):
+        small = mine.iloc[int(mine["bytes"].argmin())]
+        clauses.append(
+            f"{operation} on {target} memory: a launch takes "
+            f"{format_seconds(max(float(small['launch_s']), 0.0))}, a sweep over "
+            f"{format_size(int(small['bytes']))} {format_seconds(float(small['sweep_s']))} "
+            f"({evidence.labels[device]})"
+        )
+    return Answer(
+        "without_launch",
+        "What is the bandwidth without the launch?",
+        wording.few(clauses)
+        or ("one number of sweeps does not tell: measure two, --iterations 1,1024",),
+        found,
+    )
+
+
+def direct(evidence: Evidence) -> Answer:
+    """Kernels on host memory against copying the buffer to card memory and working there.
+
+    Working on ``n`` sweeps: ``n`` host sweeps against one copy and ``n`` card sweeps. Direct access
+    is better up to copy / (host sweep - card sweep) sweeps. Copies are the points ``write`` (in
+    front of a reading kernel) and ``read`` (behind a writing one) of this run, of any study.
+    """
+    copies = evidence.every
+    copies = copies[copies["operation"].isin(["write", "read"]) & (copies["verified"] == "true")]
+    copies = copies[copies["clock"] != "device"].drop_duplicates(
+        ["device", "operation", "bytes", "clock"]
+    )
+    rows: list[tuple[object, ...]] = []
+    said: dict[tuple[str, str], list[tuple[int, float, float]]] = {}
+    kernels = _kernels(evidence)
+    kernels = kernels[kernels["operation"] != "bandwidth"]
+    for key, mine in groups(kernels, ["device", "clock", "operation", "bytes"]):
+        device, clock, operation, _ = key
+        sides = {str(row.target): row for row in _each(mine)}
+        if set(sides) != {"host", "device"}:
+            continue
+        size = int(sides["host"].bytes)
+        way = "write" if operation == "read_bandwidth" else "read"
+        copy = copies[
+            (copies["device"] == device) & (copies["clock"] == clock)
+            & (copies["operation"] == way) & (copies["bytes"] == size)
+        ]  # fmt: skip
+        if copy.empty:
+            continue
+        host_s, card_s = (sides[x].median_s / sides[x].iterations for x in ("host", "device"))
+        copy_s = float(copy["median_s"].iloc[0])
+        extra = host_s - card_s
+        sweeps = copy_s / extra if extra > 0 else np.inf
+        once = host_s / (copy_s + card_s)
+        rows.append((device, operation, clock, size, host_s, copy_s, card_s, once, sweeps))
+        said.setdefault((device, operation), []).append((size, once, sweeps))
+    clauses = [_verdict(evidence, *key, sizes) for key, sizes in said.items()]
+    return Answer(
+        "direct",
+        "Is reaching host memory directly better than copying to card memory first?",
+        wording.few(clauses)
+        or (
+            "no host-to-card copies of these sizes in this run: measure them too, with --operation "
+            "read_bandwidth,write_bandwidth,bandwidth,write,read",
+        ),
+        table(
+            rows, "device", "operation", "clock", "bytes", "direct_sweep_s", "copy_s",
+            "card_sweep_s", "direct_time_ratio", "sweeps_until_copy_wins",
+        ),
+    )  # fmt: skip
+
+
+def _verdict(
+    evidence: Evidence, device: str, operation: str, sizes: list[tuple[int, float, float]]
+) -> str:
+    sizes = sorted(sizes)
+    won = [size for size, once, _ in sizes if once < 1]
+    where = (
+        "at no size measured" if not won
+        else f"at every size from {format_size(sizes[0][0])} to {format_size(sizes[-1][0])}"
+        if len(won) == len(sizes)
+        else f"at {', '.join(map(format_size, won))}"
+    )  # fmt: skip
+    size, _, sweeps = sizes[-1]
+    until = (
+        "however often the data are used"
+        if sweeps > _WORTH_MORE
+        else f"until the data are used about {wording.number(max(sweeps, 1.0))} times"
+    )
+    return (
+        f"{operation}, data used once: direct access takes less time than copying {where}; at "
+        f"{format_size(size)} it stays better {until} ({evidence.labels[device]})"
+    )
+
+
+ASKED = (crossing, peaks, concurrent, knee, direct, without_launch)
+"""The study's questions, in the order shown."""

@@ -1,0 +1,177 @@
+"""The study hostmem: what its answers say of known figures, and real kernels on shared memory."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Iterator, Mapping
+from subprocess import CompletedProcess
+
+import msgspec
+import pytest
+
+from isthmus import boards
+from isthmus.analysis.hostmem import published_rates
+from isthmus.models import host_memory
+from isthmus.results.run_file import DeviceRecord, Point, Run
+from synthetic import answer, point, run
+
+Command = Callable[..., CompletedProcess[str]]
+KERNELS = {"read_bandwidth": "read", "write_bandwidth": "write", "bandwidth": "copy"}
+NONE = {"outstanding": "", "burst_bytes": "", "page_bytes": ""}
+
+
+def kernel(operation: str, size: int, seconds: float, **changes: object) -> Point:
+    """One simulated launch over a buffer; other values of its axes as keywords."""
+    axes = {"target": "host", "implementation": "model", "iterations": 1024, **NONE}
+    axes |= {name: changes.pop(name) for name in list(changes) if name in axes}
+    moved = size * int(str(axes["iterations"])) * (2 if operation == "bandwidth" else 1)
+    return point(
+        "card:u250", operation, size, [[seconds]], study="hostmem", api="card", axes=axes,
+        memory="host_only" if axes["target"] == "host" else "device", moved_bytes=moved,
+        initiator="kernel", rerun_changes={"clock": "simulated", **changes},
+    )  # fmt: skip
+
+
+def measured(points: list[Point], properties: Mapping[str, str] | None = None) -> Run:
+    record = DeviceRecord(
+        address="card:u250", backend="card", real=False, simulated=True, api="card",
+        properties=dict(boards.resolve("u250") if properties is None else properties),
+    )  # fmt: skip
+    return msgspec.structs.replace(run(points), devices=[record], studies=["hostmem"])
+
+
+def log_points(stretch: float = 1.0) -> Iterator[Point]:
+    """The published log again, every time stretched."""
+    for operation in KERNELS:
+        for size, rate in published_rates(operation).items():
+            moved = size * 1024 * (2 if operation == "bandwidth" else 1)
+            yield kernel(operation, size, stretch * moved / rate)
+
+
+def test_residuals_against_the_published_log_are_those_of_the_times() -> None:
+    found = answer(measured(list(log_points(1.25))), "crossing")
+    assert found.in_full
+    assert len(found.table) == 51
+    assert found.table["published_residual"].tolist() == pytest.approx([1 / 1.25 - 1] * 51)
+    assert set(found.table["data"]) == {"PASS"}
+    assert "20 % rms" in found.verdict
+
+
+def test_residuals_against_the_model_are_nought_where_the_model_is_right() -> None:
+    board = boards.load("u250")
+    points = []
+    for operation, name in KERNELS.items():
+        for size in (4096, 1 << 20, 256 << 20):
+            moved = size * 1024 * (2 if name == "copy" else 1)
+            points.append(kernel(operation, size, moved / host_memory.bandwidth(board, name, size)))
+    found = answer(measured(points), "crossing").table
+    assert found["model_residual"].abs().max() < 1e-9  # times are kept to a picosecond
+
+
+def test_wrong_data_are_told_and_count_in_no_peak() -> None:
+    right = kernel("read_bandwidth", 4096, 1e-3)
+    wrong = kernel("read_bandwidth", 8192, 1e-6, verified="false")
+    of = measured([right, wrong])
+    assert answer(of, "crossing").table["data"].tolist() == ["PASS", "FAIL"]
+    assert "the data of 1 of 2 points are wrong" in answer(of, "crossing").verdict
+    assert answer(of, "peaks").table["bytes"].tolist() == [4096]
+
+
+def test_a_board_without_a_published_log_gets_no_residual() -> None:
+    properties = {**boards.resolve("u200")}
+    of = measured([kernel("read_bandwidth", 4096, 1e-3)], properties)
+    assert "published_residual" not in answer(of, "crossing").table
+    assert "limit_share" in answer(of, "crossing").table
+
+
+def test_concurrent_over_single_is_the_ratio_of_the_bandwidths() -> None:
+    points = [
+        kernel("read_bandwidth", 1 << 20, 2.0),
+        kernel("write_bandwidth", 1 << 20, 4.0),
+        kernel("bandwidth", 1 << 20, 2.5),
+    ]
+    found = answer(measured(points), "concurrent").table
+    assert found["gain_ratio"].tolist() == pytest.approx([2 * 2.0 / 2.5])
+
+
+def test_the_knee_is_where_the_log_has_it() -> None:
+    found = answer(measured(list(log_points())), "knee").table.set_index("operation")
+    rates = published_rates("bandwidth")
+    peak = max(rates, key=rates.__getitem__)
+    assert found.loc["bandwidth", "peak_bytes"] == peak
+    lost = 1 - rates[256 << 20] / rates[peak]
+    assert found.loc["bandwidth", "loss_share"] == pytest.approx(lost)
+    assert found.loc["bandwidth", "last_bytes"] < 256 << 20
+
+
+def test_two_numbers_of_sweeps_tell_the_launch_from_the_sweep() -> None:
+    launch, sweep = 30e-6, 7e-6
+    points = [
+        kernel("read_bandwidth", 65536, launch + n * sweep, iterations=n) for n in (1, 16, 1024)
+    ]
+    found = answer(measured(points), "without_launch").table
+    assert found["launch_s"].tolist() == pytest.approx([launch])
+    assert found["without_launch_Bps"].tolist() == pytest.approx([65536 / sweep])
+
+
+def test_direct_access_against_a_copy_and_card_memory() -> None:
+    size = 1 << 20
+    copy = point(
+        "card:u250", "write", size, [[100e-6]], study="hostmem", api="card", memory="pinned",
+        axes={"target": "", "implementation": "", "iterations": 1, **NONE},
+        rerun_changes={"clock": "simulated"},
+    )  # fmt: skip
+    points = [
+        kernel("read_bandwidth", size, 1024 * 90e-6),
+        kernel("read_bandwidth", size, 1024 * 70e-6, target="device"),
+        copy,
+    ]
+    found = answer(measured(points), "direct").table
+    assert found["sweeps_until_copy_wins"].tolist() == pytest.approx([100 / (90 - 70)])
+    assert found["direct_time_ratio"].tolist() == pytest.approx([90 / 170])
+
+
+def test_without_copies_the_answer_says_how_to_get_them() -> None:
+    points = [
+        kernel("read_bandwidth", 4096, 1.0),
+        kernel("read_bandwidth", 4096, 0.5, target="device"),
+    ]
+    assert "--operation" in answer(measured(points), "direct").verdict
+
+
+def rows(isthmus: Command, *arguments: str) -> list[dict[str, str]]:
+    done = isthmus("run", "hostmem", "--out", "out.json", "--quick", *arguments)
+    assert done.returncode == 0, done.stderr
+    shown = isthmus("show", "out.json", "--format", "csv")
+    return list(csv.DictReader(io.StringIO(shown.stdout)))
+
+
+def test_opencl_kernels_reach_the_memory_that_the_runtime_shares(
+    isthmus: Command, pocl: str
+) -> None:
+    found = rows(isthmus, "--device", pocl, "--bytes", "1,4097,1Mi", "--iterations", "1,3")
+    assert {row["verified"] for row in found} == {"true"}
+    assert {row["target"] for row in found} == {"host", "device"}
+    assert {row["implementation"] for row in found} == {"board"}
+    for row in found:
+        if row["clock"] == "host":
+            moved = float(row["bandwidth_Bps"]) * float(row["median_s"])
+            both = 2 if row["operation"] == "bandwidth" else 1
+            assert moved == pytest.approx(int(row["bytes"]) * int(row["iterations"]) * both)
+        crosses = {"read_bandwidth": "h2d", "write_bandwidth": "d2h", "bandwidth": "both"}
+        wanted = crosses[row["operation"]] if row["target"] == "host" else ""
+        assert (row["direction"], row["initiator"]) == (wanted, "kernel")
+
+
+def test_a_device_that_shares_no_memory_is_told_why(isthmus: Command) -> None:
+    done = isthmus("run", "hostmem", "--device", "host", "--quick")
+    assert done.returncode == 2
+    assert "nothing to measure" in done.stderr
+
+
+@pytest.mark.parametrize("axis", ["target=disk", "implementation=vhdl"])
+def test_values_that_no_device_has_are_told(isthmus: Command, pocl: str, axis: str) -> None:
+    done = isthmus("run", "hostmem", "--device", pocl, "--quick", "--axis", axis)
+    assert done.returncode == 2
+    assert f"has no {axis.replace('=', ' ')}" in done.stderr
