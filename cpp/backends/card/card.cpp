@@ -1,10 +1,12 @@
 // The emulated card in process: real data, simulated time.
 #include "isthmus/card/card.hpp"
 
+#include <algorithm>
 #include <iterator>
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "isthmus/backend.hpp"
 #include "mmio.hpp"
@@ -17,12 +19,8 @@ constexpr std::uint64_t gibibyte = std::uint64_t{1} << 30U;
 /// Of a model with chance in it: the fixed count for which medians are shown.
 constexpr unsigned random_samples = 25;
 
-/// Loads and stores of the processor, where the card has registers for them.
-void add_mmio(DeviceInfo& info, bool registers, std::int64_t sram_bytes) {
-  if (registers) {
-    auto all = mmio_operations(sram_bytes);
-    std::move(all.begin(), all.end(), std::back_inserter(info.operations));
-  }
+void add(DeviceInfo& info, std::vector<OperationInfo> operations) {
+  std::ranges::move(operations, std::back_inserter(info.operations));
 }
 
 /// The device before its board is known: what any card may do.
@@ -37,14 +35,17 @@ DeviceInfo some_card() {
                      .operations = operations(true, true, 1),
                      .properties = {},
                      .clock = ClockDomain::simulated};
-  add_mmio(info, true, gibibyte);
+  add(info, mmio_operations(gibibyte, true));
   return info;
 }
 
 DeviceInfo describe(const Board& board, const Options& options) {
   DeviceInfo info = some_card();
   info.operations = operations_of(board);
-  add_mmio(info, board.registers.has_value(), board.sram ? board.sram->bytes : 0);
+  if (board.registers) {
+    add(info, mmio_operations(board.sram ? board.sram->bytes : 0,
+                              board.dma.has_value() && board.memory.has_value()));
+  }
   if (board.memory) {
     info.max_buffer_bytes = static_cast<std::uint64_t>(board.memory->bank_bytes);
     info.memory_bytes = info.max_buffer_bytes * static_cast<std::uint64_t>(board.memory->banks);

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "isthmus/access.hpp"
+#include "operations.hpp"
 
 namespace isthmus::card {
 namespace {
@@ -61,7 +62,7 @@ class MmioOperation : public Operation {
 /// Loads or stores of a block, one after another or pipelined, by a pointer or by system calls.
 class Block final : public MmioOperation {
  public:
-  Block(Card& card, const OperationSpec& spec, const Access& access)
+  Block(Card& card, const OperationSpec& spec, const isthmus::Access& access)
       : MmioOperation(card, spec.bytes), calls_(access.operation.starts_with("syscall")) {
     const Board& board = card.board();
     const bool streams = access.instruction == "movntdqa";
@@ -100,7 +101,7 @@ class Block final : public MmioOperation {
 /// Loads that fetch whole lines and find the rest of each where it was put.
 class CachedLoads final : public MmioOperation {
  public:
-  CachedLoads(Card& card, const OperationSpec& spec, const Access& access, bool stays)
+  CachedLoads(Card& card, const OperationSpec& spec, const isthmus::Access& access, bool stays)
       : MmioOperation(card, spec.bytes),
         loads_(block() / access.width),
         lines_((block() + line_bytes - 1) / line_bytes),
@@ -147,7 +148,6 @@ class Poll final : public MmioOperation {
     const Time pushed = card().access(one);
     one.instruction = Instruction::load;
     const Time polled = card().access(one);
-    one.place = memory_place(card().board());
     one.call_bytes = driver_ ? one.width : 0;
     const Time fetched = card().access(one);
     Time sum = 0;
@@ -166,33 +166,37 @@ class Poll final : public MmioOperation {
   bool driver_;
 };
 
-bool has_width(const Access& access, const std::string& memory) {
-  return access.instruction != "movntdqa" || memory == "bar_wc";
+/// Streaming loads are ordinary ones unless write-combined. Fences take no time here, so one of a
+/// kind is enough: none, or where stores wait for each other sfence.
+bool differs(const isthmus::Access& access, const std::string& memory) {
+  const bool streams = access.instruction == "movntdqa" && memory != "bar_wc";
+  return !streams && access.fence == (access.stores() && !access.pipelined ? "sfence" : "none");
 }
 
 }  // namespace
 
-std::vector<OperationInfo> mmio_operations(std::int64_t sram_bytes) {
+std::vector<OperationInfo> mmio_operations(std::int64_t sram_bytes, bool dma) {
   std::vector<OperationInfo> table;
   const std::int64_t reachable = sram_bytes > 0 ? sram_bytes : line_bytes;
   const auto most = static_cast<std::uint64_t>(std::min(reachable, most_block_bytes));
-  const auto add = [&](const Access& access, const std::string& memory, std::uint64_t block) {
-    if (has_width(access, memory)) {
+  const auto add = [&](const isthmus::Access& access, const std::string& memory,
+                       std::uint64_t block) {
+    if (differs(access, memory)) {
       table.push_back(describe(access, memory, most_block(access, block)));
     }
   };
-  for (const Access& access : loads_of("register_load", false)) {
+  for (const isthmus::Access& access : loads_of("register_load", false)) {
     add(access, "bar_uc", access.width);
   }
   if (sram_bytes > 0) {
     for (const std::string& memory : load_kinds) {
-      for (const Access& access : loads_of("bar_memory_load", true)) {
+      for (const isthmus::Access& access : loads_of("bar_memory_load", true)) {
         add(access, memory, most);
       }
     }
   }
   for (const std::string& memory : store_kinds) {
-    for (const Access& access : all_stores()) {
+    for (const isthmus::Access& access : all_stores()) {
       add(access, memory, most);
     }
   }
@@ -200,17 +204,27 @@ std::vector<OperationInfo> mmio_operations(std::int64_t sram_bytes) {
   table.push_back(describe({"syscall_store", "pwrite", 64}, "bar_wc", most));
   table.push_back(describe({"poll", "mov", 8}, "bar_uc", 8));
   table.push_back(describe({"poll", "pread", 8}, "bar_uc", 8));
+  if (dma) {
+    table.push_back({.name = "dma_read",
+                     .parts = {{"dma_read", "d2h", "dma"}},
+                     .memory_kinds = {"pinned"},
+                     .most_bytes = most_block_bytes});
+  }
   return table;
 }
 
 bool is_mmio(const std::string& operation) {
   static const std::set<std::string> known = {"register_load", "bar_memory_load", "store",
-                                              "syscall_load",  "syscall_store",   "poll"};
+                                              "syscall_load",  "syscall_store",   "poll",
+                                              "dma_read"};
   return known.count(operation) == 1;
 }
 
 std::unique_ptr<Operation> make_mmio(Card& card, const OperationSpec& spec, bool speculation) {
-  const Access access = access_of(spec);
+  if (spec.name == "dma_read") {
+    return make_operation(card, {.name = "read", .bytes = spec.bytes, .memory = spec.memory});
+  }
+  const isthmus::Access access = access_of(spec);
   if (spec.bytes == 0 || spec.bytes % access.width != 0) {
     throw UsageError(std::to_string(spec.bytes) + " bytes are no accesses of " +
                      std::to_string(access.width));

@@ -132,6 +132,12 @@ def _mmio() -> Iterator[PublishedPoint]:
     yield point(
         "sram_read", "ns", lambda b: mmio.load_s(b, sram=True) * 1e9, f"{source}sram_read", scale=ns
     )
+    call = f"{source}driver_overhead_read8 and driver_overhead_read64"
+    for way, fit in (("read8", call), ("read64", call), ("write_fit", ""), ("spin", "")):
+        yield point(
+            f"driver_overhead_{way}", "ns", lambda b: b.number("host.system_call_ns"), fit, scale=ns,
+            note="" if fit else "one constant for all four ways",
+        )  # fmt: skip
     yield point("write_bandwidth", "GB/s", lambda b: mmio.store_rate(b) / 1e9)
     yield point("link_raw_bandwidth", "GB/s", lambda b: path_of(b).link.raw / 1e9)
     other = "MMIO, other figures"
@@ -188,7 +194,6 @@ def _u200() -> Iterator[PublishedPoint]:
 
 
 NOT_MODELLED = (
-    ("driver overhead of an access (405 to 490 cycles)", "software: a system call of its host"),
     ("kernel_run (92.1 ms)", "the tutorial's kernel: its loop, no crossing"),
     ("other allocation phases beside migrate and read back", "software: host program and driver"),
     ("unaligned migrate and read back (24.8 and 24.9 ms)", "software: a copy in host memory"),
