@@ -81,6 +81,9 @@ class MmioDevice final : public Device {
     for (OperationInfo& one : bar_operations(function_, permission_)) {
       info_.operations.push_back(std::move(one));
     }
+    if (permission_.registers) {  // tells now whether that can be had
+      const Mapping mapping(function_, *permission_.registers, false, false);
+    }
     if (permission_.memory) {
       tell_types(*permission_.memory);
     }

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "kernels.hpp"
+#include "vfio.hpp"
 
 namespace isthmus::mmio {
 namespace {
@@ -196,8 +197,58 @@ class ConfigRead final : public MmioOperation {
   Header found_{};
 };
 
+/// System calls that read or write a BAR through VFIO: the driver's path to what the loops reach by
+/// a pointer. What was written is read back where loads are permitted.
+class VfioBlock final : public MmioOperation {
+ public:
+  VfioBlock(const Function& function, const Range& range, bool stores, std::size_t bytes,
+            bool may_load)
+      : region_(function, range.bar), at_(range.offset), stores_(stores), checked_(may_load) {
+    if (bytes == 0 || bytes > range.bytes) {
+      throw UsageError(std::to_string(bytes) + " bytes are no part of the range");
+    }
+    data_.resize(bytes);
+    found_.resize(bytes);
+  }
+
+  void run(std::size_t /*part*/, std::uint64_t repetitions) override {
+    for (; repetitions > 0; --repetitions) {
+      stores_ ? region_.write(at_, data_.data(), data_.size())
+              : region_.read(at_, data_.data(), data_.size());
+    }
+  }
+  [[nodiscard]] std::uint64_t moved_bytes(std::size_t /*part*/) const override {
+    return data_.size();
+  }
+  [[nodiscard]] bool moves_data() const override { return stores_ && checked_; }
+  void arm_fully(std::size_t part, std::uint64_t seed) override {
+    fill_pattern(data_, ~seed);
+    run(part, 1);
+    fill_pattern(data_, seed);
+  }
+  [[nodiscard]] bool arrived_fully(std::size_t /*part*/, std::uint64_t seed) override {
+    region_.read(at_, found_.data(), found_.size());
+    return has_pattern(found_, seed);
+  }
+  void arm(std::size_t part, std::uint64_t stamp) override { arm_fully(part, stamp); }
+  [[nodiscard]] bool arrived(std::size_t part, std::uint64_t stamp) override {
+    return arrived_fully(part, stamp);
+  }
+
+ private:
+  VfioRegion region_;
+  std::uint64_t at_;
+  bool stores_;
+  bool checked_;
+  std::vector<std::byte> data_;
+  std::vector<std::byte> found_;
+};
+
 constexpr const char* uncached = "bar_uc";
 constexpr const char* combining = "bar_wc";
+/// Bytes of one load or store that VFIO makes (drivers/vfio/pci, vfio_pci_core_do_io_rw); kernels
+/// from 6.12 on may make it 8.
+constexpr unsigned vfio_width = 4;
 
 }  // namespace
 
@@ -254,6 +305,15 @@ std::vector<OperationInfo> bar_operations(const Function& function, const Permis
       }
     }
   }
+  if (has_vfio(function)) {
+    const std::uint64_t most = std::min(largest_block, permission.memory->bytes);
+    if (permission.loads) {
+      table.push_back(describe({"syscall_load", "pread", vfio_width}, uncached, most));
+    }
+    if (permission.stores) {
+      table.push_back(describe({"syscall_store", "pwrite", vfio_width}, uncached, most));
+    }
+  }
   if (permission.loads && permission.stores && permission.memory->bytes >= 16) {
     table.push_back(describe({"poll", "mov", 8}, uncached, 8));
   }
@@ -266,6 +326,10 @@ std::unique_ptr<Operation> make_operation(const Function& function, const Permis
     return make_baseline(spec);
   }
   const Access access = access_of(spec);
+  if (spec.name.starts_with("syscall") && spec.memory == uncached) {
+    return std::make_unique<VfioBlock>(function, *permission.memory, access.stores(), spec.bytes,
+                                       permission.loads);
+  }
   if (spec.name == "syscall_load") {
     return std::make_unique<ConfigRead>(function, spec.bytes);
   }

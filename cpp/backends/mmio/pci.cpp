@@ -58,6 +58,8 @@ std::string why_not(const std::string& path, int error) {
       return what + "; it needs root, or leave to read and write that file";
     case EPERM:
       return what + "; the kernel is locked down: boot without Secure Boot, or lockdown=none";
+    case ENOENT:
+      return what + "; this kernel maps no BARs for programs (CONFIG_PCI, HAVE_PCI_MMAP)";
     case EINVAL:
       return what + "; somebody maps it with another memory type, or it cannot be mapped";
     default:

@@ -12,7 +12,8 @@ if TYPE_CHECKING:
     from isthmus.analysis.evidence import Answer, Evidence
 
 OPERATIONS = (
-    "register_load", "bar_memory_load", "store", "syscall_load", "syscall_store", "poll", "dma_read",
+    "register_load", "bar_memory_load", "store", "syscall_load", "syscall_store", "poll",
+    "dma_read",
 )  # fmt: skip
 BASELINES = ("host_load", "host_stream", "line_exchange")
 """The host's own memory beside it: a load that misses all caches, loads that hit the nearest, and a
