@@ -132,7 +132,8 @@ def test_backend_on_a_real_kernel(kernel: Path, program: Path, tmp_path: Path) -
         QEMU, "-machine", "q35,accel=tcg", "-cpu", "max", "-m", "512", "-display", "none",
         "-serial", "stdio", "-monitor", "none", "-no-reboot", "-nodefaults",
         "-object", "memory-backend-ram,id=shared,size=1M,share=on", *devices,
-        "-kernel", kernel, "-initrd", initrd, "-append", "console=ttyS0 quiet panic=-1 intel_iommu=on",
+        "-kernel", kernel, "-initrd", initrd, 
+        "-append", "console=ttyS0 quiet panic=-1 intel_iommu=on",
     )  # fmt: skip
     lines = [line for line in said.splitlines() if "guest:" in line]
     print("\n".join(lines))

@@ -135,7 +135,7 @@ def accesses(evidence: Evidence) -> Answer:
 
 
 def _ways(device: Device) -> Iterator[tuple[str, Value]]:
-    """The driver's share of an access, in the ways of the published report that the run has rows for.
+    """The driver's share of an access, in the report's ways as far as the run has rows for them.
 
     Beside them the start-up time of reads of configuration space.
     """
@@ -219,6 +219,13 @@ def bandwidths(evidence: Evidence) -> Answer:
                     f"{top['instruction']} of {int(top['width'])} B, {top['memory']}, blocks of "
                     f"{format_size(int(top['bytes']))}; {device.label}, {device.clock} clock)"
                 )
+        stream, load = device.of("host_stream"), device.latency("bar_memory_load")
+        if len(stream) and load:
+            times = float(stream["bandwidth_Bps"].iloc[-1]) * load.value / 8
+            clauses.append(
+                f"uncached loads of 8 B have 1/{wording.number(times)} of the rate of cached ones "
+                f"({device.label})"
+            )
     return _answer(
         "bandwidths", "How many bytes a second can the processor itself move?", clauses, rows,
         "device", "clock", "operation", "memory", "instruction", "width", "bytes",
