@@ -1,4 +1,4 @@
-"""The study mmio: the first PCI device as it is, and the published experiment on the emulated card."""
+"""The study mmio: a PCI device as it is here, and the published experiment on the emulated card."""
 
 from __future__ import annotations
 

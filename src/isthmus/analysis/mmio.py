@@ -112,7 +112,7 @@ def accesses(evidence: Evidence) -> Answer:
     rows: list[tuple[object, ...]] = []
     clauses = []
     for device in _devices(evidence):
-        told = []
+        told: list[str] = []
         for operation, words in named.items():
             alone = device.of(operation, pipelined="no", fence=_BEST)
             for kind, group in alone.groupby("memory", sort=False):
