@@ -68,7 +68,7 @@ class Isthmus:
             state = "open"
             while state == "open":
                 block = worker.ask(
-                    protocol.Measure(0, operation, size, memory, 1, 0, criterion, seconds)
+                    protocol.Measure(0, operation, size, memory, {}, criterion, seconds)
                 )
                 assert isinstance(block, protocol.Measured)
                 assert block.verified != "false", block.fault

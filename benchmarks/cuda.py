@@ -28,6 +28,8 @@ NVBANDWIDTH = (
      ("host_to_device_bidirectional_memcpy_ce", "device_to_host_bidirectional_memcpy_ce")),
     ("copy_sm_write", "mapped", ("host_to_device_memcpy_sm",)),
     ("copy_sm_read", "mapped", ("device_to_host_memcpy_sm",)),
+    ("read_bandwidth", "mapped", ("host_to_device_memcpy_sm",)),
+    ("write_bandwidth", "mapped", ("device_to_host_memcpy_sm",)),
 )  # fmt: skip
 """Operation, host memory, and the tests whose rates together are the same thing: nvbandwidth gives
 one direction of two."""

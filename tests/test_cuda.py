@@ -21,6 +21,7 @@ from isthmus.measure.address import Address
 from isthmus.measure.discovery import Found, resolve
 from isthmus.measure.protocol import DeviceDescription
 from isthmus.measure.supervisor import Worker, WorkerRefusedError
+from isthmus.studies.hostmem import KERNELS as SWEEPS
 from isthmus.studies.transfer import ON_REQUEST, OPERATIONS
 
 ROOT = Path(__file__).parents[1]
@@ -147,7 +148,7 @@ def kinds_of(gpu: Found) -> list[str]:
 
 
 def test_every_operation_is_measured_and_verified(isthmus: Command, gpu: Found) -> None:
-    can = {part.name for o in gpu.description.operations for part in o.parts}
+    can = {part.name for o in gpu.description.operations for part in o.parts} - set(SWEEPS)
     assert can <= set(OPERATIONS + ON_REQUEST)
     found = rows(isthmus, "--axis", "bytes=1,4097,16Mi", "--axis", f"operation={','.join(can)}")
     assert {row["operation"] for row in found} == can
@@ -201,6 +202,22 @@ def test_queue_depths_move_that_many_times_the_bytes(isthmus: Command, gpu: Foun
         assert moved == pytest.approx(65536 * int(row["depth"]))
 
 
+def test_kernels_sweep_over_host_and_device_memory(isthmus: Command, gpu: Found) -> None:
+    assert gpu.description.id == "0"
+    arguments = ["--bytes", "1,4097,16Mi", "--iterations", "1,4", "--out", "hostmem.json"]
+    ended = isthmus("run", "hostmem", "--device", "cuda:0", "--quick", *arguments)
+    assert ended.returncode == 0, ended.stderr
+    shown = isthmus("show", "hostmem.json", "--format", "csv").stdout
+    found = list(csv.DictReader(io.StringIO(shown)))
+    assert {(row["target"], row["memory"]) for row in found} == {
+        ("host", "mapped"), ("device", "device"),
+    }  # fmt: skip
+    assert {row["verified"] for row in found} == {"true"}
+    for row in found:
+        if row["target"] == "host":
+            assert "above_link_limit" not in row["flags"]  # each sweep crossed the link
+
+
 def test_wrong_options_are_usage_errors(isthmus: Command, gpu: Found) -> None:
     for address in (f"{gpu.address},peer=0", f"{gpu.address},peer=many", "cuda:0,colour=red"):
         ended = isthmus("run", "transfer", "--device", address, "--out", "run.json")
@@ -212,7 +229,7 @@ def test_too_little_memory_is_told_and_costs_nothing_else(gpu: Found) -> None:
 
     def measured(series: int, size: int) -> protocol.Answer:
         return worker.ask(
-            protocol.Measure(series, "kernel_write", size, "device", 1, 0, criterion, 1.0)
+            protocol.Measure(series, "kernel_write", size, "device", {}, criterion, 1.0)
         )
 
     with Worker(gpu.candidate.environment) as worker:
@@ -238,7 +255,7 @@ assert cuda.cuModuleGetFunction(ctypes.byref(function), module, b"stray") == 0
 assert cuda.cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, None, None, None) == 0
 options = _core.SeriesOptions()
 try:
-    _core.Series(device, "write", 4096, "aligned", 1, 0, options).measure(0.1)
+    _core.Series(device, "write", 4096, "aligned", {}, options).measure(0.1)
 except _core.DeviceLostError as error:
     print(error, flush=True)
 os._exit(0)

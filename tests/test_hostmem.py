@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Iterator, Mapping
-from subprocess import CompletedProcess
+from collections.abc import Iterator, Mapping
 
 import msgspec
 import pytest
 
+from conftest import Command
 from isthmus import boards
 from isthmus.analysis.hostmem import published_rates
 from isthmus.models import host_memory
 from isthmus.results.run_file import DeviceRecord, Point, Run
 from synthetic import answer, point, run
 
-Command = Callable[..., CompletedProcess[str]]
 KERNELS = {"read_bandwidth": "read", "write_bandwidth": "write", "bandwidth": "copy"}
 NONE = {"outstanding": "", "burst_bytes": "", "page_bytes": ""}
 

@@ -28,7 +28,7 @@ def opened(worker: Worker, **options: str) -> protocol.Opened:
 
 
 def measure(worker: Worker) -> protocol.Measured:
-    answer = worker.ask(protocol.Measure(0, "write", 64, "aligned", 1, 0, CRITERION, 1.0))
+    answer = worker.ask(protocol.Measure(0, "write", 64, "aligned", {}, CRITERION, 1.0))
     assert isinstance(answer, protocol.Measured)
     return answer
 

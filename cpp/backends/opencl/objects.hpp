@@ -103,6 +103,16 @@ class DeviceMemory final : public Memory {
   Owned<Mem> buffer_;
 };
 
+/// A 0 in device memory, for kernels that must not know that it is one.
+class Nought {
+ public:
+  explicit Nought(const Session& session);
+  void set_argument(Kernel kernel, Uint index) const;
+
+ private:
+  DeviceMemory memory_;
+};
+
 /// The host's end of a transfer: a HostBuffer, or memory that the runtime allocates itself
 /// (`alloc_host`: CL_MEM_ALLOC_HOST_PTR, mapped while this object lives).
 class HostEnd {

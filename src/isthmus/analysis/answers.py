@@ -24,7 +24,7 @@ def answers_to(study: str, run: Run, summary: pd.DataFrame) -> list[Answer]:
     known = studies.registry().get(study)
     if known is None:
         return []
-    evidence = Evidence.of(run, summary, study)
+    evidence = Evidence.of(run, summary, study, known.columns)
     return [ask(evidence) for ask in known.answers()]
 
 

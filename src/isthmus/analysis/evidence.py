@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import pandas as pd
@@ -67,8 +67,15 @@ class Evidence:
     labels: dict[str, str]
 
     @classmethod
-    def of(cls, run: Run, summary: pd.DataFrame, study: str) -> Evidence:
-        """Takes what can be trusted from a run and its summary."""
+    def of(
+        cls, run: Run, summary: pd.DataFrame, study: str, columns: Sequence[str] = ()
+    ) -> Evidence:
+        """Takes what can be trusted from a run and its summary.
+
+        ``columns`` are the study's own; where no point has one it is empty.
+        """
+        missing = [name for name in columns if name not in summary]
+        summary = summary.assign(**dict.fromkeys(missing, ""))
         axes = varying_axes(point for point in run.points if point.study == study)
         every = with_axes(summary, axes)
         rows = every[every["study"] == study]

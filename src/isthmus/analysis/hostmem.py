@@ -12,7 +12,7 @@ import pandas as pd
 from isthmus import boards, published
 from isthmus.analysis import speeds, wording
 from isthmus.analysis.evidence import Answer, Evidence, table
-from isthmus.analysis.ratios import groups
+from isthmus.analysis.ratios import TOLERANCE, groups
 from isthmus.boards import Board
 from isthmus.errors import IsthmusError
 from isthmus.models import host_memory
@@ -89,6 +89,7 @@ def _predicted(board: Board | None, row: Any) -> float:
 
 def _kernels(evidence: Evidence, target: str = "") -> pd.DataFrame:
     rows = evidence.rows[evidence.rows["operation"].isin(_PUBLISHED)]
+    rows = rows[rows["target"].isin(["host", "device"])]
     return rows[rows["target"] == target] if target else rows
 
 
@@ -264,17 +265,16 @@ def knee(evidence: Evidence) -> Answer:
              last["bytes"], *loss)
         )  # fmt: skip
         if target == "host":
-            falls = loss.low > 0 and until < last["bytes"]
+            falls = bool(loss.low > 0 and until < last["bytes"])
             end = (
                 f"and loses {wording.percent(loss.ratio)} ({wording.percent(loss.low)} to "
                 f"{wording.percent(loss.high)}) by {format_size(int(last['bytes']))}"
                 if falls
                 else "and loses nothing up to the largest"
             )
-            clauses.append(
-                f"{operation} has 95 % of its peak from {format_size(first)} on"
-                f"{f' to {format_size(until)}' if falls else ''} {end} ({evidence.labels[device]})"
-            )
+            what = evidence.named(operation, memory, peak["axes"])
+            where = f"from {format_size(first)} on" + f" to {format_size(until)}" * falls
+            clauses.append(f"{what} has 95 % of its peak {where} {end} ({evidence.labels[device]})")
     return Answer(
         "knee",
         "From which size on is the bandwidth there, and what do large buffers lose?",
@@ -350,10 +350,10 @@ def direct(evidence: Evidence) -> Answer:
     rows: list[tuple[object, ...]] = []
     said: dict[tuple[str, str], list[tuple[int, float, float]]] = {}
     kernels = _kernels(evidence)
-    kernels = kernels[kernels["operation"] != "bandwidth"]
+    kernels = kernels[kernels["operation"] != "bandwidth"].sort_values("iterations")
     for key, mine in groups(kernels, ["device", "clock", "operation", "bytes"]):
         device, clock, operation, _ = key
-        sides = {str(row.target): row for row in _each(mine)}
+        sides = {str(row.target): row for row in _each(mine)}  # of most sweeps: least launch
         if set(sides) != {"host", "device"}:
             continue
         size = int(sides["host"].bytes)
@@ -390,23 +390,30 @@ def direct(evidence: Evidence) -> Answer:
 def _verdict(
     evidence: Evidence, device: str, operation: str, sizes: list[tuple[int, float, float]]
 ) -> str:
-    sizes = sorted(sizes)
-    won = [size for size, once, _ in sizes if once < 1]
-    where = (
-        "at no size measured" if not won
-        else f"at every size from {format_size(sizes[0][0])} to {format_size(sizes[-1][0])}"
-        if len(won) == len(sizes)
-        else f"at {', '.join(map(format_size, won))}"
-    )  # fmt: skip
-    size, _, sweeps = sizes[-1]
-    until = (
-        "however often the data are used"
+    """Sizes in runs of the same finding, and for the largest how often the data may be used."""
+    runs: list[tuple[str, list[int]]] = []
+    for size, once, _ in sorted(sizes):
+        found = (
+            "less time" if once < 1 / (1 + TOLERANCE)
+            else "more time" if once > 1 + TOLERANCE
+            else "as much time"
+        )  # fmt: skip
+        if not runs or runs[-1][0] != found:
+            runs.append((found, []))
+        runs[-1][1].append(size)
+    told = "; ".join(f"{found} at {wording.sizes(span)}" for found, span in runs)
+    size, _, sweeps = max(sizes)
+    pays = (
+        "pays however often they are used"
         if sweeps > _WORTH_MORE
-        else f"until the data are used about {wording.number(max(sweeps, 1.0))} times"
+        else f"pays up to {wording.number(sweeps)} uses"
+        if sweeps >= 1
+        else "does not pay"
     )
     return (
-        f"{operation}, data used once: direct access takes less time than copying {where}; at "
-        f"{format_size(size)} it stays better {until} ({evidence.labels[device]})"
+        f"{operation}, data used once: directly on host memory it takes {told} (against copy and "
+        f"card memory); with {format_size(size)} it {pays} "
+        f"({evidence.labels[device]})"
     )
 
 

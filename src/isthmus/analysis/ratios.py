@@ -80,7 +80,8 @@ def varying_axes(points: Iterable[Point]) -> list[str]:
     values: dict[str, set[int | str]] = {}
     for point in points:
         for name, value in point.axes.items():
-            values.setdefault(name, set()).add(value)
+            if value != "":  # the operation does not have it
+                values.setdefault(name, set()).add(value)
     return [name for name, found in values.items() if len(found) > 1]
 
 

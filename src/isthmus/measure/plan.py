@@ -93,10 +93,10 @@ class _Planner:
         if operation.sized:
             kinds = _memory_kinds(operation, self._given.get("memory"))
         columns = [_values(operation, axis, self._given.get(axis.name)) for axis in self._columns]
-        has = {axis.name for axis in operation.axes}
+        usual = {axis.name: _as_value(axis.usual) for axis in operation.axes}
         for kind, *values in product(kinds, *columns):
             axes = dict(zip(self._study.columns, values, strict=True))
-            own = {name: value for name, value in axes.items() if name in has}
+            own = {name: axes.get(name, value) for name, value in usual.items()}
             largest = self._limits.largest(operation, own)
             whole = [size for size in sizes if size % operation.unit_bytes == 0]
             fitting = [size for size in whole if size <= largest]

@@ -60,7 +60,7 @@ class Task:
     bytes: int
     memory: str
     axes: Mapping[str, Value]
-    """Only those that the operation has."""
+    """All that the operation has, also those that the study does not vary."""
     points: Mapping[int, Point]
     """By part of the operation; parts that nobody asked for are missing."""
 
