@@ -11,6 +11,7 @@ import pytest
 
 from conftest import Command
 from isthmus import boards
+from isthmus.analysis.answers import answers
 from isthmus.analysis.hostmem import published_rates
 from isthmus.models import host_memory
 from isthmus.results.run_file import DeviceRecord, Point, Run
@@ -137,6 +138,11 @@ def test_without_copies_the_answer_says_how_to_get_them() -> None:
         kernel("read_bandwidth", 4096, 0.5, target="device"),
     ]
     assert "--operation" in answer(measured(points), "direct").verdict
+
+
+def test_points_without_the_study_s_axes_are_answered() -> None:
+    bare = point("a", "bandwidth", 64, [[1e-6] * 25], study="hostmem", axes={})
+    assert all(found.verdict.endswith(".") for found in answers(run([bare])))
 
 
 def rows(isthmus: Command, *arguments: str) -> list[dict[str, str]]:

@@ -193,7 +193,7 @@ UNUSUAL = {
     "out of time": (run([point("a", "read", 64, [[1e-6]])], status="budget"), "time was up"),
     "failed": (run([point("a", "read", 64, [], error="cable <cut>")]), "Failed: cable &lt;cut&gt;"),
     "other study": (
-        run([point("a", "bandwidth", 64, [[1e-6] * 25], study="hostmem")]),
+        run([point("a", "bandwidth", 64, [[1e-6] * 25], study="elsewhere")]),
         "<details open>\n<summary>All points (1 rows)",
     ),
     "2000 points": (many_points(), "All points (2000 rows)"),

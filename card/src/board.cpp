@@ -230,6 +230,8 @@ Board Board::from(const Parameters& parameters) {
   board.name = fields.text("board.name", "unnamed");
   board.link = link_from(fields);
   board.host = host_from(fields);
+  board.faults = {.flip_completion = fields.whole("faults.flip_completion", 0, many, "0"),
+                  .drop_write = fields.whole("faults.drop_write", 0, many, "0")};
   if (fields.has_section("dma")) {
     board.dma = dma_from(fields);
   }

@@ -59,6 +59,52 @@ void count(std::byte* data, std::size_t bytes, std::uint64_t first) {
   }
 }
 
+std::byte* input_of(const KernelCall& call) {
+  if (call.kernel == Kernel::write_bandwidth) {
+    return nullptr;
+  }
+  if (call.target == Target::host) {
+    return call.host_input;
+  }
+  return call.inputs.empty() ? nullptr : call.inputs[0]->data();
+}
+
+std::byte* output_of(const KernelCall& call) {
+  if (call.kernel == Kernel::read_bandwidth) {
+    return nullptr;
+  }
+  if (call.target == Target::host) {
+    return call.host_output;
+  }
+  return call.output != nullptr ? call.output->data() : nullptr;
+}
+
+/// Flips the lowest bit of a piece.
+void flip(std::byte* data, const Piece& piece) {
+  if (!piece.empty()) {
+    data[piece.offset] ^= std::byte{1};
+  }
+}
+
+/// A piece of memory that in the end is as it was: what is written there is lost.
+class Kept {
+ public:
+  Kept(std::byte* data, const Piece& piece)
+      : at_(data + piece.offset), bytes_(at_, at_ + piece.bytes) {}
+  Kept(const Kept&) = delete;
+  Kept& operator=(const Kept&) = delete;
+  ~Kept() { std::ranges::copy(bytes_, at_); }
+
+ private:
+  std::byte* at_;
+  std::vector<std::byte> bytes_;
+};
+
+/// The first word that write_bandwidth writes in an iteration, counted from 1.
+std::uint64_t written(const KernelCall& call, std::int64_t iteration) {
+  return call.value + (static_cast<std::uint64_t>(iteration - 1) << 48U);
+}
+
 }  // namespace
 
 CardBuffer::CardBuffer(std::size_t bank, Pages pages,
@@ -69,10 +115,11 @@ CardBuffer::CardBuffer(std::size_t bank, Pages pages,
 
 CardBuffer::~CardBuffer() { (*left_)[bank_] += static_cast<std::int64_t>(bytes()); }
 
-Card::Card(const Board& board, std::uint64_t seed)
+Card::Card(const Board& board, std::uint64_t seed, RtlMaker make_rtl)
     : machine_(board, seed),
       dma_(board.dma ? std::make_unique<DmaEngine>(machine_) : nullptr),
       kernel_(board.kernel ? std::make_unique<KernelUnit>(machine_) : nullptr),
+      make_rtl_(make_rtl),
       pipeline_(dma_ && kernel_ ? std::make_unique<Pipeline>(machine_, *dma_, *kernel_) : nullptr),
       pool_(std::make_shared<PagePool>()),
       left_(std::make_shared<std::vector<std::int64_t>>(
@@ -118,12 +165,13 @@ Time Card::transfer(std::span<const Transfer> transfers) {
                     .residence = reads ? Residence(host.cache_read_bytes, footprint[0])
                                        : Residence(host.cache_write_bytes, footprint[1])});
     std::byte* device = transfer.device->data() + transfer.offset;
-    std::memcpy(reads ? device : transfer.host, reads ? transfer.host : device, transfer.bytes);
+    cross(transfer.direction, reads ? device : transfer.host, reads ? transfer.host : device,
+          transfer.bytes);
   }
   return dma_->run(jobs);
 }
 
-KernelTime Card::run_kernel(const KernelCall& call) {
+KernelJob Card::job_of(const KernelCall& call) const {
   if (!kernel_) {
     throw CardError("this card has no kernels");
   }
@@ -152,35 +200,92 @@ KernelTime Card::run_kernel(const KernelCall& call) {
       job.write_banks.push_back(call.output->bank());
     }
   }
-  KernelTime time;
-  time.sum = compute(call);
+  return job;
+}
+
+KernelTime Card::run_kernel(const KernelCall& call) {
+  const KernelJob job = job_of(call);
   const Time launched = launch();
-  time.kernel = kernel_->run(job);
+  KernelTime time;
+  if (call.implementation == Implementation::rtl) {
+    time = run_rtl(call, job);
+  } else {
+    time.sum = compute(call);
+    time.kernel = kernel_->run(job);
+  }
   time.total = launched + time.kernel;
   const Time cycle = Pace::of_clock(board().kernel.value().clock_MHz).of(1);
   time.cycles = (time.kernel + cycle - 1) / cycle;
   return time;
 }
 
-/// What the kernel does to data, once: its iterations all do the same. Returns the sum of what only
-/// is read.
-std::uint64_t Card::compute(const KernelCall& call) {
-  const bool on_card = call.target == Target::device;
-  std::byte* output = call.host_output;
-  if (on_card) {
-    output = call.output != nullptr ? call.output->data() : nullptr;
+KernelTime Card::run_rtl(const KernelCall& call, const KernelJob& job) {
+  if (make_rtl_ == nullptr) {
+    throw CardError("the RTL kernels are not built in: they need Verilator");
   }
+  if (!rtl_) {
+    rtl_ = make_rtl_(machine_);
+  }
+  const RtlRun run = rtl_->run({.work = job,
+                                .input = input_of(call),
+                                .output = output_of(call),
+                                .flip = fault_of(call, Direction::h2d),
+                                .drop = fault_of(call, Direction::d2h)});
+  return {.kernel = run.time, .sum = run.result, .sweeps = run.sweeps};
+}
+
+Piece Card::note(Direction direction, const Piece& piece) {
+  if (!piece.empty()) {
+    faults_.push_back({direction, piece});
+  }
+  return piece;
+}
+
+Piece Card::fault_of(const KernelCall& call, Direction direction) {
+  const bool reads = direction == Direction::h2d;
+  const std::byte* host = reads ? input_of(call) : output_of(call);
+  if (call.target == Target::device || host == nullptr) {
+    return {};
+  }
+  const auto bytes = static_cast<std::int64_t>(call.bytes);
+  return note(direction, reads ? flipped_completion(board(), page_offset(host), bytes)
+                               : dropped_write(board(), page_offset(host), bytes));
+}
+
+void Card::cross(Direction direction, std::byte* to, const std::byte* from, std::size_t bytes) {
+  const auto whole = static_cast<std::int64_t>(bytes);
+  if (direction == Direction::h2d) {
+    std::memcpy(to, from, bytes);
+    flip(to, note(direction, flipped_completion(board(), page_offset(from), whole)));
+  } else {
+    const Kept lost(to, note(direction, dropped_write(board(), page_offset(to), whole)));
+    std::memcpy(to, from, bytes);
+  }
+}
+
+/// What the kernel does to data: its last iteration, which hides the ones before it. Returns the
+/// sum of what only is read.
+std::uint64_t Card::compute(const KernelCall& call) {
+  std::byte* output = output_of(call);
+  const Piece wrong = fault_of(call, Direction::h2d);
+  const Kept lost(output, fault_of(call, Direction::d2h));
   switch (call.kernel) {
-    case Kernel::read_bandwidth:
-      return sum(on_card ? call.inputs[0]->data() : call.host_input, call.bytes);
+    case Kernel::read_bandwidth: {
+      std::byte* input = input_of(call);
+      flip(input, wrong);
+      const std::uint64_t total = sum(input, call.bytes);
+      flip(input, wrong);  // it was wrong on its way only
+      return total;
+    }
     case Kernel::write_bandwidth:
-      count(output, call.bytes, call.value);
+      count(output, call.bytes, written(call, call.iterations));
       break;
     case Kernel::bandwidth:
-      std::memcpy(output, on_card ? call.inputs[0]->data() : call.host_input, call.bytes);
+      std::memcpy(output, input_of(call), call.bytes);
+      flip(output, wrong);
       break;
     case Kernel::vadd:
-      add(output, call.inputs[0]->data(), call.inputs[1]->data(), call.bytes);
+      add(output, input_of(call), call.inputs[1]->data(), call.bytes);
       break;
   }
   return 0;
@@ -217,9 +322,9 @@ Time Card::stream(std::span<const StreamSlot> slots, std::int64_t chunks) {
         slot.output->bytes() != slots[0].input->bytes()) {
       throw CardError("the chunks of a stream are of one size");
     }
-    std::memcpy(slot.input->data(), slot.host_input, slot.input->bytes());
+    cross(Direction::h2d, slot.input->data(), slot.host_input, slot.input->bytes());
     std::memcpy(slot.output->data(), slot.input->data(), slot.input->bytes());
-    std::memcpy(slot.host_output, slot.output->data(), slot.input->bytes());
+    cross(Direction::d2h, slot.host_output, slot.output->data(), slot.input->bytes());
   }
   return pipeline_->run(job);
 }

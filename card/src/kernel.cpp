@@ -5,9 +5,6 @@
 namespace isthmus::card {
 namespace {
 
-/// Up to so many bursts a kernel does single ones instead of sweeps.
-constexpr std::int64_t single_bursts = 2;
-
 Pace datapath_pace(const KernelParameters& kernel) {
   return Pace::of_rate(kernel.clock_MHz * 1e6 * static_cast<double>(kernel.width_bytes));
 }
@@ -21,6 +18,19 @@ KernelUnit::KernelUnit(Machine& machine)
       bursts_(machine.crossing) {
   constexpr std::int64_t unit_id = 2000;
   id = unit_id;
+}
+
+Residence KernelUnit::residence(const Board& board, const KernelJob& job, bool reads) {
+  const std::int64_t sharers = job.kernel == Kernel::bandwidth ? 2 : 1;
+  const HostParameters& host = board.host;
+  return {(reads ? host.cache_read_bytes : host.cache_write_bytes) / sharers, job.bytes};
+}
+
+std::int64_t KernelUnit::requests(const Board& board) {
+  const KernelParameters& kernel = board.kernel.value();
+  const std::int64_t open_bytes = kernel.outstanding * kernel.width_bytes * kernel.burst_beats;
+  return std::min(kernel.tags, std::max<std::int64_t>(
+                                   1, open_bytes / board.link.max_read_request_bytes));
 }
 
 Time KernelUnit::run(const KernelJob& job) {
@@ -66,24 +76,19 @@ void KernelUnit::start(const KernelJob& job, Actor* owner, std::uint64_t tag) {
 
 void KernelUnit::reach_host(const KernelJob& job, StreamPlan plan) {
   const KernelParameters& kernel = machine_->board.kernel.value();
-  const HostParameters& host = machine_->board.host;
   const bool reads = job.kernel != Kernel::write_bandwidth;
   const bool writes = job.kernel != Kernel::read_bandwidth;
-  const std::int64_t sharers = reads && writes ? 2 : 1;
   if (reads) {
     plan.address = job.page_offsets[0];
-    plan.residence = Residence(host.cache_read_bytes / sharers, job.bytes);
-    const std::int64_t burst = kernel.width_bytes * kernel.burst_beats;
-    const std::int64_t open_requests = std::max<std::int64_t>(
-        1, kernel.outstanding * burst / machine_->board.link.max_read_request_bytes);
-    reader_.limits(std::min(kernel.tags, open_requests), from_nanoseconds(kernel.host_latency_ns),
+    plan.residence = residence(machine_->board, job, true);
+    reader_.limits(requests(machine_->board), from_nanoseconds(kernel.host_latency_ns),
                    {.server = &machine_->datapath_in, .byte = datapath_pace(kernel)},
                    writes ? &writer_ : nullptr);
     parts_.push_back({&reader_, plan});
   }
   if (writes) {
     plan.address = job.page_offsets[1];
-    plan.residence = Residence(host.cache_write_bytes / sharers, job.bytes);
+    plan.residence = residence(machine_->board, job, false);
     if (reads) {
       plan.interval = 0;  // it follows the reader
     }
@@ -94,7 +99,7 @@ void KernelUnit::reach_host(const KernelJob& job, StreamPlan plan) {
   }
 }
 
-void KernelUnit::reach_banks(const KernelJob& job, const StreamPlan& plan) {
+void KernelUnit::reach_banks(const KernelJob& job, StreamPlan plan) {
   const KernelParameters& kernel = machine_->board.kernel.value();
   std::vector<Port> read_ports;
   read_ports.reserve(job.read_banks.size());
@@ -102,9 +107,13 @@ void KernelUnit::reach_banks(const KernelJob& job, const StreamPlan& plan) {
     read_ports.push_back(machine_->bank_port(bank));
   }
   const bool writes = job.kernel != Kernel::read_bandwidth;
-  bursts_.limits(
-      std::move(read_ports), writes ? machine_->bank_port(job.write_banks.at(0)) : Port{},
-      {.server = &machine_->datapath_in, .byte = datapath_pace(kernel)}, kernel.outstanding);
+  // The intervals of single blocks are those of host memory: here as many are in flight as there.
+  const bool single = plan.repeat_bytes > 0;
+  plan.interval = 0;
+  bursts_.limits(std::move(read_ports),
+                 writes ? machine_->bank_port(job.write_banks.at(0)) : Port{},
+                 {.server = &machine_->datapath_in, .byte = datapath_pace(kernel)},
+                 single ? std::min(kernel.outstanding, single_bursts) : kernel.outstanding);
   parts_.push_back({&bursts_, plan});
 }
 

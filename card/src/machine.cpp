@@ -56,7 +56,7 @@ void Machine::run() {
     crossing.simulator.step();
     if (crossing.at_boundary != nullptr) {
       const auto leader = std::ranges::find_if(crossing.streams, &Stream::active);
-      if (fast_forward && deterministic() && leader != crossing.streams.end() &&
+      if (fast_forward && !sweeps_only && deterministic() && leader != crossing.streams.end() &&
           *leader == crossing.at_boundary) {
         skip_bytes();
       }

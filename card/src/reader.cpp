@@ -4,7 +4,9 @@
 
 namespace isthmus::card {
 
-void Reader::limits(std::int64_t tags, Time card_latency, const Port& sink, Writer* follower) {
+void Reader::limits(std::int64_t tags, Time card_latency, const Port& sink, Taker* follower,
+                    bool follows) {
+  follow(follows);
   all_tags_ = tags;
   tags_ = tags;
   card_latency_ = card_latency;
@@ -15,6 +17,10 @@ void Reader::limits(std::int64_t tags, Time card_latency, const Port& sink, Writ
 void Reader::proceed() {
   const LinkParameters& link = crossing_->link.parameters();
   while (active() && tags_ > 0 && paced()) {
+    const std::int64_t bytes = next_bytes(link.max_read_request_bytes);
+    if (!may_issue(bytes)) {
+      return;
+    }
     const Time granted = crossing_->nonposted_headers.when(now(), 1);
     if (granted == Credits::unknown) {
       waits_for_credits_ = true;
@@ -26,7 +32,6 @@ void Reader::proceed() {
     }
     crossing_->nonposted_headers.take(1);
     --tags_;
-    const std::int64_t bytes = next_bytes(link.max_read_request_bytes);
     const Access wanted = access(bytes);
     schedule(crossing_->link.send(now(), Way::up, Packet::read_request, 0),
              {.kind = arrive,

@@ -42,12 +42,23 @@ void Stream::begin(const StreamPlan& plan, Actor& owner) {
   plan_ = plan;
   owner_ = &owner;
   issued_ = 0;
+  offered_ = 0;
   ++begun_;
   next_ = now();
   fresh_segment_ = true;
   waits_for_credits_ = false;
   prepare();
   proceed();
+}
+
+void Stream::offer(std::int64_t bytes) {
+  offered_ += bytes;
+  proceed();
+}
+
+void Stream::skip(std::int64_t bytes) {
+  issued_ += bytes;
+  offered_ += bytes;
 }
 
 std::int64_t Stream::address() const {
@@ -122,6 +133,7 @@ void Stream::save(State& state) const {
     }
     state.push_back(ahead(next_, now()));
     state.push_back(ahead(segment_start_ + plan_.interval, now()));
+    state.push_back(follows_ ? waiting() : 0);
   }
   state.push_back((fresh_segment_ ? 1 : 0) + (woken_ ? 2 : 0) + (waits_for_credits_ ? 4 : 0));
 }
@@ -129,6 +141,7 @@ void Stream::save(State& state) const {
 void Stream::reset() {
   plan_ = {};
   issued_ = 0;
+  offered_ = 0;
   next_ = 0;
   segment_start_ = 0;
   fresh_segment_ = true;

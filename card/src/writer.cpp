@@ -11,17 +11,14 @@ std::int64_t data_credits(std::int64_t bytes) { return (bytes + credit_bytes - 1
 
 }  // namespace
 
-void Writer::limits(const Port& source, std::int64_t bursts, Time response, bool follows) {
+void Writer::limits(const Port& source, std::int64_t bursts, Time response, bool follows,
+                    bool answers_each) {
+  follow(follows);
   source_ = source;
   bursted_ = bursts > 0;
   bursts_ = Credits(std::max<std::int64_t>(bursts, 1));
   response_ = response;
-  follows_ = follows;
-}
-
-void Writer::prepare() {
-  offered_ = 0;
-  fetch(source_.latency);
+  answers_each_ = answers_each;
 }
 
 /// The next packet's data, fetched while the one before is sent.
@@ -34,17 +31,12 @@ void Writer::fetch(Time latency) {
   data_ready_ = source_.server->claim(now(), duration) + duration + latency;
 }
 
-void Writer::offer(std::int64_t bytes) {
-  offered_ += bytes;
-  proceed();
-}
-
 void Writer::proceed() {
   if (!active() || !paced()) {
     return;
   }
   const std::int64_t bytes = next_bytes(crossing_->link.parameters().max_payload_bytes);
-  if (follows_ && offered_ < issued() + bytes) {
+  if (!may_issue(bytes)) {
     return;
   }
   const std::int64_t units = data_credits(bytes);
@@ -80,11 +72,11 @@ void Writer::proceed() {
   Stream::issued(bytes);
   if (bursted_ && (at_segment_start() || !active())) {
     bursts_.give_back(now() + response_, 1);
-  }
-  if (!active()) {
-    if (bursted_) {
+    if (answers_each_ || !active()) {
       complete_at(now() + response_);
     }
+  }
+  if (!active()) {
     return;
   }
   fetch(0);
@@ -114,19 +106,12 @@ void Writer::save(State& state) const {
   bursts_.save(state, now());
   if (active()) {
     state.push_back(ahead(data_ready_, now()));
-    state.push_back(follows_ ? offered_ - issued() : 0);
   }
-}
-
-void Writer::skip(std::int64_t bytes) {
-  Stream::skip(bytes);
-  offered_ += bytes;
 }
 
 void Writer::reset() {
   Stream::reset();
   bursts_.reset();
-  offered_ = 0;
   data_ready_ = 0;
 }
 

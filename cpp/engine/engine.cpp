@@ -22,13 +22,15 @@ double seconds_since(Ticks begin) {
   return static_cast<double>(HostClock::raw_nanoseconds() - begin) * 1e-9;
 }
 
-void note(Block& block, bool arrived, const char* when) {
+void note(Block& block, const Operation& operation, bool arrived, const char* when) {
   if (arrived) {
     return;
   }
   block.verified = Verified::no;
   if (block.fault.empty()) {
-    block.fault = std::string("data did not arrive intact in the ") + when + " repetition";
+    const std::string known = operation.fault();
+    block.fault = std::string("data did not arrive intact in the ") + when + " repetition" +
+                  (known.empty() ? "" : ": ") + known;
   }
 }
 
@@ -107,7 +109,7 @@ void Series::run_verified_once(Operation& operation, Block& block, bool keep_col
   };
   const auto check = [&](std::size_t part) {
     if (moves) {
-      note(block, operation.arrived_fully(part, seed_of(part)),
+      note(block, operation, operation.arrived_fully(part, seed_of(part)),
            keep_cold ? "first" : "first or last");
     }
   };
@@ -198,7 +200,7 @@ void Series::sample_once(Operation& operation, Block& block) {
         },
         [&](std::size_t part) {
           if (checked) {
-            note(block, operation.arrived(part, stamp_of(part)), "timed");
+            note(block, operation, operation.arrived(part, stamp_of(part)), "timed");
           }
         });
   }

@@ -112,11 +112,13 @@ std::vector<OperationSpec> points(const DeviceInfo& device, const OperationInfo&
 }
 
 /// Whether `moved` can be what one repetition of a part moves: all of the buffer, twice where both
-/// directions go, and times the depth where a repetition is a whole queue. Where nothing crosses it
-/// may be nothing: a latency has no bandwidth.
+/// directions go, and times the depth where a repetition is a whole queue, or the iterations of a
+/// kernel. Where nothing crosses it may be nothing, a latency, or a copy, which counts twice.
 bool plausible(std::uint64_t moved, const OperationSpec& spec, const PartInfo& part) {
-  const std::uint64_t once = spec.bytes * (part.direction == "both" ? 2 : 1);
-  return moved == once || moved == once * spec.depth() || (moved == 0 && part.direction.empty());
+  const std::uint64_t once =
+      spec.bytes * (part.direction == "both" ? 2 : 1) * spec.count("iterations");
+  return moved == once || moved == once * spec.depth() ||
+         ((moved == 0 || moved == 2 * once) && part.direction.empty());
 }
 
 void check_point(Report& report, Device& device, const OperationInfo& operation,

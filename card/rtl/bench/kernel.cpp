@@ -22,6 +22,10 @@ void RtlKernel::set_argument(std::size_t n, std::uint64_t value) {
   write_register(offset + 4, static_cast<std::uint32_t>(value >> 32U));
 }
 
+void RtlKernel::skip_sweeps(std::uint64_t /*sweeps*/) {
+  throw std::invalid_argument("this kernel makes no sweeps");
+}
+
 void RtlKernel::start() {
   write_register(interrupt_pending_register, 1);
   write_register(control_register, 1);

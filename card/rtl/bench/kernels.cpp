@@ -2,13 +2,16 @@
 #include <array>
 
 #include "Vbandwidth.h"
+#include "Vbandwidth___024root.h"
 #include "Vread_bandwidth.h"
+#include "Vread_bandwidth___024root.h"
 #include "Vregister_block.h"
 #include "Vserial_receive.h"
 #include "Vserial_send.h"
 #include "Vsram_controller.h"
 #include "Vvadd.h"
 #include "Vwrite_bandwidth.h"
+#include "Vwrite_bandwidth___024root.h"
 #include "kernel.hpp"
 
 namespace isthmus::card {
@@ -19,7 +22,11 @@ template <class Model>
 class VerilatedKernel : public BenchKernel {
  public:
   using BenchKernel::BenchKernel;
-  ~VerilatedKernel() override { model_.final(); }
+  ~VerilatedKernel() override {
+    // Verilator 5.006 takes a model's scopes out of the thread's context, whichever that is.
+    Verilated::threadContextp(&context_);
+    model_.final();
+  }
 
  protected:
   void edge() final {
@@ -45,12 +52,19 @@ struct ReadBandwidth final : VerilatedKernel<Vread_bandwidth> {
     add_reader(ISTHMUS_READ_PINS(model_, input0));
     begin_with_interrupt();
   }
+  void skip_sweeps(std::uint64_t sweeps) override {
+    model_.rootp->read_bandwidth__DOT__sequencer__DOT__iterations_left -= sweeps;
+  }
 };
 
 struct WriteBandwidth final : VerilatedKernel<Vwrite_bandwidth> {
   explicit WriteBandwidth(Time period) : VerilatedKernel(period) {
     add_writer(ISTHMUS_WRITE_PINS(model_, output0));
     begin_with_interrupt();
+  }
+  void skip_sweeps(std::uint64_t sweeps) override {
+    model_.rootp->write_bandwidth__DOT__sequencer__DOT__iterations_left -= sweeps;
+    model_.rootp->write_bandwidth__DOT__iteration += static_cast<std::uint16_t>(sweeps);
   }
 };
 
@@ -59,6 +73,9 @@ struct Bandwidth final : VerilatedKernel<Vbandwidth> {
     add_reader(ISTHMUS_READ_PINS(model_, input0));
     add_writer(ISTHMUS_WRITE_PINS(model_, output0));
     begin_with_interrupt();
+  }
+  void skip_sweeps(std::uint64_t sweeps) override {
+    model_.rootp->bandwidth__DOT__sequencer__DOT__iterations_left -= sweeps;
   }
 };
 

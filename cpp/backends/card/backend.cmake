@@ -3,6 +3,7 @@ isthmus_add_backend(
   card
   SOURCES
   card.cpp
+  host_memory.cpp
   mmio.cpp
   operations.cpp
   LIBRARIES
@@ -71,3 +72,7 @@ isthmus_add_backend(
   serial.latency_ns=610
   serial.hop_ns=42
   serial.stretch=1.0105)
+if(TARGET isthmus_card_rtl)  # Verilator is here
+  target_link_libraries(isthmus_card PRIVATE isthmus_card_rtl)
+  target_compile_definitions(isthmus_card PRIVATE ISTHMUS_CARD_RTL)
+endif()

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "isthmus/backend.hpp"
+#include "host_memory.hpp"
 #include "mmio.hpp"
 #include "operations.hpp"
 
@@ -33,7 +34,7 @@ DeviceInfo some_card() {
                      .memory_bytes = 4 * gibibyte,
                      .memory_kinds = memory_kinds(),
                      .operations = operations(true, true, 1),
-                     .properties = {},
+                     .properties = {{"rtl_kernels", rtl_kernels_here()}},
                      .clock = ClockDomain::simulated};
   add(info, mmio_operations(gibibyte, true));
   return info;
@@ -53,7 +54,7 @@ DeviceInfo describe(const Board& board, const Options& options) {
   if (board.link.error_rate > 0) {
     info.simulated_samples = random_samples;
   }
-  info.properties.assign(options.begin(), options.end());
+  info.properties.insert(info.properties.end(), options.begin(), options.end());
   return info;
 }
 

@@ -37,5 +37,11 @@ class Card(BackendDescription):
     def address_of(self, scheme: str, device: DeviceDescription) -> str:
         return f"{scheme}:{boards.names()[0]}"
 
+    def others_of(self, scheme: str, device: DeviceDescription) -> Sequence[str]:
+        return [f"{scheme}:{name}" for name in boards.names()[1:]]
+
+    def meant_by(self, text: str) -> str:
+        return f"{self.name}:{text}" if text in boards.names() else ""
+
 
 BACKEND = Card()

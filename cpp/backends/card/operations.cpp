@@ -5,38 +5,11 @@
 #include <optional>
 #include <utility>
 
+#include "card_operation.hpp"
+#include "host_memory.hpp"
+
 namespace isthmus::card {
 namespace {
-
-/// Runs from a reset card, and keeps the time of each part.
-class CardOperation : public Operation {
- public:
-  CardOperation(Card& card, std::size_t parts) : card_(&card), times_(parts), samples_(parts) {}
-
-  [[nodiscard]] std::size_t parts() const override { return times_.size(); }
-  [[nodiscard]] std::int64_t simulated_femtoseconds(std::size_t part) const override {
-    return times_.at(part);
-  }
-  [[nodiscard]] std::vector<std::string> remarks() const override {
-    return fast_forwarded_ ? std::vector<std::string>{"fast_forward"} : std::vector<std::string>{};
-  }
-  void run(std::size_t part, std::uint64_t repetitions) final {
-    card_->reset(samples_.at(part)++);
-    times_[part] = simulate(part, repetitions);
-    fast_forwarded_ = fast_forwarded_ || card_->fast_forwarded() > 0;
-  }
-
- protected:
-  /// `repetitions` one after another on the card as it is; returns how long they took.
-  virtual Time simulate(std::size_t part, std::uint64_t repetitions) = 0;
-  [[nodiscard]] Card& card() const { return *card_; }
-
- private:
-  Card* card_;
-  std::vector<Time> times_;
-  std::vector<std::uint64_t> samples_;
-  bool fast_forwarded_ = false;
-};
 
 /// Only memory whose place in a page is chosen: it is part of the simulated time.
 bool is_page_offset(const std::string& memory) {
@@ -267,6 +240,9 @@ std::unique_ptr<Operation> make_any(Card& card, const OperationSpec& spec) {
   if (spec.name == "launch") {
     return std::make_unique<Launch>(card);
   }
+  if (is_host_memory_kernel(spec.name)) {
+    return make_host_memory_kernel(card, spec);
+  }
   if (spec.name == "kernel_read") {
     return std::make_unique<KernelSweep>(card, spec, Kernel::read_bandwidth);
   }
@@ -317,8 +293,10 @@ std::vector<OperationInfo> operations(bool dma, bool kernel, unsigned banks) {
 }
 
 std::vector<OperationInfo> operations_of(const Board& board) {
-  return operations(board.dma.has_value(), board.kernel.has_value(),
-                    board.memory ? static_cast<unsigned>(board.memory->banks) : 0);
+  auto table = operations(board.dma.has_value(), board.kernel.has_value(),
+                          board.memory ? static_cast<unsigned>(board.memory->banks) : 0);
+  std::ranges::move(host_memory_kernels(board), std::back_inserter(table));
+  return table;
 }
 
 std::unique_ptr<Operation> make_operation(Card& card, const OperationSpec& spec) {
@@ -335,6 +313,8 @@ std::unique_ptr<Operation> make_operation(Card& card, const OperationSpec& spec)
   }
   try {
     return make_any(card, spec);
+  } catch (const BoardError& error) {
+    throw UsageError(error.what());
   } catch (const CardError& error) {
     throw BackendError(error.what());
   }

@@ -132,6 +132,8 @@ class Operation {
   [[nodiscard]] virtual std::int64_t simulated_femtoseconds(std::size_t part) const;
   /// What is to be said of the last `run`, as flags of the run file: e.g. `fast_forward`.
   [[nodiscard]] virtual std::vector<std::string> remarks() const { return {}; }
+  /// What the device knows of data that did not arrive in the last `run`; added to the point's fault.
+  [[nodiscard]] virtual std::string fault() const { return {}; }
   /// Repetitions below which a timed batch would not show the sustained rate.
   [[nodiscard]] virtual std::uint64_t least_batch() const { return 1; }
   /// Whether all parts may be armed before the first runs (pairs), or each only after the part

@@ -95,6 +95,14 @@ class BackendDescription(ABC):
                 return f"{scheme}:{alias}"
         return f"{scheme}:{device.id}"
 
+    def others_of(self, scheme: str, device: DeviceDescription) -> Sequence[str]:  # noqa: ARG002
+        """Addresses that stand for other devices of the same kind, which nobody has to find."""
+        return ()
+
+    def meant_by(self, text: str) -> str:  # noqa: ARG002
+        """Address that somebody may have meant who wrote this without a scheme; empty: none."""
+        return ""
+
     def match(
         self, address: Address, devices: Sequence[DeviceDescription]
     ) -> DeviceDescription | None:
@@ -128,4 +136,6 @@ def by_scheme(scheme: str) -> BackendDescription:
         if scheme in backend.schemes:
             return backend
     known = ", ".join(sorted(s for backend in registry().values() for s in backend.schemes))
-    raise UsageError(f"unknown backend '{scheme}'; known: {known}")
+    meant = next(filter(None, (b.meant_by(scheme) for b in registry().values())), "")
+    instead = f"did you mean {meant}? " if meant else ""
+    raise UsageError(f"unknown backend '{scheme}'; {instead}known: {known}")

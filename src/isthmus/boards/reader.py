@@ -48,11 +48,9 @@ def _read(name_or_path: str, folder: Path, overrides: Mapping[str, str]) -> Boar
         settings[name] = changed
     complete = dict(_complete(settings, path))
     _fits_together(complete, path)
-    for key in ("name", "title"):
-        if key not in about:
-            raise UsageError(f"{path}: board.{key} is missing")
+    name = about.get("name", path.stem)
     return Board(
-        about["name"], about["title"], about.get("description", ""), MappingProxyType(complete)
+        name, about.get("title", name), about.get("description", ""), MappingProxyType(complete)
     )
 
 
@@ -74,7 +72,10 @@ def _locate(name_or_path: str, folder: Path, beside: Path | None = None) -> Path
 def _merged(
     path: Path, folder: Path, including: tuple[Path, ...]
 ) -> tuple[dict[str, str], dict[str, Setting]]:
-    """What a file says over what it includes: texts on the board, and settings by flat name."""
+    """What a file says of its board, and its settings, by flat name, over what it includes.
+
+    What an included file says of its own board holds for that one only.
+    """
     real = path.resolve()
     if real in including:
         chain = " -> ".join(p.name for p in (*including, real))
@@ -89,8 +90,8 @@ def _merged(
         other = _locate(included, folder, path.parent)
     except UsageError as error:
         raise UsageError(f"{path}: board.include: {error}") from error
-    below, under = _merged(other, folder, (*including, real))
-    return {**below, **about}, {**under, **settings}
+    _, under = _merged(other, folder, (*including, real))
+    return about, {**under, **settings}
 
 
 def _document(path: Path) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import TypeAlias
 
 from isthmus.errors import UsageError
+from isthmus.units import parse_size
 
 Value: TypeAlias = bool | int | float | str
 _MANY = 1 << 20
@@ -65,6 +66,8 @@ class Parameter:
         try:
             if self.type is bool:
                 return self.check({"true": True, "false": False}.get(text.lower(), text))
+            if self.type is int and self.unit == "B" and text[-1:] == "i":
+                return self.check(parse_size(text))
             return self.check(text if self.type is str else self.type(text))
         except ValueError as error:
             raise UsageError(f"{text!r} is not {_TYPES[self.type]}") from error
@@ -138,6 +141,10 @@ _PARAMETERS = (
     _float("host.translation_miss_ns", "page walk", "ns"),
     _float("host.polling_ns", "completion flag in memory until software sees it", "ns"),
     _float("host.interrupt_ns", "the same by interrupt", "ns"),
+    _int("faults.flip_completion", "completion with a wrong bit: of each transfer, or of a kernel's "
+         "sweep over host memory, counted from 1; 0: none", low=0, default=0),
+    _int("faults.drop_write", "write to host memory that is lost, counted in the same way", low=0,
+         default=0),
     _int("dma.tags", "read requests in flight", high=4096),
     _int("dma.descriptor_bytes", "largest piece that one descriptor moves", "B", 64, 1 << 30),
     _float("dma.h2d_descriptor_ns", "gap for each descriptor, host to card", "ns"),
@@ -182,8 +189,8 @@ _PARAMETERS = (
 TABLE: Mapping[str, Parameter] = MappingProxyType({p.name: p for p in _PARAMETERS})
 """Parameters by flat name, in the order shown."""
 SECTIONS = tuple(dict.fromkeys(p.section for p in _PARAMETERS))
-REQUIRED_SECTIONS = ("link", "host")
-"""What no board lacks; the other sections are absent where the card lacks that part."""
+REQUIRED_SECTIONS = ("link", "host", "faults")
+"""What no board lacks, though all of it may be default; the other sections are absent where the card lacks that part."""
 KINDS = ("published", "fitted", "assumed")
 
 

@@ -34,11 +34,11 @@ def devices(
         for found in survey.found:
             described = found.description
             table.add_row(
-                found.address,
+                "\n".join([found.address, *found.others]),
                 described.name,
                 described.platform,
                 format_size(1 << (described.max_buffer_bytes.bit_length() - 1)),
-                " ".join(part.name for o in described.operations for part in o.parts),
+                " ".join(dict.fromkeys(p.name for o in described.operations for p in o.parts)),
             )
     console.print(table)
     told: dict[str, list[str]] = {}
@@ -60,7 +60,7 @@ def _as_data(surveys: list[discovery.Survey]) -> list[dict[str, object]]:
             "schemes": survey.backend.schemes,
             "real": survey.backend.real,
             "devices": [
-                {"address": f.address, **msgspec.structs.asdict(f.description)}
+                {"address": f.address, "others": f.others, **msgspec.structs.asdict(f.description)}
                 for f in survey.found
             ],
             "problems": [{"what": p.what, "cure": p.cure} for p in survey.problems],

@@ -26,6 +26,8 @@ class Found:
     description: protocol.DeviceDescription
     run_options: Mapping[str, str] = field(default_factory=dict)
     """Options of the run that this device takes."""
+    others: tuple[str, ...] = ()
+    """Addresses of the same kind: see ``BackendDescription.others_of``."""
 
     @property
     def real(self) -> bool:
@@ -94,7 +96,9 @@ def survey(backend: BackendDescription) -> Survey:
                 keys = (f"{key}={value}" for key, value in candidate.keys.items())
                 address = ",".join([f"{scheme}:{device.id}", *keys])
             address += mode
-            found.setdefault(address, Found(address, backend, candidate, device))
+            others = tuple(backend.others_of(scheme, device))
+            known = Found(address, backend, candidate, device, others=others)
+            found.setdefault(address, known)
     return Survey(backend, list(found.values()), problems)
 
 

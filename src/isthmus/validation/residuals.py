@@ -13,7 +13,13 @@ from isthmus import boards
 from isthmus.boards.listing import columns
 from isthmus.errors import UsageError
 from isthmus.validation.fitting import HeldOut, held_out, rms, worst
-from isthmus.validation.points import NOT_MODELLED, PublishedPoint, all_points
+from isthmus.validation.points import (
+    AS_EVENTS,
+    HOST_MEMORY_SERIES,
+    NOT_MODELLED,
+    PublishedPoint,
+    all_points,
+)
 
 FORMATS = ("table", "md", "csv", "json")
 
@@ -44,11 +50,14 @@ class Aim(NamedTuple):
 AIMS = (
     Aim("b_eff per size", ("b_eff, 1 x 520N", "b_eff, 8 x 520N"), 0.005),
     Aim("MMIO latencies and write bandwidth", ("MMIO, Stratix IV gen2 x8",), 0.01),
-    Aim(
-        "host memory, all 51 points",
-        ("host memory, U250, read", "host memory, U250, write", "host memory, U250, both"),
-        0.06,
-        0.03,
+    *(
+        Aim(
+            f"host memory, all 51 points{how}",
+            tuple(series + how for series in HOST_MEMORY_SERIES.values()),
+            0.06,
+            0.03,
+        )
+        for how in ("", AS_EVENTS)
     ),
     Aim("transfer peaks, the better reading", ("transfer peaks, F1, read as GiB/s",), 0.01),
 )

@@ -108,12 +108,21 @@ struct SerialParameters {
   double stretch = 1;
 };
 
+/// What the card does wrong, so that a test can see that it is found.
+struct FaultParameters {
+  /// Completion that has a wrong bit: of each transfer, or of each sweep of a kernel over host
+  /// memory, counted from 1; 0: none.
+  std::int64_t flip_completion = 0;
+  std::int64_t drop_write = 0;  ///< write to host memory that is lost; counted in the same way
+};
+
 using Parameters = std::map<std::string, std::string>;
 
 struct Board {
   std::string name;
   LinkParameters link;
   HostParameters host;
+  FaultParameters faults;
   std::optional<DmaParameters> dma;
   std::optional<MemoryParameters> memory;
   std::optional<KernelParameters> kernel;

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "isthmus/card/fault.hpp"
 #include "isthmus/card/machine.hpp"
 
 namespace isthmus::card {
@@ -24,10 +25,46 @@ struct KernelJob {
   std::vector<std::size_t> write_banks;
 };
 
+/// The same work for an RTL kernel: its data go through it, so it gets them.
+struct RtlJob {
+  KernelJob work;
+  std::byte* input = nullptr;
+  std::byte* output = nullptr;
+  Piece flip{};  ///< read with a wrong bit: the lowest of its first byte
+  Piece drop{};  ///< written and lost
+};
+
+/// What an RTL kernel's execution took and gave.
+struct RtlRun {
+  Time time = 0;
+  std::uint64_t result = 0;  ///< its result 0
+  std::int64_t sweeps = 0;   ///< that were clocked one by one; the others were skipped
+};
+
+/// Runs RTL kernels on a machine.
+class RtlRunner {
+ public:
+  RtlRunner() = default;
+  RtlRunner(const RtlRunner&) = delete;
+  RtlRunner& operator=(const RtlRunner&) = delete;
+  virtual ~RtlRunner() = default;
+
+  /// Throws BoardError for a board that the kernels do not fit.
+  virtual RtlRun run(const RtlJob& job) = 0;
+};
+
+/// Up to so many bursts a kernel does single ones instead of sweeps.
+inline constexpr std::int64_t single_bursts = 2;
+
 /// One compute unit; buffers up to two bursts are done burst by burst, larger ones in sweeps.
 class KernelUnit final : public Actor {
  public:
   explicit KernelUnit(Machine& machine);
+
+  /// Which of the host's pages a kernel's reads or writes find in its cache.
+  static Residence residence(const Board& board, const KernelJob& job, bool reads);
+  /// Read requests that a kernel may have on the link.
+  static std::int64_t requests(const Board& board);
 
   /// Runs the machine from the kernel's first to its last cycle; software's launch is not in it.
   Time run(const KernelJob& job);
@@ -42,7 +79,7 @@ class KernelUnit final : public Actor {
   };
 
   void reach_host(const KernelJob& job, StreamPlan plan);
-  void reach_banks(const KernelJob& job, const StreamPlan& plan);
+  void reach_banks(const KernelJob& job, StreamPlan plan);
   void sweep();
 
   Machine* machine_;

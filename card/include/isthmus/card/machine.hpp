@@ -52,6 +52,8 @@ class Machine {
   Server datapath_in;
   Server datapath_out;
   bool fast_forward = true;
+  /// Something with a state of its own takes part: only whole sweeps may be skipped.
+  bool sweeps_only = false;
   std::uint64_t periods_skipped = 0;
 
  private:

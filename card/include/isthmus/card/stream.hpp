@@ -42,8 +42,19 @@ struct StreamPlan {
   Residence residence;  ///< which of its host pages are in the cache
 };
 
+/// Gets to know of data as they come.
+class Taker {
+ public:
+  Taker() = default;
+  Taker(const Taker&) = delete;
+  Taker& operator=(const Taker&) = delete;
+  virtual ~Taker() = default;
+
+  virtual void offer(std::int64_t bytes) = 0;
+};
+
 /// Sequential access that tells its owner, by an event with its id as payload, when it is complete.
-class Stream : public Actor {
+class Stream : public Actor, public Taker {
  public:
   explicit Stream(Crossing& crossing);
 
@@ -56,13 +67,19 @@ class Stream : public Actor {
 
   /// Looks whether something can be issued now.
   virtual void proceed() = 0;
+  /// A stream that follows goes no further than it was offered.
+  void offer(std::int64_t bytes) final;
+  /// Bytes that it was offered and has not issued.
+  [[nodiscard]] std::int64_t waiting() const { return offered_ - issued_; }
   /// Moves on by bytes that are known to behave as those before them.
-  virtual void skip(std::int64_t bytes) { issued_ += bytes; }
+  virtual void skip(std::int64_t bytes);
   virtual void save(State& state) const;
   virtual void reset();
 
  protected:
   virtual void prepare() {}
+  void follow(bool follows) { follows_ = follows; }
+  [[nodiscard]] bool may_issue(std::int64_t bytes) const { return !follows_ || waiting() >= bytes; }
   [[nodiscard]] Time now() const { return crossing_->simulator.now(); }
   [[nodiscard]] std::int64_t address() const;
   /// Bytes of the next packet: up to the next multiple of `most`, the segment's end, or the end.
@@ -101,6 +118,8 @@ class Stream : public Actor {
  private:
   Actor* owner_ = nullptr;
   std::int64_t issued_ = 0;
+  std::int64_t offered_ = 0;
+  bool follows_ = false;
   std::int64_t begun_ = 0;
   Time segment_start_ = 0;
   Time next_ = 0;
@@ -119,14 +138,14 @@ struct Port {
   Time latency = 0;
 };
 
-class Writer;
-
 /// Reads host memory: requests limited by tags and credits, completions split, data into a port.
 class Reader final : public Stream {
  public:
   using Stream::Stream;
 
-  void limits(std::int64_t tags, Time card_latency, const Port& sink, Writer* follower);
+  /// `follower`, if any, is offered what arrives; with `follows` it asks for what it is offered.
+  void limits(std::int64_t tags, Time card_latency, const Port& sink, Taker* follower,
+              bool follows = false);
   void handle(std::uint64_t payload) override;
   void proceed() override;
   void save(State& state) const override;
@@ -142,7 +161,7 @@ class Reader final : public Stream {
   std::int64_t all_tags_ = 1;
   std::int64_t tags_ = 1;
   std::int64_t arrived_ = 0;
-  Writer* follower_ = nullptr;
+  Taker* follower_ = nullptr;
 };
 
 /// Writes host memory: posted, under the host's credits, as fast as port and user bus allow.
@@ -151,26 +170,24 @@ class Writer final : public Stream {
   using Stream::Stream;
 
   /// `response`: from the last data to the end, and of each burst of which `bursts` may be open;
-  /// without bursts it ends when the last packet is in the host. A follower writes what its reader
-  /// brings.
-  void limits(const Port& source, std::int64_t bursts, Time response, bool follows);
-  void offer(std::int64_t bytes);
+  /// without bursts it ends when the last packet is in the host. A follower writes what it is
+  /// offered. With `answers_each` its owner hears of every burst's response.
+  void limits(const Port& source, std::int64_t bursts, Time response, bool follows,
+              bool answers_each = false);
   void handle(std::uint64_t payload) override;
   void proceed() override;
   void save(State& state) const override;
-  void skip(std::int64_t bytes) override;
   void reset() override;
 
  private:
-  void prepare() override;
+  void prepare() override { fetch(source_.latency); }
   void fetch(Time latency);
 
   Port source_;
   Credits bursts_{1};
   bool bursted_ = false;
   Time response_ = 0;
-  bool follows_ = false;
-  std::int64_t offered_ = 0;
+  bool answers_each_ = false;
   Time data_ready_ = 0;
 };
 

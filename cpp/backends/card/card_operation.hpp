@@ -1,0 +1,53 @@
+// What all operations of the card backend have in common.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "isthmus/backend.hpp"
+#include "isthmus/card/card.hpp"
+
+namespace isthmus::card {
+
+/// Runs from a reset card, and keeps the time of each part.
+class CardOperation : public Operation {
+ public:
+  CardOperation(Card& card, std::size_t parts) : card_(&card), times_(parts), samples_(parts) {}
+
+  [[nodiscard]] std::size_t parts() const override { return times_.size(); }
+  [[nodiscard]] std::int64_t simulated_femtoseconds(std::size_t part) const override {
+    return times_.at(part);
+  }
+  [[nodiscard]] std::vector<std::string> remarks() const override {
+    return fast_forwarded_ ? std::vector<std::string>{"fast_forward"} : std::vector<std::string>{};
+  }
+  [[nodiscard]] std::string fault() const override {
+    std::string told;
+    for (const Fault& fault : card_->faults()) {
+      const bool reads = fault.direction == Direction::h2d;
+      told += told.empty() ? "the card " : "; the card ";
+      told += reads ? "flipped a bit of a completion (h2d) at byte " : "dropped a write (d2h) of ";
+      told += reads ? "" : std::to_string(fault.piece.bytes) + " B at byte ";
+      told += std::to_string(fault.piece.offset);
+    }
+    return told;
+  }
+  void run(std::size_t part, std::uint64_t repetitions) final {
+    card_->reset(samples_.at(part)++);
+    times_[part] = simulate(part, repetitions);
+    fast_forwarded_ = fast_forwarded_ || card_->fast_forwarded() > 0;
+  }
+
+ protected:
+  /// `repetitions` one after another on the card as it is; returns how long they took.
+  virtual Time simulate(std::size_t part, std::uint64_t repetitions) = 0;
+  [[nodiscard]] Card& card() const { return *card_; }
+
+ private:
+  Card* card_;
+  std::vector<Time> times_;
+  std::vector<std::uint64_t> samples_;
+  bool fast_forwarded_ = false;
+};
+
+}  // namespace isthmus::card

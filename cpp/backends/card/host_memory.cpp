@@ -1,0 +1,253 @@
+#include "host_memory.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <optional>
+#include <string_view>
+
+#include "card_operation.hpp"
+#ifdef ISTHMUS_CARD_RTL
+#include "isthmus/card/rtl_unit.hpp"
+#endif
+
+namespace isthmus::card {
+namespace {
+
+constexpr std::uint64_t usual_iterations = 1024;  // as the published example
+/// AXI lets no burst cross a multiple of it.
+constexpr std::int64_t most_burst_bytes = 4096;
+constexpr std::array<std::string_view, 3> names{"read_bandwidth", "write_bandwidth", "bandwidth"};
+constexpr std::array<const char*, 3> directions{"h2d", "d2h", "both"};
+constexpr std::size_t word_bytes = sizeof(std::uint64_t);
+
+#ifdef ISTHMUS_CARD_RTL
+constexpr bool has_rtl = true;
+constexpr RtlMaker make_rtl = make_rtl_unit;
+#else
+constexpr bool has_rtl = false;
+constexpr RtlMaker make_rtl = nullptr;
+std::uint64_t rtl_checksum(std::span<const std::byte> /*data*/, std::int64_t /*sweeps*/) {
+  throw CardError("the RTL kernels are not built in");
+}
+#endif
+
+bool rtl_fits(const Board& board) {
+  const KernelParameters& kernel = board.kernel.value();
+  return has_rtl && kernel.width_bytes == 64 && kernel.outstanding <= 16 &&
+         kernel.width_bytes * kernel.burst_beats == most_burst_bytes;
+}
+
+std::vector<AxisInfo> axes(const Board& board, const char* target, const char* implementation) {
+  const KernelParameters& kernel = board.kernel.value();
+  const std::int64_t usual_burst = kernel.width_bytes * kernel.burst_beats;
+  std::vector<std::string> bursts;
+  if (std::string_view(implementation) == "rtl") {
+    bursts = {std::to_string(usual_burst)};
+  } else {
+    for (std::int64_t bytes = kernel.width_bytes; bytes <= most_burst_bytes; bytes *= 4) {
+      bursts.push_back(std::to_string(bytes));
+    }
+    if (std::ranges::find(bursts, std::to_string(usual_burst)) == bursts.end()) {
+      bursts.push_back(std::to_string(usual_burst));
+    }
+  }
+  std::vector<AxisInfo> all{
+      {.name = "target", .usual = target, .values = {target}},
+      {.name = "implementation", .usual = implementation, .values = {implementation}},
+      {.name = "iterations", .usual = std::to_string(usual_iterations)},
+      {.name = "outstanding", .usual = std::to_string(kernel.outstanding)},
+      {.name = "burst_bytes", .usual = std::to_string(usual_burst), .values = bursts}};
+  if (std::string_view(target) == "host") {
+    all.push_back({.name = "page_bytes",
+                   .usual = std::to_string(board.host.page_bytes),
+                   .values = {"4096", "65536", "2097152", "1073741824"}});
+  } else {
+    all.push_back(memory_bank(static_cast<unsigned>(board.memory->banks)));
+  }
+  return all;
+}
+
+Board changed(Board board, const OperationSpec& spec) {
+  KernelParameters& kernel = board.kernel.value();
+  const auto count = [&spec](const char* axis, std::int64_t usual) {
+    return static_cast<std::int64_t>(spec.count(axis, static_cast<std::uint64_t>(usual)));
+  };
+  kernel.outstanding = count("outstanding", kernel.outstanding);
+  kernel.burst_beats =
+      count("burst_bytes", kernel.width_bytes * kernel.burst_beats) / kernel.width_bytes;
+  board.host.page_bytes = count("page_bytes", board.host.page_bytes);
+  return board;
+}
+
+/// A card before all that uses it.
+struct OwnCard {
+  OwnCard(const Card& like, const OperationSpec& spec)
+      : own_card(changed(like.board(), spec), 1, make_rtl) {
+    own_card.set_fast_forward(like.fast_forward());
+  }
+  Card own_card;
+};
+
+/// A launch of `iterations` sweeps. What is read is proved by its sum (RTL: checksum), what is
+/// written by each word of the last sweep, which tells the sweep; what is copied by itself.
+class HostMemoryKernel final : private OwnCard, public CardOperation {
+ public:
+  HostMemoryKernel(const Card& like, const OperationSpec& spec)
+      : OwnCard(like, spec),
+        CardOperation(own_card, 1),
+        on_card_(spec.word("target", "host") == "device"),
+        input_(make_end(spec, spec.name != "write_bandwidth")),
+        output_(make_end(spec, spec.name != "read_bandwidth")) {
+    const auto* const found = std::ranges::find(names, spec.name);
+    call_.kernel = static_cast<Kernel>(found - names.begin());
+    call_.target = on_card_ ? Target::device : Target::host;
+    call_.implementation = spec.word("implementation", "model") == "rtl" ? Implementation::rtl
+                                                                         : Implementation::model;
+    call_.bytes = spec.bytes;
+    call_.iterations = static_cast<std::int64_t>(spec.count("iterations", usual_iterations));
+    if (input_) {
+      if (on_card_) {
+        call_.inputs.push_back(input_->near.get());
+      }
+      call_.host_input = on_card_ ? nullptr : input_->data;
+    }
+    if (output_) {
+      call_.output = output_->near.get();
+      call_.host_output = on_card_ ? nullptr : output_->data;
+    }
+    if (input_ && output_) {
+      copy_.emplace_back(*input_->view, *output_->view, spec.bytes);
+    }
+  }
+
+  [[nodiscard]] std::uint64_t moved_bytes(std::size_t /*part*/) const override {
+    return call_.bytes * static_cast<std::uint64_t>(call_.iterations) * (copy_.empty() ? 1 : 2);
+  }
+  void arm_fully(std::size_t part, std::uint64_t seed) override {
+    if (!copy_.empty()) {
+      Operation::arm_fully(part, seed);
+    } else if (input_) {
+      put_pattern(*input_->view, call_.bytes, seed);
+    } else {
+      call_.value = call_.implementation == Implementation::rtl ? 0 : seed;
+      std::memset(output_->data, static_cast<int>(~call_.value & 0xFFU), call_.bytes);
+    }
+  }
+  [[nodiscard]] bool arrived_fully(std::size_t part, std::uint64_t seed) override {
+    if (!copy_.empty()) {
+      return Operation::arrived_fully(part, seed);
+    }
+    if (input_) {
+      return holds_pattern(*input_->view, call_.bytes, seed) && run_.sum == expected_sum(seed);
+    }
+    return has_all_words();
+  }
+  void arm(std::size_t part, std::uint64_t stamp) override { arm_fully(part, stamp); }
+  [[nodiscard]] bool arrived(std::size_t part, std::uint64_t stamp) override {
+    return arrived_fully(part, stamp);
+  }
+
+ protected:
+  Time simulate(std::size_t /*part*/, std::uint64_t repetitions) override {
+    Time time = 0;
+    for (std::uint64_t i = 0; i < repetitions; ++i) {
+      run_ = card().run_kernel(call_);
+      time += run_.total;
+    }
+    return time;
+  }
+  std::vector<Movement>& movements(std::size_t /*part*/) override { return copy_; }
+
+ private:
+  /// A buffer of the kernel's, in host memory or on the card.
+  struct End {
+    std::optional<Pages> far;
+    std::unique_ptr<CardBuffer> near;
+    std::byte* data = nullptr;
+    std::unique_ptr<HostView> view;
+  };
+
+  std::unique_ptr<End> make_end(const OperationSpec& spec, bool used) {
+    if (!used) {
+      return nullptr;
+    }
+    auto end = std::make_unique<End>();
+    if (on_card_) {
+      end->near = own_card.allocate(spec.bank(), spec.bytes);
+      end->data = end->near->data();
+    } else {
+      end->far.emplace(own_card.pinned(spec.bytes));
+      end->data = end->far->data();
+    }
+    end->view = std::make_unique<HostView>(end->data, spec.bytes);
+    return end;
+  }
+
+  [[nodiscard]] std::uint64_t expected_sum(std::uint64_t seed) const {
+    return call_.implementation == Implementation::rtl
+               ? rtl_checksum({input_->data, call_.bytes}, run_.sweeps)
+               : pattern_sum(call_.bytes, seed);
+  }
+
+  [[nodiscard]] bool has_all_words() const {
+    const std::uint64_t first =
+        call_.value + (static_cast<std::uint64_t>(call_.iterations - 1) << 48U);
+    for (std::size_t at = 0; at < call_.bytes; at += word_bytes) {
+      const std::uint64_t expected = first + at / word_bytes;
+      if (std::memcmp(output_->data + at, &expected, std::min(word_bytes, call_.bytes - at)) != 0) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  bool on_card_;
+  std::unique_ptr<End> input_;
+  std::unique_ptr<End> output_;
+  KernelCall call_;
+  KernelTime run_;
+  std::vector<Movement> copy_;
+};
+
+}  // namespace
+
+std::string rtl_kernels_here() {
+  return has_rtl ? "built in" : "left out: no Verilator when Isthmus was built";
+}
+
+bool is_host_memory_kernel(const std::string& name) {
+  return std::ranges::find(names, name) != names.end();
+}
+
+std::vector<OperationInfo> host_memory_kernels(const Board& board) {
+  std::vector<OperationInfo> table;
+  if (!board.kernel) {
+    return table;
+  }
+  for (const char* target : {"host", "device"}) {
+    const bool near = std::string_view(target) == "device";
+    if (near && !board.memory) {
+      continue;
+    }
+    for (const char* implementation : {"model", "rtl"}) {
+      if (std::string_view(implementation) == "rtl" && !rtl_fits(board)) {
+        continue;
+      }
+      for (std::size_t n = 0; n < names.size(); ++n) {
+        table.push_back({.name = std::string(names[n]),
+                         .parts = {{std::string(names[n]), near ? "" : directions[n], "kernel"}},
+                         .axes = axes(board, target, implementation),
+                         .memory_kinds = {near ? "device" : "host_only"},
+                         .device_buffers = near && n == 2 ? 2U : 1U});
+      }
+    }
+  }
+  return table;
+}
+
+std::unique_ptr<Operation> make_host_memory_kernel(const Card& like, const OperationSpec& spec) {
+  return std::make_unique<HostMemoryKernel>(like, spec);
+}
+
+}  // namespace isthmus::card

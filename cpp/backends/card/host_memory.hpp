@@ -1,0 +1,23 @@
+// Kernels of an emulated card that read, write or copy host memory or its own, sweep after sweep.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "isthmus/backend.hpp"
+#include "isthmus/card/card.hpp"
+
+namespace isthmus::card {
+
+/// Those for which the board has the parts; RTL where it was built in and fits the board.
+std::vector<OperationInfo> host_memory_kernels(const Board& board);
+/// Whether the kernels are there in RTL, too, or why not.
+std::string rtl_kernels_here();
+bool is_host_memory_kernel(const std::string& name);
+
+/// Runs on a card of its own, like `like` but for what the axes say. Throws BoardError for what
+/// that card cannot be.
+std::unique_ptr<Operation> make_host_memory_kernel(const Card& like, const OperationSpec& spec);
+
+}  // namespace isthmus::card
