@@ -7,14 +7,16 @@ using namespace isthmus::card;
 
 namespace {
 
-Time access(CpuAccess access) { return Card(u250()).access(access); }
+Time access(CpuAccess access) { return Card(u250_with()).access(access); }
 
 }  // namespace
 
 TEST_CASE("Each system call of loads adds what it costs") {
-  CpuAccess loads = {.width = 8, .count = 16};
+  CpuAccess loads;
+  loads.width = 8;
+  loads.count = 16;
   const Time by_pointer = access(loads);
-  const Time call = from_nanoseconds(u250().host.system_call_ns);
+  const Time call = from_nanoseconds(u250_with().host.system_call_ns);
   REQUIRE(call > 0);
   loads.call_bytes = 128;
   CHECK(access(loads) == by_pointer + call);
@@ -23,9 +25,12 @@ TEST_CASE("Each system call of loads adds what it costs") {
 }
 
 TEST_CASE("Calls that store hide what leaves meanwhile, and cut lines") {
-  CpuAccess stores = {.instruction = Instruction::combined_store, .width = 64, .count = 1024};
+  CpuAccess stores;
+  stores.instruction = Instruction::combined_store;
+  stores.width = 64;
+  stores.count = 1024;
   const Time by_pointer = access(stores);
-  const Time call = from_nanoseconds(u250().host.system_call_ns);
+  const Time call = from_nanoseconds(u250_with().host.system_call_ns);
   stores.call_bytes = 1024 * 64;
   CHECK(access(stores) == by_pointer + call);
   stores.call_bytes = 64;
@@ -34,7 +39,10 @@ TEST_CASE("Calls that store hide what leaves meanwhile, and cut lines") {
 }
 
 TEST_CASE("Loads in flight divide the time of a block") {
-  CpuAccess loads = {.width = 64, .count = 64, .in_flight = 1};
+  CpuAccess loads;
+  loads.width = 64;
+  loads.count = 64;
+  loads.in_flight = 1;
   const Time alone = access(loads);
   loads.in_flight = 4;
   const Time four = access(loads);

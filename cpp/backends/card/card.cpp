@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "isthmus/backend.hpp"
 #include "host_memory.hpp"
+#include "isthmus/backend.hpp"
 #include "mmio.hpp"
 #include "operations.hpp"
 

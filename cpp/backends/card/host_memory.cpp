@@ -102,8 +102,8 @@ class HostMemoryKernel final : private OwnCard, public CardOperation {
     const auto* const found = std::ranges::find(names, spec.name);
     call_.kernel = static_cast<Kernel>(found - names.begin());
     call_.target = on_card_ ? Target::device : Target::host;
-    call_.implementation = spec.word("implementation", "model") == "rtl" ? Implementation::rtl
-                                                                         : Implementation::model;
+    call_.implementation =
+        spec.word("implementation", "model") == "rtl" ? Implementation::rtl : Implementation::model;
     call_.bytes = spec.bytes;
     call_.iterations = static_cast<std::int64_t>(spec.count("iterations", usual_iterations));
     if (input_) {
