@@ -53,9 +53,7 @@ FITS = (
             "host.cache_write_bytes": 12e6,
             "host.cache_read_bytes": 3.5e6,
         },
-        tuple(
-            series + how for how in ("", AS_EVENTS) for series in HOST_MEMORY_SERIES.values()
-        ),
+        tuple(series + how for how in ("", AS_EVENTS) for series in HOST_MEMORY_SERIES.values()),
     ),
     Fit(
         "b_eff_520n_1fpga: 1 B and 2 MiB",

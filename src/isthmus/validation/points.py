@@ -153,7 +153,7 @@ def _mmio() -> Iterator[PublishedPoint]:
     for way, fit in (("read8", call), ("read64", call), ("write_fit", ""), ("spin", "")):
         yield point(
             f"driver_overhead_{way}", "ns", lambda b: b.number("host.system_call_ns"), fit,
-            scale=ns, note="" if fit else "one constant for all four ways",
+            scale=ns, series="MMIO, driver", note="" if fit else "one constant for all four ways",
         )  # fmt: skip
     yield point("write_bandwidth", "GB/s", lambda b: mmio.store_rate(b) / 1e9)
     yield point("link_raw_bandwidth", "GB/s", lambda b: path_of(b).link.raw / 1e9)
