@@ -31,7 +31,7 @@ TEST_CASE("Calls that store hide what leaves meanwhile, and cut lines") {
   stores.count = 1024;
   const Time by_pointer = access(stores);
   const Time call = from_nanoseconds(u250_with().host.system_call_ns);
-  stores.call_bytes = 1024 * 64;
+  stores.call_bytes = stores.count * stores.width;
   CHECK(access(stores) == by_pointer + call);
   stores.call_bytes = 64;
   CHECK(access(stores) >= 1024 * call);

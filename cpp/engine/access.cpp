@@ -24,7 +24,8 @@ Access access_of(const OperationSpec& spec) {
 }
 
 OperationInfo describe(const Access& access, const std::string& memory, std::uint64_t most_bytes) {
-  const char* direction = access.operation == "poll" ? "both" : access.stores() ? "h2d" : "d2h";
+  const char* const one_way = access.stores() ? "h2d" : "d2h";
+  const char* const direction = access.operation == "poll" ? "both" : one_way;
   return {
       .name = access.operation,
       .parts = {{access.operation, direction, "cpu"}},

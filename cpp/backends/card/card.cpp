@@ -2,6 +2,7 @@
 #include "isthmus/card/card.hpp"
 
 #include <algorithm>
+#include <array>
 #include <iterator>
 #include <memory>
 #include <string>
@@ -59,7 +60,7 @@ DeviceInfo describe(const Board& board, const Options& options) {
 }
 
 /// Options that are no parameters of the board.
-constexpr const char* own_options[] = {"fast_forward", "speculation"};
+constexpr std::array own_options = {"fast_forward", "speculation"};
 
 bool choice(const Options& options, const std::string& name, bool usual) {
   const auto given = options.find(name);

@@ -1,6 +1,7 @@
 #include "mmio.hpp"
 
 #include <algorithm>
+#include <array>
 #include <set>
 #include <string>
 #include <utility>
@@ -24,8 +25,8 @@ constexpr std::int64_t kept_repetitions = 16;
 constexpr std::int64_t phases = 16;
 
 /// Memory types of a mapping. No driver grants the last two for a card: what if one did?
-const std::vector<std::string> load_kinds = {"bar_uc", "bar_wc", "bar_wt", "bar_wp"};
-const std::vector<std::string> store_kinds = {"bar_uc", "bar_wc"};
+constexpr std::array load_kinds = {"bar_uc", "bar_wc", "bar_wt", "bar_wp"};
+constexpr std::array store_kinds = {"bar_uc", "bar_wc"};
 
 bool is_cached(const std::string& memory) { return memory == "bar_wt" || memory == "bar_wp"; }
 
@@ -189,13 +190,13 @@ std::vector<OperationInfo> mmio_operations(std::int64_t sram_bytes, bool dma) {
     add(access, "bar_uc", access.width);
   }
   if (sram_bytes > 0) {
-    for (const std::string& memory : load_kinds) {
+    for (const char* memory : load_kinds) {
       for (const isthmus::Access& access : loads_of("bar_memory_load", true)) {
         add(access, memory, most);
       }
     }
   }
-  for (const std::string& memory : store_kinds) {
+  for (const char* memory : store_kinds) {
     for (const isthmus::Access& access : all_stores()) {
       add(access, memory, most);
     }

@@ -2,6 +2,7 @@
 
 #include <cpuid.h>
 
+#include <array>
 #include <string_view>
 
 // Symbols that a disassembler finds: isthmus_load_mov_8_lfence_dependent and so on.
@@ -81,39 +82,46 @@ namespace {
 
 struct Known {
   const char* instruction;
-  unsigned width;
   const char* fence;
+  Loop loop;
+  unsigned width;
   bool pipelined;
   bool stores;
-  Loop loop;
 };
 
-#define ISTHMUS_KNOWN_LOADS(name, width)                                                          \
-  {#name, width, "none", false, false, isthmus_load_##name##_##width##_none_dependent},           \
-      {#name, width, "lfence", false, false, isthmus_load_##name##_##width##_lfence_dependent},   \
-      {#name, width, "mfence", false, false, isthmus_load_##name##_##width##_mfence_dependent}, { \
-    #name, width, "none", true, false, isthmus_load_##name##_##width##_none_pipelined             \
+#define ISTHMUS_KNOWN_LOADS(name, width)                                                           \
+  Known{#name, "none", isthmus_load_##name##_##width##_none_dependent, width, false, false},       \
+      Known{                                                                                       \
+          #name, "lfence", isthmus_load_##name##_##width##_lfence_dependent, width, false, false}, \
+      Known{                                                                                       \
+          #name, "mfence", isthmus_load_##name##_##width##_mfence_dependent, width, false, false}, \
+      Known {                                                                                      \
+    #name, "none", isthmus_load_##name##_##width##_none_pipelined, width, true, false              \
   }
 
-#define ISTHMUS_KNOWN_STORES(name, width)                                                         \
-  {#name, width, "none", true, true, isthmus_store_##name##_##width##_none_pipelined},            \
-      {#name, width, "sfence", true, true, isthmus_store_##name##_##width##_sfence_pipelined},    \
-      {#name, width, "sfence", false, true, isthmus_store_##name##_##width##_sfence_dependent}, { \
-    #name, width, "mfence", false, true, isthmus_store_##name##_##width##_mfence_dependent        \
+#define ISTHMUS_KNOWN_STORES(name, width)                                                          \
+  Known{#name, "none", isthmus_store_##name##_##width##_none_pipelined, width, true, true},        \
+      Known{                                                                                       \
+          #name, "sfence", isthmus_store_##name##_##width##_sfence_pipelined, width, true, true},  \
+      Known{                                                                                       \
+          #name, "sfence", isthmus_store_##name##_##width##_sfence_dependent, width, false, true}, \
+      Known {                                                                                      \
+    #name, "mfence", isthmus_store_##name##_##width##_mfence_dependent, width, false, true         \
   }
 
-constexpr Known known[] = {ISTHMUS_KNOWN_LOADS(mov, 1),        ISTHMUS_KNOWN_LOADS(mov, 2),
-                           ISTHMUS_KNOWN_LOADS(mov, 4),        ISTHMUS_KNOWN_LOADS(mov, 8),
-                           ISTHMUS_KNOWN_LOADS(movdqa, 16),    ISTHMUS_KNOWN_LOADS(movdqa, 32),
-                           ISTHMUS_KNOWN_LOADS(movdqa, 64),    ISTHMUS_KNOWN_LOADS(movntdqa, 16),
-                           ISTHMUS_KNOWN_LOADS(movntdqa, 32),  ISTHMUS_KNOWN_LOADS(movntdqa, 64),
-                           ISTHMUS_KNOWN_STORES(mov, 1),       ISTHMUS_KNOWN_STORES(mov, 2),
-                           ISTHMUS_KNOWN_STORES(mov, 4),       ISTHMUS_KNOWN_STORES(mov, 8),
-                           ISTHMUS_KNOWN_STORES(movdqa, 16),   ISTHMUS_KNOWN_STORES(movdqa, 32),
-                           ISTHMUS_KNOWN_STORES(movdqa, 64),   ISTHMUS_KNOWN_STORES(movnti, 4),
-                           ISTHMUS_KNOWN_STORES(movnti, 8),    ISTHMUS_KNOWN_STORES(movntdq, 16),
-                           ISTHMUS_KNOWN_STORES(movntdq, 32),  ISTHMUS_KNOWN_STORES(movntdq, 64),
-                           ISTHMUS_KNOWN_STORES(movdir64b, 64)};
+constexpr auto known =
+    std::to_array<Known>({ISTHMUS_KNOWN_LOADS(mov, 1),        ISTHMUS_KNOWN_LOADS(mov, 2),
+                          ISTHMUS_KNOWN_LOADS(mov, 4),        ISTHMUS_KNOWN_LOADS(mov, 8),
+                          ISTHMUS_KNOWN_LOADS(movdqa, 16),    ISTHMUS_KNOWN_LOADS(movdqa, 32),
+                          ISTHMUS_KNOWN_LOADS(movdqa, 64),    ISTHMUS_KNOWN_LOADS(movntdqa, 16),
+                          ISTHMUS_KNOWN_LOADS(movntdqa, 32),  ISTHMUS_KNOWN_LOADS(movntdqa, 64),
+                          ISTHMUS_KNOWN_STORES(mov, 1),       ISTHMUS_KNOWN_STORES(mov, 2),
+                          ISTHMUS_KNOWN_STORES(mov, 4),       ISTHMUS_KNOWN_STORES(mov, 8),
+                          ISTHMUS_KNOWN_STORES(movdqa, 16),   ISTHMUS_KNOWN_STORES(movdqa, 32),
+                          ISTHMUS_KNOWN_STORES(movdqa, 64),   ISTHMUS_KNOWN_STORES(movnti, 4),
+                          ISTHMUS_KNOWN_STORES(movnti, 8),    ISTHMUS_KNOWN_STORES(movntdq, 16),
+                          ISTHMUS_KNOWN_STORES(movntdq, 32),  ISTHMUS_KNOWN_STORES(movntdq, 64),
+                          ISTHMUS_KNOWN_STORES(movdir64b, 64)});
 
 /// CPUID Fn7 ECX[28] (Intel SDM vol. 2, MOVDIR64B).
 bool has_movdir64b() {
@@ -125,15 +133,22 @@ bool has_movdir64b() {
 }
 
 bool has(std::string_view instruction, unsigned width) {
+  const bool streams = instruction == "movntdqa";
   if (instruction == "movdir64b") {
     return has_movdir64b();
   }
-  if (instruction == "movntdqa" && width == 32) {
-    return __builtin_cpu_supports("avx2") != 0;
+  const bool sse41 = __builtin_cpu_supports("sse4.1");  // GCC's gives a number
+  const bool avx = __builtin_cpu_supports("avx");
+  const bool avx2 = __builtin_cpu_supports("avx2");
+  const bool avx512 = __builtin_cpu_supports("avx512f");
+  switch (width) {
+    case 64:
+      return avx512;
+    case 32:
+      return streams ? avx2 : avx;
+    default:
+      return sse41 || !streams;
   }
-  return width <= 16   ? instruction != "movntdqa" || __builtin_cpu_supports("sse4.1") != 0
-         : width == 32 ? __builtin_cpu_supports("avx") != 0
-                       : __builtin_cpu_supports("avx512f") != 0;
 }
 
 }  // namespace

@@ -250,6 +250,44 @@ constexpr const char* combining = "bar_wc";
 /// from 6.12 on may make it 8.
 constexpr unsigned vfio_width = 4;
 
+/// Those of these accesses that this processor has and that fit the range.
+void add(std::vector<OperationInfo>& table, const std::vector<Access>& all, const char* memory,
+         const Function& function, const Range& range) {
+  const std::uint64_t at = function.bar_address(range.bar) + range.offset;
+  const std::uint64_t block = std::min(largest_block, range.bytes);
+  for (const Access& access : all) {
+    if (loop_of(access) != nullptr && at % access.width == 0 && access.width <= range.bytes) {
+      const bool one = access.operation == "register_load";
+      table.push_back(describe(access, memory, one ? access.width : most_block(access, block)));
+    }
+  }
+}
+
+void add_memory(std::vector<OperationInfo>& table, const Function& function,
+                const Permission& permission, const Range& range) {
+  for (const char* kind : {uncached, combining}) {
+    if (kind == combining && !function.has_write_combining(range.bar)) {
+      continue;
+    }
+    if (permission.loads) {
+      add(table, loads_of("bar_memory_load", true), kind, function, range);
+    }
+    if (permission.stores) {
+      add(table, all_stores(), kind, function, range);
+    }
+  }
+  const std::uint64_t most = std::min(largest_block, range.bytes);
+  if (has_vfio(function) && permission.loads) {
+    table.push_back(describe({"syscall_load", "pread", vfio_width}, uncached, most));
+  }
+  if (has_vfio(function) && permission.stores) {
+    table.push_back(describe({"syscall_store", "pwrite", vfio_width}, uncached, most));
+  }
+  if (permission.loads && permission.stores && range.bytes >= 16) {
+    table.push_back(describe({"poll", "mov", 8}, uncached, 8));
+  }
+}
+
 }  // namespace
 
 std::vector<std::string> machine_remarks() {
@@ -277,45 +315,12 @@ std::vector<OperationInfo> safe_operations() {
 
 std::vector<OperationInfo> bar_operations(const Function& function, const Permission& permission) {
   std::vector<OperationInfo> table;
-  const auto add = [&](const Access& access, const char* memory, const Range& range,
-                       std::uint64_t block) {
-    const std::uint64_t at = function.bar_address(range.bar) + range.offset;
-    if (loop_of(access) != nullptr && at % access.width == 0 && access.width <= range.bytes) {
-      table.push_back(describe(access, memory, most_block(access, std::min(block, range.bytes))));
-    }
-  };
   if (permission.loads && permission.registers) {
-    for (const Access& access : loads_of("register_load", false)) {
-      add(access, uncached, *permission.registers, access.width);
-    }
+    const Range& range = permission.registers.value();
+    add(table, loads_of("register_load", false), uncached, function, range);
   }
-  if (!permission.memory) {
-    return table;
-  }
-  std::vector<const char*> kinds = {uncached};
-  if (function.has_write_combining(permission.memory->bar)) {
-    kinds.push_back(combining);
-  }
-  for (const char* kind : kinds) {
-    const auto loads = permission.loads ? loads_of("bar_memory_load", true) : std::vector<Access>{};
-    const auto stores = permission.stores ? all_stores() : std::vector<Access>{};
-    for (const auto& all : {loads, stores}) {
-      for (const Access& access : all) {
-        add(access, kind, *permission.memory, largest_block);
-      }
-    }
-  }
-  if (has_vfio(function)) {
-    const std::uint64_t most = std::min(largest_block, permission.memory->bytes);
-    if (permission.loads) {
-      table.push_back(describe({"syscall_load", "pread", vfio_width}, uncached, most));
-    }
-    if (permission.stores) {
-      table.push_back(describe({"syscall_store", "pwrite", vfio_width}, uncached, most));
-    }
-  }
-  if (permission.loads && permission.stores && permission.memory->bytes >= 16) {
-    table.push_back(describe({"poll", "mov", 8}, uncached, 8));
+  if (permission.memory) {
+    add_memory(table, function, permission, permission.memory.value());
   }
   return table;
 }
@@ -327,8 +332,8 @@ std::unique_ptr<Operation> make_operation(const Function& function, const Permis
   }
   const Access access = access_of(spec);
   if (spec.name.starts_with("syscall") && spec.memory == uncached) {
-    return std::make_unique<VfioBlock>(function, *permission.memory, access.stores(), spec.bytes,
-                                       permission.loads);
+    return std::make_unique<VfioBlock>(function, permission.memory.value(), access.stores(),
+                                       spec.bytes, permission.loads);
   }
   if (spec.name == "syscall_load") {
     return std::make_unique<ConfigRead>(function, spec.bytes);
@@ -337,11 +342,12 @@ std::unique_ptr<Operation> make_operation(const Function& function, const Permis
     throw UsageError("a BAR is mapped as bar_uc or bar_wc, not '" + spec.memory + "'");
   }
   if (spec.name == "poll") {
-    return std::make_unique<Poll>(function, *permission.memory);
+    return std::make_unique<Poll>(function, permission.memory.value());
   }
   const bool registers = spec.name == "register_load";
-  return std::make_unique<Block>(function, registers ? *permission.registers : *permission.memory,
-                                 access, spec.memory == combining, spec.bytes, permission.loads);
+  const Range& range = registers ? permission.registers.value() : permission.memory.value();
+  return std::make_unique<Block>(function, range, access, spec.memory == combining, spec.bytes,
+                                 permission.loads);
 }
 
 }  // namespace isthmus::mmio

@@ -52,7 +52,7 @@ std::uint64_t number(const std::string& text, const std::string& whole) {
 }
 
 std::string why_not(const std::string& path, int error) {
-  const std::string what = path + ": " + std::strerror(error);
+  std::string what = path + ": " + std::strerror(error);
   switch (error) {
     case EACCES:
       return what + "; it needs root, or leave to read and write that file";

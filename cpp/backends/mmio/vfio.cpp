@@ -33,7 +33,7 @@ std::string group_of(const Function& function) {
 bool has_vfio(const Function& function) { return function.driver() == "vfio-pci"; }
 
 VfioRegion::VfioRegion(const Function& function, unsigned bar)
-    : container_("/dev/vfio/vfio", O_RDWR), group_(group_of(function), O_RDWR), device_(-1) {
+    : container_("/dev/vfio/vfio", O_RDWR), group_(group_of(function), O_RDWR) {
   vfio_group_status status = {};
   status.argsz = sizeof status;
   if (ioctl(group_.get(), VFIO_GROUP_GET_STATUS, &status) != 0) {

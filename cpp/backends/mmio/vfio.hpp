@@ -28,7 +28,7 @@ class VfioRegion {
  private:
   File container_;
   File group_;
-  int device_;
+  int device_ = -1;
   std::uint64_t begin_ = 0;
 };
 
