@@ -67,16 +67,18 @@ Time run_stores(const Board& board, Link& link, Time now, const CpuAccess& acces
   Credits data(board.link.posted_data_credits);
   Credits headers(board.link.posted_header_credits);
   Time arrival = now;
+  Time issued = now;
   Time handed = now;
   const std::int64_t total = access.width * access.count;
   for (std::int64_t stored = 0; stored < total;) {
     if (begins_call(access, stored)) {  // what was handed over leaves meanwhile
-      handed += from_nanoseconds(host.system_call_ns);
+      issued += from_nanoseconds(host.system_call_ns);
     }
     const std::int64_t bytes = std::min(most, left_of_call(access, stored, total));
     const std::int64_t units = (bytes + credit_bytes - 1) / credit_bytes;
     stored += bytes;
-    handed = std::max(handed, buffers.oldest() + processor);
+    issued = std::max(issued, buffers.oldest());
+    handed = std::max(handed, issued + processor);
     handed = std::max(data.when(handed, units), headers.when(handed, 1));
     data.when(handed, units);
     headers.when(handed, 1);
