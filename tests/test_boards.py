@@ -65,7 +65,10 @@ def test_an_included_board_is_overridden(tmp_path: Path) -> None:
     assert board.value("link.generation") == boards.load("generic-gen4x8").value("link.generation")
     upper = tmp_path / "upper.toml"
     upper.write_text('[board]\nname = "upper"\ninclude = "own.toml"\n')
-    assert boards.load(str(upper)).title == "a test"
+    assert boards.load(str(upper)).title == "upper"
+    nameless = tmp_path / "nameless.toml"
+    nameless.write_text('[board]\ninclude = "own.toml"\n')
+    assert (boards.load(str(nameless)).name, boards.load(str(path)).name) == ("nameless", "own")
 
 
 def test_flat_values_and_overrides() -> None:
@@ -73,6 +76,7 @@ def test_flat_values_and_overrides() -> None:
     assert flat["link.lanes"] == "8"
     assert flat["link.straddle"] == "true"
     assert flat["board.name"] == "u250"
+    assert boards.named("u250,link.max_payload_bytes=4Ki").value("link.max_payload_bytes") == 4096
     assert boards.named("u250,link.lanes=8").settings["link.lanes"].kind == "chosen"
     with pytest.raises(UsageError, match="replaces nothing"):
         boards.named("u250,link.lanes")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 from collections.abc import Callable
 from pathlib import Path
 from subprocess import CompletedProcess
@@ -23,15 +24,18 @@ EVERYWHERE = "1,4095,64Ki,1Mi"
 
 @pytest.fixture
 def run(isthmus: Isthmus, tmp_path: Path) -> Callable[..., Rows]:
-    """Runs the transfer study and gives the rows of its table."""
+    """Runs a study and gives the rows of its table."""
 
-    def rows(*devices: str, sizes: str = EVERYWHERE, operations: str = "", **axes: str) -> Rows:
+    def rows(
+        *devices: str, sizes: str = EVERYWHERE, operations: str = "", study: str = "transfer",
+        failing: bool = False, **axes: str,
+    ) -> Rows:  # fmt: skip
         out = tmp_path / f"{len(list(tmp_path.glob('*.json')))}.json"
         named = [word for device in devices for word in ("--device", device)]
         given = {"bytes": sizes, **({"operation": operations} if operations else {}), **axes}
         asked = [word for name, text in given.items() for word in ("--axis", f"{name}={text}")]
-        done = isthmus("run", "transfer", *named, *asked, "--out", str(out))
-        assert done.returncode == 0, done.stderr
+        done = isthmus("run", study, *named, *asked, "--out", str(out))
+        assert done.returncode == failing, done.stderr
         shown = isthmus("show", str(out), "--format", "csv").stdout
         return list(csv.DictReader(io.StringIO(shown)))
 
@@ -90,6 +94,88 @@ def test_a_link_with_errors_is_random_and_slower(run: Callable[..., Rows]) -> No
     assert broken["verified"] == "true"
     assert float(broken["median_s"]) > float(clean["median_s"])
     assert float(broken["max_s"]) > float(broken["min_s"])
+
+
+@pytest.fixture(scope="module")
+def has_rtl() -> bool:
+    """Whether the backend was built where Verilator is."""
+    (card,) = _core.load_backend(str(registry()["card"].library)).devices()
+    return dict(card.properties)["rtl_kernels"] == "built in"
+
+
+def test_kernels_reach_host_and_card_memory(run: Callable[..., Rows], has_rtl: bool) -> None:
+    wanted = ["model", "rtl"] if has_rtl else ["model"]
+    rows = run("card:u250", study="hostmem", sizes="4Ki,16448,1Mi",
+               implementation=",".join(wanted))  # fmt: skip
+    ways = {(row["target"], row["implementation"]) for row in rows}
+    assert ways == {(target, how) for target in ("host", "device") for how in wanted}
+    for row in rows:
+        assert (row["verified"], row["clock"], row["samples"]) == ("true", "simulated", "1")
+        assert row["iterations"] == "1024"
+        assert row["memory"] == {"host": "host_only", "device": "device"}[row["target"]]
+        moved = int(row["bytes"]) * 1024 * (2 if row["operation"] == "bandwidth" else 1)
+        assert float(row["bandwidth_Bps"]) * float(row["median_s"]) == pytest.approx(moved)
+
+
+def test_fewer_bursts_in_flight_are_slower_by_as_much(run: Callable[..., Rows]) -> None:
+    """Little's law: a burst of 4 KiB is eight requests, and 16 are half of the 32 tags."""
+    rows = run("card:u250", study="hostmem", sizes="1Mi", operations="read_bandwidth",
+               target="host", implementation="model", outstanding="1,2,4,16")  # fmt: skip
+    rate = {int(row["outstanding"]): float(row["bandwidth_Bps"]) for row in rows}
+    assert rate[2] / rate[1] == pytest.approx(2, rel=0.05)
+    assert rate[4] / rate[2] == pytest.approx(2, rel=0.1)
+    assert rate[16] == pytest.approx(rate[4], rel=1e-9)  # there are no more tags
+
+
+@pytest.mark.parametrize("implementation", ["model", "rtl"])
+@pytest.mark.parametrize(
+    ("fault", "operation", "told"),
+    [
+        ("flip_completion=5", "read_bandwidth", "flipped a bit of a completion (h2d) at byte 1024"),
+        ("flip_completion=5", "bandwidth", "flipped a bit of a completion (h2d) at byte 1024"),
+        ("drop_write=9", "write_bandwidth", "dropped a write (d2h) of 256 B at byte 2048"),
+        ("drop_write=9", "bandwidth", "dropped a write (d2h) of 256 B at byte 2048"),
+    ],
+)
+def test_a_fault_is_found_and_attributed(
+    isthmus: Isthmus, tmp_path: Path, has_rtl: bool, implementation: str, fault: str,
+    operation: str, told: str,
+) -> None:  # fmt: skip
+    if implementation == "rtl" and not has_rtl:
+        pytest.skip("no RTL kernels: built without Verilator")
+    out = tmp_path / "run.json"
+    isthmus(
+        "run", "hostmem", "--device", f"card:u250,faults.{fault}", "--axis", "bytes=64Ki",
+        "--axis", f"operation={operation}", "--axis", f"implementation={implementation}",
+        "--out", str(out),
+    )  # fmt: skip
+    points = {p["axes"]["target"]: p["reruns"][0] for p in json.loads(out.read_text())["points"]}
+    assert points["host"]["verified"] == "false"
+    assert told in points["host"]["fault"]
+    assert points["device"]["verified"] == "true"  # it crosses no link
+
+
+def test_a_fault_of_a_transfer_is_attributed_too(isthmus: Isthmus, tmp_path: Path) -> None:
+    out = tmp_path / "run.json"
+    isthmus(
+        "run", "transfer", "--device", "card:u250,faults.drop_write=1", "--axis", "bytes=64Ki",
+        "--axis", "operation=read,write", "--out", str(out),
+    )  # fmt: skip
+    points = {p["operation"]: p["reruns"][0] for p in json.loads(out.read_text())["points"]}
+    assert points["write"]["verified"] == "true"
+    assert points["read"]["verified"] == "false"
+    assert "dropped a write (d2h) of 256 B at byte 0" in points["read"]["fault"]
+
+
+def test_a_board_without_its_scheme_is_understood(isthmus: Isthmus) -> None:
+    done = isthmus("run", "transfer", "--device", "u250", "--quick")
+    assert done.returncode == 2
+    assert "did you mean card:u250?" in done.stderr
+
+
+def test_every_board_is_shown_among_the_devices(isthmus: Isthmus) -> None:
+    shown = isthmus("devices").stdout
+    assert all(f"card:{name}" in shown for name in boards.names())
 
 
 @pytest.mark.parametrize(

@@ -46,6 +46,9 @@ class Fields {
     return number<double>(key, least, most, otherwise);
   }
   double nanoseconds(const std::string& key) { return real(key, 0.0, most_nanoseconds); }
+  double nanoseconds(const std::string& key, const std::string& otherwise) {
+    return real(key, 0.0, most_nanoseconds, otherwise);
+  }
   double megahertz(const std::string& key) { return real(key, 0.001, 1e6); }
   double rate(const std::string& key) {
     return real(key, least_bytes_per_second, most_bytes_per_second);
@@ -251,6 +254,9 @@ Board Board::from(const Parameters& parameters) {
   if (fields.has_section("serial")) {
     board.serial = serial_from(fields);
   }
+  board.driver = {.sync_ns = fields.nanoseconds("driver.sync_ns", "0"),
+                  .launch_ns = fields.nanoseconds("driver.launch_ns", "0"),
+                  .register_ns = fields.nanoseconds("driver.register_ns", "0")};
   fields.refuse_unknown();
   if (board.dma && !board.memory) {
     throw BoardError("missing parameter memory.banks: a DMA engine needs card memory");

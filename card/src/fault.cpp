@@ -27,8 +27,8 @@ Piece flipped_completion(const Board& board, std::int64_t page_offset, std::int6
 Piece dropped_write(const Board& board, std::int64_t page_offset, std::int64_t bytes) {
   const std::int64_t most = board.link.max_payload_bytes;
   const std::int64_t before_first = page_offset % most;
-  const std::int64_t begin = std::max<std::int64_t>(
-      0, (board.faults.drop_write - 1) * most - before_first);
+  const std::int64_t begin =
+      std::max<std::int64_t>(0, (board.faults.drop_write - 1) * most - before_first);
   const std::int64_t end = std::min(bytes, board.faults.drop_write * most - before_first);
   return board.faults.drop_write > 0 && begin < end ? Piece{begin, end - begin} : Piece{};
 }

@@ -29,8 +29,8 @@ Residence KernelUnit::residence(const Board& board, const KernelJob& job, bool r
 std::int64_t KernelUnit::requests(const Board& board) {
   const KernelParameters& kernel = board.kernel.value();
   const std::int64_t open_bytes = kernel.outstanding * kernel.width_bytes * kernel.burst_beats;
-  return std::min(kernel.tags, std::max<std::int64_t>(
-                                   1, open_bytes / board.link.max_read_request_bytes));
+  return std::min(kernel.tags,
+                  std::max<std::int64_t>(1, open_bytes / board.link.max_read_request_bytes));
 }
 
 Time KernelUnit::run(const KernelJob& job) {

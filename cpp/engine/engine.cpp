@@ -17,6 +17,8 @@ constexpr std::uint64_t next_part = std::uint64_t{1} << 56U;
 /// Once is enough to know that this needs no batch.
 constexpr double surely_long_s = 1e-3;
 constexpr std::uint64_t most_batch = std::uint64_t{1} << 32U;
+/// Of the software above an emulated card: enough for an interval of the median.
+constexpr std::size_t most_software_samples = 25;
 
 double seconds_since(Ticks begin) {
   return static_cast<double>(HostClock::raw_nanoseconds() - begin) * 1e-9;
@@ -83,6 +85,36 @@ void Series::sample_simulated(Operation& operation, Block& block) {
     const Interval found = median_interval(samples, options_.confidence);
     if (samples.size() > 1 && found.relative_half_width() > options_.precision) {
       state_ = "samples";
+    }
+  }
+}
+
+/// The host's time through the emulation, which is no cost of a board: a few samples are enough.
+void Series::sample_software(Operation& operation, Block& block) {
+  const std::uint64_t repetitions = operation.least_batch();
+  const Ticks begin = HostClock::raw_nanoseconds();
+  const bool moves = operation.moves_data();
+  std::uint64_t stamp = 0;
+  const auto arm = [&](std::size_t part) {
+    if (moves) {
+      operation.arm(part, stamp + part * next_part);
+    }
+  };
+  const auto check = [&](std::size_t part) {
+    if (moves) {
+      note(block, operation, operation.arrived(part, stamp + part * next_part), "timed");
+    }
+  };
+  const auto run = [&](std::size_t part) {
+    const Ticks start = clock_->start();
+    operation.run(part, repetitions);
+    block.parts[part].ticks.push_back((clock_->stop() - start) / static_cast<Ticks>(repetitions));
+  };
+  while (block.parts.front().ticks.size() < most_software_samples) {
+    stamp = fresh_stamp();
+    go_through(operation, arm, run, check);
+    if (seconds_since(begin) > options_.least_block_s) {
+      break;
     }
   }
 }
@@ -289,6 +321,9 @@ Block Series::visit(Ticks begin, double most_seconds) {
   block.verified = operation->moves_data() ? Verified::yes : Verified::na;
   if (device_->info().clock == ClockDomain::simulated) {
     sample_simulated(*operation, block);
+    if (device_->info().real_software) {
+      sample_software(*operation, block);
+    }
     block.probe = read_probe() - before;
     block.block_s = elapsed();
     block.state = state_;

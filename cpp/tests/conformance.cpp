@@ -73,19 +73,22 @@ std::vector<std::string> memory_kinds(const DeviceInfo& device, const OperationI
   return kinds;
 }
 
-/// Every combination of values that the axes can take; of those that count, the usual one and 3.
+/// Every value that an axis can take, one axis after another; of those that count, 3 and the usual
+/// one, which may be large.
 std::vector<std::map<std::string, std::string>> combinations(const OperationInfo& operation) {
-  std::vector<std::map<std::string, std::string>> all = {{}};
+  std::map<std::string, std::string> plain;
   for (const AxisInfo& axis : operation.axes) {
-    std::vector<std::map<std::string, std::string>> longer;
-    for (const auto& known : all) {
-      for (const std::string& value :
-           axis.values.empty() ? std::vector<std::string>{axis.usual, "3"} : axis.values) {
-        longer.push_back(known);
-        longer.back()[axis.name] = value;
+    plain[axis.name] = axis.values.empty() ? "3" : axis.usual;
+  }
+  std::vector<std::map<std::string, std::string>> all = {plain};
+  for (const AxisInfo& axis : operation.axes) {
+    for (const std::string& value :
+         axis.values.empty() ? std::vector<std::string>{axis.usual} : axis.values) {
+      if (value != plain[axis.name]) {
+        all.push_back(plain);
+        all.back()[axis.name] = value;
       }
     }
-    all = std::move(longer);
   }
   return all;
 }

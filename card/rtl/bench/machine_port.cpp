@@ -178,7 +178,7 @@ bool HostPort::has_room(std::int64_t bytes) { return writer_->waiting() + bytes 
 void HostPort::send(std::int64_t bytes, bool /*burst_ends*/) { writer_->offer(bytes); }
 
 void HostPort::handle(std::uint64_t stream) {
-  if (static_cast<std::int64_t>(stream) == writer_->id) {
+  if (std::cmp_equal(stream, writer_->id)) {
     ++answered_;
   }
 }

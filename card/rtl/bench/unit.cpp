@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstring>
 #include <string_view>
+#include <utility>
 
 #include "isthmus/card/rtl_unit.hpp"
 #include "machine_port.hpp"
@@ -20,7 +21,7 @@ constexpr Time edges_of_start = 2;
 
 void check(const Board& board) {
   const KernelParameters& kernel = board.kernel.value();
-  if (kernel.width_bytes != static_cast<std::int64_t>(axi_bytes)) {
+  if (std::cmp_not_equal(kernel.width_bytes, axi_bytes)) {
     throw BoardError("kernel.width_bytes = " + std::to_string(kernel.width_bytes) +
                      ": the RTL kernels are 64 B wide");
   }
@@ -107,9 +108,7 @@ class RtlUnit final : public Actor, public RtlRunner {
   [[nodiscard]] Time period() const {
     return Pace::of_clock(machine_->board.kernel.value().clock_MHz).of(1);
   }
-  void tick() {
-    machine_->crossing.simulator.schedule(kernel_->now() + ahead_, *this, 0);
-  }
+  void tick() { machine_->crossing.simulator.schedule(kernel_->now() + ahead_, *this, 0); }
 
   Machine* machine_;
   Reader reader_;

@@ -95,10 +95,10 @@ TEST_CASE("rtl in the machine: skipped sweeps change neither time nor data", "[r
   const auto target = GENERATE(Target::host, Target::device);
   const auto kernel = GENERATE(values(kernels));
   const auto bytes = GENERATE(as<std::size_t>{}, 12'288, 36'864, 131'072);
-  const Parameters changes =
-      GENERATE(Parameters{}, Parameters{{"host.cache_read_bytes", "100000"},
-                                        {"host.cache_write_bytes", "100000"}},
-               Parameters{{"host.translation_entries", "8"}, {"host.translation_miss_ns", "250"}});
+  const Parameters changes = GENERATE(
+      Parameters{},
+      Parameters{{"host.cache_read_bytes", "100000"}, {"host.cache_write_bytes", "100000"}},
+      Parameters{{"host.translation_entries", "8"}, {"host.translation_miss_ns", "250"}});
   constexpr std::int64_t iterations = 100;  // acknowledgements meet the same state after 16
   CAPTURE(static_cast<int>(target), static_cast<int>(kernel), bytes, changes.size());
   Bench skipping(bytes, changes);
@@ -138,9 +138,8 @@ TEST_CASE("rtl in the machine: the link's limits are its limits", "[rtl]") {
   const Time one = Bench(bytes, {{"kernel.outstanding", "1"}}).run(Kernel::bandwidth, 4).kernel;
   CHECK(one > 3 * free);
   const Time written = Bench(bytes, {}).run(Kernel::write_bandwidth, 4).kernel;
-  const Time starved = Bench(bytes, {{"link.posted_data_credits", "256"}})
-                           .run(Kernel::write_bandwidth, 4)
-                           .kernel;
+  const Time starved =
+      Bench(bytes, {{"link.posted_data_credits", "256"}}).run(Kernel::write_bandwidth, 4).kernel;
   CHECK(starved > 2 * written);
 }
 
@@ -166,10 +165,10 @@ TEST_CASE("a wrong bit in a completion and a lost write show where they are said
 
   drops.run(Kernel::write_bandwidth, iterations, Target::host, implementation);
   expected = pattern(bytes, static_cast<std::uint64_t>(iterations));
-  std::fill(expected.begin() + 78 * 256, expected.end(), std::byte{0x5A});
+  std::fill(expected.begin() + 19'968, expected.end(), std::byte{0x5A});
   CHECK(drops.written(Target::host) == expected);
   REQUIRE(drops.card.faults().size() == 1);
-  CHECK(drops.card.faults()[0].piece.offset == 78 * 256);
+  CHECK(drops.card.faults()[0].piece.offset == 19'968);
   CHECK(drops.card.faults()[0].direction == Direction::d2h);
 
   flips.run(Kernel::bandwidth, iterations, Target::device, implementation);
@@ -178,9 +177,9 @@ TEST_CASE("a wrong bit in a completion and a lost write show where they are said
 }
 
 TEST_CASE("boards that the rtl kernels do not fit are refused", "[rtl]") {
-  const Parameters changes = GENERATE(
-      Parameters{{"kernel.width_bytes", "32"}}, Parameters{{"kernel.burst_beats", "32"}},
-      Parameters{{"kernel.outstanding", "32"}});
+  const Parameters changes =
+      GENERATE(Parameters{{"kernel.width_bytes", "32"}}, Parameters{{"kernel.burst_beats", "32"}},
+               Parameters{{"kernel.outstanding", "32"}});
   Bench bench(4096, changes);
   CHECK_THROWS_AS(bench.run(Kernel::read_bandwidth, 1), BoardError);
 }

@@ -21,33 +21,45 @@ constexpr std::uint64_t gibibyte = std::uint64_t{1} << 30U;
 /// Of a model with chance in it: the fixed count for which medians are shown.
 constexpr unsigned random_samples = 25;
 
-void add(DeviceInfo& info, std::vector<OperationInfo> operations) {
-  std::ranges::move(operations, std::back_inserter(info.operations));
+std::vector<OperationInfo> all_operations(const Board& board) {
+  std::vector<OperationInfo> all = operations(board);
+  if (board.registers) {
+    const bool dma = board.dma.has_value() && board.memory.has_value();
+    auto more = mmio_operations(board.sram ? board.sram->bytes : 0, dma);
+    std::ranges::move(more, std::back_inserter(all));
+  }
+  return all;
 }
 
-/// The device before its board is known: what any card may do.
+/// What any card may do.
+std::vector<OperationInfo> usual_operations() {
+  Board board;
+  board.host.page_bytes = 4096;
+  board.dma.emplace();
+  board.memory = {.banks = 1};
+  board.kernel = {.width_bytes = 64, .burst_beats = 64, .outstanding = 16};
+  board.registers.emplace();
+  board.sram = {.bytes = std::int64_t{1} << 30U};
+  return all_operations(board);
+}
+
+/// The device before its board is known.
 DeviceInfo some_card() {
-  DeviceInfo info = {.id = "",
-                     .name = "emulated card",
-                     .platform = "Isthmus",
-                     .api = "card",
-                     .max_buffer_bytes = gibibyte,
-                     .memory_bytes = 4 * gibibyte,
-                     .memory_kinds = memory_kinds(),
-                     .operations = operations(true, true, 1),
-                     .properties = {{"rtl_kernels", rtl_kernels_here()}},
-                     .clock = ClockDomain::simulated};
-  add(info, mmio_operations(gibibyte, true));
-  return info;
+  return {.id = "",
+          .name = "emulated card",
+          .platform = "Isthmus",
+          .api = "card",
+          .max_buffer_bytes = gibibyte,
+          .memory_bytes = 4 * gibibyte,
+          .memory_kinds = memory_kinds(),
+          .operations = usual_operations(),
+          .properties = {{"rtl_kernels", rtl_kernels_here()}},
+          .clock = ClockDomain::simulated};
 }
 
 DeviceInfo describe(const Board& board, const Options& options) {
   DeviceInfo info = some_card();
-  info.operations = operations_of(board);
-  if (board.registers) {
-    add(info, mmio_operations(board.sram ? board.sram->bytes : 0,
-                              board.dma.has_value() && board.memory.has_value()));
-  }
+  info.operations = all_operations(board);
   if (board.memory) {
     info.max_buffer_bytes = static_cast<std::uint64_t>(board.memory->bank_bytes);
     info.memory_bytes = info.max_buffer_bytes * static_cast<std::uint64_t>(board.memory->banks);

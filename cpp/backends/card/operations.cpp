@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <optional>
 #include <utility>
 
@@ -256,7 +257,10 @@ std::unique_ptr<Operation> make_any(Card& card, const OperationSpec& spec) {
 
 std::vector<std::string> memory_kinds() { return {"pinned", "aligned"}; }
 
-std::vector<OperationInfo> operations(bool dma, bool kernel, unsigned banks) {
+std::vector<OperationInfo> operations(const Board& board) {
+  const bool dma = board.dma.has_value();
+  const bool kernel = board.kernel.has_value();
+  const auto banks = board.memory ? static_cast<unsigned>(board.memory->banks) : 0;
   std::vector<OperationInfo> table;
   if (dma) {
     table = {{.name = "write", .parts = {{"write", "h2d", "dma"}}, .axes = {queue_depth()}},
@@ -289,19 +293,13 @@ std::vector<OperationInfo> operations(bool dma, bool kernel, unsigned banks) {
       operation.axes.push_back(memory_bank(banks));
     }
   }
-  return table;
-}
-
-std::vector<OperationInfo> operations_of(const Board& board) {
-  auto table = operations(board.dma.has_value(), board.kernel.has_value(),
-                          board.memory ? static_cast<unsigned>(board.memory->banks) : 0);
   std::ranges::move(host_memory_kernels(board), std::back_inserter(table));
   return table;
 }
 
 std::unique_ptr<Operation> make_operation(Card& card, const OperationSpec& spec) {
   const Board& board = card.board();
-  const auto known = operations_of(board);
+  const auto known = operations(board);
   const OperationInfo& found = find_operation(known, spec, "this card");
   if (found.sized) {
     const auto kinds = found.memory_kinds.empty() ? memory_kinds() : found.memory_kinds;

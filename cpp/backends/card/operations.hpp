@@ -12,9 +12,8 @@ namespace isthmus::card {
 /// Host memory that the card backend takes, the first by default. Pinned memory begins at a page.
 std::vector<std::string> memory_kinds();
 
-/// The operations of a card that has these parts and so many banks of memory.
-std::vector<OperationInfo> operations(bool dma, bool kernel, unsigned banks);
-std::vector<OperationInfo> operations_of(const Board& board);
+/// The operations for which a board has the parts.
+std::vector<OperationInfo> operations(const Board& board);
 
 /// Throws UsageError for an operation that the card has not.
 std::unique_ptr<Operation> make_operation(Card& card, const OperationSpec& spec);

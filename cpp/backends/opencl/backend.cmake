@@ -1,1 +1,4 @@
-isthmus_add_backend(opencl SOURCES opencl.cpp operations.cpp kernel_operations.cpp reached.cpp objects.cpp api.cpp)
+isthmus_add_backend(
+  opencl
+  SOURCES opencl.cpp operations.cpp kernel_operations.cpp reached.cpp objects.cpp api.cpp
+  LIBRARIES isthmus_card_client)

@@ -269,6 +269,8 @@ void DeviceMemory::get_words(std::size_t offset, std::span<std::uint64_t> words)
                                       rows.host_origin.data(), rows.region.data(), page_bytes, 0,
                                       sizeof(std::uint64_t), 0, words.data(), 0, nullptr, nullptr),
         "clEnqueueReadBufferRect");
+  // AMD's maps the buffer meanwhile, gives it back behind our back, and does not keep it for that.
+  finish(session_->queue());
 }
 
 Nought::Nought(const Session& session) : memory_(session, sizeof(std::uint64_t)) {

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string_view>
 
+#include "isthmus/card/process/emulated.hpp"
 #include "kernel_operations.hpp"
 #include "operations.hpp"
 #include "reached.hpp"
@@ -134,27 +135,32 @@ DeviceInfo describe(cl::Platform platform, cl::DeviceId device, const std::strin
                          "unified memory); a vendor's own API may");
     }
   }
-  return {.id = id,
-          .name = name.empty() ? "device " + id : name,
-          .platform = cl::text_info(platform, cl::platform_name),
-          .api = "opencl",
-          .max_buffer_bytes = largest,
-          .memory_bytes = memory != 0 ? memory : largest,
-          .memory_kinds = std::move(kinds),
-          .operations = std::move(known),
-          .properties = {{"type", type_name(type)},
-                         {"vendor", cl::text_info(device, cl::device_vendor)},
-                         {"platform_version", cl::text_info(platform, cl::platform_version)},
-                         {"device_version", cl::text_info(device, cl::device_version)},
-                         {"driver_version", cl::text_info(device, cl::driver_version)},
-                         {"compute_units", std::to_string(cl::value_info<cl::Uint>(
-                                               device, cl::device_max_compute_units))},
-                         {"host_unified_memory", unified ? "yes" : "no"},
-                         {"compiler", compiles(device) ? "yes" : "no"},
-                         {"keeps_data", session == nullptr || session->keeps_data() ? "yes" : "no"},
-                         {"pci_address", pci_address(device)},
-                         {"loader", api().loader}},
-          .lacks = std::move(lacks)};
+  DeviceInfo info{
+      .id = id,
+      .name = name.empty() ? "device " + id : name,
+      .platform = cl::text_info(platform, cl::platform_name),
+      .api = "opencl",
+      .max_buffer_bytes = largest,
+      .memory_bytes = memory != 0 ? memory : largest,
+      .memory_kinds = std::move(kinds),
+      .operations = std::move(known),
+      .properties = {{"type", type_name(type)},
+                     {"vendor", cl::text_info(device, cl::device_vendor)},
+                     {"platform_version", cl::text_info(platform, cl::platform_version)},
+                     {"device_version", cl::text_info(device, cl::device_version)},
+                     {"driver_version", cl::text_info(device, cl::driver_version)},
+                     {"compute_units", std::to_string(cl::value_info<cl::Uint>(
+                                           device, cl::device_max_compute_units))},
+                     {"host_unified_memory", unified ? "yes" : "no"},
+                     {"compiler", compiles(device) ? "yes" : "no"},
+                     {"keeps_data", session == nullptr || session->keeps_data() ? "yes" : "no"},
+                     {"pci_address", pci_address(device)},
+                     {"loader", api().loader}},
+      .lacks = std::move(lacks)};
+  if (card::process::emulated()) {
+    card::process::describe_emulated(info);
+  }
+  return info;
 }
 
 class OpenclDevice final : public Device {
@@ -167,7 +173,7 @@ class OpenclDevice final : public Device {
   [[nodiscard]] const DeviceInfo& info() const override { return info_; }
   std::unique_ptr<Operation> make(const OperationSpec& spec) override {
     static_cast<void>(find_operation(info_.operations, spec, "OpenCL"));
-    return cl::make_operation(session_, spec);
+    return card::process::on_emulated_card(cl::make_operation(session_, spec));
   }
 
  private:

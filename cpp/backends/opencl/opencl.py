@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import MappingProxyType
 
+from isthmus import emulation
 from isthmus.backends import BackendDescription, Candidate, Problem
 from isthmus.measure.address import Address
 from isthmus.measure.protocol import DeviceDescription
@@ -112,7 +113,7 @@ class Opencl(BackendDescription):
     name = "opencl"
     summary = "any OpenCL platform, through the ICD loader"
     schemes = ("opencl", XOCL)
-    modes = tuple(mode for mode in xrt.MODES if mode)
+    modes = (*(mode for mode in xrt.MODES if mode), emulation.MODE)
     aliases = MappingProxyType(
         {
             "pocl": "Portable Computing Language",
@@ -151,6 +152,14 @@ class Opencl(BackendDescription):
                     keys={"icd": name},
                 )
         return tuple(candidates.values())
+
+    def candidates_for(self, address: Address) -> Sequence[Candidate]:
+        if address.scheme != XOCL or not address.mode.startswith(emulation.MODE):
+            return super().candidates_for(address)
+        installation = xrt.find()
+        if installation is None or installation.library(xrt.OPENCL) is None:
+            return ()
+        return (emulation.candidate(address, opencl=xrt.OPENCL),)
 
     def problems(self, scheme: str) -> Sequence[Problem]:
         if scheme == XOCL:

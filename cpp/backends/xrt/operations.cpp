@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "buffers.hpp"
+#include "kernels.hpp"
 
 namespace isthmus::xrt_native {
 namespace {
@@ -137,6 +138,9 @@ std::unique_ptr<Operation> make_operation(const Session& session, const Operatio
   }
   if (spec.name == "launch") {
     return std::make_unique<Launch>(session);
+  }
+  if (std::unique_ptr<Operation> sweep = make_sweep(session, spec)) {
+    return sweep;
   }
   throw UsageError("XRT has no operation '" + spec.name + "'");
 }

@@ -1,10 +1,12 @@
 #include "session.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <sstream>
+#include <string_view>
 
 #include "isthmus/buffer.hpp"
 
@@ -25,6 +27,10 @@ std::string environment(const char* name) {
 /// Whether any bitstream may be loaded without asking: nothing can be hurt.
 bool without_hardware() { return environment("ISTHMUS_MAY_PROGRAM") == "yes"; }
 
+/// The published example's kernels.
+constexpr std::array<std::string_view, 3> sweep_names = {"read_bandwidth", "write_bandwidth",
+                                                         "bandwidth"};
+
 /// Real platforms give the host's memory the type of the card's: drivers go by its name, too.
 bool is_host_memory(const xrt::xclbin::mem& memory) {
   return memory.get_used() && (memory.get_type() == xrt::xclbin::mem::memory_type::host ||
@@ -36,6 +42,30 @@ bool is_card_memory(const xrt::xclbin::mem& memory) {
   const Type type = memory.get_type();
   return type != Type::streaming && type != Type::streaming_connection && memory.get_used() &&
          !is_host_memory(memory);
+}
+
+Bank bank_of(const xrt::xclbin::mem& memory) {
+  return {static_cast<unsigned>(memory.get_index()), memory.get_tag(), memory.get_size_kb() * 1024};
+}
+
+/// Where a kernel's buffers can lie: each of them reaches that memory.
+SweepKernel sweep_kernel(const xrt::xclbin::kernel& kernel) {
+  SweepKernel found{.name = kernel.get_name(), .host = {}, .card = {}};
+  bool first = true;
+  for (const xrt::xclbin::arg& argument : kernel.get_args()) {
+    const std::vector<xrt::xclbin::mem> memories = argument.get_mems();
+    if (memories.empty()) {
+      continue;  // a number
+    }
+    const auto reached = [&memories](bool (*is)(const xrt::xclbin::mem&)) {
+      const auto memory = std::ranges::find_if(memories, is);
+      return memory == memories.end() ? std::nullopt : std::optional(bank_of(*memory));
+    };
+    found.host = first || found.host ? reached(is_host_memory) : std::nullopt;
+    found.card = first || found.card ? reached(is_card_memory) : std::nullopt;
+    first = false;
+  }
+  return found;
 }
 
 /// The file, read; a file that is none is told apart from one that is not there.
@@ -125,8 +155,7 @@ void Session::use(const std::string& file, bool may_program) {
   }
   contents_.file = file;
   for (const xrt::xclbin::mem& memory : image.get_mems()) {
-    const Bank bank{static_cast<unsigned>(memory.get_index()), memory.get_tag(),
-                    memory.get_size_kb() * 1024};
+    const Bank bank = bank_of(memory);
     if (is_card_memory(memory)) {
       contents_.banks.push_back(bank);
     } else if (is_host_memory(memory)) {
@@ -137,6 +166,11 @@ void Session::use(const std::string& file, bool may_program) {
     throw BackendError(file + " names no memory that is used, so no buffer can be placed");
   }
   const std::vector<xrt::xclbin::kernel> kernels = image.get_kernels();
+  for (const xrt::xclbin::kernel& kernel : kernels) {
+    if (std::ranges::find(sweep_names, kernel.get_name()) != sweep_names.end()) {
+      contents_.sweep_kernels.push_back(sweep_kernel(kernel));
+    }
+  }
   contents_.has_empty_kernel = std::ranges::any_of(
       kernels, [](const xrt::xclbin::kernel& kernel) { return kernel.get_name() == empty_kernel; });
 }

@@ -20,6 +20,13 @@ struct Bank {
   std::uint64_t bytes = 0;
 };
 
+/// A kernel that sweeps over buffers, and the memories in which all of them can lie.
+struct SweepKernel {
+  std::string name;
+  std::optional<Bank> host;
+  std::optional<Bank> card;
+};
+
 /// What is known of a device's contents.
 struct Contents {
   xrt::uuid uuid;
@@ -27,6 +34,7 @@ struct Contents {
   std::vector<Bank> banks;
   std::optional<Bank> host_memory;  ///< the host's, as the device reaches it
   bool has_empty_kernel = false;
+  std::vector<SweepKernel> sweep_kernels;
 };
 
 /// Our kernel that does nothing: any other would run with arguments that nobody set.

@@ -2,10 +2,13 @@
 #include <dlfcn.h>
 
 #include <filesystem>
+#include <iterator>
 #include <limits>
 #include <numeric>
 
 #include "buffers.hpp"
+#include "isthmus/card/process/emulated.hpp"
+#include "kernels.hpp"
 #include "operations.hpp"
 
 namespace isthmus {
@@ -71,12 +74,18 @@ DeviceInfo describe(const Session& session, const std::string& id) {
                                  {"banks", listed(contents.banks)},
                                  {"keeps_data", session.keeps_data() ? "yes" : "no"},
                                  {"starts_transfers", session.starts_transfers() ? "yes" : "no"}}};
+  std::ranges::move(xrt_native::sweep_operations(contents, card::process::emulated()),
+                    std::back_inserter(info.operations));
+  info.lacks = xrt_native::unreached(contents);
   // Sizes and depths are planned for any bank, so the smallest counts.
   for (const Bank& bank : contents.banks) {
     info.max_buffer_bytes =
         std::min(info.max_buffer_bytes == 0 ? bank.bytes : info.max_buffer_bytes, bank.bytes);
   }
   info.memory_bytes = info.max_buffer_bytes;
+  if (card::process::emulated()) {
+    card::process::describe_emulated(info);
+  }
   return info;
 }
 
@@ -109,7 +118,9 @@ class XrtDevice final : public Device {
   [[nodiscard]] const DeviceInfo& info() const override { return info_; }
   std::unique_ptr<Operation> make(const OperationSpec& spec) override {
     static_cast<void>(find_operation(info_.operations, spec, "XRT"));
-    return through_xrt([&] { return xrt_native::make_operation(session_, spec); });
+    return through_xrt([&] {
+      return card::process::on_emulated_card(xrt_native::make_operation(session_, spec));
+    });
   }
 
  private:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from isthmus import emulation
 from isthmus.backends import BackendDescription, Candidate, Problem
 from isthmus.measure.address import Address
 from isthmus.measure.protocol import DeviceDescription
@@ -11,18 +12,28 @@ from isthmus.system import xrt
 
 
 class Xrt(BackendDescription):
-    """``xrt:0`` (first board), ``xrt:0000:3b:00.1`` (by address), ``xrt:0@noop`` (API alone)."""
+    """``xrt:0`` (first board), ``xrt:0000:3b:00.1`` (by address), ``xrt:0@noop`` (API alone).
+
+    ``xrt:0@card=u250`` has an emulated card behind it.
+    """
 
     name = "xrt"
     summary = "AMD's cards through XRT's native C++ API"
     schemes = ("xrt",)
-    modes = tuple(mode for mode in xrt.MODES if mode)
+    modes = (*(mode for mode in xrt.MODES if mode), emulation.MODE)
 
     def candidates(self, scheme: str) -> Sequence[Candidate]:
         installation = xrt.find()
         if installation is None or not self.library.exists():
             return ()
         return xrt.candidates(installation, scheme)
+
+    def candidates_for(self, address: Address) -> Sequence[Candidate]:
+        if not address.mode.startswith(emulation.MODE):
+            return super().candidates_for(address)
+        if xrt.find() is None or not self.library.exists():
+            return ()
+        return (emulation.candidate(address),)
 
     def problems(self, scheme: str) -> Sequence[Problem]:
         installation = xrt.find()

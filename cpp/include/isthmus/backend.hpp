@@ -94,6 +94,8 @@ struct DeviceInfo {
   ClockDomain clock = ClockDomain::host;
   /// Samples of a simulated point: one, unless the model is random.
   unsigned simulated_samples = 1;
+  /// Real software runs above a simulated device: the host's time is taken beside the simulated.
+  bool real_software = false;
 };
 
 struct OperationSpec {
@@ -132,7 +134,8 @@ class Operation {
   [[nodiscard]] virtual std::int64_t simulated_femtoseconds(std::size_t part) const;
   /// What is to be said of the last `run`, as flags of the run file: e.g. `fast_forward`.
   [[nodiscard]] virtual std::vector<std::string> remarks() const { return {}; }
-  /// What the device knows of data that did not arrive in the last `run`; added to the point's fault.
+  /// What the device knows of data that did not arrive in the last `run`; added to the point's
+  /// fault.
   [[nodiscard]] virtual std::string fault() const { return {}; }
   /// Repetitions below which a timed batch would not show the sustained rate.
   [[nodiscard]] virtual std::uint64_t least_batch() const { return 1; }

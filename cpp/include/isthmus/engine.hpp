@@ -37,7 +37,7 @@ enum class Verified : std::uint8_t { yes, no, na };
 struct PartSamples {
   std::vector<Ticks> ticks;            ///< raw, of the host clock; each covers `batch` repetitions
   std::vector<double> device_seconds;  ///< per repetition; empty without a device clock
-  std::vector<std::int64_t> simulated_fs;  ///< per repetition; then there are no ticks
+  std::vector<std::int64_t> simulated_fs;  ///< per repetition, of an emulated card
   std::optional<Ticks> cold;               ///< first repetition of all, in the first block only
   std::uint64_t moved_bytes = 0;
 };
@@ -64,8 +64,8 @@ struct Block {
 /// verification (the cold sample, in the first block), then samples with a fresh stamp each, and
 /// once more with full verification.
 ///
-/// Of an emulated card nothing is timed: the card says how long each repetition took. A block is a
-/// fixed count of fully verified repetitions, and ends the series.
+/// An emulated card says how long each repetition took. A block is a fixed count of fully verified
+/// repetitions, and ends the series. Nothing is timed, unless real software runs above the card.
 class Series {
  public:
   Series(Device& device, OperationSpec spec, SeriesOptions options = {});
@@ -79,6 +79,7 @@ class Series {
  private:
   Block visit(Ticks begin, double most_seconds);
   void sample_simulated(Operation& operation, Block& block);
+  void sample_software(Operation& operation, Block& block);
   void calibrate_batch(Operation& operation);
   void run_verified_once(Operation& operation, Block& block, bool keep_cold);
   void sample_once(Operation& operation, Block& block);

@@ -18,6 +18,7 @@ MEANINGS = MappingProxyType(
         "samples_capped": "the most samples were taken before the precision was reached",
         "speculated": "loads were served by a line fetched ahead: no access of the device's own",
         "steal": "the hypervisor took more than 1 % of the processor's time meanwhile",
+        "through_emulation": "the host's time through an emulation: software, no cost of a board",
         "time_capped": "the point's own time ended before the precision was reached",
         "timer_bound": "reading the clock is more than a tenth of what was timed",
         "unstable": "the time moved while it was measured: the first and last third differ",

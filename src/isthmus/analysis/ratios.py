@@ -14,7 +14,12 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import pandas as pd
 
-from isthmus.analysis.summary import interval_over_reruns, interval_within, is_timer_bound
+from isthmus.analysis.summary import (
+    interval_over_reruns,
+    interval_within,
+    is_timer_bound,
+    simulated_devices,
+)
 from isthmus.results.run_file import Point, Rerun, Run, Verified
 
 SMALL = 4096
@@ -117,8 +122,10 @@ def _trusted(point: Point, verified: Verified) -> Iterator[Rerun]:
 def medians(run: Run, study: str, verified: Verified = "true") -> pd.DataFrame:
     """Logs of each trusted rerun's host-clock median and of its interval's ends, in log seconds."""
     rows: list[dict[str, object]] = []
+    simulated = simulated_devices(run)
     for point in run.points:
-        if point.study != study:
+        # The host's time above an emulated card is no cost of a board.
+        if point.study != study or point.device in simulated:
             continue
         for rerun in _trusted(point, verified):
             found = interval_within(rerun, "host", run.settings.confidence)

@@ -30,6 +30,8 @@ _STATE_FLAGS = {
     "interrupted": "interrupted",
     "failed": "failed",
 }
+THROUGH_EMULATION = "through_emulation"
+"""Flag of the host's time where the device is simulated: of its software, and of ours."""
 _STEAL_SHARE = 0.01
 _TIMER_SHARE = 0.1
 _MEDIAN_TO_MIN = 1.5
@@ -155,6 +157,11 @@ def _flags(point: Point, clock: ClockName, run: Run, found: Estimate, lowest: fl
     return sorted(flags)
 
 
+def simulated_devices(run: Run) -> frozenset[str]:
+    """Addresses of devices whose own clock is simulated."""
+    return frozenset(device.address for device in run.devices if device.simulated)
+
+
 def _link_limit(point: Point, run: Run) -> float:
     """Bytes a second that the device's link can carry in the point's direction(s)."""
     device = next((d for d in run.devices if d.address == point.device), None)
@@ -177,10 +184,14 @@ def _row(point: Point, clock: ClockName, run: Run) -> dict[str, object]:
     ]
     flags = _flags(point, clock, run, found, float(pooled.min()))
     bandwidth = point.moved_bytes / found.median if point.moved_bytes and found.median else np.nan
+    emulated = point.device in simulated_devices(run)
+    if emulated and clock == "host":
+        flags = sorted([*flags, THROUGH_EMULATION])
+        bandwidth = np.nan  # no bytes crossed a link
     if bandwidth > _link_limit(point, run):
         flags = sorted([*flags, "above_link_limit"])
     verified = {r.verified for r in measured}
-    asked = 1 if clock == "simulated" else run.settings.reruns
+    asked = 1 if emulated else run.settings.reruns
     complete = len(point.reruns) == asked and not point.error
     if clock in {"host", "simulated"}:  # these decide when there is enough
         converged = all(r.state == "precision" for r in point.reruns)
@@ -223,9 +234,8 @@ def _empty_row(point: Point, run: Run) -> dict[str, object]:
         *(_STATE_FLAGS[r.state] for r in point.reruns if r.state in _STATE_FLAGS),
     }
     numbers = dict.fromkeys(COLUMNS[COLUMNS.index("median_s") : COLUMNS.index("verified")], np.nan)
-    simulated = any(d.simulated for d in run.devices if d.address == point.device)
     return {
-        **_identity(point, "simulated" if simulated else "host"),
+        **_identity(point, "simulated" if point.device in simulated_devices(run) else "host"),
         "samples": 0,
         "reruns": 0,
         **numbers,

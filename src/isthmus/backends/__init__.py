@@ -80,6 +80,10 @@ class BackendDescription(ABC):
     def candidates(self, scheme: str) -> Sequence[Candidate]:
         """Ways to load the backend for a scheme here, the preferred first; empty if none."""
 
+    def candidates_for(self, address: Address) -> Sequence[Candidate]:
+        """Those that have the mode of an address."""
+        return [c for c in self.candidates(address.scheme) if c.mode == address.mode]
+
     def problems(self, scheme: str) -> Sequence[Problem]:  # noqa: ARG002
         """What stands in the way of (more) devices of a scheme here."""
         return ()

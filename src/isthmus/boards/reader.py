@@ -40,7 +40,7 @@ def from_flat(values: Mapping[str, str]) -> Board:
 def _read(name_or_path: str, folder: Path, overrides: Mapping[str, str]) -> Board:
     path = _locate(name_or_path, folder)
     about, settings = _merged(path, folder, ())
-    present = {name.partition(".")[0] for name in settings}
+    present = {name.partition(".")[0] for name in settings} | set(REQUIRED_SECTIONS)
     for name, value in overrides.items():
         changed = _override(name, value)
         if (section := name.partition(".")[0]) not in present:

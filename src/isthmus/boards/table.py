@@ -141,8 +141,8 @@ _PARAMETERS = (
     _float("host.translation_miss_ns", "page walk", "ns"),
     _float("host.polling_ns", "completion flag in memory until software sees it", "ns"),
     _float("host.interrupt_ns", "the same by interrupt", "ns"),
-    _int("faults.flip_completion", "completion with a wrong bit: of each transfer, or of a kernel's "
-         "sweep over host memory, counted from 1; 0: none", low=0, default=0),
+    _int("faults.flip_completion", "completion with a wrong bit: of each transfer, or of each "
+         "sweep of a kernel over host memory, counted from 1; 0: none", low=0, default=0),
     _int("faults.drop_write", "write to host memory that is lost, counted in the same way", low=0,
          default=0),
     _int("dma.tags", "read requests in flight", high=4096),
@@ -190,7 +190,8 @@ TABLE: Mapping[str, Parameter] = MappingProxyType({p.name: p for p in _PARAMETER
 """Parameters by flat name, in the order shown."""
 SECTIONS = tuple(dict.fromkeys(p.section for p in _PARAMETERS))
 REQUIRED_SECTIONS = ("link", "host", "faults")
-"""What no board lacks, though all of it may be default; the other sections are absent where the card lacks that part."""
+"""What no board lacks, though all of it may be defaults; the other sections are absent where
+the card lacks that part."""
 KINDS = ("published", "fitted", "assumed")
 
 

@@ -147,9 +147,8 @@ def resolve(text: str) -> Found:
     keys = {k: v for k, v in address.options.items() if k in backend.candidate_keys}
     candidates = [
         candidate
-        for candidate in backend.candidates(address.scheme)
-        if candidate.mode == address.mode
-        and all(candidate.keys.get(key) == value for key, value in keys.items())
+        for candidate in backend.candidates_for(address)
+        if all(candidate.keys.get(key) == value for key, value in keys.items())
     ]
     here: list[str] = []
     problems = [p for p in backend.problems(address.scheme) if p.mode in {None, address.mode}]

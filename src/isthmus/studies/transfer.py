@@ -33,11 +33,17 @@ def every_eighth(sizes: Sequence[int]) -> Sequence[int]:
 
 
 def _answers() -> Sequence[Callable[[Evidence], Answer]]:
-    from isthmus.analysis import api_software, comparisons, speeds  # noqa: PLC0415 - slow to load
+    from isthmus.analysis import (  # noqa: PLC0415 - slow to load
+        api_software,
+        comparisons,
+        hybrid,
+        speeds,
+    )
 
     return (
         speeds.peaks,
         api_software.per_call,
+        hybrid.estimated,
         comparisons.small,
         comparisons.indistinguishable,
         comparisons.throttle,

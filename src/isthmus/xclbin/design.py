@@ -10,7 +10,7 @@ from typing import Literal
 import msgspec
 
 from isthmus.errors import UsageError
-from isthmus.xclbin import metadata, tables
+from isthmus.xclbin import card, metadata, tables
 from isthmus.xclbin.container import Header, Section, Xclbin
 from isthmus.xclbin.kinds import ClockType, Control, MemoryType, Mode, SectionKind
 from isthmus.xclbin.metadata import Argument, Instance, Kernel, Port
@@ -82,11 +82,12 @@ class Design(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
         """The same for another mode."""
         return msgspec.structs.replace(self, mode=mode)
 
-    def build(self, bitstream: bytes = bytes(16)) -> Xclbin:
+    def build(self, bitstream: bytes | None = None) -> Xclbin:
         """The xclbin; its UUID comes from its contents.
 
-        For hw_emu ``bitstream`` may be the archive with the simulation. Raises UsageError, naming
-        what is wrong, for a design that cannot be.
+        Without a ``bitstream`` it is one for Isthmus's own emulated card; for the vendor's hw_emu
+        it may be the archive with the simulation. Raises UsageError, naming what is wrong, for a
+        design that cannot be.
         """
         _refuse_control_characters([self.name, self.platform, *(c.name for c in self.clocks)])
         memories = _memories(self.memories)
@@ -109,7 +110,11 @@ class Design(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
             Section(SectionKind.EMBEDDED_METADATA, xml, "metadata"),
             Section(SectionKind.BUILD_METADATA, msgspec.json.encode(build), "build"),
             Section(SectionKind.CLOCK_FREQ_TOPOLOGY, tables.encode(Clock, clocks), "clocks"),
-            Section(SectionKind.BITSTREAM, bitstream, "bitstream"),
+            Section(
+                SectionKind.BITSTREAM,
+                card.describe(memories, kernels) if bitstream is None else bitstream,
+                "bitstream",
+            ),
             Section(SectionKind.GROUP_TOPOLOGY, topology, "group_topology"),
             Section(SectionKind.GROUP_CONNECTIVITY, connectivity, "group_connect"),
         ]

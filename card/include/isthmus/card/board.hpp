@@ -108,6 +108,13 @@ struct SerialParameters {
   double stretch = 1;
 };
 
+/// Software between a program and its card that the other sections leave out.
+struct DriverParameters {
+  double sync_ns = 0;
+  double launch_ns = 0;
+  double register_ns = 0;
+};
+
 /// What the card does wrong, so that a test can see that it is found.
 struct FaultParameters {
   /// Completion that has a wrong bit: of each transfer, or of each sweep of a kernel over host
@@ -129,6 +136,7 @@ struct Board {
   std::optional<RegisterParameters> registers;
   std::optional<SramParameters> sram;
   std::optional<SerialParameters> serial;
+  DriverParameters driver;
 
   /// From "section.key" -> value. An optional section is there when any of its keys is.
   /// Throws BoardError.

@@ -56,8 +56,8 @@ class RtlKernel {
   void start();
   /// True once the execution that was started has ended (the interrupt line).
   [[nodiscard]] virtual bool done() const = 0;
-  /// Lets the kernel take the next `sweeps` of its iterations as made; to be called when it asks for
-  /// the first burst of a sweep. Throws std::invalid_argument for a kernel without sweeps.
+  /// Lets the kernel take the next `sweeps` of its iterations as made; to be called when it asks
+  /// for the first burst of a sweep. Throws std::invalid_argument for a kernel without sweeps.
   virtual void skip_sweeps(std::uint64_t sweeps);
   /// Clock cycles from start to done of the last execution.
   std::uint64_t cycles() { return read_wide(0x80); }

@@ -14,6 +14,7 @@ import pandas as pd
 from isthmus import studies
 from isthmus.analysis import wording
 from isthmus.analysis.ratios import by_size, contenders, pairs, varying_axes, with_axes
+from isthmus.analysis.summary import THROUGH_EMULATION
 from isthmus.results.run_file import Run
 from isthmus.studies.base import Published
 from isthmus.units import format_rate, format_seconds
@@ -97,8 +98,10 @@ def _lines(run: Run, summary: pd.DataFrame, study: str) -> pd.DataFrame:
         summary[summary["study"] == study],
         varying_axes(point for point in run.points if point.study == study),
     )
-    # The device's own clock leaves out what the host had to do: another quantity, in the table.
+    # The device's own clock leaves out what the host had to do, and the host's above an emulated
+    # card is of software: other quantities, in the table.
     rows = rows[(rows["median_s"] > 0) & (rows["bytes"] > 0) & (rows["clock"] != "device")]
+    rows = rows[~rows["flags"].str.contains(THROUGH_EMULATION)]
     if rows.empty:  # its columns have no types to reckon with
         return rows
     labels = wording.labels(run)

@@ -1,0 +1,47 @@
+/* A kernel of your own for an emulated card behind XRT: build this as a shared object NAME.so, put
+ * it into a folder that `isthmus card exec --kernels FOLDER` names, and describe NAME in the
+ * xclbin.
+ *
+ *   g++ -shared -fPIC -I "$(isthmus card include)" scale.cpp -o kernels/scale.so
+ */
+#ifndef ISTHMUS_CARD_KERNEL_PLUGIN_H
+#define ISTHMUS_CARD_KERNEL_PLUGIN_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define ISTHMUS_KERNEL_ABI 1
+
+/* One run of a kernel. What is not marked as an answer must not be changed. */
+struct isthmus_kernel_run {
+  uint32_t abi; /* ISTHMUS_KERNEL_ABI of the card */
+  const char* kernel;
+  const char* instance;
+  double clock_hz; /* of the board's kernels */
+
+  /* Arguments as XRT wrote them, at the offsets that the xclbin gives them. Results may be written
+   * back: the program reads them as registers. */
+  uint8_t* registers;
+  uint64_t register_bytes;
+
+  /* Memory of the card, or of the host where a buffer is host_only: 0 when it was done. What is
+   * read and written here is timed by the board's model. */
+  void* card;
+  int (*read)(void* card, uint64_t address, void* to, uint64_t bytes);
+  int (*write)(void* card, uint64_t address, const void* from, uint64_t bytes);
+
+  /* Answers. */
+  uint64_t cycles; /* what the logic takes, beside memory: the longer of both counts */
+  char error[256]; /* why it returned other than 0 */
+};
+
+/* The plug-in defines this: does all of the kernel's work, returns 0. */
+int isthmus_kernel(struct isthmus_kernel_run* run);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

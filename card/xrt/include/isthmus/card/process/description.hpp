@@ -1,0 +1,58 @@
+// What is on the card: the text that Isthmus writes into its xclbins (src/isthmus/xclbin/card.py).
+#pragma once
+
+#include <cstdint>
+#include <istream>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "isthmus/card/board.hpp"
+
+namespace isthmus::card::process {
+
+class DescriptionError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+struct MemoryRange {
+  bool host = false;  ///< the program's memory, else the card's
+  std::uint64_t address = 0;
+  std::uint64_t bytes = 0;
+  std::string name;
+};
+
+struct ArgumentPlace {
+  bool buffer = false;       ///< an address, else a value
+  std::uint64_t offset = 0;  ///< of its register
+  std::uint64_t bytes = 0;
+  std::string name;
+};
+
+/// One instance of a kernel.
+struct ComputeUnit {
+  std::string kernel;
+  std::string instance;
+  std::uint64_t address = 0;
+  std::uint64_t range = 0;
+  std::vector<ArgumentPlace> arguments;
+};
+
+struct Description {
+  std::vector<MemoryRange> memories;
+  std::vector<ComputeUnit> units;
+
+  /// Throws DescriptionError for a text that is none.
+  static Description parse(std::istream& text);
+
+  /// Memory that an address lies in; null where none is.
+  [[nodiscard]] const MemoryRange* memory_of(std::uint64_t address) const;
+  /// Its number among those of the card.
+  [[nodiscard]] std::size_t bank_of(std::uint64_t address) const;
+};
+
+/// "key=value" lines. Throws DescriptionError.
+Parameters parse_parameters(std::istream& text);
+
+}  // namespace isthmus::card::process

@@ -1,0 +1,79 @@
+// The card as XRT's hardware emulation sees it: one answer to each call.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "isthmus/card/process/description.hpp"
+#include "isthmus/card/process/kernels.hpp"
+#include "isthmus/card/process/memory.hpp"
+#include "isthmus/card/process/meter.hpp"
+#include "isthmus/card/process/timing.hpp"
+#include "isthmus/card/process/wire.hpp"
+
+namespace isthmus::card::process {
+
+/// The largest piece in which XRT hands over a transfer, as our settings tell it to.
+inline constexpr std::uint64_t packet_bytes = std::uint64_t{64} << 20U;
+
+/// What is to be sent: a message, and bytes of card memory behind it.
+struct Reply {
+  MessageWriter message;
+  std::span<const std::byte> data;
+};
+
+class Device {
+ public:
+  Device(Description description, Timing& timing, ProgramMemory& host, Meter& meter,
+         const std::vector<std::string>& kernel_folders);
+
+  /// Throws MemoryError, KernelError, CardError or WireError for what cannot be answered.
+  Reply answer(Call call, const Message& request);
+
+ private:
+  struct Unit {
+    ComputeUnit place;
+    std::unique_ptr<KernelModel> model;
+    std::vector<std::byte> registers;
+    bool running = false;
+    std::uint64_t end = 0;
+    /// Whether XRT runs it by itself, as it does a kernel: then what it does to the control
+    /// register is in the launch. Else a program works with its registers.
+    bool by_xrt = false;
+  };
+
+  Reply copy(Direction direction, const Message& request);
+  Cost cost_of(Direction direction, std::uint64_t address, std::uint64_t bytes);
+  std::span<std::byte> memory(std::uint64_t address, std::uint64_t bytes);
+  Reply copy_with_file(Direction direction, const Message& request);
+  Reply import_file(const Message& request);
+
+  Unit* unit_at(std::uint64_t address);
+  void write_registers(std::uint64_t address, std::span<const std::byte> data);
+  void read_registers(std::uint64_t address, std::span<std::byte> to);
+  void control(Unit& unit, std::uint32_t value);
+  void start(Unit& unit);
+  std::uint32_t status(Unit& unit);
+  void register_access(const Unit& unit, bool load);
+
+  Description description_;
+  Timing* timing_;
+  ProgramMemory* host_;
+  Meter* meter_;
+  CardMemory memory_;
+  std::vector<Unit> units_;
+
+  /// A transfer that XRT hands over in pieces takes as long as in one.
+  struct Pieces {
+    Direction direction{};
+    std::uint64_t next = 0;  ///< address behind the piece before
+    std::uint64_t bytes = 0;
+    Cost cost;
+  } pieces_;
+};
+
+}  // namespace isthmus::card::process

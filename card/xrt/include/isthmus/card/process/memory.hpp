@@ -1,0 +1,50 @@
+// The card's memory, as far as the program allocated some of it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <stdexcept>
+#include <string>
+
+namespace isthmus::card::process {
+
+/// Somebody reached for memory that nobody allocated.
+class MemoryError : public std::runtime_error {
+ public:
+  MemoryError(std::uint64_t address, std::uint64_t bytes, const std::string& why);
+};
+
+class CardMemory {
+ public:
+  CardMemory() = default;
+  CardMemory(const CardMemory&) = delete;
+  CardMemory& operator=(const CardMemory&) = delete;
+  ~CardMemory();
+
+  /// Zeros until they are written. Shared ones are in a file that the program may map; its name is
+  /// returned. Throws std::bad_alloc.
+  std::string allocate(std::uint64_t address, std::uint64_t bytes, bool shared);
+  void free(std::uint64_t address);
+  /// Puts a file of another card behind memory that is allocated here. Throws MemoryError.
+  void import(std::uint64_t address, std::uint64_t bytes, int descriptor);
+
+  /// Whether no byte of it is allocated.
+  [[nodiscard]] bool vacant(std::uint64_t address, std::uint64_t bytes) const;
+  /// Throws MemoryError where it is not all of one allocation.
+  [[nodiscard]] std::span<std::byte> at(std::uint64_t address, std::uint64_t bytes) const;
+
+ private:
+  struct Region {
+    std::byte* data = nullptr;
+    std::uint64_t bytes = 0;
+    std::uint64_t mapped = 0;
+    int descriptor = -1;
+  };
+  static void release(const Region& region);
+
+  std::map<std::uint64_t, Region> regions_;
+};
+
+}  // namespace isthmus::card::process

@@ -1,0 +1,63 @@
+// Keeps a card's simulated time on the page that the program shares, and the list of what happened.
+#pragma once
+
+#include <cstdio>
+#include <memory>
+#include <string>
+
+#include "isthmus/card/process/page.hpp"
+#include "isthmus/card/process/timing.hpp"
+
+namespace isthmus::card::process {
+
+class Meter {
+ public:
+  struct Place {
+    std::string page;    ///< file; none where empty
+    std::string events;  ///< file to be written; none where empty
+    std::string id;      ///< EMULATION_SOCKETID
+    std::uint32_t card = 0;
+    std::uint32_t program = 0;
+    std::string board;
+  };
+
+  /// Throws std::runtime_error for a file that is no page, or full.
+  explicit Meter(const Place& place);
+  Meter(const Meter&) = delete;
+  Meter& operator=(const Meter&) = delete;
+  ~Meter();
+
+  /// The program's time in femtoseconds, modulo 2^64.
+  [[nodiscard]] std::uint64_t now() const {
+    return slot_->offset_fs.load() + slot_->elapsed_fs.load();
+  }
+  /// Time that the program spends in a call.
+  void spend(const Cost& cost);
+  /// The same for one that is told of in the list.
+  void spend(const Cost& cost, const char* kind, const std::string& name, std::uint64_t bytes);
+
+  /// A kernel begins, and takes this long.
+  void begin_kernel(Time duration, const std::string& name, std::uint64_t bytes);
+  /// The program asks whether a kernel is done that began so that it ends at `end`: time goes on to
+  /// there if nothing else of the program can run.
+  bool poll(std::uint64_t end);
+  /// The program has seen the end of one kernel; the next to end does so at `next`.
+  void end_kernel(std::uint64_t next);
+
+  [[nodiscard]] CardSlot& slot() { return *slot_; }
+
+ private:
+  struct CloseFile {
+    void operator()(std::FILE* file) const { std::fclose(file); }
+  };
+  void take_slot(const Place& place);
+  void event(const char* kind, const std::string& name, std::uint64_t begin, Time duration,
+             std::uint64_t bytes);
+
+  std::unique_ptr<CardSlot> own_;  ///< where there is no page
+  Page* page_ = nullptr;
+  CardSlot* slot_ = nullptr;
+  std::unique_ptr<std::FILE, CloseFile> events_;
+};
+
+}  // namespace isthmus::card::process

@@ -1,0 +1,54 @@
+// How long what the program asks for takes, by the card's model.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <tuple>
+
+#include "isthmus/card/board.hpp"
+#include "isthmus/card/cpu.hpp"
+#include "isthmus/card/dma.hpp"
+#include "isthmus/card/kernel.hpp"
+
+namespace isthmus::card::process {
+
+/// A duration, and the share of software that the board assumes.
+struct Cost {
+  Time simulated = 0;
+  Time driver = 0;
+
+  [[nodiscard]] Time total() const { return simulated + driver; }
+};
+
+/// Each duration from a machine at rest: what runs at the same time does not disturb it.
+class Timing {
+ public:
+  explicit Timing(const Board& board);
+
+  /// One transfer between host and card. Throws CardError where the card has no DMA engine.
+  Cost transfer(Direction direction, std::int64_t bytes, std::int64_t page_offset,
+                std::size_t bank);
+  /// Without the software that launches it. Throws CardError where the card has no kernels.
+  Time kernel(const KernelJob& job);
+  [[nodiscard]] Cost launch() const;
+  /// The program's own load or store of a register.
+  Cost access(bool load);
+
+  [[nodiscard]] const Board& board() const { return board_; }
+  [[nodiscard]] double kernel_hertz() const;
+
+ private:
+  void reset();
+
+  Board board_;
+  Machine machine_;
+  std::unique_ptr<DmaEngine> dma_;
+  std::unique_ptr<KernelUnit> kernel_;
+  bool random_;
+  std::uint64_t samples_ = 0;
+  std::map<std::tuple<Direction, std::int64_t, std::int64_t, std::size_t>, Time> transfers_;
+};
+
+}  // namespace isthmus::card::process

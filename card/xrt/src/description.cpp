@@ -1,0 +1,141 @@
+#include "isthmus/card/process/description.hpp"
+
+#include <algorithm>
+#include <sstream>
+
+namespace isthmus::card::process {
+namespace {
+
+constexpr const char* first_line = "isthmus.card/1";
+constexpr std::size_t most_lines = 10'000;
+constexpr std::uint64_t most_range = std::uint64_t{1} << 24U;
+
+[[noreturn]] void refuse(const std::string& line) {
+  throw DescriptionError("what the xclbin says of the card is damaged: '" + line + "'");
+}
+
+/// Reads the words of a line; the last one may have spaces in it.
+class Words {
+ public:
+  explicit Words(const std::string& line) : line_(line), words_(line) {}
+
+  std::string word() {
+    std::string found;
+    if (!(words_ >> found)) {
+      refuse(line_);
+    }
+    return found;
+  }
+  bool either(const std::string& yes, const std::string& no) {
+    const std::string found = word();
+    if (found != yes && found != no) {
+      refuse(line_);
+    }
+    return found == yes;
+  }
+  std::uint64_t number() {
+    std::uint64_t found = 0;
+    if (!(words_ >> found)) {
+      refuse(line_);
+    }
+    return found;
+  }
+  std::string rest() {
+    std::string found;
+    if (!std::getline(words_ >> std::ws, found)) {
+      refuse(line_);
+    }
+    return found;
+  }
+
+ private:
+  const std::string& line_;
+  std::istringstream words_;
+};
+
+ArgumentPlace argument(Words& words, const ComputeUnit& unit, const std::string& line) {
+  ArgumentPlace found;
+  found.buffer = words.either("buffer", "value");
+  found.offset = words.number();
+  found.bytes = words.number();
+  found.name = words.rest();
+  if (found.offset > unit.range || found.bytes > unit.range - found.offset) {
+    refuse(line);
+  }
+  return found;
+}
+
+}  // namespace
+
+Description Description::parse(std::istream& text) {
+  std::string line;
+  if (!std::getline(text, line) || line != first_line) {
+    throw DescriptionError(
+        "this xclbin does not say what is on an emulated card; make one with isthmus card xclbin");
+  }
+  Description found;
+  for (std::size_t count = 0; std::getline(text, line); ++count) {
+    if (count == most_lines) {
+      refuse(line);
+    }
+    Words words(line);
+    const std::string what = words.word();
+    if (what == "memory") {
+      MemoryRange& memory = found.memories.emplace_back();
+      memory.host = words.either("host", "card");
+      memory.address = words.number();
+      memory.bytes = words.number();
+      memory.name = words.rest();
+    } else if (what == "kernel") {
+      ComputeUnit& unit = found.units.emplace_back();
+      unit.kernel = words.word();
+      unit.instance = words.word();
+      unit.address = words.number();
+      unit.range = words.number();
+      if (unit.range > most_range) {
+        refuse(line);
+      }
+    } else if (what == "argument" && !found.units.empty()) {
+      ComputeUnit& unit = found.units.back();
+      unit.arguments.push_back(argument(words, unit, line));
+    } else if (what == "end") {
+      return found;
+    } else {
+      refuse(line);
+    }
+  }
+  refuse("it ends too early");
+}
+
+const MemoryRange* Description::memory_of(std::uint64_t address) const {
+  const auto found = std::ranges::find_if(memories, [address](const MemoryRange& memory) {
+    return address >= memory.address && address - memory.address < memory.bytes;
+  });
+  return found == memories.end() ? nullptr : &*found;
+}
+
+std::size_t Description::bank_of(std::uint64_t address) const {
+  const MemoryRange* memory = memory_of(address);
+  std::size_t bank = 0;
+  for (const MemoryRange& other : memories) {
+    if (&other == memory) {
+      break;
+    }
+    bank += other.host ? 0 : 1;
+  }
+  return bank;
+}
+
+Parameters parse_parameters(std::istream& text) {
+  Parameters found;
+  for (std::string line; std::getline(text, line);) {
+    const std::size_t equals = line.find('=');
+    if (equals == std::string::npos || equals == 0) {
+      throw DescriptionError("no parameter of a board: '" + line + "'");
+    }
+    found[line.substr(0, equals)] = line.substr(equals + 1);
+  }
+  return found;
+}
+
+}  // namespace isthmus::card::process

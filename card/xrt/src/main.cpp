@@ -1,0 +1,209 @@
+// What XRT starts as its hardware emulation: an emulated card that answers the program's calls.
+//
+// XRT never notices that this process has died, and would wait for ever. So there are two: one
+// answers, the other watches it; whichever is left ends the program.
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <optional>
+#include <sstream>
+#include <thread>
+
+#include "isthmus/card/process/channel.hpp"
+#include "isthmus/card/process/device.hpp"
+
+namespace isthmus::card::process {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr milliseconds patience{60'000};
+constexpr milliseconds grace{3'000};
+
+std::string environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value != nullptr ? value : "";
+}
+
+/// The program, which started this process. Null once it is gone.
+pid_t program = 0;
+
+void say(const std::string& text) {
+  const std::string line = "isthmus: emulated card: " + text + "\n";
+  static_cast<void>(!write(STDERR_FILENO, line.data(), line.size()));
+}
+
+/// Ends the program, kindly at first. Only async-signal-safe calls.
+void end_program() {
+  kill(program, SIGTERM);
+  const timespec step{.tv_sec = 0, .tv_nsec = 10'000'000};
+  for (auto left = grace; left.count() > 0 && kill(program, 0) == 0; left -= milliseconds(10)) {
+    nanosleep(&step, nullptr);
+  }
+  kill(program, SIGKILL);
+}
+
+extern "C" void watcher_is_gone(int /*signal*/) {
+  constexpr std::string_view text =
+      "isthmus: emulated card: its process was killed; the program is ended\n";
+  static_cast<void>(!write(STDERR_FILENO, text.data(), text.size()));
+  end_program();
+  _exit(EXIT_FAILURE);
+}
+
+/// EMULATION_SOCKETID is deviceN_COUNT_PID.
+struct Identity {
+  std::string id = environment("EMULATION_SOCKETID");
+  unsigned card = 0;
+  unsigned count = 0;
+
+  Identity() {
+    if (std::sscanf(id.c_str(), "device%u_%u_", &card, &count) != 2) {
+      throw std::runtime_error("EMULATION_SOCKETID is '" + id +
+                               "': this program is to be started by XRT, see isthmus card exec");
+    }
+  }
+  [[nodiscard]] std::string socket(const std::string& prefix) const {
+    const std::string user = environment("USER");
+    return "/tmp/" + (user.empty() ? "" : user + "/") + prefix + id;
+  }
+};
+
+std::ifstream opened(const std::string& path) {
+  std::ifstream file(path);
+  if (!file) {
+    throw std::runtime_error("cannot read " + path + ": " + std::strerror(errno));
+  }
+  return file;
+}
+
+/// XRT writes the section BITSTREAM there, whatever it holds.
+Description description_of(const Identity& identity) {
+  std::ifstream file = opened(environment("EMULATION_RUN_DIR") + "/tempFile_" +
+                              std::to_string(identity.count) + ".zip");
+  return Description::parse(file);
+}
+
+std::vector<std::string> split(const std::string& list) {
+  std::vector<std::string> parts;
+  std::istringstream text(list);
+  for (std::string part; std::getline(text, part, ':');) {
+    if (!part.empty()) {
+      parts.push_back(part);
+    }
+  }
+  return parts;
+}
+
+void serve(const Identity& identity, Channel& channel) {
+  const std::string session = environment("ISTHMUS_CARD_SESSION");
+  std::ifstream parameters = opened(session + "/card" + std::to_string(identity.card) + ".board");
+  Timing timing(Board::from(parse_parameters(parameters)));
+  const std::string events = environment("ISTHMUS_CARD_EVENTS");
+  Meter meter({.page = environment(page_variable),
+               .events = events.empty() ? "" : events + "/" + identity.id + ".tsv",
+               .id = identity.id,
+               .card = identity.card,
+               .program = static_cast<std::uint32_t>(program),
+               .board = timing.board().name});
+  ProgramMemory host(identity.socket("D2X_unix_sock_"));
+  Device device(description_of(identity), timing, host, meter,
+                split(environment("ISTHMUS_CARD_KERNELS")));
+
+  std::array<std::byte, request_header_bytes> header{};
+  std::vector<std::byte> body;
+  while (channel.receive(header)) {
+    const auto [bytes, call] = parse_request_header(header);
+    body.resize(static_cast<std::size_t>(bytes));
+    if (bytes > 0 && !channel.receive(body)) {
+      throw WireError("the program went away within a call");
+    }
+    Reply reply = device.answer(call, Message(body));
+    if (!channel.send(reply.message.reply(), reply.data)) {
+      return;
+    }
+    if (call == Call::close) {
+      try {
+        host.close();
+      } catch (const std::exception&) {
+        continue;  // the program closes without asking for its memory: nothing waits
+      }
+    }
+  }
+}
+
+int guarded() {
+  std::optional<Channel> channel;
+  try {
+    const Identity identity;
+    // First of all, for the program waits; and it stays open until the program has ended, which
+    // else would say something of its own about the end of its socket.
+    channel.emplace(identity.socket(""), patience);
+    serve(identity, *channel);
+    return EXIT_SUCCESS;
+  } catch (const std::bad_alloc&) {
+    say("no memory left");
+  } catch (const std::exception& error) {
+    say(error.what());
+  }
+  end_program();
+  return EXIT_FAILURE;
+}
+
+/// Waits for the process that answers, and ends the program with it unless all is well.
+int watch(pid_t server) {
+  int status = 0;
+  while (waitpid(server, &status, 0) < 0 && errno == EINTR) {
+  }
+  if (WIFEXITED(status) && WEXITSTATUS(status) == EXIT_SUCCESS) {
+    return EXIT_SUCCESS;
+  }
+  if (getppid() != program) {
+    return EXIT_SUCCESS;  // gone before
+  }
+  if (WIFSIGNALED(status)) {
+    say(std::string("its process was killed (") + strsignal(WTERMSIG(status)) +
+        "); the program is ended");
+  }
+  end_program();
+  return EXIT_FAILURE;
+}
+
+int run() {
+  program = getppid();
+  // A Ctrl-C is the program's to understand; the end of its socket is ours.
+  for (const int signal : {SIGINT, SIGHUP, SIGQUIT, SIGPIPE}) {
+    std::signal(signal, SIG_IGN);
+  }
+  const pid_t watcher = getpid();
+  const pid_t server = fork();
+  if (server < 0) {
+    say(std::string("no process: ") + std::strerror(errno));
+    end_program();
+    return EXIT_FAILURE;
+  }
+  if (server > 0) {
+    return watch(server);
+  }
+  std::signal(SIGUSR1, watcher_is_gone);
+  prctl(PR_SET_PDEATHSIG, SIGUSR1);
+  if (getppid() != watcher) {
+    raise(SIGUSR1);
+  }
+  return guarded();
+}
+
+}  // namespace
+}  // namespace isthmus::card::process
+
+int main() { return isthmus::card::process::run(); }

@@ -1,0 +1,110 @@
+#include "isthmus/card/process/memory.hpp"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <iterator>
+#include <new>
+#include <sstream>
+
+namespace isthmus::card::process {
+namespace {
+
+constexpr std::uint64_t page_bytes = 4096;
+
+std::uint64_t whole_pages(std::uint64_t bytes) {
+  return (bytes / page_bytes + (bytes % page_bytes != 0 || bytes == 0 ? 1 : 0)) * page_bytes;
+}
+
+std::string message(std::uint64_t address, std::uint64_t bytes, const std::string& why) {
+  std::ostringstream text;
+  text << bytes << " bytes at 0x" << std::hex << address << ": " << why;
+  return text.str();
+}
+
+}  // namespace
+
+MemoryError::MemoryError(std::uint64_t address, std::uint64_t bytes, const std::string& why)
+    : std::runtime_error(message(address, bytes, why)) {}
+
+CardMemory::~CardMemory() {
+  for (const auto& [address, region] : regions_) {
+    release(region);
+  }
+}
+
+void CardMemory::release(const Region& region) {
+  munmap(region.data, region.mapped);
+  if (region.descriptor >= 0) {
+    close(region.descriptor);
+  }
+}
+
+std::string CardMemory::allocate(std::uint64_t address, std::uint64_t bytes, bool shared) {
+  free(address);
+  Region region{.data = nullptr, .bytes = bytes, .mapped = whole_pages(bytes), .descriptor = -1};
+  int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+  if (shared) {
+    flags = MAP_SHARED;
+    region.descriptor = memfd_create("isthmus-card", MFD_CLOEXEC);
+  }
+  void* data = MAP_FAILED;
+  if (!shared || (region.descriptor >= 0 &&
+                  ftruncate(region.descriptor, static_cast<off_t>(region.mapped)) == 0)) {
+    data = mmap(nullptr, region.mapped, PROT_READ | PROT_WRITE, flags, region.descriptor, 0);
+  }
+  if (data == MAP_FAILED) {
+    if (region.descriptor >= 0) {
+      close(region.descriptor);
+    }
+    throw std::bad_alloc();
+  }
+  region.data = static_cast<std::byte*>(data);
+  regions_.emplace(address, region);
+  return shared ? "/proc/" + std::to_string(getpid()) + "/fd/" + std::to_string(region.descriptor)
+                : "";
+}
+
+void CardMemory::free(std::uint64_t address) {
+  if (const auto found = regions_.find(address); found != regions_.end()) {
+    release(found->second);
+    regions_.erase(found);
+  }
+}
+
+void CardMemory::import(std::uint64_t address, std::uint64_t bytes, int descriptor) {
+  const auto found = regions_.find(address);
+  if (found == regions_.end() || bytes > found->second.mapped) {
+    throw MemoryError(address, bytes, "not allocated, so nothing can be imported there");
+  }
+  Region& region = found->second;
+  if (mmap(region.data, region.mapped, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, descriptor,
+           0) == MAP_FAILED) {
+    throw MemoryError(address, bytes, "the file of the other card cannot be mapped");
+  }
+}
+
+bool CardMemory::vacant(std::uint64_t address, std::uint64_t bytes) const {
+  const auto next = regions_.lower_bound(address);
+  if (next != regions_.end() && next->first - address < bytes) {
+    return false;
+  }
+  return next == regions_.begin() ||
+         address - std::prev(next)->first >= std::prev(next)->second.bytes;
+}
+
+std::span<std::byte> CardMemory::at(std::uint64_t address, std::uint64_t bytes) const {
+  auto found = regions_.upper_bound(address);
+  if (found == regions_.begin()) {
+    throw MemoryError(address, bytes, "nothing is allocated on the card there");
+  }
+  --found;
+  const std::uint64_t offset = address - found->first;
+  const std::uint64_t room = found->second.bytes;
+  if (offset > room || bytes > room - offset) {
+    throw MemoryError(address, bytes, "not all of it is allocated on the card");
+  }
+  return {found->second.data + offset, static_cast<std::size_t>(bytes)};
+}
+
+}  // namespace isthmus::card::process

@@ -1,0 +1,147 @@
+#include "isthmus/card/process/meter.hpp"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cinttypes>
+#include <stdexcept>
+
+namespace isthmus::card::process {
+namespace {
+
+Page* map_page(const std::string& path) {
+  const int file = open(path.c_str(), O_RDWR | O_CLOEXEC);
+  struct stat found{};
+  if (file < 0 || fstat(file, &found) != 0 || found.st_size < static_cast<off_t>(sizeof(Page))) {
+    if (file >= 0) {
+      close(file);
+    }
+    throw std::runtime_error(path + " is no page for the card's time");
+  }
+  void* data = mmap(nullptr, sizeof(Page), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  close(file);
+  if (data == MAP_FAILED) {
+    throw std::runtime_error(path + " cannot be mapped");
+  }
+  auto* page = static_cast<Page*>(data);
+  if (page->magic != page_magic || page->version != page_version) {
+    munmap(data, sizeof(Page));
+    throw std::runtime_error(path + " is no page of this version");
+  }
+  return page;
+}
+
+/// Whether one time is not before another, though both may have wrapped.
+bool reached(std::uint64_t now, std::uint64_t end) {
+  return static_cast<std::int64_t>(now - end) >= 0;
+}
+
+}  // namespace
+
+Meter::Meter(const Place& place) {
+  if (place.page.empty()) {
+    own_ = std::make_unique<CardSlot>();
+    slot_ = own_.get();
+  } else {
+    page_ = map_page(place.page);
+    take_slot(place);
+  }
+  if (!place.events.empty()) {
+    events_.reset(std::fopen(place.events.c_str(), "we"));
+    if (!events_) {
+      throw std::runtime_error(place.events + " cannot be written");
+    }
+    std::fprintf(events_.get(), "# card %u board %s program %u\n", place.card, place.board.c_str(),
+                 place.program);
+  }
+}
+
+Meter::~Meter() {
+  if (page_ != nullptr) {
+    slot_->state = SlotState::closed;
+    munmap(page_, sizeof(Page));
+  }
+}
+
+/// The slot that this program's card had before, else an unused one, else any that is closed: its
+/// counts go on, so that sums over all slots stay right.
+void Meter::take_slot(const Place& place) {
+  const auto claim = [this](CardSlot& slot, SlotState from) {
+    slot_ = &slot;
+    return slot.state.compare_exchange_strong(from, SlotState::open);
+  };
+  const auto ours = [&](CardSlot& slot) {
+    return slot.program == place.program && slot.card == place.card &&
+           claim(slot, SlotState::closed);
+  };
+  const auto unused = [&](CardSlot& slot) { return claim(slot, SlotState::unused); };
+  const auto closed = [&](CardSlot& slot) { return claim(slot, SlotState::closed); };
+  if (!std::ranges::any_of(page_->slots, ours) && !std::ranges::any_of(page_->slots, unused) &&
+      !std::ranges::any_of(page_->slots, closed)) {
+    munmap(page_, sizeof(Page));
+    throw std::runtime_error("more than " + std::to_string(most_cards) + " cards are in use");
+  }
+  slot_->card = place.card;
+  slot_->program = place.program;
+  slot_->busy = 0;
+  slot_->id.fill('\0');
+  place.id.copy(slot_->id.data(), socket_name_bytes - 1);
+}
+
+void Meter::spend(const Cost& cost) {
+  slot_->simulated_fs += static_cast<std::uint64_t>(cost.simulated);
+  slot_->driver_fs += static_cast<std::uint64_t>(cost.driver);
+  slot_->elapsed_fs += static_cast<std::uint64_t>(cost.total());
+}
+
+void Meter::spend(const Cost& cost, const char* kind, const std::string& name,
+                  std::uint64_t bytes) {
+  event(kind, name, now(), cost.total(), bytes);
+  spend(cost);
+}
+
+void Meter::begin_kernel(Time duration, const std::string& name, std::uint64_t bytes) {
+  event("kernel", name, now(), duration, bytes);
+  const std::uint64_t end = now() + static_cast<std::uint64_t>(duration);
+  if (slot_->busy == 0 || !reached(end, slot_->done_fs)) {
+    slot_->done_fs = end;
+  }
+  ++slot_->busy;
+  ++slot_->kernels;
+  slot_->kernel_fs += static_cast<std::uint64_t>(duration);
+  slot_->kernel_bytes += bytes;
+}
+
+bool Meter::poll(std::uint64_t end) {
+  if (reached(now(), end)) {
+    return true;
+  }
+  const bool clock = page_ != nullptr && page_->clock != 0;
+  if (clock && slot_->alone == 0) {
+    return false;
+  }
+  std::uint64_t rest = end - now();
+  if (clock) {
+    rest = std::min(rest, slot_->patience_fs.load());
+  }
+  spend({.simulated = static_cast<Time>(rest), .driver = 0});
+  return reached(now(), end);
+}
+
+void Meter::end_kernel(std::uint64_t next) {
+  slot_->done_fs = next;
+  --slot_->busy;
+}
+
+void Meter::event(const char* kind, const std::string& name, std::uint64_t begin, Time duration,
+                  std::uint64_t bytes) {
+  if (events_) {
+    std::fprintf(events_.get(), "%s\t%s\t%" PRIu64 "\t%" PRId64 "\t%" PRIu64 "\n", kind,
+                 name.c_str(), begin, duration, bytes);
+  }
+}
+
+}  // namespace isthmus::card::process

@@ -1,0 +1,104 @@
+#include "plugin.hpp"
+
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "isthmus/card/kernel_plugin.h"
+
+namespace isthmus::card::process {
+namespace {
+
+using Function = int (*)(isthmus_kernel_run*);
+
+/// Memory as a plug-in reaches it; what goes wrong is kept, for no exception may pass it.
+struct Bridge {
+  Reach* reach;
+  std::string wrong;
+
+  template <class Action>
+  int guarded(const Action& action) {
+    try {
+      action();
+      return 0;
+    } catch (const std::exception& error) {
+      wrong = error.what();
+      return 1;
+    }
+  }
+};
+
+int read(void* card, std::uint64_t address, void* to, std::uint64_t bytes) {
+  auto* bridge = static_cast<Bridge*>(card);
+  return bridge->guarded([&] {
+    bridge->reach->read(address, {static_cast<std::byte*>(to), static_cast<std::size_t>(bytes)});
+  });
+}
+
+int write(void* card, std::uint64_t address, const void* from, std::uint64_t bytes) {
+  auto* bridge = static_cast<Bridge*>(card);
+  return bridge->guarded([&] {
+    bridge->reach->write(address,
+                         {static_cast<const std::byte*>(from), static_cast<std::size_t>(bytes)});
+  });
+}
+
+class Plugin final : public KernelModel {
+ public:
+  explicit Plugin(Function function) : function_(function) {}
+
+  KernelOutcome run(const KernelRun& run) override {
+    Bridge bridge{.reach = run.reach, .wrong = {}};
+    isthmus_kernel_run call{};
+    call.abi = ISTHMUS_KERNEL_ABI;
+    call.kernel = run.unit->kernel.c_str();
+    call.instance = run.unit->instance.c_str();
+    call.clock_hz = run.timing->kernel_hertz();
+    call.registers = reinterpret_cast<std::uint8_t*>(run.registers.data());
+    call.register_bytes = run.registers.size();
+    call.card = &bridge;
+    call.read = &read;
+    call.write = &write;
+    const int failed = function_(&call);
+    if (failed != 0 || !bridge.wrong.empty()) {
+      call.error[sizeof(call.error) - 1] = '\0';
+      const std::string own = call.error[0] != '\0' ? std::string(&call.error[0]) : bridge.wrong;
+      throw KernelError("kernel '" + run.unit->kernel + "' failed: " +
+                        (own.empty() ? "it returned " + std::to_string(failed) : own));
+    }
+    const Reach::Traffic& traffic = run.reach->traffic();
+    const Time logic = Pace::of_rate(call.clock_hz).of(static_cast<std::int64_t>(call.cycles));
+    return {.duration = std::max(logic, time_of(traffic, *run.timing)),
+            .bytes = traffic.host_read + traffic.host_written + traffic.card_read +
+                     traffic.card_written};
+  }
+
+ private:
+  Function function_;
+};
+
+}  // namespace
+
+std::unique_ptr<KernelModel> load_plugin(const std::string& name,
+                                         const std::vector<std::string>& folders) {
+  for (const std::string& folder : folders) {
+    const std::filesystem::path file = std::filesystem::path(folder) / (name + ".so");
+    if (!std::filesystem::exists(file)) {
+      continue;
+    }
+    // Never unloaded: one process has the kernels of one xclbin.
+    void* library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (library == nullptr) {
+      throw KernelError(file.string() + " does not load: " + dlerror());
+    }
+    auto* function = reinterpret_cast<Function>(dlsym(library, "isthmus_kernel"));
+    if (function == nullptr) {
+      throw KernelError(file.string() + " defines no isthmus_kernel");
+    }
+    return std::make_unique<Plugin>(function);
+  }
+  return nullptr;
+}
+
+}  // namespace isthmus::card::process

@@ -1,0 +1,95 @@
+#include "isthmus/card/process/timing.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "isthmus/card/card.hpp"
+
+namespace isthmus::card::process {
+namespace {
+
+constexpr double assumed_kernel_hertz = 300e6;
+
+/// What a board takes for a transfer is software up to here.
+Cost split(Time total, Time software, double more_ns) {
+  const Time driver = std::min(total, software);
+  return {.simulated = total - driver, .driver = driver + from_nanoseconds(more_ns)};
+}
+
+}  // namespace
+
+Timing::Timing(const Board& board)
+    : board_(board),
+      machine_(board, 1),
+      dma_(board.dma ? std::make_unique<DmaEngine>(machine_) : nullptr),
+      kernel_(board.kernel ? std::make_unique<KernelUnit>(machine_) : nullptr),
+      random_(board.link.error_rate > 0) {}
+
+void Timing::reset() { machine_.reset(samples_++); }
+
+Cost Timing::transfer(Direction direction, std::int64_t bytes, std::int64_t page_offset,
+                      std::size_t bank) {
+  if (!dma_) {
+    throw CardError("the board " + board_.name + " has no DMA engine");
+  }
+  if (bytes == 0) {
+    return {};
+  }
+  const auto banks = static_cast<std::size_t>(board_.memory->banks);
+  const bool reads = direction == Direction::h2d;
+  const auto simulate = [&] {
+    reset();
+    const HostParameters& host = board_.host;
+    const std::array jobs = {DmaJob{
+        .direction = direction,
+        .bytes = bytes,
+        .page_offset = page_offset,
+        .bank = bank % banks,
+        .residence = Residence(reads ? host.cache_read_bytes : host.cache_write_bytes, bytes)}};
+    return dma_->run(jobs);
+  };
+  Time total = 0;
+  if (random_) {
+    total = simulate();
+  } else {
+    const auto [found, fresh] =
+        transfers_.try_emplace({direction, bytes, page_offset, bank % banks}, 0);
+    if (fresh) {
+      found->second = simulate();
+    }
+    total = found->second;
+  }
+  const Time software =
+      from_nanoseconds(board_.dma->submit_ns) + from_nanoseconds(board_.dma->finish_ns);
+  return split(total, software, board_.driver.sync_ns);
+}
+
+Time Timing::kernel(const KernelJob& job) {
+  if (!kernel_) {
+    throw CardError("the board " + board_.name + " has no kernels");
+  }
+  reset();
+  return kernel_->run(job);
+}
+
+Cost Timing::launch() const {
+  const double launch = board_.kernel ? board_.kernel->launch_ns : 0;
+  return {.simulated = 0,
+          .driver = from_nanoseconds(launch) + from_nanoseconds(board_.driver.launch_ns)};
+}
+
+Cost Timing::access(bool load) {
+  Cost cost{.simulated = 0, .driver = from_nanoseconds(board_.driver.register_ns)};
+  if (board_.registers) {
+    reset();
+    const CpuAccess access{.instruction = load ? Instruction::load : Instruction::store};
+    cost.simulated = Cpu::run(board_, machine_.crossing.link, 0, access);
+  }
+  return cost;
+}
+
+double Timing::kernel_hertz() const {
+  return board_.kernel ? board_.kernel->clock_MHz * 1e6 : assumed_kernel_hertz;
+}
+
+}  // namespace isthmus::card::process

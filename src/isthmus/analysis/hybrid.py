@@ -1,0 +1,118 @@
+"""An estimate of what a board would take: API software as measured, crossing as simulated.
+
+Where one run has an API with nothing behind it (XRT's noop shim) and the same API with an emulated
+card, each point of both is added up: a third quantity, on the clock ``hybrid``, that nobody
+measured. Noop times the calls without a driver; the card's time has the link, the card, and the
+driver as far as its board assumes one. What the two do at the same time is counted twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pandas as pd
+
+from isthmus import published
+from isthmus.analysis import wording
+from isthmus.analysis.evidence import FIRST_ASKED, Answer, Evidence, table
+from isthmus.analysis.ratios import SMALL, groups, software_alone, varying_axes, with_axes
+from isthmus.analysis.summary import simulated_devices, summarise
+from isthmus.units import format_rate, format_seconds, format_size
+
+_POINT = ["api", "operation", "memory", "bytes", "axes"]
+_COLUMNS = (
+    "device", "software", *_POINT, "clock", "software_s", "simulated_s", "hybrid_s",
+    "bandwidth_Bps", "software_share",
+)  # fmt: skip
+_PUBLISHED_RATIO = "1/3 to 1/2"
+"""XRT's time over OpenCL's for small transfers on hardware, as its source has it (Li 2024)."""
+
+
+def estimated(evidence: Evidence) -> Answer:
+    """Time of each point by software measured and crossing simulated, and what follows of it."""
+    both = _both(evidence)
+    clauses = (*_peaks(both), *_small(both)) if not both.empty else ()
+    return Answer(
+        "hybrid",
+        "What would a board take (an estimate: the API's software as measured above nothing, and "
+        "the crossing as simulated)?",
+        wording.few(clauses)
+        or ("no API was measured both with nothing behind it and with an emulated card",),
+        both,
+    )
+
+
+def _both(evidence: Evidence) -> pd.DataFrame:
+    """A row for each point that has both."""
+    rows = _with_axes(evidence)
+    emulated, alone = simulated_devices(evidence.run), software_alone(evidence.run)
+    simulated = rows[
+        rows["device"].isin(emulated)
+        & rows["clock"].eq("simulated")
+        & rows["verified"].ne("false")
+        & rows["median_s"].gt(0)
+    ]
+    software = rows[rows["device"].isin(alone) & rows["clock"].eq("host") & rows["samples"].gt(0)]
+    software = software[[*_POINT, "device", "median_s"]].drop_duplicates(_POINT)
+    both = simulated.merge(software, on=_POINT, suffixes=("", "_alone"))
+    hybrid = both["median_s"] + both["median_s_alone"]
+    moved = both["bandwidth_Bps"] * both["median_s"]
+    columns = {
+        "device": both["device"],
+        "software": both["device_alone"],
+        **{name: both[name] for name in _POINT},
+        "clock": "hybrid",
+        "software_s": both["median_s_alone"],
+        "simulated_s": both["median_s"],
+        "hybrid_s": hybrid,
+        "bandwidth_Bps": moved / hybrid,
+        "software_share": both["median_s_alone"] / hybrid,
+    }
+    found = pd.DataFrame(columns, columns=list(_COLUMNS))
+    return found if not found.empty else table((), *_COLUMNS)
+
+
+def _with_axes(evidence: Evidence) -> pd.DataFrame:
+    run, study = evidence.run, evidence.study
+    rows = summarise(run)
+    axes = varying_axes(point for point in run.points if point.study == study)
+    return with_axes(rows[rows["study"] == study], axes)
+
+
+def _peaks(both: pd.DataFrame) -> Iterator[str]:
+    """Highest estimate of each API, beside what was published of hardware."""
+    told = published.series("opencl_xrt_peaks")
+    told = told[told["target"] == "hw"]
+    rated = both[both["bandwidth_Bps"] > 0]
+    for (operation, api), group in groups(rated, ["operation", "api"]):
+        if operation not in FIRST_ASKED:
+            continue
+        top = group.iloc[int(group["bandwidth_Bps"].argmax())]
+        known = told[(told["api"] == api) & (told["operation"] == operation)]
+        beside = "".join(
+            f"; published of a board: {peak} GB/s at {format_size(size)}"
+            for peak, size in zip(known["peak_GBps"], known["at_bytes"], strict=True)
+        )
+        yield (
+            f"{operation} by {api}: {format_rate(top['bandwidth_Bps'])} at "
+            f"{format_size(top['bytes'])} (hybrid, {top['device']}{beside})"
+        )
+
+
+def _small(both: pd.DataFrame) -> Iterator[str]:
+    """Ratio of the APIs for small transfers on the same card."""
+    small = both[both["bytes"].between(1, SMALL)]
+    for (operation,), group in groups(small, ["operation"]):
+        if operation not in FIRST_ASKED:
+            continue
+        times = {
+            api: np.exp(np.log(mine["hybrid_s"]).mean()) for (api,), mine in groups(group, ["api"])
+        }
+        if not {"xrt", "opencl"} <= times.keys():
+            continue
+        yield (
+            f"{operation} of 1 to {format_size(SMALL)}: xrt {format_seconds(times['xrt'])}, "
+            f"{wording.number(times['xrt'] / times['opencl'])} of opencl's "
+            f"{format_seconds(times['opencl'])} (hybrid; published of a board: {_PUBLISHED_RATIO})"
+        )

@@ -1,0 +1,65 @@
+"""An emulated card as a way to load a backend: ``xrt:0@card=u250``, ``xocl:0@card=u250``."""
+
+from __future__ import annotations
+
+import atexit
+from functools import cache
+from typing import TYPE_CHECKING
+
+from isthmus import boards
+from isthmus.backends import Candidate
+from isthmus.emulation import kernels
+from isthmus.emulation.session import Session, prepare
+from isthmus.errors import UsageError
+from isthmus.system import private, xrt
+
+if TYPE_CHECKING:
+    from isthmus.measure.address import Address
+
+MODE = "card"
+"""What follows ``@``, before ``=BOARD``."""
+BOARD = "ISTHMUS_CARD_BOARD"
+
+
+@cache
+def _session(board: str) -> Session:
+    """One for all workers of this process; it goes with it."""
+    session = prepare([board])
+    atexit.register(session.close)
+    return session
+
+
+def _xclbin(board: str) -> str:
+    made = kernels.default(boards.named(board), "hw_emu").build()
+    path = private.folder("xrt") / f"card-{made.header.uuid}.xclbin"
+    return str(path if path.exists() else private.write(path, made.encode()))
+
+
+def candidate(address: Address, opencl: str = "") -> Candidate:
+    """The one for a mode ``card=BOARD``; ``opencl`` names the library that is to be loaded.
+
+    Raises UsageError for a board that cannot be, NoDeviceError where XRT lacks what is needed.
+    """
+    _, equals, board = address.mode.partition("=")
+    if not equals or not board:
+        raise UsageError(
+            f"device '{address.text}': write @{MODE}={', @card='.join(boards.names())}"
+        )
+    session = _session(board)
+    environment = {key: value for key, value in session.environment.items() if value}
+    environment |= {
+        BOARD: board,
+        "ISTHMUS_DEFAULT_BINARY": _xclbin(board),
+        "ISTHMUS_MAY_PROGRAM": "yes",
+    }
+    if opencl:
+        library = f"{environment['XILINX_XRT']}/lib/lib{opencl}.so.2"
+        environment["ISTHMUS_OPENCL_LOADER"] = library
+    installation = xrt.find()
+    return Candidate(
+        label=f"{installation.name if installation else 'XRT'} @{address.mode}",
+        environment=environment,
+        mode=address.mode,
+        hardware=False,
+        run_options=("xclbin", "allow_program"),
+    )

@@ -1,0 +1,83 @@
+"""The emulated card's own kernels as an xclbin describes them.
+
+Names and order of the arguments are those of AMD's public host-memory example, so that programs
+made for it find them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+
+from isthmus.boards import Board
+from isthmus.errors import UsageError
+from isthmus.xclbin import Argument, Bank, Design, Kernel
+from isthmus.xclbin.design import ModeName
+
+HOST = "HOST[0]"
+_HOST_BYTES = 16 << 30
+_LARGEST_BANK = 16 << 30
+_INPUT, _OUTPUT = Argument("input0", "void*"), Argument("output0", "void*")
+_SWEEPS = (Argument("buf_size", "int64_t"), Argument("iter", "int64_t"))
+
+KERNELS: Mapping[str, Kernel] = MappingProxyType(
+    {
+        kernel.name: kernel
+        for kernel in (
+            Kernel("isthmus_empty"),
+            Kernel("read_bandwidth", (_INPUT, *_SWEEPS)),
+            Kernel("write_bandwidth", (_OUTPUT, *_SWEEPS)),
+            Kernel("bandwidth", (_INPUT, _OUTPUT, *_SWEEPS)),
+            Kernel(
+                "vadd",
+                (
+                    Argument("in1", "int*"),
+                    Argument("in2", "int*"),
+                    Argument("out", "int*"),
+                    Argument("size", "unsigned int"),
+                ),
+            ),
+        )
+    }
+)
+
+
+def banks(board: Board | None) -> tuple[Bank, ...]:
+    """The card's memories: as the board has them, else two."""
+    if board is None or not board.has("memory"):
+        return (Bank("bank0"), Bank("bank1"))
+    size = min(board.whole("memory.bank_bytes"), _LARGEST_BANK)
+    return tuple(Bank(f"bank{n}", size=size) for n in range(board.whole("memory.banks")))
+
+
+def design(names: Iterable[str], board: Board | None = None, mode: ModeName = "hw") -> Design:
+    """An xclbin with these kernels; raises UsageError for one that the card does not have.
+
+    Each buffer may lie in the first bank or in the host's memory; XRT's ``group_id`` is the latter
+    for the bandwidth kernels, and OpenCL places what names no memory in the bank.
+    """
+    chosen = []
+    for name in names:
+        if name not in KERNELS:
+            raise UsageError(f"no kernel '{name}'; the emulated card has {', '.join(KERNELS)}")
+        chosen.append(KERNELS[name])
+    connect: dict[str, tuple[str, ...]] = {
+        f"{kernel.name}_1.{argument.name}": ("bank0", HOST)
+        for kernel in chosen
+        for argument in kernel.arguments
+        if argument in {_INPUT, _OUTPUT}
+    }
+    host = Bank(HOST, type="host", size=_HOST_BYTES)
+    return Design(
+        name="card",
+        platform=f"isthmus_{board.name if board else 'any'}_1".replace("-", ""),
+        memories=(*banks(board), host),
+        kernels=tuple(chosen),
+        connect=connect,
+        mode=mode,
+    )
+
+
+def default(board: Board, mode: ModeName) -> Design:
+    """What a card has when nothing is asked for: all kernels."""
+    return design(KERNELS, board, mode)

@@ -1,0 +1,56 @@
+"""The page that a device process and the program share, as ``page.hpp`` lays it out."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from pathlib import Path
+
+VARIABLE = "ISTHMUS_CARD_PAGE"
+_MAGIC, _VERSION, _CARDS = 0x48545349, 1, 64
+_HEADER = struct.Struct("<III")
+_FIRST_SLOT, _SLOT_BYTES = 64, 256
+_SLOT = struct.Struct("<IIII104s12Q")
+
+
+@dataclass(frozen=True)
+class Slot:
+    """One card as one process used it. Times in femtoseconds modulo 2^64, 5.1 hours."""
+
+    card: int
+    program: int
+    elapsed_fs: int
+    simulated_fs: int
+    driver_fs: int
+    kernel_fs: int
+    done_fs: int
+    bytes_to_card: int
+    bytes_from_card: int
+    kernel_bytes: int
+    transfers: int
+    kernels: int
+    registers: int
+    calls: int
+
+
+def create(path: Path, *, clock: bool) -> Path:
+    """An empty page; ``clock`` says that the program has a virtual clock."""
+    header = _HEADER.pack(_MAGIC, _VERSION, int(clock))
+    path.write_bytes(header.ljust(_FIRST_SLOT + _CARDS * _SLOT_BYTES, b"\0"))
+    return path
+
+
+def read(path: Path) -> list[Slot]:
+    """The slots that were used."""
+    data = path.read_bytes()
+    magic, version, _ = _HEADER.unpack_from(data)
+    if (magic, version) != (_MAGIC, _VERSION):
+        raise ValueError(f"{path} is no page of a card, version {_VERSION}")
+    found = []
+    for index in range(_CARDS):
+        state, card, program, _busy, _id, *rest = _SLOT.unpack_from(
+            data, _FIRST_SLOT + index * _SLOT_BYTES
+        )
+        if state:
+            found.append(Slot(card, program, *rest))
+    return found

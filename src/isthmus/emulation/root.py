@@ -1,0 +1,151 @@
+"""A folder that looks like an installation of XRT, with a shim that is fit for an emulated card.
+
+Debian 12's build of the shim (2.13) loses the result of a ``realloc``: it writes to memory that was
+freed as soon as a message is larger than all before. In a private copy two bytes are changed, so
+that the result is stored; the installed file is never touched.
+
+Two more things are eased in the copy, in whatever version allows it. The shim sleeps for 10 seconds
+where a simulation would be slow: it calls ``usleep`` with the same number instead. And it unmaps,
+in whole pages, buffers that came from the heap, tearing out what lies behind them: the last,
+partial page stays.
+
+A second copy passes for the shim of a board: the one variable that it, and everything else, reads
+to learn the mode has another name there.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from isthmus.emulation import elf
+from isthmus.errors import NoDeviceError
+from isthmus.system import private, xrt
+
+HW_EMU = "hw_emu"
+MODE = "XCL_EMULATION_MODE"
+HIDDEN_MODE = "ISTHMUS_CARD__MODE"
+"""What the shim that passes for a board's reads instead: as long, for it takes its place."""
+assert len(MODE) == len(HIDDEN_MODE)
+
+_SOUND_SINCE = (2, 14)
+_VENDORS = Path("/opt/xilinx")
+# alloc_void() as Debian's compiler laid it out: malloc's branch stores rax and returns rbp; the
+# branch of realloc returns rbp where rax is not null, without having stored it.
+_DEFECT = re.compile(
+    rb"\x48\x89\xf7\xe8.{4}"  # mov rdi, rsi; call malloc
+    rb"(?P<store>\x48\x89\x83(?P<buffer>.{4}))"  # mov [rbx + buffer], rax
+    rb"\x48\x89\xe8\xeb.\x0f\x1f\x40\x00"  # mov rax, rbp; jmp; nop
+    rb"\x48\x8b\xbf(?P=buffer)\xe8.{4}"  # mov rdi, [rdi + buffer]; call realloc
+    rb"\x48\x85\xc0(?P<branch>\x75\xe6)",  # test rax, rax; jne (return rbp)
+    re.DOTALL,
+)
+_SHORT_JUMP = 0xEB
+_UNMAP = "_ZN11xclhwemhal28HwEmShim10xclUnmapBOEjPv"
+_WHOLE_PAGES_OR_SKIP = b"\x48\x81\xe6\x00\xf0\xff\xff\x74\x05"  # and rsi, -4096; jz over a jump
+_NOTHING_DONE = b"\x31\xc0\xc3"  # xor eax, eax; ret
+
+
+@dataclass(frozen=True)
+class Root:
+    """A folder for ``XILINX_XRT``."""
+
+    path: Path
+    cure: str
+    """What to tell the user of a changed copy; empty where the installed shim is used as it is."""
+
+    @property
+    def libraries(self) -> Path:
+        """Where its libraries are."""
+        return self.path / "lib"
+
+
+def cured(shim: bytes, version: str, where: Path) -> bytes | None:
+    """The shim without the defect; None where it has none. Raises NoDeviceError where unsure.
+
+    Only what is recognised with certainty is changed.
+    """
+    found = list(_DEFECT.finditer(shim))
+    if not found:
+        number = tuple(map(int, re.findall(r"\d+", version)[:2]))
+        if number >= _SOUND_SINCE or where.is_relative_to(_VENDORS):
+            return None
+        raise NoDeviceError(
+            f"{where}: XRT {version} may have Debian's defect, and its code is not the one known: "
+            "install XRT 2.14 or newer, or AMD's package"
+        )
+    if len(found) > 1:
+        raise NoDeviceError(f"{where}: the defect is there {len(found)} times, expected once")
+    branch, store = found[0].start("branch"), found[0].start("store")
+    jump = bytes([_SHORT_JUMP, (store - (branch + 2)) & 0xFF])
+    return shim[:branch] + jump + shim[branch + 2 :]
+
+
+def disguised(shim: bytes, where: Path) -> bytes:
+    """The shim that reads its mode from ``HIDDEN_MODE``; raises NoDeviceError where none can."""
+    name = b"\0" + MODE.encode() + b"\0"
+    if shim.count(name) != 1 or shim.count(MODE.encode() + b"\0") != 1:
+        raise NoDeviceError(
+            f"{where}: {MODE} is not there exactly once, so it cannot pass for a board's: "
+            "leave out --as-hardware"
+        )
+    return shim.replace(name, b"\0" + HIDDEN_MODE.encode() + b"\0")
+
+
+def _eased(shim: bytes) -> bytes:
+    """The shim without its long sleeps, and with buffers that are unmapped only as far as theirs.
+
+    Each is done where it is certain that it can be, for without it the shim works as installed.
+    """
+    try:
+        shim = elf.Library(shim).redirected("sleep", "usleep") or shim
+        return (
+            elf.Library(shim).guarded(_UNMAP, "munmap", _WHOLE_PAGES_OR_SKIP, _NOTHING_DONE) or shim
+        )
+    except ValueError:
+        return shim
+
+
+def root(installation: xrt.Installation, *, as_hardware: bool) -> Root:
+    """The folder for this installation, made where it is missing.
+
+    Raises NoDeviceError where the installation has no emulation, or one that cannot be cured.
+    """
+    name = xrt.MODES[HW_EMU]
+    shim = installation.library(name)
+    if shim is None:
+        raise NoDeviceError(
+            f"{installation.name} has no lib{name}, behind which a card is emulated"
+        )
+    before = shim.read_bytes()
+    after = cured(before, installation.version, shim.resolve())
+    cure = (
+        "" if after is None else f"{shim}: a private copy without its use of freed memory is used"
+    )
+    copy = _eased(before if after is None else after)
+    files = {shim.name: copy}
+    if as_hardware:
+        files[f"lib{xrt.MODES[xrt.HARDWARE]}.so.2"] = disguised(copy, shim)
+    digest = hashlib.sha256(repr((installation.libraries, as_hardware)).encode() + copy)
+    path = private.folder("xrt", f"card-{digest.hexdigest()[:16]}")
+    _fill(path / "lib", installation, files)
+    return Root(path, cure)
+
+
+def _fill(folder: Path, installation: xrt.Installation, files: dict[str, bytes]) -> None:
+    """Links to the installation's libraries, but for those that are changed."""
+    folder.mkdir(mode=0o700, exist_ok=True)
+    for name, data in files.items():
+        copy = folder / name
+        if copy.is_symlink() or not copy.exists() or copy.stat().st_size != len(data):
+            private.write(copy, data)
+    for pattern in ("libxrt*.so*", "libxilinxopencl.so*", "xrt"):
+        for library in installation.libraries.glob(pattern):
+            link = folder / library.name
+            if not link.exists() and not link.is_symlink():
+                try:
+                    link.symlink_to(library)
+                except FileExistsError:
+                    continue  # somebody else was faster

@@ -1,0 +1,474 @@
+"""The emulated card behind the real XRT: what programs see, and what is left of a crash."""
+
+import os
+import shutil
+import signal
+import subprocess
+import textwrap
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from isthmus import boards, emulation
+from isthmus.emulation import elf, kernels, page
+from isthmus.emulation.root import HIDDEN_MODE, MODE, cured, disguised, root
+from isthmus.emulation.session import PROCESS
+from isthmus.errors import NoDeviceError, UsageError
+from isthmus.system import xrt
+
+LONG_S = 60
+"""Far beyond what anything here takes: a limit against hanging, no measurement."""
+_CLEAN = ("isthmus-card-",)
+
+
+def installation() -> xrt.Installation:
+    found = xrt.find()
+    if found is None or found.library("xrt_hwemu") is None:
+        pytest.skip("XRT with its hardware emulation is not here")
+    if not PROCESS.exists():
+        pytest.skip("Isthmus was built without its device process")
+    return found
+
+
+def folders() -> set[Path]:
+    return {f for f in Path("/tmp").glob("isthmus-card-*") if f"-{os.getpid()}-" in f.name}
+
+
+def processes() -> list[int]:
+    """Device processes that belong to a session of this process."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            environment = (entry / "environ").read_bytes()
+            name = (entry / "comm").read_text()
+        except OSError:
+            continue
+        if (
+            name.startswith("isthmus-card")
+            and f"isthmus-card-{os.getpid()}-".encode() in environment
+        ):
+            found.append(int(entry.name))
+    return found
+
+
+def gone(condition, what: str) -> None:
+    """Waits until something is no longer there."""
+    end = time.monotonic() + LONG_S
+    while condition():
+        assert time.monotonic() < end, f"{what} is still there: {condition()}"
+        time.sleep(0.01)
+
+
+def environment(session: emulation.Session) -> dict[str, str]:
+    both = {**os.environ, **session.environment}
+    return {k: v for k, v in both.items() if v or k not in session.environment}
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A program that uses XRT's native API; compiled once."""
+    installation()
+    compiler = shutil.which("g++")
+    if compiler is None or not Path("/usr/include/xrt/xrt/xrt_bo.h").exists():
+        pytest.skip("no compiler, or no headers of XRT (libxrt-dev)")
+    folder = tmp_path_factory.mktemp("program")
+    source = folder / "program.cpp"
+    source.write_text(PROGRAM)
+    path = folder / "program"
+    libraries = ["-lxrt_coreutil", "-luuid", "-pthread"]
+    subprocess.run(
+        [compiler, "-std=c++17", "-I/usr/include/xrt", str(source), "-o", str(path), *libraries],
+        check=True,
+    )
+    return path
+
+
+PROGRAM = r"""
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <unistd.h>
+#include <vector>
+#include <xrt/xrt_bo.h>
+#include <xrt/xrt_device.h>
+#include <xrt/xrt_kernel.h>
+#include <experimental/xrt_ip.h>
+int main(int count, char** words) {
+  const std::string what = words[2];
+  try {
+    xrt::device device(count > 3 ? std::atoi(words[3]) : 0);
+    auto id = device.load_xclbin(std::string(words[1]));
+    if (what == "nothing") return 0;
+    if (what == "wait") {
+      std::puts("ready");
+      std::fflush(stdout);
+      xrt::bo buffer(device, 4096, 0);
+      for (;;) { buffer.sync(XCL_BO_SYNC_BO_TO_DEVICE); usleep(1000); }
+    }
+    if (what == "copy") {
+      xrt::bo from(device, 8192, 0), to(device, 8192, 0);
+      std::memset(from.map<char*>(), 7, 8192);
+      from.sync(XCL_BO_SYNC_BO_TO_DEVICE);
+      to.copy(from, 4096, 0, 0);
+      to.sync(XCL_BO_SYNC_BO_FROM_DEVICE);
+      const char* data = to.map<char*>();
+      for (int i = 0; i < 8192; ++i) if (data[i] != (i < 4096 ? 7 : 0)) return 3;
+    }
+    if (what == "registers") {
+      xrt::ip ip(device, id, "vadd:{vadd_1}");
+      ip.write_register(0x34, 0xcafe);
+      if (ip.read_register(0x34) != 0xcafe || ip.read_register(0) != 4) return 3;
+    }
+    if (what == "host") {
+      xrt::kernel kernel(device, id, "bandwidth");
+      const std::size_t bytes = 3 << 20;
+      const auto kind = xrt::bo::flags::host_only;
+      xrt::bo from(device, bytes, kind, kernel.group_id(0));
+      xrt::bo to(device, bytes, kind, kernel.group_id(1));
+      for (std::size_t i = 0; i < bytes; ++i) from.map<char*>()[i] = i * 7;
+      auto run = kernel(from, to, bytes, std::size_t{1024});
+      run.wait();
+      if (std::memcmp(from.map<char*>(), to.map<char*>(), bytes)) return 3;
+    }
+    if (what == "vadd") {
+      xrt::kernel kernel(device, id, "vadd");
+      const unsigned n = 5000;
+      auto buffer = [&] { return xrt::bo(device, n * 4, kernel.group_id(0)); };
+      xrt::bo a = buffer(), b = buffer(), c = buffer();
+      for (unsigned i = 0; i < n; ++i) { a.map<unsigned*>()[i] = i; b.map<unsigned*>()[i] = 3 * i; }
+      a.sync(XCL_BO_SYNC_BO_TO_DEVICE); b.sync(XCL_BO_SYNC_BO_TO_DEVICE);
+      xrt::run run(kernel);
+      run.set_arg(0, a); run.set_arg(1, b); run.set_arg(2, c); run.set_arg(3, n);
+      run.start(); run.wait();
+      c.sync(XCL_BO_SYNC_BO_FROM_DEVICE);
+      for (unsigned i = 0; i < n; ++i) if (c.map<unsigned*>()[i] != 4 * i) return 3;
+    }
+    if (what == "scale") {
+      xrt::kernel kernel(device, id, "scale");
+      xrt::bo data(device, 4096, 0);
+      for (int i = 0; i < 1024; ++i) data.map<int*>()[i] = i;
+      data.sync(XCL_BO_SYNC_BO_TO_DEVICE);
+      auto run = kernel(data, 1024u, 5u); run.wait();
+      data.sync(XCL_BO_SYNC_BO_FROM_DEVICE);
+      for (int i = 0; i < 1024; ++i) if (data.map<int*>()[i] != 5 * i) return 3;
+    }
+    if (what == "small") {
+      std::vector<xrt::bo> all;
+      for (int round = 0; round < 300; ++round) {
+        xrt::bo buffer(device, 1 + round % 50, 0);
+        std::memset(buffer.map<char*>(), round, 1 + round % 50);
+        buffer.sync(XCL_BO_SYNC_BO_TO_DEVICE);
+        if (round % 3 == 0) all.push_back(buffer);
+        std::vector<char> heap(100 + round); heap[round] = 1;
+      }
+    }
+    std::puts("fine");
+  } catch (const std::exception& error) {
+    std::printf("error: %s\n", error.what());
+    return 2;
+  }
+}
+"""
+
+
+@pytest.fixture
+def xclbin(tmp_path: Path) -> Path:
+    path = tmp_path / "card.xclbin"
+    path.write_bytes(kernels.default(boards.load("u250"), "hw_emu").build().encode())
+    return path
+
+
+def run(
+    program: Path, session: emulation.Session, *words: object
+) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [program, *map(str, words)],
+        env=environment(session),
+        capture_output=True,
+        text=True,
+        timeout=LONG_S,
+        start_new_session=True,
+        check=False,
+    )
+
+
+@pytest.fixture
+def session() -> Iterator[emulation.Session]:
+    installation()
+    with emulation.prepare(["u250"], trace=True) as made:
+        yield made
+    assert not made.directory.exists()
+    gone(processes, "a device process")
+
+
+@pytest.mark.parametrize("what", ["nothing", "copy", "registers", "vadd", "host", "small"])
+def test_a_program_works(
+    program: Path, xclbin: Path, session: emulation.Session, what: str
+) -> None:
+    done = run(program, session, xclbin, what)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_what_happened_is_told(program: Path, xclbin: Path, session: emulation.Session) -> None:
+    run(program, session, xclbin, "vadd")
+    (slot,) = session.used()
+    assert (slot.card, slot.kernels, slot.bytes_to_card) == (0, 1, 40_000)
+    assert slot.elapsed_fs == slot.simulated_fs + slot.driver_fs > 0
+    (events,) = session.events
+    heading, *lines = events.read_text().splitlines()
+    assert "board u250" in heading
+    kinds = [line.split("\t")[0] for line in lines]
+    assert kinds == ["write", "write", "kernel", "read"]
+
+
+def test_equal_programs_take_equal_simulated_time(program: Path, xclbin: Path) -> None:
+    installation()
+    times = []
+    for _ in range(2):
+        with emulation.prepare(["u250"]) as session:
+            run(program, session, xclbin, "vadd")
+            times.append([slot.elapsed_fs for slot in session.used()])
+    assert times[0] == times[1]
+
+
+def test_several_cards(program: Path, xclbin: Path) -> None:
+    installation()
+    with emulation.prepare(["u250", "u250,link.lanes=8"], trace=True) as session:
+        for card in (0, 1):
+            assert run(program, session, xclbin, "vadd", card).returncode == 0
+        first, second = sorted(session.used(), key=lambda slot: slot.card)
+        assert (first.card, second.card) == (0, 1)
+        assert first.simulated_fs < second.simulated_fs
+
+
+def test_a_program_believes_that_it_is_on_a_board(program: Path, tmp_path: Path) -> None:
+    installation()
+    xclbin = tmp_path / "card.xclbin"
+    xclbin.write_bytes(kernels.default(boards.load("u250"), "hw").build().encode())
+    with emulation.prepare(["u250"], as_hardware=True) as session:
+        assert MODE not in environment(session)
+        assert run(program, session, xclbin, "vadd").returncode == 0
+
+
+def test_a_kernel_of_ones_own(program: Path, tmp_path: Path) -> None:
+    from isthmus.xclbin import Argument, Bank, Design, Kernel
+
+    installation()
+    folder = tmp_path / "kernels"
+    folder.mkdir()
+    source = tmp_path / "scale.cpp"
+    source.write_text(
+        textwrap.dedent(r"""
+        #include <cstring>
+        #include <vector>
+        #include "isthmus/card/kernel_plugin.h"
+        int isthmus_kernel(isthmus_kernel_run* run) {
+          uint64_t data; uint32_t count, by;
+          std::memcpy(&data, run->registers + 0x10, 8);
+          std::memcpy(&count, run->registers + 0x1c, 4);
+          std::memcpy(&by, run->registers + 0x24, 4);
+          std::vector<int32_t> values(count);
+          if (run->read(run->card, data, values.data(), 4 * count)) return 1;
+          for (auto& value : values) value *= by;
+          run->cycles = 1000000;
+          return run->write(run->card, data, values.data(), 4 * count);
+        }
+        """)
+    )
+    header = PROCESS.parent / "include"
+    build = ["g++", "-shared", "-fPIC", f"-I{header}", str(source), "-o", str(folder / "scale.so")]
+    subprocess.run(build, check=True)
+    scale = Kernel(
+        "scale",
+        (Argument("data", "int*"), Argument("count", "unsigned"), Argument("by", "unsigned")),
+    )
+    xclbin = tmp_path / "scale.xclbin"
+    design = Design(memories=(Bank("bank0"),), kernels=(scale,), mode="hw_emu")
+    xclbin.write_bytes(design.build().encode())
+    with emulation.prepare(["u250"], kernels=[folder]) as session:
+        done = run(program, session, xclbin, "scale")
+        assert done.returncode == 0, done.stdout + done.stderr
+        (slot,) = session.used()
+        clock = boards.load("u250").hertz("kernel.clock_MHz")
+        assert slot.kernel_fs == pytest.approx(1e6 / clock * 1e15, rel=1e-6)
+    with emulation.prepare(["u250"]) as session:  # without it
+        done = run(program, session, xclbin, "scale")
+        assert done.returncode != 0
+        assert "has no kernel 'scale'" in done.stderr
+
+
+def test_an_xclbin_for_another_card_is_refused(program: Path, tmp_path: Path) -> None:
+    installation()
+    xclbin = tmp_path / "other.xclbin"
+    design = kernels.default(boards.load("u250"), "hw_emu")
+    xclbin.write_bytes(design.build(bytes(64)).encode())
+    with emulation.prepare(["u250"]) as session:
+        done = run(program, session, xclbin, "vadd")
+    assert done.returncode != 0
+    assert "does not say what is on an emulated card" in done.stderr
+
+
+@pytest.mark.parametrize("victim", ["both", "one"])
+def test_killing_the_device_process_ends_the_program(
+    program: Path, xclbin: Path, session: emulation.Session, victim: str
+) -> None:
+    with subprocess.Popen(
+        [program, xclbin, "wait"],
+        env=environment(session),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    ) as host:
+        assert host.stdout
+        assert any(line == "ready\n" for line in host.stdout)
+        found = sorted(processes())
+        assert len(found) == 2
+        os.kill(found[0] if victim == "one" else found[1], signal.SIGKILL)
+        _, said = host.communicate(timeout=LONG_S)
+    # By our signal, or by that of writing to a socket that nobody reads.
+    assert host.returncode in {-signal.SIGTERM, -signal.SIGPIPE}
+    assert "its process was killed" in said
+    gone(processes, "a device process")
+
+
+def test_killing_the_program_ends_the_device_process(
+    program: Path, xclbin: Path, session: emulation.Session
+) -> None:
+    with subprocess.Popen(
+        [program, xclbin, "wait"],
+        env=environment(session),
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    ) as host:
+        assert host.stdout
+        assert any(line == "ready\n" for line in host.stdout)
+        host.kill()
+    gone(processes, "a device process")
+
+
+def test_many_at_a_time_and_one_after_another(program: Path, xclbin: Path) -> None:
+    installation()
+    rounds = int(os.environ.get("ISTHMUS_TEST_STARTS", "20")) // 10
+    for _ in range(rounds):
+        sessions = [emulation.prepare(["u250"]) for _ in range(10)]
+        hosts = [
+            subprocess.Popen(
+                [program, xclbin, "copy"],
+                env=environment(session),
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                start_new_session=True,
+            )
+            for session in sessions
+        ]
+        for host, session in zip(hosts, sessions, strict=True):
+            said, wrong = host.communicate(timeout=LONG_S)
+            assert host.returncode == 0, said + wrong
+            session.close()
+    gone(processes, "a device process")
+    assert not folders()
+
+
+def test_a_full_disk_is_told(program: Path, xclbin: Path, session: emulation.Session) -> None:
+    def little_room() -> None:
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+
+    done = subprocess.run(
+        [program, xclbin, "vadd"],
+        env=environment(session),
+        capture_output=True,
+        text=True,
+        timeout=LONG_S,
+        start_new_session=True,
+        preexec_fn=little_room,
+        check=False,
+    )
+    assert done.returncode != 0
+    assert "isthmus: emulated card: " in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1, done.stderr
+
+
+def test_what_is_wrong_is_said_before_anything_starts() -> None:
+    installation()
+    with pytest.raises(UsageError, match="unknown board"):
+        emulation.prepare(["no-such-board"])
+    with pytest.raises(UsageError, match="no folder with kernels"):
+        emulation.prepare(["u250"], kernels=[Path("/nowhere")])
+    with pytest.raises(UsageError, match="0 cards"):
+        emulation.prepare([])
+    assert not folders()
+
+
+def test_folders_of_the_dead_are_removed() -> None:
+    installation()
+    dead = subprocess.run(["sh", "-c", "echo $$"], capture_output=True, text=True, check=True)
+    left = Path(f"/tmp/isthmus-card-{dead.stdout.strip()}-left")
+    left.mkdir()
+    with emulation.prepare(["u250"]):
+        assert not left.exists()
+
+
+def test_the_page_is_read_as_it_was_made(tmp_path: Path) -> None:
+    made = page.create(tmp_path / "page", clock=True)
+    assert page.read(made) == []
+    made.write_bytes(b"x" * 100_000)
+    with pytest.raises(ValueError, match="no page"):
+        page.read(made)
+
+
+def test_the_defect_is_cured_only_where_it_is_certain() -> None:
+    here = installation()
+    path = here.library("xrt_hwemu")
+    assert path
+    shim = path.read_bytes()
+    after = cured(shim, here.version, path)
+    if after is None:
+        pytest.skip("this XRT has no defect")
+    assert len(after) == len(shim)
+    assert sum(a != b for a, b in zip(shim, after, strict=True)) == 2
+    assert cured(after, "2.14", path) is None  # nothing left of it
+    with pytest.raises(NoDeviceError, match="may have Debian's defect"):
+        cured(after, "2.13", path)
+    with pytest.raises(NoDeviceError, match="2 times"):
+        cured(shim + shim, "2.13", path)
+
+
+def test_a_shim_is_disguised_only_where_it_is_certain() -> None:
+    here = installation()
+    path = here.library("xrt_hwemu")
+    assert path
+    shim = path.read_bytes()
+    after = disguised(shim, path)
+    assert after.count(HIDDEN_MODE.encode()) == 1
+    assert after.replace(HIDDEN_MODE.encode(), MODE.encode()) == shim
+    for wrong in (after, shim + shim, shim.replace(MODE.encode(), MODE.encode()[::-1])):
+        with pytest.raises(NoDeviceError, match="exactly once"):
+            disguised(wrong, path)
+
+
+def test_the_installed_shim_stays_as_it_is() -> None:
+    here = installation()
+    path = here.library("xrt_hwemu")
+    assert path
+    before = path.read_bytes()
+    made = root(here, as_hardware=True)
+    copy = made.libraries / path.name
+    assert not copy.is_symlink()
+    assert path.read_bytes() == before != copy.read_bytes()
+
+
+def test_a_library_that_is_none_is_left_alone() -> None:
+    for wrong in (b"", b"\x7fELF", b"\x7fELF\x02\x01" + bytes(100), bytes(1000)):
+        with pytest.raises(ValueError, match="library"):
+            elf.Library(wrong)
+    here = elf.Library(Path("/proc/self/exe").resolve().read_bytes())
+    assert here.redirected("no_such_function", "usleep") is None
+    assert here.guarded("no_such_function", "munmap", b"\x90", b"\xc3") is None
