@@ -105,6 +105,12 @@ GOOGLE_BENCHMARK = SystemPackage(
     "the comparison with Google Benchmark",
     has_file("/usr/include/benchmark/benchmark.h"),
 )
+XRT = (
+    SystemPackage(
+        "libxrt-dev", "AMD's XRT, also above emulated cards", has_file("/usr/include/xrt/xrt.h")
+    ),
+    SystemPackage("uuid-dev", "the same", has_file("/usr/include/uuid/uuid.h")),
+)
 VERILATOR = SystemPackage("verilator", "the RTL kernels in C++ tests", has_command("verilator"))
 ICARUS = SystemPackage("iverilog", "the RTL kernels under cocotb", has_command("iverilog"))
 QEMU = SystemPackage(
@@ -117,9 +123,9 @@ USES: dict[str, tuple[tuple[str, ...], tuple[SystemPackage, ...]]] = {
     "run": ((), ()),
     "test": (
         ("test", "rtl"),
-        (CATCH2, BROWSER, OPENCL_HEADERS, OPENCL_LOADER, POCL, VERILATOR, ICARUS, QEMU),
+        (CATCH2, BROWSER, OPENCL_HEADERS, OPENCL_LOADER, POCL, VERILATOR, ICARUS, QEMU, *XRT),
     ),
-    "lint": (("lint",), (CATCH2, OPENCL_HEADERS)),
+    "lint": (("lint",), (CATCH2, OPENCL_HEADERS, *XRT)),
     "bench": ((), (CLPEAK, GOOGLE_BENCHMARK, OPENCL_DEVELOPMENT, VERILATOR)),
     "synthesis": ((), (YOSYS,)),
 }

@@ -75,6 +75,7 @@ class OnEmulatedCard final : public Operation {
     return operation_->moved_bytes(part);
   }
   [[nodiscard]] std::vector<std::string> remarks() const override { return operation_->remarks(); }
+  [[nodiscard]] std::string fault() const override { return operation_->fault(); }
   [[nodiscard]] std::uint64_t least_batch() const override { return operation_->least_batch(); }
   [[nodiscard]] bool parts_arm_together() const override {
     return operation_->parts_arm_together();

@@ -112,6 +112,7 @@ Channel& ProgramMemory::channel() {
 }
 
 Message ProgramMemory::ask(MessageWriter& request, Call call, std::span<const std::byte> data) {
+  // Here, and only here, an answer's header is as long as a request's.
   std::array<std::byte, request_header_bytes> header{};
   if (!channel().send(request.request(call), data) || !channel().receive(header)) {
     throw WireError("the program no longer answers for its memory");

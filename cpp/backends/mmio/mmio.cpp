@@ -10,7 +10,8 @@ namespace isthmus::mmio {
 namespace {
 
 constexpr std::uint64_t register_bytes = 4;
-/// Sizes are bounded by each operation, not by the device.
+/// The largest that any operation takes; each has its own limit, none the device as a whole.
+constexpr std::uint64_t largest_block = std::uint64_t{256} << 20U;
 constexpr std::uint64_t no_limit = std::uint64_t{1} << 50U;
 
 bool is_readable(const Function& function) {
@@ -40,7 +41,7 @@ DeviceInfo describe_function(const Function& function) {
               function.text("class");
   info.platform = "Linux sysfs";
   info.api = "mmio";
-  info.max_buffer_bytes = no_limit;
+  info.max_buffer_bytes = largest_block;
   info.memory_bytes = no_limit;
   info.memory_kinds = {"config"};
   info.operations = safe_operations();

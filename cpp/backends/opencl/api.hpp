@@ -147,6 +147,7 @@ struct ExtendedPointer {
 };
 inline constexpr Bitfield mem_extended_pointer = Bitfield{1} << 31U;
 inline constexpr Uint memory_by_index = 1U << 31U;
+inline constexpr Uint memory_of_host = 1U << 29U;  ///< the device works on host memory
 
 /// The functions, bound to one loader.
 struct Api {

@@ -1,4 +1,4 @@
 isthmus_add_backend(
   opencl
-  SOURCES opencl.cpp operations.cpp kernel_operations.cpp reached.cpp objects.cpp api.cpp
+  SOURCES opencl.cpp operations.cpp kernel_operations.cpp binary_kernels.cpp reached.cpp objects.cpp api.cpp
   LIBRARIES isthmus_card_client)

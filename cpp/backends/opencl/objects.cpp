@@ -75,6 +75,7 @@ Session::Session(DeviceId device, const std::string& binary) : Session(device) {
                        error_name(code != success ? code : accepted));
   }
   build(std::move(program), "");
+  binary_ = true;
   if (api().extended_pointers) {
     choose_memory();
   }
@@ -97,13 +98,20 @@ void Session::choose_memory() {
 }
 
 Owned<Mem> Session::create(std::size_t bytes, Bitfield flags, void* host) const {
-  ExtendedPointer extended{memory_.value_or(0) | memory_by_index, host, nullptr};
   if (memory_) {
-    flags |= mem_extended_pointer;
-    host = &extended;
+    return create_in(*memory_ | memory_by_index, bytes, flags, host);
   }
   Int code = success;
   Owned<Mem> buffer(api().clCreateBuffer(context_.get(), flags, bytes, host, &code));
+  check(code, "clCreateBuffer");
+  return buffer;
+}
+
+Owned<Mem> Session::create_in(Uint memory, std::size_t bytes, Bitfield flags, void* host) const {
+  ExtendedPointer extended{memory, host, nullptr};
+  Int code = success;
+  Owned<Mem> buffer(
+      api().clCreateBuffer(context_.get(), flags | mem_extended_pointer, bytes, &extended, &code));
   check(code, "clCreateBuffer");
   return buffer;
 }
@@ -158,12 +166,24 @@ Owned<Queue> Session::make_queue(Bitfield properties) const {
 
 Owned<Mem> Session::make_buffer(std::size_t bytes, Bitfield flags) const {
   Owned<Mem> buffer = create(bytes, flags, nullptr);
-  const Mem handle = buffer.get();
-  check(api().clEnqueueMigrateMemObjects(queue(), 1, &handle, migrate_content_undefined, 0, nullptr,
+  make_resident(buffer.get());
+  return buffer;
+}
+
+Owned<Mem> Session::make_host_only(std::size_t bytes) const {
+  if (!api().extended_pointers) {
+    throw BackendError("this OpenCL has no host-only buffers");
+  }
+  Owned<Mem> buffer = create_in(memory_of_host, bytes, mem_read_write, nullptr);
+  make_resident(buffer.get());
+  return buffer;
+}
+
+void Session::make_resident(Mem buffer) const {
+  check(api().clEnqueueMigrateMemObjects(queue(), 1, &buffer, migrate_content_undefined, 0, nullptr,
                                          nullptr),
         "clEnqueueMigrateMemObjects");
   finish(queue());
-  return buffer;
 }
 
 Owned<Kernel> Session::make_kernel(const char* name) {

@@ -52,11 +52,15 @@ class Session {
   /// Resident on the device: some runtimes place a buffer there at its first use only, and until
   /// then a write to it stays on the host.
   [[nodiscard]] Owned<Mem> make_buffer(std::size_t bytes, Bitfield flags = mem_read_write) const;
+  /// Host memory that the device works on directly, where AMD's OpenCL has it. Throws BackendError.
+  [[nodiscard]] Owned<Mem> make_host_only(std::size_t bytes) const;
   /// A kernel of the binary or of our own source, which is built at first use. Throws BackendError
   /// with the build log.
   [[nodiscard]] Owned<Kernel> make_kernel(const char* name);
   /// Whether the binary, if the device needs one, has such a kernel.
   [[nodiscard]] bool has_kernel(const char* name) const;
+  /// Whether its kernels are those of a binary.
+  [[nodiscard]] bool has_binary() const { return binary_; }
   /// Whether what is written comes back: false where nothing is behind the API.
   [[nodiscard]] bool keeps_data() const { return keeps_data_; }
   /// Whether written rectangles reach the device: AMD's stop at the host's copy of the buffer.
@@ -67,6 +71,9 @@ class Session {
 
  private:
   [[nodiscard]] Owned<Mem> create(std::size_t bytes, Bitfield flags, void* host) const;
+  [[nodiscard]] Owned<Mem> create_in(Uint memory, std::size_t bytes, Bitfield flags,
+                                     void* host) const;
+  void make_resident(Mem buffer) const;
   void build(Owned<Program> program, const char* options);
   void choose_memory();
   void probe();
@@ -74,6 +81,7 @@ class Session {
   [[nodiscard]] bool rectangle_arrives() const;
 
   DeviceId device_;
+  bool binary_ = false;
   bool keeps_data_ = true;
   bool writes_rectangles_ = true;
   std::optional<Uint> memory_;  ///< of the card, by index; nothing: the runtime chooses
@@ -86,9 +94,13 @@ class Session {
 class DeviceMemory final : public Memory {
  public:
   DeviceMemory(const Session& session, std::size_t bytes, Bitfield flags = mem_read_write)
-      : session_(&session), bytes_(bytes), buffer_(session.make_buffer(bytes, flags)) {}
+      : DeviceMemory(session, bytes, session.make_buffer(bytes, flags)) {}
+  DeviceMemory(const Session& session, std::size_t bytes, Owned<Mem> buffer)
+      : session_(&session), bytes_(bytes), buffer_(std::move(buffer)) {}
 
   [[nodiscard]] Mem handle() const { return buffer_.get(); }
+  /// The buffer itself; this object is of no more use.
+  [[nodiscard]] Owned<Mem> take() { return std::move(buffer_); }
   [[nodiscard]] std::size_t bytes() const noexcept override { return bytes_; }
   void put(std::size_t offset, std::span<const std::byte> from) override;
   void get(std::size_t offset, std::span<std::byte> to) override;

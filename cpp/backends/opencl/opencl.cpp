@@ -7,6 +7,7 @@
 #include <optional>
 #include <string_view>
 
+#include "binary_kernels.hpp"
 #include "isthmus/card/process/emulated.hpp"
 #include "kernel_operations.hpp"
 #include "operations.hpp"
@@ -134,6 +135,11 @@ DeviceInfo describe(cl::Platform platform, cl::DeviceId device, const std::strin
                          "its runtime shares no memory with kernels (neither fine-grained SVM nor "
                          "unified memory); a vendor's own API may");
     }
+  }
+  if (session != nullptr && session->has_binary()) {
+    std::ranges::move(cl::sweep_operations(*session, card::process::emulated() ? "model" : "board"),
+                      std::back_inserter(known));
+    lacks = cl::unreached(known);
   }
   DeviceInfo info{
       .id = id,

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "binary_kernels.hpp"
 #include "kernel_operations.hpp"
 #include "kernels.hpp"
 
@@ -296,6 +297,9 @@ std::unique_ptr<Operation> make_any(Session& session, const OperationSpec& spec)
   }
   if (spec.name == "stream") {
     return std::make_unique<Stream>(session, spec);
+  }
+  if (std::unique_ptr<Operation> operation = make_sweep(session, spec)) {
+    return operation;
   }
   if (std::unique_ptr<Operation> operation = make_kernel_operation(session, spec)) {
     return operation;

@@ -73,11 +73,12 @@ struct OperationInfo {
 };
 
 /// Kernels `read_bandwidth`, `write_bandwidth` and `bandwidth` (both at once), which sweep over
-/// memory of the target `host` or `device` as often as axis `iterations` says.
+/// memory of the target `host` or `device` as often as axis `iterations` says: usually as often as
+/// AMD's published example does.
 std::vector<OperationInfo> bandwidth_kernels(const std::string& target,
                                              const std::vector<std::string>& memory_kinds,
                                              const std::string& implementation,
-                                             unsigned usual_iterations);
+                                             unsigned usual_iterations = 1024);
 
 struct DeviceInfo {
   std::string id;        ///< what `Backend::open` takes

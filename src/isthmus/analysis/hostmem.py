@@ -48,9 +48,10 @@ def published_rates(operation: str) -> dict[int, float]:
 
 
 def _board(device: DeviceRecord) -> Board | None:
-    """The board of an emulated card, as the run recorded it."""
+    """The board of an emulated card: as the run recorded it, or as the run names it."""
     try:
-        return boards.recorded(device.properties)
+        named = device.properties.get("emulated_card")
+        return boards.named(named) if named else boards.recorded(device.properties)
     except IsthmusError:
         return None
 
@@ -199,6 +200,11 @@ class _Share(NamedTuple):
     high: float
 
 
+def _span(low: str, high: str) -> str:
+    """An interval in words; nothing where simulated time has none."""
+    return f" ({low} to {high})" if low != high else ""
+
+
 def _over(one: Any, other: Any) -> _Share:
     """One bandwidth over another, their intervals added in squares of logarithms."""
     middle = np.log(one.bandwidth_Bps / other.bandwidth_Bps)
@@ -232,7 +238,7 @@ def concurrent(evidence: Evidence) -> Answer:
     clauses = [
         f"{target} memory on {evidence.labels[device]}: both at once move "
         f"{wording.number(share.ratio)} times what one direction does alone, at "
-        f"{format_size(int(size))} ({wording.number(share.low)} to {wording.number(share.high)})"
+        f"{format_size(int(size))}{_span(wording.number(share.low), wording.number(share.high))}"
         for (device, target), (_, size, share) in best.items()
     ]
     return Answer(
@@ -267,8 +273,9 @@ def knee(evidence: Evidence) -> Answer:
         if target == "host":
             falls = bool(loss.low > 0 and until < last["bytes"])
             end = (
-                f"and loses {wording.percent(loss.ratio)} ({wording.percent(loss.low)} to "
-                f"{wording.percent(loss.high)}) by {format_size(int(last['bytes']))}"
+                f"and loses {wording.percent(loss.ratio)}"
+                f"{_span(wording.percent(loss.low), wording.percent(loss.high))} by "
+                f"{format_size(int(last['bytes']))}"
                 if falls
                 else "and loses nothing up to the largest"
             )

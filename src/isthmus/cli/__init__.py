@@ -29,8 +29,10 @@ for module in (devices, run, show, report, model, card, xclbin):
 
 def main() -> NoReturn:
     """Entry point: every error is one line on stderr and a known exit code."""
-    arguments = [a for a in sys.argv[1:] if a != "--verbose"]
-    verbose = len(arguments) < len(sys.argv) - 1
+    given = sys.argv[1:]
+    ours = given.index("--") if "--" in given else len(given)  # behind it, another program's
+    arguments = [a for a in given[:ours] if a != "--verbose"] + given[ours:]
+    verbose = len(arguments) < len(given)
     # A polite end is like Ctrl-C: what was measured is kept.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:

@@ -1,4 +1,4 @@
-"""``isthmus card``: the boards that an emulated card can be."""
+"""``isthmus card``: the boards that an emulated card can be, and programs on it."""
 
 from __future__ import annotations
 
@@ -6,12 +6,26 @@ from typing import Annotated
 
 import typer
 
+from isthmus.cli import card_exec, card_xclbin
+
 
 def add_to(app: typer.Typer) -> None:
     """Registers the commands."""
     group = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
     group.command(name="boards", help="List the boards, or one board's parameters.")(boards)
-    app.add_typer(group, name="card", help="Boards of the emulated card.")
+    group.command(name="xclbin", help="Write an xclbin with the emulated card's kernels.")(
+        card_xclbin.write
+    )
+    group.command(
+        name="exec",
+        help="Run an XRT or OpenCL program on emulated cards.",
+        # What follows the program's name is the program's.
+        context_settings={"allow_interspersed_args": False},
+    )(card_exec.execute)
+    group.command(name="include", help="Print the folder of the header for kernels of your own.")(
+        include
+    )
+    app.add_typer(group, name="card", help="The emulated card: boards, kernels, programs on it.")
 
 
 def boards(
@@ -37,3 +51,10 @@ def boards(
         print(msgspec.json.format(msgspec.json.encode(told)).decode())
     else:
         print("\n".join(lines))
+
+
+def include() -> None:
+    """Prints what a C++ compiler wants behind ``-I``."""
+    from isthmus.emulation.session import PROCESS
+
+    print(PROCESS.parent / "include")

@@ -17,6 +17,7 @@ inline constexpr std::uint32_t page_version = 1;
 inline constexpr std::size_t most_cards = 64;
 inline constexpr std::size_t socket_name_bytes = 104;
 
+// Words, for Python reads them too. NOLINTNEXTLINE(performance-enum-size)
 enum class SlotState : std::uint32_t { unused, open, closed };
 
 using Count = std::atomic<std::uint64_t>;

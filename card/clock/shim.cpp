@@ -1,0 +1,114 @@
+// The calls by which the library learns what the shim and the program's threads do.
+#include <dlfcn.h>
+#include <pthread.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <string_view>
+
+#include "calls.hpp"
+#include "library.hpp"
+#include "real.hpp"
+
+namespace {
+
+using namespace isthmus::card::clock;
+
+using Routine = void*(void*);
+
+constinit Real<int(int, sockaddr*, socklen_t*)> real_accept("accept");
+constinit Real<ssize_t(int, const void*, std::size_t)> real_write("write");
+constinit Real<int(pthread_mutex_t*)> real_lock("pthread_mutex_lock");
+constinit Real<int(pthread_mutex_t*)> real_unlock("pthread_mutex_unlock");
+constinit Real<int(pthread_t*, const pthread_attr_t*, Routine*, void*)> real_create(
+    "pthread_create");
+
+struct Start {
+  Routine* routine;
+  void* argument;
+  Role role;
+};
+
+/// Whether an address belongs to a library whose file's name begins so.
+bool is_of(const void* address, std::string_view library) {
+  Dl_info object{};
+  if (dladdr(address, &object) == 0 || object.dli_fname == nullptr) {
+    return false;
+  }
+  std::string_view name = object.dli_fname;
+  name.remove_prefix(name.rfind('/') + 1);
+  return name.starts_with(library);
+}
+
+/// Whether a thread is one of XRT's own, which poll and serve the card: to a board they cost
+/// nothing.
+Role role_of(const void* creator, Routine* routine, const void* argument) {
+  constexpr std::string_view xrt = "libxrt_";
+  // std::thread begins in libstdc++ with an object whose type, by its table, is the creator's.
+  const void* code = is_of(creator, "libstdc++.so") ? *static_cast<void* const*>(argument)
+                                                    : reinterpret_cast<const void*>(routine);
+  return is_of(code, xrt) ? Role::server : Role::program;
+}
+
+pthread_key_t ending;
+pthread_once_t once = PTHREAD_ONCE_INIT;
+
+/// A thread that registers itself, and is removed however it ends.
+void* started(void* given) {
+  const Start start = *static_cast<Start*>(given);
+  std::free(given);  // NOLINT(*-no-malloc): `new` needs the C++ library
+  threads.add(this_thread(), start.role);
+  pthread_once(&once,
+               [] { pthread_key_create(&ending, [](void*) { threads.remove(this_thread()); }); });
+  pthread_setspecific(ending, &once);
+  return start.routine(start.argument);
+}
+
+}  // namespace
+
+ISTHMUS_INTERPOSED int accept(int listener, sockaddr* address, socklen_t* length) {
+  const void* caller = __builtin_return_address(0);
+  const int socket = real_accept(listener, address, length);
+  if (socket >= 0 && is_virtual() && learn_shim(caller)) {
+    on_accept(socket);
+  }
+  return socket;
+}
+
+ISTHMUS_INTERPOSED ssize_t write(int file, const void* data, std::size_t size) {
+  if (in_shim(__builtin_return_address(0))) {
+    on_write(file);
+  }
+  return real_write(file, data, size);
+}
+
+ISTHMUS_INTERPOSED int pthread_mutex_lock(pthread_mutex_t* mutex) noexcept {
+  const int result = real_lock(mutex);
+  if (result == 0 && in_shim(__builtin_return_address(0))) {
+    on_locked(mutex);
+  }
+  return result;
+}
+
+ISTHMUS_INTERPOSED int pthread_mutex_unlock(pthread_mutex_t* mutex) noexcept {
+  if (in_shim(__builtin_return_address(0))) {
+    on_unlocking(mutex);
+  }
+  return real_unlock(mutex);
+}
+
+ISTHMUS_INTERPOSED int pthread_create(pthread_t* thread, const pthread_attr_t* attributes,
+                                      Routine* routine, void* argument) noexcept {
+  auto* start = is_virtual() ? static_cast<Start*>(std::malloc(sizeof(Start))) : nullptr;
+  if (start == nullptr) {
+    return real_create(thread, attributes, routine, argument);
+  }
+  const Role role = role_of(__builtin_return_address(0), routine, argument);
+  *start = {.routine = routine, .argument = argument, .role = role};
+  const int result = real_create(thread, attributes, started, start);
+  if (result != 0) {
+    std::free(start);
+  }
+  return result;
+}

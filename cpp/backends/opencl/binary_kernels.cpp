@@ -1,0 +1,145 @@
+#include "binary_kernels.hpp"
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+#include <map>
+
+#include "isthmus/card/process/emulated.hpp"
+#include "isthmus/sweep.hpp"
+
+namespace isthmus::cl {
+namespace {
+
+constexpr std::array<const char*, 3> names = {"read_bandwidth", "write_bandwidth", "bandwidth"};
+
+void set_buffer(Kernel kernel, Uint index, Mem buffer) {
+  check(api().clSetKernelArg(kernel, index, sizeof(Mem), &buffer), "clSetKernelArg");
+}
+
+/// Host-only buffers that are free, by size: XRT's emulation takes a freed one for a new one at the
+/// same address, so on an emulated card they are kept, and used again.
+std::multimap<std::size_t, Owned<Mem>>& kept() {
+  // Never destroyed: the runtime may be gone by then.
+  static auto& buffers = *new std::multimap<std::size_t, Owned<Mem>>();
+  return buffers;
+}
+
+Owned<Mem> make_for(const Session& session, bool on_host, std::size_t bytes) {
+  if (!on_host) {
+    return session.make_buffer(bytes);
+  }
+  if (const auto found = kept().find(bytes); found != kept().end()) {
+    return std::move(kept().extract(found).mapped());
+  }
+  return session.make_host_only(bytes);
+}
+
+/// Whether a kernel takes a buffer in that memory.
+bool reaches(Session& session, const char* name, bool on_host) {
+  try {
+    const Owned<Kernel> kernel = session.make_kernel(name);
+    Owned<Mem> buffer = make_for(session, on_host, page_bytes);
+    set_buffer(kernel.get(), 0, buffer.get());
+    if (on_host && card::process::emulated()) {
+      kept().emplace(page_bytes, std::move(buffer));
+    }
+    return true;
+  } catch (const BackendError&) {
+    return false;
+  }
+}
+
+class Sweep final : public SweepOperation {
+ public:
+  Sweep(Session& session, const OperationSpec& spec)
+      : SweepOperation(spec),
+        keep_(spec.word("target", "host") == "host" && card::process::emulated()),
+        queue_(session.make_queue()),
+        kernel_(session.make_kernel(spec.name.c_str())) {
+    const bool on_host = spec.word("target", "host") == "host";
+    std::vector<Memory*> memories;
+    Uint argument = 0;
+    for (unsigned i = 0; i < buffers(name()); ++i) {
+      DeviceMemory& memory = *worked_.emplace_back(std::make_unique<DeviceMemory>(
+          session, spec.bytes, make_for(session, on_host, spec.bytes)));
+      memories.push_back(&memory);
+      set_buffer(kernel_.get(), argument++, memory.handle());
+    }
+    for (const std::uint64_t number : {std::uint64_t{spec.bytes}, sweeps()}) {
+      check(api().clSetKernelArg(kernel_.get(), argument++, sizeof(number), &number),
+            "clSetKernelArg");
+    }
+    works_on(std::move(memories));
+  }
+  ~Sweep() override {
+    for (const std::unique_ptr<DeviceMemory>& memory : worked_) {
+      if (keep_) {
+        const std::size_t bytes = memory->bytes();
+        kept().emplace(bytes, memory->take());
+      }
+    }
+  }
+  Sweep(const Sweep&) = delete;
+  Sweep& operator=(const Sweep&) = delete;
+
+  void run(std::size_t /*part*/, std::uint64_t repetitions) override {
+    constexpr std::size_t one = 1;
+    for (std::uint64_t i = 0; i < repetitions; ++i) {
+      check(api().clEnqueueNDRangeKernel(queue_.get(), kernel_.get(), 1, nullptr, &one, &one, 0,
+                                         nullptr, nullptr),
+            "clEnqueueNDRangeKernel");
+      finish(queue_.get());
+    }
+  }
+
+ private:
+  bool keep_;
+  Owned<Queue> queue_;
+  Owned<Kernel> kernel_;
+  std::vector<std::unique_ptr<DeviceMemory>> worked_;
+};
+
+}  // namespace
+
+std::vector<OperationInfo> sweep_operations(Session& session, const std::string& implementation) {
+  std::vector<OperationInfo> table;
+  for (const bool on_host : {true, false}) {
+    const auto here = [&](const OperationInfo& operation) {
+      const char* name = operation.name.c_str();
+      return session.has_kernel(name) && reaches(session, name, on_host);
+    };
+    std::ranges::copy_if(bandwidth_kernels(on_host ? "host" : "device",
+                                           {on_host ? "host_only" : "device"}, implementation),
+                         std::back_inserter(table), here);
+  }
+  return table;
+}
+
+std::vector<std::pair<std::string, std::string>> unreached(
+    const std::vector<OperationInfo>& known) {
+  std::vector<std::pair<std::string, std::string>> lacks;
+  for (const std::string target : {"host", "device"}) {
+    const bool has = std::ranges::any_of(known, [&target](const OperationInfo& operation) {
+      const auto axis = std::ranges::find(operation.axes, "target", &AxisInfo::name);
+      return axis != operation.axes.end() && axis->usual == target;
+    });
+    if (!has) {
+      lacks.emplace_back(
+          "target=" + target,
+          "none of the binary's kernels read_bandwidth, write_bandwidth and bandwidth takes such a "
+          "buffer: build kernels/vitis for it" +
+              std::string(target == "host"
+                              ? ", and give the card host memory: xbutil configure --host-mem"
+                              : ""));
+    }
+  }
+  return lacks;
+}
+
+std::unique_ptr<Operation> make_sweep(Session& session, const OperationSpec& spec) {
+  const bool one_of_them = std::ranges::find(names, spec.name) != names.end();
+  return one_of_them && session.has_binary() ? std::make_unique<Sweep>(session, spec) : nullptr;
+}
+
+}  // namespace isthmus::cl

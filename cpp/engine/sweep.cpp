@@ -1,0 +1,76 @@
+#include "isthmus/sweep.hpp"
+
+#include <algorithm>
+#include <span>
+#include <utility>
+
+namespace isthmus {
+
+SweepOperation::SweepOperation(const OperationSpec& spec)
+    : name_(spec.name), bytes_(spec.bytes), sweeps_(spec.count("iterations", usual_sweeps)) {}
+
+void SweepOperation::works_on(std::vector<Memory*> memories) {
+  memories_ = std::move(memories);
+  if (memories_.size() > 1) {
+    copied_.emplace_back(*memories_[0], *memories_[1], bytes_);
+  }
+}
+
+std::uint64_t SweepOperation::moved_bytes(std::size_t /*part*/) const {
+  return bytes_ * sweeps_ * buffers(name_);
+}
+
+std::vector<Movement>& SweepOperation::movements(std::size_t /*part*/) { return copied_; }
+
+void SweepOperation::arm_fully(std::size_t part, std::uint64_t seed) {
+  if (!copied_.empty()) {
+    Operation::arm_fully(part, seed);
+  } else {
+    put_pattern(*memories_[0], bytes_, seed);
+  }
+}
+
+bool SweepOperation::arrived_fully(std::size_t part, std::uint64_t seed) {
+  return copied_.empty() ? every_word_changed(seed) : Operation::arrived_fully(part, seed);
+}
+
+void SweepOperation::arm(std::size_t part, std::uint64_t stamp) {
+  if (!copied_.empty()) {
+    Operation::arm(part, stamp);
+  } else if (stamps() > 0) {
+    memories_[0]->put_words(0, std::vector<std::uint64_t>(stamps(), stamp));
+  }
+}
+
+bool SweepOperation::arrived(std::size_t part, std::uint64_t stamp) {
+  if (!copied_.empty()) {
+    return Operation::arrived(part, stamp);
+  }
+  std::vector<std::uint64_t> words(stamps());
+  if (!words.empty()) {
+    memories_[0]->get_words(0, words);
+  }
+  return std::ranges::find(words, stamp) == words.end();
+}
+
+/// Pages that begin with a whole word.
+std::size_t SweepOperation::stamps() const {
+  return (bytes_ + page_bytes - sizeof(std::uint64_t)) / page_bytes;
+}
+
+bool SweepOperation::every_word_changed(std::uint64_t seed) {
+  constexpr std::size_t word_bytes = sizeof(std::uint64_t);
+  std::vector<std::byte> found(bytes_);
+  std::vector<std::byte> before(bytes_);
+  memories_[0]->get(0, found);
+  fill_pattern(before, seed);
+  for (std::size_t at = 0; at + word_bytes <= bytes_; at += word_bytes) {
+    if (std::ranges::equal(std::span(found).subspan(at, word_bytes),
+                           std::span(before).subspan(at, word_bytes))) {
+      return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace isthmus

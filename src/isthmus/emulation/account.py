@@ -1,0 +1,40 @@
+"""What a program's use of emulated cards came to, in one line."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from isthmus.emulation.page import Slot
+from isthmus.units import format_seconds
+
+_FS = 1e-15
+_UNITS = ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
+
+
+def line(slots: Sequence[Slot], boards: Sequence[str], wall_s: float) -> str:
+    """Simulated time, drivers' costs, wall time, bytes, runs of kernels; says what it is not."""
+    name = ", ".join(boards)
+    if not slots:
+        return f"{name}: no card was opened; wall time {format_seconds(wall_s)}"
+    simulated = _FS * sum(slot.simulated_fs for slot in slots)
+    driver = _FS * sum(slot.driver_fs for slot in slots)
+    crossed = sum(slot.bytes_to_card + slot.bytes_from_card for slot in slots)
+    by_kernels = sum(slot.kernel_bytes for slot in slots)
+    return (
+        f"{name}: simulated, not hardware: {format_seconds(simulated)} of link, card and kernels "
+        f"+ {format_seconds(driver)} assumed for drivers, in {format_seconds(wall_s)} wall time; "
+        f"{_count(sum(slot.transfers for slot in slots), 'transfer')} of {_bytes(crossed)}, "
+        f"{_count(sum(slot.kernels for slot in slots), 'kernel run')} over {_bytes(by_kernels)}, "
+        f"{_count(sum(slot.registers for slot in slots), 'register access', 'es')}"
+    )
+
+
+def _count(number: int, what: str, ending: str = "s") -> str:
+    return f"{number} {what}{'' if number == 1 else ending}"
+
+
+def _bytes(number: int) -> str:
+    for scale, unit in _UNITS:
+        if number >= scale:
+            return f"{number / scale:.3g} {unit}"
+    return f"{number} B"

@@ -1,0 +1,79 @@
+"""What cards did, as a timeline: Chrome's trace events, which Perfetto opens.
+
+Format: "Trace Event Format" of the Chromium project; times in it are microseconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import msgspec
+
+_LANES = {"write": 1, "read": 1, "copy": 1, "kernel": 2, "register": 3}
+_LANE_NAMES = {1: "transfers", 2: "kernels", 3: "registers"}
+_WRAP = 1 << 64
+_FS_PER_US = 1e9
+
+
+class _Header(msgspec.Struct):
+    card: int
+    board: str
+    program: int
+
+
+def timeline(files: Iterable[Path], **metadata: str) -> bytes:
+    """The trace of a session's event files; time 0 is the first event's beginning.
+
+    Each card is shown as a process with lanes for transfers, kernels and register accesses.
+    """
+    cards = [_read(file) for file in files]
+    begins = [begin for _, rows in cards for _, _, begin, _, _ in rows]
+    # Times wrap; all are less than half a turn from any of them.
+    first = min(((begin - begins[0] + _WRAP // 2) % _WRAP for begin in begins), default=0)
+    origin = begins[0] + first - _WRAP // 2 if begins else 0
+    events: list[dict[str, object]] = []
+    for process, (header, rows) in enumerate(cards, start=1):
+        title = f"card {header.card}: {header.board}, program {header.program} (simulated)"
+        events += _names(process, title)
+        events += [
+            {
+                "ph": "X",
+                "name": name or kind,
+                "cat": kind,
+                "pid": process,
+                "tid": _LANES.get(kind, 1),
+                "ts": (begin - origin) % _WRAP / _FS_PER_US,
+                "dur": duration / _FS_PER_US,
+                "args": {"bytes": moved},
+            }
+            for kind, name, begin, duration, moved in rows
+        ]
+    told = {"clock": "simulated, not hardware", "made by": "isthmus card exec", **metadata}
+    return msgspec.json.encode(
+        {"displayTimeUnit": "ns", "metadata": told, "otherData": told, "traceEvents": events}
+    )
+
+
+def _names(process: int, title: str) -> Iterator[dict[str, object]]:
+    yield {"ph": "M", "name": "process_name", "pid": process, "args": {"name": title}}
+    for lane, name in _LANE_NAMES.items():
+        yield {
+            "ph": "M",
+            "name": "thread_name",
+            "pid": process,
+            "tid": lane,
+            "args": {"name": name},
+        }
+
+
+def _read(file: Path) -> tuple[_Header, list[tuple[str, str, int, int, int]]]:
+    """Events as kind, name, begin and duration in fs, bytes; without a last line that was cut."""
+    first, *lines = file.read_text("utf-8").split("\n")
+    words = first.removeprefix("# ").split(" ")
+    header = _Header(int(words[1]), words[3], int(words[5]))
+    rows = []
+    for line in lines[:-1]:
+        kind, name, begin, duration, moved = line.split("\t")
+        rows.append((kind, name, int(begin), int(duration), int(moved)))
+    return header, rows
