@@ -113,6 +113,9 @@ XRT = (
 )
 VERILATOR = SystemPackage("verilator", "the RTL kernels in C++ tests", has_command("verilator"))
 ICARUS = SystemPackage("iverilog", "the RTL kernels under cocotb", has_command("iverilog"))
+QEMU = SystemPackage(
+    "qemu-system-x86", "the tests on a kernel of their own", has_command("qemu-system-x86_64")
+)
 YOSYS = SystemPackage("yosys", "the table of what the kernels need", has_command("yosys"))
 
 # What each use wants beyond `isthmus` itself: extras of pyproject.toml, and system packages.
@@ -120,7 +123,7 @@ USES: dict[str, tuple[tuple[str, ...], tuple[SystemPackage, ...]]] = {
     "run": ((), ()),
     "test": (
         ("test", "rtl"),
-        (CATCH2, BROWSER, OPENCL_HEADERS, OPENCL_LOADER, POCL, VERILATOR, ICARUS, *XRT),
+        (CATCH2, BROWSER, OPENCL_HEADERS, OPENCL_LOADER, POCL, VERILATOR, ICARUS, QEMU, *XRT),
     ),
     "lint": (("lint",), (CATCH2, OPENCL_HEADERS, *XRT)),
     "bench": ((), (CLPEAK, GOOGLE_BENCHMARK, OPENCL_DEVELOPMENT, VERILATOR)),

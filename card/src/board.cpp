@@ -153,6 +153,7 @@ HostParameters host_from(Fields& of) {
   HostParameters host;
   host.load_ns = of.nanoseconds("host.load_ns");
   host.store_ns = of.nanoseconds("host.store_ns");
+  host.system_call_ns = of.real("host.system_call_ns", 0.0, most_nanoseconds, "120");
   host.write_combining_bytes = of.whole("host.write_combining_bytes", 1, 128, "64");
   host.write_combining_buffers = of.whole("host.write_combining_buffers", 1, many);
   host.loads_in_flight = of.whole("host.loads_in_flight", 1, many, "1");

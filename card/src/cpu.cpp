@@ -25,16 +25,33 @@ class InFlight {
   std::size_t next_ = 0;
 };
 
+/// Whether the byte at this place of the whole is the first of a system call.
+bool begins_call(const CpuAccess& access, std::int64_t at) {
+  return access.call_bytes > 0 && at % access.call_bytes == 0;
+}
+
+/// Bytes from this place to the end of its call, or of the whole.
+std::int64_t left_of_call(const CpuAccess& access, std::int64_t at, std::int64_t total) {
+  const std::int64_t call = access.call_bytes > 0 ? access.call_bytes : total;
+  return std::min(total - at, call - at % call);
+}
+
 Time run_loads(const Board& board, Link& link, Time now, const CpuAccess& access) {
   const HostParameters& host = board.host;
   const Time processor = from_nanoseconds(host.load_ns);
   const Time device = Cpu::device_time(board, access);
-  InFlight loads(access.instruction == Instruction::load ? host.loads_in_flight
-                                                         : host.streaming_loads_in_flight,
-                 now);
+  const std::int64_t usual = access.instruction == Instruction::load
+                                 ? host.loads_in_flight
+                                 : host.streaming_loads_in_flight;
+  InFlight loads(access.in_flight > 0 ? access.in_flight : usual, now);
   Time done = now;
+  Time ready = now;
   for (std::int64_t i = 0; i < access.count; ++i) {
-    const Time arrival = link.send(loads.oldest() + processor, Way::down, Packet::read_request, 0);
+    if (begins_call(access, i * access.width)) {  // the one before it has returned its data
+      ready = done + from_nanoseconds(host.system_call_ns);
+    }
+    const Time issued = std::max(loads.oldest(), ready) + processor;
+    const Time arrival = link.send(issued, Way::down, Packet::read_request, 0);
     done = link.send(arrival + device, Way::up, Packet::completion, access.width);
     loads.replace(done);
   }
@@ -50,12 +67,18 @@ Time run_stores(const Board& board, Link& link, Time now, const CpuAccess& acces
   Credits data(board.link.posted_data_credits);
   Credits headers(board.link.posted_header_credits);
   Time arrival = now;
+  Time issued = now;
   Time handed = now;
-  for (std::int64_t left = access.width * access.count; left > 0;) {
-    const std::int64_t bytes = std::min(left, most);
+  const std::int64_t total = access.width * access.count;
+  for (std::int64_t stored = 0; stored < total;) {
+    if (begins_call(access, stored)) {  // what was handed over leaves meanwhile
+      issued += from_nanoseconds(host.system_call_ns);
+    }
+    const std::int64_t bytes = std::min(most, left_of_call(access, stored, total));
     const std::int64_t units = (bytes + credit_bytes - 1) / credit_bytes;
-    left -= bytes;
-    handed = std::max(handed, buffers.oldest() + processor);
+    stored += bytes;
+    issued = std::max(issued, buffers.oldest());
+    handed = std::max(handed, issued + processor);
     handed = std::max(data.when(handed, units), headers.when(handed, 1));
     data.when(handed, units);
     headers.when(handed, 1);

@@ -361,6 +361,7 @@ Block Series::visit(Ticks begin, double most_seconds) {
     }
   }
   run_verified_once(*operation, block, false);
+  block.remarks = operation->remarks();
   block.batch = batch_;
   block.intervals = intervals_;
   block.probe = read_probe() - before;

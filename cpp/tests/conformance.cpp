@@ -99,7 +99,10 @@ std::vector<OperationSpec> points(const DeviceInfo& device, const OperationInfo&
     return {{operation.name, 0, "", {}}};
   }
   std::vector<OperationSpec> all;
-  for (const std::size_t bytes : {1, 3, 8, 4095, 4096, 4097, 70'001, (1 << 20) + 5}) {
+  std::set<std::size_t> sizes = {1, 3, 8, 4095, 4096, 4097, 70'001, (1 << 20) + 5};
+  sizes.insert(operation.unit_bytes);
+  std::erase_if(sizes, [&](std::size_t bytes) { return bytes % operation.unit_bytes != 0; });
+  for (const std::size_t bytes : sizes) {
     for (const std::string& memory : memory_kinds(device, operation)) {
       for (const auto& axes : combinations(operation)) {
         if (bytes <= std::min(device.max_buffer_bytes, operation.most_bytes)) {

@@ -11,6 +11,7 @@ isthmus_add_backend(
   card.cpp
   host_memory.cpp
   offload.cpp
+  mmio.cpp
   operations.cpp
   LIBRARIES
   isthmus_card_model

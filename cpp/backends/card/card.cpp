@@ -1,11 +1,17 @@
 // The emulated card in process: real data, simulated time.
 #include "isthmus/card/card.hpp"
 
+#include <algorithm>
+#include <array>
+#include <iterator>
 #include <memory>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "host_memory.hpp"
 #include "isthmus/backend.hpp"
+#include "mmio.hpp"
 #include "offload.hpp"
 #include "operations.hpp"
 
@@ -16,6 +22,16 @@ constexpr std::uint64_t gibibyte = std::uint64_t{1} << 30U;
 /// Of a model with chance in it: the fixed count for which medians are shown.
 constexpr unsigned random_samples = 25;
 
+std::vector<OperationInfo> all_operations(const Board& board) {
+  std::vector<OperationInfo> all = operations(board);
+  if (board.registers) {
+    const bool dma = board.dma.has_value() && board.memory.has_value();
+    auto more = mmio_operations(board.sram ? board.sram->bytes : 0, dma);
+    std::ranges::move(more, std::back_inserter(all));
+  }
+  return all;
+}
+
 /// What any card may do.
 std::vector<OperationInfo> usual_operations() {
   Board board;
@@ -23,7 +39,9 @@ std::vector<OperationInfo> usual_operations() {
   board.dma.emplace();
   board.memory = {.banks = 1};
   board.kernel = {.width_bytes = 64, .burst_beats = 64, .outstanding = 16};
-  return operations(board);
+  board.registers.emplace();
+  board.sram = {.bytes = std::int64_t{1} << 30U};
+  return all_operations(board);
 }
 
 /// The device before its board is known.
@@ -42,7 +60,7 @@ DeviceInfo some_card() {
 
 DeviceInfo describe(const Board& board, const Options& options) {
   DeviceInfo info = some_card();
-  info.operations = operations(board);
+  info.operations = all_operations(board);
   if (board.memory) {
     info.max_buffer_bytes = static_cast<std::uint64_t>(board.memory->bank_bytes);
     info.memory_bytes = info.max_buffer_bytes * static_cast<std::uint64_t>(board.memory->banks);
@@ -57,8 +75,24 @@ DeviceInfo describe(const Board& board, const Options& options) {
   return info;
 }
 
+/// Options that are no parameters of the board.
+constexpr std::array own_options = {"fast_forward", "speculation"};
+
+bool choice(const Options& options, const std::string& name, bool usual) {
+  const auto given = options.find(name);
+  if (given == options.end()) {
+    return usual;
+  }
+  if (given->second != "yes" && given->second != "no") {
+    throw UsageError(name + "=" + given->second + ": choose yes or no");
+  }
+  return given->second == "yes";
+}
+
 Board board_from(Options parameters) {
-  parameters.erase("fast_forward");
+  for (const char* own : own_options) {
+    parameters.erase(own);
+  }
   try {
     return Board::from(parameters);
   } catch (const BoardError& error) {
@@ -69,22 +103,24 @@ Board board_from(Options parameters) {
 class CardDevice final : public Device {
  public:
   explicit CardDevice(const Options& options)
-      : card_(board_from(options)), info_(describe(card_.board(), options)) {
-    if (const auto given = options.find("fast_forward"); given != options.end()) {
-      if (given->second != "yes" && given->second != "no") {
-        throw UsageError("fast_forward=" + given->second + ": choose yes or no");
-      }
-      card_.set_fast_forward(given->second == "yes");
-    }
+      : card_(board_from(options)),
+        info_(describe(card_.board(), options)),
+        speculation_(choice(options, "speculation", false)) {
+    card_.set_fast_forward(choice(options, "fast_forward", true));
   }
   [[nodiscard]] const DeviceInfo& info() const override { return info_; }
   std::unique_ptr<Operation> make(const OperationSpec& spec) override {
+    if (is_mmio(spec.name)) {
+      static_cast<void>(find_operation(info_.operations, spec, "this card"));
+      return make_mmio(card_, spec, speculation_);
+    }
     return make_operation(card_, spec);
   }
 
  private:
   Card card_;
   DeviceInfo info_;
+  bool speculation_;
 };
 
 class CardBackend final : public Backend {

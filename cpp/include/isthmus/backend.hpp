@@ -69,6 +69,7 @@ struct OperationInfo {
   /// Buffers of the operation's size that it needs on the device, times its axes' that say so.
   unsigned device_buffers = 1;
   std::uint64_t most_bytes = ~std::uint64_t{0};  ///< larger sizes make no sense for it
+  std::uint64_t unit_bytes = 1;                  ///< sizes are whole multiples of it
 };
 
 /// Kernels `read_bandwidth`, `write_bandwidth` and `bandwidth` (both at once), which sweep over

@@ -62,6 +62,8 @@ class BackendDescription(ABC):
     """First part of the addresses that this backend answers to."""
     real = True
     """Whether ``isthmus run`` without ``--device`` measures it."""
+    first_alone = False
+    """Whether that run measures its first device only: the others are to be named."""
     aliases: Mapping[str, str] = MappingProxyType({})
     """Short selectors, and the part of a platform's or device's name that each stands for."""
     modes: tuple[str, ...] = ()

@@ -117,6 +117,8 @@ _PARAMETERS = (
               default=False),
     _float("host.load_ns", "uncached load, round trip, without link and device", "ns"),
     _float("host.store_ns", "store until it enters the link, one way", "ns"),
+    _float("host.system_call_ns", "software around an access through the driver", "ns",
+           default=120.0),
     _int("host.write_combining_bytes", "bytes that one write-combining buffer gathers", "B",
          allowed=(16, 32, 64, 128), default=64),
     _int("host.write_combining_buffers", "write-combining buffers that may be on their way"),

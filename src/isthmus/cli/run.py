@@ -56,6 +56,16 @@ def _axes(given: list[str], extra: list[str]) -> dict[str, str]:
     return axes
 
 
+def _memory_range(extra: list[str]) -> tuple[str, list[str]]:
+    """``--memory BAR:OFFSET+BYTES`` of a device, and the other words; kinds have no colon."""
+    for i, word in enumerate(extra):
+        if word == "--memory" and ":" in "".join(extra[i + 1 : i + 2]):
+            return extra[i + 1], extra[:i] + extra[i + 2 :]
+        if word.startswith("--memory=") and ":" in word:
+            return word.partition("=")[2], extra[:i] + extra[i + 1 :]
+    return "", extra
+
+
 def _studies(name: str) -> list[Study]:
     return list(registry().values()) if name == "all" else [by_name(name)]
 
@@ -89,6 +99,16 @@ def run(
     allow_program: Annotated[
         bool, typer.Option("--allow-program", help="let devices be programmed with it")
     ] = False,
+    registers: Annotated[
+        str | None,
+        typer.Option(help="BAR:OFFSET[+BYTES] that may be touched; --memory names memory so"),
+    ] = None,
+    allow_loads: Annotated[
+        bool, typer.Option("--allow-loads", help="let it be loaded: that can have side effects")
+    ] = False,
+    allow_writes: Annotated[
+        bool, typer.Option("--allow-writes", help="let that memory be overwritten")
+    ] = False,
     precision: Annotated[
         float | None, typer.Option(help="relative half-width of the interval to reach [0.02]")
     ] = None,
@@ -108,23 +128,33 @@ def run(
     studies = _studies(study)
     for value, option in ((precision, "--precision"), (budget, "--budget"), (reruns, "--reruns")):
         _positive(value, option)
+    leave = {
+        name: "yes"
+        for name, given in (
+            ("allow_program", allow_program),
+            ("allow_loads", allow_loads),
+            ("allow_writes", allow_writes),
+        )
+        if given
+    }
+    memory, extra = _memory_range(context.args)
     console = Console(stderr=True)
     if resume:
         if out is None:
             raise UsageError("--resume goes on with a run file: name it with --out")
-        if any((device, quick, axis, precision, reruns, cpus, xclbin, context.args)):
+        if any((device, quick, axis, precision, reruns, cpus, xclbin, registers, context.args)):
             raise UsageError(
-                "--resume goes on as the run began: give only --out, --budget and --allow-program"
+                "--resume goes on as the run began: give only --out, --budget and --allow-..."
             )
         with _kept(out, console), Progress(console) as progress:
-            done = session.resume(out, studies, budget, progress, allow_program=allow_program)
+            done = session.resume(out, studies, budget, progress, leave=leave)
         return _close(done, out, console)
     bound = parse_cpus(cpus) if cpus else node_cpus(numa_node) if numa_node is not None else []
     target = out or _fresh_name(study)
     request = session.Request(
         studies=studies,
         devices=device or [],
-        axes=_axes(axis or [], context.args),
+        axes=_axes(axis or [], extra),
         out=target,
         command=["isthmus", *sys.argv[1:]],
         quick=quick,
@@ -134,7 +164,9 @@ def run(
         seed=seed,
         options={
             **({"xclbin": xclbin} if xclbin else {}),
-            **({"allow_program": "yes"} if allow_program else {}),
+            **({"registers": registers} if registers else {}),
+            **({"memory": memory} if memory else {}),
+            **leave,
         },
         binding=Binding(tuple(bound), numa_node),
     )

@@ -122,6 +122,8 @@ def everything_real() -> list[Found]:
             same = (here.backend.name, bus or found.description.platform)
             if found.real and first.setdefault(same, found.candidate) == found.candidate:
                 devices.append(found)
+                if here.backend.first_alone:
+                    break
     return devices
 
 

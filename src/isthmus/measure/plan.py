@@ -101,9 +101,10 @@ class _Planner:
             axes = dict(zip((axis.name for axis in self._columns), values, strict=True))
             own = {name: axes.get(name, value) for name, value in usual.items()}
             largest = self._limits.largest(operation, own)
-            fitting = [size for size in sizes if size <= largest]
-            if operation.sized and len(fitting) < len(sizes):
-                beyond = tuple(size for size in sizes if size > largest)
+            whole = [size for size in sizes if size % operation.unit_bytes == 0]
+            fitting = [size for size in whole if size <= largest]
+            if operation.sized and len(fitting) < len(whole):
+                beyond = tuple(size for size in whole if size > largest)
                 self._too_large.setdefault(beyond, []).append(operation.name)
             for size in fitting if operation.sized else (0,):
                 points = {

@@ -43,6 +43,7 @@ class OperationDescription(msgspec.Struct, frozen=True):
     memory_kinds: list[str]
     device_buffers: int
     most_bytes: int
+    unit_bytes: int = 1
 
 
 class DeviceDescription(msgspec.Struct, frozen=True):

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from pathlib import Path
+from types import MappingProxyType
 
 import msgspec
 
@@ -52,7 +53,7 @@ class Request:
     reruns: int | None = None
     seed: int = 1
     options: Mapping[str, str] = field(default_factory=dict)
-    """Options that some backends take: ``xclbin``, ``allow_program``."""
+    """Options that some backends take: ``xclbin``, ``registers``, ``allow_...``."""
     binding: Binding = field(default_factory=Binding)
 
 
@@ -228,6 +229,9 @@ def measure(request: Request, watcher: Watcher) -> Run:
     with _alone(request.options, watcher):
         found, records = _find(request.devices, request.options, watcher)
         jobs = _jobs(request, found, records, request.quick, watcher)
+        if not request.devices:  # what no study can use was not meant
+            used = {job.found.address for job in jobs}
+            records = [record for record in records if record.address in used]
         run = Run(
             software=Software(
                 version=__version__, commit=environment.commit(), command=list(request.command)
@@ -249,11 +253,12 @@ def resume(
     budget_s: float | None,
     watcher: Watcher,
     *,
-    allow_program: bool = False,
+    leave: Mapping[str, str] = MappingProxyType({}),
 ) -> Run:
     """Goes on with a run that was cut off, or measures again what failed or ran out of time.
 
-    Leave to program a device is not taken from the file, which may be somebody else's.
+    Leave to program or to touch a device (``allow_...``) is not taken from the file, which may be
+    somebody else's, but from ``leave``.
     """
     began = time.monotonic()
     left = journal.path_beside(out)
@@ -268,9 +273,8 @@ def resume(
         raise UsageError(f"nothing to resume: neither {out} nor {left} is there")
     if [study.name for study in studies] != before.studies:
         raise UsageError(f"{out} was begun as '{' '.join(before.studies)}'")
-    options = {k: v for k, v in before.settings.options.items() if k != "allow_program"}
-    if allow_program:
-        options["allow_program"] = "yes"
+    kept = {k: v for k, v in before.settings.options.items() if not k.startswith("allow_")}
+    options = {**kept, **leave}
     with _alone(options, watcher):
         return _go_on(before, entries, studies, options, budget_s, out, watcher, began)
 

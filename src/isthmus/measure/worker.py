@@ -43,6 +43,7 @@ def _described(info: _core.DeviceInfo) -> protocol.DeviceDescription:
             memory_kinds=list(o.memory_kinds or (info.memory_kinds if o.sized else ())),
             device_buffers=o.device_buffers,
             most_bytes=o.most_bytes,
+            unit_bytes=o.unit_bytes,
         )
 
     return protocol.DeviceDescription(

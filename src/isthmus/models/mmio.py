@@ -75,6 +75,15 @@ def streaming_s(board: Board, size: float, *, in_flight: int | None = None) -> f
     return first + rest / streaming_rate(board, in_flight=in_flight)
 
 
+def block_speedup(board: Board) -> float:
+    """What if registers could be read 64 B at a time, as memory is: over loads of 8 B.
+
+    Eight requests become one: 8 load(8) / load(64). Device and driver must bear that one load takes
+    all eight registers, with what reading each does.
+    """
+    return LINE / 8 * load_s(board) / load_s(board, LINE)
+
+
 def crossover_bytes(board: Board) -> float:
     """Size above which DMA to the host beats streaming loads; infinite if it never does."""
     slope = 1 / streaming_rate(board) - 1 / dma.rate(board, "d2h")
@@ -97,6 +106,7 @@ def predict(board: Board, inputs: Mapping[str, float]) -> list[Figure]:
         Figure("one store", store_s(board, 8), "s", 8, "until usable at the card"),
         Figure("streaming loads", streaming_rate(board), "B/s", LINE),
         Figure("streaming over uncached", streaming_speedup(board), "", note="8 B loads"),
+        Figure("block reads over uncached", block_speedup(board), "", note="what if: 64 B"),
         Figure("one synchronisation", trips * load, "s", note=f"{trips:g} loads"),
         Figure("its cycles", trips * load * inputs["cpu-ghz"] * 1e9, "", note="of the CPU"),
         Figure(

@@ -68,6 +68,11 @@ FITS = (
         "stratix4-gen2x8",
         {"host.load_ns": 200.0},
     ),
+    Fit(
+        "McCalpin, TACC TR-14-10: driver_overhead_read8 and driver_overhead_read64",
+        "stratix4-gen2x8",
+        {"host.system_call_ns": 100.0},
+    ),
     Fit("McCalpin, TACC TR-14-10: sram_read", "stratix4-gen2x8", {"sram.extra_cycles": 10.0}),
     Fit(
         "McCalpin, TACC TR-14-10: pio_to_dma_crossover",

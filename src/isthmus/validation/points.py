@@ -150,6 +150,12 @@ def _mmio() -> Iterator[PublishedPoint]:
     yield point(
         "sram_read", "ns", lambda b: mmio.load_s(b, sram=True) * 1e9, f"{source}sram_read", scale=ns
     )
+    call = f"{source}driver_overhead_read8 and driver_overhead_read64"
+    for way, fit in (("read8", call), ("read64", call), ("write_fit", ""), ("spin", "")):
+        yield point(
+            f"driver_overhead_{way}", "ns", lambda b: b.number("host.system_call_ns"), fit,
+            scale=ns, series="MMIO, driver", note="" if fit else "one constant for all four ways",
+        )  # fmt: skip
     yield point("write_bandwidth", "GB/s", lambda b: mmio.store_rate(b) / 1e9)
     yield point("link_raw_bandwidth", "GB/s", lambda b: path_of(b).link.raw / 1e9)
     other = "MMIO, other figures"
@@ -230,7 +236,6 @@ _SAME = dict.fromkeys(
 )
 
 NOT_MODELLED = (
-    ("driver overhead of an access (405 to 490 cycles)", "software: a system call of its host"),
     ("hardware emulation peaks (0.13 to 0.30 GB/s)", "software: the speed of a simulator"),
     ("CPU and FPGA clocks, synchronisation's 3 read latencies", "inputs of the model"),
     ("posted write overhead, 20 to 24 B", "an input: 20 B with 32-bit addresses, 24 B with 64"),

@@ -38,6 +38,7 @@ struct LinkParameters {
 struct HostParameters {
   double load_ns = 0;
   double store_ns = 0;
+  double system_call_ns = 0;  ///< software around an access through the driver
   std::int64_t write_combining_bytes = 64;
   std::int64_t write_combining_buffers = 0;
   std::int64_t loads_in_flight = 1;

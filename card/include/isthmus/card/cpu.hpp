@@ -20,6 +20,8 @@ struct CpuAccess {
   Place place = Place::registers;
   std::int64_t width = 4;
   std::int64_t count = 1;
+  std::int64_t in_flight = 0;   ///< loads on their way together; 0: as many as the host can
+  std::int64_t call_bytes = 0;  ///< by system calls of so many bytes each; 0: by a pointer
 };
 
 class Cpu {

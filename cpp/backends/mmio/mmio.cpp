@@ -1,0 +1,155 @@
+// Programmed IO: loads and stores of the processor to a PCI function, through what Linux offers.
+#include <fcntl.h>
+
+#include <utility>
+
+#include "isthmus/backend.hpp"
+#include "operations.hpp"
+
+namespace isthmus::mmio {
+namespace {
+
+constexpr std::uint64_t register_bytes = 4;
+/// The largest that any operation takes; each has its own limit, none the device as a whole.
+constexpr std::uint64_t largest_block = std::uint64_t{256} << 20U;
+constexpr std::uint64_t no_limit = std::uint64_t{1} << 50U;
+
+bool is_readable(const Function& function) {
+  try {
+    const File config(function.folder() + "/config", O_RDONLY);
+    return true;
+  } catch (const BackendError&) {
+    return false;
+  }
+}
+
+std::string bars_told(const Function& function) {
+  std::string told;
+  for (unsigned bar = 0; bar < 6; ++bar) {
+    if (const std::uint64_t bytes = function.bar_bytes(bar); bytes > 0) {
+      told += (told.empty() ? "" : ", ") + std::to_string(bar) + ": " + std::to_string(bytes) +
+              " bytes" + (function.has_write_combining(bar) ? ", prefetchable" : "");
+    }
+  }
+  return told;
+}
+
+DeviceInfo describe_function(const Function& function) {
+  DeviceInfo info;
+  info.id = function.address();
+  info.name = "PCI " + function.text("vendor") + ":" + function.text("device") + " class " +
+              function.text("class");
+  info.platform = "Linux sysfs";
+  info.api = "mmio";
+  info.max_buffer_bytes = largest_block;
+  info.memory_bytes = no_limit;
+  info.memory_kinds = {"config"};
+  info.operations = safe_operations();
+  info.properties = {{"pci_address", function.address()},
+                     {"driver", function.driver()},
+                     {"bars", bars_told(function)}};
+  return info;
+}
+
+bool yes(const Options& options, const std::string& name) {
+  const auto found = options.find(name);
+  if (found != options.end() && found->second != "yes" && found->second != "no") {
+    throw UsageError(name + "=" + found->second + ": choose yes or no");
+  }
+  return found != options.end() && found->second == "yes";
+}
+
+class MmioDevice final : public Device {
+ public:
+  MmioDevice(const std::string& id, const Options& options)
+      : function_(id), info_(describe_function(function_)) {
+    permission_.loads = yes(options, "allow_loads");
+    permission_.stores = yes(options, "allow_writes");
+    permission_.registers = named(options, "registers", register_bytes);
+    permission_.memory = named(options, "memory", 0);
+    if ((permission_.registers || permission_.memory) && !permission_.loads &&
+        !permission_.stores) {
+      throw UsageError("a range alone permits nothing: add --allow-loads or --allow-writes");
+    }
+    if ((permission_.loads || permission_.stores) && !permission_.registers &&
+        !permission_.memory) {
+      throw UsageError(
+          "name what may be touched: --registers BAR:OFFSET, --memory BAR:OFFSET+BYTES");
+    }
+    if (permission_.stores && !permission_.memory) {
+      throw UsageError("stores go to memory only: name it, --memory BAR:OFFSET+BYTES");
+    }
+    for (OperationInfo& one : bar_operations(function_, permission_)) {
+      info_.operations.push_back(std::move(one));
+    }
+    if (permission_.registers) {  // tells now whether that can be had
+      const Mapping mapping(function_, *permission_.registers, false, false);
+    }
+    if (permission_.memory) {
+      tell_types(*permission_.memory);
+    }
+  }
+
+  [[nodiscard]] const DeviceInfo& info() const override { return info_; }
+  std::unique_ptr<Operation> make(const OperationSpec& spec) override {
+    static_cast<void>(find_operation(info_.operations, spec, function_.address()));
+    return make_operation(function_, permission_, spec);
+  }
+
+ private:
+  std::optional<Range> named(const Options& options, const char* name, std::uint64_t usual) {
+    const auto found = options.find(name);
+    if (found == options.end()) {
+      return std::nullopt;
+    }
+    const Range range = parse_range(found->second, usual);
+    function_.check(range, std::string("--") + name + " " + found->second, yes(options, "claimed"));
+    return range;
+  }
+
+  /// Maps the range in each way once, to see what the kernel makes of it.
+  void tell_types(const Range& range) {
+    for (const bool combining : {false, true}) {
+      if (combining && !function_.has_write_combining(range.bar)) {
+        continue;
+      }
+      const Mapping mapping(function_, range, combining, false);
+      const std::string type = granted_type(function_.bar_address(range.bar) + range.offset);
+      info_.properties.emplace_back(combining ? "granted_bar_wc" : "granted_bar_uc",
+                                    type.empty() ? "unknown: only root reads debugfs" : type);
+    }
+  }
+
+  Function function_;
+  Permission permission_;
+  DeviceInfo info_;
+};
+
+class MmioBackend final : public Backend {
+ public:
+  std::vector<DeviceInfo> devices() override {
+    std::vector<DeviceInfo> found;
+    for (const std::string& address : Function::addresses()) {
+      const Function function(address);
+      if (is_readable(function)) {
+        found.push_back(describe_function(function));
+      }
+    }
+    return found;
+  }
+
+  std::unique_ptr<Device> open(const std::string& id, const Options& options) override {
+    check_options(options, {"registers", "memory", "allow_loads", "allow_writes", "claimed"});
+    for (const std::string& address : Function::addresses()) {
+      if (address == id) {
+        return std::make_unique<MmioDevice>(id, options);
+      }
+    }
+    throw UsageError("no PCI function '" + id + "'");
+  }
+};
+
+}  // namespace
+}  // namespace isthmus::mmio
+
+ISTHMUS_BACKEND(isthmus::mmio::MmioBackend)

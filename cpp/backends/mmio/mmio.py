@@ -1,0 +1,45 @@
+"""The MMIO backend: loads and stores to any PCI function, through what Linux offers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from isthmus.backends import BackendDescription, Candidate, Problem
+from isthmus.measure.address import Address
+from isthmus.measure.protocol import DeviceDescription
+
+_SHORT = re.compile(r"[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
+"""An address as lspci writes it where there is one domain only."""
+
+
+class Mmio(BackendDescription):
+    """``pci:0000:03:00.0``, ``pci:03:00.0``; BARs only as --registers and --memory name them."""
+
+    name = "mmio"
+    summary = "loads and stores of the processor to PCI devices"
+    schemes = ("pci",)
+    first_alone = True
+
+    def candidates(self, scheme: str) -> Sequence[Candidate]:
+        if not self.library.exists():
+            return ()
+        options = ("registers", "memory", "allow_loads", "allow_writes")
+        return (Candidate("sysfs", run_options=options),)
+
+    def problems(self, scheme: str) -> Sequence[Problem]:
+        if self.library.exists():
+            return ()
+        return (Problem("its instructions are those of x86-64 under Linux", "use such a machine"),)
+
+    def match(
+        self, address: Address, devices: Sequence[DeviceDescription]
+    ) -> DeviceDescription | None:
+        """By the whole address alone: a device that was not named is never touched."""
+        wanted = address.selector.lower()
+        if _SHORT.fullmatch(wanted):
+            wanted = f"0000:{wanted}"
+        return next((device for device in devices if device.id == wanted), None)
+
+
+BACKEND = Mmio()

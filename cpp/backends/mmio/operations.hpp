@@ -1,0 +1,43 @@
+// What the processor does with a PCI function, and with its own memory beside it.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "isthmus/access.hpp"
+#include "isthmus/backend.hpp"
+#include "pci.hpp"
+
+namespace isthmus::mmio {
+
+/// What the user lets be done with a function's BARs.
+struct Permission {
+  std::optional<Range> registers;
+  std::optional<Range> memory;  ///< plain memory: loads and stores have no side effects
+  bool loads = false;
+  bool stores = false;
+};
+
+/// Bytes of configuration space that every user may read.
+inline constexpr std::uint64_t config_bytes = 64;
+
+/// Configuration space, which anybody may read, and the host's own memory.
+std::vector<OperationInfo> safe_operations();
+/// Those on BARs that are permitted; a BAR that is prefetchable also write-combined.
+std::vector<OperationInfo> bar_operations(const Function& function, const Permission& permission);
+
+/// Throws UsageError for sizes that do not fit, BackendError where the kernel refuses.
+std::unique_ptr<Operation> make_operation(const Function& function, const Permission& permission,
+                                          const OperationSpec& spec);
+
+/// Host baselines (`host_load`, `host_stream`, `line_exchange`): see baselines.cpp.
+std::vector<OperationInfo> baselines();
+bool is_baseline(const std::string& operation);
+std::unique_ptr<Operation> make_baseline(const OperationSpec& spec);
+
+/// `virtualised` where the processor says that a hypervisor is present.
+std::vector<std::string> machine_remarks();
+
+}  // namespace isthmus::mmio

@@ -1,0 +1,96 @@
+// PCI functions as Linux shows them in sysfs. Nothing is touched that was not named.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace isthmus::mmio {
+
+/// Part of a BAR that the user named: `BAR:OFFSET+BYTES`.
+struct Range {
+  unsigned bar = 0;
+  std::uint64_t offset = 0;
+  std::uint64_t bytes = 0;
+};
+
+/// Reads `BAR:OFFSET` or `BAR:OFFSET+BYTES`, numbers as C writes them, sizes also as 4Ki. Throws
+/// UsageError, also where BYTES is missing and there is no `usual_bytes`.
+Range parse_range(const std::string& text, std::uint64_t usual_bytes);
+
+/// A file descriptor that closes itself.
+class File {
+ public:
+  /// Throws BackendError that says what would be needed.
+  File(const std::string& path, int flags);
+  ~File();
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
+  [[nodiscard]] int get() const { return descriptor_; }
+  [[nodiscard]] const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+  int descriptor_;
+};
+
+/// One PCI function.
+class Function {
+ public:
+  /// Every function here, by address.
+  static std::vector<std::string> addresses();
+  explicit Function(std::string address);
+
+  [[nodiscard]] const std::string& address() const { return address_; }
+  [[nodiscard]] std::string folder() const;
+  /// A line of a file in its folder; empty where there is none.
+  [[nodiscard]] std::string text(const std::string& file) const;
+  /// Name of the driver that has it; empty if none.
+  [[nodiscard]] std::string driver() const;
+  /// Bytes of a BAR, 0 where it is absent or no memory.
+  [[nodiscard]] std::uint64_t bar_bytes(unsigned bar) const;
+  [[nodiscard]] std::uint64_t bar_address(unsigned bar) const;
+  /// Whether Linux offers a write-combined mapping: the BAR is prefetchable.
+  [[nodiscard]] bool has_write_combining(unsigned bar) const;
+
+  /// Throws UsageError where the range is not in a memory BAR, BackendError where a driver has the
+  /// function (unless `claimed`) or memory decoding is off: `what` names the range.
+  void check(const Range& range, const std::string& what, bool claimed) const;
+
+ private:
+  struct Bar {
+    std::uint64_t address = 0;
+    std::uint64_t bytes = 0;
+    bool prefetchable = false;
+  };
+  std::string address_;
+  std::array<Bar, 6> bars_{};
+};
+
+/// Part of a BAR, mapped through `resourceN` (uncached) or `resourceN_wc` (write-combined).
+class Mapping {
+ public:
+  Mapping(const Function& function, const Range& range, bool write_combining, bool writable);
+  ~Mapping();
+  Mapping(const Mapping&) = delete;
+  Mapping& operator=(const Mapping&) = delete;
+
+  [[nodiscard]] std::byte* data() const { return data_; }
+  [[nodiscard]] std::size_t bytes() const { return bytes_; }
+
+ private:
+  File file_;
+  void* pages_;
+  std::size_t mapped_;
+  std::byte* data_;
+  std::size_t bytes_;
+};
+
+/// Memory type that the kernel keeps for a physical address that is mapped now, in its words
+/// (`write-combining`); empty where only root may know, or debugfs is not mounted.
+std::string granted_type(std::uint64_t address);
+
+}  // namespace isthmus::mmio

@@ -1,0 +1,48 @@
+#include "isthmus/access.hpp"
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <iterator>
+#include <set>
+#include <tuple>
+
+using namespace isthmus;
+
+namespace {
+
+OperationSpec usual_of(const OperationInfo& info) {
+  OperationSpec spec{info.name, info.unit_bytes, info.memory_kinds.front(), {}};
+  for (const AxisInfo& axis : info.axes) {
+    spec.axes[axis.name] = axis.usual;
+  }
+  return spec;
+}
+
+}  // namespace
+
+TEST_CASE("An access described as an operation comes back as it was") {
+  auto all = loads_of("bar_memory_load", true);
+  std::ranges::copy(all_stores(), std::back_inserter(all));
+  for (const Access& access : all) {
+    const OperationInfo info = describe(access, "bar_uc", 4096);
+    REQUIRE(access_of(usual_of(info)) == access);
+    REQUIRE(info.unit_bytes == access.width);
+    REQUIRE(info.parts.front().direction == (access.stores() ? "h2d" : "d2h"));
+  }
+}
+
+TEST_CASE("No two accesses of a memory can be mistaken for each other") {
+  std::set<std::tuple<std::string, std::string, unsigned, std::string, bool>> seen;
+  auto all = loads_of("bar_memory_load", true);
+  std::ranges::copy(all_stores(), std::back_inserter(all));
+  for (const Access& one : all) {
+    REQUIRE(
+        seen.insert({one.operation, one.instruction, one.width, one.fence, one.pipelined}).second);
+  }
+}
+
+TEST_CASE("Only pipelined accesses of 8 bytes or more make blocks") {
+  CHECK(most_block({"store", "mov", 8, "none", true}, 4096) == 4096);
+  CHECK(most_block({"store", "mov", 8, "sfence", false}, 4096) == 8);
+  CHECK(most_block({"store", "mov", 4, "none", true}, 4096) == 4);
+}

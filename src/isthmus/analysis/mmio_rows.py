@@ -1,0 +1,174 @@
+"""Rows of the study mmio as its answers ask for them, and what differences of them tell."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from isthmus import boards
+from isthmus.analysis import wording
+from isthmus.analysis.evidence import Answer, Evidence, table
+from isthmus.boards import Board
+from isthmus.models.pcie import Link, link_of, path_of
+
+_MOVED = 1 << 20
+"""Bytes that the first of the four ways moves in ever smaller blocks."""
+NO_FENCE = "none"
+
+
+def each(rows: pd.DataFrame) -> Iterator[Any]:
+    """Rows one by one, their columns as attributes."""
+    return rows.itertuples(index=False)  # type: ignore[no-any-return, unused-ignore]
+
+
+class Value(NamedTuple):
+    """A figure and its interval."""
+
+    value: float
+    low: float
+    high: float
+
+    def minus(self, other: Value) -> Value:
+        """The difference; both ends as if the two erred independently."""
+        down = np.hypot(self.value - self.low, other.high - other.value)
+        up = np.hypot(self.high - self.value, other.value - other.low)
+        middle = self.value - other.value
+        return Value(middle, middle - down, middle + up)
+
+
+class Device:
+    """One device's rows of the study on one clock, asked by what they are."""
+
+    def __init__(self, evidence: Evidence, address: str, clock: str, rows: pd.DataFrame) -> None:
+        self.address = address
+        self.clock = clock
+        self.rows = rows
+        self.label = evidence.labels[address]
+        record = next(one for one in evidence.run.devices if one.address == address)
+        flat = {key: value for key, value in record.properties.items() if "." in key}
+        self.board: Board | None = boards.recorded(flat)
+        self.link: Link | None = path_of(self.board).link if self.board else link_of(record.link)
+
+    def of(self, operation: str, **wanted: object) -> pd.DataFrame:
+        """Rows of an operation with these values, from small to large."""
+        found = self.rows[self.rows["operation"] == operation]
+        for name, value in wanted.items():
+            found = found[found[name] == value]
+        return found.sort_values("bytes")
+
+    def one(self, operation: str, **wanted: object) -> Value | None:
+        """Time of the first such row; None where there is none."""
+        found = self.of(operation, **wanted)
+        return time_of(found.iloc[0]) if len(found) else None
+
+    def latency(self, operation: str) -> Value | None:
+        """Of one load of 8 B, or of the widest below, that nothing overlaps."""
+        alone = self.of(operation, pipelined="no", instruction="mov", fence=NO_FENCE)
+        alone = alone[alone["memory"].isin(["bar_uc", "bar_wc"])]
+        return time_of(alone.iloc[-1]) if len(alone) else None
+
+
+def time_of(row: Any) -> Value:
+    """Median in seconds and its interval, as far as there is one."""
+    value = float(row["median_s"])
+    low, high = float(row["ci_low_s"]), float(row["ci_high_s"])
+    return Value(value, low if low > 0 else value, high if np.isfinite(high) else value)
+
+
+def devices(evidence: Evidence) -> Iterator[Device]:
+    """Each device of the run with each clock that it was measured on."""
+    mine = evidence.every[evidence.every["study"] == evidence.study]
+    mine = mine[(mine["verified"] != "false") & mine["median_s"].gt(0)]
+    for (address, clock), rows in mine.groupby(["device", "clock"], sort=False):
+        yield Device(evidence, str(address), str(clock), rows)
+
+
+def answer(
+    name: str, question: str, clauses: list[str], rows: list[tuple[object, ...]], *columns: str,
+    in_full: bool = False, otherwise: str = "nothing in this run tells",
+) -> Answer:  # fmt: skip
+    """An answer of these clauses and rows; ``otherwise`` is said where there are none."""
+    said = tuple(clauses) if in_full else wording.few(clauses)
+    return Answer(name, question, said or (otherwise,), table(rows, *columns), in_full=in_full)
+
+
+def ways(device: Device) -> Iterator[tuple[str, Value]]:
+    """The driver's share of an access, in the report's ways as far as the run has rows for them.
+
+    Beside them the start-up time of reads of configuration space.
+    """
+    stores = device.of("syscall_store")
+    stores = stores[_MOVED % stores["bytes"] == 0]
+    if len(stores) > 2:
+        calls = _MOVED / stores["bytes"].to_numpy(dtype=float)
+        yield "1 MiB stored in shrinking blocks", _slope(calls, stores, calls)
+    for size in (8, 64):
+        call = device.one("syscall_load", bytes=size, memory="bar_uc")
+        pointer = device.one(
+            "bar_memory_load", bytes=size, width=8, instruction="mov", memory="bar_uc",
+            pipelined="no" if size == 8 else "yes",
+        )  # fmt: skip
+        if call and pointer:
+            yield f"loads of {size} B", call.minus(pointer)
+    spin, read = (device.one("poll", instruction=name) for name in ("mov", "pread"))
+    if spin and read:
+        yield "spin, then load", read.minus(spin)
+    config = device.of("syscall_load", memory="config", width=4)
+    if len(config) > 2:
+        words = config["bytes"].to_numpy(dtype=float) / 4
+        fit = np.polyfit(words, config["median_s"].to_numpy(dtype=float), 1)
+        yield "reads of configuration space, to no words", Value(fit[1], np.nan, np.nan)
+
+
+def _slope(x: Any, rows: pd.DataFrame, scale: Any) -> Value:
+    """Least squares of time over ``x``, at the rows' medians and at the ends of their intervals."""
+    ends = (
+        np.polyfit(x, scale * rows[name].to_numpy(dtype=float), 1)[0]
+        for name in ("median_s", "ci_low_s", "ci_high_s")
+    )
+    return Value(*map(float, ends))
+
+
+WAYS = {
+    "1 MiB stored in shrinking blocks": "driver_overhead_write_fit",
+    "loads of 8 B": "driver_overhead_read8",
+    "loads of 64 B": "driver_overhead_read64",
+    "spin, then load": "driver_overhead_spin",
+}
+
+
+_PIO = (("movntdqa", "bar_wc", 64), ("mov", "bar_uc", 8))
+"""Pipelined loads that DMA is compared with: instruction, mapping, width."""
+
+
+def crossings(device: Device, evidence: Evidence) -> Iterator[tuple[str, Value]]:
+    """Size from which DMA is faster, by the loads' instruction, and where both intervals put it."""
+    dma = device.of("dma_read")
+    if dma.empty:  # a study of transfers in the same run
+        every = evidence.every
+        mine = (every["device"] == device.address) & (every["operation"] == "read")
+        dma = every[mine & (every["clock"] == device.clock) & every["median_s"].gt(0)]
+    for instruction, memory, width in _PIO:
+        pio = device.of(
+            "bar_memory_load", instruction=instruction, memory=memory, width=width, pipelined="yes"
+        )
+        ends = (("median_s", "median_s"), ("ci_high_s", "ci_low_s"), ("ci_low_s", "ci_high_s"))
+        found = Value(*(_meeting(pio, dma, *names) for names in ends))
+        if np.isfinite(found.value):
+            yield instruction, found
+
+
+def _meeting(pio: pd.DataFrame, dma: pd.DataFrame, of_pio: str, of_dma: str) -> float:
+    """Size from which DMA is faster, on straight lines of logs; NaN where they do not cross."""
+    both = pio.merge(dma, on="bytes", suffixes=("", "_of_dma")).sort_values("bytes")
+    if len(both) < 2:
+        return float("nan")
+    ahead = np.log(both[of_pio].to_numpy(float) / both[f"{of_dma}_of_dma"].to_numpy(float))
+    at = int(np.argmax(ahead > 0))
+    if ahead[at] <= 0 or at == 0:
+        return float("nan")
+    sizes = np.log(both["bytes"].to_numpy(float))
+    return float(np.exp(np.interp(0.0, ahead[at - 1 : at + 1], sizes[at - 1 : at + 1])))

@@ -1,0 +1,45 @@
+"""Study 5: what does one load or store to a device cost, and when is DMA better?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from isthmus.studies.base import Axis, Study, words
+from isthmus.units import parse_positive, parse_sizes
+
+if TYPE_CHECKING:
+    from isthmus.analysis.evidence import Answer, Evidence
+
+OPERATIONS = (
+    "register_load", "bar_memory_load", "store", "syscall_load", "syscall_store", "poll",
+    "dma_read",
+)  # fmt: skip
+BASELINES = ("host_load", "host_stream", "line_exchange")
+"""The host's own memory beside it: a load that misses all caches, loads that hit the nearest, and a
+line that goes to another processor and back."""
+SIZES = parse_sizes("1,2,4,8,16,32,64,256,1Ki,4Ki,16Ki,64Ki,1Mi,256Mi")
+
+
+def _answers() -> Sequence[Callable[[Evidence], Answer]]:
+    from isthmus.analysis import mmio  # noqa: PLC0415 - slow to load
+
+    return mmio.ASKED
+
+
+STUDY = Study(
+    name="mmio",
+    question="What does one load or store to a device cost, and when is DMA better?",
+    operations=OPERATIONS + BASELINES,
+    axes=(
+        Axis("bytes", "size of the block", parse_sizes, SIZES),
+        Axis("operation", "what is timed", words, OPERATIONS + BASELINES),
+        Axis("memory", "how the device is mapped: bar_uc, bar_wc, ...; config", words),
+        Axis("width", "bytes of one instruction", parse_positive, selects=True),
+        Axis("instruction", "mov, movdqa, movntdqa, movnti, ..., pread", words, selects=True),
+        Axis("fence", "none, lfence, sfence or mfence", words, selects=True),
+        Axis("pipelined", "no: each waits for the one before it", words, selects=True),
+    ),
+    columns=("width", "instruction", "fence", "pipelined"),
+    answers=_answers,
+)

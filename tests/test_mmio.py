@@ -1,0 +1,210 @@
+"""The study mmio: a PCI device as it is here, and the published experiment on the emulated card."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from subprocess import CompletedProcess
+
+import pandas as pd
+import pytest
+
+from isthmus import boards
+from isthmus.analysis.answers import answers
+from isthmus.analysis.summary import summarise
+from isthmus.backends import registry
+from isthmus.measure import discovery
+from isthmus.models import mmio
+from isthmus.results import run_file
+from isthmus.system.environment import is_virtualised
+
+Isthmus = Callable[..., CompletedProcess[str]]
+CARD = "card:stratix4-gen2x8"
+FUNCTIONS = sorted(Path("/sys/bus/pci/devices").glob("*"))
+
+needs_backend = pytest.mark.skipif(
+    not registry()["mmio"].library.exists(), reason="its loops are x86 assembly"
+)
+needs_pci = pytest.mark.skipif(not FUNCTIONS, reason="no PCI device here")
+
+
+class Measured:
+    """A run of the study: its rows and the tables behind its answers."""
+
+    def __init__(self, path: Path) -> None:
+        run = run_file.load(path)
+        self.rows = summarise(run)
+        self.answers = {answer.name: answer for answer in answers(run)}
+        self.devices = run.devices
+
+    def of(self, **wanted: object) -> pd.DataFrame:
+        found = self.rows
+        for name, value in wanted.items():
+            found = found[found[name] == value]
+        return found
+
+
+@pytest.fixture
+def measure(isthmus: Isthmus, tmp_path: Path) -> Callable[..., Measured]:
+    def run(*arguments: str) -> Measured:
+        out = tmp_path / f"{len(list(tmp_path.glob('*.json')))}.json"
+        done = isthmus("run", "mmio", *arguments, "--out", str(out))
+        assert done.returncode == 0, done.stderr
+        return Measured(out)
+
+    return run
+
+
+@needs_backend
+@needs_pci
+def test_without_a_device_the_first_one_s_configuration_space_is_read(
+    measure: Callable[..., Measured],
+) -> None:
+    found = measure("--quick", "--operation", "syscall_load,line_exchange")
+    (device,) = found.devices
+    assert device.address in {f"pci:{one.name}" for one in FUNCTIONS}
+    reads = found.of(operation="syscall_load")
+    assert set(reads["memory"]) == {"config"}
+    assert set(reads["verified"]) == {"true"}
+    assert reads["bytes"].tolist() == [1, 2, 4, 8, 16, 32, 64]
+    told = found.rows["flags"].str.contains("virtualised")
+    assert told.all() if is_virtualised() else not told.any()
+
+
+@needs_backend
+@needs_pci
+def test_a_run_that_names_no_device_takes_one_pci_device_only() -> None:
+    found = [one.address for one in discovery.everything_real()]
+    assert len([address for address in found if address.startswith("pci:")]) == 1
+
+
+@needs_backend
+@needs_pci
+@pytest.mark.parametrize(
+    ("words", "code", "told"),
+    [
+        (("--allow-writes",), 2, "name what may be touched"),
+        (("--registers", "0:0"), None, ""),
+        (("--memory", "0:0", "--allow-loads"), 2, "say how many bytes"),
+        (("--memory", "9:0+4Ki", "--allow-loads"), 2, "no memory BAR 9"),
+        (("--registers", "zero", "--allow-loads"), 2, "BAR:OFFSET"),
+    ],
+)
+def test_a_bar_is_refused_in_one_line(
+    isthmus: Isthmus, words: tuple[str, ...], code: int | None, told: str
+) -> None:
+    device = f"pci:{FUNCTIONS[0].name}"
+    done = isthmus("run", "mmio", "--quick", "--device", device, *words)
+    assert done.returncode == code if code else done.returncode in {2, 4}
+    assert told in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+
+
+@needs_backend
+@pytest.mark.skipif(
+    not any((one / "driver").exists() for one in FUNCTIONS), reason="no PCI device has a driver"
+)
+def test_what_a_driver_has_is_left_to_it(isthmus: Isthmus) -> None:
+    def has_memory(one: Path) -> bool:
+        first = (one / "resource").read_text().splitlines()[0].split()
+        return int(first[1], 16) > 0 and int(first[2], 16) & 0x200 != 0
+
+    mine = [one for one in FUNCTIONS if (one / "driver").exists() and has_memory(one)]
+    if not mine:
+        pytest.skip("no PCI device with a driver has memory in BAR 0")
+    words = ("--registers", "0:0", "--allow-loads")
+    done = isthmus("run", "mmio", "--quick", "--device", f"pci:{mine[0].name}", *words)
+    assert done.returncode == 4
+    assert f"driver {(mine[0] / 'driver').resolve().name} has" in done.stderr
+
+
+def test_leave_for_a_bar_is_no_use_to_other_devices(isthmus: Isthmus) -> None:
+    done = isthmus("run", "mmio", "--device", CARD, "--allow-writes", "--registers", "0:0")
+    assert done.returncode == 2
+    assert "no device of this run takes it" in done.stderr
+
+
+def test_the_published_experiment_again(measure: Callable[..., Measured]) -> None:
+    found = measure("--device", CARD)
+    assert set(found.rows["clock"]) == {"simulated"}
+    again = found.answers["replica"].table.set_index("quantity")
+    residual = again["here"].astype(float) / again["published"].astype(float) - 1
+    for quantity, within in {
+        "register load": 0.01,
+        "SRAM load": 0.01,
+        "driver, loads of 8 B": 0.01,
+        "driver, loads of 64 B": 0.01,
+        "driver, spin, then load": 0.2,
+        "driver, 1 MiB stored in shrinking blocks": 0.35,
+        "stores": 0.01,
+        "stores, of the link": 0.01,
+        "streaming over 8 B loads": 0.03,
+        "lines for 6.4 GB/s at 60 ns": 1e-9,
+        "lines for 6.4 GB/s at 420 ns": 1e-9,
+        "synchronisation, 3 loads": 0.01,
+        "DMA over loads": 0.01,
+    }.items():
+        assert abs(residual[quantity]) <= within, (quantity, residual[quantity])
+    fitted = set(again.index[again["how"] == "fitted"])
+    assert {"register load", "SRAM load", "DMA over loads", "driver, loads of 8 B"} <= fitted
+    assert {"stores", "driver, spin, then load"} <= set(again.index[again["how"] == "predicted"])
+
+
+def test_another_card_is_not_held_against_the_publication(
+    measure: Callable[..., Measured],
+) -> None:
+    few = ("--operation", "register_load", "--width", "8")
+    found = measure("--device", f"{CARD},link.lanes=4", *few)
+    assert not found.answers["replica"].found
+    assert found.answers["accesses"].found
+
+
+def test_simulated_loads_and_stores_agree_with_the_closed_forms(
+    measure: Callable[..., Measured],
+) -> None:
+    found = measure("--device", CARD, "--bytes", "8,64,1Mi")
+    board = boards.load("stratix4-gen2x8")
+    alone = {"pipelined": "no", "fence": "none", "width": 8, "memory": "bar_uc"}
+    for operation, sram in (("register_load", False), ("bar_memory_load", True)):
+        (time,) = found.of(operation=operation, bytes=8, **alone)["median_s"]
+        assert time == pytest.approx(mmio.load_s(board, sram=sram), rel=0.005)
+    line = {"instruction": "movntdqa", "width": 64, "pipelined": "yes", "bytes": 1 << 20}
+    (rate,) = found.of(operation="bar_memory_load", **line)["bandwidth_Bps"]
+    assert rate == pytest.approx(mmio.streaming_rate(board), rel=0.005)
+    line = {"instruction": "movdir64b", "memory": "bar_wc", "pipelined": "yes", "bytes": 1 << 20}
+    for rate in found.of(operation="store", **line)["bandwidth_Bps"]:
+        assert rate == pytest.approx(mmio.store_rate(board), rel=0.005)
+    # Each point has sizes that its instruction can make up.
+    assert (found.rows["bytes"] % found.rows["width"].replace("", 1).astype(int) == 0).all()
+
+
+def test_what_is_faster_than_the_link_is_told(measure: Callable[..., Measured]) -> None:
+    few = ("--bytes", "8,64,4Ki", "--width", "8", "--memory", "bar_uc,bar_wc")
+
+    def told(found: Measured, kind: str) -> set[tuple[str, str, int]]:
+        table = found.answers["anomalies"].table
+        mine = table[table["anomaly"] == kind]
+        return set(zip(mine["instruction"], mine["memory"], mine["bytes"], strict=True))
+
+    plain = measure("--device", CARD, *few)
+    assert not told(plain, "speculated")
+    merged = plain.rows[plain.rows["flags"].str.contains("merged_stores")]
+    assert told(plain, "merged stores") == {("mov", "bar_wc", 4096), ("movnti", "bar_wc", 4096)}
+    assert {4096, 64} == set(merged["bytes"])
+    ahead = measure("--device", f"{CARD},speculation=yes", *few)
+    served = ahead.rows[ahead.rows["flags"].str.contains("speculated")]
+    assert set(served["memory"]) == {"bar_wc"}
+    assert ("mov", "bar_wc", 64) in told(ahead, "speculated")
+    slower = plain.of(operation="bar_memory_load", memory="bar_wc", bytes=64)["median_s"].min()
+    assert served[served["bytes"] == 64]["median_s"].max() < slower / 5
+    uncached = {"operation": "bar_memory_load", "memory": "bar_uc"}
+    assert ahead.of(**uncached)["median_s"].tolist() == plain.of(**uncached)["median_s"].tolist()
+
+
+def test_mappings_that_nobody_grants_are_marked(measure: Callable[..., Measured]) -> None:
+    found = measure("--device", CARD, "--operation", "bar_memory_load", "--bytes", "4Ki",
+                    "--memory", "bar_uc,bar_wt,bar_wp", "--width", "8")  # fmt: skip
+    marked = found.rows[found.rows["flags"].str.contains("what_if")]
+    assert set(marked["memory"]) == {"bar_wt", "bar_wp"}
+    (uncached,) = found.of(memory="bar_uc")["median_s"]
+    assert (marked["median_s"] < uncached / 10).all()
