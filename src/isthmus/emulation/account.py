@@ -23,7 +23,8 @@ def line(slots: Sequence[Slot], boards: Sequence[str], wall_s: float) -> str:
     by_kernels = sum(slot.kernel_bytes for slot in slots)
     return (
         f"{name}: simulated, not hardware: {format_seconds(simulated)} waited for link, card "
-        f"and kernels + {format_seconds(driver)} assumed for drivers, in {format_seconds(wall_s)} wall time; "
+        f"and kernels + {format_seconds(driver)} assumed for drivers, "
+        f"in {format_seconds(wall_s)} wall time; "
         f"{_count(sum(slot.transfers for slot in slots), 'transfer')} of {_bytes(crossed)}, "
         f"{_count(sum(slot.kernels for slot in slots), 'kernel run')} of {format_seconds(kernels)} "
         f"over {_bytes(by_kernels)}, "
