@@ -472,3 +472,16 @@ def test_a_library_that_is_none_is_left_alone() -> None:
     here = elf.Library(Path("/proc/self/exe").resolve().read_bytes())
     assert here.redirected("no_such_function", "usleep") is None
     assert here.guarded("no_such_function", "munmap", b"\x90", b"\xc3") is None
+
+
+@pytest.mark.parametrize("identity", ["", "device0_0_1", f"device0_0_{os.getpid()}"])
+def test_a_device_process_that_xrt_did_not_start_ends_nobody(identity: str) -> None:
+    if not PROCESS.exists():
+        pytest.skip("Isthmus was built without its device process")
+    shell = subprocess.run(
+        ["sh", "-c", '"$0"; echo "the shell goes on after $?"', PROCESS],
+        env={**os.environ, "EMULATION_SOCKETID": identity, "USER": "isthmus-nobody"},
+        start_new_session=True, capture_output=True, text=True, check=False, timeout=2 * LONG_S,
+    )  # fmt: skip
+    assert (shell.returncode, shell.stdout) == (0, "the shell goes on after 1\n")
+    assert "is to be started by XRT" in shell.stderr
