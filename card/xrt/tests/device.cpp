@@ -230,6 +230,25 @@ TEST_CASE("Sweeps are computed once and take their time", "[card][process]") {
   CHECK(bench.read_register(read_at + 0x88) == 3 * bytes / 8);
 }
 
+TEST_CASE("Sizes and counts that cannot be are refused", "[card][process]") {
+  Bench bench;
+  constexpr std::uint32_t bytes = 4096;
+  bench.allocate(0, bytes);
+  const auto run = [&](std::uint64_t iterations) {
+    std::vector<std::uint32_t> map(12);
+    map[0] = 1;
+    map[7] = bytes;
+    map[10] = static_cast<std::uint32_t>(iterations);
+    map[11] = static_cast<std::uint32_t>(iterations >> 32U);
+    bench.write_registers(read_at, map);
+  };
+  CHECK_THROWS_AS(run(~std::uint64_t{0}), KernelError);        // -1
+  CHECK_THROWS_AS(run(std::uint64_t{1} << 52U), KernelError);  // 2^64 bytes
+  CHECK(bench.meter.slot().kernel_bytes == 0);
+  run(2);
+  CHECK(bench.meter.slot().kernel_bytes == 2 * bytes);
+}
+
 TEST_CASE("Calls that this card has nothing to say to are answered", "[card][process]") {
   Bench bench;
   MessageWriter empty;
