@@ -272,6 +272,10 @@ TEST_CASE("A description that is none is refused", "[card][process]") {
   CHECK_THROWS_AS(described("isthmus.card/1\nargument value 0 4 x\nend\n"), DescriptionError);
   CHECK_THROWS_AS(described("isthmus.card/1\nkernel a a_1 0 16\nargument value 15 4 x\nend\n"),
                   DescriptionError);
+  // A range may be larger than the registers that are kept; arguments are in those.
+  const std::string large = "isthmus.card/1\nkernel a a_1 0 1048576\nargument value ";
+  CHECK(described(large + "65532 4 x\nend\n").units.size() == 1);
+  CHECK_THROWS_AS(described(large + "65533 4 x\nend\n"), DescriptionError);
 }
 
 TEST_CASE("A kernel that nobody has is named", "[card][process]") {
