@@ -152,6 +152,19 @@ TEST_CASE("Reaching where nothing is allocated is an error", "[card][process]") 
   CHECK_THROWS_AS(bench.read(137438953472, 16), MemoryError);
 }
 
+TEST_CASE("A buffer takes the place of what was reached for without one", "[card][process]") {
+  Bench bench;
+  const auto data = counted(8192);
+  bench.write(4096, data);       // reaches into the buffer from below
+  bench.write(16384, data);      // from above
+  bench.write(32768, data);      // is elsewhere
+  bench.allocate(8192, 12'288);  // up to 20480
+  bench.write(8192, std::vector<std::byte>(12'288, std::byte{9}));
+  CHECK(bench.read(8192, 12'288) == std::vector<std::byte>(12'288, std::byte{9}));
+  CHECK(bench.read(4096, 4096) == std::vector<std::byte>(4096));
+  CHECK(bench.read(32768, 8192) == data);
+}
+
 TEST_CASE("Kernels compute, and are done when their time has come", "[card][process]") {
   Bench bench;
   constexpr std::uint32_t n = 1000;
