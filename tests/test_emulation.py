@@ -1,9 +1,11 @@
 """The emulated card behind the real XRT: what programs see, and what is left of a crash."""
 
+import fcntl
 import os
 import shutil
 import signal
 import subprocess
+import tempfile
 import textwrap
 import time
 from collections.abc import Iterator
@@ -485,3 +487,27 @@ def test_a_device_process_that_xrt_did_not_start_ends_nobody(identity: str) -> N
     )  # fmt: skip
     assert (shell.returncode, shell.stdout) == (0, "the shell goes on after 1\n")
     assert "is to be started by XRT" in shell.stderr
+
+
+def test_a_folder_stays_while_its_lock_is_held() -> None:
+    """As that of a process in another container, whose number is nobody's here."""
+    installation()
+    ended = subprocess.Popen(["true"])
+    ended.wait()
+    folder = Path(tempfile.mkdtemp(prefix=f"isthmus-card-{ended.pid}-", dir="/tmp"))
+    with (folder / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        emulation.prepare(["u250"]).close()
+        assert folder.exists()
+    emulation.prepare(["u250"]).close()
+    assert not folder.exists()
+
+
+def test_a_session_holds_the_lock_of_its_folder() -> None:
+    installation()
+    with (
+        emulation.prepare(["u250"]) as session,
+        (session.directory / "lock").open() as lock,
+        pytest.raises(BlockingIOError),
+    ):
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
