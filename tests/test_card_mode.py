@@ -85,3 +85,10 @@ def test_what_cannot_be_a_card_is_said() -> None:
         discovery.resolve("xrt:0@card=no-such-board")
     with pytest.raises(UsageError, match="write @card="):
         discovery.resolve("xrt:0@card")
+
+
+@pytest.mark.parametrize("scheme", ["xrt", "xocl"])
+def test_a_link_with_errors_is_refused(scheme: str) -> None:
+    needs(scheme)
+    with pytest.raises(UsageError, match=r"link with errors .*card:u250,link\.error_rate=1e-4"):
+        discovery.resolve(f"{scheme}:0@card=u250,link.error_rate=1e-4")

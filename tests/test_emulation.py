@@ -1,9 +1,11 @@
 """The emulated card behind the real XRT: what programs see, and what is left of a crash."""
 
+import fcntl
 import os
 import shutil
 import signal
 import subprocess
+import tempfile
 import textwrap
 import time
 from collections.abc import Iterator
@@ -472,3 +474,40 @@ def test_a_library_that_is_none_is_left_alone() -> None:
     here = elf.Library(Path("/proc/self/exe").resolve().read_bytes())
     assert here.redirected("no_such_function", "usleep") is None
     assert here.guarded("no_such_function", "munmap", b"\x90", b"\xc3") is None
+
+
+@pytest.mark.parametrize("identity", ["", "device0_0_1", f"device0_0_{os.getpid()}"])
+def test_a_device_process_that_xrt_did_not_start_ends_nobody(identity: str) -> None:
+    if not PROCESS.exists():
+        pytest.skip("Isthmus was built without its device process")
+    shell = subprocess.run(
+        ["sh", "-c", '"$0"; echo "the shell goes on after $?"', PROCESS],
+        env={**os.environ, "EMULATION_SOCKETID": identity, "USER": "isthmus-nobody"},
+        start_new_session=True, capture_output=True, text=True, check=False, timeout=2 * LONG_S,
+    )  # fmt: skip
+    assert (shell.returncode, shell.stdout) == (0, "the shell goes on after 1\n")
+    assert "is to be started by XRT" in shell.stderr
+
+
+def test_a_folder_stays_while_its_lock_is_held() -> None:
+    """As that of a process in another container, whose number is nobody's here."""
+    installation()
+    ended = subprocess.Popen(["true"])
+    ended.wait()
+    folder = Path(tempfile.mkdtemp(prefix=f"isthmus-card-{ended.pid}-", dir="/tmp"))
+    with (folder / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        emulation.prepare(["u250"]).close()
+        assert folder.exists()
+    emulation.prepare(["u250"]).close()
+    assert not folder.exists()
+
+
+def test_a_session_holds_the_lock_of_its_folder() -> None:
+    installation()
+    with (
+        emulation.prepare(["u250"]) as session,
+        (session.directory / "lock").open() as lock,
+        pytest.raises(BlockingIOError),
+    ):
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

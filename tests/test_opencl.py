@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import csv
 import io
+import sys
 
 import pytest
 
 from conftest import Command
+from isthmus import emulation
+from isthmus.errors import IsthmusError
 from isthmus.studies.transfer import OPERATIONS
 
 
@@ -51,3 +54,21 @@ def test_more_than_the_device_holds_is_left_out_and_told(isthmus: Command, pocl:
                     "operation=write", "--quick", "--out", "run.json")  # fmt: skip
     assert ended.returncode == 0
     assert "does not do 1Ti" in ended.stderr
+
+
+@pytest.mark.usefixtures("pocl")
+def test_beside_an_emulated_card_another_platform_is_what_it_is(isthmus: Command) -> None:
+    try:
+        emulation.prepare(["u250"]).close()
+    except IsthmusError as error:
+        pytest.skip(f"no XRT behind which a card is emulated: {error}")
+    program = [sys.executable, "-m", "isthmus", "run", "transfer", "--device", "opencl:pocl",
+               "--axis", "bytes=64Ki", "--axis", "operation=write", "--quick",
+               "--out", "run.json"]  # fmt: skip
+    ran = isthmus("card", "exec", "--", *program, timeout=300)
+    assert ran.returncode == 0, ran.stderr
+    shown = isthmus("show", "run.json", "--format", "csv")
+    found = list(csv.DictReader(io.StringIO(shown.stdout)))
+    assert {row["clock"] for row in found} <= {"host", "device"}
+    assert all(float(row["median_s"]) > 0 for row in found)
+    assert found

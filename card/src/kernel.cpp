@@ -44,7 +44,13 @@ Time KernelUnit::run(const KernelJob& job) {
 void KernelUnit::start(const KernelJob& job, Actor* owner, std::uint64_t tag) {
   owner_ = owner;
   tag_ = tag;
-  if (job.bytes == 0 || job.iterations == 0) {
+  std::int64_t all_bytes = 0;
+  // Counts below zero were too large for what holds them.
+  if (job.bytes < 0 || job.iterations < 0 ||
+      __builtin_mul_overflow(job.bytes, job.iterations, &all_bytes)) {
+    throw TooLongError();
+  }
+  if (all_bytes == 0) {
     if (owner != nullptr) {
       owner->handle(tag);
     }
@@ -60,7 +66,7 @@ void KernelUnit::start(const KernelJob& job, Actor* owner, std::uint64_t tag) {
   const bool writes = job.kernel != Kernel::read_bandwidth;
   if (job.bytes <= single_bursts * burst) {
     plan.repeat_bytes = job.bytes;
-    plan.bytes = job.bytes * job.iterations;
+    plan.bytes = all_bytes;
     plan.interval = from_nanoseconds(reads && writes ? kernel.copy_block_interval_ns
                                                      : kernel.block_interval_ns);
     sweeps_left_ = 1;

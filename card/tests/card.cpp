@@ -145,6 +145,25 @@ TEST_CASE("posted writes go at credits / return time") {
   CHECK(time == static_cast<Time>(more / (std::size_t{16} * 256)) * round);
 }
 
+TEST_CASE("work that cannot be is refused") {
+  const Board board = Board::from(u250());
+  Machine machine(board, 1);
+  KernelUnit kernel(machine);
+  const auto run = [&](std::int64_t bytes, std::int64_t iterations) {
+    return kernel.run({.kernel = Kernel::read_bandwidth,
+                       .target = Target::device,
+                       .bytes = bytes,
+                       .iterations = iterations,
+                       .page_offsets = {},
+                       .read_banks = {0},
+                       .write_banks = {}});
+  };
+  CHECK_THROWS_AS(run(64, -1), TooLongError);
+  CHECK_THROWS_AS(run(-64, 1), TooLongError);
+  CHECK_THROWS_AS(run(64, std::int64_t{1} << 58U), TooLongError);
+  CHECK(run(64, 1) > 0);
+}
+
 TEST_CASE("single blocks end where the buffer does") {
   // As the published loop: one block after another, each begun an interval after the one before.
   const std::size_t bytes = GENERATE(1, 64, 4096, 5000, 8191, 8192);

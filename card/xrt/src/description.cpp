@@ -59,7 +59,8 @@ ArgumentPlace argument(Words& words, const ComputeUnit& unit, const std::string&
   found.offset = words.number();
   found.bytes = words.number();
   found.name = words.rest();
-  if (found.offset > unit.range || found.bytes > unit.range - found.offset) {
+  const std::uint64_t registers = std::min(unit.range, most_registers);
+  if (found.offset > registers || found.bytes > registers - found.offset) {
     refuse(line);
   }
   return found;

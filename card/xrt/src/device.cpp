@@ -14,7 +14,6 @@ namespace {
 constexpr std::uint32_t ap_start = 1;
 constexpr std::uint32_t ap_done = 2;
 constexpr std::uint32_t ap_idle = 4;
-constexpr std::uint64_t most_registers = 64 * 1024;
 constexpr std::size_t word = sizeof(std::uint32_t);
 constexpr std::uint64_t femtoseconds_of_a_nanosecond = 1'000'000;
 

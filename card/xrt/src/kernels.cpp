@@ -23,6 +23,17 @@ void in_pieces(std::uint64_t bytes, const Action& action) {
   }
 }
 
+/// Throws KernelError where the product is no count of bytes: an argument is negative or too large.
+std::uint64_t product(const KernelRun& run, std::uint64_t left, std::uint64_t right) {
+  std::int64_t found = 0;
+  if (__builtin_mul_overflow(left, right, &found)) {
+    throw KernelError("kernel '" + run.unit->kernel +
+                      "' was given a size or a count that cannot be: " + std::to_string(left) +
+                      " times " + std::to_string(right));
+  }
+  return static_cast<std::uint64_t>(found);
+}
+
 struct Empty final : KernelModel {
   KernelOutcome run(const KernelRun& /*run*/) override { return {}; }
 };
@@ -37,8 +48,9 @@ class LibraryKernel : public KernelModel {
   [[nodiscard]] KernelOutcome timed(const KernelRun& run, std::vector<std::uint64_t> reads,
                                     std::vector<std::uint64_t> writes, std::uint64_t bytes,
                                     std::uint64_t iterations) const {
-    KernelOutcome outcome{.duration = 0,
-                          .bytes = bytes * iterations * (reads.size() + writes.size())};
+    KernelOutcome outcome{
+        .duration = 0,
+        .bytes = product(run, product(run, bytes, iterations), reads.size() + writes.size())};
     const auto host = [&run](std::uint64_t address) { return run.reach->is_host(address); };
     const auto all_alike = [&](bool wanted) {
       const auto alike = [&](std::uint64_t address) { return host(address) == wanted; };
@@ -140,7 +152,7 @@ class Vadd final : public LibraryKernel {
   Vadd() : LibraryKernel(Kernel::vadd) {}
   KernelOutcome run(const KernelRun& run) override {
     constexpr std::size_t element = sizeof(std::uint32_t);
-    const std::uint64_t bytes = run.argument(3) * element;
+    const std::uint64_t bytes = product(run, run.argument(3), element);
     std::vector<std::uint32_t> left(piece_bytes / element);
     std::vector<std::uint32_t> right(piece_bytes / element);
     in_pieces(bytes, [&](std::uint64_t at, std::size_t size) {

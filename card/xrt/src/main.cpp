@@ -2,8 +2,10 @@
 //
 // XRT never notices that this process has died, and would wait for ever. So there are two: one
 // answers, the other watches it; whichever is left ends the program.
+#include <poll.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -35,22 +37,26 @@ std::string environment(const char* name) {
   return value != nullptr ? value : "";
 }
 
-/// The program, which started this process. Null once it is gone.
+/// The program, which started this process. The descriptor is of it alone: a number may be another
+/// process's once it is gone.
 pid_t program = 0;
+int program_file = -1;
 
 void say(const std::string& text) {
   const std::string line = "isthmus: emulated card: " + text + "\n";
   static_cast<void>(!write(STDERR_FILENO, line.data(), line.size()));
 }
 
+void signal_program(int signal) {
+  static_cast<void>(syscall(SYS_pidfd_send_signal, program_file, signal, nullptr, 0U));
+}
+
 /// Ends the program, kindly at first. Only async-signal-safe calls.
 void end_program() {
-  kill(program, SIGTERM);
-  const timespec step{.tv_sec = 0, .tv_nsec = 10'000'000};
-  for (auto left = grace; left.count() > 0 && kill(program, 0) == 0; left -= milliseconds(10)) {
-    nanosleep(&step, nullptr);
-  }
-  kill(program, SIGKILL);
+  signal_program(SIGTERM);
+  pollfd gone{.fd = program_file, .events = POLLIN, .revents = 0};
+  poll(&gone, 1, static_cast<int>(grace.count()));
+  signal_program(SIGKILL);
 }
 
 extern "C" void watcher_is_gone(int /*signal*/) {
@@ -61,14 +67,16 @@ extern "C" void watcher_is_gone(int /*signal*/) {
   _exit(EXIT_FAILURE);
 }
 
-/// EMULATION_SOCKETID is deviceN_COUNT_PID.
+/// EMULATION_SOCKETID is deviceN_COUNT_PID. Throws where XRT did not start this process.
 struct Identity {
   std::string id = environment("EMULATION_SOCKETID");
   unsigned card = 0;
   unsigned count = 0;
+  pid_t program = 0;
 
   Identity() {
-    if (std::sscanf(id.c_str(), "device%u_%u_", &card, &count) != 2) {
+    if (std::sscanf(id.c_str(), "device%u_%u_%d", &card, &count, &program) != 3 || program <= 1 ||
+        program != getppid()) {
       throw std::runtime_error("EMULATION_SOCKETID is '" + id +
                                "': this program is to be started by XRT, see isthmus card exec");
     }
@@ -142,10 +150,9 @@ void serve(const Identity& identity, Channel& channel) {
   }
 }
 
-int guarded() {
+int guarded(const Identity& identity) {
   std::optional<Channel> channel;
   try {
-    const Identity identity;
     // First of all, for the program waits; and it stays open until the program has ended, which
     // else would say something of its own about the end of its socket.
     channel.emplace(identity.socket(""), patience);
@@ -179,8 +186,19 @@ int watch(pid_t server) {
   return EXIT_FAILURE;
 }
 
+/// Nobody is ended before it is sure to be the program: whoever started this by hand is not.
 int run() {
-  program = getppid();
+  const Identity identity;
+  program = identity.program;
+  program_file = static_cast<int>(syscall(SYS_pidfd_open, program, 0U));
+  if (getppid() != program) {
+    return EXIT_SUCCESS;  // gone before
+  }
+  if (program_file < 0) {
+    say(std::string("the program cannot be watched, and is ended: ") + std::strerror(errno));
+    kill(program, SIGTERM);
+    return EXIT_FAILURE;
+  }
   // A Ctrl-C is the program's to understand; the end of its socket is ours.
   for (const int signal : {SIGINT, SIGHUP, SIGQUIT, SIGPIPE}) {
     std::signal(signal, SIG_IGN);
@@ -200,10 +218,17 @@ int run() {
   if (getppid() != watcher) {
     raise(SIGUSR1);
   }
-  return guarded();
+  return guarded(identity);
 }
 
 }  // namespace
 }  // namespace isthmus::card::process
 
-int main() { return isthmus::card::process::run(); }
+int main() {
+  try {
+    return isthmus::card::process::run();
+  } catch (const std::exception& error) {
+    isthmus::card::process::say(error.what());
+    return EXIT_FAILURE;
+  }
+}

@@ -41,7 +41,7 @@ void CardMemory::release(const Region& region) {
 }
 
 std::string CardMemory::allocate(std::uint64_t address, std::uint64_t bytes, bool shared) {
-  free(address);
+  free_all(address, bytes);
   Region region{.data = nullptr, .bytes = bytes, .mapped = whole_pages(bytes), .descriptor = -1};
   int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
   if (shared) {
@@ -69,6 +69,18 @@ void CardMemory::free(std::uint64_t address) {
   if (const auto found = regions_.find(address); found != regions_.end()) {
     release(found->second);
     regions_.erase(found);
+  }
+}
+
+void CardMemory::free_all(std::uint64_t address, std::uint64_t bytes) {
+  auto found = regions_.lower_bound(address);
+  if (found != regions_.begin() &&
+      address - std::prev(found)->first < std::prev(found)->second.bytes) {
+    --found;
+  }
+  while (found != regions_.end() && (found->first <= address || found->first - address < bytes)) {
+    release(found->second);
+    found = regions_.erase(found);
   }
 }
 

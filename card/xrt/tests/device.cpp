@@ -152,6 +152,19 @@ TEST_CASE("Reaching where nothing is allocated is an error", "[card][process]") 
   CHECK_THROWS_AS(bench.read(137438953472, 16), MemoryError);
 }
 
+TEST_CASE("A buffer takes the place of what was reached for without one", "[card][process]") {
+  Bench bench;
+  const auto data = counted(8192);
+  bench.write(4096, data);       // reaches into the buffer from below
+  bench.write(16384, data);      // from above
+  bench.write(32768, data);      // is elsewhere
+  bench.allocate(8192, 12'288);  // up to 20480
+  bench.write(8192, std::vector<std::byte>(12'288, std::byte{9}));
+  CHECK(bench.read(8192, 12'288) == std::vector<std::byte>(12'288, std::byte{9}));
+  CHECK(bench.read(4096, 4096) == std::vector<std::byte>(4096));
+  CHECK(bench.read(32768, 8192) == data);
+}
+
 TEST_CASE("Kernels compute, and are done when their time has come", "[card][process]") {
   Bench bench;
   constexpr std::uint32_t n = 1000;
@@ -230,6 +243,25 @@ TEST_CASE("Sweeps are computed once and take their time", "[card][process]") {
   CHECK(bench.read_register(read_at + 0x88) == 3 * bytes / 8);
 }
 
+TEST_CASE("Sizes and counts that cannot be are refused", "[card][process]") {
+  Bench bench;
+  constexpr std::uint32_t bytes = 4096;
+  bench.allocate(0, bytes);
+  const auto run = [&](std::uint64_t iterations) {
+    std::vector<std::uint32_t> map(12);
+    map[0] = 1;
+    map[7] = bytes;
+    map[10] = static_cast<std::uint32_t>(iterations);
+    map[11] = static_cast<std::uint32_t>(iterations >> 32U);
+    bench.write_registers(read_at, map);
+  };
+  CHECK_THROWS_AS(run(~std::uint64_t{0}), KernelError);        // -1
+  CHECK_THROWS_AS(run(std::uint64_t{1} << 52U), KernelError);  // 2^64 bytes
+  CHECK(bench.meter.slot().kernel_bytes == 0);
+  run(2);
+  CHECK(bench.meter.slot().kernel_bytes == 2 * bytes);
+}
+
 TEST_CASE("Calls that this card has nothing to say to are answered", "[card][process]") {
   Bench bench;
   MessageWriter empty;
@@ -253,6 +285,10 @@ TEST_CASE("A description that is none is refused", "[card][process]") {
   CHECK_THROWS_AS(described("isthmus.card/1\nargument value 0 4 x\nend\n"), DescriptionError);
   CHECK_THROWS_AS(described("isthmus.card/1\nkernel a a_1 0 16\nargument value 15 4 x\nend\n"),
                   DescriptionError);
+  // A range may be larger than the registers that are kept; arguments are in those.
+  const std::string large = "isthmus.card/1\nkernel a a_1 0 1048576\nargument value ";
+  CHECK(described(large + "65532 4 x\nend\n").units.size() == 1);
+  CHECK_THROWS_AS(described(large + "65533 4 x\nend\n"), DescriptionError);
 }
 
 TEST_CASE("A kernel that nobody has is named", "[card][process]") {

@@ -72,6 +72,11 @@ std::string pci_address(cl::DeviceId device) {
 /// The published example makes 1024, which takes seconds where buffers are large.
 constexpr unsigned usual_sweeps = 16;
 
+/// Other platforms in the same process have no emulated card below.
+bool on_emulated_card(cl::Platform platform) {
+  return card::process::emulated() && cl::text_info(platform, cl::platform_name) == "Xilinx";
+}
+
 bool compiles(cl::DeviceId device) {
   return cl::value_info<cl::Uint>(device, cl::device_compiler_available) != 0;
 }
@@ -138,8 +143,9 @@ DeviceInfo describe(cl::Platform platform, cl::DeviceId device, const std::strin
     }
   }
   if (session != nullptr && session->has_binary()) {
-    std::ranges::move(cl::sweep_operations(*session, card::process::emulated() ? "model" : "board"),
-                      std::back_inserter(known));
+    std::ranges::move(
+        cl::sweep_operations(*session, on_emulated_card(platform) ? "model" : "board"),
+        std::back_inserter(known));
     lacks = cl::unreached(known);
   }
   DeviceInfo info{
@@ -164,7 +170,7 @@ DeviceInfo describe(cl::Platform platform, cl::DeviceId device, const std::strin
                      {"pci_address", pci_address(device)},
                      {"loader", api().loader}},
       .lacks = std::move(lacks)};
-  if (card::process::emulated()) {
+  if (on_emulated_card(platform)) {
     card::process::describe_emulated(info);
   } else if (has_kernel(cl::vadd_kernel)) {
     // Above an emulated card phases do not read its clock yet: the host's alone would mislead.
@@ -183,7 +189,10 @@ class OpenclDevice final : public Device {
   [[nodiscard]] const DeviceInfo& info() const override { return info_; }
   std::unique_ptr<Operation> make(const OperationSpec& spec) override {
     static_cast<void>(find_operation(info_.operations, spec, "OpenCL"));
-    return card::process::on_emulated_card(cl::make_operation(session_, spec));
+    auto operation = cl::make_operation(session_, spec);
+    return info_.clock == ClockDomain::simulated
+               ? card::process::on_emulated_card(std::move(operation))
+               : std::move(operation);
   }
 
  private:

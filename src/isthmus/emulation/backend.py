@@ -38,12 +38,18 @@ def _xclbin(board: str) -> str:
 def candidate(address: Address, opencl: str = "") -> Candidate:
     """The one for a mode ``card=BOARD``; ``opencl`` names the library that is to be loaded.
 
-    Raises UsageError for a board that cannot be, NoDeviceError where XRT lacks what is needed.
+    Raises UsageError for a board that cannot be or whose link has errors, NoDeviceError where XRT
+    lacks what is needed.
     """
     _, equals, board = address.mode.partition("=")
     if not equals or not board:
         raise UsageError(
             f"device '{address.text}': write @{MODE}={', @card='.join(boards.names())}"
+        )
+    if boards.named(board).number("link.error_rate") > 0:
+        raise UsageError(
+            f"device '{address.text}': a link with errors takes another time in each sample, and "
+            f"through XRT there is one; card:{board} has them all"
         )
     session = _session(board)
     environment = {key: value for key, value in session.environment.items() if value}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import shutil
 import tempfile
@@ -10,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Literal
+from typing import IO, Literal
 
 import msgspec
 import psutil
@@ -35,6 +36,7 @@ PACKET_BYTES = 64 << 20
 # XRT puts its sockets into /tmp/$USER, whatever TMPDIR says: that folder is the session's own.
 _BASE = Path("/tmp")
 _PREFIX = "isthmus-card-"
+_LOCK = "lock"
 _MOST_CARDS = 16
 _START = """#!/bin/sh
 # XRT starts this in place of a simulation. What is preloaded is meant for the program.
@@ -64,6 +66,8 @@ class Session:
     """What ``prepare`` made; leaving the context removes its folder and all that XRT put there."""
 
     directory: Path
+    lock: IO[str]
+    """Held as long as the folder is in use: the number of a process may be of another container."""
     environment: dict[str, str]
     """To be laid over the program's own; what is empty is to be unset."""
     cure: str = ""
@@ -86,6 +90,7 @@ class Session:
     def close(self) -> None:
         """Removes the folder."""
         shutil.rmtree(self.directory, ignore_errors=True)
+        self.lock.close()
 
     def __enter__(self) -> Session:
         return self
@@ -129,6 +134,8 @@ def prepare(
     _remove_stale()
     try:
         directory = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-", dir=_BASE))
+        lock = (directory / _LOCK).open("w", encoding="utf-8")
+        fcntl.flock(lock, fcntl.LOCK_EX)
     except OSError as error:
         raise IsthmusError(f"no folder in {_BASE} for the emulated card: {error}") from error
     path = os.environ.get("LD_LIBRARY_PATH")
@@ -151,7 +158,7 @@ def prepare(
         KERNEL_FOLDERS: ":".join(str(folder.resolve()) for folder in kernels),
         **_ALLOCATOR,
     }
-    session = Session(directory, environment, base.cure)
+    session = Session(directory, lock, environment, base.cure)
     try:
         _write(session, chosen, clock=clock == "virtual")
     except BaseException as error:
@@ -211,8 +218,20 @@ def _configuration(cards: Sequence[Board]) -> dict[str, object]:
 def _remove_stale() -> None:
     """Folders of processes that were killed before they could remove them."""
     for folder, process in _sessions():
-        if not psutil.pid_exists(process):
+        if not psutil.pid_exists(process) and not _in_use(folder):
             shutil.rmtree(folder, ignore_errors=True)
+
+
+def _in_use(folder: Path) -> bool:
+    """Whether somebody holds its lock; what was left before there was one has none."""
+    try:
+        with (folder / _LOCK).open(encoding="utf-8") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True
+    return False
 
 
 def _sessions() -> Iterator[tuple[Path, int]]:

@@ -67,6 +67,7 @@ class KernelUnit final : public Actor {
   static std::int64_t requests(const Board& board);
 
   /// Runs the machine from the kernel's first to its last cycle; software's launch is not in it.
+  /// Throws TooLongError where the work is negative or too much.
   Time run(const KernelJob& job);
   /// The same without running the machine: `owner`, if any, gets an event with `tag` at the end.
   void start(const KernelJob& job, Actor* owner, std::uint64_t tag);

@@ -16,6 +16,9 @@ class DescriptionError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+/// Bytes of registers that a kernel has at most, however large its range.
+inline constexpr std::uint64_t most_registers = std::uint64_t{64} << 10U;
+
 struct MemoryRange {
   bool host = false;  ///< the program's memory, else the card's
   std::uint64_t address = 0;

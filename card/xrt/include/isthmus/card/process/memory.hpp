@@ -23,8 +23,9 @@ class CardMemory {
   CardMemory& operator=(const CardMemory&) = delete;
   ~CardMemory();
 
-  /// Zeros until they are written. Shared ones are in a file that the program may map; its name is
-  /// returned. Throws std::bad_alloc.
+  /// In place of all that was allocated there: XRT's buffers never meet, so that was memory which a
+  /// program reached for without a buffer. Zeros until they are written. Shared ones are in a file
+  /// that the program may map; its name is returned. Throws std::bad_alloc.
   std::string allocate(std::uint64_t address, std::uint64_t bytes, bool shared);
   void free(std::uint64_t address);
   /// Puts a file of another card behind memory that is allocated here. Throws MemoryError.
@@ -43,6 +44,8 @@ class CardMemory {
     int descriptor = -1;
   };
   static void release(const Region& region);
+  /// Frees all regions that have a byte of these, or begin at their address.
+  void free_all(std::uint64_t address, std::uint64_t bytes);
 
   std::map<std::uint64_t, Region> regions_;
 };
