@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, get_args
+from typing import TYPE_CHECKING, Annotated, NoReturn, get_args
 
 import typer
 
@@ -33,7 +33,7 @@ def execute(
     kernels: Annotated[
         list[Path] | None, typer.Option(help="folder with kernels of your own; may be repeated")
     ] = None,
-) -> int:
+) -> NoReturn:
     """Runs the program with emulated cards in place of hardware; its exit code is ours."""
     from isthmus import emulation
     from isthmus.emulation import account, execution
@@ -56,7 +56,7 @@ def execute(
         if trace is not None:
             _write(trace, session, boards)
         _say(account.line(session.used(), boards, time.monotonic() - began))
-    return code
+    sys.exit(code)  # not returned: Typer returns 130 for a Ctrl-C of ours
 
 
 def _write(path: Path, session: Session, boards: list[str]) -> None:
