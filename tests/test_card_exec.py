@@ -294,21 +294,37 @@ def test_what_follows_the_program_is_the_programs(card_exec: Run) -> None:
         (("--clock", "sun", "--", "true"), "no clock 'sun'"),
         (("--board", "no-such", "--", "true"), "no-such"),
         (("--kernels", "no-folder", "--", "true"), "no-folder"),
+        (("--trace", "no-folder/trace.json", "--", "touch", "ran"), "No such file"),
+        (("--trace", "new.json", "--", "./no-such-program"), "cannot run ./no-such-program"),
     ],
 )
-def test_what_cannot_be_is_refused(card_exec: Run, arguments: tuple[str, ...], what: str) -> None:
+def test_what_cannot_be_is_refused(
+    card_exec: Run, tmp_path: Path, arguments: tuple[str, ...], what: str
+) -> None:
     ran = card_exec(*arguments)
     assert ran.code == 2
     assert what in ran.errors[-1]
+    assert not list(tmp_path.glob("*.json"))
+    assert not (tmp_path / "ran").exists()
+
+
+def test_a_timeline_that_cannot_be_written_costs_nothing_else(card_exec: Run) -> None:
+    ran = card_exec("--trace", "gone/trace.json", "--", "sh", "-c", "exit 3")
+    assert ran.code == 2  # noticed before the program starts
+    script = "rm trace.json; mkdir trace.json; exit 3"
+    ran = card_exec("--trace", "trace.json", "--", "sh", "-c", script)
+    assert ran.code == 3
+    assert "no card was opened" in ran.errors[-2]
+    assert "trace.json: Is a directory" in ran.errors[-1]
 
 
 @pytest.fixture
-def going_on(programs: Path) -> Iterator[subprocess.Popen[str]]:
+def going_on(programs: Path, tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
     """A program that uses its card until it is ended."""
     program = [programs / "native", "going_on", programs / "hw_emu.xclbin"]
     with subprocess.Popen(
-        [sys.executable, "-m", "isthmus", "card", "exec", "--", *program],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        [sys.executable, "-m", "isthmus", "card", "exec", "--trace", "trace.json", "--", *program],
+        cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     ) as command:  # fmt: skip
         assert command.stdout is not None
         while "running" not in command.stdout.readline():
@@ -364,11 +380,13 @@ def test_a_killed_program_leaves_nothing(going_on: subprocess.Popen[str]) -> Non
     nothing_stays(going_on.pid)
 
 
-def test_a_killed_card_ends_the_program(going_on: subprocess.Popen[str]) -> None:
+def test_a_killed_card_ends_the_program(going_on: subprocess.Popen[str], tmp_path: Path) -> None:
     belonging_to(going_on.pid)["isthmus-card"].kill()
     _, errors = going_on.communicate(timeout=LONG)
-    assert going_on.returncode != 0
+    assert going_on.returncode in {128 + signal.SIGTERM, 128 + signal.SIGPIPE}
     assert "the program is ended" in errors
+    assert "simulated, not hardware" in errors
+    assert trace(tmp_path / "trace.json")["traceEvents"]
     nothing_stays(going_on.pid)
 
 
