@@ -181,6 +181,12 @@ def test_waits_end_in_the_programs_time_while_a_kernel_runs(native: Run) -> None
         assert third * 0.999 <= waited < 0.9 * whole, name
 
 
+def test_a_cancelled_wait_holds_nobody_up(native: Run) -> None:
+    told = native("cancelling").told
+    assert told["cancelled"] == 1
+    assert told["wall"] < told["run"] / 2  # else its run takes as long in real time
+
+
 def test_no_thread_sees_time_go_back(native: Run) -> None:
     told = native("looking").told
     assert told["looks"] > 1000

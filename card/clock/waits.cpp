@@ -68,17 +68,27 @@ Nanoseconds deadline_of(clockid_t clock, const timespec& time) {
   return program_time.peek() + from(time) - program_time.now(clock, stands_still());
 }
 
-/// Waits in slices until `wait(duration)` says that it is over, or the program's time is there.
+void give_back(void* place) {
+  if (place != nullptr) {
+    *static_cast<std::atomic<Nanoseconds>*>(place) = 0;
+  }
+}
+
 template <class Wait>
-void wait_until(Nanoseconds deadline, Wait wait) {
-  std::atomic<Nanoseconds>* const place = deadlines.add(deadline);
+void wait_in_slices(Nanoseconds deadline, Wait& wait) {
   for (bool over = false; !over;) {
     const Nanoseconds left = deadline - program_time.peek();
     over = left <= 0 || wait(std::min(left, kernel_runs() ? slice_with_kernel : slice));
   }
-  if (place != nullptr) {
-    *place = 0;
-  }
+}
+
+/// Waits in slices until `wait(duration)` says that it is over, or the program's time is there.
+template <class Wait>
+void wait_until(Nanoseconds deadline, Wait wait) {
+  // The thread may be cancelled; destructors would need the C++ library then.
+  pthread_cleanup_push(give_back, deadlines.add(deadline));
+  wait_in_slices(deadline, wait);
+  pthread_cleanup_pop(1);
 }
 
 int sleep_until(Nanoseconds deadline, timespec* rest) {

@@ -232,6 +232,30 @@ void waiting(const std::string& xclbin) {
   }
 }
 
+/// A kernel that runs for long after a thread was cancelled in a wait: nobody waits any more.
+void cancelling(const std::string& xclbin) {
+  Card card(xclbin);
+  LongRun kernel(card, 1 << 19);
+  pthread_t waiter{};
+  const auto wait = [](void*) -> void* {
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    return nullptr;
+  };
+  pthread_create(&waiter, nullptr, wait, nullptr);
+  burn(0.05);
+  pthread_cancel(waiter);
+  void* end = nullptr;
+  pthread_join(waiter, &end);
+  tell("cancelled", end == PTHREAD_CANCELED ? 1 : 0);
+  burn(0.3);
+  const double wall = wall_now();
+  tell("run", lasted([&] {
+         kernel.run.start();
+         kernel.run.wait();
+       }));
+  tell("wall", wall_now() - wall);
+}
+
 /// Clocks in threads that look at them while another uses the card.
 void looking(const std::string& xclbin) {
   Card card(xclbin);
@@ -348,9 +372,10 @@ int main(int count, char** arguments) {
   }
   const std::string what = arguments[1];
   const std::vector<std::pair<std::string, void (*)(const std::string&)>> known = {
-      {"computing", computing}, {"copying", copying}, {"overlapping", overlapping},
-      {"waiting", waiting},     {"looking", looking}, {"two_cards", two_cards},
-      {"forking", forking},     {"adding", adding},   {"going_on", going_on},
+      {"computing", computing},   {"copying", copying}, {"overlapping", overlapping},
+      {"waiting", waiting},       {"looking", looking}, {"two_cards", two_cards},
+      {"forking", forking},       {"adding", adding},   {"going_on", going_on},
+      {"cancelling", cancelling},
   };
   const auto found = std::find_if(known.begin(), known.end(),
                                   [&](const auto& each) { return each.first == what; });
