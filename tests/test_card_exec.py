@@ -176,9 +176,13 @@ def test_computing_and_a_kernel_overlap(native: Run, tmp_path: Path) -> None:
 def test_waits_end_in_the_programs_time_while_a_kernel_runs(native: Run) -> None:
     told = native("waiting").told
     whole, third = told.pop("whole"), told.pop("third")
-    assert len(told) == 9
+    assert len(told) == 11
     for name, waited in told.items():
         assert third * 0.999 <= waited < 0.9 * whole, name
+
+
+def test_a_wait_whose_end_is_past_still_does_its_work(native: Run) -> None:
+    assert native("expired").told == {"mutex_given_up": 1, "ready": 100, "locked": 1}
 
 
 def test_a_cancelled_wait_holds_nobody_up(native: Run) -> None:
