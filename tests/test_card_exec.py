@@ -328,6 +328,25 @@ def test_a_timeline_that_cannot_be_written_costs_nothing_else(card_exec: Run) ->
     assert "trace.json: Is a directory" in ran.errors[-1]
 
 
+def test_folders_of_kernels_are_told_apart_by_colons(card_exec: Run, tmp_path: Path) -> None:
+    (tmp_path / "of:mine").mkdir()
+    ran = card_exec("--kernels", "of:mine", "--", "true")
+    assert ran.code == 2
+    assert "cannot have ':'" in ran.errors[-1]
+
+
+@pytest.mark.parametrize("given", ["vendors", "vendors/one.icd"])
+def test_other_platforms_of_opencl_stay(
+    card_exec: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: str
+) -> None:
+    folder = tmp_path / "vendors"
+    (folder / "folder.icd").mkdir(parents=True)
+    (folder / "one.icd").write_text("libone.so")
+    monkeypatch.setenv("OCL_ICD_VENDORS", str(tmp_path / given))
+    ran = card_exec("--", "sh", "-c", "ls $OCL_ICD_VENDORS")
+    assert ran.output.split() == ["one.icd", "xilinxopencl.icd"], ran.errors
+
+
 @pytest.fixture
 def going_on(programs: Path, tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
     """A program that uses its card until it is ended."""
