@@ -21,7 +21,7 @@ import pytest
 
 from conftest import Command
 from isthmus import emulation
-from isthmus.errors import IsthmusError
+from isthmus.errors import NoDeviceError
 
 SOURCES = Path(__file__).parent / "card_programs"
 LIBRARIES = {
@@ -92,7 +92,7 @@ extern "C" int isthmus_kernel(isthmus_kernel_run* run) {
 def emulated() -> None:
     try:
         emulation.prepare(["u250"]).close()
-    except IsthmusError as error:
+    except NoDeviceError as error:
         pytest.skip(f"no XRT behind which a card is emulated: {error}")
 
 
