@@ -191,7 +191,10 @@ UNUSUAL = {
         "This run was interrupted",
     ),
     "out of time": (run([point("a", "read", 64, [[1e-6]])], status="budget"), "time was up"),
-    "failed": (run([point("a", "read", 64, [], error="cable <cut>")]), "Failed: cable &lt;cut&gt;"),
+    "failed": (
+        run([point("a", "read", 64, [], error="cable <cut>")]),
+        "Failed: a: cable &lt;cut&gt;",
+    ),
     "other study": (
         run([point("a", "bandwidth", 64, [[1e-6] * 25], study="elsewhere")]),
         "<details open>\n<summary>All points (1 rows)",

@@ -20,6 +20,11 @@ std::uint64_t SweepOperation::moved_bytes(std::size_t /*part*/) const {
   return bytes_ * sweeps_ * buffers(name_);
 }
 
+bool SweepOperation::moves_data() const {
+  const bool writes = name_ == "write_bandwidth" && bytes_ >= sizeof(std::uint64_t);
+  return writes || buffers(name_) > 1;
+}
+
 std::vector<Movement>& SweepOperation::movements(std::size_t /*part*/) { return copied_; }
 
 void SweepOperation::arm_fully(std::size_t part, std::uint64_t seed) {

@@ -32,9 +32,12 @@ std::uint64_t rtl_checksum(std::span<const std::byte> /*data*/, std::int64_t /*s
 }
 #endif
 
+/// Bursts that the RTL kernels can have in flight.
+constexpr int rtl_outstanding = 16;
+
 bool rtl_fits(const Board& board) {
   const KernelParameters& kernel = board.kernel.value();
-  return has_rtl && kernel.width_bytes == 64 && kernel.outstanding <= 16 &&
+  return has_rtl && kernel.width_bytes == 64 && kernel.outstanding <= rtl_outstanding &&
          kernel.width_bytes * kernel.burst_beats == most_burst_bytes;
 }
 
@@ -42,8 +45,12 @@ std::vector<AxisInfo> axes(const Board& board, const char* target, const char* i
   const KernelParameters& kernel = board.kernel.value();
   const std::int64_t usual_burst = kernel.width_bytes * kernel.burst_beats;
   std::vector<std::string> bursts;
+  std::vector<std::string> outstanding;  // any number, of a model
   if (std::string_view(implementation) == "rtl") {
     bursts = {std::to_string(usual_burst)};
+    for (int most = 1; most <= rtl_outstanding; ++most) {
+      outstanding.push_back(std::to_string(most));
+    }
   } else {
     for (std::int64_t bytes = kernel.width_bytes; bytes <= most_burst_bytes; bytes *= 4) {
       bursts.push_back(std::to_string(bytes));
@@ -56,7 +63,7 @@ std::vector<AxisInfo> axes(const Board& board, const char* target, const char* i
       {.name = "target", .usual = target, .values = {target}},
       {.name = "implementation", .usual = implementation, .values = {implementation}},
       {.name = "iterations", .usual = std::to_string(usual_iterations)},
-      {.name = "outstanding", .usual = std::to_string(kernel.outstanding)},
+      {.name = "outstanding", .usual = std::to_string(kernel.outstanding), .values = outstanding},
       {.name = "burst_bytes", .usual = std::to_string(usual_burst), .values = bursts}};
   if (std::string_view(target) == "host") {
     all.push_back({.name = "page_bytes",

@@ -4,6 +4,7 @@
 #include <array>
 #include <iterator>
 #include <map>
+#include <optional>
 
 #include "isthmus/card/process/emulated.hpp"
 #include "isthmus/sweep.hpp"
@@ -25,9 +26,13 @@ std::multimap<std::size_t, Owned<Mem>>& kept() {
   return buffers;
 }
 
-Owned<Mem> make_for(const Session& session, bool on_host, std::size_t bytes) {
-  if (!on_host) {
-    return session.make_buffer(bytes);
+/// Where a buffer lies: in a memory of the card, by index, or in the host's.
+using Place = std::optional<Uint>;
+constexpr Place on_host_memory = std::nullopt;
+
+Owned<Mem> make_in(const Session& session, Place place, std::size_t bytes) {
+  if (place) {
+    return session.make_buffer_in(*place, bytes);
   }
   if (const auto found = kept().find(bytes); found != kept().end()) {
     return std::move(kept().extract(found).mapped());
@@ -35,19 +40,44 @@ Owned<Mem> make_for(const Session& session, bool on_host, std::size_t bytes) {
   return session.make_host_only(bytes);
 }
 
-/// Whether a kernel takes a buffer in that memory.
-bool reaches(Session& session, const char* name, bool on_host) {
+/// Whether a kernel takes a buffer that lies there for this argument. A kernel object that was
+/// given one that it does not take may take none any more, so each trial has its own.
+bool takes(Session& session, const std::string& name, Uint argument, Place place) {
   try {
-    const Owned<Kernel> kernel = session.make_kernel(name);
-    Owned<Mem> buffer = make_for(session, on_host, page_bytes);
-    set_buffer(kernel.get(), 0, buffer.get());
-    if (on_host && card::process::emulated()) {
+    const Owned<Kernel> kernel = session.make_kernel(name.c_str());
+    Owned<Mem> buffer = make_in(session, place, page_bytes);
+    set_buffer(kernel.get(), argument, buffer.get());
+    if (!place && card::process::emulated()) {
       kept().emplace(page_bytes, std::move(buffer));
     }
     return true;
   } catch (const BackendError&) {
     return false;
   }
+}
+
+/// A place for each buffer of a kernel, found out by trying; empty where one has none.
+std::vector<Place> places_of(Session& session, const std::string& name, bool on_host) {
+  constexpr Uint most_memories = 64;
+  std::vector<Place> places;
+  for (Uint argument = 0; argument < SweepOperation::buffers(name); ++argument) {
+    if (on_host) {
+      if (!takes(session, name, argument, on_host_memory)) {
+        return {};
+      }
+      places.push_back(on_host_memory);
+      continue;
+    }
+    Uint memory = 0;
+    while (memory < most_memories && !takes(session, name, argument, memory)) {
+      ++memory;
+    }
+    if (memory == most_memories) {
+      return {};
+    }
+    places.emplace_back(memory);
+  }
+  return places;
 }
 
 class Sweep final : public SweepOperation {
@@ -57,12 +87,16 @@ class Sweep final : public SweepOperation {
         keep_(spec.word("target", "host") == "host" && card::process::emulated()),
         queue_(session.make_queue()),
         kernel_(session.make_kernel(spec.name.c_str())) {
-    const bool on_host = spec.word("target", "host") == "host";
+    const std::vector<Place> places =
+        places_of(session, name(), spec.word("target", "host") == "host");
+    if (places.empty()) {
+      throw BackendError("kernel " + name() + " does not reach that memory");
+    }
     std::vector<Memory*> memories;
     Uint argument = 0;
-    for (unsigned i = 0; i < buffers(name()); ++i) {
-      DeviceMemory& memory = *worked_.emplace_back(std::make_unique<DeviceMemory>(
-          session, spec.bytes, make_for(session, on_host, spec.bytes)));
+    for (const Place& place : places) {
+      DeviceMemory& memory = *worked_.emplace_back(
+          std::make_unique<DeviceMemory>(session, spec.bytes, make_in(session, place, spec.bytes)));
       memories.push_back(&memory);
       set_buffer(kernel_.get(), argument++, memory.handle());
     }
@@ -106,8 +140,8 @@ std::vector<OperationInfo> sweep_operations(Session& session, const std::string&
   std::vector<OperationInfo> table;
   for (const bool on_host : {true, false}) {
     const auto here = [&](const OperationInfo& operation) {
-      const char* name = operation.name.c_str();
-      return session.has_kernel(name) && reaches(session, name, on_host);
+      return session.has_kernel(operation.name.c_str()) &&
+             !places_of(session, operation.name, on_host).empty();
     };
     std::ranges::copy_if(bandwidth_kernels(on_host ? "host" : "device",
                                            {on_host ? "host_only" : "device"}, implementation),

@@ -9,8 +9,10 @@ inline constexpr const char* fill_kernel = "isthmus_fill";
 inline constexpr const char* copy_kernel = "isthmus_copy";
 
 /// Word i of the pattern that `isthmus_fill` writes is seed + i * 2^64 / golden ratio, as
-/// `fill_pattern` does on the host. `isthmus_sum` multiplies each partial sum, plus one lest
-/// it be 0, by a key that is new with every launch, so that an old result cannot pass.
+/// `fill_pattern` does on the host. `isthmus_sum` adds up all sweeps, the last of an
+/// even number twice: a wrong bit of every sweep times an even number could vanish. It multiplies
+/// each partial sum, plus one lest it be 0, by a key that is new with every launch, so that an old
+/// result cannot pass.
 ///
 /// EACH_WORD visits this work item's share: neighbouring items take neighbouring words where memory
 /// accesses of a group are merged (GPUs); with CONTIGUOUS each item takes a piece of its own, as
@@ -41,11 +43,13 @@ kernel void isthmus_sum(global const ulong* data, ulong bytes, ulong key, global
   const ulong words = bytes / 8;
   ulong sum = 0;
   EACH_SWEEP(sweeps) {
-    EACH_WORD(i, words) sum += data[shift + i];
+    ulong swept = 0;
+    EACH_WORD(i, words) swept += data[shift + i];
     if (get_global_id(0) == 0) {
       global const uchar* tail = (global const uchar*)(data + words);
-      for (ulong i = 0; i < bytes % 8; ++i) sum += (ulong)tail[i] << (8 * i);
+      for (ulong i = 0; i < bytes % 8; ++i) swept += (ulong)tail[i] << (8 * i);
     }
+    sum += n + 1 == sweeps && sweeps % 2 == 0 ? 2 * swept : swept;
   }
   partial[get_global_id(0)] = (sum + 1) * key;
 }

@@ -198,6 +198,15 @@ Owned<Mem> Session::make_buffer(std::size_t bytes, Bitfield flags) const {
   return buffer;
 }
 
+Owned<Mem> Session::make_buffer_in(Uint memory, std::size_t bytes) const {
+  if (!api().extended_pointers) {
+    throw BackendError("this OpenCL places no buffers");
+  }
+  Owned<Mem> buffer = create_in(memory | memory_by_index, bytes, mem_read_write, nullptr);
+  make_resident(buffer.get());
+  return buffer;
+}
+
 Owned<Mem> Session::make_host_only(std::size_t bytes) const {
   if (!api().extended_pointers) {
     throw BackendError("this OpenCL has no host-only buffers");

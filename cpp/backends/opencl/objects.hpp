@@ -57,6 +57,8 @@ class Session {
   /// Resident on the device: some runtimes place a buffer there at its first use only, and until
   /// then a write to it stays on the host.
   [[nodiscard]] Owned<Mem> make_buffer(std::size_t bytes, Bitfield flags = mem_read_write) const;
+  /// In the card's memory of that index, where AMD's OpenCL has it. Throws BackendError.
+  [[nodiscard]] Owned<Mem> make_buffer_in(Uint memory, std::size_t bytes) const;
   /// Host memory that the device works on directly, where AMD's OpenCL has it. Throws BackendError.
   [[nodiscard]] Owned<Mem> make_host_only(std::size_t bytes) const;
   /// A kernel of the binary or of our own source, which is built at first use. Throws BackendError

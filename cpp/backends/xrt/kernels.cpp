@@ -4,7 +4,6 @@
 #include <deque>
 #include <iterator>
 #include <map>
-#include <optional>
 
 #include "buffers.hpp"
 #include "isthmus/card/process/emulated.hpp"
@@ -18,7 +17,7 @@ const SweepKernel* find(const Contents& contents, const std::string& name) {
   return found == contents.sweep_kernels.end() ? nullptr : &*found;
 }
 
-const std::optional<Bank>& memory_of(const SweepKernel& kernel, bool on_host) {
+const std::vector<Bank>& memories_of(const SweepKernel& kernel, bool on_host) {
   return on_host ? kernel.host : kernel.card;
 }
 
@@ -70,14 +69,14 @@ class Sweep final : public SweepOperation {
   Sweep(const Session& session, const OperationSpec& spec, const SweepKernel& kernel)
       : SweepOperation(spec), run_(session.make_run(spec.name.c_str())) {
     const bool on_host = spec.word("target", "host") == "host";
-    const std::optional<Bank>& bank = memory_of(kernel, on_host);
-    if (!bank) {
+    const std::vector<Bank>& banks = memories_of(kernel, on_host);
+    if (banks.size() != buffers(name())) {
       throw BackendError("kernel " + name() + " does not reach that memory");
     }
     std::vector<Memory*> memories;
     int argument = 0;
     for (unsigned i = 0; i < buffers(name()); ++i) {
-      Worked& worked = worked_.emplace_back(session, *bank, on_host, spec.bytes);
+      Worked& worked = worked_.emplace_back(session, banks[i], on_host, spec.bytes);
       memories.push_back(&worked.memory());
       run_.set_arg(argument++, worked.buffer());
     }
@@ -110,7 +109,7 @@ std::vector<OperationInfo> sweep_operations(const Contents& contents, bool emula
                           emulated ? "model" : "board"),
         std::back_inserter(table), [&](const OperationInfo& operation) {
           const SweepKernel* kernel = find(contents, operation.name);
-          return kernel != nullptr && memory_of(*kernel, on_host).has_value();
+          return kernel != nullptr && !memories_of(*kernel, on_host).empty();
         });
   }
   return table;
@@ -122,7 +121,7 @@ std::vector<std::pair<std::string, std::string>> unreached(const Contents& conte
   for (const bool on_host : {true, false}) {
     const bool reached = std::ranges::any_of(
         contents.sweep_kernels,
-        [on_host](const SweepKernel& kernel) { return memory_of(kernel, on_host).has_value(); });
+        [on_host](const SweepKernel& kernel) { return !memories_of(kernel, on_host).empty(); });
     if (reached) {
       continue;
     }

@@ -48,24 +48,22 @@ Bank bank_of(const xrt::xclbin::mem& memory) {
   return {static_cast<unsigned>(memory.get_index()), memory.get_tag(), memory.get_size_kb() * 1024};
 }
 
-/// Where a kernel's buffers can lie: each of them reaches that memory.
-SweepKernel sweep_kernel(const xrt::xclbin::kernel& kernel) {
-  SweepKernel found{.name = kernel.get_name(), .host = {}, .card = {}};
-  bool first = true;
+/// The first memory of that kind which each of a kernel's buffers reaches; empty where one has
+/// none.
+std::vector<Bank> reached(const xrt::xclbin::kernel& kernel, bool (*is)(const xrt::xclbin::mem&)) {
+  std::vector<Bank> banks;
   for (const xrt::xclbin::arg& argument : kernel.get_args()) {
     const std::vector<xrt::xclbin::mem> memories = argument.get_mems();
     if (memories.empty()) {
       continue;  // a number
     }
-    const auto reached = [&memories](bool (*is)(const xrt::xclbin::mem&)) {
-      const auto memory = std::ranges::find_if(memories, is);
-      return memory == memories.end() ? std::nullopt : std::optional(bank_of(*memory));
-    };
-    found.host = first || found.host ? reached(is_host_memory) : std::nullopt;
-    found.card = first || found.card ? reached(is_card_memory) : std::nullopt;
-    first = false;
+    const auto found = std::ranges::find_if(memories, is);
+    if (found == memories.end()) {
+      return {};
+    }
+    banks.push_back(bank_of(*found));
   }
-  return found;
+  return banks;
 }
 
 /// The file, read; a file that is none is told apart from one that is not there.
@@ -168,7 +166,8 @@ void Session::use(const std::string& file, bool may_program) {
   const std::vector<xrt::xclbin::kernel> kernels = image.get_kernels();
   for (const xrt::xclbin::kernel& kernel : kernels) {
     if (std::ranges::find(sweep_names, kernel.get_name()) != sweep_names.end()) {
-      contents_.sweep_kernels.push_back(sweep_kernel(kernel));
+      contents_.sweep_kernels.push_back(
+          {kernel.get_name(), reached(kernel, is_host_memory), reached(kernel, is_card_memory)});
     }
   }
   contents_.has_empty_kernel = std::ranges::any_of(

@@ -20,11 +20,11 @@ struct Bank {
   std::uint64_t bytes = 0;
 };
 
-/// A kernel that sweeps over buffers, and the memories in which all of them can lie.
+/// A kernel that sweeps over buffers, and where each of them can lie; empty where one cannot.
 struct SweepKernel {
   std::string name;
-  std::optional<Bank> host;
-  std::optional<Bank> card;
+  std::vector<Bank> host;
+  std::vector<Bank> card;
 };
 
 /// What is known of a device's contents.

@@ -68,17 +68,8 @@ def _predicted(board: Board | None, row: Any) -> float:
     if board is None or row.target != "host" or not board.has("kernel"):
         return np.nan
     kernel = _MODELLED[row.operation]
-    chosen = {
-        key: float(value) / scale
-        for key, value, scale in (
-            ("kernel.outstanding", row.outstanding, 1.0),
-            ("kernel.burst_beats", row.burst_bytes, board.number("kernel.width_bytes")),
-            ("host.page_bytes", row.page_bytes, 1.0),
-        )
-        if isinstance(value, (int, float)) and np.isfinite(value)
-    }
-    board = board.with_values(chosen)
-    return host_memory.bandwidth(board, kernel, int(row.bytes), int(row.iterations))
+    shape = _as_measured(board, row)
+    return host_memory.bandwidth(shape, kernel, int(row.bytes), int(row.iterations))
 
 
 def each(rows: pd.DataFrame) -> Iterator[Any]:
@@ -131,9 +122,32 @@ def crossing(evidence: Evidence) -> Answer:
 
 
 def _theirs(board: Board | None, row: Any) -> float:
-    """The published figure for this very point: the same card, link and number of sweeps."""
-    alike = board is not None and board.name == "u250" and row.iterations == _PUBLISHED_SWEEPS
+    """The published figure for this very point: the same card, link, bursts and sweeps."""
+    alike = (
+        board is not None
+        and row.iterations == _PUBLISHED_SWEEPS
+        and _as_measured(board, row).flat() == _published_card().flat()
+    )
     return published_rates(row.operation).get(int(row.bytes), np.nan) if alike else np.nan
+
+
+@cache
+def _published_card() -> Board:
+    return boards.load("u250")
+
+
+def _as_measured(board: Board, row: Any) -> Board:
+    """The board with what the point's axes changed on it."""
+    changed = {
+        key: float(value) / scale
+        for key, value, scale in (
+            ("kernel.outstanding", row.outstanding, 1.0),
+            ("kernel.burst_beats", row.burst_bytes, board.number("kernel.width_bytes")),
+            ("host.page_bytes", row.page_bytes, 1.0),
+        )
+        if isinstance(value, (int, float)) and np.isfinite(value)
+    }
+    return board.with_values(changed)
 
 
 def _nearness(evidence: Evidence, found: pd.DataFrame) -> Iterator[str]:

@@ -212,9 +212,10 @@ def direct(evidence: Evidence) -> Answer:
     rows: list[tuple[object, ...]] = []
     said: dict[tuple[str, str], list[tuple[int, float, float]]] = {}
     kernels = _kernels(evidence)
-    kernels = kernels[kernels["operation"] != "bandwidth"].sort_values("iterations")
-    for key, mine in groups(kernels, ["device", "clock", "operation", "bytes"]):
-        device, clock, operation, _ = key
+    kernels = kernels[kernels["operation"] != "bandwidth"].sort_values("iterations", kind="stable")
+    same = ["device", "clock", "operation", "bytes", "implementation", "outstanding", "burst_bytes"]
+    for key, mine in groups(kernels, same):
+        device, clock, operation = key[:3]
         sides = {str(row.target): row for row in each(mine)}  # of most sweeps: least launch
         if set(sides) != {"host", "device"}:
             continue
@@ -231,7 +232,8 @@ def direct(evidence: Evidence) -> Answer:
         extra = host_s - card_s
         sweeps = copy_s / extra if extra > 0 else np.inf
         once = host_s / (copy_s + card_s)
-        rows.append((device, operation, clock, size, host_s, copy_s, card_s, once, sweeps))
+        kind = copy["memory"].iloc[0]
+        rows.append((device, operation, clock, size, kind, host_s, copy_s, card_s, once, sweeps))
         said.setdefault((device, operation), []).append((size, once, sweeps))
     clauses = [_verdict(evidence, *key, sizes) for key, sizes in said.items()]
     return Answer(
@@ -243,8 +245,8 @@ def direct(evidence: Evidence) -> Answer:
             "read_bandwidth,write_bandwidth,bandwidth,write,read",
         ),
         table(
-            rows, "device", "operation", "clock", "bytes", "direct_sweep_s", "copy_s",
-            "card_sweep_s", "direct_time_ratio", "sweeps_until_copy_wins",
+            rows, "device", "operation", "clock", "bytes", "copied_memory", "direct_sweep_s",
+            "copy_s", "card_sweep_s", "direct_time_ratio", "sweeps_until_copy_wins",
         ),
     )  # fmt: skip
 

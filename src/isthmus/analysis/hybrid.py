@@ -91,7 +91,7 @@ def _peaks(both: pd.DataFrame) -> Iterator[str]:
         top = group.iloc[int(group["bandwidth_Bps"].argmax())]
         known = told[(told["api"] == api) & (told["operation"] == operation)]
         beside = "".join(
-            f"; published of a board: {peak} GB/s at {format_size(size)}"
+            f"; published of AWS F1's VU9P: {peak} GB/s at {format_size(size)}"
             for peak, size in zip(known["peak_GBps"], known["at_bytes"], strict=True)
         )
         yield (
@@ -114,5 +114,6 @@ def _small(both: pd.DataFrame) -> Iterator[str]:
         yield (
             f"{operation} of 1 to {format_size(SMALL)}: xrt {format_seconds(times['xrt'])}, "
             f"{wording.number(times['xrt'] / times['opencl'])} of opencl's "
-            f"{format_seconds(times['opencl'])} (hybrid; published of a board: {_PUBLISHED_RATIO})"
+            f"{format_seconds(times['opencl'])} (hybrid; published of AWS F1's VU9P: "
+            f"{_PUBLISHED_RATIO})"
         )

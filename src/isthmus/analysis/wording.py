@@ -60,6 +60,19 @@ def labels(run: Run) -> dict[str, str]:
     return {a: a if real.get(a, True) else f"{a} (not hardware)" for a in named}
 
 
+def troubles(run: Run) -> list[str]:
+    """What went wrong with points, each once: errors, and where data did not arrive."""
+    found = []
+    for point in run.points:
+        if point.error:
+            found.append(f"{point.device}: {point.error}")
+        for rerun in point.reruns:
+            if rerun.fault:
+                at = f" {format_size(point.bytes)}" if point.bytes else ""
+                found.append(f"{point.device} {point.operation}{at}: {rerun.fault}")
+    return list(dict.fromkeys(found))
+
+
 def few(clauses: Iterable[str]) -> tuple[str, ...]:
     """The first clauses, and how many more there are."""
     found = list(dict.fromkeys(clauses))

@@ -17,14 +17,17 @@ def line(slots: Sequence[Slot], boards: Sequence[str], wall_s: float) -> str:
     if not slots:
         return f"{name}: no card was opened; wall time {format_seconds(wall_s)}"
     simulated = _FS * sum(slot.simulated_fs for slot in slots)
+    kernels = _FS * sum(slot.kernel_fs for slot in slots)
     driver = _FS * sum(slot.driver_fs for slot in slots)
     crossed = sum(slot.bytes_to_card + slot.bytes_from_card for slot in slots)
     by_kernels = sum(slot.kernel_bytes for slot in slots)
     return (
-        f"{name}: simulated, not hardware: {format_seconds(simulated)} of link, card and kernels "
-        f"+ {format_seconds(driver)} assumed for drivers, in {format_seconds(wall_s)} wall time; "
+        f"{name}: simulated, not hardware: {format_seconds(simulated)} waited for link, card "
+        f"and kernels + {format_seconds(driver)} assumed for drivers, "
+        f"in {format_seconds(wall_s)} wall time; "
         f"{_count(sum(slot.transfers for slot in slots), 'transfer')} of {_bytes(crossed)}, "
-        f"{_count(sum(slot.kernels for slot in slots), 'kernel run')} over {_bytes(by_kernels)}, "
+        f"{_count(sum(slot.kernels for slot in slots), 'kernel run')} of {format_seconds(kernels)} "
+        f"over {_bytes(by_kernels)}, "
         f"{_count(sum(slot.registers for slot in slots), 'register access', 'es')}"
     )
 

@@ -85,6 +85,7 @@ class _Planner:
         self._limits = Limits.of(description)
         self._too_large: dict[tuple[int, ...], list[str]] = {}
         self._columns = [study.axis(name) for name in study.columns if name != study.size_axis]
+        self._varied = {axis.name for o in description.operations for axis in o.axes}
         self.tasks: list[Task] = []
         self.left_out: list[str] = []
 
@@ -95,7 +96,10 @@ class _Planner:
         kinds: Sequence[str] = [""]
         if operation.sized:
             kinds = _memory_kinds(operation, self._chosen.get("memory"))
-        columns = [_values(operation, axis, self._chosen.get(axis.name)) for axis in self._columns]
+        columns = [
+            _values(operation, one, self._chosen.get(one.name), varies=one.name in self._varied)
+            for one in self._columns
+        ]
         usual = {axis.name: _as_value(axis.usual) for axis in operation.axes}
         for kind, *values in product(kinds, *columns):
             axes = dict(zip((axis.name for axis in self._columns), values, strict=True))
@@ -135,15 +139,18 @@ class _Planner:
     def miss(self, operations: Sequence[OperationDescription]) -> None:
         """Says which values none of these operations takes: what was asked for, or is missed."""
         for axis in self._columns:
-            if not axis.selects:
+            known = [one for o in operations for one in o.axes if one.name == axis.name]
+            if not axis.selects or any(not one.values for one in known):  # any number will do
                 continue
-            here = {v for o in operations for v in _values(o, axis, None, every=True)}
+            here = list(dict.fromkeys(_as_value(v) for one in known for v in one.values))
             for value in self._given.get(axis.name, axis.default or ()):
                 why = self._description.lacks.get(f"{axis.name}={value}", "")
-                if value not in here and (why or axis.name in self._given):
-                    known = ", ".join(map(str, sorted(here, key=str)))
-                    why = why or (f"it has {known}" if known else "nor any other")
-                    self.left_out.append(f"{self._device} has no {axis.name} {value}: {why}")
+                asked = axis.name in self._given and (known or value != axis.absent)
+                if value not in here and (why or asked):
+                    others = f"it has {', '.join(map(str, here))}" if here else "nor any other"
+                    self.left_out.append(
+                        f"{self._device} has no {axis.name} {value}: {why or others}"
+                    )
 
     def plan(self) -> Plan:
         """What was collected; sizes beyond the device are told where they were asked for."""
@@ -157,20 +164,19 @@ class _Planner:
 
 
 def _values(
-    operation: OperationDescription,
-    axis: Axis,
-    asked: Sequence[Value] | None,
-    *,
-    every: bool = False,
+    operation: OperationDescription, axis: Axis, asked: Sequence[Value] | None, *, varies: bool
 ) -> Sequence[Value]:
-    """The values of an axis that an operation is measured with, or every one it names."""
+    """The values of an axis that an operation is measured with.
+
+    ``varies``: whether any operation of the device has the axis. Then one that lacks it is measured
+    as it is; else a device that cannot be what was asked for is left out.
+    """
     known = next((one for one in operation.axes if one.name == axis.name), None)
     if known is None:
-        return [axis.absent] if not (asked and axis.selects) or axis.absent in asked else []
+        there = varies or not (asked and axis.selects) or axis.absent in asked
+        return [axis.absent] if there else []
     usual = _as_value(known.usual)
     takes = [_as_value(value) for value in known.values]
-    if every:
-        return takes or [usual]
     wanted = asked or axis.default
     if wanted is None:  # what does not take the usual is done where it is asked for only
         return [usual] if not takes or usual in takes else []

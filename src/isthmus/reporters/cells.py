@@ -115,6 +115,8 @@ def _is_number(column: pd.Series[Any]) -> bool:
 
 
 def _interval(name: str, low: Any, high: Any) -> str:
+    if low == high:  # simulated time is exact
+        return ""
     ends = [cell(name, low), cell(name, high)]
     if not all(ends):
         return ""

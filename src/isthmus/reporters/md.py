@@ -38,6 +38,9 @@ def _lines(run: Run) -> Iterator[str]:
         yield escape("All rows: " + ", ".join(f"{name} {value}" for name, value in common.items()))
         yield ""
     yield from _table(table(shown, labels))
+    for trouble in wording.troubles(run):
+        yield ""
+        yield f"**Wrong:** {escape(trouble)}"
     if flags := flags_in(summary):
         yield ""
     for flag in flags:

@@ -41,9 +41,8 @@ def _text(run: Run) -> str:
     for flag in flags_in(summary):
         meaning = MEANINGS.get(flag, "no description")
         console.print(Text.assemble((printable(flag), "yellow"), f": {meaning}"))
-    for error, device in dict.fromkeys((point.error, point.device) for point in run.points):
-        if error:
-            console.print(Text(printable(f"{device}: {error}"), style="red"))
+    for trouble in wording.troubles(run):
+        console.print(Text(printable(trouble), style="red"))
     for skipped, memory in dict.fromkeys((point.skipped, point.memory) for point in run.points):
         if skipped:
             console.print(Text(printable(f"{memory} was skipped: {skipped}"), style="yellow"))

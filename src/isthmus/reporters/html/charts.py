@@ -141,6 +141,12 @@ def _padded(low: float, high: float) -> list[float]:
     return [2 ** (low - 0.5), 2 ** (high + 0.5)] if low == high else [2**low, 2**high]
 
 
+def _of_one(rows: pd.DataFrame) -> str:
+    """The device, where the colours do not tell it: there is but one."""
+    names = rows["series"].unique()
+    return f", {names[0]}" if len(names) == 1 else ""
+
+
 def _decades(values: Sequence[float]) -> list[float]:
     low, high = math.floor(math.log10(min(values))), math.ceil(math.log10(max(values)))
     steps = (1,) if high - low > 2 else (1, 2, 5)
@@ -261,7 +267,7 @@ def _bandwidth(name: str, operation: str, rows: pd.DataFrame, beside: Published 
                 ],
             )
         )
-    title = f"{operation}: bandwidth"
+    title = f"{operation}: bandwidth{_of_one(rows)}"
     description = f"Bandwidth of {operation} against transfer size, one line per device."
     note = "" if beside is None else beside.note
     return Figure(name, "bandwidth", operation, title, note, _spec(layers, title, description))
@@ -279,7 +285,7 @@ def _time(name: str, operation: str, rows: pd.DataFrame) -> Figure:
     keep = ["bytes", "series", "colour", "variant", "size_text", "flags", "seconds"]
     tips = _tips(alt.Tooltip("time_text:N", title="median"))
     layers = _drawn(rows[[*keep, "low_seconds", "high_seconds", "time_text"]], "seconds", y, tips)
-    title = f"{operation}: time"
+    title = f"{operation}: time{_of_one(rows)}"
     description = f"Median time of {operation} against transfer size, one line per device."
     return Figure(name, "time", operation, title, "", _spec(layers, title, description))
 

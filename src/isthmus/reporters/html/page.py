@@ -177,7 +177,7 @@ def _notices(run: Run) -> list[str]:
         notices.append(f"Not hardware: {', '.join(unreal)}. Its figures say nothing about a board.")
     if run.settings.quick:
         notices.append("A quick run: fewer sizes, wider intervals, one process per device.")
-    failed = {point.error for point in run.points if point.error}
+    failed = set(wording.troubles(run))
     failed |= {f"{device.address}: {device.error}" for device in run.devices if device.error}
     return notices + [f"Failed: {text}" for text in sorted(failed)]
 
