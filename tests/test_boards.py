@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -236,3 +237,9 @@ def test_what_the_user_replaced_is_not_blamed_on_the_file() -> None:
         boards.load("u250", {"link.posted_data_credits": "1"})
     told = str(refused.value)
     assert told == "link.posted_data_credits=1 is too little for link.max_payload_bytes=256"
+
+
+def test_the_card_reads_just_the_parameters_that_a_board_can_have() -> None:
+    source = (SOURCES.parent / "src" / "board.cpp").read_text("utf-8")
+    read = set(re.findall(r'"([a-z]+\.\w+)"', source))
+    assert read == {"board.name", *TABLE}

@@ -22,7 +22,7 @@ import pytest
 
 from conftest import Command
 from isthmus import emulation
-from isthmus.errors import IsthmusError
+from isthmus.errors import NoDeviceError
 
 SOURCES = Path(__file__).parent / "card_programs"
 LIBRARIES = {
@@ -93,7 +93,7 @@ extern "C" int isthmus_kernel(isthmus_kernel_run* run) {
 def emulated() -> None:
     try:
         emulation.prepare(["u250"]).close()
-    except IsthmusError as error:
+    except NoDeviceError as error:
         pytest.skip(f"no XRT behind which a card is emulated: {error}")
 
 
@@ -177,9 +177,19 @@ def test_computing_and_a_kernel_overlap(native: Run, tmp_path: Path) -> None:
 def test_waits_end_in_the_programs_time_while_a_kernel_runs(native: Run) -> None:
     told = native("waiting").told
     whole, third = told.pop("whole"), told.pop("third")
-    assert len(told) == 9
+    assert len(told) == 11
     for name, waited in told.items():
         assert third * 0.999 <= waited < 0.9 * whole, name
+
+
+def test_a_wait_whose_end_is_past_still_does_its_work(native: Run) -> None:
+    assert native("expired").told == {"mutex_given_up": 1, "ready": 100, "locked": 1}
+
+
+def test_a_cancelled_wait_holds_nobody_up(native: Run) -> None:
+    told = native("cancelling").told
+    assert told["cancelled"] == 1
+    assert told["wall"] < told["run"] / 2  # else its run takes as long in real time
 
 
 def test_no_thread_sees_time_go_back(native: Run) -> None:
@@ -277,6 +287,9 @@ def test_a_kernel_of_ones_own_runs(
 def test_the_programs_exit_code_is_passed_on(card_exec: Run) -> None:
     assert card_exec("--", "sh", "-c", "exit 3").code == 3
     assert card_exec("--", "sh", "-c", "kill -9 $$").code == 128 + 9
+    ran = card_exec("--", "sh", "-c", "exit 130")  # as shells tell a Ctrl-C
+    assert ran.code == 130
+    assert "no card was opened" in ran.errors[-1]
 
 
 def test_what_follows_the_program_is_the_programs(card_exec: Run) -> None:
@@ -292,21 +305,56 @@ def test_what_follows_the_program_is_the_programs(card_exec: Run) -> None:
         (("--clock", "sun", "--", "true"), "no clock 'sun'"),
         (("--board", "no-such", "--", "true"), "no-such"),
         (("--kernels", "no-folder", "--", "true"), "no-folder"),
+        (("--trace", "no-folder/trace.json", "--", "touch", "ran"), "No such file"),
+        (("--trace", "new.json", "--", "./no-such-program"), "cannot run ./no-such-program"),
     ],
 )
-def test_what_cannot_be_is_refused(card_exec: Run, arguments: tuple[str, ...], what: str) -> None:
+def test_what_cannot_be_is_refused(
+    card_exec: Run, tmp_path: Path, arguments: tuple[str, ...], what: str
+) -> None:
     ran = card_exec(*arguments)
     assert ran.code == 2
     assert what in ran.errors[-1]
+    assert not list(tmp_path.glob("*.json"))
+    assert not (tmp_path / "ran").exists()
+
+
+def test_a_timeline_that_cannot_be_written_costs_nothing_else(card_exec: Run) -> None:
+    ran = card_exec("--trace", "gone/trace.json", "--", "sh", "-c", "exit 3")
+    assert ran.code == 2  # noticed before the program starts
+    script = "rm trace.json; mkdir trace.json; exit 3"
+    ran = card_exec("--trace", "trace.json", "--", "sh", "-c", script)
+    assert ran.code == 3
+    assert "no card was opened" in ran.errors[-2]
+    assert "trace.json: Is a directory" in ran.errors[-1]
+
+
+def test_folders_of_kernels_are_told_apart_by_colons(card_exec: Run, tmp_path: Path) -> None:
+    (tmp_path / "of:mine").mkdir()
+    ran = card_exec("--kernels", "of:mine", "--", "true")
+    assert ran.code == 2
+    assert "cannot have ':'" in ran.errors[-1]
+
+
+@pytest.mark.parametrize("given", ["vendors", "vendors/one.icd"])
+def test_other_platforms_of_opencl_stay(
+    card_exec: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: str
+) -> None:
+    folder = tmp_path / "vendors"
+    (folder / "folder.icd").mkdir(parents=True)
+    (folder / "one.icd").write_text("libone.so")
+    monkeypatch.setenv("OCL_ICD_VENDORS", str(tmp_path / given))
+    ran = card_exec("--", "sh", "-c", "ls $OCL_ICD_VENDORS")
+    assert ran.output.split() == ["one.icd", "xilinxopencl.icd"], ran.errors
 
 
 @pytest.fixture
-def going_on(programs: Path) -> Iterator[subprocess.Popen[str]]:
+def going_on(programs: Path, tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
     """A program that uses its card until it is ended."""
     program = [programs / "native", "going_on", programs / "hw_emu.xclbin"]
     with subprocess.Popen(
-        [sys.executable, "-m", "isthmus", "card", "exec", "--", *program],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        [sys.executable, "-m", "isthmus", "card", "exec", "--trace", "trace.json", "--", *program],
+        cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     ) as command:  # fmt: skip
         assert command.stdout is not None
         while "running" not in command.stdout.readline():
@@ -350,8 +398,7 @@ def nothing_stays(command: int, *, folder: bool = True) -> None:
 def test_signals_go_to_the_program(going_on: subprocess.Popen[str], number: signal.Signals) -> None:
     going_on.send_signal(number)
     _, errors = going_on.communicate(timeout=LONG)
-    # XRT's own handler of a Ctrl-C ends the program with 1.
-    assert going_on.returncode in {128 + number, 1 if number == signal.SIGINT else None}
+    assert going_on.returncode == 128 + number
     assert "simulated, not hardware" in errors
     nothing_stays(going_on.pid)
 
@@ -363,11 +410,13 @@ def test_a_killed_program_leaves_nothing(going_on: subprocess.Popen[str]) -> Non
     nothing_stays(going_on.pid)
 
 
-def test_a_killed_card_ends_the_program(going_on: subprocess.Popen[str]) -> None:
+def test_a_killed_card_ends_the_program(going_on: subprocess.Popen[str], tmp_path: Path) -> None:
     belonging_to(going_on.pid)["isthmus-card"].kill()
     _, errors = going_on.communicate(timeout=LONG)
-    assert going_on.returncode != 0
+    assert going_on.returncode in {128 + signal.SIGTERM, 128 + signal.SIGPIPE}
     assert "the program is ended" in errors
+    assert "simulated, not hardware" in errors
+    assert trace(tmp_path / "trace.json")["traceEvents"]
     nothing_stays(going_on.pid)
 
 

@@ -22,7 +22,6 @@ from isthmus.system import xrt
 
 LONG_S = 60
 """Far beyond what anything here takes: a limit against hanging, no measurement."""
-_CLEAN = ("isthmus-card-",)
 
 
 def installation() -> xrt.Installation:

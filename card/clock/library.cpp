@@ -44,6 +44,7 @@ __attribute__((constructor)) void begin() {
   pthread_atfork(nullptr, nullptr, [] {
     forget_call();
     program_time.forked();
+    deadlines.clear();
     threads.keep_only(this_thread());
   });
 }
@@ -88,6 +89,12 @@ Nanoseconds Deadlines::earliest() const {
     }
   }
   return earliest;
+}
+
+void Deadlines::clear() {
+  for (auto& wait : waits_) {
+    wait = 0;
+  }
 }
 
 }  // namespace isthmus::card::clock

@@ -31,6 +31,8 @@ class Deadlines {
   /// The wait's place, by which it is removed; beyond 256 waits one has none.
   std::atomic<Nanoseconds>* add(Nanoseconds deadline);
   [[nodiscard]] Nanoseconds earliest() const;
+  /// In the child of a fork, which has no other thread.
+  void clear();
 
  private:
   std::array<std::atomic<Nanoseconds>, 256> waits_{};  ///< 0: free

@@ -38,6 +38,9 @@ constinit Real<int(pthread_cond_t*, pthread_mutex_t*, clockid_t, const timespec*
     "pthread_cond_clockwait");
 constinit Real<int(pthread_cond_t*)> real_signal("pthread_cond_signal");
 constinit Real<int(pthread_cond_t*)> real_broadcast("pthread_cond_broadcast");
+constinit Real<int(pthread_mutex_t*, const timespec*)> real_timed_lock("pthread_mutex_timedlock");
+constinit Real<int(pthread_mutex_t*, clockid_t, const timespec*)> real_clock_lock(
+    "pthread_mutex_clocklock");
 constinit Real<int(sem_t*, clockid_t, const timespec*)> real_sem_wait("sem_clockwait");
 constinit Real<int(pollfd*, nfds_t, const timespec*, const sigset_t*)> real_ppoll("ppoll");
 constinit Real<int(int, fd_set*, fd_set*, fd_set*, const timespec*, const sigset_t*)> real_pselect(
@@ -51,8 +54,8 @@ timespec as_timespec(Nanoseconds time) {
   return {.tv_sec = time / second, .tv_nsec = time % second};
 }
 
-timespec in_real_time(Nanoseconds duration) {
-  return as_timespec(real_time(CLOCK_MONOTONIC) + duration);
+timespec in_real_time(Nanoseconds duration, clockid_t clock = CLOCK_MONOTONIC) {
+  return as_timespec(real_time(clock) + duration);
 }
 
 /// Whether a wait has to follow the program's time: nothing else is there before a card is open,
@@ -68,22 +71,37 @@ Nanoseconds deadline_of(clockid_t clock, const timespec& time) {
   return program_time.peek() + from(time) - program_time.now(clock, stands_still());
 }
 
-/// Waits in slices until `wait(duration)` says that it is over, or the program's time is there.
+void give_back(void* place) {
+  if (place != nullptr) {
+    *static_cast<std::atomic<Nanoseconds>*>(place) = 0;
+  }
+}
+
+template <class Wait>
+void wait_in_slices(Nanoseconds deadline, Wait& wait) {
+  for (bool over = false; !over;) {
+    const Nanoseconds left = std::max<Nanoseconds>(deadline - program_time.peek(), 0);
+    over = wait(std::min(left, kernel_runs() ? slice_with_kernel : slice)) ||
+           program_time.peek() >= deadline;
+  }
+}
+
+/// Waits in slices until `wait(duration)` says that it is over, or the program's time is there; at
+/// least once, for that gives a mutex up, or sees files that are ready.
 template <class Wait>
 void wait_until(Nanoseconds deadline, Wait wait) {
-  std::atomic<Nanoseconds>* const place = deadlines.add(deadline);
-  for (bool over = false; !over;) {
-    const Nanoseconds left = deadline - program_time.peek();
-    over = left <= 0 || wait(std::min(left, kernel_runs() ? slice_with_kernel : slice));
-  }
-  if (place != nullptr) {
-    *place = 0;
-  }
+  // The thread may be cancelled; destructors would need the C++ library then.
+  pthread_cleanup_push(give_back, deadlines.add(deadline));
+  wait_in_slices(deadline, wait);
+  pthread_cleanup_pop(1);
 }
 
 int sleep_until(Nanoseconds deadline, timespec* rest) {
   int result = 0;
   wait_until(deadline, [&result](Nanoseconds duration) {
+    if (duration == 0) {
+      return true;
+    }
     const timespec time = as_timespec(duration);
     result = real_nanosleep(&time, nullptr);
     return result != 0;
@@ -112,6 +130,17 @@ int wait_for_condition(pthread_cond_t* condition, pthread_mutex_t* mutex, Nanose
     if (result == ETIMEDOUT && signalled != before) {
       result = 0;
     }
+    return result != ETIMEDOUT;
+  });
+  return result;
+}
+
+int wait_for_mutex(pthread_mutex_t* mutex, clockid_t clock, const timespec* time) {
+  int result = ETIMEDOUT;
+  wait_until(deadline_of(clock, *time), [&](Nanoseconds duration) {
+    // The clock that mutexes of every kind can wait by.
+    const timespec end = in_real_time(duration, CLOCK_REALTIME);
+    result = real_timed_lock(mutex, &end);
     return result != ETIMEDOUT;
   });
   return result;
@@ -272,6 +301,23 @@ ISTHMUS_INTERPOSED int pthread_cond_timedwait(pthread_cond_t* condition, pthread
     return real_cond_wait(condition, mutex, clock, time);
   }
   return wait_for_condition(condition, mutex, deadline_of(clock, *time));
+}
+
+ISTHMUS_INTERPOSED int pthread_mutex_timedlock(pthread_mutex_t* mutex,
+                                               const timespec* time) noexcept {
+  if (!is_time(time) || !follows(__builtin_return_address(0))) {
+    return real_timed_lock(mutex, time);
+  }
+  return wait_for_mutex(mutex, CLOCK_REALTIME, time);
+}
+
+ISTHMUS_INTERPOSED int pthread_mutex_clocklock(pthread_mutex_t* mutex, clockid_t clock,
+                                               const timespec* time) noexcept {
+  const bool known = clock == CLOCK_REALTIME || clock == CLOCK_MONOTONIC;
+  if (!known || !is_time(time) || !follows(__builtin_return_address(0))) {
+    return real_clock_lock(mutex, clock, time);
+  }
+  return wait_for_mutex(mutex, clock, time);
 }
 
 ISTHMUS_INTERPOSED int sem_clockwait(sem_t* semaphore, clockid_t clock, const timespec* time) {

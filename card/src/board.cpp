@@ -270,8 +270,7 @@ Board Board::from(const Parameters& parameters) {
   if (fields.has_section("offload")) {
     board.offload = offload_from(fields);
   }
-  board.driver = {.sync_ns = fields.nanoseconds("driver.sync_ns", "0"),
-                  .launch_ns = fields.nanoseconds("driver.launch_ns", "0"),
+  board.driver = {.launch_ns = fields.nanoseconds("driver.launch_ns", "0"),
                   .register_ns = fields.nanoseconds("driver.register_ns", "0")};
   fields.refuse_unknown();
   if (board.dma && !board.memory) {

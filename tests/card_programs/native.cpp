@@ -183,6 +183,15 @@ void waiting(const std::string& xclbin) {
     std::abort();
   }
   std::mutex mutex;
+  std::timed_mutex taken;
+  std::promise<void> is_taken;
+  std::promise<void> release;
+  std::thread owner([&] {
+    const std::lock_guard lock(taken);
+    is_taken.set_value();
+    release.get_future().wait();
+  });
+  is_taken.get_future().wait();
   std::condition_variable condition;
   std::promise<void> never;
   sem_t semaphore{};
@@ -199,6 +208,12 @@ void waiting(const std::string& xclbin) {
        [&] {
          std::unique_lock lock(mutex);
          condition.wait_for(lock, third, [] { return false; });
+       }},
+      {"mutex", [&] { static_cast<void>(taken.try_lock_for(third)); }},
+      {"mutex_of_c",
+       [&] {
+         const timespec end = until(CLOCK_REALTIME);
+         pthread_mutex_timedlock(taken.native_handle(), &end);
        }},
       {"future", [&] { never.get_future().wait_for(third); }},
       {"semaphore",
@@ -230,6 +245,65 @@ void waiting(const std::string& xclbin) {
     tell(name, lasted(wait));
     kernel.run.wait();
   }
+  release.set_value();
+  owner.join();
+}
+
+/// Waits whose end is there before they begin.
+void expired(const std::string& xclbin) {
+  Card card(xclbin);
+  std::mutex mutex;
+  std::condition_variable condition;
+  bool got = false;
+  std::unique_lock lock(mutex);
+  std::thread other([&] {
+    const std::lock_guard own(mutex);
+    got = true;
+  });
+  const double limit = wall_now() + 20;
+  while (!got && wall_now() < limit) {
+    condition.wait_until(lock, std::chrono::steady_clock::now() - std::chrono::seconds(1));
+  }
+  tell("mutex_given_up", got ? 1 : 0);
+  lock.unlock();
+  other.join();
+  std::array<int, 2> ends{};
+  if (pipe(ends.data()) != 0 || write(ends[1], "x", 1) != 1) {
+    std::abort();
+  }
+  pollfd file{.fd = ends[0], .events = POLLIN, .revents = 0};
+  const timespec least{.tv_sec = 0, .tv_nsec = 1};
+  int ready = 0;
+  for (int i = 0; i < 100; ++i) {
+    ready += ppoll(&file, 1, &least, nullptr);
+  }
+  tell("ready", ready);
+  std::timed_mutex free;
+  tell("locked", free.try_lock_for(std::chrono::nanoseconds(1)) ? 1 : 0);
+}
+
+/// A kernel that runs for long after a thread was cancelled in a wait: nobody waits any more.
+void cancelling(const std::string& xclbin) {
+  Card card(xclbin);
+  LongRun kernel(card, 1 << 19);
+  pthread_t waiter{};
+  const auto wait = [](void*) -> void* {
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    return nullptr;
+  };
+  pthread_create(&waiter, nullptr, wait, nullptr);
+  burn(0.05);
+  pthread_cancel(waiter);
+  void* end = nullptr;
+  pthread_join(waiter, &end);
+  tell("cancelled", end == PTHREAD_CANCELED ? 1 : 0);
+  burn(0.3);
+  const double wall = wall_now();
+  tell("run", lasted([&] {
+         kernel.run.start();
+         kernel.run.wait();
+       }));
+  tell("wall", wall_now() - wall);
 }
 
 /// Clocks in threads that look at them while another uses the card.
@@ -348,9 +422,10 @@ int main(int count, char** arguments) {
   }
   const std::string what = arguments[1];
   const std::vector<std::pair<std::string, void (*)(const std::string&)>> known = {
-      {"computing", computing}, {"copying", copying}, {"overlapping", overlapping},
-      {"waiting", waiting},     {"looking", looking}, {"two_cards", two_cards},
-      {"forking", forking},     {"adding", adding},   {"going_on", going_on},
+      {"computing", computing},   {"copying", copying}, {"overlapping", overlapping},
+      {"waiting", waiting},       {"looking", looking}, {"two_cards", two_cards},
+      {"forking", forking},       {"adding", adding},   {"going_on", going_on},
+      {"cancelling", cancelling}, {"expired", expired},
   };
   const auto found = std::find_if(known.begin(), known.end(),
                                   [&](const auto& each) { return each.first == what; });

@@ -54,6 +54,8 @@ Meter::Meter(const Place& place) {
     if (!events_) {
       throw std::runtime_error(place.events + " cannot be written");
     }
+    // Line by line: this process may be killed.
+    static_cast<void>(std::setvbuf(events_.get(), nullptr, _IOLBF, BUFSIZ));
     std::fprintf(events_.get(), "# card %u board %s program %u\n", place.card, place.board.c_str(),
                  place.program);
   }

@@ -11,9 +11,9 @@ namespace {
 constexpr double assumed_kernel_hertz = 300e6;
 
 /// What a board takes for a transfer is software up to here.
-Cost split(Time total, Time software, double more_ns) {
+Cost split(Time total, Time software) {
   const Time driver = std::min(total, software);
-  return {.simulated = total - driver, .driver = driver + from_nanoseconds(more_ns)};
+  return {.simulated = total - driver, .driver = driver};
 }
 
 }  // namespace
@@ -61,7 +61,7 @@ Cost Timing::transfer(Direction direction, std::int64_t bytes, std::int64_t page
   }
   const Time software =
       from_nanoseconds(board_.dma->submit_ns) + from_nanoseconds(board_.dma->finish_ns);
-  return split(total, software, board_.driver.sync_ns);
+  return split(total, software);
 }
 
 Time Timing::kernel(const KernelJob& job) {

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, get_args
+from typing import TYPE_CHECKING, Annotated, NoReturn, get_args
 
 import typer
 
@@ -33,7 +35,7 @@ def execute(
     kernels: Annotated[
         list[Path] | None, typer.Option(help="folder with kernels of your own; may be repeated")
     ] = None,
-) -> int:
+) -> NoReturn:
     """Runs the program with emulated cards in place of hardware; its exit code is ours."""
     from isthmus import emulation
     from isthmus.emulation import account, execution
@@ -43,31 +45,53 @@ def execute(
     kind = next((known for known in kinds if known == clock), None)
     if kind is None:
         raise UsageError(f"no clock '{clock}'; choose {' or '.join(kinds)}")
-    if trace is not None and trace.exists():
-        raise UsageError(f"{trace} is there already; nothing is overwritten")
     boards = board or ["u250"]
     began = time.monotonic()
-    with emulation.prepare(
-        boards, as_hardware=as_hardware, clock=kind, trace=trace is not None, kernels=kernels or ()
-    ) as session:
+    with (
+        _reserved(trace),
+        emulation.prepare(
+            boards,
+            as_hardware=as_hardware,
+            clock=kind,
+            trace=trace is not None,
+            kernels=kernels or (),
+        ) as session,
+    ):
         if session.cure:
             _say(session.cure)
         code = execution.run(command, session)
+        _say(account.line(session.used(), boards, time.monotonic() - began))
         if trace is not None:
             _write(trace, session, boards)
-        _say(account.line(session.used(), boards, time.monotonic() - began))
-    return code
+    sys.exit(code)  # not returned: Typer returns 130 for a Ctrl-C of ours
+
+
+@contextlib.contextmanager
+def _reserved(path: Path | None) -> Iterator[None]:
+    """Makes the file for the timeline before the program starts; it goes where none started."""
+    if path is None:
+        yield
+        return
+    try:
+        path.touch(exist_ok=False)
+    except FileExistsError as error:
+        raise UsageError(f"{path} is there already; nothing is overwritten") from error
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror}") from error
+    try:
+        yield
+    except BaseException:
+        path.unlink(missing_ok=True)
+        raise
 
 
 def _write(path: Path, session: Session, boards: list[str]) -> None:
     from isthmus.emulation.trace import timeline
-    from isthmus.errors import IsthmusError
 
     try:
-        with path.open("xb") as file:
-            file.write(timeline(session.events, boards=", ".join(boards)))
-    except OSError as error:
-        raise IsthmusError(f"{path}: {error.strerror}") from error
+        path.write_bytes(timeline(session.events, boards=", ".join(boards)))
+    except OSError as error:  # the exit code stays the program's
+        _say(f"{path}: {error.strerror}")
 
 
 def _say(text: str) -> None:

@@ -38,10 +38,11 @@ def run(command: Sequence[str], session: Session) -> int:
     leaves running there is ended with it. Raises UsageError where it cannot be started.
     """
     parent = os.getpid()
+    prepared = environment(session)
     try:
         program = subprocess.Popen(
             command,
-            env=environment(session),
+            env=prepared,
             start_new_session=True,
             preexec_fn=lambda: _die_with(parent),  # noqa: PLW1509 - there is one thread
         )
@@ -69,12 +70,15 @@ def environment(session: Session) -> dict[str, str]:
 def _vendors(session: Session) -> Path:
     """A folder that tells OpenCL's loader of AMD's platform, beside those that it knows.
 
-    ocl-icd, the loader of most distributions, takes no list of files.
+    ocl-icd, the loader of most distributions, takes no list of files; where its variable names one
+    file, that one is kept. What cannot be read is left out, as loaders do.
     """
     folder = session.directory / "vendors"
     folder.mkdir(exist_ok=True)
-    for file in Path(os.environ.get("OCL_ICD_VENDORS", "/etc/OpenCL/vendors")).glob("*.icd"):
-        if "xilinx" not in file.read_text("utf-8", "replace"):
+    known = Path(os.environ.get("OCL_ICD_VENDORS") or "/etc/OpenCL/vendors")
+    for file in known.glob("*.icd") if known.is_dir() else (known,):
+        readable = file.is_file() and os.access(file, os.R_OK)
+        if readable and "xilinx" not in file.read_text("utf-8", "replace"):
             shutil.copy(file, folder)
     library = Path(session.environment["XILINX_XRT"]) / "lib" / f"lib{xrt.OPENCL}.so.2"
     (folder / f"{xrt.OPENCL}.icd").write_text(f"{library}\n", "utf-8")

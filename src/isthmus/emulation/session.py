@@ -125,6 +125,8 @@ def prepare(
     for folder in kernels:
         if not folder.is_dir():
             raise UsageError(f"{folder}: no folder with kernels")
+        if ":" in str(folder.resolve()):
+            raise UsageError(f"{folder}: a folder with kernels cannot have ':' in its path")
     installation = xrt.find()
     if installation is None:
         raise NoDeviceError("; ".join(xrt.absent()))

@@ -5,11 +5,13 @@ Format: "Trace Event Format" of the Chromium project; times in it are microsecon
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import msgspec
 
+_HEADING = re.compile(r"# card (\d+) board (.*) program (\d+)")
 _LANES = {"write": 1, "read": 1, "copy": 1, "kernel": 2, "register": 3}
 _LANE_NAMES = {1: "transfers", 2: "kernels", 3: "registers"}
 _WRAP = 1 << 64
@@ -27,7 +29,7 @@ def timeline(files: Iterable[Path], **metadata: str) -> bytes:
 
     Each card is shown as a process with lanes for transfers, kernels and register accesses.
     """
-    cards = [_read(file) for file in files]
+    cards = [card for card in map(_read, files) if card is not None]
     begins = [begin for _, rows in cards for _, _, begin, _, _ in rows]
     # Times wrap; all are less than half a turn from any of them.
     first = min(((begin - begins[0] + _WRAP // 2) % _WRAP for begin in begins), default=0)
@@ -67,11 +69,16 @@ def _names(process: int, title: str) -> Iterator[dict[str, object]]:
         }
 
 
-def _read(file: Path) -> tuple[_Header, list[tuple[str, str, int, int, int]]]:
-    """Events as kind, name, begin and duration in fs, bytes; without a last line that was cut."""
-    first, *lines = file.read_text("utf-8").split("\n")
-    words = first.removeprefix("# ").split(" ")
-    header = _Header(int(words[1]), words[3], int(words[5]))
+def _read(file: Path) -> tuple[_Header, list[tuple[str, str, int, int, int]]] | None:
+    """Events as kind, name, begin and duration in fs, bytes; without a last line that was cut.
+
+    None where the device process died before its heading was written.
+    """
+    first, *lines = file.read_text("utf-8", "replace").split("\n")
+    heading = _HEADING.fullmatch(first)
+    if heading is None or not lines:
+        return None
+    header = _Header(int(heading[1]), heading[2], int(heading[3]))
     rows = []
     for line in lines[:-1]:
         kind, name, begin, duration, moved = line.split("\t")

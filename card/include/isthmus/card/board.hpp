@@ -124,7 +124,6 @@ struct OffloadParameters {
 
 /// Software between a program and its card that the other sections leave out.
 struct DriverParameters {
-  double sync_ns = 0;
   double launch_ns = 0;
   double register_ns = 0;
 };
