@@ -40,7 +40,8 @@ std::string refusal(const OperationInfo& operation, const OperationSpec& spec) {
     const bool takes = counts ? whole_number(value).value_or(0) > 0
                               : std::ranges::find(axis->values, value) != axis->values.end();
     if (!takes) {
-      return operation.name + " has no " + name + " '" + value + "'";
+      std::string text = operation.name;
+      return text.append(" has no ").append(name).append(" '").append(value).append("'");
     }
   }
   return {};
@@ -80,6 +81,7 @@ std::vector<OperationInfo> bandwidth_kernels(const std::string& target,
   constexpr std::array<Kernel, 3> kernels = {
       {{"read_bandwidth", "h2d", 1}, {"write_bandwidth", "d2h", 1}, {"bandwidth", "both", 2}}};
   std::vector<OperationInfo> table;
+  table.reserve(kernels.size());
   for (const Kernel& kernel : kernels) {
     table.push_back(
         {.name = kernel.name,
@@ -127,7 +129,8 @@ const OperationInfo& find_operation(const std::vector<OperationInfo>& known,
       if (refused.empty()) {
         return operation;
       }
-      why = device + ": " + refused;
+      why = device;
+      why.append(": ").append(refused);
     }
   }
   throw UsageError(why);

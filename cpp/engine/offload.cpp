@@ -104,11 +104,11 @@ void software_vadd(const Vectors& vectors) {
   }
 }
 
+#if defined(__GNUC__) && !defined(__clang__)
+__attribute__((optimize("O3")))
 #if defined(__x86_64__)
 __attribute__((target_clones("avx512f", "avx2", "default")))
 #endif
-#if defined(__GNUC__) && !defined(__clang__)
-__attribute__((optimize("O3")))
 #endif
 void software_vadd_simd(const Vectors& vectors) {
   const Element* const a = vectors.a;
@@ -241,8 +241,11 @@ OperationInfo offload_of(const std::vector<std::string>& phases, bool on_host) {
   for (const std::string& name : names) {
     const bool up = name.starts_with("migrate_to_device");
     const bool down = name == "read_back";
-    const char* initiator = up || down ? "dma" : name == "kernel_run" ? "kernel" : "cpu";
-    parts.push_back({name, up ? "h2d" : down ? "d2h" : "", initiator});
+    PartInfo& part = parts.emplace_back(name, "", name == "kernel_run" ? "kernel" : "cpu");
+    if (up || down) {
+      part.direction = up ? "h2d" : "d2h";
+      part.initiator = "dma";
+    }
   }
   return {.name = "offload", .parts = std::move(parts), .device_buffers = 3};
 }

@@ -28,7 +28,7 @@ const Page& page() {
     struct stat found{};
     void* data = MAP_FAILED;
     if (file >= 0 && fstat(file, &found) == 0 &&
-        found.st_size >= static_cast<off_t>(sizeof(Page))) {
+        std::cmp_greater_equal(found.st_size, sizeof(Page))) {
       data = mmap(nullptr, sizeof(Page), PROT_READ, MAP_SHARED, file, 0);
     }
     if (file >= 0) {

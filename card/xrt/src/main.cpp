@@ -11,6 +11,7 @@
 
 #include <array>
 #include <cerrno>
+#include <charconv>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
@@ -19,6 +20,8 @@
 #include <fstream>
 #include <optional>
 #include <sstream>
+#include <string_view>
+#include <system_error>
 #include <thread>
 
 #include "isthmus/card/process/channel.hpp"
@@ -44,7 +47,7 @@ int program_file = -1;
 
 void say(const std::string& text) {
   const std::string line = "isthmus: emulated card: " + text + "\n";
-  static_cast<void>(!write(STDERR_FILENO, line.data(), line.size()));
+  [[maybe_unused]] const ssize_t told = write(STDERR_FILENO, line.data(), line.size());
 }
 
 void signal_program(int signal) {
@@ -62,7 +65,7 @@ void end_program() {
 extern "C" void watcher_is_gone(int /*signal*/) {
   constexpr std::string_view text =
       "isthmus: emulated card: its process was killed; the program is ended\n";
-  static_cast<void>(!write(STDERR_FILENO, text.data(), text.size()));
+  [[maybe_unused]] const ssize_t told = write(STDERR_FILENO, text.data(), text.size());
   end_program();
   _exit(EXIT_FAILURE);
 }
@@ -75,7 +78,17 @@ struct Identity {
   pid_t program = 0;
 
   Identity() {
-    if (std::sscanf(id.c_str(), "device%u_%u_%d", &card, &count, &program) != 3 || program <= 1 ||
+    std::string_view rest = id;
+    const auto number = [&rest](std::string_view before, auto& value) {
+      if (!rest.starts_with(before)) {
+        return false;
+      }
+      rest.remove_prefix(before.size());
+      const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), value);
+      rest.remove_prefix(static_cast<std::size_t>(end - rest.data()));
+      return error == std::errc{};
+    };
+    if (!number("device", card) || !number("_", count) || !number("_", program) || program <= 1 ||
         program != getppid()) {
       throw std::runtime_error("EMULATION_SOCKETID is '" + id +
                                "': this program is to be started by XRT, see isthmus card exec");

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cinttypes>
 #include <stdexcept>
+#include <utility>
 
 namespace isthmus::card::process {
 namespace {
@@ -15,7 +16,7 @@ namespace {
 Page* map_page(const std::string& path) {
   const int file = open(path.c_str(), O_RDWR | O_CLOEXEC);
   struct stat found{};
-  if (file < 0 || fstat(file, &found) != 0 || found.st_size < static_cast<off_t>(sizeof(Page))) {
+  if (file < 0 || fstat(file, &found) != 0 || std::cmp_less(found.st_size, sizeof(Page))) {
     if (file >= 0) {
       close(file);
     }

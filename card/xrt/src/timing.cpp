@@ -35,7 +35,7 @@ Cost Timing::transfer(Direction direction, std::int64_t bytes, std::int64_t page
   if (bytes == 0) {
     return {};
   }
-  const auto banks = static_cast<std::size_t>(board_.memory->banks);
+  const auto banks = static_cast<std::size_t>(board_.memory.value().banks);
   const bool reads = direction == Direction::h2d;
   const auto simulate = [&] {
     reset();
@@ -59,8 +59,8 @@ Cost Timing::transfer(Direction direction, std::int64_t bytes, std::int64_t page
     }
     total = found->second;
   }
-  const Time software =
-      from_nanoseconds(board_.dma->submit_ns) + from_nanoseconds(board_.dma->finish_ns);
+  const Time software = from_nanoseconds(board_.dma.value().submit_ns) +
+                        from_nanoseconds(board_.dma.value().finish_ns);
   return split(total, software);
 }
 

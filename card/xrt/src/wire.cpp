@@ -7,6 +7,7 @@ namespace {
 
 constexpr std::byte size_tag{0x09};  ///< field 1, eight bytes
 constexpr std::byte call_tag{0x15};  ///< field 2, four bytes
+// NOLINTNEXTLINE(performance-enum-size): compared with parts of unsigned numbers
 enum Wire : unsigned { varint_type = 0, eight_bytes = 1, counted = 2, four_bytes = 5 };
 
 template <class Number>

@@ -70,7 +70,7 @@ std::vector<AxisInfo> axes(const Board& board, const char* target, const char* i
                    .usual = std::to_string(board.host.page_bytes),
                    .values = {"4096", "65536", "2097152", "1073741824"}});
   } else {
-    all.push_back(memory_bank(static_cast<unsigned>(board.memory->banks)));
+    all.push_back(memory_bank(static_cast<unsigned>(board.memory.value().banks)));
   }
   return all;
 }
@@ -240,27 +240,37 @@ bool is_host_memory_kernel(const std::string& name) {
   return std::ranges::find(names, name) != names.end();
 }
 
+namespace {
+
+/// The three kernels on one target, as one implementation.
+void add_kernels(std::vector<OperationInfo>& table, const Board& board, bool near,
+                 const char* implementation) {
+  const auto own = axes(board, near ? "device" : "host", implementation);
+  for (std::size_t n = 0; n < names.size(); ++n) {
+    const std::string name(names[n]);
+    const bool two = n == 2;
+    table.push_back({.name = name,
+                     .parts = {{name, near ? "" : directions[n], "kernel"}},
+                     .axes = own,
+                     .memory_kinds = {near ? "device" : "host_only"},
+                     .device_buffers = near && two ? 2U : 1U});
+  }
+}
+
+}  // namespace
+
 std::vector<OperationInfo> host_memory_kernels(const Board& board) {
   std::vector<OperationInfo> table;
   if (!board.kernel) {
     return table;
   }
-  for (const char* target : {"host", "device"}) {
-    const bool near = std::string_view(target) == "device";
+  for (const bool near : {false, true}) {
     if (near && !board.memory) {
       continue;
     }
-    for (const char* implementation : {"model", "rtl"}) {
-      if (std::string_view(implementation) == "rtl" && !rtl_fits(board)) {
-        continue;
-      }
-      for (std::size_t n = 0; n < names.size(); ++n) {
-        table.push_back({.name = std::string(names[n]),
-                         .parts = {{std::string(names[n]), near ? "" : directions[n], "kernel"}},
-                         .axes = axes(board, target, implementation),
-                         .memory_kinds = {near ? "device" : "host_only"},
-                         .device_buffers = near && n == 2 ? 2U : 1U});
-      }
+    add_kernels(table, board, near, "model");
+    if (rtl_fits(board)) {
+      add_kernels(table, board, near, "rtl");
     }
   }
   return table;

@@ -37,7 +37,7 @@ class CardOffload final : public Offload {
   void run(Phases& phases, std::uint64_t seed) override {
     card_.reset();
     allocate();
-    populate(*vectors_, seed);
+    populate(vectors_.value(), seed);
     tell(phases, "allocate",
          costs_.allocate_ns + (own() ? 3 * pages() * (costs_.fault_ns + costs_.pin_ns) : 0.0));
     tell(phases, "populate",
@@ -78,7 +78,8 @@ class CardOffload final : public Offload {
   }
   /// Of one vector.
   [[nodiscard]] double pages() const {
-    return static_cast<double>((bytes() + page_bytes - 1) / page_bytes);
+    const std::size_t whole = (bytes() + page_bytes - 1) / page_bytes;
+    return static_cast<double>(whole);
   }
   [[nodiscard]] double copy_ns() const {
     return static_cast<double>(bytes()) / costs_.copy_Bps * 1e9;
@@ -132,7 +133,7 @@ class CardOffload final : public Offload {
     return time;
   }
   [[nodiscard]] std::byte* vector(std::size_t i) const {
-    const std::array<void*, 3> all = {vectors_->a, vectors_->b, vectors_->c};
+    const std::array<void*, 3> all = {vectors_.value().a, vectors_.value().b, vectors_.value().c};
     return static_cast<std::byte*>(all.at(i));
   }
   [[nodiscard]] bool bounces(bool aligned) const { return !own() && !aligned; }

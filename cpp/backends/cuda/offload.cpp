@@ -37,9 +37,11 @@ class Vectors3 {
         host_ = {.a = at(0), .b = at(1), .c = at(2), .elements = offload.elements()};
       }
       for (std::size_t i = 0; i < device_.size(); ++i) {
-        address_.at(i) = kind == "managed"  ? reinterpret_cast<std::uintptr_t>(ends_.at(i)->data())
-                         : kind == "mapped" ? ends_.at(i)->device_address()
-                                            : make(session, i);
+        if (kind == "managed") {
+          address_.at(i) = reinterpret_cast<std::uintptr_t>(ends_.at(i)->data());
+        } else {
+          address_.at(i) = kind == "mapped" ? ends_.at(i)->device_address() : make(session, i);
+        }
       }
     });
     phases("populate", [&] { populate(host_, seed); });
@@ -101,8 +103,8 @@ class CudaOffload final : public Offload {
   }
 
   void run(Phases& phases, std::uint64_t seed) override {
-    vectors_ = std::make_unique<Vectors3>(*session_, *this, phases, seed);
-    const Stream stream = session_->stream();
+    vectors_ = std::make_unique<Vectors3>(session_.value(), *this, phases, seed);
+    const Stream stream = session_.value().stream();
     const auto& [a, b, c] = vectors_->addresses();
     const Vectors& host = vectors_->host();
     const auto settle = [stream] {

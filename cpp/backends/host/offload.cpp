@@ -14,7 +14,7 @@ class HostOffload final : public Offload {
     phases("populate", [&] { populate(vectors_->get(), seed); });
   }
   [[nodiscard]] bool computes() const override { return false; }
-  std::optional<Vectors> result() override { return vectors_->get(); }
+  std::optional<Vectors> result() override { return vectors_.value().get(); }
   void release() override { vectors_.reset(); }
 
  private:

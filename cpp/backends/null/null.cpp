@@ -354,9 +354,10 @@ class NullBackend final : public Backend {
     if (settings.clock == ClockDomain::simulated) {
       simulated = std::llround(settings.cost_s * 1e15);
     }
-    const Adds adds = settings.move == Move::none      ? Adds::nothing
-                      : settings.move == Move::correct ? Adds::rightly
-                                                       : Adds::wrongly;
+    Adds adds = settings.move == Move::correct ? Adds::rightly : Adds::wrongly;
+    if (settings.move == Move::none) {
+      adds = Adds::nothing;
+    }
     const auto pay = [device] {
       device->count();
       device->cost.pay();

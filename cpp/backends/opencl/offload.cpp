@@ -107,7 +107,7 @@ class Mapped final : public Way {
         host_.emplace(offload.memory(), offload.elements(), offload.relative_offset());
       });
       phases("populate", [&] { populate(host_->get(), seed); });
-      const Vectors at = host_->get();
+      const Vectors at = host_.value().get();
       phases("map", [&] { make({at.a, at.b, at.c}, mem_use_host_ptr); });
       return;
     }
@@ -195,16 +195,16 @@ class Copied final : public Way {
     }
   }
   void send() override {
-    const Vectors from = host_->get();
+    const Vectors from = host_.value().get();
     write(buffers_[0].get(), from.a);
     write(buffers_[1].get(), from.b);
   }
   void read_back() override {
     check(api().clEnqueueReadBuffer(program().queue(), buffers_[2].get(), yes, 0, offload_->bytes(),
-                                    host_->get().c, 0, nullptr, nullptr),
+                                    host_.value().get().c, 0, nullptr, nullptr),
           "clEnqueueReadBuffer");
   }
-  Vectors result() override { return host_->get(); }
+  Vectors result() override { return host_.value().get(); }
 
  private:
   void write(Mem to, const Element* from) const {
@@ -300,7 +300,7 @@ class OpenclOffload final : public Offload {
       const auto size = static_cast<Uint>(elements());
       check(api().clSetKernelArg(program_->kernel(), 3, sizeof(size), &size), "clSetKernelArg");
     });
-    const Queue queue = program_->queue();
+    const Queue queue = program_.value().queue();
     phases("migrate_to_device", [&] {
       way_->send();
       check(api().clFlush(queue), "clFlush");
@@ -323,7 +323,7 @@ class OpenclOffload final : public Offload {
   }
   std::optional<Vectors> result() override { return way_->result(); }
   [[nodiscard]] bool verifiable() const override {
-    const Target& target = program_->target();
+    const Target& target = program_.value().target();
     return target.binary.empty() || Session(target.device, target.binary).keeps_data();
   }
   void release() override { way_.reset(); }
@@ -331,12 +331,12 @@ class OpenclOffload final : public Offload {
  private:
   [[nodiscard]] std::unique_ptr<Way> make_way() const {
     if (memory() == "svm") {
-      return std::make_unique<Shared>(*program_, *this);
+      return std::make_unique<Shared>(program_.value(), *this);
     }
     if (copies_) {
-      return std::make_unique<Copied>(*program_, *this);
+      return std::make_unique<Copied>(program_.value(), *this);
     }
-    return std::make_unique<Mapped>(*program_, *this);
+    return std::make_unique<Mapped>(program_.value(), *this);
   }
 
   bool copies_;

@@ -24,7 +24,7 @@ class Channel {
   ~Channel();
 
   /// Fills `to`; false at the end of what the other side sends. Throws WireError if that is within.
-  bool receive(std::span<std::byte> to);
+  [[nodiscard]] bool receive(std::span<std::byte> to) const;
   /// False when the other side is gone.
   bool send(std::span<const std::byte> first, std::span<const std::byte> second = {});
 

@@ -26,10 +26,10 @@ using Count = std::atomic<std::uint64_t>;
 /// something, of up to 2.5 hours. The device process writes before it answers a call.
 struct alignas(64) CardSlot {
   std::atomic<SlotState> state;
-  std::atomic<std::uint32_t> card;         ///< N of XRT's device N
-  std::atomic<std::uint32_t> program;      ///< process that uses it
-  std::atomic<std::uint32_t> busy;         ///< kernels whose end nobody has seen yet
-  std::array<char, socket_name_bytes> id;  ///< EMULATION_SOCKETID, valid while open
+  std::atomic<std::uint32_t> card;           ///< N of XRT's device N
+  std::atomic<std::uint32_t> program;        ///< process that uses it
+  std::atomic<std::uint32_t> busy;           ///< kernels whose end nobody has seen yet
+  std::array<char, socket_name_bytes> id{};  ///< EMULATION_SOCKETID, valid while open
 
   // Written by the device process.
   Count elapsed_fs;  ///< what calls took, waits for kernels included: a program's clock goes by it

@@ -17,7 +17,7 @@ class WireError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// XRT's numbers (core/include/xcl_macros.h).
+/// XRT's numbers (core/include/xcl_macros.h), 32 bits wide. NOLINTNEXTLINE(performance-enum-size)
 enum class Call : std::uint32_t {
   close = 1,
   load_bitstream = 3,
@@ -56,7 +56,7 @@ inline constexpr std::uint64_t most_message_bytes = std::uint64_t{2} << 30U;
 
 struct Header {
   std::uint64_t bytes = 0;  ///< of the message that follows
-  Call call{};
+  Call call = Call::close;
 };
 
 /// Throws WireError for what is no header, or announces more than a message may have.
