@@ -106,7 +106,8 @@ void software_vadd(const Vectors& vectors) {
 
 #if defined(__GNUC__) && !defined(__clang__)
 __attribute__((optimize("O3")))
-#if defined(__x86_64__)
+// The choice is made while the program is loaded, before the thread sanitizer is there.
+#if defined(__x86_64__) && !defined(__SANITIZE_THREAD__)
 __attribute__((target_clones("avx512f", "avx2", "default")))
 #endif
 #endif
