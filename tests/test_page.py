@@ -199,6 +199,10 @@ UNUSUAL = {
         run([point("a", "bandwidth", 64, [[1e-6] * 25], study="elsewhere")]),
         "<details open>\n<summary>All points (1 rows)",
     ),
+    "pairs without an interval": (
+        run([point(device, "read", 64, [[1e-6]]) for device in ("a", "b")]),
+        "All points (2 rows)",
+    ),
     "2000 points": (many_points(), "All points (2000 rows)"),
     "zero times": (run([point("a", "read", 64, [[0.0] * 25])]), "All points (1 rows)"),
 }

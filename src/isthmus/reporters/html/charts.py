@@ -300,9 +300,10 @@ def _ratios(run: Run, study: str, prefix: str) -> Iterator[Figure]:
         )
         for pair in contenders(run, pairs(run, study))
     ]
-    if not parts:
+    told = [part for part in parts if not part.empty]  # others have no types to reckon with
+    if not told:
         return
-    rows = _coloured(pd.concat(parts, ignore_index=True))
+    rows = _coloured(pd.concat(told, ignore_index=True))
     rows = rows[(rows["bytes"] > 0) & (rows["low"] > 0) & np.isfinite(rows["high"])]
     for operation in dict.fromkeys(rows["operation"]):
         mine = rows[rows["operation"] == operation]
