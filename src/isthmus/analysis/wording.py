@@ -60,17 +60,20 @@ def labels(run: Run) -> dict[str, str]:
     return {a: a if real.get(a, True) else f"{a} (not hardware)" for a in named}
 
 
-def troubles(run: Run) -> list[str]:
-    """What went wrong with points, each once: errors, and where data did not arrive."""
+def faults(run: Run) -> list[str]:
+    """Where data did not arrive, each once."""
     found = []
     for point in run.points:
-        if point.error:
-            found.append(f"{point.device}: {point.error}")
-        for rerun in point.reruns:
-            if rerun.fault:
-                at = f" {format_size(point.bytes)}" if point.bytes else ""
-                found.append(f"{point.device} {point.operation}{at}: {rerun.fault}")
+        at = f" {format_size(point.bytes)}" if point.bytes else ""
+        told = [rerun.fault for rerun in point.reruns if rerun.fault]
+        found += [f"{point.device} {point.operation}{at}: {fault}" for fault in told]
     return list(dict.fromkeys(found))
+
+
+def troubles(run: Run) -> list[str]:
+    """What went wrong with points, each once: errors, and where data did not arrive."""
+    errors = [f"{point.device}: {point.error}" for point in run.points if point.error]
+    return [*dict.fromkeys(errors), *faults(run)]
 
 
 def few(clauses: Iterable[str]) -> tuple[str, ...]:

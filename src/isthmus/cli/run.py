@@ -204,8 +204,8 @@ def _close(run: Run, out: Path, console: Console) -> int:
                 print(plain_table(answer.table, labels))
     failed = [p for p in run.points if p.error or any(r.verified == "false" for r in p.reruns)]
     missing = [d for d in run.devices if d.error]
-    for trouble in wording.few(wording.troubles(run)):
-        console.print(printable(trouble), soft_wrap=True, highlight=False, markup=False)
+    for fault in wording.few(wording.faults(run)):  # errors were told as they came
+        console.print(printable(fault), soft_wrap=True, highlight=False, markup=False)
     if failed:
         console.print(f"{len(failed)} of {len(run.points)} points failed: see isthmus show {out}")
     if run.status == "budget":
