@@ -69,28 +69,28 @@ AxisInfo memory_bank(unsigned banks) {
   return axis;
 }
 
+bool is_bandwidth_kernel(std::string_view name) {
+  return std::ranges::find(bandwidth_kernel_names, name) != bandwidth_kernel_names.end();
+}
+
 std::vector<OperationInfo> bandwidth_kernels(const std::string& target,
                                              const std::vector<std::string>& memory_kinds,
                                              const std::string& implementation,
                                              unsigned usual_iterations) {
-  struct Kernel {
-    const char* name;
-    const char* direction;  ///< where it reaches host memory
-    unsigned buffers;
-  };
-  constexpr std::array<Kernel, 3> kernels = {
-      {{"read_bandwidth", "h2d", 1}, {"write_bandwidth", "d2h", 1}, {"bandwidth", "both", 2}}};
+  constexpr std::array directions = {"h2d", "d2h", "both"};
   std::vector<OperationInfo> table;
-  table.reserve(kernels.size());
-  for (const Kernel& kernel : kernels) {
+  table.reserve(directions.size());
+  for (std::size_t i = 0; i < directions.size(); ++i) {
+    const std::string name(bandwidth_kernel_names.at(i));
+    const bool two = i == 2;
     table.push_back(
-        {.name = kernel.name,
-         .parts = {{kernel.name, target == "host" ? kernel.direction : "", "kernel"}},
+        {.name = name,
+         .parts = {{name, target == "host" ? directions.at(i) : "", "kernel"}},
          .axes = {{.name = "target", .usual = target, .values = {target}},
                   {.name = "implementation", .usual = implementation, .values = {implementation}},
                   {.name = "iterations", .usual = std::to_string(usual_iterations)}},
          .memory_kinds = memory_kinds,
-         .device_buffers = kernel.buffers});
+         .device_buffers = two ? 2U : 1U});
   }
   return table;
 }

@@ -7,7 +7,7 @@
 namespace isthmus {
 
 SweepOperation::SweepOperation(const OperationSpec& spec)
-    : name_(spec.name), bytes_(spec.bytes), sweeps_(spec.count("iterations", usual_sweeps)) {}
+    : name_(spec.name), bytes_(spec.bytes), sweeps_(spec.count("iterations", published_sweeps)) {}
 
 void SweepOperation::works_on(std::vector<Memory*> memories) {
   memories_ = std::move(memories);

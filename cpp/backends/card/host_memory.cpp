@@ -14,11 +14,8 @@
 namespace isthmus::card {
 namespace {
 
-constexpr std::uint64_t usual_iterations = 1024;  // as the published example
 /// AXI lets no burst cross a multiple of it.
 constexpr std::int64_t most_burst_bytes = 4096;
-constexpr std::array<std::string_view, 3> names{"read_bandwidth", "write_bandwidth", "bandwidth"};
-constexpr std::array<const char*, 3> directions{"h2d", "d2h", "both"};
 constexpr std::size_t word_bytes = sizeof(std::uint64_t);
 
 #ifdef ISTHMUS_CARD_RTL
@@ -41,12 +38,13 @@ bool rtl_fits(const Board& board) {
          kernel.width_bytes * kernel.burst_beats == most_burst_bytes;
 }
 
-std::vector<AxisInfo> axes(const Board& board, const char* target, const char* implementation) {
+/// What can be varied on an emulated card beside what all bandwidth kernels vary.
+std::vector<AxisInfo> own_axes(const Board& board, bool near, const std::string& implementation) {
   const KernelParameters& kernel = board.kernel.value();
   const std::int64_t usual_burst = kernel.width_bytes * kernel.burst_beats;
   std::vector<std::string> bursts;
   std::vector<std::string> outstanding;  // any number, of a model
-  if (std::string_view(implementation) == "rtl") {
+  if (implementation == "rtl") {
     bursts = {std::to_string(usual_burst)};
     for (int most = 1; most <= rtl_outstanding; ++most) {
       outstanding.push_back(std::to_string(most));
@@ -60,17 +58,14 @@ std::vector<AxisInfo> axes(const Board& board, const char* target, const char* i
     }
   }
   std::vector<AxisInfo> all{
-      {.name = "target", .usual = target, .values = {target}},
-      {.name = "implementation", .usual = implementation, .values = {implementation}},
-      {.name = "iterations", .usual = std::to_string(usual_iterations)},
       {.name = "outstanding", .usual = std::to_string(kernel.outstanding), .values = outstanding},
       {.name = "burst_bytes", .usual = std::to_string(usual_burst), .values = bursts}};
-  if (std::string_view(target) == "host") {
+  if (near) {
+    all.push_back(memory_bank(static_cast<unsigned>(board.memory.value().banks)));
+  } else {
     all.push_back({.name = "page_bytes",
                    .usual = std::to_string(board.host.page_bytes),
                    .values = {"4096", "65536", "2097152", "1073741824"}});
-  } else {
-    all.push_back(memory_bank(static_cast<unsigned>(board.memory.value().banks)));
   }
   return all;
 }
@@ -106,13 +101,13 @@ class HostMemoryKernel final : private OwnCard, public CardOperation {
         on_card_(spec.word("target", "host") == "device"),
         input_(make_end(spec, spec.name != "write_bandwidth")),
         output_(make_end(spec, spec.name != "read_bandwidth")) {
-    const auto* const found = std::ranges::find(names, spec.name);
-    call_.kernel = static_cast<Kernel>(found - names.begin());
+    const auto* const found = std::ranges::find(bandwidth_kernel_names, spec.name);
+    call_.kernel = static_cast<Kernel>(found - bandwidth_kernel_names.begin());
     call_.target = on_card_ ? Target::device : Target::host;
     call_.implementation =
         spec.word("implementation", "model") == "rtl" ? Implementation::rtl : Implementation::model;
     call_.bytes = spec.bytes;
-    call_.iterations = static_cast<std::int64_t>(spec.count("iterations", usual_iterations));
+    call_.iterations = static_cast<std::int64_t>(spec.count("iterations", published_sweeps));
     if (input_) {
       if (on_card_) {
         call_.inputs.push_back(input_->near.get());
@@ -236,24 +231,18 @@ std::string rtl_kernels_here() {
   return has_rtl ? "built in" : "left out: no Verilator when Isthmus was built";
 }
 
-bool is_host_memory_kernel(const std::string& name) {
-  return std::ranges::find(names, name) != names.end();
-}
-
 namespace {
 
 /// The three kernels on one target, as one implementation.
 void add_kernels(std::vector<OperationInfo>& table, const Board& board, bool near,
-                 const char* implementation) {
-  const auto own = axes(board, near ? "device" : "host", implementation);
-  for (std::size_t n = 0; n < names.size(); ++n) {
-    const std::string name(names[n]);
-    const bool two = n == 2;
-    table.push_back({.name = name,
-                     .parts = {{name, near ? "" : directions[n], "kernel"}},
-                     .axes = own,
-                     .memory_kinds = {near ? "device" : "host_only"},
-                     .device_buffers = near && two ? 2U : 1U});
+                 const std::string& implementation) {
+  const std::string target = near ? "device" : "host";
+  const std::vector<AxisInfo> own = own_axes(board, near, implementation);
+  for (OperationInfo& kernel :
+       bandwidth_kernels(target, {near ? "device" : "host_only"}, implementation)) {
+    kernel.axes.insert(kernel.axes.end(), own.begin(), own.end());
+    kernel.device_buffers = near ? kernel.device_buffers : 1;
+    table.push_back(std::move(kernel));
   }
 }
 

@@ -14,7 +14,6 @@ namespace isthmus::card {
 std::vector<OperationInfo> host_memory_kernels(const Board& board);
 /// Whether the kernels are there in RTL, too, or why not.
 std::string rtl_kernels_here();
-bool is_host_memory_kernel(const std::string& name);
 
 /// Runs on a card of its own, like `like` but for what the axes say. Throws BoardError for what
 /// that card cannot be.

@@ -241,7 +241,7 @@ std::unique_ptr<Operation> make_any(Card& card, const OperationSpec& spec) {
   if (spec.name == "launch") {
     return std::make_unique<Launch>(card);
   }
-  if (is_host_memory_kernel(spec.name)) {
+  if (is_bandwidth_kernel(spec.name)) {
     return make_host_memory_kernel(card, spec);
   }
   if (spec.name == "kernel_read") {

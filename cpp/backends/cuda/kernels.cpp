@@ -224,14 +224,16 @@ class KernelWrite final : public KernelOperation<4> {
   Reached data_;
 };
 
-/// A kernel that reads one buffer and writes what it read to another, both in the same memory.
-class KernelBandwidth final : public KernelOperation<4> {
+/// A kernel that reads one buffer and writes what it read to another, sweep after sweep. `counted`:
+/// how often a buffer's bytes count as moved in one sweep.
+class KernelCopy final : public KernelOperation<4> {
  public:
-  KernelBandwidth(Session& session, const OperationSpec& spec)
+  KernelCopy(Session& session, const OperationSpec& spec, const std::string& from,
+             const std::string& to, std::uint64_t counted)
       : KernelOperation(session, "isthmus_copy", blocks_for(session.device(), spec.bytes)),
-        moved_(2 * spec.bytes * sweeps_of(spec)),
-        from_(session, spec.memory, spec.bytes),
-        to_(session, spec.memory, spec.bytes) {
+        moved_(counted * spec.bytes * sweeps_of(spec)),
+        from_(session, from, spec.bytes),
+        to_(session, to, spec.bytes) {
     movements_.emplace_back(from_.memory(), to_.memory(), spec.bytes);
     set_argument(0, from_.address());
     set_argument(1, to_.address());
@@ -248,37 +250,6 @@ class KernelBandwidth final : public KernelOperation<4> {
   std::uint64_t moved_;
   Reached from_;
   Reached to_;
-  std::vector<Movement> movements_;
-};
-
-/// A kernel in place of a copy engine: from mapped host memory to device memory, or back.
-class KernelCopy final : public KernelOperation<4> {
- public:
-  KernelCopy(Session& session, const OperationSpec& spec, bool to_device)
-      : KernelOperation(session, "isthmus_copy", blocks_for(session.device(), spec.bytes)),
-        bytes_(spec.bytes),
-        host_(session, spec.memory, spec.bytes),
-        device_(session, spec.bytes) {
-    if (to_device) {
-      movements_.emplace_back(host_.memory(), device_, bytes_);
-    } else {
-      movements_.emplace_back(device_, host_.memory(), bytes_);
-    }
-    set_argument(0, to_device ? host_.address() : device_.address());
-    set_argument(1, to_device ? device_.address() : host_.address());
-    set_argument(2, bytes_);
-    set_argument(3, 1);
-  }
-
-  [[nodiscard]] std::uint64_t moved_bytes(std::size_t /*part*/) const override { return bytes_; }
-
- protected:
-  std::vector<Movement>& movements(std::size_t /*part*/) override { return movements_; }
-
- private:
-  std::uint64_t bytes_;
-  Reached host_;
-  DeviceMemory device_;
   std::vector<Movement> movements_;
 };
 
@@ -372,15 +343,16 @@ std::unique_ptr<Operation> make_kernel_write(const Opened& opened, const Operati
 }
 
 std::unique_ptr<Operation> make_kernel_bandwidth(const Opened& opened, const OperationSpec& spec) {
-  return std::make_unique<KernelBandwidth>(opened.session, spec);
+  return std::make_unique<KernelCopy>(opened.session, spec, spec.memory, spec.memory, 2);
 }
 
 std::unique_ptr<Operation> make_copy_sm_write(const Opened& opened, const OperationSpec& spec) {
-  return std::make_unique<KernelCopy>(opened.session, spec, true);
+  // In place of a copy engine.
+  return std::make_unique<KernelCopy>(opened.session, spec, spec.memory, "device", 1);
 }
 
 std::unique_ptr<Operation> make_copy_sm_read(const Opened& opened, const OperationSpec& spec) {
-  return std::make_unique<KernelCopy>(opened.session, spec, false);
+  return std::make_unique<KernelCopy>(opened.session, spec, "device", spec.memory, 1);
 }
 
 std::unique_ptr<Operation> make_pointer_chase(const Opened& opened, const OperationSpec& spec) {

@@ -1,9 +1,7 @@
 #include "binary_kernels.hpp"
 
 #include <algorithm>
-#include <array>
 #include <iterator>
-#include <map>
 #include <optional>
 
 #include "isthmus/card/process/emulated.hpp"
@@ -12,19 +10,11 @@
 namespace isthmus::cl {
 namespace {
 
-constexpr std::array<const char*, 3> names = {"read_bandwidth", "write_bandwidth", "bandwidth"};
-
 void set_buffer(Kernel kernel, Uint index, Mem buffer) {
   check(api().clSetKernelArg(kernel, index, sizeof(Mem), &buffer), "clSetKernelArg");
 }
 
-/// Host-only buffers that are free, by size: XRT's emulation takes a freed one for a new one at the
-/// same address, so on an emulated card they are kept, and used again.
-std::multimap<std::size_t, Owned<Mem>>& kept() {
-  // Never destroyed: the runtime may be gone by then.
-  static auto& buffers = *new std::multimap<std::size_t, Owned<Mem>>();
-  return buffers;
-}
+using card::process::kept_buffers;
 
 /// Where a buffer lies: in a memory of the card, by index, or in the host's.
 using Place = std::optional<Uint>;
@@ -34,10 +24,8 @@ Owned<Mem> make_in(const Session& session, Place place, std::size_t bytes) {
   if (place) {
     return session.make_buffer_in(*place, bytes);
   }
-  if (const auto found = kept().find(bytes); found != kept().end()) {
-    return std::move(kept().extract(found).mapped());
-  }
-  return session.make_host_only(bytes);
+  auto kept = kept_buffers<Owned<Mem>>().take(bytes);
+  return kept ? std::move(*kept) : session.make_host_only(bytes);
 }
 
 /// Whether a kernel takes a buffer that lies there for this argument. A kernel object that was
@@ -47,8 +35,8 @@ bool takes(Session& session, const std::string& name, Uint argument, Place place
     const Owned<Kernel> kernel = session.make_kernel(name.c_str());
     Owned<Mem> buffer = make_in(session, place, page_bytes);
     set_buffer(kernel.get(), argument, buffer.get());
-    if (!place && card::process::emulated()) {
-      kept().emplace(page_bytes, std::move(buffer));
+    if (!place) {
+      kept_buffers<Owned<Mem>>().keep(page_bytes, std::move(buffer));
     }
     return true;
   } catch (const BackendError&) {
@@ -84,11 +72,10 @@ class Sweep final : public SweepOperation {
  public:
   Sweep(Session& session, const OperationSpec& spec)
       : SweepOperation(spec),
-        keep_(spec.word("target", "host") == "host" && card::process::emulated()),
+        on_host_(spec.word("target", "host") == "host"),
         queue_(session.make_queue()),
         kernel_(session.make_kernel(spec.name.c_str())) {
-    const std::vector<Place> places =
-        places_of(session, name(), spec.word("target", "host") == "host");
+    const std::vector<Place> places = places_of(session, name(), on_host_);
     if (places.empty()) {
       throw BackendError("kernel " + name() + " does not reach that memory");
     }
@@ -108,9 +95,9 @@ class Sweep final : public SweepOperation {
   }
   ~Sweep() override {
     for (const std::unique_ptr<DeviceMemory>& memory : worked_) {
-      if (keep_) {
+      if (on_host_) {
         const std::size_t bytes = memory->bytes();
-        kept().emplace(bytes, memory->take());
+        kept_buffers<Owned<Mem>>().keep(bytes, memory->take());
       }
     }
   }
@@ -128,7 +115,7 @@ class Sweep final : public SweepOperation {
   }
 
  private:
-  bool keep_;
+  bool on_host_;
   Owned<Queue> queue_;
   Owned<Kernel> kernel_;
   std::vector<std::unique_ptr<DeviceMemory>> worked_;
@@ -172,8 +159,9 @@ std::vector<std::pair<std::string, std::string>> unreached(
 }
 
 std::unique_ptr<Operation> make_sweep(Session& session, const OperationSpec& spec) {
-  const bool one_of_them = std::ranges::find(names, spec.name) != names.end();
-  return one_of_them && session.has_binary() ? std::make_unique<Sweep>(session, spec) : nullptr;
+  return is_bandwidth_kernel(spec.name) && session.has_binary()
+             ? std::make_unique<Sweep>(session, spec)
+             : nullptr;
 }
 
 }  // namespace isthmus::cl

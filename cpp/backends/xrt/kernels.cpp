@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <deque>
 #include <iterator>
-#include <map>
 
 #include "buffers.hpp"
 #include "isthmus/card/process/emulated.hpp"
@@ -21,19 +20,11 @@ const std::vector<Bank>& memories_of(const SweepKernel& kernel, bool on_host) {
   return on_host ? kernel.host : kernel.card;
 }
 
-/// Host-only buffers that are free, by size. XRT's emulation (seen in 2.13) takes a freed one for a
-/// new one at the same address, so on an emulated card they are kept, and used again.
-std::multimap<std::size_t, xrt::bo>& kept() {
-  // Never destroyed: XRT may be gone by then.
-  static auto& buffers = *new std::multimap<std::size_t, xrt::bo>();
-  return buffers;
-}
+using card::process::kept_buffers;
 
 xrt::bo host_buffer(const Session& session, const Bank& bank, std::size_t bytes) {
-  if (const auto found = kept().find(bytes); found != kept().end()) {
-    return kept().extract(found).mapped();
-  }
-  return session.make_buffer(bytes, bank, xrt::bo::flags::host_only);
+  const auto kept = kept_buffers<xrt::bo>().take(bytes);
+  return kept ? *kept : session.make_buffer(bytes, bank, xrt::bo::flags::host_only);
 }
 
 /// A buffer that a kernel works on, and what is in it.
@@ -41,7 +32,7 @@ class Worked {
  public:
   Worked(const Session& session, const Bank& bank, bool on_host, std::size_t bytes)
       : buffer_(on_host ? host_buffer(session, bank, bytes) : session.make_buffer(bytes, bank)),
-        keep_(on_host && card::process::emulated()) {
+        on_host_(on_host) {
     if (on_host) {
       memory_ = std::make_unique<HostView>(buffer_.map<std::byte*>(), bytes);
     } else {
@@ -49,8 +40,8 @@ class Worked {
     }
   }
   ~Worked() {
-    if (keep_) {
-      kept().emplace(memory_->bytes(), buffer_);
+    if (on_host_) {
+      kept_buffers<xrt::bo>().keep(memory_->bytes(), buffer_);
     }
   }
   Worked(const Worked&) = delete;
@@ -60,7 +51,7 @@ class Worked {
 
  private:
   xrt::bo buffer_;
-  bool keep_;
+  bool on_host_;
   std::unique_ptr<Memory> memory_;
 };
 

@@ -1,7 +1,6 @@
 #include "session.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -26,10 +25,6 @@ std::string environment(const char* name) {
 
 /// Whether any bitstream may be loaded without asking: nothing can be hurt.
 bool without_hardware() { return environment("ISTHMUS_MAY_PROGRAM") == "yes"; }
-
-/// The published example's kernels.
-constexpr std::array<std::string_view, 3> sweep_names = {"read_bandwidth", "write_bandwidth",
-                                                         "bandwidth"};
 
 /// Real platforms give the host's memory the type of the card's: drivers go by its name, too.
 bool is_host_memory(const xrt::xclbin::mem& memory) {
@@ -165,7 +160,7 @@ void Session::use(const std::string& file, bool may_program) {
   }
   const std::vector<xrt::xclbin::kernel> kernels = image.get_kernels();
   for (const xrt::xclbin::kernel& kernel : kernels) {
-    if (std::ranges::find(sweep_names, kernel.get_name()) != sweep_names.end()) {
+    if (is_bandwidth_kernel(kernel.get_name())) {
       contents_.sweep_kernels.push_back(
           {kernel.get_name(), reached(kernel, is_host_memory), reached(kernel, is_card_memory)});
     }

@@ -1,6 +1,7 @@
 // What a backend is: devices, and the operations that a study can ask of them.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -8,6 +9,7 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -72,13 +74,20 @@ struct OperationInfo {
   std::uint64_t unit_bytes = 1;                  ///< sizes are whole multiples of it
 };
 
+/// Sweeps of one launch in AMD's published example.
+inline constexpr unsigned published_sweeps = 1024;
+/// That example's kernels, in the order of `bandwidth_kernels`.
+inline constexpr std::array<std::string_view, 3> bandwidth_kernel_names = {
+    "read_bandwidth", "write_bandwidth", "bandwidth"};
+[[nodiscard]] bool is_bandwidth_kernel(std::string_view name);
+
 /// Kernels `read_bandwidth`, `write_bandwidth` and `bandwidth` (both at once), which sweep over
 /// memory of the target `host` or `device` as often as axis `iterations` says: usually as often as
 /// AMD's published example does.
 std::vector<OperationInfo> bandwidth_kernels(const std::string& target,
                                              const std::vector<std::string>& memory_kinds,
                                              const std::string& implementation,
-                                             unsigned usual_iterations = 1024);
+                                             unsigned usual_iterations = published_sweeps);
 
 struct DeviceInfo {
   std::string id;        ///< what `Backend::open` takes

@@ -29,9 +29,6 @@ class SweepOperation : public Operation {
   [[nodiscard]] bool arrived(std::size_t part, std::uint64_t stamp) override;
 
  protected:
-  /// As the published example sweeps, where nothing else is asked for.
-  static constexpr unsigned usual_sweeps = 1024;
-
   explicit SweepOperation(const OperationSpec& spec);
   /// What the buffers hold, first the one that is read; before anything is armed.
   void works_on(std::vector<Memory*> memories);

@@ -286,8 +286,9 @@ def copies(evidence: Evidence) -> Answer:
         copying: dict[str, list[str]] = {}
         for phase, names in _MOVES.items():
             having = [case for case in group if case.median(*names) >= 0]
+            best = min(having, key=lambda case: case.median(*names), default=None)
             for case in having:
-                best = min(having, key=lambda c: c.median(*names))
+                assert best is not None
                 seconds, beyond = case.median(*names), compare(case, best, names, confidence)
                 moved = 4 * case.elements * _VECTORS[phase]
                 faults = sum(case.typical(name, "minor_faults") for name in names)

@@ -12,7 +12,7 @@ from types import MappingProxyType
 from isthmus.boards import Board
 from isthmus.errors import UsageError
 from isthmus.xclbin import Argument, Bank, Design, Kernel
-from isthmus.xclbin.design import ModeName
+from isthmus.xclbin.design import EMPTY, VADD, ModeName
 
 HOST = "HOST[0]"
 _HOST_BYTES = 16 << 30
@@ -24,19 +24,11 @@ KERNELS: Mapping[str, Kernel] = MappingProxyType(
     {
         kernel.name: kernel
         for kernel in (
-            Kernel("isthmus_empty"),
+            EMPTY,
             Kernel("read_bandwidth", (_INPUT, *_SWEEPS)),
             Kernel("write_bandwidth", (_OUTPUT, *_SWEEPS)),
             Kernel("bandwidth", (_INPUT, _OUTPUT, *_SWEEPS)),
-            Kernel(
-                "vadd",
-                (
-                    Argument("in1", "int*"),
-                    Argument("in2", "int*"),
-                    Argument("out", "int*"),
-                    Argument("size", "unsigned int"),
-                ),
-            ),
+            VADD,
         )
     }
 )

@@ -12,7 +12,6 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import msgspec
-import numpy as np
 
 from isthmus import _core
 from isthmus.measure import protocol
@@ -109,6 +108,8 @@ class FreshRunner:
         doublings = math.log2(have / FIRST_LOOK) if have else -1.0
         if self._settings.repetitions or doublings < 0 or not doublings.is_integer():
             return False
+        import numpy as np  # noqa: PLC0415 - every command would wait for it
+
         seconds = np.asarray(list(job.totals.values()))
         found = _core.median_interval(seconds, self._settings.confidence)
         return bool(found.relative_half_width <= self._settings.precision)

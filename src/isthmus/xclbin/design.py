@@ -298,22 +298,17 @@ def _refuse_control_characters(texts: Iterable[str]) -> None:
             raise UsageError(f"{text!r} has characters that do not print")
 
 
-TRANSFER = Design(
-    name="transfer",
-    memories=(Bank("bank0"), Bank("bank1")),
-    kernels=(
-        Kernel("isthmus_empty"),
-        Kernel(
-            "vadd",
-            (
-                Argument("in1", "int*"),
-                Argument("in2", "int*"),
-                Argument("out", "int*"),
-                Argument("size", "unsigned int"),
-            ),
-        ),
+EMPTY = Kernel("isthmus_empty")
+VADD = Kernel(
+    "vadd",
+    (
+        Argument("in1", "int*"),
+        Argument("in2", "int*"),
+        Argument("out", "int*"),
+        Argument("size", "unsigned int"),
     ),
 )
+TRANSFER = Design(name="transfer", memories=(Bank("bank0"), Bank("bank1")), kernels=(EMPTY, VADD))
 """Two banks, host memory, an empty kernel and one that adds two vectors."""
 
 

@@ -1,7 +1,11 @@
 // For backends whose runtime has an emulated card behind it: what an operation takes there.
 #pragma once
 
+#include <cstddef>
+#include <map>
 #include <memory>
+#include <optional>
+#include <utility>
 
 #include "isthmus/backend.hpp"
 
@@ -9,6 +13,37 @@ namespace isthmus::card::process {
 
 /// Whether this process's runtime has emulated cards: it says so in its environment.
 bool emulated();
+
+/// Host-only buffers that are free, by size. XRT's emulation (seen in 2.13) takes a freed one for a
+/// new one at the same address, so above an emulated card they are kept, and used again.
+template <class Buffer>
+class KeptBuffers {
+ public:
+  /// One of that size, if there is one.
+  std::optional<Buffer> take(std::size_t bytes) {
+    const auto found = free_.find(bytes);
+    if (found == free_.end()) {
+      return std::nullopt;
+    }
+    return std::move(free_.extract(found).mapped());
+  }
+  /// To be called with each host-only buffer that is of no more use.
+  void keep(std::size_t bytes, Buffer buffer) {
+    if (emulated()) {
+      free_.emplace(bytes, std::move(buffer));
+    }
+  }
+
+ private:
+  std::multimap<std::size_t, Buffer> free_;
+};
+
+/// Those of this process. Never destroyed: the runtime may be gone by then.
+template <class Buffer>
+KeptBuffers<Buffer>& kept_buffers() {
+  static auto& buffers = *new KeptBuffers<Buffer>();
+  return buffers;
+}
 
 /// Says so of a device: its clock is simulated, and the software above it is real.
 void describe_emulated(DeviceInfo& info);
