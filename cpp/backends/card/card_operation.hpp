@@ -1,6 +1,7 @@
 // What all operations of the card backend have in common.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,11 @@ class CardOperation : public Operation {
       told += std::to_string(fault.piece.offset);
     }
     return told;
+  }
+  /// Each simulated sample is checked in full.
+  void arm(std::size_t part, std::uint64_t stamp) override { arm_fully(part, stamp); }
+  [[nodiscard]] bool arrived(std::size_t part, std::uint64_t stamp) override {
+    return arrived_fully(part, stamp);
   }
   void run(std::size_t part, std::uint64_t repetitions) final {
     card_->reset(samples_.at(part)++);

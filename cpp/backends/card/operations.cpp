@@ -164,10 +164,6 @@ class KernelSweep final : public CardOperation {
     }
     return true;
   }
-  void arm(std::size_t part, std::uint64_t stamp) override { arm_fully(part, stamp); }
-  [[nodiscard]] bool arrived(std::size_t part, std::uint64_t stamp) override {
-    return arrived_fully(part, stamp);
-  }
 
  protected:
   Time simulate(std::size_t /*part*/, std::uint64_t repetitions) override {
