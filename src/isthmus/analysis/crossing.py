@@ -11,10 +11,9 @@ import pandas as pd
 
 from isthmus import boards, published
 from isthmus.analysis import wording
-from isthmus.analysis.evidence import Answer, Evidence, table
+from isthmus.analysis.evidence import Answer, Evidence, board_of, each, table
 from isthmus.analysis.ratios import groups
 from isthmus.boards import Board
-from isthmus.errors import IsthmusError
 from isthmus.models import host_memory
 from isthmus.models.pcie import link_of, path_of
 from isthmus.results.run_file import DeviceRecord
@@ -40,19 +39,10 @@ def published_rates(operation: str) -> dict[int, float]:
     return {int(size): float(rate) * (1 << 30) for size, rate in rates}
 
 
-def _board(device: DeviceRecord) -> Board | None:
-    """The board of an emulated card: as the run recorded it, or as the run names it."""
-    try:
-        named = device.properties.get("emulated_card")
-        return boards.named(named) if named else boards.recorded(device.properties)
-    except IsthmusError:
-        return None
-
-
 def _limit(device: DeviceRecord, operation: str) -> float:
     """Bytes a second that the device's link leaves for data; NaN where it is not known."""
     both = operation == "bandwidth"
-    board = _board(device)
+    board = board_of(device)
     if board is not None:
         path = path_of(board)
         if both:
@@ -72,11 +62,6 @@ def _predicted(board: Board | None, row: Any) -> float:
     return host_memory.bandwidth(shape, kernel, int(row.bytes), int(row.iterations))
 
 
-def each(rows: pd.DataFrame) -> Iterator[Any]:
-    """Rows as tuples with names."""
-    return rows.itertuples(index=False)  # type: ignore[no-any-return, unused-ignore]
-
-
 def crossing(evidence: Evidence) -> Answer:
     """Each point on host memory beside the link's limit, the model and the published log.
 
@@ -89,7 +74,7 @@ def crossing(evidence: Evidence) -> Answer:
     rows = []
     for row in each(mine):
         device = known[str(row.device)]
-        board = _board(device)
+        board = board_of(device)
         limit, model = _limit(device, str(row.operation)), _predicted(board, row)
         theirs = _theirs(board, row)
         moved = row.bandwidth_Bps * row.median_s

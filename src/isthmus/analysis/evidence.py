@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import pandas as pd
 
+from isthmus import boards
 from isthmus.analysis import wording
 from isthmus.analysis.ratios import (
     Pair,
@@ -16,7 +18,9 @@ from isthmus.analysis.ratios import (
     varying_axes,
     with_axes,
 )
-from isthmus.results.run_file import Run
+from isthmus.boards import Board
+from isthmus.errors import IsthmusError
+from isthmus.results.run_file import DeviceRecord, Run
 
 SERIES = ["device", "api", "operation", "memory", "axes", "clock"]
 """What makes one line in a plot: points that differ in size only."""
@@ -109,6 +113,20 @@ class Evidence:
         ]
         told = list(filter(None, told))
         return f"{operation} ({', '.join(told)})" if told else operation
+
+
+def each(rows: pd.DataFrame) -> Iterator[Any]:
+    """Rows one by one, their columns as attributes."""
+    return rows.itertuples(index=False)  # type: ignore[no-any-return, unused-ignore]
+
+
+def board_of(device: DeviceRecord) -> Board | None:
+    """The board of an emulated card: as the run recorded it, or as the run names it."""
+    try:
+        named = device.properties.get("emulated_card")
+        return boards.named(named) if named else boards.recorded(device.properties)
+    except IsthmusError:
+        return None
 
 
 def table(rows: Iterable[tuple[object, ...]], *columns: str) -> pd.DataFrame:

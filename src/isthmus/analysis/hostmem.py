@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 
 from isthmus.analysis import speeds, wording
-from isthmus.analysis.crossing import PUBLISHED, crossing, each
-from isthmus.analysis.evidence import Answer, Evidence, table
+from isthmus.analysis.crossing import PUBLISHED, crossing
+from isthmus.analysis.evidence import Answer, Evidence, each, table
 from isthmus.analysis.ratios import TOLERANCE, groups
 from isthmus.units import format_rate, format_seconds, format_size
 

@@ -16,8 +16,8 @@ import pandas as pd
 from isthmus import published
 from isthmus.analysis import wording
 from isthmus.analysis.evidence import FIRST_ASKED, Answer, Evidence, table
-from isthmus.analysis.ratios import SMALL, groups, software_alone, varying_axes, with_axes
-from isthmus.analysis.summary import simulated_devices, summarise
+from isthmus.analysis.ratios import SMALL, groups, software_alone
+from isthmus.analysis.summary import simulated_devices
 from isthmus.units import format_rate, format_seconds, format_size
 
 _POINT = ["api", "operation", "memory", "bytes", "axes"]
@@ -45,7 +45,7 @@ def estimated(evidence: Evidence) -> Answer:
 
 def _both(evidence: Evidence) -> pd.DataFrame:
     """A row for each point that has both."""
-    rows = _with_axes(evidence)
+    rows = evidence.every[evidence.every["study"] == evidence.study]
     emulated, alone = simulated_devices(evidence.run), software_alone(evidence.run)
     simulated = rows[
         rows["device"].isin(emulated)
@@ -71,13 +71,6 @@ def _both(evidence: Evidence) -> pd.DataFrame:
     }
     found = pd.DataFrame(columns, columns=list(_COLUMNS))
     return found if not found.empty else table((), *_COLUMNS)
-
-
-def _with_axes(evidence: Evidence) -> pd.DataFrame:
-    run, study = evidence.run, evidence.study
-    rows = summarise(run)
-    axes = varying_axes(point for point in run.points if point.study == study)
-    return with_axes(rows[rows["study"] == study], axes)
 
 
 def _peaks(both: pd.DataFrame) -> Iterator[str]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from isthmus.analysis import wording
-from isthmus.analysis.evidence import Answer, Evidence
+from isthmus.analysis.evidence import Answer, Evidence, each
 from isthmus.analysis.mmio_published import LINE, STATED_LINES, STATED_RATE, replica
-from isthmus.analysis.mmio_rows import NO_FENCE, answer, crossings, devices, each, time_of, ways
+from isthmus.analysis.mmio_rows import NO_FENCE, answer, crossings, devices, time_of, ways
 from isthmus.models import mmio as model
 from isthmus.models.littles_law import in_flight
 from isthmus.units import format_rate, format_seconds, format_size

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from isthmus import boards, published
-from isthmus.analysis.evidence import Answer, Evidence
-from isthmus.analysis.mmio_rows import WAYS, Device, answer, crossings, devices, each, ways
+from isthmus.analysis.evidence import Answer, Evidence, each
+from isthmus.analysis.mmio_rows import WAYS, Device, answer, crossings, devices, ways
 from isthmus.models.littles_law import in_flight
 
 LINE = 64

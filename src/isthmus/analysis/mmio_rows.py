@@ -8,20 +8,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from isthmus import boards
 from isthmus.analysis import wording
-from isthmus.analysis.evidence import Answer, Evidence, table
+from isthmus.analysis.evidence import Answer, Evidence, board_of, table
 from isthmus.boards import Board
 from isthmus.models.pcie import Link, link_of, path_of
 
 _MOVED = 1 << 20
 """Bytes that the first of the four ways moves in ever smaller blocks."""
 NO_FENCE = "none"
-
-
-def each(rows: pd.DataFrame) -> Iterator[Any]:
-    """Rows one by one, their columns as attributes."""
-    return rows.itertuples(index=False)  # type: ignore[no-any-return, unused-ignore]
 
 
 class Value(NamedTuple):
@@ -48,8 +42,7 @@ class Device:
         self.rows = rows
         self.label = evidence.labels[address]
         record = next(one for one in evidence.run.devices if one.address == address)
-        flat = {key: value for key, value in record.properties.items() if "." in key}
-        self.board: Board | None = boards.recorded(flat)
+        self.board: Board | None = board_of(record)
         self.link: Link | None = path_of(self.board).link if self.board else link_of(record.link)
 
     def of(self, operation: str, **wanted: object) -> pd.DataFrame:

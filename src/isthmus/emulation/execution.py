@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import os
 import shutil
 import signal
@@ -18,6 +17,7 @@ import psutil
 from isthmus.emulation.session import PROCESS, Session
 from isthmus.errors import UsageError
 from isthmus.system import xrt
+from isthmus.system.parent import die_with_parent
 
 CLOCK = PROCESS.parent / "libisthmus_clock.so"
 """What is preloaded into the program."""
@@ -26,7 +26,6 @@ _PASSED_ON = tuple(
     getattr(signal, f"SIG{name}")
     for name in ("INT", "TERM", "HUP", "QUIT", "USR1", "USR2", "CONT", "WINCH")
 )
-_PR_SET_PDEATHSIG = 1  # prctl(2)
 _PATIENCE_S = 2.0
 _KILLED = 128  # as shells tell a death by signal
 
@@ -44,7 +43,7 @@ def run(command: Sequence[str], session: Session) -> int:
             command,
             env=prepared,
             start_new_session=True,
-            preexec_fn=lambda: _die_with(parent),  # noqa: PLW1509 - there is one thread
+            preexec_fn=lambda: die_with_parent(parent),  # noqa: PLW1509 - there is one thread
         )
     except OSError as error:
         raise UsageError(f"cannot run {command[0]}: {error.strerror}") from error
@@ -83,13 +82,6 @@ def _vendors(session: Session) -> Path:
     library = Path(session.environment["XILINX_XRT"]) / "lib" / f"lib{xrt.OPENCL}.so.2"
     (folder / f"{xrt.OPENCL}.icd").write_text(f"{library}\n", "utf-8")
     return folder
-
-
-def _die_with(parent: int) -> None:
-    """In the program's process, before it begins: it ends when we are killed."""
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-    if os.getppid() != parent:
-        os._exit(1)
 
 
 @contextlib.contextmanager

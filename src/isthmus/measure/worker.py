@@ -7,9 +7,7 @@ device's points and nobody else's.
 
 from __future__ import annotations
 
-import ctypes
 import os
-import signal
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -19,16 +17,7 @@ import msgspec
 from isthmus import _core
 from isthmus.measure import protocol
 from isthmus.system.binding import bind_memory
-
-_PR_SET_PDEATHSIG = 1  # prctl(2)
-
-
-def die_with_parent(parent: int) -> None:
-    """Asks the kernel to kill this process when its parent goes."""
-    libc = ctypes.CDLL(None, use_errno=True)
-    libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-    if os.getppid() != parent:  # it went before we asked
-        os._exit(1)
+from isthmus.system.parent import die_with_parent
 
 
 def _described(info: _core.DeviceInfo) -> protocol.DeviceDescription:
