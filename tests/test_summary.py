@@ -71,6 +71,19 @@ def test_a_zero_copy_shows_below_64_mib_too():
     assert summarise(synthetic.run(points))["flags"].str.contains("zero_copy").all()
 
 
+def test_what_a_kernel_reaches_is_no_copy():
+    points = [
+        synthetic.point(
+            "a", "read_bandwidth", s, [[t] * 25], study="hostmem", initiator="kernel",
+            direction="h2d",
+        )
+        for s, t in ((1, 2.0e-5), (4096, 2.1e-5), (1 << 20, 1.9e-5))
+    ]  # fmt: skip
+    rows = summarise(synthetic.run(points))
+    assert not rows["flags"].str.contains("zero_copy").any()
+    assert rows["bandwidth_Bps"].gt(0).all()
+
+
 def test_a_fast_link_is_no_zero_copy():
     # 12 us and 57 GB/s: 1 MiB takes no more than three times a byte's time, yet all of it moved.
     law = synthetic.Law(12e-6, 57e9)

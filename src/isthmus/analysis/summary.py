@@ -264,12 +264,14 @@ def _mark_zero_copies(frame: pd.DataFrame) -> None:
 
     Shown, not believed: verified data, 1 MiB or more in no more than twice the time that 4 KiB or
     less took, and the bytes more at a rate that no link has. Their bandwidth is meaningless and
-    left empty.
+    left empty. What a kernel reads or writes is no copy: it is at work on each byte, and where the
+    launch is longer than the rest, a disturbed one makes time look as if it fell with the size.
     """
     small, large, no_link = 4096, 1 << 20, 1e12
     axes = [name for name in frame.columns if name not in COLUMNS]
     keys = ["study", "device", "operation", "memory", "clock", *axes]
-    crossed = (frame["verified"] == "true") & (frame["direction"] != "")
+    copied = (frame["direction"] != "") & (frame["initiator"] != "kernel")
+    crossed = (frame["verified"] == "true") & copied
     for _, group in frame[crossed].groupby(keys, dropna=False):
         low = group[group["bytes"] <= small]
         high = group[group["bytes"] >= large].sort_values("bytes")
