@@ -13,6 +13,8 @@
 #include <random>
 #include <stdexcept>
 
+#include "parallel.hpp"
+
 namespace isthmus {
 namespace {
 
@@ -143,6 +145,17 @@ bool for_each_piece(std::size_t bytes, const Visit& visit) {
     }
   }
   return true;
+}
+
+/// Differs from the pattern in every bit. Piece by piece, so that it stays in a cache meanwhile.
+void fill_inverted(std::span<std::byte> to, std::uint64_t seed, std::size_t offset) {
+  for (std::size_t at = 0; at < to.size(); at += page_bytes) {
+    const auto piece = to.subspan(at, std::min(page_bytes, to.size() - at));
+    fill_pattern(piece, seed, offset + at);
+    for (std::byte& value : piece) {
+      value = ~value;
+    }
+  }
 }
 
 std::vector<std::uint64_t> stamp_words(std::uint64_t stamp, std::size_t count) {
@@ -294,6 +307,12 @@ bool has_pattern(std::span<const std::byte> data, std::uint64_t seed, std::size_
 }
 
 void put_pattern(Memory& memory, std::size_t bytes, std::uint64_t seed) {
+  if (std::byte* const data = memory.addressable()) {
+    in_parts(bytes, [&](std::size_t begin, std::size_t end) {
+      fill_pattern(std::span(data + begin, end - begin), seed, begin);
+    });
+    return;
+  }
   for_each_piece(bytes, [&](std::size_t at, std::span<std::byte> piece) {
     fill_pattern(piece, seed, at);
     memory.put(at, piece);
@@ -302,6 +321,15 @@ void put_pattern(Memory& memory, std::size_t bytes, std::uint64_t seed) {
 }
 
 bool holds_pattern(Memory& memory, std::size_t bytes, std::uint64_t seed) {
+  if (const std::byte* const data = memory.addressable()) {
+    std::atomic<bool> all{true};
+    in_parts(bytes, [&](std::size_t begin, std::size_t end) {
+      if (!has_pattern(std::span(data + begin, end - begin), seed, begin)) {
+        all = false;
+      }
+    });
+    return all;
+  }
   return for_each_piece(bytes, [&](std::size_t at, std::span<std::byte> piece) {
     memory.get(at, piece);
     return has_pattern(piece, seed, at);
@@ -319,11 +347,14 @@ std::uint64_t pattern_sum(std::size_t bytes, std::uint64_t seed) {
 }
 
 void poison(Memory& memory, std::size_t bytes, std::uint64_t seed) {
+  if (std::byte* const data = memory.addressable()) {
+    in_parts(bytes, [&](std::size_t begin, std::size_t end) {
+      fill_inverted(std::span(data + begin, end - begin), seed, begin);
+    });
+    return;
+  }
   for_each_piece(bytes, [&](std::size_t at, std::span<std::byte> piece) {
-    fill_pattern(piece, seed, at);
-    for (std::byte& value : piece) {
-      value = ~value;
-    }
+    fill_inverted(piece, seed, at);
     memory.put(at, piece);
     return true;
   });

@@ -86,6 +86,30 @@ TEST_CASE("buffer: a pattern is recognised, as a whole and in pieces", "[buffer]
   }
 }
 
+TEST_CASE("buffer: large memory that the host reaches holds what any other would", "[buffer]") {
+  const std::size_t size = GENERATE((4U << 20U) + 1, (8U << 20U) - 1, (29U << 20U) + 4099);
+  HostBuffer host("pageable", size);
+  PlainMemory plain(size);
+  const auto same = [&] {
+    Bytes there(size);
+    plain.get(0, there);
+    return std::ranges::equal(there, std::span(host.data(), size));
+  };
+  CAPTURE(size);
+  put_pattern(host, size, seed);
+  put_pattern(plain, size, seed);
+  CHECK(same());
+  CHECK(holds_pattern(host, size, seed));
+  for (const std::size_t place : {std::size_t{0}, size / 2, size - 1}) {
+    host.data()[place] ^= std::byte{1};
+    CHECK_FALSE(holds_pattern(host, size, seed));
+    host.data()[place] ^= std::byte{1};
+  }
+  poison(host, size, seed);
+  poison(plain, size, seed);
+  CHECK(same());
+}
+
 TEST_CASE("buffer: a pattern is made of its words", "[buffer]") {
   const Bytes data = pattern(40);
   for (std::uint64_t i = 0; i < 5; ++i) {

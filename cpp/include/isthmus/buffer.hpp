@@ -26,6 +26,9 @@ class Memory {
   virtual void put(std::size_t offset, std::span<const std::byte> from) = 0;
   virtual void get(std::size_t offset, std::span<std::byte> to) = 0;
 
+  /// Where the host may read and write it in place, by several threads at once; else nothing.
+  [[nodiscard]] virtual std::byte* addressable() noexcept { return nullptr; }
+
   /// One 8-byte word in each of `words.size()` consecutive pages, the first at `offset`.
   /// By default a loop of put/get; a backend with strided copies does it in one.
   virtual void put_words(std::size_t offset, std::span<const std::uint64_t> words);
@@ -50,6 +53,7 @@ class HostBuffer final : public Memory {
   ~HostBuffer() override;
 
   [[nodiscard]] std::byte* data() noexcept { return data_; }
+  [[nodiscard]] std::byte* addressable() noexcept override { return data_; }
   [[nodiscard]] std::size_t bytes() const noexcept override { return bytes_; }
   void put(std::size_t offset, std::span<const std::byte> from) override;
   void get(std::size_t offset, std::span<std::byte> to) override;
@@ -77,6 +81,7 @@ class HostView final : public Memory {
   HostView(std::byte* data, std::size_t bytes) : data_(data), bytes_(bytes) {}
   void move_to(std::byte* data) noexcept { data_ = data; }
   [[nodiscard]] std::byte* data() noexcept { return data_; }
+  [[nodiscard]] std::byte* addressable() noexcept override { return data_; }
   [[nodiscard]] std::size_t bytes() const noexcept override { return bytes_; }
   void put(std::size_t offset, std::span<const std::byte> from) override;
   void get(std::size_t offset, std::span<std::byte> to) override;

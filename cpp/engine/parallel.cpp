@@ -1,0 +1,89 @@
+#include "parallel.hpp"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <charconv>
+#include <fstream>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+namespace isthmus {
+namespace {
+
+/// A thread takes some 50 us to start and to end; this is filled in ten times that.
+constexpr std::size_t least_part_bytes = std::size_t{4} << 20U;
+/// More would not make memory any faster.
+constexpr std::size_t most_threads = 16;
+
+/// Adds the processors of a list as Linux writes it, "0-3,8", to a set.
+void add_processors(std::string_view list, cpu_set_t& set) {
+  const char* at = list.data();
+  const char* const end = at + list.size();
+  while (at < end) {
+    int first = 0;
+    auto read = std::from_chars(at, end, first);
+    int last = first;
+    if (read.ptr < end && *read.ptr == '-') {
+      read = std::from_chars(read.ptr + 1, end, last);
+    }
+    if (read.ec != std::errc{}) {
+      return;
+    }
+    for (int processor = first; processor <= std::min(last, CPU_SETSIZE - 1); ++processor) {
+      CPU_SET(processor, &set);
+    }
+    at = read.ptr + 1;
+  }
+}
+
+/// Processors that the calling thread may use and that are on the node it runs on.
+cpu_set_t processors_near() {
+  cpu_set_t allowed;
+  CPU_ZERO(&allowed);
+  if (sched_getaffinity(0, sizeof(allowed), &allowed) != 0) {
+    return allowed;
+  }
+  unsigned processor = 0;
+  unsigned node = 0;
+  if (getcpu(&processor, &node) != 0) {
+    return allowed;
+  }
+  std::ifstream file("/sys/devices/system/node/node" + std::to_string(node) + "/cpulist");
+  std::string list;
+  if (!std::getline(file, list)) {
+    return allowed;  // a kernel without NUMA: all memory is as near
+  }
+  cpu_set_t on_node;
+  CPU_ZERO(&on_node);
+  add_processors(list, on_node);
+  cpu_set_t both;
+  CPU_AND(&both, &allowed, &on_node);
+  return both;
+}
+
+}  // namespace
+
+void in_parts(std::size_t bytes, const std::function<void(std::size_t, std::size_t)>& work) {
+  const std::size_t worth = std::min(most_threads, bytes / least_part_bytes);
+  if (worth < 2) {
+    work(0, bytes);
+    return;
+  }
+  const cpu_set_t near = processors_near();
+  const std::size_t threads = std::clamp<std::size_t>(CPU_COUNT(&near), 1, worth);
+  const std::size_t pages = least_part_bytes;  // parts end where large pages do
+  const std::size_t each = (bytes / threads + pages - 1) / pages * pages;
+  std::vector<std::jthread> others;
+  for (std::size_t begin = each; begin < bytes; begin += each) {
+    others.emplace_back([&work, &near, begin, end = std::min(begin + each, bytes)] {
+      sched_setaffinity(0, sizeof(near), &near);  // refused: it runs wherever it may
+      work(begin, end);
+    });
+  }
+  work(0, std::min(each, bytes));
+}
+
+}  // namespace isthmus
