@@ -9,6 +9,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+settings.register_profile("isthmus", deadline=None, derandomize="CI" in os.environ)
+settings.load_profile("isthmus")
+"""No example has a time limit: machines are shared. CI tries the same ones every time."""
 
 Command = Callable[..., "subprocess.CompletedProcess[str]"]
 

@@ -223,7 +223,7 @@ def test_a_memory_copy_is_a_ceiling_and_no_contender():
     assert "host" not in answer(measured, "small").verdict
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(st.floats(0.2, 5), st.integers(0, 1000))
 def test_ratio_does_not_depend_on_the_order_of_the_devices(factor, seed):
     laws = {"a": {"read": SLOW}, "b": {"read": Law(SLOW.alpha_s * factor, SLOW.beta_Bps)}}

@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import pairwise
@@ -149,37 +149,66 @@ def durations(path: Path, kind: str) -> list[float]:
     return [event["dur"] * 1e-6 for event in events if event.get("cat") == kind]
 
 
-# What clocks say
+# What clocks say. A program's own computing takes real time, so whatever else runs on the machine
+# lengthens it: upper limits are for the least disturbed of several runs.
+
+
+def least(run: Callable[[], dict[str, float]], most: Mapping[str, float]) -> dict[str, float]:
+    """Every figure's least of some runs: of as few as it takes to get below these limits."""
+    found = run()
+    for _ in range(9):
+        if all(found[name] < limit for name, limit in most.items()):
+            break
+        again = run()
+        found = {name: min(figure, again[name]) for name, figure in found.items()}
+    return found
 
 
 def test_time_is_real_while_a_program_computes(native: Run) -> None:
-    told = native("computing").told
-    assert told["before"] == pytest.approx(0.2, rel=0.05)
-    assert told["with"] == pytest.approx(0.2, rel=0.05)
+    most = {"before": 0.21, "with": 0.21}
+    told = least(lambda: native("computing").told, most)
+    for name, limit in most.items():
+        assert 0.19 < told[name] < limit
 
 
 def test_copies_take_what_the_card_and_its_driver_take(native: Run, tmp_path: Path) -> None:
-    ran = native("copying", "--trace", "trace.json")
     path = tmp_path / "trace.json"
-    # Of 101 copies of a batch the first is not timed.
-    expected = sum(durations(path, "write")[1:51]) + sum(durations(path, "read")[:50])
-    assert expected * 0.999 < ran.told["copies"] < expected * 1.03
+
+    def copies() -> dict[str, float]:
+        ran = native("copying", "--trace", path.name)
+        # Of 101 copies of a batch the first is not timed.
+        expected = sum(durations(path, "write")[1:51]) + sum(durations(path, "read")[:50])
+        path.unlink()
+        return {"ratio": ran.told["copies"] / expected}
+
+    assert 0.999 < least(copies, {"ratio": 1.03})["ratio"] < 1.03
 
 
 def test_computing_and_a_kernel_overlap(native: Run, tmp_path: Path) -> None:
-    told = native("overlapping", "--trace", "trace.json").told
-    alone = told["alone"]
-    assert durations(tmp_path / "trace.json", "kernel")[0] < alone < told["twice"]
-    assert alone * 0.99 < told["half"] < alone * 1.4
-    assert alone * 1.98 < told["twice"] < alone * 2.8
+    path = tmp_path / "trace.json"
+
+    def overlap() -> dict[str, float]:
+        told = native("overlapping", "--trace", path.name).told
+        assert durations(path, "kernel")[0] < told["alone"] < told["twice"]
+        path.unlink()
+        return {name: told[name] / told["alone"] for name in ("half", "twice")}
+
+    told = least(overlap, {"half": 1.4, "twice": 2.8})
+    assert 0.99 < told["half"] < 1.4
+    assert 1.98 < told["twice"] < 2.8
 
 
 def test_waits_end_in_the_programs_time_while_a_kernel_runs(native: Run) -> None:
-    told = native("waiting").told
-    whole, third = told.pop("whole"), told.pop("third")
+    def waits() -> dict[str, float]:
+        told = native("waiting").told
+        whole, third = told.pop("whole"), told.pop("third")
+        assert all(waited >= third * 0.999 for waited in told.values())
+        return {name: waited / whole for name, waited in told.items()}
+
+    told = least(waits, dict.fromkeys(waits(), 0.9))
     assert len(told) == 11
-    for name, waited in told.items():
-        assert third * 0.999 <= waited < 0.9 * whole, name
+    for name, share in told.items():
+        assert share < 0.9, name
 
 
 def test_a_wait_whose_end_is_past_still_does_its_work(native: Run) -> None:
@@ -187,9 +216,12 @@ def test_a_wait_whose_end_is_past_still_does_its_work(native: Run) -> None:
 
 
 def test_a_cancelled_wait_holds_nobody_up(native: Run) -> None:
-    told = native("cancelling").told
-    assert told["cancelled"] == 1
-    assert told["wall"] < told["run"] / 2  # else its run takes as long in real time
+    def waited() -> dict[str, float]:
+        told = native("cancelling").told
+        assert told["cancelled"] == 1
+        return {"share": told["wall"] / told["run"]}
+
+    assert least(waited, {"share": 0.5})["share"] < 0.5  # else as long in real time as its run
 
 
 def test_no_thread_sees_time_go_back(native: Run) -> None:
@@ -199,9 +231,12 @@ def test_no_thread_sees_time_go_back(native: Run) -> None:
 
 
 def test_cards_work_at_a_time(native: Run) -> None:
-    ran = native("two_cards", "--board", "u250", "--board", "u250")
-    assert 0.7 * ran.told["one"] < ran.told["both"] < 1.5 * ran.told["one"]
-    assert "u250, u250" in ran.errors[-1]
+    def both() -> dict[str, float]:
+        ran = native("two_cards", "--board", "u250", "--board", "u250")
+        assert "u250, u250" in ran.errors[-1]
+        return {"ratio": ran.told["both"] / ran.told["one"]}
+
+    assert 0.7 < least(both, {"ratio": 1.5})["ratio"] < 1.5
 
 
 @pytest.mark.parametrize("program", ["opencl", "opencl_loader"])

@@ -41,7 +41,9 @@ def alpha_beta(
     if len(times) < 3 or np.ptp(sizes) == 0.0:
         return None
     columns = np.column_stack([1.0 / times, sizes / times])
-    scale = np.linalg.norm(columns, axis=0)  # nanoseconds beside gigabytes: condition first
+    scale = columns.max(axis=0)  # nanoseconds beside gigabytes: condition first
+    if not scale.all():
+        return None  # sizes that vanish beside their times
     design = columns / scale
     solution, _ = optimize.nnls(design, np.ones(len(times)))
     residuals = design @ solution - 1.0
