@@ -29,7 +29,7 @@ def isthmus(tmp_path: Path) -> Command:
     """Runs ``isthmus ARGS`` in a folder of its own and returns what it printed."""
 
     def run(
-        *arguments: str, env: dict[str, str] | None = None, timeout: float = 120
+        *arguments: str, env: dict[str, str] | None = None, timeout: float = 300
     ) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             [sys.executable, "-m", "isthmus", *arguments],

@@ -285,7 +285,7 @@ def test_one_isthmus_measures_at_a_time(tmp_path: Path) -> None:
     assert "waiting" in second.stderr.readline()
     first.send_signal(signal.SIGINT)
     first.wait(30)
-    second.communicate(timeout=60)
+    second.communicate(timeout=300)
     assert second.returncode == 0
 
 
