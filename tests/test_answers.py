@@ -113,6 +113,15 @@ def test_half_bandwidth_is_said_as_well_as_it_is_known():
     assert "at 64 or below" in said([64, 128], [9e9, 9e9])
 
 
+def test_a_law_that_no_series_follows_is_not_told():
+    def said(times: list[float]) -> str:
+        points = [point("a", "read", 4**i, [[t] * 25]) for i, t in enumerate(times)]
+        return answer(run(points), "fits").verdict
+
+    assert "+ bytes /" in said([FAST(4**i) for i in range(8)])
+    assert "no such law" in said([1e-6, 9e-6, 1e-6, 9e-6, 1e-6, 9e-6, 1e-6, 9e-6])
+
+
 # Ratios
 
 

@@ -7,12 +7,14 @@ import pandas as pd
 
 from isthmus.analysis import wording
 from isthmus.analysis.evidence import FIRST_ASKED, SERIES, Answer, Evidence, table
-from isthmus.analysis.fits import HalfBandwidth, alpha_beta, half_bandwidth
+from isthmus.analysis.fits import AlphaBeta, HalfBandwidth, alpha_beta, half_bandwidth
 from isthmus.analysis.ratios import groups
 from isthmus.units import format_rate, format_seconds, format_size
 
 _FINE_STEP = 4
 """Sizes no further apart than this are near enough to interpolate between."""
+_NO_LAW = 0.5
+"""A fit that misses a point by more than this says nothing about the series."""
 
 
 def peaks(evidence: Evidence) -> Answer:
@@ -95,6 +97,14 @@ def _where(found: HalfBandwidth) -> str:
     return f"at about {wording.size(found.size)}"
 
 
+def _law(found: AlphaBeta, worst_bytes: float) -> str:
+    off = wording.percent(abs(found.worst_residual))
+    if abs(found.worst_residual) > _NO_LAW:
+        return f"no such law, the best is off by {off} at {wording.size(worst_bytes)}"
+    rate = format_rate(found.beta_Bps) if np.isfinite(found.beta_Bps) else "no limit seen"
+    return f"{format_seconds(found.alpha_s)} + bytes / {rate}, off by up to {off}"
+
+
 def fits(evidence: Evidence) -> Answer:
     """Start-up time and rate of each series, and how far the law is off."""
     rows, clauses = [], []
@@ -107,12 +117,8 @@ def fits(evidence: Evidence) -> Answer:
         rows.append((*key, *found[:6], found.worst_residual, size, found.points))
         device, _, operation, memory, axes, _ = key
         if operation in FIRST_ASKED and evidence.speaks_of(device):
-            rate = format_rate(found.beta_Bps) if np.isfinite(found.beta_Bps) else "no limit seen"
-            clauses.append(
-                f"{evidence.named(operation, memory, axes)}: {format_seconds(found.alpha_s)} + "
-                f"bytes / {rate}, off by up to {wording.percent(abs(found.worst_residual))} "
-                f"({evidence.labels[device]})"
-            )
+            named = evidence.named(operation, memory, axes)
+            clauses.append(f"{named}: {_law(found, size)} ({evidence.labels[device]})")
     columns = ("alpha_s", "low_alpha_s", "high_alpha_s", "beta_Bps", "low_beta_Bps")
     more = ("high_beta_Bps", "worst_residual", "worst_bytes", "points")
     return Answer(

@@ -9,7 +9,9 @@ import typer
 from rich.console import Console
 from rich.table import Column, Table
 
-from isthmus.measure import discovery
+from isthmus import studies
+from isthmus.measure import discovery, protocol
+from isthmus.studies.base import offered
 from isthmus.units import format_size
 
 
@@ -21,14 +23,17 @@ def add_to(app: typer.Typer) -> None:
 def devices(
     as_json: Annotated[bool, typer.Option("--json", help="for programs")] = False,
 ) -> None:
-    """Lists devices and what stands in the way of more."""
+    """Lists devices, the studies that each can be measured with, and what is in the way of more.
+
+    ``--json`` names the operations.
+    """
     surveys = discovery.surveys()
     if as_json:
         print(msgspec.json.format(msgspec.json.encode(_as_data(surveys)), indent=2).decode())
         return
     console = Console()
     table = Table(
-        Column("device", no_wrap=True), "name", "platform", "largest buffer", "can do", box=None
+        Column("device", no_wrap=True), "name", "platform", "largest buffer", "studies", box=None
     )
     for survey in surveys:
         for found in survey.found:
@@ -38,7 +43,7 @@ def devices(
                 described.name,
                 described.platform,
                 format_size(1 << (described.max_buffer_bytes.bit_length() - 1)),
-                " ".join(dict.fromkeys(p.name for o in described.operations for p in o.parts)),
+                " ".join(_studies_for(described)),
             )
     console.print(table)
     told: dict[str, list[str]] = {}
@@ -50,6 +55,14 @@ def devices(
             f"{', '.join(backends)}: {problem_and_cure}",
             markup=False, highlight=False, soft_wrap=True,
         )  # fmt: skip
+
+
+def _studies_for(device: protocol.DeviceDescription) -> list[str]:
+    return [
+        study.name
+        for study in studies.registry().values()
+        if any(offered(study, device, str(operation)) for operation in study.operations_usually)
+    ]
 
 
 def _as_data(surveys: list[discovery.Survey]) -> list[dict[str, object]]:
