@@ -1,0 +1,100 @@
+"""Channel staged of study beff beside HPCC FPGA's own PCIE mode: per size, with the same loops.
+
+HPCC FPGA (github.com/pc2/HPCC_FPGA, b_eff) has to be there already; docs/beff.md says how its host
+program is built for an OpenCL runtime that has no FPGA. Both run in turn, two ranks each.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+from common import heading, ratio_text
+
+RANKS = "2"
+HPCC_ROW = re.compile(r"^\s*(\d+)\s+(\d+)\s+([\d.e+-]+)\s+([\d.e+-]+)\s*$", re.MULTILINE)
+"""Bytes, loop length, seconds of the fastest loop, bytes a second."""
+Best = Mapping[int, tuple[int, float]]
+"""By size: loop length, and highest bandwidth of all ranks in bytes a second."""
+
+
+def launched(launcher: str, command: list[str], folder: Path) -> str:
+    """What rank 0 of a program prints."""
+    root = {f"OMPI_ALLOW_RUN_AS_ROOT{end}": "1" for end in ("", "_CONFIRM")}
+    ended = subprocess.run(
+        [launcher, "-n", RANKS, *command], cwd=folder, env={**os.environ, **root},
+        check=True, capture_output=True, text=True, stdin=subprocess.DEVNULL,
+    )  # fmt: skip
+    return ended.stdout
+
+
+def ours(launcher: str, device: str, sizes: str, folder: Path) -> Best:
+    """One run of channel staged."""
+    isthmus = [sys.executable, "-m", "isthmus"]
+    out = folder / "run.json"
+    out.unlink(missing_ok=True)
+    command = ["run", "beff", "--device", device, "--channel", "staged", "--bytes", sizes,
+               "--quick", "--out", str(out)]  # fmt: skip
+    launched(launcher, [*isthmus, *command], folder)
+    shown = subprocess.run([*isthmus, "show", str(out), "--format", "csv"], check=True,
+                           capture_output=True, text=True).stdout  # fmt: skip
+    rows = [row for row in csv.DictReader(shown.splitlines()) if row["operation"] == "exchange"]
+    assert rows
+    assert all(row["verified"] == "true" for row in rows)
+    return {
+        int(row["bytes"]): (
+            round(float(row["looplength"])),
+            float(row["bandwidth_Bps"]) * float(row["median_s"]) / float(row["min_s"]),
+        )
+        for row in rows
+    }
+
+
+def theirs(launcher: str, arguments: argparse.Namespace, like: Best, folder: Path) -> Best:
+    """HPCC FPGA with the loop length of each of our sizes."""
+    found = {}
+    for size, (loop, _) in like.items():
+        log2 = str(size.bit_length() - 1)
+        options = ["-f", str(arguments.kernel.resolve()), "--comm-type", "PCIE",
+                   "--platform", str(arguments.platform), "--device", "0", "-u", str(loop),
+                   "-l", str(loop), "--min-size", log2, "-m", log2, "-n", "10"]  # fmt: skip
+        said = launched(launcher, [str(arguments.program.resolve()), *options], folder)
+        assert "Validation: SUCCESS" in said, said
+        ((told, loops, _, rate),) = HPCC_ROW.findall(said)
+        assert (int(told), int(loops)) == (size, loop), said
+        found[size] = (loop, float(rate))
+    return found
+
+
+def main() -> None:
+    """Prints ours over theirs for each size."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("program", type=Path, help="HPCC FPGA's host program of b_eff")
+    parser.add_argument("kernel", type=Path, help="its kernel file for this device")
+    parser.add_argument("--device", default="opencl:pocl")
+    parser.add_argument("--platform", type=int, default=0, help="the same device's, to HPCC FPGA")
+    parser.add_argument("--bytes", default="1:1Mi")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--launcher", default="mpirun")
+    arguments = parser.parse_args()
+    ratios: dict[int, list[float]] = {}
+    heading(f"{arguments.device}, staged, over HPCC FPGA's PCIE mode, best of each loop")
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        for _ in range(arguments.rounds):
+            mine = ours(arguments.launcher, arguments.device, arguments.bytes, folder)
+            for size, (_, rate) in theirs(arguments.launcher, arguments, mine, folder).items():
+                ratios.setdefault(size, []).append(mine[size][1] / rate)
+    for size, each in ratios.items():
+        print(f"{size:8d} B: {ratio_text(each)}")
+
+
+if __name__ == "__main__":
+    main()
