@@ -3,14 +3,17 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <new>
+#include <utility>
 
 #include "probe.hpp"
 
 namespace isthmus {
 namespace {
 
+constexpr std::array adds = {"software_vadd", "software_vadd_simd"};
 constexpr std::uint32_t odd_a = 0x9E3779B1U;
 constexpr std::uint32_t odd_b = 0x85EBCA77U;
 
@@ -61,8 +64,8 @@ void add_on_host(const Offload& offload, Vectors vectors, std::uint64_t seed, Ph
     phases(name, [&] { work(vectors); });
     judge(record, adds_up(vectors, seed), name);
   };
-  add("software_vadd", software_vadd);
-  add("software_vadd_simd", software_vadd_simd);
+  add(adds[0], software_vadd);
+  add(adds[1], software_vadd_simd);
 }
 
 }  // namespace
@@ -136,8 +139,12 @@ Vectors HostVectors::get() const {
           .elements = elements_};
 }
 
-Phases::Phases()
-    : clock_(&HostClock::instance()), at_first_(usage()), first_(clock_->start()), last_(first_) {}
+Phases::Phases(CardClock card)
+    : clock_(&HostClock::instance()),
+      card_(card),
+      at_first_(usage()),
+      first_(clock_->start()),
+      last_(first_) {}
 
 Probe Phases::usage() {
   rusage now{};
@@ -161,14 +168,26 @@ PhaseSample& Phases::find(const char* name) {
   return known == samples_.end() ? samples_.emplace_back(PhaseSample{.name = name}) : *known;
 }
 
+/// In which of two calls a runtime's threads wait for the card is chance.
+void Phases::gather(const char* from, const char* into) {
+  const auto source = std::ranges::find(samples_, from, &PhaseSample::name);
+  if (source != samples_.end() && source->simulated_fs != 0) {
+    find(into).simulated_fs += std::exchange(source->simulated_fs, 0);
+  }
+}
+
 void Phases::close() {
+  if (card_ != nullptr) {
+    gather("migrate_to_device_wait", "migrate_to_device");
+    gather("kernel_enqueue", "kernel_run");
+  }
   PhaseSample total{.name = "total", .ticks = last_ - first_};
   PhaseSample remainder{.name = "remainder", .ticks = total.ticks};
   for (const PhaseSample& phase : samples_) {
     remainder.ticks -= phase.ticks;
     total.simulated_fs += phase.simulated_fs;
   }
-  if (total.simulated_fs > 0) {
+  if (total.simulated_fs > 0 && card_ == nullptr) {
     total.ticks = remainder.ticks = 0;
   } else {
     add_usage(total, at_first_);
@@ -194,7 +213,7 @@ OffloadRecord measure_offload(Offload& offload, unsigned again) {
   bool verifiable = true;
   const auto once = [&](bool first) {
     const std::uint64_t seed = fresh_stamp() * 0x9E3779B97F4A7C15U;
-    Phases phases;
+    Phases phases(offload.card_clock());
     if (first) {
       offload.prepare(phases);
     }
@@ -206,7 +225,7 @@ OffloadRecord measure_offload(Offload& offload, unsigned again) {
         verifiable = verifiable && (right || offload.verifiable());
         judge(record, right, first ? "the first offload" : "a further offload");
       }
-      if (!offload.simulate_adds(phases)) {
+      if (offload.card_clock() == nullptr && !offload.simulate_adds(phases)) {
         add_on_host(offload, *vectors, seed, phases, record);
       }
     }
@@ -232,11 +251,17 @@ OffloadRecord measure_offload(Offload& offload, unsigned again) {
   return record;
 }
 
+void drop_adds(OperationInfo& offload) {
+  std::erase_if(offload.parts, [](const PartInfo& part) {
+    return std::ranges::find(adds, part.name) != adds.end();
+  });
+}
+
 OperationInfo offload_of(const std::vector<std::string>& phases, bool on_host) {
   std::vector<std::string> names = phases;
   names.insert(names.end(), {"remainder", "total"});
   if (on_host) {
-    names.insert(names.end(), {"software_vadd", "software_vadd_simd"});
+    names.insert(names.end(), adds.begin(), adds.end());
   }
   std::vector<PartInfo> parts;
   for (const std::string& name : names) {

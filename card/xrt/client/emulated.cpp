@@ -106,6 +106,7 @@ void describe_emulated(DeviceInfo& info) {
   info.real_software = true;
   // XRT hands over as much at once; larger transfers would say nothing new, and take long.
   info.max_buffer_bytes = std::min(info.max_buffer_bytes, most_transfer_bytes);
+  std::ranges::for_each(info.offloads, drop_adds);
   info.properties.emplace_back("emulated_card", environment("ISTHMUS_CARD_BOARD"));
 }
 
@@ -115,6 +116,14 @@ std::unique_ptr<Operation> on_emulated_card(std::unique_ptr<Operation> operation
   }
   static_cast<void>(page());
   return std::make_unique<OnEmulatedCard>(std::move(operation));
+}
+
+std::unique_ptr<Offload> on_emulated_card(std::unique_ptr<Offload> offload) {
+  if (emulated()) {
+    static_cast<void>(page());
+    offload->set_card_clock(elapsed);
+  }
+  return offload;
 }
 
 }  // namespace isthmus::card::process

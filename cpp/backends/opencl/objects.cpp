@@ -252,6 +252,15 @@ bool Session::has_kernel(const char* name) const {
   return false;
 }
 
+bool Session::shares() const {
+  void* page = api().clSVMAlloc(context(), mem_read_write, page_bytes, 0);
+  if (page == nullptr) {
+    return false;
+  }
+  api().clSVMFree(context(), page);
+  return true;
+}
+
 void DeviceMemory::put(std::size_t offset, std::span<const std::byte> from) {
   check(api().clEnqueueWriteBuffer(session_->queue(), handle(), yes, offset, from.size(),
                                    from.data(), 0, nullptr, nullptr),

@@ -72,6 +72,8 @@ class Session {
   [[nodiscard]] bool keeps_data() const { return keeps_data_; }
   /// Whether written rectangles reach the device: AMD's stop at the host's copy of the buffer.
   [[nodiscard]] bool writes_rectangles() const { return writes_rectangles_; }
+  /// Whether shared virtual memory can be had: AMD's OpenCL promises it, and has none on a card.
+  [[nodiscard]] bool shares() const;
   [[nodiscard]] DeviceId device() const { return device_; }
   [[nodiscard]] Context context() const { return context_.get(); }
   [[nodiscard]] bool is_cpu() const;

@@ -10,9 +10,6 @@
 
 namespace isthmus::cl {
 
-/// Name of its kernel, ours and that of a binary: (in1, in2, out, size).
-inline constexpr const char* vadd_kernel = "vadd";
-
 struct Target {
   DeviceId device = nullptr;
   std::string binary;  ///< empty: compiles source

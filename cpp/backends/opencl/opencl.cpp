@@ -170,11 +170,12 @@ DeviceInfo describe(cl::Platform platform, cl::DeviceId device, const std::strin
                      {"pci_address", pci_address(device)},
                      {"loader", api().loader}},
       .lacks = std::move(lacks)};
+  if (has_kernel(vadd_kernel)) {
+    info.offloads =
+        cl::offloads(cl::shares_pointers(device) && (session == nullptr || session->shares()));
+  }
   if (on_emulated_card(platform)) {
     card::process::describe_emulated(info);
-  } else if (has_kernel(cl::vadd_kernel)) {
-    // Above an emulated card phases do not read its clock yet: the host's alone would mislead.
-    info.offloads = cl::offloads(cl::shares_pointers(device));
   }
   return info;
 }
@@ -240,7 +241,7 @@ class OpenclBackend final : public Backend {
 
   std::unique_ptr<Offload> offload(const std::string& wanted, const Options& options,
                                    const OperationSpec& spec) override {
-    return cl::make_offload(spec, [wanted, options] {
+    return card::process::on_emulated_card(cl::make_offload(spec, [wanted, options] {
       cl::Target target;
       each_device([&](cl::Platform, cl::DeviceId device, const std::string& id) {
         if (id == wanted) {
@@ -251,7 +252,7 @@ class OpenclBackend final : public Backend {
         throw UsageError("OpenCL has no device '" + wanted + "'");
       }
       return target;
-    });
+    }));
   }
 
  private:

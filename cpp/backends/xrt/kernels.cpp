@@ -11,12 +11,12 @@
 namespace isthmus::xrt_native {
 namespace {
 
-const SweepKernel* find(const Contents& contents, const std::string& name) {
-  const auto found = std::ranges::find(contents.sweep_kernels, name, &SweepKernel::name);
+const BufferKernel* find(const Contents& contents, const std::string& name) {
+  const auto found = std::ranges::find(contents.sweep_kernels, name, &BufferKernel::name);
   return found == contents.sweep_kernels.end() ? nullptr : &*found;
 }
 
-const std::vector<Bank>& memories_of(const SweepKernel& kernel, bool on_host) {
+const std::vector<Bank>& memories_of(const BufferKernel& kernel, bool on_host) {
   return on_host ? kernel.host : kernel.card;
 }
 
@@ -57,7 +57,7 @@ class Worked {
 
 class Sweep final : public SweepOperation {
  public:
-  Sweep(const Session& session, const OperationSpec& spec, const SweepKernel& kernel)
+  Sweep(const Session& session, const OperationSpec& spec, const BufferKernel& kernel)
       : SweepOperation(spec), run_(session.make_run(spec.name.c_str())) {
     const bool on_host = spec.word("target", "host") == "host";
     const std::vector<Bank>& banks = memories_of(kernel, on_host);
@@ -99,7 +99,7 @@ std::vector<OperationInfo> sweep_operations(const Contents& contents, bool emula
         bandwidth_kernels(on_host ? "host" : "device", {on_host ? "host_only" : "device"},
                           emulated ? "model" : "board"),
         std::back_inserter(table), [&](const OperationInfo& operation) {
-          const SweepKernel* kernel = find(contents, operation.name);
+          const BufferKernel* kernel = find(contents, operation.name);
           return kernel != nullptr && !memories_of(*kernel, on_host).empty();
         });
   }
@@ -112,7 +112,7 @@ std::vector<std::pair<std::string, std::string>> unreached(const Contents& conte
   for (const bool on_host : {true, false}) {
     const bool reached = std::ranges::any_of(
         contents.sweep_kernels,
-        [on_host](const SweepKernel& kernel) { return !memories_of(kernel, on_host).empty(); });
+        [on_host](const BufferKernel& kernel) { return !memories_of(kernel, on_host).empty(); });
     if (reached) {
       continue;
     }
@@ -130,7 +130,7 @@ std::vector<std::pair<std::string, std::string>> unreached(const Contents& conte
 }
 
 std::unique_ptr<Operation> make_sweep(const Session& session, const OperationSpec& spec) {
-  const SweepKernel* kernel = find(session.contents(), spec.name);
+  const BufferKernel* kernel = find(session.contents(), spec.name);
   return kernel == nullptr ? nullptr : std::make_unique<Sweep>(session, spec, *kernel);
 }
 

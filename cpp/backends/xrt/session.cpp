@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "isthmus/buffer.hpp"
+#include "isthmus/offload.hpp"
 
 namespace isthmus::xrt_native {
 namespace {
@@ -95,6 +96,11 @@ std::string emulation_mode() { return environment("XCL_EMULATION_MODE"); }
 Session::Session(unsigned index) : device_(index) {}
 
 void Session::prepare(const Options& options) {
+  program(options);
+  probe();
+}
+
+void Session::program(const Options& options) {
   const auto option = [&options](const char* name) {
     const auto found = options.find(name);
     return found == options.end() ? std::string() : found->second;
@@ -119,7 +125,6 @@ void Session::prepare(const Options& options) {
   } else {
     throw BackendError(std::string("nothing is loaded; ") + how_to_name_one);
   }
-  probe();
 }
 
 void Session::look() {
@@ -160,9 +165,15 @@ void Session::use(const std::string& file, bool may_program) {
   }
   const std::vector<xrt::xclbin::kernel> kernels = image.get_kernels();
   for (const xrt::xclbin::kernel& kernel : kernels) {
-    if (is_bandwidth_kernel(kernel.get_name())) {
-      contents_.sweep_kernels.push_back(
-          {kernel.get_name(), reached(kernel, is_host_memory), reached(kernel, is_card_memory)});
+    const std::string name = kernel.get_name();
+    if (!is_bandwidth_kernel(name) && name != vadd_kernel) {
+      continue;
+    }
+    BufferKernel found{name, reached(kernel, is_host_memory), reached(kernel, is_card_memory)};
+    if (name != vadd_kernel) {
+      contents_.sweep_kernels.push_back(found);
+    } else if (!found.card.empty()) {
+      contents_.vadd = found;
     }
   }
   contents_.has_empty_kernel = std::ranges::any_of(
@@ -216,8 +227,10 @@ xrt::bo Session::make_buffer(void* host, std::size_t bytes, const Bank& bank) co
   return {device_, host, bytes, xrt::bo::flags::normal, bank.group};
 }
 
-xrt::run Session::make_run(const char* kernel) const {
-  return xrt::run(open_kernel(device_, contents_.uuid, kernel));
+xrt::kernel Session::make_kernel(const char* name) const {
+  return open_kernel(device_, contents_.uuid, name);
 }
+
+xrt::run Session::make_run(const char* kernel) const { return xrt::run(make_kernel(kernel)); }
 
 }  // namespace isthmus::xrt_native

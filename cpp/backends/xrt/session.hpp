@@ -4,12 +4,14 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <new>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "compat.hpp"
 #include "isthmus/backend.hpp"
+#include "isthmus/buffer.hpp"
 
 namespace isthmus::xrt_native {
 
@@ -20,8 +22,8 @@ struct Bank {
   std::uint64_t bytes = 0;
 };
 
-/// A kernel that sweeps over buffers, and where each of them can lie; empty where one cannot.
-struct SweepKernel {
+/// A kernel that works on buffers, and where each of them can lie; empty where one cannot.
+struct BufferKernel {
   std::string name;
   std::vector<Bank> host;
   std::vector<Bank> card;
@@ -34,7 +36,8 @@ struct Contents {
   std::vector<Bank> banks;
   std::optional<Bank> host_memory;  ///< the host's, as the device reaches it
   bool has_empty_kernel = false;
-  std::vector<SweepKernel> sweep_kernels;
+  std::vector<BufferKernel> sweep_kernels;
+  std::optional<BufferKernel> vadd;  ///< where all its buffers can lie on the card
 };
 
 /// Our kernel that does nothing: any other would run with arguments that nobody set.
@@ -49,6 +52,8 @@ class Session {
   /// default of a mode without hardware, what is loaded, the platform's own validation bitstream.
   /// Throws UsageError or BackendError, saying what to do.
   void prepare(const Options& options);
+  /// The same, but moves no byte.
+  void program(const Options& options);
   /// The same as far as it goes without touching hardware; never throws for lack of a bitstream.
   void look();
 
@@ -56,6 +61,7 @@ class Session {
                                     xrt::bo::flags flags = xrt::bo::flags::normal) const;
   /// On host memory that somebody else owns, aligned to pages.
   [[nodiscard]] xrt::bo make_buffer(void* host, std::size_t bytes, const Bank& bank) const;
+  [[nodiscard]] xrt::kernel make_kernel(const char* name) const;
   [[nodiscard]] xrt::run make_run(const char* kernel) const;
 
   [[nodiscard]] const xrt::device& device() const { return device_; }
@@ -75,6 +81,24 @@ class Session {
   bool keeps_data_ = true;
   bool starts_transfers_ = false;
 };
+
+/// What XRT throws becomes what the interface promises.
+template <class Action>
+auto through_xrt(const Action& action) {
+  try {
+    return action();
+  } catch (const UsageError&) {
+    throw;
+  } catch (const BackendError&) {
+    throw;
+  } catch (const MemoryLimitError&) {
+    throw;
+  } catch (const std::bad_alloc&) {
+    throw;
+  } catch (const std::exception& error) {
+    throw BackendError(std::string("XRT: ") + error.what());
+  }
+}
 
 /// Name of the vendor's emulation mode; empty on hardware.
 std::string emulation_mode();

@@ -1,6 +1,7 @@
 // Devices through XRT's native C++ API.
 #include <dlfcn.h>
 
+#include <charconv>
 #include <filesystem>
 #include <iterator>
 #include <limits>
@@ -9,6 +10,7 @@
 #include "buffers.hpp"
 #include "isthmus/card/process/emulated.hpp"
 #include "kernels.hpp"
+#include "offload.hpp"
 #include "operations.hpp"
 
 namespace isthmus {
@@ -17,6 +19,7 @@ namespace {
 using xrt_native::Bank;
 using xrt_native::Contents;
 using xrt_native::Session;
+using xrt_native::through_xrt;
 
 /// The runtime that this process really loaded, its links followed.
 std::filesystem::path runtime() {
@@ -77,6 +80,8 @@ DeviceInfo describe(const Session& session, const std::string& id) {
   std::ranges::move(xrt_native::sweep_operations(contents, card::process::emulated()),
                     std::back_inserter(info.operations));
   info.lacks = xrt_native::unreached(contents);
+  std::ranges::move(xrt_native::offload_lacks(contents), std::back_inserter(info.lacks));
+  info.offloads = xrt_native::offloads(contents);
   // Sizes and depths are planned for any bank, so the smallest counts.
   for (const Bank& bank : contents.banks) {
     info.max_buffer_bytes =
@@ -93,20 +98,6 @@ DeviceInfo describe(const Session& session, const std::string& id) {
 unsigned count() {
   const unsigned counted = xrt::system::enumerate_devices();
   return counted == 0 && !xrt_native::emulation_mode().empty() ? 1 : counted;
-}
-
-/// What XRT throws becomes what the interface promises.
-template <class Action>
-auto through_xrt(const Action& action) {
-  try {
-    return action();
-  } catch (const UsageError&) {
-    throw;
-  } catch (const BackendError&) {
-    throw;
-  } catch (const std::exception& error) {
-    throw BackendError(std::string("XRT: ") + error.what());
-  }
 }
 
 class XrtDevice final : public Device {
@@ -152,6 +143,17 @@ class XrtBackend final : public Backend {
       }
       throw UsageError("XRT has no device '" + id + "'");
     });
+  }
+
+  std::unique_ptr<Offload> offload(const std::string& id, const Options& options,
+                                   const OperationSpec& spec) override {
+    check_options(options, {"xclbin", "allow_program"});
+    unsigned index = 0;
+    const auto [end, error] = std::from_chars(id.data(), id.data() + id.size(), index);
+    if (error != std::errc{} || end != id.data() + id.size()) {
+      throw UsageError("XRT has no device '" + id + "'");
+    }
+    return card::process::on_emulated_card(xrt_native::make_offload(spec, index, options));
   }
 };
 

@@ -12,6 +12,9 @@
 
 namespace isthmus {
 
+/// Name of the kernel in a binary: (in1, in2, out, size).
+inline constexpr const char* vadd_kernel = "vadd";
+
 /// An element of a vector, wherever in memory it begins.
 using Element = std::int32_t __attribute__((aligned(1), may_alias));
 
@@ -52,11 +55,14 @@ class HostVectors {
   HostBuffer c_;
 };
 
+/// Time that calls into emulated cards have taken, in femtoseconds modulo 2^64.
+using CardClock = std::uint64_t (*)();
+
 /// One phase of one offload.
 struct PhaseSample {
   std::string name;
-  Ticks ticks = 0;                ///< of the host clock
-  std::int64_t simulated_fs = 0;  ///< on an emulated card, where there are no ticks
+  Ticks ticks = 0;                ///< of the host clock; none where all is simulated
+  std::int64_t simulated_fs = 0;  ///< on an emulated card
   Probe probe = {};               ///< of the whole process; without steal
 };
 
@@ -64,17 +70,20 @@ struct PhaseSample {
 /// neither: it is the remainder.
 class Phases {
  public:
-  Phases();
+  /// `card`: the clock of a card that is emulated below a real runtime, which both are timed.
+  explicit Phases(CardClock card = nullptr);
 
   /// Does `work` as (a further piece of) the phase of this name.
   template <class Work>
   void operator()(const char* name, const Work& work) {
     const Probe before = usage();
+    const std::uint64_t card_before = card_now();
     const Ticks begin = clock_->start();
     work();
     const Ticks end = clock_->stop();
     PhaseSample& phase = find(name);
     phase.ticks += end - begin;
+    phase.simulated_fs += static_cast<std::int64_t>(card_now() - card_before);
     add_usage(phase, before);
     last_ = end;
   }
@@ -92,8 +101,11 @@ class Phases {
   static Probe usage();
   static void add_usage(PhaseSample& phase, const Probe& before);
   PhaseSample& find(const char* name);
+  void gather(const char* from, const char* into);
+  [[nodiscard]] std::uint64_t card_now() const { return card_ != nullptr ? card_() : 0; }
 
   const HostClock* clock_;
+  CardClock card_;
   std::vector<PhaseSample> samples_;
   Probe at_first_;
   Ticks first_;
@@ -124,6 +136,10 @@ class Offload {
   /// Gives back what `run` allocated.
   virtual void release() = 0;
 
+  /// An emulated card is below its runtime, and has this clock.
+  void set_card_clock(CardClock clock) { card_clock_ = clock; }
+  [[nodiscard]] CardClock card_clock() const { return card_clock_; }
+
   [[nodiscard]] const std::string& memory() const { return memory_; }
   [[nodiscard]] std::size_t elements() const { return elements_; }
   [[nodiscard]] std::size_t bytes() const { return elements_ * sizeof(Element); }
@@ -134,6 +150,7 @@ class Offload {
   std::string memory_;
   std::size_t elements_;
   std::size_t relative_offset_;
+  CardClock card_clock_ = nullptr;
 };
 
 /// What one process brought.
@@ -147,11 +164,13 @@ struct OffloadRecord {
 };
 
 /// Runs an offload once and `again` times more, checks every element, and does the same add on the
-/// host where the data are in its memory: to be called once in a process.
+/// host where the data are in its memory and nothing is simulated: to be called once in a process.
 OffloadRecord measure_offload(Offload& offload, unsigned again);
 
 /// The phases of a device that has memory of its own: with or without `map`.
 std::vector<std::string> device_phases(bool map);
+/// Leaves out the adds in software.
+void drop_adds(OperationInfo& offload);
 /// An offload of these phases, then `remainder`, `total` and, where `on_host`, the adds in
 /// software.
 OperationInfo offload_of(const std::vector<std::string>& phases, bool on_host = true);

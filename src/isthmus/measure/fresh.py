@@ -145,7 +145,9 @@ class FreshRunner:
                 self._record(Entry(point, _rerun(point, repetition, answer, first, again)))
         whole = first[_whole(job)]
         job.totals[repetition] = (
-            whole.ticks * answer.clock.seconds_per_tick or whole.simulated_fs * _SIMULATED_TICK_S
+            whole.simulated_fs * _SIMULATED_TICK_S
+            if job.simulated
+            else whole.ticks * answer.clock.seconds_per_tick
         )
 
     def _give_up(self, job: Job, error: WorkerRefusedError | WorkerDiedError) -> None:
@@ -173,9 +175,9 @@ def _rerun(
     warm = [phases[point.operation] for phases in again if point.operation in phases]
     clock = answer.clock
     clocks: dict[ClockName, Samples] = {}
-    if any(other.simulated_fs for other in first.values()):
+    if phase.simulated_fs or not any(other.ticks for other in first.values()):
         clocks["simulated"] = Samples([phase.simulated_fs], _SIMULATED_TICK_S)
-    else:
+    if any(other.ticks for other in first.values()):
         clocks["host"] = Samples(
             [phase.ticks], clock.seconds_per_tick, phase.ticks, [p.ticks for p in warm]
         )

@@ -209,8 +209,10 @@ def plan(
         sizes = study.thin(sizes)
     for kind in given.get("memory", ()):
         if not has_memory(study, description, kind):
+            why = description.lacks.get(f"memory={kind}")
             offers = memory_kinds_told(study, [description])
-            planner.left_out.append(f"{device} has no memory kind '{kind}'; it has {offers}")
+            told = f": {why}" if why else f"; it has {offers}"
+            planner.left_out.append(f"{device} has no memory kind '{kind}'{told}")
     wanted = [str(name) for name in given.get("operation", study.operations_usually)]
     seen: list[OperationDescription] = []
     for name in wanted:

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "isthmus/backend.hpp"
+#include "isthmus/offload.hpp"
 
 namespace isthmus::card::process {
 
@@ -45,11 +46,14 @@ KeptBuffers<Buffer>& kept_buffers() {
   return buffers;
 }
 
-/// Says so of a device: its clock is simulated, and the software above it is real.
+/// Says so of a device: its clock is simulated, and the software above it is real. What this
+/// machine's processor takes for an add says nothing of the board's host: no offload has it.
 void describe_emulated(DeviceInfo& info);
 
 /// The same operation, whose simulated time is what the card took meanwhile; itself where no card
 /// is emulated. Throws BackendError where the card tells no time.
 std::unique_ptr<Operation> on_emulated_card(std::unique_ptr<Operation> operation);
+/// The same of an offload: each phase has the card's time beside the host's.
+std::unique_ptr<Offload> on_emulated_card(std::unique_ptr<Offload> offload);
 
 }  // namespace isthmus::card::process
