@@ -7,12 +7,15 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import stdtrit
+from numpy.typing import NDArray
+from scipy.special import ndtri, stdtrit
 
 from isthmus import _core
+from isthmus.analysis.evidence import Evidence
 from isthmus.measure.protocol import Noise
-from isthmus.results.run_file import Point, Run
+from isthmus.results.run_file import ClockName, Point, Run
 from isthmus.studies.allocation import ACCELERATOR
+from isthmus.units import format_seconds, format_size
 
 ALGORITHM = tuple(
     phase
@@ -24,8 +27,10 @@ SOFTWARE = ("software_vadd", "software_vadd_simd")
 BY_REPETITION = dict[int, float]
 _LEAST = 3
 """Repetitions below which nothing is said of a difference."""
-_SAME_SHARE = 0.25
-"""An interval wider than this of what is compared is no finding."""
+SAME = 0.05
+"""Two kinds of memory whose ratio is certainly nearer to 1 than this do not differ."""
+_RANKS_LEAST = 12
+"""Repetitions from which on signed ranks have a normal distribution, near enough."""
 
 
 class Difference(NamedTuple):
@@ -41,9 +46,35 @@ class Difference(NamedTuple):
         """Whether its sign is known."""
         return self.low > 0 or self.high < 0
 
-    def resolved(self, whole: float) -> bool:
-        """Whether it is known well enough to say that there is none."""
-        return self.high - self.low <= 2 * _SAME_SHARE * whole
+
+class Relative(NamedTuple):
+    """First over second."""
+
+    ratio: float
+    low: float
+    high: float
+
+
+class Comparison(NamedTuple):
+    """What one kind of memory takes more than another: in seconds, and as a ratio."""
+
+    difference: Difference
+    relative: Relative
+
+    @property
+    def same(self) -> bool:
+        """Whether they certainly do not differ by more than is worth a word."""
+        return self.relative.low >= 1.0 - SAME and self.relative.high <= 1.0 + SAME
+
+    @property
+    def slower(self) -> bool:
+        """Whether the first certainly takes more, as difference and as ratio."""
+        return self.difference.low > 0 and self.relative.low > 1 and not self.same
+
+    @property
+    def faster(self) -> bool:
+        """The same of less."""
+        return self.difference.high < 0 and self.relative.high < 1 and not self.same
 
 
 @dataclass(frozen=True)
@@ -61,6 +92,12 @@ class Case:
     """Median of those that followed in it."""
     noise: Mapping[str, Sequence[Noise]]
     simulated: bool
+    crossing: bool = False
+    """Simulated below a real runtime: link, card and kernel, without the runtime's software."""
+    through_emulation: bool = False
+    """That runtime's own time, which is no cost of a board."""
+    verified: bool = True
+    """Whether data were moved and the sums are right; else nothing was behind the API."""
 
     @property
     def name(self) -> str:
@@ -99,23 +136,34 @@ def cases(run: Run) -> list[Case]:
             key = (point.device, point.bytes, point.memory, *sorted(point.axes.items()))
             found.setdefault(key, []).append(point)
     return [
-        _case(points)
+        case
         for points in found.values()
         if all(rerun.verified != "false" for point in points for rerun in point.reruns)
+        for case in _on_each_clock(points)
     ]
 
 
 def offloads(run: Run) -> list[Case]:
     """Those of devices: the host alone has adds, but no offload."""
-    return [case for case in cases(run) if "total" in case.phases]
+    return [case for case in cases(run) if "total" in case.phases and not case.through_emulation]
 
 
-def _case(points: Sequence[Point]) -> Case:
+def real_hosts(run: Run) -> list[Case]:
+    """Those whose host's software is in their time."""
+    return [case for case in offloads(run) if not case.crossing]
+
+
+def _on_each_clock(points: Sequence[Point]) -> list[Case]:
+    clocks = {clock for point in points for rerun in point.reruns for clock in rerun.clocks}
+    return [_case(points, clock, beside=len(clocks) > 1) for clock in sorted(clocks, reverse=True)]
+
+
+def _case(points: Sequence[Point], clock: ClockName, *, beside: bool) -> Case:
     phases: dict[str, BY_REPETITION] = {}
     warm: dict[str, BY_REPETITION] = {}
     for point in points:
         for rerun in point.reruns:
-            for samples in rerun.clocks.values():
+            for samples in (s for name, s in rerun.clocks.items() if name == clock):
                 scale = samples.seconds_per_tick
                 phases.setdefault(point.operation, {})[rerun.rerun] = samples.ticks[0] * scale
                 if any(samples.warm_ticks):
@@ -131,15 +179,19 @@ def _case(points: Sequence[Point]) -> Case:
         phases=phases,
         warm=warm,
         noise={point.operation: [rerun.noise for rerun in point.reruns] for point in points},
-        simulated=any("simulated" in rerun.clocks for rerun in first.reruns),
+        simulated=clock == "simulated",
+        crossing=beside and clock == "simulated",
+        through_emulation=beside and clock == "host",
+        verified=any(rerun.verified == "true" for rerun in first.reruns),
     )
 
 
 def groups(found: Iterable[Case]) -> list[list[Case]]:
     """Cases that differ in memory only, with the one that others are held against first."""
-    together: dict[tuple[str, int], list[Case]] = {}
+    together: dict[tuple[str, int, bool], list[Case]] = {}
     for case in found:
-        together.setdefault((case.device, case.elements), []).append(case)
+        key = (case.device, case.elements, case.through_emulation)
+        together.setdefault(key, []).append(case)
     return [sorted(group, key=_before) for group in together.values()]
 
 
@@ -163,18 +215,83 @@ def difference(first: BY_REPETITION, second: BY_REPETITION, confidence: float) -
     if 1.0 - 2.0 ** (1 - count) >= confidence:
         found = _core.median_interval(values, confidence)
         return Difference(found.median, found.low, found.high, count)
-    half = float(stdtrit(count - 1, 0.5 + confidence / 2) * values.std(ddof=1) / np.sqrt(count))
+    half = _student(values, confidence)
     mean = float(values.mean())
     return Difference(mean, mean - half, mean + half, count)
 
 
-def compare(a: Case, b: Case, names: Sequence[str], confidence: float) -> Difference:
+def compare(
+    a: Case, b: Case, names: Sequence[str], confidence: float, *, warm: bool = False
+) -> Difference:
     """What ``a`` takes more than ``b`` for these phases."""
-    first, second = a.sum(names), b.sum(names)
+    first, second = a.sum(names, warm=warm), b.sum(names, warm=warm)
     if a.simulated and b.simulated:
         exact = sum(first.values()) - sum(second.values())
         return Difference(exact, exact, exact, 1)
     return difference(first, second, confidence)
+
+
+def contrast(
+    a: Case, b: Case, names: Sequence[str], confidence: float, *, warm: bool
+) -> Comparison:
+    """The same, and as a ratio: repetition by repetition, which were taken close together."""
+    first, second = a.sum(names, warm=warm), b.sum(names, warm=warm)
+    common = sorted(set(first) & set(second))
+    logs = np.log([first[rep] / second[rep] for rep in common])
+    return Comparison(compare(a, b, names, confidence, warm=warm),
+                      Relative(*np.exp(_centre(logs, confidence, exact=a.simulated))))  # fmt: skip
+
+
+def _centre(
+    values: NDArray[np.float64], confidence: float, *, exact: bool
+) -> tuple[float, float, float]:
+    """Where values lie that scatter alike to both sides, as paired logarithms do.
+
+    Hodges and Lehmann's estimate with the interval of Wilcoxon's signed ranks; of a few values
+    Student's. (Hollander and Wolfe, Nonparametric Statistical Methods, section 3.)
+    """
+    count = len(values)
+    if count == 0 or (count < _LEAST and not exact):
+        middle = float(np.median(values)) if count else np.nan
+        return middle, -np.inf, np.inf
+    if exact:
+        return (float(np.median(values)),) * 3
+    if count < _RANKS_LEAST:
+        half = _student(values, confidence)
+        return float(values.mean()), float(values.mean()) - half, float(values.mean()) + half
+    rows, columns = np.triu_indices(count)
+    means = np.sort((values[rows] + values[columns]) / 2)
+    spread = np.sqrt(count * (count + 1) * (2 * count + 1) / 24)
+    rank = int(count * (count + 1) / 4 - ndtri(0.5 + confidence / 2) * spread)
+    if rank < 0:
+        return float(np.median(means)), -np.inf, np.inf
+    return float(np.median(means)), float(means[rank]), float(means[-1 - rank])
+
+
+def _student(values: NDArray[np.float64], confidence: float) -> float:
+    count = len(values)
+    return float(stdtrit(count - 1, 0.5 + confidence / 2) * values.std(ddof=1) / np.sqrt(count))
+
+
+def simultaneous(evidence: Evidence, comparisons: int) -> float:
+    """Confidence of each interval so that all together have the run's (Bonferroni)."""
+    return 1.0 - (1.0 - evidence.confidence) / max(comparisons, 1)
+
+
+def longer(found: Difference) -> str:
+    """The size of a difference and its interval, whatever its sign."""
+    ends = sorted((abs(found.low), abs(found.high)))
+    told = f"{format_seconds(abs(found.seconds))}"
+    if ends[0] == ends[1]:
+        return told
+    return f"{told} (interval {format_seconds(ends[0])} to {format_seconds(ends[1])})"
+
+
+def at(evidence: Evidence, case: Case) -> str:
+    """The device, and the size where the run has several."""
+    sizes = {point.bytes for point in evidence.run.points if point.study == evidence.study}
+    size = f" at {format_size(case.elements)} elements" if len(sizes) > 1 else ""
+    return f"{evidence.labels[case.device]}{size}"
 
 
 def against_host(

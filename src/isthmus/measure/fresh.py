@@ -21,8 +21,11 @@ from isthmus.results.journal import Entry, key_of
 from isthmus.results.run_file import ClockName, ClockRecord, Point, Rerun, Samples, Settings
 from isthmus.system.binding import Binding
 
-AGAIN = 3
-"""Offloads that follow the first in the same process: what it costs once all is warm."""
+LEAST_AGAIN = 3
+_MOST_AGAIN = 31
+_AGAIN_BYTES = 4 << 20
+"""Offloads that follow the first in the same process: what it costs once all is warm. Of small
+vectors more, up to so many bytes of each in all: they take less than the process's start."""
 FIRST_LOOK = 12
 """Repetitions after which the interval is looked at, then whenever they have doubled: looking more
 often would make a 95 % interval cover less."""
@@ -39,6 +42,10 @@ def usual_budget_s(jobs: Iterable[Job]) -> float:
     """Seconds that these jobs usually need; simulated ones take what they take beside it."""
     visits = (_VISIT_S + _VISIT_S_PER_BYTE * job.task.bytes for job in jobs if not job.simulated)
     return 2 * FIRST_LOOK * sum(visits)
+
+
+def _again(bytes_: int) -> int:
+    return min(max(_AGAIN_BYTES // bytes_, LEAST_AGAIN), _MOST_AGAIN)
 
 
 def _whole(job: Job) -> str:
@@ -81,7 +88,7 @@ class FreshRunner:
         """Visits all in rounds of seeded order, until each is certain or the time is up."""
         simulated = [job for job in self._jobs if job.simulated]
         timed = [job for job in self._jobs if not job.simulated]
-        least = min(FIRST_LOOK, self._most)
+        least = self._settings.repetitions or min(FIRST_LOOK, self._most)
         self._watcher.begin(len(simulated) + least * len(timed), 0)
         for job in simulated:
             if not job.totals:
@@ -89,8 +96,7 @@ class FreshRunner:
         deadline = time.monotonic() + budget_s
         still = [job for job in timed if not self._done(job)]
         while still:
-            self._order.shuffle(still)
-            for job in still:
+            for job in self._round(still):
                 if time.monotonic() >= deadline:
                     self.out_of_time = True
                     return
@@ -100,6 +106,17 @@ class FreshRunner:
     @property
     def _most(self) -> int:
         return self._settings.repetitions or (QUICK_MOST if self._settings.quick else MOST)
+
+    def _round(self, jobs: Sequence[Job]) -> list[Job]:
+        """Seeded order; what differs in memory only comes close together, for it is compared."""
+        groups: dict[tuple[str, int], list[Job]] = {}
+        for job in jobs:
+            groups.setdefault((job.found.address, job.task.bytes), []).append(job)
+        order = list(groups.values())
+        self._order.shuffle(order)
+        for group in order:
+            self._order.shuffle(group)
+        return [job for group in order for job in group]
 
     def _done(self, job: Job) -> bool:
         have = len(job.totals)
@@ -125,7 +142,7 @@ class FreshRunner:
             bytes=task.bytes,
             memory=task.memory,
             axes={name: str(value) for name, value in task.axes.items()},
-            again=0 if job.simulated else AGAIN,
+            again=0 if job.simulated else _again(task.bytes),
         )
         try:
             with Worker(found.candidate.environment, binding=self._binding) as worker:

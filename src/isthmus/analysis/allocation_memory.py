@@ -1,0 +1,293 @@
+"""Which memory an offload should begin in: questions of the study ``allocation``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import permutations
+
+import numpy as np
+
+from isthmus.analysis import wording
+from isthmus.analysis.evidence import Answer, Evidence, table
+from isthmus.analysis.offloads import (
+    ALGORITHM,
+    Case,
+    Comparison,
+    Difference,
+    Relative,
+    at,
+    compare,
+    contrast,
+    groups,
+    longer,
+    offloads,
+    real_hosts,
+    simultaneous,
+)
+from isthmus.studies.allocation import ACCELERATOR
+from isthmus.units import format_rate
+
+_PAGE = 4096
+_MOVES = {
+    "map": ("map",),
+    "migrate": ("migrate_to_device", "migrate_to_device_wait"),
+    "read_back": ("read_back",),
+}
+"""Where a runtime may copy, and the phases of it."""
+_VECTORS = {"map": 3, "migrate": 2, "read_back": 1}
+_NO_COPY_BPS = 200e9
+"""Nothing here copies so fast: what seems to was not copied."""
+_PASS_BPS = 50e9
+"""A certain delay that copying at such a rate would not explain is no copy."""
+_COPY_SHARE = 0.9
+
+
+def deltas(evidence: Evidence) -> Answer:
+    """What any two kinds of memory differ by, phase by phase."""
+    rows = []
+    clauses: list[str] = []
+    each = {**{name: (name,) for name in ACCELERATOR}, "algorithm": ALGORITHM, "total": ("total",)}
+    for group in groups(offloads(evidence.run)):
+        confidence = simultaneous(evidence, len(group) - 1)
+        for a, b in permutations(group, 2):
+            for name, names in each.items():
+                if any(n in case.phases for n in names for case in (a, b)):
+                    found = compare(a, b, names, confidence)
+                    rows.append((a.device, a.elements, name, a.name, b.name, *found))
+        if len(group) > 1:
+            clauses += _told(evidence, group, simultaneous(evidence, 2 * len(group) - 2))
+    return Answer(
+        "deltas",
+        "What do kinds of memory differ by?",
+        wording.few(clauses) or ("one kind of memory only: nothing to compare",),
+        table(
+            rows, "device", "elements", "operation", "memory", "reference",
+            "delta_s", "low_delta_s", "high_delta_s", "repetitions",
+        ),
+    )  # fmt: skip
+
+
+def _told(evidence: Evidence, group: Sequence[Case], confidence: float) -> Iterator[str]:
+    """The first offload in a process; where that tells nothing, those that follow in it."""
+    reference, *others = group
+    where = f"{at(evidence, reference)}, map to read back"
+    if reference.crossing:
+        where += ", on the card's clock (what the runtime copies is the host's time)"
+    still = others
+    found: dict[str, Comparison] = {}
+    for warm in (False, True):
+        looked = _contrasts(reference, still, confidence, warm=warm)
+        found |= looked
+        here = f"{where}, once warm" if warm else where
+        yield from _extremes(here, looked, reference, others, warm=warm)
+        same = {name: c.relative for name, c in looked.items() if c.same}
+        if same:
+            yield (
+                f"{here}: no difference between {reference.name} and "
+                f"{_others(list(same), len(others))} ({evidence.confidence:.0%} intervals of the "
+                f"ratio within {_span(same.values())})"
+            )
+        still = [case for case in still if not _decided(found.get(case.name))]
+    if still:
+        wide = [found[case.name].relative for case in still if case.name in found]
+        reach = f" (intervals of the ratio reach {_span(wide)})" if wide else ""
+        yield (
+            f"{where}: cannot tell {reference.name} from "
+            f"{_others([case.name for case in still], len(others))} yet{reach}; measure longer "
+            "with --budget"
+        )
+
+
+def _span(found: Iterable[Relative]) -> str:
+    every = list(found)
+    low, high = min(r.low for r in every), max(r.high for r in every)
+    return f"{wording.number(low)} to {wording.number(high)}"
+
+
+def _decided(found: Comparison | None) -> bool:
+    return found is not None and (found.same or found.slower or found.faster)
+
+
+def _contrasts(
+    reference: Case, others: Sequence[Case], confidence: float, *, warm: bool
+) -> dict[str, Comparison]:
+    pairs = ((c.name, contrast(c, reference, ALGORITHM, confidence, warm=warm)) for c in others)
+    return {name: found for name, found in pairs if found.difference.repetitions}
+
+
+def _extremes(
+    where: str,
+    found: Mapping[str, Comparison],
+    reference: Case,
+    others: Sequence[Case],
+    *,
+    warm: bool,
+) -> Iterator[str]:
+    slower = {name: c.difference for name, c in found.items() if c.slower}
+    faster = {name: c.difference for name, c in found.items() if c.faster}
+    if slower:
+        name = max(slower, key=lambda n: slower[n].seconds)
+        worst = next(case for case in others if case.name == name)
+        phase = max(
+            ALGORITHM,
+            key=lambda p: (
+                np.nan_to_num(worst.median(p, warm=warm))
+                - np.nan_to_num(reference.median(p, warm=warm))
+            ),
+        )
+        yield (
+            f"{where}: {name} costs most, {longer(slower[name])} longer than {reference.name}, "
+            f"most of it in {phase}"
+        )
+    if faster:
+        name = min(faster, key=lambda n: faster[n].seconds)
+        yield f"{where}: {name} costs least, {longer(faster[name])} less than {reference.name}"
+
+
+def _others(names: Sequence[str], all_of: int) -> str:
+    if len(names) == 1:
+        return names[0]
+    return f"the {len(names)} other kinds" if len(names) == all_of else ", ".join(names)
+
+
+def copies(evidence: Evidence) -> Answer:
+    """Where a runtime copied: fresh pages it touched, and time that only a copy takes."""
+    rows = []
+    clauses = []
+    for group in groups(real_hosts(evidence.run)):
+        confidence = simultaneous(evidence, len(_MOVES) * (len(group) - 1))
+        copying: dict[str, list[str]] = {}
+        for phase, names in _MOVES.items():
+            having = [case for case in group if case.median(*names) >= 0]
+            best = min(having, key=lambda case: case.median(*names), default=None)
+            for case in having:
+                assert best is not None
+                seconds, beyond = case.median(*names), compare(case, best, names, confidence)
+                moved = 4 * case.elements * _VECTORS[phase]
+                faults = sum(case.typical(name, "minor_faults") for name in names)
+                switches = sum(case.typical(name, "voluntary_switches") for name in names)
+                fresh = faults * _PAGE / (4 * case.elements)
+                rate = moved / seconds if seconds > 0 else np.inf
+                verdict = _verdict(fresh, rate, moved, beyond)
+                rows.append((case.device, case.elements, case.name, phase, seconds, rate,
+                             faults, fresh, switches, *beyond[:3], verdict))  # fmt: skip
+                if verdict not in {"no copy", "moved"}:
+                    copying.setdefault(f"{phase}: {verdict}", []).append(case.name)
+        where = at(evidence, group[0])
+        told = [
+            f"{what} ({', '.join(names[:4])}{' ...' if len(names) > 4 else ''})"
+            for what, names in copying.items()
+        ]
+        clauses.append(f"{where}: {', '.join(told) or 'nothing was copied unasked'}")
+    return Answer(
+        "copies",
+        "Which copies did the runtime make behind your back?",
+        wording.few(clauses) or ("nothing was measured",),
+        table(rows, "device", "elements", "memory", "operation", "median_s", "rate_Bps", "faults",
+              "fresh_vectors", "switches", "beyond_best_s", "low_beyond_best_s",
+              "high_beyond_best_s", "finding"),
+    )  # fmt: skip
+
+
+def _verdict(fresh: float, rate: float, moved: int, beyond: Difference) -> str:
+    """What a move was.
+
+    Pages touched for the first time tell of a copy's destination; time beyond the best kind's of a
+    further pass, where it is certain and as long as copying takes at least.
+    """
+    if fresh >= _COPY_SHARE:
+        return f"copied to fresh memory of {round(fresh)} vector{'s' if round(fresh) > 1 else ''}"
+    if rate > _NO_COPY_BPS:
+        return "no copy"
+    if beyond.low > 0 and moved / beyond.low < _PASS_BPS:
+        return "a further pass over the data"
+    return "moved"
+
+
+def offsets(evidence: Evidence) -> Answer:
+    """The worst place in a page, or that none is worse."""
+    rows = []
+    clauses = []
+    for group in groups(real_hosts(evidence.run)):
+        aligned = group[0]
+        moved = [
+            case
+            for case in group[1:]
+            if (case.memory.startswith("offset") or case.relative_offset)
+            and case.handover == aligned.handover
+        ]
+        if aligned.memory != "aligned" or not moved:
+            continue
+        confidence = simultaneous(evidence, 2 * len(moved))
+        first = _contrasts(aligned, moved, confidence, warm=False)
+        found = {
+            name: c if _decided(c) else warm.get(name, c)
+            for warm in (_contrasts(aligned, moved, confidence, warm=True),)
+            for name, c in first.items()
+        }
+        for name, c in found.items():
+            use = "first" if c is first[name] else "again"
+            rows.append((aligned.device, aligned.elements, name, use, *c.difference, *c.relative))
+        clauses.append(f"{at(evidence, aligned)}: {_worst_offset(found)}")
+    return Answer(
+        "offsets",
+        "Does it matter where in a page the vectors begin, and which offset is worst?",
+        wording.few(clauses) or ("no offsets beside aligned memory",),
+        table(rows, "device", "elements", "memory", "use", "delta_s", "low_delta_s", "high_delta_s",
+              "repetitions", "ratio", "low_ratio", "high_ratio"),
+    )  # fmt: skip
+
+
+def _worst_offset(found: Mapping[str, Comparison]) -> str:
+    slower = {name: c for name, c in found.items() if c.slower}
+    if slower:
+        name = max(slower, key=lambda n: slower[n].relative.ratio)
+        return f"worst is {name}, {longer(slower[name].difference)} longer than aligned"
+    relatives = [c.relative for c in found.values()]
+    if all(c.same or c.faster for c in found.values()):
+        return f"no offset is worse than aligned (intervals of the ratio {_span(relatives)})"
+    return (
+        f"cannot tell yet (intervals of the ratio reach {_span(relatives)}); measure longer with "
+        "--budget"
+    )
+
+
+def advice(evidence: Evidence) -> Answer:
+    """One sentence for each runtime."""
+    rows = []
+    clauses = []
+    largest: dict[str, list[Case]] = {}
+    for group in groups(real_hosts(evidence.run)):
+        if len(group) > 1:
+            before = largest.get(group[0].device)
+            if before is None or before[0].elements < group[0].elements:
+                largest[group[0].device] = group
+    for device, group in largest.items():
+        confidence = simultaneous(evidence, len(group) - 1)
+        best = min(group, key=lambda case: case.median(*_recurring(case)))
+        plain = next((case for case in group if case.memory == "pageable"), group[0])
+        gain = compare(plain, best, _recurring(plain), confidence)
+        rows.append((device, group[0].elements, best.name, plain.name, *gain))
+        name = evidence.labels[device]
+        if best is plain or not gain.certain:
+            clauses.append(f"{name}: allocate as you like; nothing is certainly better than "
+                           f"{plain.name} memory")  # fmt: skip
+        else:
+            clauses.append(
+                f"{name}: allocate {best.name} memory; from allocating to the result that takes "
+                f"{longer(gain)} less than {plain.name}, populating included "
+                f"({format_rate(12 * group[0].elements / best.median(*_recurring(best)))} of "
+                "operands and results)"
+            )
+    return Answer(
+        "advice",
+        "How should the buffers of such an offload be allocated?",
+        wording.few(clauses) or ("one kind of memory only",),
+        table(rows, "device", "elements", "memory", "reference", "delta_s", "low_delta_s",
+              "high_delta_s", "repetitions"),
+    )  # fmt: skip
+
+
+def _recurring(case: Case) -> tuple[str, ...]:
+    """What each offload costs: all but starting the runtime."""
+    return tuple(name for name in ACCELERATOR[2:] if name in case.phases)
