@@ -1,5 +1,7 @@
 #include "isthmus/access.hpp"
 
+#include <charconv>
+
 namespace isthmus {
 namespace {
 
@@ -7,6 +9,26 @@ struct Instruction {
   const char* name;
   std::vector<unsigned> widths;
 };
+
+constexpr std::uint64_t register_bytes = 4;
+
+NamedRange parse_range(const std::string& text, std::uint64_t usual_bytes,
+                       const std::string& name) {
+  const std::size_t colon = text.rfind(':');
+  const std::string numbers = colon == std::string::npos ? "" : text.substr(colon + 1);
+  const std::size_t plus = numbers.find('+');
+  const auto offset = parse_number(numbers.substr(0, plus));
+  const auto bytes = plus == std::string::npos ? std::optional(usual_bytes)
+                                               : parse_number(numbers.substr(plus + 1));
+  if (!offset || !bytes) {
+    throw UsageError("'" + text + "': write " + name + ":OFFSET or " + name +
+                     ":OFFSET+BYTES, e.g. ...:0x1000+4Ki");
+  }
+  if (*bytes == 0) {
+    throw UsageError("'" + text + "': say how many bytes, e.g. " + text + "+4Ki");
+  }
+  return {text.substr(0, colon), *offset, *bytes};
+}
 
 AxisInfo only(const std::string& name, const std::string& value) {
   return {.name = name, .usual = value, .values = {value}};
@@ -75,6 +97,57 @@ std::vector<Access> all_stores() {
 std::uint64_t most_block(const Access& access, std::uint64_t block) {
   constexpr unsigned narrowest = 8;  // narrower ones are for registers, not for blocks
   return access.pipelined && access.width >= narrowest ? block : access.width;
+}
+
+std::optional<std::uint64_t> parse_number(const std::string& text) {
+  const bool hexadecimal = text.starts_with("0x");
+  const char* const begin = text.data() + (hexadecimal ? 2 : 0);
+  const char* const end = text.data() + text.size();
+  std::uint64_t value = 0;
+  auto [rest, failure] = std::from_chars(begin, end, value, hexadecimal ? 16 : 10);
+  static const std::string powers = "KMG";
+  if (failure == std::errc{} && end - rest == 2 && rest[1] == 'i' &&
+      powers.find(*rest) != std::string::npos) {
+    value <<= 10U * (powers.find(*rest) + 1);
+    rest = end;
+  }
+  return failure == std::errc{} && rest == end ? std::optional(value) : std::nullopt;
+}
+
+bool is_yes(const Options& options, const std::string& name) {
+  const auto found = options.find(name);
+  if (found != options.end() && found->second != "yes" && found->second != "no") {
+    throw UsageError(name + "=" + found->second + ": choose yes or no");
+  }
+  return found != options.end() && found->second == "yes";
+}
+
+std::vector<std::string> leave_options() {
+  return {"registers", "memory", "allow_loads", "allow_writes"};
+}
+
+Leave leave_of(const Options& options, const std::string& name) {
+  const auto named = [&](const char* option, std::uint64_t usual) -> std::optional<NamedRange> {
+    const auto found = options.find(option);
+    return found == options.end() ? std::nullopt
+                                  : std::optional(parse_range(found->second, usual, name));
+  };
+  const Leave leave{.registers = named("registers", register_bytes),
+                    .memory = named("memory", 0),
+                    .loads = is_yes(options, "allow_loads"),
+                    .stores = is_yes(options, "allow_writes")};
+  const bool any = leave.registers || leave.memory;
+  if (any && !leave.loads && !leave.stores) {
+    throw UsageError("a range alone permits nothing: add --allow-loads or --allow-writes");
+  }
+  if ((leave.loads || leave.stores) && !any) {
+    throw UsageError("name what may be touched: --registers " + name + ":OFFSET, --memory " + name +
+                     ":OFFSET+BYTES");
+  }
+  if (leave.stores && !leave.memory) {
+    throw UsageError("stores go to memory only: name it, --memory " + name + ":OFFSET+BYTES");
+  }
+  return leave;
 }
 
 }  // namespace isthmus

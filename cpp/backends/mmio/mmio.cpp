@@ -9,7 +9,6 @@
 namespace isthmus::mmio {
 namespace {
 
-constexpr std::uint64_t register_bytes = 4;
 /// The largest that any operation takes; each has its own limit, none the device as a whole.
 constexpr std::uint64_t largest_block = std::uint64_t{256} << 20U;
 constexpr std::uint64_t no_limit = std::uint64_t{1} << 50U;
@@ -51,34 +50,16 @@ DeviceInfo describe_function(const Function& function) {
   return info;
 }
 
-bool yes(const Options& options, const std::string& name) {
-  const auto found = options.find(name);
-  if (found != options.end() && found->second != "yes" && found->second != "no") {
-    throw UsageError(name + "=" + found->second + ": choose yes or no");
-  }
-  return found != options.end() && found->second == "yes";
-}
-
 class MmioDevice final : public Device {
  public:
   MmioDevice(const std::string& id, const Options& options)
       : function_(id), info_(describe_function(function_)) {
-    permission_.loads = yes(options, "allow_loads");
-    permission_.stores = yes(options, "allow_writes");
-    permission_.registers = named(options, "registers", register_bytes);
-    permission_.memory = named(options, "memory", 0);
-    if ((permission_.registers || permission_.memory) && !permission_.loads &&
-        !permission_.stores) {
-      throw UsageError("a range alone permits nothing: add --allow-loads or --allow-writes");
-    }
-    if ((permission_.loads || permission_.stores) && !permission_.registers &&
-        !permission_.memory) {
-      throw UsageError(
-          "name what may be touched: --registers BAR:OFFSET, --memory BAR:OFFSET+BYTES");
-    }
-    if (permission_.stores && !permission_.memory) {
-      throw UsageError("stores go to memory only: name it, --memory BAR:OFFSET+BYTES");
-    }
+    const Leave leave = leave_of(options, "BAR");
+    const bool claimed = is_yes(options, "claimed");
+    permission_ = {.registers = checked(leave.registers, "--registers", claimed),
+                   .memory = checked(leave.memory, "--memory", claimed),
+                   .loads = leave.loads,
+                   .stores = leave.stores};
     for (OperationInfo& one : bar_operations(function_, permission_)) {
       info_.operations.push_back(std::move(one));
     }
@@ -97,13 +78,16 @@ class MmioDevice final : public Device {
   }
 
  private:
-  std::optional<Range> named(const Options& options, const char* name, std::uint64_t usual) {
-    const auto found = options.find(name);
-    if (found == options.end()) {
+  [[nodiscard]] std::optional<Range> checked(const std::optional<NamedRange>& named,
+                                             const std::string& option, bool claimed) const {
+    if (!named) {
       return std::nullopt;
     }
-    const Range range = parse_range(found->second, usual);
-    function_.check(range, std::string("--") + name + " " + found->second, yes(options, "claimed"));
+    const Range range = bar_range(*named);
+    function_.check(range,
+                    option + " " + named->name + ":" + std::to_string(named->offset) + "+" +
+                        std::to_string(named->bytes),
+                    claimed);
     return range;
   }
 
@@ -139,7 +123,9 @@ class MmioBackend final : public Backend {
   }
 
   std::unique_ptr<Device> open(const std::string& id, const Options& options) override {
-    check_options(options, {"registers", "memory", "allow_loads", "allow_writes", "claimed"});
+    std::vector<std::string> known = leave_options();
+    known.emplace_back("claimed");
+    check_options(options, known);
     for (const std::string& address : Function::addresses()) {
       if (address == id) {
         return std::make_unique<MmioDevice>(id, options);

@@ -6,12 +6,12 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
 
+#include "isthmus/access.hpp"
 #include "isthmus/backend.hpp"
 
 namespace isthmus::mmio {
@@ -33,24 +33,6 @@ bool is_stub(const std::string& driver) {
   return driver == "vfio-pci" || driver == "pci-stub" || driver == "uio_pci_generic";
 }
 
-std::uint64_t number(const std::string& text, const std::string& whole) {
-  const bool hexadecimal = text.starts_with("0x");
-  const char* const begin = text.data() + (hexadecimal ? 2 : 0);
-  const char* const end = text.data() + text.size();
-  std::uint64_t value = 0;
-  auto [rest, failure] = std::from_chars(begin, end, value, hexadecimal ? 16 : 10);
-  static const std::string powers = "KMG";
-  if (failure == std::errc{} && end - rest == 2 && rest[1] == 'i' &&
-      powers.find(*rest) != std::string::npos) {
-    value <<= 10U * (powers.find(*rest) + 1);
-    rest = end;
-  }
-  if (failure != std::errc{} || rest != end) {
-    throw UsageError("'" + whole + "': write BAR:OFFSET or BAR:OFFSET+BYTES, e.g. 2:0x1000+4Ki");
-  }
-  return value;
-}
-
 std::string why_not(const std::string& path, int error) {
   std::string what = path + ": " + std::strerror(error);
   switch (error) {
@@ -69,22 +51,12 @@ std::string why_not(const std::string& path, int error) {
 
 }  // namespace
 
-Range parse_range(const std::string& text, std::uint64_t usual_bytes) {
-  const std::size_t colon = text.find(':');
-  const std::size_t plus = text.find('+');
-  if (colon == std::string::npos || (plus != std::string::npos && plus < colon)) {
-    number("", text);
+Range bar_range(const NamedRange& named) {
+  const auto bar = parse_number(named.name);
+  if (!bar) {
+    throw UsageError("'" + named.name + "' is no BAR: write its number, 0 to 5");
   }
-  const std::string offset = text.substr(colon + 1, plus - std::min(plus, colon + 1));
-  Range range;
-  range.bar =
-      static_cast<unsigned>(std::min<std::uint64_t>(number(text.substr(0, colon), text), 9));
-  range.offset = number(plus == std::string::npos ? text.substr(colon + 1) : offset, text);
-  range.bytes = plus == std::string::npos ? usual_bytes : number(text.substr(plus + 1), text);
-  if (range.bytes == 0) {
-    throw UsageError("'" + text + "': say how many bytes, e.g. " + text + "+4Ki");
-  }
-  return range;
+  return {static_cast<unsigned>(std::min<std::uint64_t>(*bar, 9)), named.offset, named.bytes};
 }
 
 File::File(const std::string& path, int flags)

@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "isthmus/access.hpp"
+
 namespace isthmus::mmio {
 
 /// Part of a BAR that the user named: `BAR:OFFSET+BYTES`.
@@ -17,9 +19,8 @@ struct Range {
   std::uint64_t bytes = 0;
 };
 
-/// Reads `BAR:OFFSET` or `BAR:OFFSET+BYTES`, numbers as C writes them, sizes also as 4Ki. Throws
-/// UsageError, also where BYTES is missing and there is no `usual_bytes`.
-Range parse_range(const std::string& text, std::uint64_t usual_bytes);
+/// Throws UsageError where the name is no number.
+Range bar_range(const NamedRange& named);
 
 /// A file descriptor that closes itself.
 class File {

@@ -5,9 +5,11 @@
 #include <xrt/xrt_device.h>
 #include <xrt/xrt_kernel.h>
 #if __has_include(<xrt/experimental/xrt_xclbin.h>)  // moved after 2.18
+#include <xrt/experimental/xrt_ip.h>
 #include <xrt/experimental/xrt_system.h>
 #include <xrt/experimental/xrt_xclbin.h>
 #else
+#include <experimental/xrt_ip.h>
 #include <experimental/xrt_system.h>
 #include <experimental/xrt_xclbin.h>
 #endif

@@ -231,6 +231,10 @@ xrt::kernel Session::make_kernel(const char* name) const {
   return open_kernel(device_, contents_.uuid, name);
 }
 
+xrt::ip Session::open_registers(const std::string& kernel) const {
+  return {device_, contents_.uuid, kernel};
+}
+
 xrt::run Session::make_run(const char* kernel) const { return xrt::run(make_kernel(kernel)); }
 
 }  // namespace isthmus::xrt_native

@@ -63,6 +63,8 @@ class Session {
   [[nodiscard]] xrt::bo make_buffer(void* host, std::size_t bytes, const Bank& bank) const;
   [[nodiscard]] xrt::kernel make_kernel(const char* name) const;
   [[nodiscard]] xrt::run make_run(const char* kernel) const;
+  /// Of one kernel that nobody else uses; touches none.
+  [[nodiscard]] xrt::ip open_registers(const std::string& kernel) const;
 
   [[nodiscard]] const xrt::device& device() const { return device_; }
   [[nodiscard]] const Contents& contents() const { return contents_; }

@@ -12,6 +12,7 @@
 #include "kernels.hpp"
 #include "offload.hpp"
 #include "operations.hpp"
+#include "registers.hpp"
 
 namespace isthmus {
 namespace {
@@ -102,22 +103,35 @@ unsigned count() {
 
 class XrtDevice final : public Device {
  public:
-  XrtDevice(unsigned index, const std::string& id, const Options& options) : session_(index) {
+  XrtDevice(unsigned index, const std::string& id, const Options& options)
+      : leave_(leave_of(options, "KERNEL")), session_(index) {
     session_.prepare(options);
+    xrt_native::check_registers(session_, leave_);
     info_ = describe(session_, id);
+    std::ranges::move(xrt_native::register_operations(leave_),
+                      std::back_inserter(info_.operations));
   }
   [[nodiscard]] const DeviceInfo& info() const override { return info_; }
   std::unique_ptr<Operation> make(const OperationSpec& spec) override {
     static_cast<void>(find_operation(info_.operations, spec, "XRT"));
     return through_xrt([&] {
-      return card::process::on_emulated_card(xrt_native::make_operation(session_, spec));
+      auto operation = xrt_native::make_register_operation(session_, leave_, spec);
+      return card::process::on_emulated_card(
+          operation ? std::move(operation) : xrt_native::make_operation(session_, spec));
     });
   }
 
  private:
+  Leave leave_;
   Session session_;
   DeviceInfo info_;
 };
+
+std::vector<std::string> known_options() {
+  std::vector<std::string> known = leave_options();
+  known.insert(known.end(), {"xclbin", "allow_program"});
+  return known;
+}
 
 class XrtBackend final : public Backend {
  public:
@@ -134,7 +148,7 @@ class XrtBackend final : public Backend {
   }
 
   std::unique_ptr<Device> open(const std::string& id, const Options& options) override {
-    check_options(options, {"xclbin", "allow_program"});
+    check_options(options, known_options());
     return through_xrt([&]() -> std::unique_ptr<Device> {
       for (unsigned index = 0; index < count(); ++index) {
         if (std::to_string(index) == id) {
@@ -147,7 +161,7 @@ class XrtBackend final : public Backend {
 
   std::unique_ptr<Offload> offload(const std::string& id, const Options& options,
                                    const OperationSpec& spec) override {
-    check_options(options, {"xclbin", "allow_program"});
+    check_options(options, known_options());
     unsigned index = 0;
     const auto [end, error] = std::from_chars(id.data(), id.data() + id.size(), index);
     if (error != std::errc{} || end != id.data() + id.size()) {

@@ -10,6 +10,8 @@ from isthmus.measure.address import Address
 from isthmus.measure.protocol import DeviceDescription
 from isthmus.system import xrt
 
+OPTIONS = (*xrt.BITSTREAM_OPTIONS, *xrt.REGISTER_OPTIONS)
+
 
 class Xrt(BackendDescription):
     """``xrt:0`` (first board), ``xrt:0000:3b:00.1`` (by address), ``xrt:0@noop`` (API alone).
@@ -26,14 +28,14 @@ class Xrt(BackendDescription):
         installation = xrt.find()
         if installation is None or not self.library.exists():
             return ()
-        return xrt.candidates(installation, scheme)
+        return xrt.candidates(installation, scheme, options=OPTIONS)
 
     def candidates_for(self, address: Address) -> Sequence[Candidate]:
         if not address.mode.startswith(emulation.MODE):
             return super().candidates_for(address)
         if xrt.find() is None or not self.library.exists():
             return ()
-        return (emulation.candidate(address),)
+        return (emulation.candidate(address, options=OPTIONS),)
 
     def problems(self, scheme: str) -> Sequence[Problem]:
         installation = xrt.find()

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -38,5 +39,31 @@ std::vector<Access> all_stores();
 
 /// Bytes that a block of this access may have: only one that is pipelined is more than itself.
 std::uint64_t most_block(const Access& access, std::uint64_t block);
+
+/// Part of a device that the user named: `NAME:OFFSET+BYTES`, a BAR or a block of registers.
+struct NamedRange {
+  std::string name;
+  std::uint64_t offset = 0;
+  std::uint64_t bytes = 0;
+};
+
+/// Reads a number as C writes it, or as 4Ki; nothing where it is none.
+std::optional<std::uint64_t> parse_number(const std::string& text);
+
+/// What the user lets be touched, and how.
+struct Leave {
+  std::optional<NamedRange> registers;
+  std::optional<NamedRange> memory;  ///< plain memory: loads and stores have no side effects
+  bool loads = false;
+  bool stores = false;
+};
+
+/// From the options `registers`, `memory`, `allow_loads` and `allow_writes`; `name` is what stands
+/// before the colon. Throws UsageError for a range without leave, and for leave without a range.
+Leave leave_of(const Options& options, const std::string& name);
+/// Their names.
+std::vector<std::string> leave_options();
+/// Whether an option is `yes`; throws UsageError where it is neither that nor `no`.
+bool is_yes(const Options& options, const std::string& name);
 
 }  // namespace isthmus

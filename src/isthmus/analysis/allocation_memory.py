@@ -55,7 +55,7 @@ def deltas(evidence: Evidence) -> Answer:
                     found = compare(a, b, names, confidence)
                     rows.append((a.device, a.elements, name, a.name, b.name, *found))
         if len(group) > 1:
-            clauses += _told(evidence, group, simultaneous(evidence, 2 * len(group) - 2))
+            clauses += _told(evidence, group)
     return Answer(
         "deltas",
         "What do kinds of memory differ by?",
@@ -67,7 +67,7 @@ def deltas(evidence: Evidence) -> Answer:
     )  # fmt: skip
 
 
-def _told(evidence: Evidence, group: Sequence[Case], confidence: float) -> Iterator[str]:
+def _told(evidence: Evidence, group: Sequence[Case]) -> Iterator[str]:
     """The first offload in a process; where that tells nothing, those that follow in it."""
     reference, *others = group
     where = f"{at(evidence, reference)}, map to read back"
@@ -76,7 +76,7 @@ def _told(evidence: Evidence, group: Sequence[Case], confidence: float) -> Itera
     still = others
     found: dict[str, Comparison] = {}
     for warm in (False, True):
-        looked = _contrasts(reference, still, confidence, warm=warm)
+        looked = _contrasts(evidence, reference, still, len(others), warm=warm)
         found |= looked
         here = f"{where}, once warm" if warm else where
         yield from _extremes(here, looked, reference, others, warm=warm)
@@ -109,9 +109,13 @@ def _decided(found: Comparison | None) -> bool:
 
 
 def _contrasts(
-    reference: Case, others: Sequence[Case], confidence: float, *, warm: bool
+    evidence: Evidence, reference: Case, others: Sequence[Case], all_of: int, *, warm: bool
 ) -> dict[str, Comparison]:
-    pairs = ((c.name, contrast(c, reference, ALGORITHM, confidence, warm=warm)) for c in others)
+    """Of each with the reference; each of ``all_of`` is looked at twice, first and warm."""
+    pairs = (
+        (case.name, contrast(evidence, case, reference, ALGORITHM, 2 * all_of, warm=warm))
+        for case in others
+    )
     return {name: found for name, found in pairs if found.difference.repetitions}
 
 
@@ -218,11 +222,10 @@ def offsets(evidence: Evidence) -> Answer:
         ]
         if aligned.memory != "aligned" or not moved:
             continue
-        confidence = simultaneous(evidence, 2 * len(moved))
-        first = _contrasts(aligned, moved, confidence, warm=False)
+        first = _contrasts(evidence, aligned, moved, len(moved), warm=False)
         found = {
             name: c if _decided(c) else warm.get(name, c)
-            for warm in (_contrasts(aligned, moved, confidence, warm=True),)
+            for warm in (_contrasts(evidence, aligned, moved, len(moved), warm=True),)
             for name, c in first.items()
         }
         for name, c in found.items():

@@ -10,6 +10,7 @@ import pandas as pd
 
 from isthmus.analysis import wording
 from isthmus.analysis.evidence import Answer, Evidence, board_of, table
+from isthmus.analysis.summary import THROUGH_EMULATION
 from isthmus.boards import Board
 from isthmus.models.pcie import Link, link_of, path_of
 
@@ -59,7 +60,8 @@ class Device:
 
     def latency(self, operation: str) -> Value | None:
         """Of one load of 8 B, or of the widest below, that nothing overlaps."""
-        alone = self.of(operation, pipelined="no", instruction="mov", fence=NO_FENCE)
+        alone = self.of(operation, pipelined="no", fence=NO_FENCE)
+        alone = alone[alone["instruction"].isin(["mov", "read_register"])]
         alone = alone[alone["memory"].isin(["bar_uc", "bar_wc"])]
         return time_of(alone.iloc[-1]) if len(alone) else None
 
@@ -75,6 +77,7 @@ def devices(evidence: Evidence) -> Iterator[Device]:
     """Each device of the run with each clock that it was measured on."""
     mine = evidence.every[evidence.every["study"] == evidence.study]
     mine = mine[(mine["verified"] != "false") & mine["median_s"].gt(0)]
+    mine = mine[~mine["flags"].str.contains(THROUGH_EMULATION)]  # no cost of a board
     for (address, clock), rows in mine.groupby(["device", "clock"], sort=False):
         yield Device(evidence, str(address), str(clock), rows)
 

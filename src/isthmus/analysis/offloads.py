@@ -232,14 +232,21 @@ def compare(
 
 
 def contrast(
-    a: Case, b: Case, names: Sequence[str], confidence: float, *, warm: bool
+    evidence: Evidence, a: Case, b: Case, names: Sequence[str], comparisons: int, *, warm: bool
 ) -> Comparison:
-    """The same, and as a ratio: repetition by repetition, which were taken close together."""
+    """The same, and as a ratio: repetition by repetition, which were taken close together.
+
+    The difference's interval holds together with ``comparisons`` others, so that none is a false
+    alarm. That of the ratio is the run's: who says that none of many differs must be right of each
+    alone, which no correction makes safer (Berger, Technometrics 24 (1982), 295).
+    """
     first, second = a.sum(names, warm=warm), b.sum(names, warm=warm)
     common = sorted(set(first) & set(second))
     logs = np.log([first[rep] / second[rep] for rep in common])
-    return Comparison(compare(a, b, names, confidence, warm=warm),
-                      Relative(*np.exp(_centre(logs, confidence, exact=a.simulated))))  # fmt: skip
+    return Comparison(
+        compare(a, b, names, simultaneous(evidence, comparisons), warm=warm),
+        Relative(*np.exp(_centre(logs, evidence.confidence, exact=a.simulated))),
+    )
 
 
 def _centre(

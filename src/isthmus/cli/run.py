@@ -101,7 +101,10 @@ def run(
     ] = False,
     registers: Annotated[
         str | None,
-        typer.Option(help="BAR:OFFSET[+BYTES] that may be touched; --memory names memory so"),
+        typer.Option(
+            help="BAR:OFFSET[+BYTES] that may be touched, of a card KERNEL:...; --memory names "
+            "memory so"
+        ),
     ] = None,
     allow_loads: Annotated[
         bool, typer.Option("--allow-loads", help="let it be loaded: that can have side effects")

@@ -35,7 +35,9 @@ def _xclbin(board: str) -> str:
     return str(path if path.exists() else private.write(path, made.encode()))
 
 
-def candidate(address: Address, opencl: str = "") -> Candidate:
+def candidate(
+    address: Address, opencl: str = "", options: tuple[str, ...] = xrt.BITSTREAM_OPTIONS
+) -> Candidate:
     """The one for a mode ``card=BOARD``; ``opencl`` names the library that is to be loaded.
 
     Raises UsageError for a board that cannot be or whose link has errors, NoDeviceError where XRT
@@ -67,5 +69,5 @@ def candidate(address: Address, opencl: str = "") -> Candidate:
         environment=environment,
         mode=address.mode,
         hardware=False,
-        run_options=("xclbin", "allow_program"),
+        run_options=options,
     )

@@ -1,0 +1,111 @@
+#include "registers.hpp"
+
+#include <limits>
+
+namespace isthmus::xrt_native {
+namespace {
+
+constexpr unsigned width = sizeof(std::uint32_t);
+constexpr const char* mapped = "bar_uc";
+
+const Access load_register{"register_load", "read_register", width, "none", false};
+const Access load_memory{"bar_memory_load", "read_register", width, "none", false};
+const Access store_memory{"store", "write_register", width, "none", true};
+
+const std::optional<NamedRange>& range_of(const Leave& leave, const std::string& operation) {
+  return operation == load_register.operation ? leave.registers : leave.memory;
+}
+
+/// One call for one register. What was stored is looked for where loads are permitted.
+class Register final : public Operation {
+ public:
+  Register(const Session& session, const NamedRange& range, const OperationSpec& spec,
+           bool may_load)
+      : ip_(session.open_registers(range.name)),
+        at_(static_cast<std::uint32_t>(range.offset)),
+        stores_(spec.name == store_memory.operation),
+        checked_(stores_ && may_load) {}
+
+  void run(std::size_t /*part*/, std::uint64_t repetitions) override {
+    for (; repetitions > 0; --repetitions) {
+      if (stores_) {
+        ip_.write_register(at_, word_);
+      } else {
+        static_cast<void>(ip_.read_register(at_));
+      }
+    }
+  }
+  [[nodiscard]] std::uint64_t moved_bytes(std::size_t /*part*/) const override { return width; }
+  [[nodiscard]] bool moves_data() const override { return checked_; }
+  void arm_fully(std::size_t /*part*/, std::uint64_t seed) override {
+    word_ = static_cast<std::uint32_t>(seed);
+    ip_.write_register(at_, ~word_);  // what the timed store must replace
+  }
+  [[nodiscard]] bool arrived_fully(std::size_t /*part*/, std::uint64_t /*seed*/) override {
+    return ip_.read_register(at_) == word_;
+  }
+  void arm(std::size_t part, std::uint64_t stamp) override { arm_fully(part, stamp); }
+  [[nodiscard]] bool arrived(std::size_t part, std::uint64_t stamp) override {
+    return arrived_fully(part, stamp);
+  }
+
+ private:
+  xrt::ip ip_;
+  std::uint32_t at_;
+  bool stores_;
+  bool checked_;
+  std::uint32_t word_ = 0;
+};
+
+void check(const Session& session, const std::optional<NamedRange>& range, bool may_load) {
+  if (!range) {
+    return;
+  }
+  const std::string told = range->name + ":" + std::to_string(range->offset);
+  if (range->offset % width != 0 || range->bytes % width != 0 ||
+      range->bytes > std::numeric_limits<std::uint32_t>::max() - range->offset) {
+    throw UsageError("registers of " + told + " are 4 bytes at a multiple of 4");
+  }
+  try {
+    const xrt::ip ip = session.open_registers(range->name);
+    if (may_load) {  // shims without a card give the kernel, and refuse each access
+      static_cast<void>(ip.read_register(static_cast<std::uint32_t>(range->offset)));
+    }
+  } catch (const std::exception& error) {
+    throw BackendError("XRT gives no registers of " + told + ": " + error.what());
+  }
+}
+
+}  // namespace
+
+std::vector<OperationInfo> register_operations(const Leave& leave) {
+  std::vector<OperationInfo> table;
+  if (leave.registers && leave.loads) {
+    table.push_back(describe(load_register, mapped, width));
+  }
+  if (leave.memory && leave.loads) {
+    table.push_back(describe(load_memory, mapped, width));
+  }
+  if (leave.memory && leave.stores) {
+    table.push_back(describe(store_memory, mapped, width));
+  }
+  return table;
+}
+
+void check_registers(const Session& session, const Leave& leave) {
+  check(session, leave.registers, leave.loads);
+  check(session, leave.memory, leave.loads);
+}
+
+std::unique_ptr<Operation> make_register_operation(const Session& session, const Leave& leave,
+                                                   const OperationSpec& spec) {
+  for (const OperationInfo& known : register_operations(leave)) {
+    if (known.name == spec.name) {
+      return std::make_unique<Register>(session, range_of(leave, spec.name).value(), spec,
+                                        leave.loads);
+    }
+  }
+  return nullptr;
+}
+
+}  // namespace isthmus::xrt_native
