@@ -28,12 +28,16 @@ def needs(scheme: str) -> None:
         pytest.skip(f"the backend of {scheme} was not built")
 
 
-def measured(path: Path, *devices: str) -> run_file.Run:
+def isthmus(study: str, devices: tuple[str, ...], *words: str) -> subprocess.CompletedProcess[str]:
     named = [word for device in devices for word in ("--device", device)]
-    command = [sys.executable, "-m", "isthmus", "run", "transfer", "--quick", *named, *AXES]
-    done = subprocess.run(
-        [*command, "--out", str(path)], capture_output=True, text=True, timeout=300, check=False
-    )
+    command = [sys.executable, "-m", "isthmus", "run", study, "--quick", *named, *words]
+    return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+
+
+def measured(
+    path: Path, *devices: str, study: str = "transfer", words: tuple[str, ...] = AXES
+) -> run_file.Run:
+    done = isthmus(study, devices, *words, "--out", str(path))
     assert done.returncode == 0, done.stdout + done.stderr
     return run_file.load(path)
 
@@ -92,3 +96,100 @@ def test_a_link_with_errors_is_refused(scheme: str) -> None:
     needs(scheme)
     with pytest.raises(UsageError, match=r"link with errors .*card:u250,link\.error_rate=1e-4"):
         discovery.resolve(f"{scheme}:0@card=u250,link.error_rate=1e-4")
+
+
+OFFLOAD = ("--elements", "64Ki", "--memory", "aligned,offset16,alloc_host")
+
+
+@pytest.mark.parametrize("scheme", ["xrt", "xocl"])
+def test_an_offload_has_the_cards_time_beside_the_hosts(scheme: str, tmp_path: Path) -> None:
+    needs(scheme)
+    device = f"{scheme}:0@card=u200"
+    run = measured(tmp_path / "run.json", device, "card:u200", study="allocation", words=OFFLOAD)
+    rows = summarise(run)
+    card = rows[(rows["device"] == "card:u200") & (rows["memory"] == "aligned")]
+    published = card.set_index("operation")["median_s"]
+    ours = rows[(rows["device"] == device) & (rows["samples"] > 0)]
+    assert set(ours["memory"]) == {"aligned", "offset16", "alloc_host"}
+    assert set(ours["verified"]) == {"true"}
+    assert not set(ours["operation"]) & {"software_vadd", "software_vadd_simd"}
+    host = ours[ours["clock"] == "host"]
+    assert host["flags"].str.contains("through_emulation").all()
+    simulated = ours[ours["clock"] == "simulated"]
+    assert set(simulated["operation"]) == {
+        "migrate_to_device", "kernel_run", "read_back", "total",
+    }  # fmt: skip
+    for _, phases in simulated.groupby(["memory", "handover"], dropna=False):
+        took = phases.set_index("operation")["median_s"]
+        for phase in ("migrate_to_device", "read_back"):  # as the card in process does it
+            assert took[phase] == pytest.approx(published[phase], rel=1e-9)
+        parts = took.drop("total")
+        assert took["total"] == pytest.approx(parts.sum(), rel=1e-9)
+        assert took["kernel_run"] < published["kernel_run"]  # the API's part of a launch is real
+    found = {answer.name: answer for answer in answers.answers(run)}
+    assert device not in found["copies"].verdict
+    table = found["phases"].table
+    assert set(table[table["device"] == device]["clock"]) == {"host", "simulated"}
+
+
+def test_native_xrt_refuses_memory_that_begins_within_a_page(tmp_path: Path) -> None:
+    needs("xrt")
+    run = measured(
+        tmp_path / "run.json", f"xrt:0@card={BOARD}", study="allocation",
+        words=("--elements", "4Ki", "--memory", "aligned,offset16"),
+    )  # fmt: skip
+    told = {
+        (point.memory, point.axes["handover"]): point.skipped
+        for point in run.points
+        if point.operation == "total"
+    }
+    assert "begins within a page" in told["offset16", "user_pointer"]
+    assert told["offset16", "copy"] == told["aligned", "user_pointer"] == ""
+
+
+def test_registers_through_xrt(tmp_path: Path) -> None:
+    needs("xrt")
+    ranges = ("--registers", "vadd:0x34", "--memory", "vadd:0x10+8")
+    run = measured(
+        tmp_path / "run.json", f"xrt:0@card={BOARD}", study="mmio",
+        words=(*ranges, "--allow-loads", "--allow-writes"),
+    )  # fmt: skip
+    rows = summarise(run)
+    rows = rows[rows["clock"] == "simulated"].set_index("operation")
+    card = measured(
+        tmp_path / "card.json", f"card:{BOARD}", study="mmio",
+        words=("--operation", "register_load", "--fence", "none"),
+    )  # fmt: skip
+    alone = summarise(card).set_index("operation").loc[["register_load"], "median_s"].min()
+    beside = boards.load(BOARD).seconds("driver.register_ns")
+    assert rows["median_s"]["register_load"] == pytest.approx(alone + beside)
+    assert rows["median_s"]["store"] < rows["median_s"]["bar_memory_load"]  # posted
+    assert rows["verified"].to_dict() == {
+        "register_load": "na", "bar_memory_load": "na", "store": "true",
+    }  # fmt: skip
+    told = {answer.question: answer.verdict for answer in answers.answers(run)}
+    access = told["What does one access cost?"]
+    assert "simulated clock" in access
+    assert "host clock" not in access
+
+
+def test_registers_are_refused_in_one_line() -> None:
+    needs("xrt")
+    card = (f"xrt:0@card={BOARD}",)
+    for device, words, code, told in (
+        (card, ("--registers", "vadd:0x34"), 2, "a range alone permits nothing"),
+        (card, ("--registers", "none:0x34", "--allow-loads"), 4, "XRT gives no registers of none"),
+        (card, ("--registers", "vadd:0x33", "--allow-loads"), 2, "at a multiple of 4"),
+        (("xrt:0@noop",), ("--registers", "isthmus_empty:0x0", "--allow-loads"), 4,
+         "XRT gives no registers of isthmus_empty"),
+    ):  # fmt: skip
+        if device == ("xrt:0@noop",) and not _has_noop():
+            continue
+        done = isthmus("mmio", device, *words)
+        assert (done.returncode, told in done.stderr) == (code, True), done.stderr
+        assert len(done.stderr.strip().splitlines()) == 1
+
+
+def _has_noop() -> bool:
+    found = xrt.find()
+    return found is not None and found.library("xrt_noop") is not None

@@ -31,6 +31,29 @@ TEST_CASE("simulated phases have no ticks and add up") {
   CHECK(phases.samples().back().ticks == 0);
 }
 
+namespace {
+
+std::uint64_t card_fs = 0;
+std::uint64_t card_clock() { return card_fs; }
+
+}  // namespace
+
+TEST_CASE("a card below a real runtime has its time beside the host's, where its work belongs") {
+  card_fs = ~std::uint64_t{0};  // times wrap
+  Phases phases(card_clock);
+  phases("migrate_to_device", [] { card_fs += 3; });
+  phases("migrate_to_device_wait", [] { card_fs += 4; });
+  phases("kernel_enqueue", [] { card_fs += 20; });  // a thread of the runtime was early
+  phases("kernel_run", [] { card_fs += 30; });
+  card_fs += 1000;  // between phases: nobody's
+  phases.close();
+  const auto fs = [&](std::size_t i) { return phases.samples().at(i).simulated_fs; };
+  CHECK(std::vector{fs(0), fs(1), fs(2), fs(3), fs(4), fs(5)} ==
+        std::vector<std::int64_t>{7, 0, 0, 50, 0, 57});
+  CHECK(phases.samples().back().name == "total");
+  CHECK(phases.samples().back().ticks > 0);
+}
+
 TEST_CASE("adds in software agree at every place in a page, and a wrong element is seen") {
   const std::size_t elements = 1031;
   for (const std::string kind : {"aligned", "offset1", "offset63", "pageable", "mmap", "new64"}) {

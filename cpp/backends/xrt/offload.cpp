@@ -55,7 +55,7 @@ class Way {
   std::array<xrt::bo, 3> buffers_;
 };
 
-std::array<Element*, 3> each(const Vectors& vectors) { return {vectors.a, vectors.b, vectors.c}; }
+std::array<void*, 3> each(const Vectors& vectors) { return {vectors.a, vectors.b, vectors.c}; }
 
 /// Buffer objects on memory of the program's.
 class Handed final : public Way {
@@ -83,7 +83,7 @@ class Handed final : public Way {
   Vectors result() override { return host_.value().get(); }
 
  private:
-  [[nodiscard]] xrt::bo on(const Session& session, Element* vector, const Bank& bank) const {
+  [[nodiscard]] xrt::bo on(const Session& session, void* vector, const Bank& bank) const {
     try {
       return session.make_buffer(vector, offload().bytes(), bank);
     } catch (const std::exception& error) {
@@ -112,9 +112,9 @@ class Own final : public Way {
       });
     });
     phases("map", [&] {
-      vectors_ = {.a = buffer(0).map<Element*>(),
-                  .b = buffer(1).map<Element*>(),
-                  .c = buffer(2).map<Element*>(),
+      vectors_ = {.a = static_cast<Element*>(buffer(0).map()),
+                  .b = static_cast<Element*>(buffer(1).map()),
+                  .c = static_cast<Element*>(buffer(2).map()),
                   .elements = offload().elements()};
     });
     phases("populate", [&] { populate(vectors_, seed); });
