@@ -90,15 +90,26 @@ class _Planner:
         self.left_out: list[str] = []
 
     def add(
-        self, operation: OperationDescription, wanted: Sequence[str], sizes: Sequence[int]
+        self,
+        operation: OperationDescription,
+        wanted: Sequence[str],
+        sizes: Sequence[int],
+        sizes_from: Mapping[str, Value],
     ) -> None:
-        """Adds the tasks of one operation, for the parts that are wanted."""
+        """Adds the tasks of one operation, for the parts that are wanted.
+
+        ``sizes_from``: the column that says where the sizes come from, if the study has one.
+        """
         kinds: Sequence[str] = [""]
         if operation.sized:
             kinds = _memory_kinds(operation, self._chosen.get("memory"))
         columns = [
-            _values(operation, one, self._chosen.get(one.name), varies=one.name in self._varied)
-            for one in self._columns
+            [sizes_from[axis.name]]
+            if axis.name in sizes_from
+            else _values(
+                operation, axis, self._chosen.get(axis.name), varies=axis.name in self._varied
+            )
+            for axis in self._columns
         ]
         usual = {axis.name: _as_value(axis.usual) for axis in operation.axes}
         for kind, *values in product(kinds, *columns):
@@ -207,6 +218,9 @@ def plan(
     sizes: Sequence[int] = [study.unit_bytes * count for count in counts]
     if quick and study.size_axis not in given:
         sizes = study.thin(sizes)
+    sets: list[tuple[dict[str, Value], Sequence[int]]] = [
+        ({"sizes": chosen_set}, of_set) for chosen_set, of_set in study.sizes_by_set(given).items()
+    ]
     for kind in given.get("memory", ()):
         if not has_memory(study, description, kind):
             why = description.lacks.get(f"memory={kind}")
@@ -222,6 +236,7 @@ def plan(
         for operation in operations:
             if operation not in seen:
                 seen.append(operation)
-                planner.add(operation, wanted, sizes)
+                for sizes_from, of_set in sets or [({}, sizes)]:
+                    planner.add(operation, wanted, of_set, sizes_from)
     planner.miss(seen)
     return planner.plan()

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from isthmus.analysis.evidence import Answer, Evidence
 
 Value = int | str
+OWN_SIZES = "own"
+"""In place of a set's name where the user gave the sizes."""
 
 
 @dataclass(frozen=True)
@@ -96,6 +98,8 @@ class Study:
     """The axis that decides the sizes; another one than ``bytes`` is a column too."""
     unit_bytes: int = 1
     """Bytes of one of what it counts."""
+    size_sets: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    """Sets of sizes by name, of which axis ``sizes`` chooses where the sizes are not given."""
     quick: Mapping[str, Sequence[Value]] = field(default_factory=dict)
     """Values of axes in a quick run that does not name them."""
     published: Callable[[str, frozenset[str]], Published | None] = lambda _operation, _devices: None
@@ -124,7 +128,21 @@ class Study:
                     f"study '{self.name}' has no operation '{operation}'; "
                     f"it has {', '.join(self.operations)}"
                 )
+        for chosen in parsed.get("sizes", ()) if self.size_sets else ():
+            if chosen not in self.size_sets:
+                raise UsageError(f"no sizes '{chosen}'; known: {', '.join(self.size_sets)}")
+            if self.size_axis in parsed:
+                raise UsageError(f"give --{self.size_axis} or --sizes: both choose the sizes")
         return parsed
+
+    def sizes_by_set(self, given: Mapping[str, Sequence[Value]]) -> Mapping[Value, Sequence[int]]:
+        """Sizes of each set that is asked for, or those given; empty where there are no sets."""
+        if not self.size_sets:
+            return {}
+        if self.size_axis in given:
+            return {OWN_SIZES: [int(size) for size in given[self.size_axis]]}
+        asked = given.get("sizes", self.axis("sizes").default or ())
+        return {name: self.size_sets[str(name)] for name in asked}
 
 
 def known_to(study: Study, device: DeviceDescription) -> Sequence[OperationDescription]:

@@ -1,0 +1,46 @@
+"""Study 4: what is the network between the devices worth, at which message size?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from isthmus.models.serial import SIZES
+from isthmus.studies.base import Axis, Study, words
+from isthmus.units import parse_counts, parse_positive, parse_sizes
+
+if TYPE_CHECKING:
+    from isthmus.analysis.evidence import Answer, Evidence
+
+EXCHANGES = ("exchange", "exchange_rank")
+"""All ranks at once: the sum, and each rank's own."""
+ON_REQUEST = ("pingpong", "window")
+"""As other network benchmarks do it, measured where ``--axis operation`` names it."""
+
+
+def _answers() -> Sequence[Callable[[Evidence], Answer]]:
+    from isthmus.analysis import beff  # noqa: PLC0415 - slow to load
+
+    return beff.ASKED
+
+
+STUDY = Study(
+    name="beff",
+    question="What is the network between the devices worth, at which message size?",
+    operations=EXCHANGES + ON_REQUEST,
+    axes=(
+        Axis("bytes", "size of a message", parse_sizes, SIZES["definition"]),
+        Axis("sizes", "set of sizes: definition or published", words, ("definition",)),
+        Axis("operation", "what is timed", words, EXCHANGES),
+        Axis("memory", "kind of memory that messages come from and go to", words),
+        Axis("channel", "way between devices: card, mpi, staged, ...", words, selects=True),
+        Axis("ranks", "devices that take part", parse_positive),
+        Axis("rank", "the one whose own time it is, counted from 0", parse_counts),
+        Axis("looplength", "steps that one timed loop has", parse_positive),
+        Axis("topology", "who talks to whom: ring, pairs or random", words, selects=True),
+        Axis("depth", "what a channel holds on its way", parse_positive),
+    ),
+    columns=("channel", "ranks", "rank", "looplength", "sizes", "topology", "depth"),
+    size_sets=SIZES,
+    answers=_answers,
+)
