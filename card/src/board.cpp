@@ -222,7 +222,11 @@ SerialParameters serial_from(Fields& of) {
           .channels = of.whole("serial.channels", 1, 64),
           .latency_ns = of.nanoseconds("serial.latency_ns"),
           .hop_ns = of.nanoseconds("serial.hop_ns"),
-          .stretch = of.real("serial.stretch", 1.0, 100.0)};
+          .stretch = of.real("serial.stretch", 1.0, 100.0),
+          .start_ns = of.nanoseconds("serial.start_ns", "0"),
+          .barrier_ns = of.nanoseconds("serial.barrier_ns", "0"),
+          .sharing = of.whole("serial.sharing", 1, many, "1"),
+          .depth = of.whole("serial.depth", 1, many, "512")};
 }
 
 OffloadParameters offload_from(Fields& of) {
@@ -247,7 +251,8 @@ Board Board::from(const Parameters& parameters) {
   board.link = link_from(fields);
   board.host = host_from(fields);
   board.faults = {.flip_completion = fields.whole("faults.flip_completion", 0, many, "0"),
-                  .drop_write = fields.whole("faults.drop_write", 0, many, "0")};
+                  .drop_write = fields.whole("faults.drop_write", 0, many, "0"),
+                  .flip_message = fields.whole("faults.flip_message", 0, many, "0")};
   if (fields.has_section("dma")) {
     board.dma = dma_from(fields);
   }

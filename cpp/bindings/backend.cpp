@@ -31,7 +31,8 @@ void bind_backend(nb::module_& module) {
       .def_ro("name", &AxisInfo::name)
       .def_ro("usual", &AxisInfo::usual)
       .def_ro("values", &AxisInfo::values)
-      .def_ro("buffers", &AxisInfo::buffers);
+      .def_ro("buffers", &AxisInfo::buffers)
+      .def_ro("most", &AxisInfo::most);
   nb::class_<OperationInfo>(module, "OperationInfo")
       .def_ro("name", &OperationInfo::name)
       .def_ro("parts", &OperationInfo::parts)

@@ -37,7 +37,8 @@ std::string refusal(const OperationInfo& operation, const OperationSpec& spec) {
       return operation.name + " has no axis '" + name + "'";
     }
     const bool counts = axis->values.empty();
-    const bool takes = counts ? whole_number(value).value_or(0) > 0
+    const std::uint64_t number = counts ? whole_number(value).value_or(0) : 0;
+    const bool takes = counts ? number > 0 && number <= axis->most
                               : std::ranges::find(axis->values, value) != axis->values.end();
     if (!takes) {
       std::string text = operation.name;

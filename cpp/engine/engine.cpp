@@ -79,6 +79,9 @@ void Series::sample_simulated(Operation& operation, Block& block) {
     }
   }
   block.remarks = operation.remarks();
+  if (!device_->info().real_software) {  // whose samples are of one repetition
+    block.batch = operation.least_batch();
+  }
   state_ = "precision";
   for (const PartSamples& part : block.parts) {
     const std::vector<double> samples(part.simulated_fs.begin(), part.simulated_fs.end());

@@ -116,12 +116,13 @@ std::vector<OperationSpec> points(const DeviceInfo& device, const OperationInfo&
 
 /// Whether `moved` can be what one repetition of a part moves: all of the buffer, twice where both
 /// directions go, and times the depth where a repetition is a whole queue, or the iterations of a
-/// kernel. Where nothing crosses it may be nothing, a latency, or a copy, which counts twice.
+/// kernel. Where nothing crosses it may be nothing, a latency, or a copy, which counts twice; of
+/// ranks each sends to two neighbours.
 bool plausible(std::uint64_t moved, const OperationSpec& spec, const PartInfo& part) {
   const std::uint64_t once =
       spec.bytes * (part.direction == "both" ? 2 : 1) * spec.count("iterations");
   return moved == once || moved == once * spec.depth() ||
-         ((moved == 0 || moved == 2 * once) && part.direction.empty());
+         ((moved == 0 || moved == 2 * once * spec.count("ranks")) && part.direction.empty());
 }
 
 void check_point(Report& report, Device& device, const OperationInfo& operation,

@@ -13,6 +13,7 @@ isthmus_add_backend(
   offload.cpp
   mmio.cpp
   operations.cpp
+  ring.cpp
   LIBRARIES
   isthmus_card_model
   OPTIONS

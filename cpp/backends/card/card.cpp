@@ -14,6 +14,7 @@
 #include "mmio.hpp"
 #include "offload.hpp"
 #include "operations.hpp"
+#include "ring.hpp"
 
 namespace isthmus::card {
 namespace {
@@ -29,6 +30,7 @@ std::vector<OperationInfo> all_operations(const Board& board) {
     auto more = mmio_operations(board.sram ? board.sram->bytes : 0, dma);
     std::ranges::move(more, std::back_inserter(all));
   }
+  std::ranges::move(ring_operations(board), std::back_inserter(all));
   return all;
 }
 
@@ -41,6 +43,7 @@ std::vector<OperationInfo> usual_operations() {
   board.kernel = {.width_bytes = 64, .burst_beats = 64, .outstanding = 16};
   board.registers.emplace();
   board.sram = {.bytes = std::int64_t{1} << 30U};
+  board.serial.emplace();
   return all_operations(board);
 }
 
@@ -113,6 +116,9 @@ class CardDevice final : public Device {
     if (is_mmio(spec.name)) {
       static_cast<void>(find_operation(info_.operations, spec, "this card"));
       return make_mmio(card_, spec, speculation_);
+    }
+    if (is_ring(spec.name)) {
+      return make_ring(card_.board(), spec, card_.fast_forward());
     }
     return make_operation(card_, spec);
   }

@@ -53,6 +53,7 @@ struct AxisInfo {
   std::string usual = "1";
   std::vector<std::string> values = {};  ///< those it can take; empty: any whole number from 1
   bool buffers = false;  ///< each unit of it needs as many buffers on the device again
+  std::uint64_t most = ~std::uint64_t{0};  ///< of one that takes any number
 };
 
 /// Axis `depth`: transfers queued together, or buffers of a stream.

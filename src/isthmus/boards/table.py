@@ -145,6 +145,8 @@ _PARAMETERS = (
          "sweep of a kernel over host memory, counted from 1; 0: none", low=0, default=0),
     _int("faults.drop_write", "write to host memory that is lost, counted in the same way", low=0,
          default=0),
+    _int("faults.flip_message", "message with a wrong bit on the first link of a ring, counted "
+         "from 1; 0: none", low=0, default=0),
     _int("dma.tags", "read requests in flight", high=4096),
     _int("dma.descriptor_bytes", "largest piece that one descriptor moves", "B", 64, 1 << 30),
     _float("dma.h2d_descriptor_ns", "gap for each descriptor, host to card", "ns"),
@@ -198,6 +200,12 @@ _PARAMETERS = (
     _float("offload.kernel_ns", "an element in the kernel, at least", "ns"),
     _float("offload.add_ns", "an element added by the host", "ns"),
     _float("serial.stretch", "time on the wire over time of the data alone", "", 1.0, 100.0),
+    _float("serial.start_ns", "kernels started and their end seen, once in a timed loop", "ns",
+           default=0.0),
+    _float("serial.barrier_ns", "by which one card starts late, for each stage of the barrier "
+           "before a loop", "ns", default=0.0),
+    _int("serial.sharing", "links of a ring on one wire; 1: each has its own", default=1),
+    _int("serial.depth", "flits that a channel holds, on the wire and behind it", default=512),
 )  # fmt: skip
 
 TABLE: Mapping[str, Parameter] = MappingProxyType({p.name: p for p in _PARAMETERS})

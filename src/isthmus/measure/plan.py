@@ -151,6 +151,12 @@ class _Planner:
         """Says which values none of these operations takes: what was asked for, or is missed."""
         for axis in self._columns:
             known = [one for o in operations for one in o.axes if one.name == axis.name]
+            most = max((one.most for one in known if not one.values), default=None)
+            for value in self._given.get(axis.name, ()) if most is not None else ():
+                if int(value) > most:
+                    self.left_out.append(
+                        f"{self._device} takes no {axis.name} {value}: at most {most}"
+                    )
             if not axis.selects or any(not one.values for one in known):  # any number will do
                 continue
             here = list(dict.fromkeys(_as_value(v) for one in known for v in one.values))
@@ -187,11 +193,13 @@ def _values(
         there = varies or not (asked and axis.selects) or axis.absent in asked
         return [axis.absent] if there else []
     usual = _as_value(known.usual)
+    if not known.values:
+        return [value for value in asked or axis.default or (usual,) if int(value) <= known.most]
     takes = [_as_value(value) for value in known.values]
     wanted = asked or axis.default
     if wanted is None:  # what does not take the usual is done where it is asked for only
-        return [usual] if not takes or usual in takes else []
-    return [value for value in wanted if not takes or value in takes]
+        return [usual] if usual in takes else []
+    return [value for value in wanted if value in takes]
 
 
 def _as_value(text: str) -> Value:

@@ -31,6 +31,8 @@ class AxisDescription(msgspec.Struct, frozen=True):
     """Those it can take; empty: any whole number from 1."""
     buffers: bool = False
     """Whether each unit of it needs as many buffers on the device again."""
+    most: int = (1 << 64) - 1
+    """Of one that takes any number."""
 
 
 class OperationDescription(msgspec.Struct, frozen=True):

@@ -27,7 +27,8 @@ def _described(info: _core.DeviceInfo) -> protocol.DeviceDescription:
             parts=[protocol.PartDescription(p.name, p.direction, p.initiator) for p in o.parts],
             sized=o.sized,
             axes=[
-                protocol.AxisDescription(a.name, a.usual, list(a.values), a.buffers) for a in o.axes
+                protocol.AxisDescription(a.name, a.usual, list(a.values), a.buffers, a.most)
+                for a in o.axes
             ],
             memory_kinds=list(o.memory_kinds or (info.memory_kinds if o.sized else ())),
             device_buffers=o.device_buffers,

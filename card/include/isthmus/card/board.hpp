@@ -106,6 +106,10 @@ struct SerialParameters {
   double latency_ns = 0;
   double hop_ns = 0;  ///< added between boards
   double stretch = 1;
+  double start_ns = 0;       ///< kernels started and their end seen, once in a timed loop
+  double barrier_ns = 0;     ///< by which one card is late, for each stage of the barrier before
+  std::int64_t sharing = 1;  ///< links on one wire
+  std::int64_t depth = 512;  ///< flits that a channel holds
 };
 
 /// Software around an offload, on the host of the board.
@@ -133,7 +137,8 @@ struct FaultParameters {
   /// Completion that has a wrong bit: of each transfer, or of each sweep of a kernel over host
   /// memory, counted from 1; 0: none.
   std::int64_t flip_completion = 0;
-  std::int64_t drop_write = 0;  ///< write to host memory that is lost; counted in the same way
+  std::int64_t drop_write = 0;    ///< write to host memory that is lost; counted in the same way
+  std::int64_t flip_message = 0;  ///< on the first link of a ring, counted from 1; 0: none
 };
 
 using Parameters = std::map<std::string, std::string>;
