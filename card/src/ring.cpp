@@ -321,8 +321,11 @@ Ring::Ring(const SerialParameters& serial, const FaultParameters& faults, const 
   if (call.cards < 1 || call.bytes < 1 || call.steps < 1 || call.depth < 1) {
     throw BoardError("a ring has at least one card, byte, step and flit in a channel");
   }
-  // Whole bundles, and the rest of the ring if its last bundle is smaller.
-  const std::int64_t whole = (image_cards + serial.sharing - 1) / serial.sharing * serial.sharing;
+  // Two whole bundles or more, and the rest of the ring if its last bundle is smaller: the late
+  // card's two links are in the first and in the last.
+  const std::int64_t whole =
+      std::max<std::int64_t>(2, (image_cards + serial.sharing - 1) / serial.sharing) *
+      serial.sharing;
   const bool image = fast_forward && call.cards > whole + call.cards % serial.sharing;
   const std::int64_t cards = image ? whole + call.cards % serial.sharing : call.cards;
   const Kernel kernel{.out = std::vector<std::byte>(call.bytes),
@@ -331,7 +334,8 @@ Ring::Ring(const SerialParameters& serial, const FaultParameters& faults, const 
 }
 
 RingTime Ring::run(std::uint64_t seed) {
-  RingTime time{.simulated_cards = static_cast<std::int64_t>(links_.size())};
+  RingTime time;
+  time.simulated_cards = static_cast<std::int64_t>(links_.size());
   const auto stages = std::bit_width(static_cast<std::uint64_t>(call_.cards - 1));
   const Time late = from_nanoseconds(serial_.barrier_ns * stages);
   const auto shared = static_cast<std::size_t>(serial_.sharing);

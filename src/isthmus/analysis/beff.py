@@ -1,35 +1,304 @@
-"""Answers of the study beff: effective bandwidth between devices."""
+"""Answers of the study beff: effective bandwidth between devices, and what limits it."""
 
 from __future__ import annotations
 
-from isthmus.analysis import wording
-from isthmus.analysis.evidence import Answer, Evidence, each, table
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from isthmus import boards, published
+from isthmus.analysis import fits, wording
+from isthmus.analysis.beff_rows import SAME, best_rates, whole_sets
+from isthmus.analysis.evidence import Answer, Evidence, board_of, each, table
+from isthmus.analysis.held_out import held_out
 from isthmus.analysis.ratios import groups
-from isthmus.units import format_rate
+from isthmus.boards import Board
+from isthmus.models import serial
+from isthmus.units import format_rate, format_seconds, format_size
+
+_PUBLISHED = {1: "b_eff_520n_1fpga", 8: "b_eff_520n_8fpga"}
+_NAMED = ("device", "channel", "ranks", "topology", "depth", "memory", "clock", "sizes")
+
+
+def _boards(evidence: Evidence) -> Mapping[str, Board | None]:
+    """Boards with serial channels, of emulated cards."""
+    found = {device.address: board_of(device) for device in evidence.run.devices}
+    return {a: b if b is not None and b.has("serial") else None for a, b in found.items()}
+
+
+def _as_measured(board: Board, row: Any) -> Board:
+    """The board with what the point's axes changed on it."""
+    deep = isinstance(row.depth, (int, float)) and np.isfinite(row.depth)
+    return board.with_values({"serial.depth": float(row.depth)}) if deep else board
+
+
+def published_rates(board: Board | None, ranks: Any, looplength: Any) -> dict[int, float]:
+    """Bytes a second by message size; empty where none of this very setting are published."""
+    name = _PUBLISHED.get(int(ranks)) if str(ranks).isdigit() else None
+    if board is None or name is None or looplength != serial.LOOPLENGTH:
+        return {}
+    if board.flat() != boards.load("520n").flat():
+        return {}
+    log = published.series(name)
+    rates = 2 * int(ranks) * log["message_bytes"] * log["looplength"] / log["transfer_s"]
+    return dict(zip(log["message_bytes"].astype(int), rates.astype(float), strict=True))
+
+
+def _law(sizes: Any, times: Any) -> fits.AlphaBeta | None:
+    return fits.alpha_beta(list(map(float, sizes)), list(map(float, times)))
+
+
+def _percent(share: float) -> str:
+    return f"{100 * (round(share, 4) + 0.0):+.2f} %"  # no -0.00
+
+
+def _exchanges(evidence: Evidence) -> pd.DataFrame:
+    return evidence.rows[evidence.rows["operation"] == "exchange"]
+
+
+class _Mean(NamedTuple):
+    """b_eff of the medians, with the interval that those of the sizes give."""
+
+    rate: float
+    low: float
+    high: float
+
+
+def _mean_of_medians(rows: pd.DataFrame) -> _Mean:
+    rates = rows["bandwidth_Bps"].to_numpy(float)
+    moved = rates * rows["median_s"].to_numpy(float)
+    low, high = moved / rows["ci_high_s"], moved / rows["ci_low_s"]
+    down, up = (np.sqrt(float(((end - rates) ** 2).sum())) / len(rows) for end in (low, high))
+    return _Mean(float(rates.mean()), float(rates.mean() - down), float(rates.mean() + up))
+
+
+def b_eff(evidence: Evidence) -> Answer:
+    """b_eff of each whole set of sizes: best over repetitions, and of the medians."""
+    known = _boards(evidence)
+    rows, clauses = [], []
+    for mine in whole_sets(evidence.rows):
+        first = mine.iloc[0]
+        board = known.get(first["device"])
+        best, typical = float(best_rates(mine).mean()), _mean_of_medians(mine)
+        sizes = serial.SIZES[first["sizes"]]
+        model, theirs = np.nan, np.nan
+        if board is not None:
+            shape = _as_measured(board, first)
+            model = serial.b_eff(shape, int(first["ranks"]), sizes, int(first["looplength"]))
+            told = published_rates(shape, first["ranks"], first["looplength"])
+            theirs = float(np.mean([told.get(size, np.nan) for size in sizes]))
+        ranks = int(first["ranks"] or 1)
+        rows.append(
+            (*(first[name] for name in _NAMED), best, *typical, best / ranks, best / model - 1,
+             theirs, best / theirs - 1)
+        )  # fmt: skip
+        spread = "" if typical.low == typical.high else (
+            f" (of the medians {format_rate(typical.rate)}, {format_rate(typical.low)} to "
+            f"{format_rate(typical.high)})"
+        )  # fmt: skip
+        said = f", {_percent(best / theirs - 1)} off the published one" * bool(np.isfinite(theirs))
+        clauses.append(
+            f"b_eff is {format_rate(best)}{spread} on the {first['sizes']}'s {len(mine)} sizes, "
+            f"channel {first['channel']}, {ranks} rank{'s' if ranks > 1 else ''}"
+            f"{said} ({evidence.labels[first['device']]})"
+        )
+    return Answer(
+        "b_eff",
+        "What is the effective bandwidth, and on which sizes?",
+        wording.few(clauses) or ("no set of sizes is whole: leave out --bytes",),
+        table(
+            rows, *_NAMED, "b_eff_Bps", "median_Bps", "low_median_Bps", "high_median_Bps",
+            "rank_Bps", "model_residual", "published_Bps", "published_residual",
+        ).dropna(axis="columns", how="all"),
+    )  # fmt: skip
 
 
 def by_size(evidence: Evidence) -> Answer:
-    """Bandwidth of all devices together at each size: best over repetitions, and median."""
-    mine = evidence.rows[evidence.rows["operation"] == "exchange"]
-    rows = []
-    for row in each(mine):
-        moved = row.bandwidth_Bps * row.median_s
-        named = (row.device, row.channel, row.ranks, row.sizes, row.axes, row.bytes)
-        rows.append((*named, row.bandwidth_Bps, moved / row.min_s))
-    found = table(
-        rows, "device", "channel", "ranks", "sizes", "axes", "bytes", "bandwidth_Bps", "best_Bps"
-    )
-    clauses = [
-        f"{evidence.labels[device]} reaches {format_rate(float(mine['best_Bps'].max()))}"
-        for (device,), mine in groups(found, ["device"])
-    ]
+    """Each size beside the channels' limit, the model, a fit to the run itself, and the log."""
+    known = _boards(evidence)
+    found, clauses = [], []
+    for _, unsorted in groups(_exchanges(evidence), SAME):
+        mine = unsorted.sort_values("bytes")
+        first = mine.iloc[0]
+        device, board = first["device"], known.get(first["device"])
+        fitted = _law(mine["bytes"], mine["median_s"]) if board is None else None
+        rows = [_beside(row, board, fitted) for row in each(mine)]
+        found += rows
+        top = max(rows, key=lambda row: row[_AT["bandwidth_Bps"]])
+        told = (
+            f"{format_rate(top[_AT['bandwidth_Bps']])} at {format_size(top[_AT['bytes']])}, "
+            f"channel {first['channel']}"
+        )
+        if np.isfinite(top[_AT["limit_share"]]):
+            told += f", {wording.percent(top[_AT['limit_share']])} of what its channels carry"
+        for column, whom in (("published_residual", "published log"), ("model_residual", "model")):
+            off = [row for row in rows if np.isfinite(row[_AT[column]])]
+            if off:
+                worst = max(off, key=lambda row: abs(row[_AT[column]]))
+                told += f"; off the {whom} by {_percent(worst[_AT[column]])}"
+                told += f" at worst, at {format_size(worst[_AT['bytes']])}"
+        clauses.append(f"{told} ({evidence.labels[device]})")
+    frame = table(found, *_COLUMNS)
     return Answer(
         "by_size",
-        "What do all devices together exchange, by message size?",
+        "How near does each size come to the channels' limit, and to what is known?",
         wording.few(clauses) or ("no exchange was measured",),
-        found,
+        frame.dropna(axis="columns", how="all") if found else frame,
+        in_full=True,
     )
 
 
-ASKED = (by_size,)
+_COLUMNS = (
+    "device", "channel", "ranks", "sizes", "depth", "clock", "bytes", "looplength", "transfer_s",
+    "best_Bps", "bandwidth_Bps", "low_bandwidth_Bps", "high_bandwidth_Bps", "limit_share",
+    "model_residual", "fit_residual", "published_Bps", "published_residual",
+)  # fmt: skip
+_AT = {name: at for at, name in enumerate(_COLUMNS)}
+
+
+def _beside(row: Any, board: Board | None, fitted: fits.AlphaBeta | None) -> tuple[Any, ...]:
+    size, rate = int(row.bytes), row.bandwidth_Bps
+    moved = rate * row.median_s
+    share, model, theirs = np.nan, np.nan, np.nan
+    if board is not None:
+        shape, ranks, steps = _as_measured(board, row), int(row.ranks), int(row.looplength)
+        share = rate / (2 * ranks * serial.channel_rate(shape))
+        model = rate / serial.bandwidth(shape, size, ranks, steps) - 1
+        theirs = published_rates(shape, row.ranks, row.looplength).get(size, np.nan)
+    law = np.nan
+    if fitted is not None:
+        law = (fitted.alpha_s + size / fitted.beta_Bps) / row.median_s - 1
+    return (
+        row.device, row.channel, row.ranks, row.sizes, row.depth, row.clock, size, row.looplength,
+        row.transfer_s, moved / row.min_s, rate, moved / row.ci_high_s, moved / row.ci_low_s,
+        share, model, law, theirs, rate / theirs - 1,
+    )  # fmt: skip
+
+
+def constants(evidence: Evidence) -> Answer:
+    """Start-up time and rate of a step, fitted to the run's own sizes, beside the published ones.
+
+    A step is two messages, one after the other: t / 2 = latency + bytes / rate. On a card with
+    serial channels the bytes are those of whole flits, as they are sent.
+    """
+    known = _boards(evidence)
+    rows, clauses = [], []
+    for _, mine in groups(_exchanges(evidence), SAME):
+        first = mine.iloc[0]
+        board = known.get(first["device"])
+        sent = mine["bytes"].to_numpy(float)
+        if board is not None:
+            flit = board.number("serial.channels") * board.number("serial.width_bytes")
+            sent = np.ceil(sent / flit) * flit
+        fitted = _law(sent, mine["median_s"] / 2)
+        if fitted is None:
+            continue
+        stated = serial.PUBLISHED_CONSTANTS["serial.latency_ns"] * 1e-9 if board else np.nan
+        rows.append(
+            (*(first[name] for name in _NAMED), fitted.alpha_s, fitted.alpha_low_s,
+             fitted.alpha_high_s, fitted.beta_Bps, fitted.beta_low_Bps, fitted.beta_high_Bps,
+             stated, serial.channel_rate(board) if board else np.nan, fitted.worst_residual,
+             mine["bytes"].iloc[fitted.worst_at])
+        )  # fmt: skip
+        clauses.append(
+            f"a message takes {format_seconds(fitted.alpha_s)} "
+            f"({format_seconds(fitted.alpha_low_s)} to {format_seconds(fitted.alpha_high_s)}) and "
+            f"its bytes at {format_rate(fitted.beta_Bps)}, channel {first['channel']}, "
+            f"{first['ranks'] or 1} ranks ({evidence.labels[first['device']]})"
+        )
+    found = table(
+        rows, *_NAMED, "latency_s", "low_latency_s", "high_latency_s", "wire_Bps", "low_wire_Bps",
+        "high_wire_Bps", "published_latency_s", "published_wire_Bps", "worst_residual",
+        "worst_bytes",
+    )  # fmt: skip
+    return Answer(
+        "constants",
+        "Which latency and which rate describe a message?",
+        wording.few(clauses) or ("too few sizes: three are needed",),
+        found.dropna(axis="columns", how="all") if rows else found,
+    )
+
+
+def slowest(evidence: Evidence) -> Answer:
+    """Each rank's own mean rate, and the link of the ring whose two ends are the slowest."""
+    own = evidence.rows[evidence.rows["operation"] == "exchange_rank"]
+    rows, clauses = [], []
+    for _, mine in groups(own, SAME):
+        first = mine.iloc[0]
+        rates = mine.assign(best=best_rates(mine)).groupby("rank")["best"].mean()
+        typical = float(rates.median())
+        by_rank = {int(rank): float(rate) for rank, rate in rates.items()}  # type: ignore[call-overload]
+        for rank, rate in sorted(by_rank.items()):
+            rows.append((*(first[name] for name in _NAMED), rank, rate, rate / typical))
+        least = min(by_rank, key=lambda rank: by_rank[rank])
+        where = f"rank {least}"
+        if first["topology"] == "ring" and len(by_rank) > 1:
+            links = [(rank, (rank + 1) % len(by_rank)) for rank in sorted(by_rank)]
+            ends = min(links, key=lambda link: by_rank[link[0]] + by_rank[link[1]])
+            where = f"rank {least}, the slowest link that between ranks {ends[0]} and {ends[1]}"
+        clauses.append(
+            f"slowest is {where}: {format_rate(by_rank[least])} in the mean, "
+            f"{wording.number(by_rank[least] / typical)} of the median rank's; all "
+            f"{len(by_rank)} sum up to {format_rate(sum(by_rank.values()))}, channel "
+            f"{first['channel']} ({evidence.labels[first['device']]})"
+        )
+    return Answer(
+        "slowest",
+        "Which link is the slowest?",
+        wording.few(clauses) or ("no rank's own time is in this run",),
+        table(rows, *_NAMED, "rank", "rank_Bps", "median_ratio"),
+    )
+
+
+def scaling(evidence: Evidence) -> Answer:
+    """b_eff by number of ranks, each rank's part of it beside that of the fewest, and the model."""
+    known = _boards(evidence)
+    rows, clauses = [], []
+    whole = [mine for mine in whole_sets(evidence.rows) if mine["ranks"].iloc[0] != ""]
+    if not whole:
+        return Answer("scaling", _SCALING, ("no set of sizes is whole",), table([], "device"))
+    frame = pd.DataFrame(
+        [{**mine.iloc[0][SAME], "looplength": mine["looplength"].iloc[0],
+          "rate": float(best_rates(mine).mean())} for mine in whole]
+    )  # fmt: skip
+    for _, unsorted in groups(frame, [name for name in SAME if name != "ranks"]):
+        mine = unsorted.sort_values("ranks")
+        first, last = mine.iloc[0], mine.iloc[-1]
+        board = known.get(first["device"])
+        if len(mine) < 2:
+            continue
+        for row in each(mine):
+            kept = row.rate / row.ranks / (first["rate"] / first["ranks"])
+            model = np.nan
+            if board is not None:
+                sizes, steps = serial.SIZES[row.sizes], int(row.looplength)
+                shape = _as_measured(board, row)
+                few, many = (
+                    serial.b_eff(shape, int(n), sizes, steps) / n
+                    for n in (first["ranks"], row.ranks)
+                )
+                model = many / few
+            rows.append((row.device, row.channel, row.sizes, row.ranks, row.rate, kept, model))
+        share = last["rate"] / last["ranks"] / (first["rate"] / first["ranks"])
+        clauses.append(
+            f"{last['ranks']} ranks keep {wording.percent(share)} of what each of "
+            f"{first['ranks']} has, channel {first['channel']} "
+            f"({evidence.labels[first['device']]})"
+        )
+    found = table(
+        rows, "device", "channel", "sizes", "ranks", "b_eff_Bps", "kept_share", "model_share"
+    )
+    return Answer(
+        "scaling",
+        _SCALING,
+        wording.few(clauses) or ("one number of ranks does not tell: measure several",),
+        found.dropna(axis="columns", how="all") if rows else found,
+    )
+
+
+_SCALING = "What does each rank keep where there are more?"
+
+ASKED = (b_eff, by_size, slowest, constants, scaling, held_out("520n"))
 """The study's questions, in the order shown."""

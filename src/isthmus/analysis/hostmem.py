@@ -10,6 +10,7 @@ import pandas as pd
 from isthmus.analysis import speeds, wording
 from isthmus.analysis.crossing import PUBLISHED, crossing
 from isthmus.analysis.evidence import Answer, Evidence, each, table
+from isthmus.analysis.held_out import held_out
 from isthmus.analysis.ratios import TOLERANCE, groups
 from isthmus.units import format_rate, format_seconds, format_size
 
@@ -281,5 +282,5 @@ def _verdict(
     )
 
 
-ASKED = (crossing, peaks, concurrent, knee, direct, without_launch)
+ASKED = (crossing, peaks, concurrent, knee, direct, without_launch, held_out("u250"))
 """The study's questions, in the order shown."""

@@ -10,7 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
-from isthmus import _core
+from isthmus import _core, studies
 from isthmus.models.pcie import link_of
 from isthmus.results.run_file import ClockName, Point, Rerun, Run
 
@@ -294,13 +294,20 @@ def summarise(run: Run) -> pd.DataFrame:
     A point without samples has one row with empty figures, so that nothing asked for goes missing.
     """
     rows: list[dict[str, object]] = []
+    owners: list[Point] = []
     for point in run.points:
         clocks: list[ClockName] = sorted(
             {c for r in point.reruns for c, samples in r.clocks.items() if samples.ticks},
             key=("host", "device", "simulated", "hybrid").index,
         )
         rows += [_row(point, clock, run) for clock in clocks] or [_empty_row(point, run)]
+        owners += [point] * (len(rows) - len(owners))
     axes = list(dict.fromkeys(name for point in run.points for name in point.axes))
     frame = pd.DataFrame(rows, columns=[*COLUMNS, *axes])
     _mark_zero_copies(frame)
+    for name in dict.fromkeys(point.study for point in run.points):
+        known = studies.registry().get(name)
+        if known is not None and known.complete is not None:
+            frame = known.complete()(frame, owners)
+            owners += [owners[-1]] * (len(frame) - len(owners))
     return frame

@@ -151,12 +151,11 @@ class _Planner:
         """Says which values none of these operations takes: what was asked for, or is missed."""
         for axis in self._columns:
             known = [one for o in operations for one in o.axes if one.name == axis.name]
-            most = max((one.most for one in known if not one.values), default=None)
-            for value in self._given.get(axis.name, ()) if most is not None else ():
-                if int(value) > most:
-                    self.left_out.append(
-                        f"{self._device} takes no {axis.name} {value}: at most {most}"
-                    )
+            most = [one.most for one in known if not one.values]
+            for value in self._given.get(axis.name, ()) if most else ():
+                if int(value) > max(most):
+                    told = f"{self._device} takes no {axis.name} {value}: at most {max(most)}"
+                    self.left_out.append(told)
             if not axis.selects or any(not one.values for one in known):  # any number will do
                 continue
             here = list(dict.fromkeys(_as_value(v) for one in known for v in one.values))

@@ -11,6 +11,8 @@ from isthmus.measure.protocol import DeviceDescription, OperationDescription
 from isthmus.results.run_file import Point
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from isthmus.analysis.evidence import Answer, Evidence
 
 Value = int | str
@@ -92,6 +94,9 @@ class Study:
     answers: Callable[[], Sequence[Callable[[Evidence], Answer]]] = tuple
     """What is asked of a run once it is measured. A function, so that measuring does not wait for
     the statistics to be loaded."""
+    complete: Callable[[], Callable[[pd.DataFrame, Sequence[Point]], pd.DataFrame]] | None = None
+    """Gives what adds columns and rows of the study's own to a summary whose rows are of these
+    points, each of one."""
     fresh: bool = False
     """Asks devices for offloads: see ``measure.fresh``."""
     size_axis: str = "bytes"

@@ -10,12 +10,21 @@ from isthmus.studies.base import Axis, Study, words
 from isthmus.units import parse_counts, parse_positive, parse_sizes
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from isthmus.analysis.evidence import Answer, Evidence
+    from isthmus.results.run_file import Point
 
 EXCHANGES = ("exchange", "exchange_rank")
 """All ranks at once: the sum, and each rank's own."""
 ON_REQUEST = ("pingpong", "window")
 """As other network benchmarks do it, measured where ``--axis operation`` names it."""
+
+
+def _complete() -> Callable[[pd.DataFrame, Sequence[Point]], pd.DataFrame]:
+    from isthmus.analysis import beff_rows  # noqa: PLC0415 - slow to load
+
+    return beff_rows.complete
 
 
 def _answers() -> Sequence[Callable[[Evidence], Answer]]:
@@ -43,4 +52,5 @@ STUDY = Study(
     columns=("channel", "ranks", "rank", "looplength", "sizes", "topology", "depth"),
     size_sets=SIZES,
     answers=_answers,
+    complete=_complete,
 )

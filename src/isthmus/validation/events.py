@@ -1,7 +1,8 @@
 """Published figures through the emulated card's event model, beside the closed forms.
 
-The kernels really run on ``card:BOARD`` in this process: 1024 sweeps over host memory, verified. A
-few seconds for all 51 points, so that what was found for a board is kept.
+What was published really runs on ``card:BOARD`` in this process, verified: kernels that sweep 1024
+times over host memory, rings of cards that exchange messages. The sweeps take a few seconds for
+all 51 points, so that what was found for a board is kept.
 """
 
 from __future__ import annotations
@@ -15,38 +16,60 @@ from isthmus.boards import Board
 from isthmus.boards.table import TABLE
 from isthmus.errors import IsthmusError
 from isthmus.models.host_memory import KERNELS
+from isthmus.models.serial import LOOPLENGTH
 
 OPERATIONS = dict(zip(KERNELS, ("read_bandwidth", "write_bandwidth", "bandwidth"), strict=True))
 SIZES = tuple(4096 << i for i in range(17))
 
 
 def host_memory(board: Board) -> Mapping[tuple[str, int], float]:
-    """Bytes a second of each kernel and buffer size, launch included.
+    """Bytes a second of each kernel and buffer size, launch included."""
+    return _host_memory(_parameters(board))
 
-    Where a fit tries fractions of a byte or a cycle, the card has whole ones.
-    """
+
+def exchange(board: Board, devices: int, size: int) -> float:
+    """Bytes a second that so many devices in a ring send, as in the published loop."""
+    return _exchange(_parameters(board), devices, size)
+
+
+_Parameters = tuple[tuple[str, str], ...]
+
+
+def _parameters(board: Board) -> _Parameters:
+    """Where a fit tries fractions of a byte or a cycle, the card has whole ones."""
     fractions = {
         name: round(setting.value)
         for name, setting in board.settings.items()
         if TABLE[name].type is int and isinstance(setting.value, float)
     }
-    return _host_memory(tuple(board.with_values(fractions).flat().items()))
+    return tuple(board.with_values(fractions).flat().items())
+
+
+def _card(parameters: _Parameters) -> _core.Device:
+    return _core.load_backend(str(registry()["card"].library)).open("", dict(parameters))
 
 
 @lru_cache(maxsize=8)
-def _host_memory(parameters: tuple[tuple[str, str], ...]) -> Mapping[tuple[str, int], float]:
-    backend = _core.load_backend(str(registry()["card"].library))
-    device = backend.open("", dict(parameters))
+def _host_memory(parameters: _Parameters) -> Mapping[tuple[str, int], float]:
+    device = _card(parameters)
+    axes = {"target": "host", "implementation": "model"}
     return {
-        (kernel, size): _bandwidth(device, operation, size)
+        (kernel, size): _bandwidth(device, operation, size, "host_only", axes)
         for kernel, operation in OPERATIONS.items()
         for size in SIZES
     }
 
 
-def _bandwidth(device: _core.Device, operation: str, size: int) -> float:
-    axes = {"target": "host", "implementation": "model"}
-    block = _core.Series(device, operation, size, "host_only", axes).measure(0.0)
+@lru_cache(maxsize=512)
+def _exchange(parameters: _Parameters, devices: int, size: int) -> float:
+    axes = {"ranks": str(devices), "looplength": str(LOOPLENGTH)}
+    return _bandwidth(_card(parameters), "exchange", size, "device", axes)
+
+
+def _bandwidth(
+    device: _core.Device, operation: str, size: int, memory: str, axes: Mapping[str, str]
+) -> float:
+    block = _core.Series(device, operation, size, memory, dict(axes)).measure(0.0)
     if block.fault:
         raise IsthmusError(f"{operation} of {size} B on the emulated card: {block.fault}")
     (part,) = block.parts

@@ -15,6 +15,7 @@ from isthmus.errors import UsageError
 from isthmus.validation.fitting import HeldOut, held_out, rms, worst
 from isthmus.validation.points import (
     AS_EVENTS,
+    BEFF_SERIES,
     HOST_MEMORY_SERIES,
     NOT_MODELLED,
     PublishedPoint,
@@ -48,7 +49,10 @@ class Aim(NamedTuple):
 
 
 AIMS = (
-    Aim("b_eff per size", ("b_eff, 1 x 520N", "b_eff, 8 x 520N"), 0.005),
+    *(
+        Aim(f"b_eff per size{how}", tuple(series + how for series in BEFF_SERIES), 0.005)
+        for how in ("", AS_EVENTS)
+    ),
     Aim("MMIO latencies and write bandwidth", ("MMIO, Stratix IV gen2 x8",), 0.01),
     *(
         Aim(

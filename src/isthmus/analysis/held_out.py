@@ -1,0 +1,56 @@
+"""How well a board's model predicts what it has not seen: an answer for runs on that board."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+
+from isthmus import boards
+from isthmus.analysis import wording
+from isthmus.analysis.evidence import Answer, Evidence, board_of, table
+from isthmus.validation import fitting
+
+
+def held_out(board: str) -> Callable[[Evidence], Answer]:
+    """Asks that of runs on this board, left as it is."""
+
+    def ask(evidence: Evidence) -> Answer:
+        return _answer(evidence, board)
+
+    return ask
+
+
+@cache
+def _errors(board: str) -> tuple[fitting.HeldOut, ...]:
+    return tuple(fitting.held_out(board, closed_forms_only=True))
+
+
+def _answer(evidence: Evidence, board: str) -> Answer:
+    on_it = [
+        device.address
+        for device in evidence.run.devices
+        if (found := board_of(device)) is not None
+        and found.flat() == boards.load(board).flat()
+        and device.address in set(evidence.rows["device"])
+    ]
+    errors = _errors(board) if on_it else ()
+    clauses = [
+        f"{one.series}: {wording.percent(one.fitted_rms)} rms on the {one.fitted_points} points "
+        f"that were fitted, {wording.percent(one.held_out_rms)} on the {one.held_out_points} that "
+        f"were not, at worst {wording.percent(abs(one.held_out_worst))}"
+        for one in errors
+    ]
+    return Answer(
+        "held_out",
+        "How well does the model predict published points that it has not seen?",
+        wording.few(clauses) or ("nothing is published for these devices",),
+        table(
+            [
+                (one.series, one.fitted_points, one.fitted_rms, one.fitted_worst,
+                 one.held_out_points, one.held_out_rms, one.held_out_worst)
+                for one in errors
+            ],
+            "series", "fitted_points", "fitted_rms_share", "fitted_worst_residual",
+            "held_out_points", "held_out_rms_share", "held_out_worst_residual",
+        ),
+    )  # fmt: skip
