@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,7 +19,8 @@ from isthmus.boards import Board
 from isthmus.models import serial
 from isthmus.units import format_rate, format_seconds, format_size
 
-_PUBLISHED = {1: "b_eff_520n_1fpga", 8: "b_eff_520n_8fpga"}
+LOGS = {1: "b_eff_520n_1fpga", 8: "b_eff_520n_8fpga"}
+"""Published ones, by number of devices."""
 _NAMED = ("device", "channel", "ranks", "topology", "depth", "memory", "clock", "sizes")
 
 
@@ -36,13 +38,17 @@ def _as_measured(board: Board, row: Any) -> Board:
 
 def published_rates(board: Board | None, ranks: Any, looplength: Any) -> dict[int, float]:
     """Bytes a second by message size; empty where none of this very setting are published."""
-    name = _PUBLISHED.get(int(ranks)) if str(ranks).isdigit() else None
-    if board is None or name is None or looplength != serial.LOOPLENGTH:
+    if board is None or ranks not in LOGS or looplength != serial.LOOPLENGTH:
         return {}
-    if board.flat() != boards.load("520n").flat():
-        return {}
-    log = published.series(name)
-    rates = 2 * int(ranks) * log["message_bytes"] * log["looplength"] / log["transfer_s"]
+    same = board.flat() == boards.load("520n").flat()
+    return published_log(int(ranks)) if same else {}
+
+
+@cache
+def published_log(devices: int) -> dict[int, float]:
+    """Bytes a second of so many devices by message size, from times: the log rounds its rates."""
+    log = published.series(LOGS[devices])
+    rates = 2 * devices * log["message_bytes"] * log["looplength"] / log["transfer_s"]
     return dict(zip(log["message_bytes"].astype(int), rates.astype(float), strict=True))
 
 

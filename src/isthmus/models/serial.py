@@ -86,6 +86,7 @@ def b_eff(board: Board, devices: int, sizes: Sequence[int], looplength: int = LO
 def predict(board: Board, inputs: Mapping[str, float]) -> list[Figure]:
     """Bandwidth by message size, and b_eff on both sets of sizes, also as published and scaled."""
     devices, steps = int(inputs["devices"]), int(inputs["looplength"])
+    limit = 2 * devices * channel_rate(board)
     sizes = sorted(set(SIZES["definition"]) | set(SIZES["published"]))
     published = board.with_values(PUBLISHED_CONSTANTS)
     figures = [
@@ -104,10 +105,7 @@ def predict(board: Board, inputs: Mapping[str, float]) -> list[Figure]:
             Figure("b_eff by published constants", stated, "B/s", note=f"the {name}'s sizes"),
             Figure("of as many alone", here / alone, "", note=f"the {name}'s sizes"),
         ]
-    figures.append(
-        Figure("limit", 2 * devices * channel_rate(board), "B/s", note="both ways, all the time")
-    )
-    return figures
+    return [*figures, Figure("limit", limit, "B/s", note="both ways, all the time")]
 
 
 def _off(board: Board, published: Board, size: int, devices: int, steps: int) -> float:

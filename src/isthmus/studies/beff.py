@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from isthmus.models.serial import SIZES
-from isthmus.studies.base import Axis, Study, words
+from isthmus.studies.base import Axis, Published, Study, words
 from isthmus.units import parse_counts, parse_positive, parse_sizes
 
 if TYPE_CHECKING:
@@ -33,6 +33,22 @@ def _answers() -> Sequence[Callable[[Evidence], Answer]]:
     return beff.ASKED
 
 
+def _published(operation: str, apis: frozenset[str]) -> Published | None:
+    """The logs of HPCC FPGA on one and on eight 520N (serial channels), beside cards only."""
+    from isthmus.analysis.beff import LOGS, published_log  # noqa: PLC0415 - slow to load
+
+    if operation != "exchange" or "card" not in apis:
+        return None
+    logs = {devices: published_log(devices) for devices in LOGS}
+    return Published(
+        [size for log in logs.values() for size in log],
+        [rate / 1e9 for log in logs.values() for rate in log.values()],
+        [f"published, {n} x 520N" for n, log in logs.items() for _ in log],
+        "Grey outlines are published, not measured here: HPCC FPGA's b_eff on one and on eight "
+        "BittWare 520N, all devices together.",
+    )
+
+
 STUDY = Study(
     name="beff",
     question="What is the network between the devices worth, at which message size?",
@@ -53,4 +69,5 @@ STUDY = Study(
     size_sets=SIZES,
     answers=_answers,
     complete=_complete,
+    published=_published,
 )

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import optimize
+from scipy import optimize, stats
 
 from isthmus import boards
 from isthmus.boards import Board
@@ -197,6 +197,65 @@ def text(found: Sequence[Fitted]) -> str:
         fitted, in_file = f"{one.fitted:.8g}", f"{one.in_file:.8g}"
         rows.append((one.board, one.parameter, fitted, in_file, one.unit, one.calibration))
     return "\n".join(columns(rows)) + "\n"
+
+
+class Constant(NamedTuple):
+    """A parameter fitted to whole curves, as closed forms, with its 95 % interval."""
+
+    board: str
+    parameter: str
+    value: float
+    low: float
+    high: float
+    in_file: float
+    unit: str
+    curves: str
+
+
+def constants(board: str = "") -> list[Constant]:
+    """Parameters whose curves have more points than they are; of one board, where it is named."""
+    points = all_points()
+    found = []
+    for fit in FITS:
+        curves = [series for series in fit.series if not series.endswith(AS_EVENTS)]
+        mine = [p for p in points if p.series in curves and p.name != "mean"]
+        if len(mine) <= len(fit.start) or board not in {"", fit.board}:
+            continue
+        before = boards.load(fit.board)
+        solved = solve(before, fit.start, mine)
+        for name, half in zip(fit.start, _half_widths(solved, list(fit.start), mine), strict=True):
+            value = solved.number(name)
+            found.append(
+                Constant(
+                    fit.board, name, value, value - half, value + half, before.number(name),
+                    TABLE[name].unit, "; ".join(curves),
+                )
+            )  # fmt: skip
+    return found
+
+
+def _half_widths(
+    board: Board, names: Sequence[str], points: Sequence[PublishedPoint]
+) -> NDArray[np.float64]:
+    """Of Student's 95 % intervals around least squares, from the slopes of the residuals there."""
+
+    def residuals(tried: Board) -> NDArray[np.float64]:
+        return np.array([point.residual(tried) for point in points])
+
+    def slope(name: str) -> NDArray[np.float64]:
+        step = _STEP * board.number(name)
+        ends = (
+            residuals(board.with_values({name: board.number(name) + sign * step}))
+            for sign in (1, -1)
+        )
+        return np.asarray(np.subtract(*ends) / (2 * step))
+
+    scale = np.array([board.number(name) for name in names])
+    slopes = np.column_stack([slope(name) for name in names]) * scale
+    free = len(points) - len(names)
+    variance = float((residuals(board) ** 2).sum()) / free
+    errors = np.sqrt(variance * np.diag(np.linalg.pinv(slopes.T @ slopes))) * scale
+    return np.asarray(stats.t.ppf(0.975, free) * errors)
 
 
 class HeldOut(NamedTuple):

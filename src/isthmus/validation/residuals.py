@@ -12,7 +12,7 @@ import msgspec
 from isthmus import boards
 from isthmus.boards.listing import columns
 from isthmus.errors import UsageError
-from isthmus.validation.fitting import HeldOut, held_out, rms, worst
+from isthmus.validation.fitting import Constant, HeldOut, constants, held_out, rms, worst
 from isthmus.validation.points import (
     AS_EVENTS,
     BEFF_SERIES,
@@ -94,6 +94,7 @@ class Validation(NamedTuple):
     rows: list[Row]
     series: list[SeriesSummary]
     held_out: list[HeldOut]
+    constants: list[Constant]
     aims: list[AimSummary]
 
 
@@ -101,7 +102,8 @@ def validate() -> Validation:
     """Predicts every published figure from the boards that come with Isthmus."""
     rows = [_row(point) for point in all_points()]
     series = [_summary(name, rows) for name in dict.fromkeys(row.series for row in rows)]
-    return Validation(rows, series, held_out(), [_judged(aim, rows) for aim in AIMS])
+    aims = [_judged(aim, rows) for aim in AIMS]
+    return Validation(rows, series, held_out(), constants(), aims)
 
 
 def _row(point: PublishedPoint) -> Row:
@@ -160,6 +162,7 @@ def render(validation: Validation, form: str) -> str:
             "points": [row._asdict() for row in validation.rows],
             "series": [one._asdict() for one in validation.series],
             "held_out": [one._asdict() for one in validation.held_out],
+            "constants": [one._asdict() for one in validation.constants],
             "aims": [one._asdict() for one in validation.aims],
             "not_modelled": [{"figure": figure, "why": why} for figure, why in NOT_MODELLED],
         }
@@ -208,6 +211,17 @@ def _tables(validation: Validation) -> Iterator[tuple[str, list[str], Cells]]:
                 _spaced(f"{h.held_out_rms:.2%}"), _percent(h.held_out_worst),
             ]
             for h in validation.held_out
+        ],
+    )  # fmt: skip
+    yield (
+        "Constants: fitted to whole curves as closed forms, with 95 % intervals",
+        ["board", "parameter", "fitted", "interval", "in file", "unit", "curves"],
+        [
+            [
+                c.board, c.parameter, f"{c.value:.5g}", f"{c.low:.5g} to {c.high:.5g}",
+                f"{c.in_file:.5g}", c.unit, c.curves,
+            ]
+            for c in validation.constants
         ],
     )  # fmt: skip
     yield (

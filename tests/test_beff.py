@@ -1,0 +1,261 @@
+"""The study beff: the emulated card's ring against what was published, and what a run answers."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from subprocess import CompletedProcess
+from typing import Any
+
+import msgspec
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from isthmus import _core, boards, published
+from isthmus.analysis.answers import answers
+from isthmus.analysis.summary import summarise
+from isthmus.backends import registry
+from isthmus.errors import UsageError
+from isthmus.models import serial
+from isthmus.results.run_file import DeviceRecord, Point, Run, load
+from isthmus.studies import by_name
+from synthetic import answer, point, run
+
+Isthmus = Callable[..., CompletedProcess[str]]
+Rows = list[dict[str, str]]
+
+
+def measure(isthmus: Isthmus, out: Path, *options: str, ends: int = 0) -> tuple[Run, Rows]:
+    done = isthmus("run", "beff", *options, "--out", str(out))
+    assert done.returncode == ends, done.stderr
+    shown = isthmus("show", str(out), "--format", "csv").stdout
+    return load(out), list(csv.DictReader(io.StringIO(shown)))
+
+
+@pytest.mark.parametrize(("ranks", "log"), [(1, "b_eff_520n_1fpga"), (8, "b_eff_520n_8fpga")])
+def test_every_size_is_within_a_hundredth_of_the_published_log(
+    ranks: int, log: str, isthmus: Isthmus, tmp_path: Path
+) -> None:
+    whole, rows = measure(
+        isthmus, tmp_path / "run.json", "--device", "card:520n", "--sizes", "published",
+        "--ranks", str(ranks),
+    )  # fmt: skip
+    theirs = published.series(log).set_index("message_bytes")
+    exchanges = [row for row in rows if row["operation"] == "exchange"]
+    assert [int(row["bytes"]) for row in exchanges] == theirs.index.tolist()
+    for row in exchanges:
+        known = theirs.loc[int(row["bytes"])]
+        moved = 2 * ranks * int(row["bytes"]) * known["looplength"]
+        assert float(row["bandwidth_Bps"]) == pytest.approx(moved / known["transfer_s"], rel=0.01)
+        assert float(row["transfer_s"]) == pytest.approx(known["transfer_s"], rel=0.01)
+        assert (row["ranks"], row["looplength"]) == (str(ranks), "16384")
+        assert (row["channel"], row["sizes"], row["clock"]) == ("card", "published", "simulated")
+        assert (row["verified"], row["flags"]) == ("true", "fast_forward")
+    (mean,) = (row for row in rows if row["operation"] == "b_eff")
+    each = [float(row["bandwidth_Bps"]) for row in exchanges]
+    assert float(mean["bandwidth_Bps"]) == pytest.approx(np.mean(each), rel=1e-12)
+    assert (mean["sizes"], mean["ranks"], mean["median_s"]) == ("published", str(ranks), "")
+    told = answer(whole, "by_size").table
+    assert told["published_residual"].abs().max() < 0.01
+    assert told["model_residual"].abs().max() < 1e-6
+    assert 0.49 < told["limit_share"].max() < 0.5
+
+
+def test_4096_ranks_are_simulated_by_their_image(isthmus: Isthmus, tmp_path: Path) -> None:
+    many, rows = measure(
+        isthmus, tmp_path / "4096.json", "--device", "card:520n", "--ranks", "4096"
+    )
+    few, _ = measure(isthmus, tmp_path / "8.json", "--device", "card:520n", "--ranks", "8")
+    assert len(many.points) == len(serial.SIZES["definition"])
+    assert {row["flags"] for row in rows} == {"fast_forward"}
+    for of_many, of_few in zip(many.points, few.points, strict=True):
+        assert of_many.reruns[0].clocks == of_few.reruns[0].clocks
+        assert of_many.moved_bytes == 512 * of_few.moved_bytes
+
+
+def test_what_a_full_simulation_gives_is_the_same(isthmus: Isthmus, tmp_path: Path) -> None:
+    chosen = ("--bytes", "1,4Ki", "--ranks", "9", "--looplength", "40", "--depth", "3")
+    quick, _ = measure(isthmus, tmp_path / "quick.json", "--device", "card:520n", *chosen)
+    full, rows = measure(
+        isthmus, tmp_path / "full.json", "--device", "card:520n,fast_forward=no", *chosen
+    )
+    for one, other in zip(quick.points, full.points, strict=True):
+        assert one.reruns[0].clocks == other.reruns[0].clocks
+    assert {(row["flags"], row["sizes"], row["depth"]) for row in rows} == {("", "own", "3")}
+
+
+def test_too_many_ranks_are_told_once(isthmus: Isthmus) -> None:
+    done = isthmus("run", "beff", "--device", "card:520n", "--ranks", "1000000")
+    assert done.returncode == 2
+    assert "takes no ranks 1000000: at most 65536" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (("--sizes", "all"), "no sizes 'all'; known: definition, published"),
+        (("--sizes", "published", "--bytes", "1"), "give --bytes or --sizes"),
+        (("--channel", "pigeon"), "has no channel pigeon: it has card"),
+    ],
+)
+def test_wrong_words_are_told(options: Sequence[str], told: str, isthmus: Isthmus) -> None:
+    done = isthmus("run", "beff", "--device", "card:520n", *options)
+    assert done.returncode == 2
+    assert told in done.stderr
+
+
+def test_a_flipped_bit_is_found_and_told(isthmus: Isthmus, tmp_path: Path) -> None:
+    whole, rows = measure(
+        isthmus, tmp_path / "run.json", "--device", "card:520n,faults.flip_message=20001",
+        "--ranks", "2", ends=1,
+    )  # fmt: skip
+    assert {row["verified"] for row in rows} == {"false"}
+    assert not any(row["operation"] == "b_eff" for row in rows)
+    told = {rerun.fault for p in whole.points for rerun in p.reruns}
+    assert all("message 20001 from card 0 to card 1, of which it flipped a bit" in f for f in told)
+    assert answer(whole, "b_eff").table.empty
+
+
+def test_a_card_without_serial_channels_has_no_ring(isthmus: Isthmus) -> None:
+    done = isthmus("run", "beff", "--device", "card:u250", "--bytes", "1")
+    assert done.returncode == 2
+    assert "nothing to measure" in done.stderr
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    size=st.integers(1, 200_000),
+    depth=st.integers(1, 4096),
+    devices=st.integers(1, 40),
+    steps=st.integers(1, 20_000),
+    late=st.sampled_from([0, 1500]),
+)
+def test_events_and_closed_form_agree(
+    size: int, depth: int, devices: int, steps: int, late: int
+) -> None:
+    board = boards.load("520n", {"serial.barrier_ns": str(late), "serial.start_ns": str(2 * late)})
+    backend = _core.load_backend(str(registry()["card"].library))
+    axes = {"ranks": str(devices), "looplength": str(steps), "depth": str(depth)}
+    series = _core.Series(backend.open("", board.flat()), "exchange", size, "device", axes)
+    block = series.measure(0.0)
+    assert (block.fault, block.batch) == ("", steps)
+    shape = board.with_values({"serial.depth": float(depth)})
+    model = serial.exchange_s(shape, size, devices, steps)
+    assert block.parts[0].simulated_fs[0] * 1e-15 == pytest.approx(model, rel=1e-5)
+
+
+def test_links_on_one_wire_cost_at_least_what_the_closed_form_says() -> None:
+    board = boards.load("520n", {"serial.sharing": "8"})
+    alone = serial.exchange_s(boards.load("520n"), 1 << 20, 64)
+    assert serial.exchange_s(board, 1 << 20, 64) == pytest.approx(4 * alone, rel=0.01)
+    backend = _core.load_backend(str(registry()["card"].library))
+    axes = {"ranks": "64", "looplength": "1000"}
+    series = _core.Series(backend.open("", board.flat()), "exchange", 1 << 20, "device", axes)
+    seconds = series.measure(0.0).parts[0].simulated_fs[0] * 1e-15
+    assert seconds >= serial.exchange_s(board, 1 << 20, 64, 1000)
+    assert seconds == pytest.approx(serial.exchange_s(board, 1 << 20, 64, 1000), rel=0.02)
+
+
+def test_sets_of_sizes() -> None:
+    study = by_name("beff")
+    assert study.sizes_by_set({}) == {"definition": serial.SIZES["definition"]}
+    both = study.parse({"sizes": "published,definition"})
+    assert study.sizes_by_set(both) == serial.SIZES
+    assert study.sizes_by_set(study.parse({"bytes": "1,4Ki"})) == {"own": [1, 4096]}
+    assert by_name("transfer").sizes_by_set({}) == {}
+    with pytest.raises(UsageError, match="both choose"):
+        study.parse({"sizes": "published", "bytes": "1"})
+
+
+def _mpi(
+    rates: Sequence[float], *, sizes: Sequence[int] = serial.SIZES["definition"], **changes: Any
+) -> list[Point]:
+    """Exchanges among ranks of which each has its own rate, over samples that scatter."""
+    scatter = np.exp(0.05 * np.random.default_rng(3).standard_normal(25))
+    axes = {
+        "channel": "mpi", "ranks": len(rates), "rank": "", "looplength": "",
+        "sizes": "definition", "topology": "ring", "depth": "",
+    }  # fmt: skip
+
+    def one(operation: str, size: int, rate: float, sent: int, **own: int) -> Point:
+        step = 1e-6 + sent / rate
+        each = {"rerun_changes": {"batch": 7}}
+        made = point(
+            "host", operation, size, [list(7 * step * scatter)] * 3, study="beff", api="mpi",
+            moved_bytes=sent, axes={**axes, **own}, **each,
+        )  # fmt: skip
+        return msgspec.structs.replace(made, **changes)
+
+    points = []
+    for size in sizes:
+        total = 2 * size * len(rates)
+        points.append(one("exchange", size, len(rates) * min(rates), total))
+        points += [
+            one("exchange_rank", size, rate, 2 * size, rank=r) for r, rate in enumerate(rates)
+        ]
+    return points
+
+
+def test_a_measured_run_names_its_slowest_link_and_its_best() -> None:
+    measured = run(_mpi([4e9, 4e9, 1e9, 2e9, 4e9]))
+    found = answer(measured, "slowest")
+    assert "rank 2, the slowest link that between ranks 2 and 3" in found.verdict
+    assert len(found.table) == 5
+    summary = summarise(measured)
+    (b_eff,) = summary[summary["operation"] == "b_eff"]["bandwidth_Bps"]
+    exchanges = summary[summary["operation"] == "exchange"]
+    moved = exchanges["bandwidth_Bps"] * exchanges["median_s"]
+    assert b_eff == pytest.approx((moved / exchanges["min_s"]).mean())
+    assert set(exchanges["looplength"]) == {7}
+    assert exchanges["transfer_s"].tolist() == pytest.approx((7 * exchanges["median_s"]).tolist())
+    told = answer(measured, "b_eff").table.iloc[0]
+    assert told["low_median_Bps"] <= told["median_Bps"] <= told["high_median_Bps"]
+    assert told["median_Bps"] < told["b_eff_Bps"] == b_eff
+    law = answer(measured, "constants").table.iloc[0]
+    assert law["latency_s"] == pytest.approx(0.5e-6, rel=0.1)
+    assert law["low_latency_s"] <= law["latency_s"] <= law["high_latency_s"]
+
+
+def test_half_a_set_is_no_b_eff() -> None:
+    partial = run(_mpi([4e9, 4e9], sizes=serial.SIZES["definition"][:-1]))
+    assert "b_eff" not in set(summarise(partial)["operation"])
+    assert answer(partial, "b_eff").table.empty
+    assert not answer(partial, "by_size").table.empty
+    assert all(one.verdict for one in answers(partial))
+
+
+def test_scaling_compares_numbers_of_ranks() -> None:
+    both = run([*_mpi([4e9, 4e9]), *_mpi([2e9, 2e9, 2e9, 2e9])])
+    told = answer(both, "scaling")
+    assert told.table["ranks"].tolist() == [2, 4]
+    assert 0.5 <= told.table["kept_share"].iloc[1] < 1
+    assert told.table["kept_share"].iloc[0] == 1
+
+
+@pytest.mark.parametrize("board", ["520n", "u250"])
+def test_held_out_errors_are_told_for_the_published_board_only(board: str) -> None:
+    study, operation = {"520n": ("beff", "exchange"), "u250": ("hostmem", "read_bandwidth")}[board]
+    address = f"card:{board}"
+
+    def on(flat: dict[str, str]) -> Run:
+        record = DeviceRecord(
+            address=address, backend="card", real=False, simulated=True, properties=flat
+        )
+        axes = {"target": "host", "iterations": 1024, "channel": "card", "ranks": 1}
+        points = [
+            point(address, operation, 4096, [[1e-6]], study=study, api="card", axes=axes,
+                  moved_bytes=8192, rerun_changes={"clock": "simulated"})
+        ]  # fmt: skip
+        return msgspec.structs.replace(run(points), devices=[record], studies=[study])
+
+    known = boards.load(board).flat()
+    told = answer(on(known), "held_out")
+    assert told.table["held_out_points"].min() >= 8
+    assert 0 < told.table["held_out_rms_share"].max() < 0.05
+    changed = boards.load(board, {"link.lanes": "4"}).flat()
+    assert answer(on(changed), "held_out").table.empty
