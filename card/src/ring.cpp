@@ -336,7 +336,7 @@ Ring::Ring(const SerialParameters& serial, const FaultParameters& faults, const 
 RingTime Ring::run(std::uint64_t seed) {
   RingTime time;
   time.simulated_cards = static_cast<std::int64_t>(links_.size());
-  const auto stages = std::bit_width(static_cast<std::uint64_t>(call_.cards - 1));
+  const auto stages = static_cast<int>(std::bit_width(static_cast<std::uint64_t>(call_.cards - 1)));
   const Time late = from_nanoseconds(serial_.barrier_ns * stages);
   const auto shared = static_cast<std::size_t>(serial_.sharing);
   for (std::size_t first = 0; first < links_.size(); first += shared) {

@@ -53,7 +53,7 @@ TEST_CASE("a step is a message there and one back, each of whole flits", "[ring]
   CHECK(run(board, {.bytes = 64, .depth = 512}).slowest == 2 * (latency + cycle));
   CHECK(run(board, {.bytes = 65, .depth = 512}).slowest == 2 * (latency + 2 * cycle));
   CHECK(run(board, {.cards = 8, .bytes = 4096, .steps = 3, .depth = 512}).slowest ==
-        3 * 2 * (latency + hop + 64 * cycle));
+        6 * (latency + hop + 64 * cycle));
 }
 
 TEST_CASE("no depth, size or number of cards blocks a ring, and all data arrive", "[ring]") {
@@ -66,7 +66,7 @@ TEST_CASE("no depth, size or number of cards blocks a ring, and all data arrive"
     CAPTURE(call.cards, call.bytes, call.steps, call.depth);
     const RingTime time = run(board_with(), call, false);
     CHECK(time.skipped_steps == 0);
-    CHECK(time.messages == static_cast<std::uint64_t>(2 * call.cards * call.steps));
+    CHECK(static_cast<std::int64_t>(time.messages) == 2 * call.cards * call.steps);
     const Time way = latency + (call.cards > 1 ? hop : 0);
     CHECK(time.slowest == 2 * call.steps * one_way(flits_of(call.bytes), call.depth, way));
   }
@@ -76,15 +76,16 @@ TEST_CASE("what is left out of a ring changes no time, whoever shares a wire or 
           "[ring]") {
   std::mt19937 random(4);
   for (int trial = 0; trial < 100; ++trial) {
-    const Board board = board_with({{"serial.sharing", std::to_string(1 + random() % 4)},
-                                    {"serial.barrier_ns", std::to_string(random() % 3 * 700)},
+    const std::string sharing = std::to_string(1 + random() % 4);
+    const std::string barrier = std::to_string(random() % 3 * 700);
+    const Board board = board_with({{"serial.sharing", sharing},
+                                    {"serial.barrier_ns", barrier},
                                     {"serial.start_ns", std::to_string(random() % 2 * 5000)}});
     const RingCall call{.cards = upto(random, 14),
                         .bytes = std::size_t{1} + random() % 2000,
                         .steps = upto(random, 60),
                         .depth = upto(random, 20)};
-    CAPTURE(call.cards, call.bytes, call.steps, call.depth, board.serial->sharing,
-            board.serial->barrier_ns);
+    CAPTURE(call.cards, call.bytes, call.steps, call.depth, sharing, barrier);
     CHECK(run(board, call, true).slowest == run(board, call, false).slowest);
   }
 }
@@ -92,11 +93,11 @@ TEST_CASE("what is left out of a ring changes no time, whoever shares a wire or 
 TEST_CASE("a large ring is as fast as its image, and a long loop takes no longer to simulate",
           "[ring]") {
   const RingTime time =
-      run(board_with(), {.cards = 4096, .bytes = 1 << 20U, .steps = 16'384, .depth = 512});
+      run(board_with(), {.cards = 4096, .bytes = 1 << 20U, .steps = published_steps, .depth = 512});
   CHECK(time.simulated_cards < 10);
   CHECK(time.skipped_steps > 16'000);
   CHECK(time.events < 100'000);
-  CHECK(time.slowest == 16'384 * 2 * (latency + hop + 16'384 * cycle));
+  CHECK(time.slowest == 2 * published_steps * (latency + hop + 16'384 * cycle));
 }
 
 TEST_CASE("links on one wire wait for one another; a late card is waited for", "[ring]") {
@@ -106,10 +107,11 @@ TEST_CASE("links on one wire wait for one another; a late card is waited for", "
   const Time eight = run(board_with({{"serial.sharing", "8"}}), call).slowest;
   CHECK(two >= alone);
   // Eight messages of 1000 flits are on one wire in each direction, all the time.
-  CHECK(eight >= 50 * 8 * 1000 * cycle);
-  CHECK(eight < 51 * 8 * (1000 * cycle + latency));
+  const Time messages = 8 * call.steps;
+  CHECK(eight >= messages * 1000 * cycle);
+  CHECK(eight < (messages + 8) * (1000 * cycle + latency));
   const Board late = board_with({{"serial.barrier_ns", "1000"}, {"serial.start_ns", "500"}});
-  CHECK(run(late, call).slowest == alone + 3 * 1000 * nanosecond + 500 * nanosecond);
+  CHECK(run(late, call).slowest == alone + 3500 * nanosecond);
 }
 
 TEST_CASE("a flipped bit is found, also where steps are left out", "[ring]") {
