@@ -91,6 +91,16 @@ def test_held_out_points_are_not_far_worse(validation: residuals.Validation) -> 
         assert abs(one.fitted_points - one.held_out_points) <= 1
 
 
+def test_constants_lie_in_intervals_that_have_what_is_in_the_file_near(
+    validation: residuals.Validation,
+) -> None:
+    found = {one.parameter: one for one in validation.constants}
+    assert {"serial.latency_ns", "serial.stretch", "serial.hop_ns"} <= set(found)
+    for one in found.values():
+        assert one.low < one.value < one.high
+        assert abs(one.in_file - one.value) < 4 * (one.high - one.value), one.parameter
+
+
 def test_formats(validation: residuals.Validation) -> None:
     rows = list(csv.DictReader(io.StringIO(residuals.render(validation, "csv"))))
     told = json.loads(residuals.render(validation, "json"))

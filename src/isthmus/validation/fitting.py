@@ -223,7 +223,8 @@ def constants(board: str = "") -> list[Constant]:
             continue
         before = boards.load(fit.board)
         solved = solve(before, fit.start, mine)
-        for name, half in zip(fit.start, _half_widths(solved, list(fit.start), mine), strict=True):
+        halves = map(float, _half_widths(solved, list(fit.start), mine))
+        for name, half in zip(fit.start, halves, strict=True):
             value = solved.number(name)
             found.append(
                 Constant(
