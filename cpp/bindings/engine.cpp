@@ -48,7 +48,9 @@ void bind_engine(nb::module_& module) {
       .def_rw("most_seconds", &SeriesOptions::most_seconds)
       .def_rw("most_samples", &SeriesOptions::most_samples)
       .def_rw("batch_below_s", &SeriesOptions::batch_below_s)
-      .def_rw("least_batch_s", &SeriesOptions::least_batch_s);
+      .def_rw("least_batch_s", &SeriesOptions::least_batch_s)
+      .def_rw("loop_s", &SeriesOptions::loop_s)
+      .def_rw("most_loop", &SeriesOptions::most_loop);
   nb::class_<Series>(module, "Series")
       .def(
           "__init__",

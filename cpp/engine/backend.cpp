@@ -32,8 +32,8 @@ std::optional<std::uint64_t> whole_number(const std::string& text) {
 /// What in `spec` this operation cannot be; empty: nothing.
 std::string refusal(const OperationInfo& operation, const OperationSpec& spec) {
   for (const auto& [name, value] : spec.axes) {
-    const auto axis = std::ranges::find(operation.axes, name, &AxisInfo::name);
-    if (axis == operation.axes.end()) {
+    const AxisInfo* axis = operation.axis(name);
+    if (axis == nullptr) {
       return operation.name + " has no axis '" + name + "'";
     }
     const bool counts = axis->values.empty();
@@ -96,6 +96,11 @@ std::vector<OperationInfo> bandwidth_kernels(const std::string& target,
   return table;
 }
 
+const AxisInfo* OperationInfo::axis(const std::string& wanted) const {
+  const auto found = std::ranges::find(axes, wanted, &AxisInfo::name);
+  return found == axes.end() ? nullptr : &*found;
+}
+
 std::uint64_t OperationSpec::count(const std::string& axis, std::uint64_t usual) const {
   const auto given = axes.find(axis);
   if (given == axes.end()) {
@@ -122,10 +127,11 @@ unsigned OperationSpec::bank() const {
 }
 
 const OperationInfo& find_operation(const std::vector<OperationInfo>& known,
-                                    const OperationSpec& spec, const std::string& device) {
+                                    const OperationSpec& spec, const std::string& device,
+                                    bool joint) {
   std::string why = device + " has no operation '" + spec.name + "'";
   for (const OperationInfo& operation : known) {
-    if (operation.name == spec.name) {
+    if (operation.name == spec.name && operation.joint == joint) {
       const std::string refused = refusal(operation, spec);
       if (refused.empty()) {
         return operation;

@@ -360,6 +360,38 @@ void poison(Memory& memory, std::size_t bytes, std::uint64_t seed) {
   });
 }
 
+void put_stamp(Memory& memory, std::size_t bytes, std::uint64_t stamp) {
+  const std::size_t place = stamp_place(stamp);
+  const Grid grid = grid_of(bytes, place);
+  if (grid.whole > 0) {
+    memory.put_words(place, stamp_words(stamp, grid.whole));
+  }
+  if (grid.tail_bytes > 0) {
+    const std::uint64_t word = stamp_word(stamp, grid.whole);
+    memory.put(grid.tail_offset, std::as_bytes(std::span(&word, 1)).first(grid.tail_bytes));
+  }
+}
+
+bool holds_stamp(Memory& memory, std::size_t bytes, std::uint64_t stamp) {
+  const std::size_t place = stamp_place(stamp);
+  const Grid grid = grid_of(bytes, place);
+  if (grid.whole > 0) {
+    std::vector<std::uint64_t> words(grid.whole);
+    memory.get_words(place, words);
+    if (words != stamp_words(stamp, grid.whole)) {
+      return false;
+    }
+  }
+  if (grid.tail_bytes > 0) {
+    const std::uint64_t expected = stamp_word(stamp, grid.whole);
+    std::uint64_t word = 0;
+    memory.get(grid.tail_offset,
+               std::as_writable_bytes(std::span(&word, 1)).first(grid.tail_bytes));
+    return std::memcmp(&word, &expected, grid.tail_bytes) == 0;
+  }
+  return true;
+}
+
 std::uint64_t fresh_stamp() noexcept {
   static std::atomic<std::uint64_t> next{[] {
     std::random_device device;
@@ -377,36 +409,8 @@ bool Movement::arrived_fully(std::uint64_t seed) {
   return holds_pattern(*destination_, bytes_, seed);
 }
 
-void Movement::arm(std::uint64_t stamp) {
-  const std::size_t place = stamp_place(stamp);
-  const Grid grid = grid_of(bytes_, place);
-  if (grid.whole > 0) {
-    source_->put_words(place, stamp_words(stamp, grid.whole));
-  }
-  if (grid.tail_bytes > 0) {
-    const std::uint64_t word = stamp_word(stamp, grid.whole);
-    source_->put(grid.tail_offset, std::as_bytes(std::span(&word, 1)).first(grid.tail_bytes));
-  }
-}
+void Movement::arm(std::uint64_t stamp) { put_stamp(*source_, bytes_, stamp); }
 
-bool Movement::arrived(std::uint64_t stamp) {
-  const std::size_t place = stamp_place(stamp);
-  const Grid grid = grid_of(bytes_, place);
-  if (grid.whole > 0) {
-    std::vector<std::uint64_t> words(grid.whole);
-    destination_->get_words(place, words);
-    if (words != stamp_words(stamp, grid.whole)) {
-      return false;
-    }
-  }
-  if (grid.tail_bytes > 0) {
-    const std::uint64_t expected = stamp_word(stamp, grid.whole);
-    std::uint64_t word = 0;
-    destination_->get(grid.tail_offset,
-                      std::as_writable_bytes(std::span(&word, 1)).first(grid.tail_bytes));
-    return std::memcmp(&word, &expected, grid.tail_bytes) == 0;
-  }
-  return true;
-}
+bool Movement::arrived(std::uint64_t stamp) { return holds_stamp(*destination_, bytes_, stamp); }
 
 }  // namespace isthmus

@@ -18,7 +18,7 @@
 
 namespace isthmus {
 
-inline constexpr int backend_abi = 4;
+inline constexpr int backend_abi = 5;
 
 /// The address or the request is wrong: the user can mend it (exit code 2).
 class UsageError : public std::invalid_argument {
@@ -73,6 +73,11 @@ struct OperationInfo {
   unsigned device_buffers = 1;
   std::uint64_t most_bytes = ~std::uint64_t{0};  ///< larger sizes make no sense for it
   std::uint64_t unit_bytes = 1;                  ///< sizes are whole multiples of it
+  /// Done by several ranks together: `Device::join` makes it, not `Device::make`.
+  bool joint = false;
+
+  /// Null without an axis of this name.
+  [[nodiscard]] const AxisInfo* axis(const std::string& wanted) const;
 };
 
 /// Sweeps of one launch in AMD's published example.
@@ -169,6 +174,10 @@ class Operation {
   virtual std::vector<Movement>& movements(std::size_t part);
 };
 
+class Communicator;
+class JointOperation;
+class Staging;
+
 class Device {
  public:
   Device() = default;
@@ -179,6 +188,13 @@ class Device {
   [[nodiscard]] virtual const DeviceInfo& info() const = 0;
   /// Allocates what the operation needs. Throws BackendError when the device will not have it.
   virtual std::unique_ptr<Operation> make(const OperationSpec& spec) = 0;
+  /// This rank's share of a joint operation; all ranks join it. Throws as `make` does; a rank must
+  /// not wait for others here, unless it does so whatever they throw.
+  virtual std::unique_ptr<JointOperation> join(const OperationSpec& spec,
+                                               Communicator& communicator);
+  /// Memory of the device with host memory of a kind beside it: all that the channel through the
+  /// host needs. Throws as `make` does.
+  virtual std::unique_ptr<Staging> stage(const std::string& memory, std::size_t bytes);
 };
 
 class Offload;
@@ -204,9 +220,10 @@ class Backend {
 std::unique_ptr<Backend> load_backend(const std::string& path);
 
 /// The first of these operations that is what `spec` asks for: its name, and values that its axes
-/// can take. Throws UsageError, naming `device`.
+/// can take; only a joint one where `joint` says so. Throws UsageError, naming `device`.
 const OperationInfo& find_operation(const std::vector<OperationInfo>& known,
-                                    const OperationSpec& spec, const std::string& device);
+                                    const OperationSpec& spec, const std::string& device,
+                                    bool joint = false);
 
 /// Throws UsageError naming the first option that is not in `known`.
 void check_options(const Options& options, const std::vector<std::string>& known);

@@ -107,6 +107,11 @@ std::uint64_t pattern_sum(std::size_t bytes, std::uint64_t seed);
 /// Contents that differ from the pattern of this seed in every word (below 8 bytes: every byte).
 void poison(Memory& memory, std::size_t bytes, std::uint64_t seed);
 
+/// A word that follows from `stamp` in every page of the first `bytes`, at a place that moves with
+/// it.
+void put_stamp(Memory& memory, std::size_t bytes, std::uint64_t stamp);
+bool holds_stamp(Memory& memory, std::size_t bytes, std::uint64_t stamp);
+
 /// A sequence number that never returned before in this process: fresh data for every repetition.
 std::uint64_t fresh_stamp() noexcept;
 
@@ -121,7 +126,7 @@ class Movement {
   void arm_fully(std::uint64_t seed);
   [[nodiscard]] bool arrived_fully(std::uint64_t seed);
 
-  /// A fresh word in every page of the source, at a place that moves with the stamp.
+  /// The stamp in the whole source.
   void arm(std::uint64_t stamp);
   [[nodiscard]] bool arrived(std::uint64_t stamp);
 

@@ -20,6 +20,8 @@ struct SeriesOptions {
   std::size_t most_samples = 25'600;
   double batch_below_s = 1e-6;   ///< shorter operations are timed in batches ...
   double least_batch_s = 10e-6;  ///< ... of at least this
+  double loop_s = 2.5e-3;        ///< joint operations are timed in loops of at least this ...
+  std::uint64_t most_loop = std::uint64_t{1} << 20U;  ///< ... and at most so many repetitions
 };
 
 /// Noise seen while a block ran; steal is of the whole machine, the rest of the timing thread.

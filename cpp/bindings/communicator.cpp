@@ -1,0 +1,24 @@
+#include "isthmus/communicator.hpp"
+
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/unique_ptr.h>
+
+#include "bindings.hpp"
+
+namespace nb = nanobind;
+using namespace nanobind::literals;
+
+namespace isthmus::bindings {
+
+void bind_communicator(nb::module_& module) {
+  nb::class_<Communicator>(module, "Communicator")
+      .def_prop_ro("rank", &Communicator::rank)
+      .def_prop_ro("size", &Communicator::size);
+  module.def("alone_communicator", &alone_communicator, "One rank that talks to itself only.");
+  module.def("mpi_communicator", &mpi_communicator, "vendor"_a, "handle"_a,
+             nb::call_guard<nb::gil_scoped_release>(),
+             "A duplicate of a communicator of the MPI that this process has loaded and "
+             "initialised, by the value of its handle. Collective over it.");
+}
+
+}  // namespace isthmus::bindings

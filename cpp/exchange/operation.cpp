@@ -1,0 +1,64 @@
+#include <algorithm>
+#include <stdexcept>
+
+#include "isthmus/joint.hpp"
+#include "isthmus/topology.hpp"
+
+namespace isthmus {
+
+std::int64_t JointOperation::simulated_femtoseconds() const {
+  throw std::logic_error("this operation's device has a simulated clock but tells no time");
+}
+
+/// Labels count from 0 without a gap: one byte tells 256 messages apart.
+JointOperation::Message JointOperation::named(Memory& memory, std::size_t bytes,
+                                              const MessageName& name, unsigned ranks) {
+  return {.memory = &memory,
+          .bytes = bytes,
+          .label = (name.turn * ranks + name.sender) * lanes + name.lane,
+          .first_turn = name.turn == 0};
+}
+
+void JointOperation::sends(Memory& from, std::size_t bytes, const MessageName& name,
+                           unsigned ranks) {
+  sent_.push_back(named(from, bytes, name, ranks));
+}
+
+void JointOperation::receives(Memory& to, std::size_t bytes, const MessageName& name,
+                              unsigned ranks) {
+  received_.push_back(named(to, bytes, name, ranks));
+}
+
+void JointOperation::arm_fully(std::uint64_t seed) {
+  fully_armed_ = true;
+  for (const Message& message : sent_) {
+    put_pattern(*message.memory, message.bytes, seed + message.label);
+  }
+  for (const Message& message : received_) {
+    poison(*message.memory, message.bytes, seed + message.label);
+  }
+}
+
+bool JointOperation::arrived_fully(std::uint64_t seed) {
+  return std::ranges::all_of(received_, [seed](const Message& message) {
+    return holds_pattern(*message.memory, message.bytes, seed + message.label);
+  });
+}
+
+void JointOperation::arm(std::uint64_t stamp) {
+  fully_armed_ = false;
+  for (const Message& message : sent_) {
+    if (message.first_turn) {
+      put_stamp(*message.memory, message.bytes, stamp + message.label);
+    }
+  }
+}
+
+bool JointOperation::arrived(std::uint64_t stamp) {
+  return std::ranges::all_of(received_, [stamp](const Message& message) {
+    return !message.first_turn ||
+           holds_stamp(*message.memory, message.bytes, stamp + message.label);
+  });
+}
+
+}  // namespace isthmus

@@ -1,0 +1,123 @@
+#include "isthmus/staged.hpp"
+
+#include <array>
+#include <exception>
+#include <vector>
+
+#include "isthmus/topology.hpp"
+
+namespace isthmus {
+namespace {
+
+constexpr const char* through_host = "staged";
+
+/// Every rank sends one message to each of its neighbours and gets one from each, at once.
+class StagedExchange final : public JointOperation {
+ public:
+  StagedExchange(Device& device, const OperationSpec& spec, Communicator& communicator)
+      : communicator_(&communicator),
+        neighbours_(neighbours_of(spec.word("topology", topology_axis().usual), communicator.rank(),
+                                  communicator.size())),
+        bytes_(spec.bytes) {
+    for (std::size_t turn = 0; turn < exchange_turns; ++turn) {
+      Turn& buffers = turns_.emplace_back();
+      for (unsigned lane = 0; lane < lanes; ++lane) {
+        buffers.out.at(lane) = device.stage(spec.memory, bytes_);
+        buffers.in.at(lane) = device.stage(spec.memory, bytes_);
+        sends(buffers.out.at(lane)->device(), bytes_, {communicator.rank(), lane, turn},
+              communicator.size());
+        receives(buffers.in.at(lane)->device(), bytes_, {neighbours_.sender(lane), lane, turn},
+                 communicator.size());
+      }
+    }
+  }
+
+  [[nodiscard]] std::uint64_t moved_bytes() const override { return lanes * bytes_; }
+  [[nodiscard]] std::uint64_t armed_repetitions() const override { return turns_.size(); }
+
+  void run(std::uint64_t repetitions) override {
+    failure_ = nullptr;
+    for (std::uint64_t i = 0; i < repetitions; ++i) {
+      step(turns_[fully_armed() ? i % turns_.size() : 0]);
+    }
+    if (failure_) {
+      std::rethrow_exception(failure_);
+    }
+  }
+
+ private:
+  struct Turn {
+    std::array<std::unique_ptr<Staging>, lanes> out;
+    std::array<std::unique_ptr<Staging>, lanes> in;
+  };
+
+  void step(Turn& turn) {
+    copy(turn.out, &Staging::to_host);
+    for (unsigned lane = 0; lane < lanes; ++lane) {
+      communicator_->begin_receive(turn.in[lane]->host(), neighbours_.sender(lane),
+                                   static_cast<int>(lane));
+    }
+    for (unsigned lane = 0; lane < lanes; ++lane) {
+      communicator_->begin_send(turn.out[lane]->host(), neighbours_.receiver(lane),
+                                static_cast<int>(lane));
+    }
+    communicator_->wait_all();
+    copy(turn.in, &Staging::to_device);
+  }
+
+  /// A device that fails leaves its rank in step: the others wait for its messages.
+  void copy(std::array<std::unique_ptr<Staging>, lanes>& stages, void (Staging::*way)()) {
+    if (failure_) {
+      return;
+    }
+    try {
+      for (const std::unique_ptr<Staging>& stage : stages) {
+        (stage.get()->*way)();
+      }
+    } catch (...) {
+      failure_ = std::current_exception();
+    }
+  }
+
+  Communicator* communicator_;
+  Neighbours neighbours_;
+  std::size_t bytes_;
+  std::vector<Turn> turns_;
+  std::exception_ptr failure_;
+};
+
+}  // namespace
+
+AxisInfo channel_axis(const std::string& channel) {
+  return {.name = "channel", .usual = channel, .values = {channel}};
+}
+
+OperationInfo staged_exchange(const std::string& initiator) {
+  return {.name = "exchange",
+          .parts = {{"exchange", "both", initiator}},
+          .axes = {channel_axis(through_host), topology_axis()},
+          .device_buffers = 2 * lanes * exchange_turns,
+          .most_bytes = most_message_bytes,
+          .joint = true};
+}
+
+std::unique_ptr<JointOperation> make_staged_exchange(Device& device, const OperationSpec& spec,
+                                                     Communicator& communicator) {
+  return std::make_unique<StagedExchange>(device, spec, communicator);
+}
+
+std::unique_ptr<JointOperation> Device::join(const OperationSpec& spec,
+                                             Communicator& communicator) {
+  const OperationInfo& found = find_operation(info().operations, spec, info().name, true);
+  const auto* const channel = found.axis("channel");
+  if (channel == nullptr || channel->usual != through_host) {
+    throw UsageError(info().name + " has no way to do '" + spec.name + "' with other ranks");
+  }
+  return make_staged_exchange(*this, spec, communicator);
+}
+
+std::unique_ptr<Staging> Device::stage(const std::string& /*memory*/, std::size_t /*bytes*/) {
+  throw UsageError(info().name + " has no channel through the host");
+}
+
+}  // namespace isthmus

@@ -1,0 +1,69 @@
+// How ranks talk: one process each under MPI, threads in tests, or one rank alone.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+namespace isthmus {
+
+/// Ranks that work together. Every rank calls the collective functions in the same order. All throw
+/// BackendError for what the layer below refuses.
+class Communicator {
+ public:
+  Communicator() = default;
+  Communicator(const Communicator&) = delete;
+  Communicator& operator=(const Communicator&) = delete;
+  virtual ~Communicator() = default;
+
+  [[nodiscard]] virtual unsigned rank() const noexcept = 0;
+  [[nodiscard]] virtual unsigned size() const noexcept = 0;
+
+  /// Collective. `all` has room for `mine` of every rank, in their order.
+  virtual void barrier() = 0;
+  virtual void all_gather(std::span<const std::byte> mine, std::span<std::byte> all) = 0;
+  virtual void broadcast(std::span<std::byte> data, unsigned root) = 0;
+
+  /// Messages between two ranks with one tag arrive in the order in which they were begun, each in
+  /// a receive of its own size. What was begun is complete, and its memory free, when `wait_all`
+  /// returns.
+  virtual void begin_send(std::span<const std::byte> data, unsigned to, int tag) = 0;
+  virtual void begin_receive(std::span<std::byte> data, unsigned from, int tag) = 0;
+  virtual void wait_all() = 0;
+
+  /// One message, waited for; not to oneself, and not while others are begun.
+  virtual void send(std::span<const std::byte> data, unsigned to, int tag);
+  virtual void receive(std::span<std::byte> data, unsigned from, int tag);
+
+  /// The value of every rank, in their order. Collective.
+  template <class Value>
+  [[nodiscard]] std::vector<Value> gathered(const Value& mine) {
+    static_assert(std::is_trivially_copyable_v<Value>);
+    std::vector<Value> all(size());
+    all_gather(std::as_bytes(std::span(&mine, 1)), std::as_writable_bytes(std::span(all)));
+    return all;
+  }
+  /// Rank 0's value. Collective.
+  template <class Value>
+  [[nodiscard]] Value agreed(Value value) {
+    static_assert(std::is_trivially_copyable_v<Value>);
+    broadcast(std::as_writable_bytes(std::span(&value, 1)), 0);
+    return value;
+  }
+};
+
+/// One rank that can only talk to itself.
+std::unique_ptr<Communicator> alone_communicator();
+
+/// A duplicate of a communicator of the MPI that this process has loaded and initialised.
+/// Collective over it. `vendor` is said in messages; the library itself tells whose handles it has:
+/// those of Open MPI, or those that MPICH and its descendants share. `handle` is the handle's
+/// value, an address with the one and an integer with the others. Throws BackendError without such
+/// an MPI.
+std::unique_ptr<Communicator> mpi_communicator(const std::string& vendor, std::uintptr_t handle);
+
+}  // namespace isthmus

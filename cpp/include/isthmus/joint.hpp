@@ -1,0 +1,99 @@
+// Operations of several ranks together, and the engine that times them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "isthmus/backend.hpp"
+#include "isthmus/communicator.hpp"
+#include "isthmus/engine.hpp"
+
+namespace isthmus {
+
+/// Which message this is, the same for its sender and its receiver.
+struct MessageName {
+  unsigned sender = 0;
+  unsigned lane = 0;     ///< of those that this sender has at once, 0 or 1
+  std::size_t turn = 0;  ///< which of those in this lane that are armed together
+};
+
+/// One rank's share of something that all ranks do at once, again and again. Its buffers live as
+/// long as it does. A rank that fails in `run` goes on talking to the others until all have come
+/// to the end of it, and throws then: nobody may be left waiting.
+class JointOperation {
+ public:
+  JointOperation() = default;
+  JointOperation(const JointOperation&) = delete;
+  JointOperation& operator=(const JointOperation&) = delete;
+  virtual ~JointOperation() = default;
+
+  /// This rank's share, `repetitions` times, the same on all ranks. This alone is timed.
+  virtual void run(std::uint64_t repetitions) = 0;
+  /// Bytes that this rank sends in one repetition.
+  [[nodiscard]] virtual std::uint64_t moved_bytes() const = 0;
+  /// As Operation has them.
+  [[nodiscard]] virtual std::optional<double> device_seconds() { return std::nullopt; }
+  [[nodiscard]] virtual std::int64_t simulated_femtoseconds() const;
+  [[nodiscard]] virtual std::vector<std::string> remarks() const { return {}; }
+  [[nodiscard]] virtual std::string fault() const { return {}; }
+  [[nodiscard]] virtual bool moves_data() const { return true; }
+
+  /// Verification, outside the timed region. Armed fully, each message of the next
+  /// `armed_repetitions` is in a buffer of its own and unlike every other; armed with a stamp, all
+  /// messages of a lane go through its first buffer. `seed` and `stamp` are the same on all ranks.
+  virtual void arm_fully(std::uint64_t seed);
+  [[nodiscard]] virtual bool arrived_fully(std::uint64_t seed);
+  virtual void arm(std::uint64_t stamp);
+  [[nodiscard]] virtual bool arrived(std::uint64_t stamp);
+  [[nodiscard]] virtual std::uint64_t armed_repetitions() const { return 1; }
+
+ protected:
+  /// Names this rank's messages, as the verification above goes through them; `ranks` of all.
+  void sends(Memory& from, std::size_t bytes, const MessageName& name, unsigned ranks);
+  void receives(Memory& to, std::size_t bytes, const MessageName& name, unsigned ranks);
+  /// Whether every turn has a buffer of its own now.
+  [[nodiscard]] bool fully_armed() const { return fully_armed_; }
+
+ private:
+  struct Message {
+    Memory* memory;
+    std::size_t bytes;
+    std::uint64_t label;
+    bool first_turn;
+  };
+  static Message named(Memory& memory, std::size_t bytes, const MessageName& name, unsigned ranks);
+
+  std::vector<Message> sent_;
+  std::vector<Message> received_;
+  bool fully_armed_ = false;
+};
+
+/// One joint operation, visited block by block by all ranks together until it is done.
+///
+/// A sample is a loop of `Block::batch` repetitions after a barrier. Its time is that of the
+/// slowest rank: part 0 of the block; part 1 + r is rank r's own. Bytes are those that a rank
+/// sends; part 0 has the sum. Rank 0 decides how long the loop is, and when the series ends.
+class JointSeries {
+ public:
+  JointSeries(Device& device, OperationSpec spec, SeriesOptions options,
+              Communicator& communicator);
+  ~JointSeries();
+  JointSeries(const JointSeries&) = delete;
+  JointSeries& operator=(const JointSeries&) = delete;
+
+  /// One visit of at most about rank 0's `most_seconds`, collective. All ranks get the same block.
+  /// What one of them throws all throw, naming it: that block is lost, the series can go on.
+  Block measure(double most_seconds);
+
+  [[nodiscard]] const std::string& state() const noexcept;
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace isthmus
