@@ -3,14 +3,12 @@
 #include <algorithm>
 #include <cmath>
 
+#include "block.hpp"
 #include "probe.hpp"
 
 namespace isthmus {
 namespace {
 
-/// A block may run this many times its aim to reach the next look at the series: ending just short
-/// of it would cost another set-up.
-constexpr double block_stretch = 4.0;
 /// Between the stamps of an operation's parts; their low bytes must keep changing with every
 /// repetition, for they are all that a one-byte buffer holds.
 constexpr std::uint64_t next_part = std::uint64_t{1} << 56U;
@@ -19,22 +17,6 @@ constexpr double surely_long_s = 1e-3;
 constexpr std::uint64_t most_batch = std::uint64_t{1} << 32U;
 /// Of the software above an emulated card: enough for an interval of the median.
 constexpr std::size_t most_software_samples = 25;
-
-double seconds_since(Ticks begin) {
-  return static_cast<double>(HostClock::raw_nanoseconds() - begin) * 1e-9;
-}
-
-void note(Block& block, const Operation& operation, bool arrived, const char* when) {
-  if (arrived) {
-    return;
-  }
-  block.verified = Verified::no;
-  if (block.fault.empty()) {
-    const std::string known = operation.fault();
-    block.fault = std::string("data did not arrive intact in the ") + when + " repetition" +
-                  (known.empty() ? "" : ": ") + known;
-  }
-}
 
 /// Goes through all parts once: arms, runs and checks them in the order that the operation allows.
 template <class Arm, class Run, class Check>
@@ -62,7 +44,11 @@ void go_through(const Operation& operation, const Arm& arm, const Run& run, cons
 }  // namespace
 
 Series::Series(Device& device, OperationSpec spec, SeriesOptions options)
-    : device_(&device), spec_(std::move(spec)), options_(options), clock_(&HostClock::instance()) {}
+    : device_(&device),
+      spec_(std::move(spec)),
+      options_(options),
+      clock_(&HostClock::instance()),
+      progress_(options) {}
 
 double Series::per_repetition(Ticks ticks) const {
   const double pairs = static_cast<double>(intervals_) * clock_->info().empty_pair_s;
@@ -82,14 +68,11 @@ void Series::sample_simulated(Operation& operation, Block& block) {
   if (!device_->info().real_software) {  // whose samples are of one repetition
     block.batch = operation.least_batch();
   }
-  state_ = "precision";
+  std::vector<std::vector<double>> times;
   for (const PartSamples& part : block.parts) {
-    const std::vector<double> samples(part.simulated_fs.begin(), part.simulated_fs.end());
-    const Interval found = median_interval(samples, options_.confidence);
-    if (samples.size() > 1 && found.relative_half_width() > options_.precision) {
-      state_ = "samples";
-    }
+    times.emplace_back(part.simulated_fs.begin(), part.simulated_fs.end());
   }
+  progress_.end_simulated(times);
 }
 
 /// The host's time through the emulation, which is no cost of a board: a few samples are enough.
@@ -124,14 +107,11 @@ void Series::sample_software(Operation& operation, Block& block) {
 
 void Series::run_verified_once(Operation& operation, Block& block, bool keep_cold) {
   const bool moves = operation.moves_data();
-  // The low byte is fresh too: it is all that a one-byte buffer holds. Seeds of one round must not
-  // meet: a movement takes seed, seed + 1, ...
-  const auto seed_of = [base = fresh_stamp() * 0x9E3779B97F4A7C15U](std::size_t part) {
-    return base + part * 64;
-  };
+  // Seeds of one round must not meet: a movement takes seed, seed + 1, ...
+  const auto seed = [base = seed_of(fresh_stamp())](std::size_t part) { return base + part * 64; };
   const auto arm = [&](std::size_t part) {
     if (moves) {
-      operation.arm_fully(part, seed_of(part));
+      operation.arm_fully(part, seed(part));
     }
   };
   const auto run = [&](std::size_t part) {
@@ -144,7 +124,7 @@ void Series::run_verified_once(Operation& operation, Block& block, bool keep_col
   };
   const auto check = [&](std::size_t part) {
     if (moves) {
-      note(block, operation, operation.arrived_fully(part, seed_of(part)),
+      note(block, operation, operation.arrived_fully(part, seed(part)),
            keep_cold ? "first" : "first or last");
     }
   };
@@ -197,9 +177,7 @@ void Series::calibrate_batch(Operation& operation) {
     if (took >= options_.least_batch_s) {
       return;
     }
-    const double factor = took > 0 ? 1.1 * options_.least_batch_s / took : 10.0;
-    batch_ = std::max(batch_ + 1, static_cast<std::uint64_t>(static_cast<double>(batch_) *
-                                                             std::clamp(factor, 1.1, 10.0)));
+    batch_ = longer_batch(batch_, took, options_.least_batch_s);
   }
 }
 
@@ -241,7 +219,7 @@ void Series::sample_once(Operation& operation, Block& block) {
   }
   for (std::size_t part = 0; part < parts; ++part) {
     block.parts[part].ticks.push_back(ticks[part]);
-    seconds_[part].push_back(per_repetition(ticks[part]));
+    progress_.add(part, per_repetition(ticks[part]));
     if (const auto device = operation.device_seconds(part)) {
       // The device tells of its last run only, which is one repetition where parts alternate.
       block.parts[part].device_seconds.push_back(*device / static_cast<double>(repetitions));
@@ -249,59 +227,19 @@ void Series::sample_once(Operation& operation, Block& block) {
   }
 }
 
-void Series::postpone(std::size_t samples) {
-  for (StoppingCriterion& criterion : criteria_) {
-    criterion.postpone(samples);
-  }
-}
-
-void Series::look(bool may_end) {
-  using Verdict = StoppingCriterion::Verdict;
-  const std::size_t have = seconds_.front().size();
-  if (!may_end && have < options_.most_samples) {
-    postpone(have + 1);
-    return;
-  }
-  const double resolution = clock_->info().resolution_s / static_cast<double>(batch_);
-  bool capped = false;
-  bool open = false;
-  for (std::size_t part = 0; part < criteria_.size(); ++part) {
-    const Verdict verdict = criteria_[part].look(seconds_[part], resolution);
-    capped = capped || verdict == Verdict::capped;
-    open = open || verdict == Verdict::go_on;
-  }
-  if (capped) {
-    state_ = "samples";
-  } else if (!open) {
-    state_ = "precision";
-  } else {
-    // One part may be known well enough and another not: all are looked at together the next time.
-    for (const StoppingCriterion& criterion : criteria_) {
-      postpone(criterion.next_check());
-    }
-  }
-}
-
 Block Series::measure(double most_seconds) {
   const Ticks begin = HostClock::raw_nanoseconds();
-  const std::size_t had = seconds_.empty() ? 0 : seconds_.front().size();
   const bool calibrated = batch_ != 0;
-  const std::string state = state_;
   try {
     Block block = visit(begin, most_seconds);
-    spent_s_ += block.block_s;
+    progress_.keep_visit(block.block_s);
     return block;
   } catch (...) {
-    // The block is lost: what nobody will see must not speak for the series. Its time is spent.
-    for (std::vector<double>& samples : seconds_) {
-      samples.resize(had);
-    }
     if (!calibrated) {
       batch_ = 0;
       intervals_ = 1;
     }
-    state_ = state;
-    spent_s_ += seconds_since(begin);
+    progress_.drop_visit(seconds_since(begin));
     throw;
   }
 }
@@ -313,11 +251,7 @@ Block Series::visit(Ticks begin, double most_seconds) {
   const std::unique_ptr<Operation> operation = device_->make(spec_);
   const std::size_t parts = operation->parts();
   block.parts.resize(parts);
-  seconds_.resize(parts);
-  if (criteria_.empty()) {
-    criteria_.assign(
-        parts, StoppingCriterion(options_.precision, options_.most_samples, options_.confidence));
-  }
+  progress_.begin_visit(parts);
   for (std::size_t part = 0; part < parts; ++part) {
     block.parts[part].moved_bytes = operation->moved_bytes(part);
   }
@@ -329,7 +263,7 @@ Block Series::visit(Ticks begin, double most_seconds) {
     }
     block.probe = read_probe() - before;
     block.block_s = elapsed();
-    block.state = state_;
+    block.state = state();
     return block;
   }
   run_verified_once(*operation, block, !cold_taken_);
@@ -339,29 +273,15 @@ Block Series::visit(Ticks begin, double most_seconds) {
   }
   block.setup_s = elapsed();
 
-  // As long as the set-up at least, so that no more than half of the time goes into it.
-  const double aim = std::max(options_.least_block_s, block.setup_s);
-  const double allowed = std::min(most_seconds, options_.most_seconds - spent_s_);
-  while (state_ == "open") {
+  bool goes_on = progress_.state() == Progress::State::open;
+  while (goes_on) {
     sample_once(*operation, block);
-    const double sampling = elapsed() - block.setup_s;
-    look(sampling >= options_.least_block_s);
-    if (state_ != "open") {
-      break;
-    }
-    if (block.setup_s + sampling >= allowed) {
-      if (options_.most_seconds - spent_s_ <= most_seconds) {
-        state_ = "time";
-      }
-      break;
-    }
-    if (sampling >= aim) {
-      const std::size_t missing = criteria_.front().next_check() - seconds_.front().size();
-      const double each = sampling / static_cast<double>(block.parts.front().ticks.size());
-      if (sampling + each * static_cast<double>(missing) > block_stretch * aim) {
-        break;
-      }
-    }
+    goes_on = progress_.goes_on(
+        {.most_seconds = most_seconds,
+         .setup_s = block.setup_s,
+         .sampling_s = elapsed() - block.setup_s,
+         .samples = block.parts.front().ticks.size(),
+         .resolution_s = clock_->info().resolution_s / static_cast<double>(batch_)});
   }
   run_verified_once(*operation, block, false);
   block.remarks = operation->remarks();
@@ -369,7 +289,7 @@ Block Series::visit(Ticks begin, double most_seconds) {
   block.intervals = intervals_;
   block.probe = read_probe() - before;
   block.block_s = elapsed();
-  block.state = state_;
+  block.state = state();
   return block;
 }
 

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cstring>
 #include <deque>
+#include <vector>
 
 #include "isthmus/backend.hpp"
 #include "isthmus/communicator.hpp"
@@ -39,6 +40,7 @@ class Alone final : public Communicator {
     for (const Awaited& awaited : awaited_) {
       const auto sent = std::ranges::find(sent_, awaited.tag, &Sent::tag);
       if (sent == sent_.end() || sent->data.size() != awaited.data.size()) {
+        awaited_.clear();
         throw BackendError("a rank alone waits for a message that it never sent itself");
       }
       std::memcpy(awaited.data.data(), sent->data.data(), sent->data.size());

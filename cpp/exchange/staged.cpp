@@ -32,7 +32,10 @@ class StagedExchange final : public JointOperation {
     }
   }
 
-  [[nodiscard]] std::uint64_t moved_bytes() const override { return lanes * bytes_; }
+  [[nodiscard]] bool moves_data() const override { return turns_[0].out[0]->keeps_data(); }
+  [[nodiscard]] std::uint64_t moved_bytes() const override {
+    return moves_data() ? lanes * bytes_ : 0;
+  }
   [[nodiscard]] std::uint64_t armed_repetitions() const override { return turns_.size(); }
 
   void run(std::uint64_t repetitions) override {
@@ -94,7 +97,7 @@ AxisInfo channel_axis(const std::string& channel) {
 
 OperationInfo staged_exchange(const std::string& initiator) {
   return {.name = "exchange",
-          .parts = {{"exchange", "both", initiator}},
+          .parts = {{"exchange", "", initiator}},
           .axes = {channel_axis(through_host), topology_axis()},
           .device_buffers = 2 * lanes * exchange_turns,
           .most_bytes = most_message_bytes,

@@ -16,12 +16,6 @@ std::string host_name() {
   return gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "unknown host";
 }
 
-/// What is sent first, so that everybody knows how much text comes.
-struct Head {
-  Trouble::Kind kind;
-  std::uint64_t bytes;
-};
-
 [[noreturn]] void raise(Trouble::Kind kind, const std::string& text) {
   switch (kind) {
     case Trouble::Kind::usage:
@@ -37,13 +31,28 @@ struct Head {
 
 }  // namespace
 
+std::string rank_and_host(const Communicator& communicator) {
+  return communicator.size() == 1
+             ? ""
+             : "rank " + std::to_string(communicator.rank()) + " (" + host_name() + "): ";
+}
+
+std::vector<std::string> gathered_texts(Communicator& communicator, const std::string& mine) {
+  const std::vector<std::uint64_t> lengths =
+      communicator.gathered(static_cast<std::uint64_t>(mine.size()));
+  std::vector<std::string> all(lengths.size());
+  for (unsigned rank = 0; rank < communicator.size(); ++rank) {
+    if (lengths[rank] > 0) {
+      all[rank] = rank == communicator.rank() ? mine : std::string(lengths[rank], ' ');
+      communicator.broadcast(std::as_writable_bytes(std::span(all[rank])), rank);
+    }
+  }
+  return all;
+}
+
 Trouble trouble_of(const Communicator& communicator, const std::function<void()>& action) {
   const auto trouble = [&communicator](Trouble::Kind kind, const std::string& text) -> Trouble {
-    std::string where;
-    if (communicator.size() > 1) {
-      where = "rank " + std::to_string(communicator.rank()) + " (" + host_name() + "): ";
-    }
-    return {.kind = kind, .text = where + text};
+    return {.kind = kind, .text = rank_and_host(communicator) + text};
   };
   try {
     action();
@@ -62,28 +71,22 @@ Trouble trouble_of(const Communicator& communicator, const std::function<void()>
 }
 
 void throw_on_all(Communicator& communicator, const Trouble& trouble) {
-  const std::vector<Head> heads =
-      communicator.gathered(Head{.kind = trouble.kind, .bytes = trouble.text.size()});
-  std::string all;
-  Trouble::Kind worst = Trouble::Kind::none;
-  for (unsigned rank = 0; rank < communicator.size(); ++rank) {
-    if (heads[rank].kind == Trouble::Kind::none) {
-      continue;
-    }
-    std::string text(heads[rank].bytes, ' ');
-    if (rank == communicator.rank()) {
-      text = trouble.text;
-    }
-    communicator.broadcast(std::as_writable_bytes(std::span(text)), rank);
-    all += all.empty() ? text : "\n" + text;
+  using Kind = Trouble::Kind;
+  Kind worst = Kind::none;
+  for (const Kind kind : communicator.gathered(trouble.kind)) {
     // A lost device ends its process, whatever else there is.
-    worst = worst == Trouble::Kind::none || heads[rank].kind == Trouble::Kind::lost
-                ? heads[rank].kind
-                : worst;
+    if (worst == Kind::none || kind == Kind::lost) {
+      worst = kind;
+    }
   }
-  if (worst != Trouble::Kind::none) {
-    raise(worst, all);
+  if (worst == Kind::none) {
+    return;
   }
+  std::string all;
+  for (const std::string& text : gathered_texts(communicator, trouble.text)) {
+    all += (all.empty() || text.empty() ? "" : "\n") + text;
+  }
+  raise(worst, all);
 }
 
 }  // namespace isthmus

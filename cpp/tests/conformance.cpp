@@ -12,7 +12,9 @@
 #include <string>
 
 #include "isthmus/backend.hpp"
+#include "isthmus/communicator.hpp"
 #include "isthmus/engine.hpp"
+#include "isthmus/joint.hpp"
 
 namespace {
 
@@ -125,9 +127,39 @@ bool plausible(std::uint64_t moved, const OperationSpec& spec, const PartInfo& p
          ((moved == 0 || moved == 2 * once * spec.count("ranks")) && part.direction.empty());
 }
 
+SeriesOptions quick() {
+  SeriesOptions options;
+  options.precision = 0.5;
+  options.least_block_s = 1e-3;
+  options.most_samples = 50;
+  options.loop_s = 1e-6;
+  return options;
+}
+
+/// One rank alone is its own neighbour.
+void check_joint_point(Report& report, Device& device, const OperationSpec& spec,
+                       const std::string& where) {
+  const auto alone = alone_communicator();
+  const bool moves = device.join(spec, *alone)->moves_data();
+  const Block block = JointSeries(device, spec, quick(), *alone).measure(0.01);
+  report.check(block.verified == (moves ? Verified::yes : Verified::na), where,
+               block.fault.empty() ? "not verified" : block.fault);
+  report.check(block.parts.size() == 2, where, "has other parts than the slowest and each rank");
+  for (const PartSamples& part : block.parts) {
+    report.check(part.ticks.empty() == (device.info().clock == ClockDomain::simulated), where,
+                 "has samples of another clock, or none");
+    report.check((part.moved_bytes > 0) == moves && part.moved_bytes % spec.bytes == 0, where,
+                 "says it moved " + std::to_string(part.moved_bytes) + " B");
+  }
+}
+
 void check_point(Report& report, Device& device, const OperationInfo& operation,
                  const OperationSpec& spec) {
   const std::string where = device.info().name + ": " + text(spec);
+  if (operation.joint) {
+    check_joint_point(report, device, spec, where);
+    return;
+  }
   bool moves = false;
   {
     const auto made = device.make(spec);
@@ -135,11 +167,7 @@ void check_point(Report& report, Device& device, const OperationInfo& operation,
     report.check(made->parts() == operation.parts.size(), where, "other parts than declared");
     report.check(made->least_batch() >= 1, where, "a batch of nothing");
   }
-  SeriesOptions options;
-  options.precision = 0.5;
-  options.least_block_s = 1e-3;
-  options.most_samples = 50;
-  const Block block = Series(device, spec, options).measure(0.01);
+  const Block block = Series(device, spec, quick()).measure(0.01);
   report.check(block.verified == (moves ? Verified::yes : Verified::na), where,
                block.fault.empty() ? "not verified" : block.fault);
   if (block.parts.size() != operation.parts.size()) {
@@ -211,13 +239,24 @@ void check_device(Report& report, Backend& backend, const DeviceInfo& listed,
   const std::string memory = listed.memory_kinds.empty() ? "" : listed.memory_kinds.front();
   report.refuses(listed.name + ": an unknown operation",
                  [&] { return device->make({.name = nonsense, .bytes = 64, .memory = memory}); });
+  const auto alone = alone_communicator();
   for (const OperationInfo& operation : listed.operations) {
     const std::string kind = operation.memory_kinds.empty() ? memory : operation.memory_kinds[0];
-    report.refuses(listed.name + ": an unknown axis",
-                   [&] { return device->make({operation.name, 64, kind, {{nonsense, "1"}}}); });
+    const auto made = [&](const std::string& axis, const std::string& value) {
+      const OperationSpec spec{operation.name, 64, kind, {{axis, value}}};
+      if (operation.joint) {
+        device->join(spec, *alone);
+      } else {
+        device->make(spec);
+      }
+    };
+    report.refuses(listed.name + ": an unknown axis", [&] { made(nonsense, "1"); });
     for (const AxisInfo& axis : operation.axes) {
-      report.refuses(listed.name + ": an impossible " + axis.name,
-                     [&] { return device->make({operation.name, 64, kind, {{axis.name, "-1"}}}); });
+      report.refuses(listed.name + ": an impossible " + axis.name, [&] { made(axis.name, "-1"); });
+    }
+    if (operation.joint) {
+      report.refuses(listed.name + ": " + operation.name + " without other ranks",
+                     [&] { return device->make({operation.name, 64, kind}); });
     }
   }
   report.refuses(listed.name + ": an unknown option",

@@ -1,1 +1,1 @@
-isthmus_add_backend(host SOURCES host.cpp copy.cpp offload.cpp)
+isthmus_add_backend(host SOURCES host.cpp copy.cpp messages.cpp offload.cpp)

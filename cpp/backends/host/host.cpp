@@ -4,11 +4,13 @@
 
 #include <algorithm>
 #include <atomic>
+#include <iterator>
 #include <memory>
 #include <thread>
 
 #include "copy.hpp"
 #include "isthmus/backend.hpp"
+#include "messages.hpp"
 #include "offload.hpp"
 
 namespace isthmus {
@@ -134,6 +136,11 @@ class HostDevice final : public Device {
     static_cast<void>(find_operation(info_.operations, spec, "host"));
     return std::make_unique<CopyOperation>(copy_, spec);
   }
+  std::unique_ptr<JointOperation> join(const OperationSpec& spec,
+                                       Communicator& communicator) override {
+    static_cast<void>(find_operation(info_.operations, spec, "host", true));
+    return make_message_operation(spec, communicator);
+  }
 
  private:
   DeviceInfo info_;
@@ -171,23 +178,26 @@ class HostBackend final : public Backend {
   static DeviceInfo describe(const std::string& id, const std::string& name) {
     const auto page = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
     const std::uint64_t memory = page * static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES));
-    return {.id = id,
-            .name = name,
-            .platform = "host memory",
-            .api = "host",
-            .max_buffer_bytes = memory / 8,
-            .memory_bytes = memory,
-            .memory_kinds = HostBuffer::kinds(),
-            .operations = {{.name = "write", .parts = {{"write", "h2d", "cpu"}}},
-                           {.name = "read", .parts = {{"read", "d2h", "cpu"}}},
-                           {.name = "rw",
-                            .parts = {{"read_rw", "d2h", "cpu"}, {"write_rw", "h2d", "cpu"}},
-                            .device_buffers = 2},
-                           {.name = "bidirectional",
-                            .parts = {{"bidirectional", "both", "cpu"}},
-                            .device_buffers = 2}},
-            .properties = {},
-            .offloads = {host_offload()}};
+    DeviceInfo info{
+        .id = id,
+        .name = name,
+        .platform = "host memory",
+        .api = "host",
+        .max_buffer_bytes = memory / 8,
+        .memory_bytes = memory,
+        .memory_kinds = HostBuffer::kinds(),
+        .operations = {{.name = "write", .parts = {{"write", "h2d", "cpu"}}},
+                       {.name = "read", .parts = {{"read", "d2h", "cpu"}}},
+                       {.name = "rw",
+                        .parts = {{"read_rw", "d2h", "cpu"}, {"write_rw", "h2d", "cpu"}},
+                        .device_buffers = 2},
+                       {.name = "bidirectional",
+                        .parts = {{"bidirectional", "both", "cpu"}},
+                        .device_buffers = 2}},
+        .properties = {},
+        .offloads = {host_offload()}};
+    std::ranges::move(message_operations(), std::back_inserter(info.operations));
+    return info;
   }
 };
 

@@ -126,8 +126,8 @@ DeviceInfo describe(cl::Platform platform, cl::DeviceId device, const std::strin
   const bool unified = cl::value_info<cl::Uint>(device, cl::device_host_unified_memory) != 0;
   std::vector<std::string> kinds = HostBuffer::kinds();
   kinds.emplace_back("alloc_host");
-  std::vector<OperationInfo> known =
-      cl::operations(has_kernel, type_name(type) == "cpu" ? "cpu" : "dma");
+  const std::string initiator = type_name(type) == "cpu" ? "cpu" : "dma";
+  std::vector<OperationInfo> known = cl::operations(has_kernel, initiator);
   std::vector<std::pair<std::string, std::string>> lacks;
   if (compiles(device)) {
     const std::vector<std::string> shared = cl::shared_kinds(device);
@@ -176,6 +176,9 @@ DeviceInfo describe(cl::Platform platform, cl::DeviceId device, const std::strin
   }
   if (on_emulated_card(platform)) {
     card::process::describe_emulated(info);
+  } else {
+    // Messages above an emulated card do not read its clock: the host's alone would mislead.
+    info.operations.push_back(staged_exchange(initiator));
   }
   return info;
 }
@@ -194,6 +197,9 @@ class OpenclDevice final : public Device {
     return info_.clock == ClockDomain::simulated
                ? card::process::on_emulated_card(std::move(operation))
                : std::move(operation);
+  }
+  std::unique_ptr<Staging> stage(const std::string& memory, std::size_t bytes) override {
+    return cl::make_staging(session_, memory, bytes);
   }
 
  private:

@@ -260,6 +260,22 @@ class Stream final : public Operation {
   std::vector<Movement> movements_;
 };
 
+/// Device memory, whose own copies go to and from the host's end.
+class BufferStaging final : public Staging {
+ public:
+  BufferStaging(const Session& session, const std::string& memory, std::size_t bytes)
+      : keeps_data_(session.keeps_data()), end_(session, memory, bytes), device_(session, bytes) {}
+
+  [[nodiscard]] std::span<std::byte> host() override { return {end_.data(), device_.bytes()}; }
+  [[nodiscard]] Memory& device() override { return device_; }
+  [[nodiscard]] bool keeps_data() const override { return keeps_data_; }
+
+ private:
+  bool keeps_data_;
+  HostEnd end_;
+  DeviceMemory device_;
+};
+
 /// On a device that keeps no data: its calls alone are timed, and nothing is there to verify.
 class CallsOnly final : public Operation {
  public:
@@ -315,6 +331,11 @@ std::unique_ptr<Operation> make_operation(Session& session, const OperationSpec&
     return std::make_unique<CallsOnly>(std::move(operation));
   }
   return operation;
+}
+
+std::unique_ptr<Staging> make_staging(const Session& session, const std::string& memory,
+                                      std::size_t bytes) {
+  return std::make_unique<BufferStaging>(session, memory, bytes);
 }
 
 std::vector<OperationInfo> operations(const std::function<bool(const char*)>& has_kernel,

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "isthmus/backend.hpp"
+#include "isthmus/staged.hpp"
 #include "objects.hpp"
 
 namespace isthmus::cl {
@@ -16,5 +17,9 @@ std::vector<OperationInfo> operations(const std::function<bool(const char*)>& ha
 
 /// Throws UsageError for an operation that is not in the table.
 std::unique_ptr<Operation> make_operation(Session& session, const OperationSpec& spec);
+
+/// What the channel through the host copies.
+std::unique_ptr<Staging> make_staging(const Session& session, const std::string& memory,
+                                      std::size_t bytes);
 
 }  // namespace isthmus::cl

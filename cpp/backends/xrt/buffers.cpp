@@ -12,7 +12,6 @@ constexpr std::size_t pages_at_once = 1024;
 
 constexpr const char* own_memory = "alloc_host";
 constexpr const char* user_memory = "use_host_ptr";
-constexpr const char* reachable_memory = "host_only";
 
 /// Calls `action(offset, words)` for pieces of words that lie a page apart.
 template <class Word, class Action>
@@ -110,6 +109,20 @@ Movement Lane::movement() {
   Memory& host = staged_ != nullptr ? static_cast<Memory&>(*own_) : *view_;
   return direction_ == XCL_BO_SYNC_BO_TO_DEVICE ? Movement(host, *device_, bytes_)
                                                 : Movement(*device_, host, bytes_);
+}
+
+void Lane::to_device() {
+  if (staged_ != nullptr) {
+    buffer_.write(staged_, bytes_, 0);
+  }
+  buffer_.sync(XCL_BO_SYNC_BO_TO_DEVICE, bytes_, 0);
+}
+
+void Lane::to_host() {
+  buffer_.sync(XCL_BO_SYNC_BO_FROM_DEVICE, bytes_, 0);
+  if (staged_ != nullptr) {
+    buffer_.read(staged_, bytes_, 0);
+  }
 }
 
 std::vector<std::string> memory_kinds(const Contents& contents) {

@@ -9,6 +9,9 @@
 
 namespace isthmus::xrt_native {
 
+/// A kind of memory that is the host's, and that the device reaches.
+inline constexpr const char* reachable_memory = "host_only";
+
 /// What the device holds of a buffer object. It is reached through the buffer's own host side,
 /// which is put back as it was, so that checking one side never helps the other to look right.
 class DeviceSide final : public Memory {
@@ -45,6 +48,11 @@ class Lane {
   [[nodiscard]] std::byte* staged() const { return staged_; }
   [[nodiscard]] xrt::bo& buffer() { return buffer_; }
   [[nodiscard]] Movement movement();
+  /// The host's end and the device's, with the copies between them.
+  [[nodiscard]] std::byte* host() { return staged_ != nullptr ? staged_ : view_->data(); }
+  [[nodiscard]] Memory& device() { return *device_; }
+  void to_device();
+  void to_host();
 
  private:
   xclBOSyncDirection direction_;

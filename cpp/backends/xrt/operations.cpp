@@ -19,7 +19,7 @@ class Transfer final : public Operation {
            const std::vector<xclBOSyncDirection>& parts)
       : bytes_(spec.bytes),
         depth_(spec.depth()),
-        moves_(session.keeps_data() && spec.memory != "host_only"),
+        moves_(session.keeps_data() && spec.memory != reachable_memory),
         together_(session.starts_transfers() && spec.depth() > 1) {
     for (const xclBOSyncDirection direction : parts) {
       Part& part = parts_.emplace_back();
@@ -69,13 +69,10 @@ class Transfer final : public Operation {
   void run_staged(const Part& part, std::uint64_t repetitions) const {
     for (std::uint64_t i = 0; i < repetitions; ++i) {
       for (const std::unique_ptr<Lane>& lane : part.lanes) {
-        xrt::bo& buffer = lane->buffer();
         if (part.direction == to_device) {
-          buffer.write(lane->staged(), bytes_, 0);
-          buffer.sync(to_device, bytes_, 0);
+          lane->to_device();
         } else {
-          buffer.sync(from_device, bytes_, 0);
-          buffer.read(lane->staged(), bytes_, 0);
+          lane->to_host();
         }
       }
     }
@@ -86,6 +83,26 @@ class Transfer final : public Operation {
   bool moves_;
   bool together_;
   std::vector<Part> parts_;
+};
+
+/// The buffer object of a lane, whichever way it goes.
+class LaneStaging final : public Staging {
+ public:
+  LaneStaging(const Session& session, const OperationSpec& spec)
+      : keeps_data_(session.keeps_data()),
+        bytes_(spec.bytes),
+        lane_(session, spec, XCL_BO_SYNC_BO_TO_DEVICE) {}
+
+  [[nodiscard]] std::span<std::byte> host() override { return {lane_.host(), bytes_}; }
+  [[nodiscard]] Memory& device() override { return lane_.device(); }
+  void to_host() override { lane_.to_host(); }
+  void to_device() override { lane_.to_device(); }
+  [[nodiscard]] bool keeps_data() const override { return keeps_data_; }
+
+ private:
+  bool keeps_data_;
+  std::size_t bytes_;
+  Lane lane_;
 };
 
 /// A kernel that does nothing: start it, wait for it.
@@ -124,6 +141,20 @@ std::vector<OperationInfo> operations(const Contents& contents) {
     table.push_back({.name = "launch", .parts = {{"launch", "", "kernel"}}, .sized = false});
   }
   return table;
+}
+
+std::unique_ptr<Staging> make_staging(const Session& session, const std::string& memory,
+                                      std::size_t bytes) {
+  return std::make_unique<LaneStaging>(
+      session, OperationSpec{.name = "exchange", .bytes = bytes, .memory = memory});
+}
+
+OperationInfo exchange_through_host(const Contents& contents) {
+  OperationInfo info = staged_exchange("dma");
+  info.memory_kinds = memory_kinds(contents);
+  // Nothing is copied to and from memory that is the host's already.
+  std::erase(info.memory_kinds, reachable_memory);
+  return info;
 }
 
 std::unique_ptr<Operation> make_operation(const Session& session, const OperationSpec& spec) {

@@ -91,6 +91,9 @@ DeviceInfo describe(const Session& session, const std::string& id) {
   info.memory_bytes = info.max_buffer_bytes;
   if (card::process::emulated()) {
     card::process::describe_emulated(info);
+  } else {
+    // Messages between hosts do not read an emulated card's clock.
+    info.operations.push_back(xrt_native::exchange_through_host(contents));
   }
   return info;
 }
@@ -119,6 +122,9 @@ class XrtDevice final : public Device {
       return card::process::on_emulated_card(
           operation ? std::move(operation) : xrt_native::make_operation(session_, spec));
     });
+  }
+  std::unique_ptr<Staging> stage(const std::string& memory, std::size_t bytes) override {
+    return through_xrt([&] { return xrt_native::make_staging(session_, memory, bytes); });
   }
 
  private:

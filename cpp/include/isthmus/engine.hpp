@@ -8,21 +8,9 @@
 
 #include "isthmus/backend.hpp"
 #include "isthmus/clock.hpp"
-#include "isthmus/stopping.hpp"
+#include "isthmus/progress.hpp"
 
 namespace isthmus {
-
-struct SeriesOptions {
-  double precision = 0.02;  ///< relative half-width of the interval to reach
-  double confidence = 0.95;
-  double least_block_s = 0.05;  ///< shortest visit to a point
-  double most_seconds = 10.0;   ///< cap on the time of the series, set-up included
-  std::size_t most_samples = 25'600;
-  double batch_below_s = 1e-6;   ///< shorter operations are timed in batches ...
-  double least_batch_s = 10e-6;  ///< ... of at least this
-  double loop_s = 2.5e-3;        ///< joint operations are timed in loops of at least this ...
-  std::uint64_t most_loop = std::uint64_t{1} << 20U;  ///< ... and at most so many repetitions
-};
 
 /// Noise seen while a block ran; steal is of the whole machine, the rest of the timing thread.
 struct Probe {
@@ -76,7 +64,7 @@ class Series {
   /// the series can go on.
   Block measure(double most_seconds);
 
-  [[nodiscard]] const std::string& state() const noexcept { return state_; }
+  [[nodiscard]] const std::string& state() const noexcept { return progress_.state_name(); }
 
  private:
   Block visit(Ticks begin, double most_seconds);
@@ -86,21 +74,15 @@ class Series {
   void run_verified_once(Operation& operation, Block& block, bool keep_cold);
   void sample_once(Operation& operation, Block& block);
   [[nodiscard]] double per_repetition(Ticks ticks) const;
-  /// Ends the series if it may end and is known well enough; till then its schedule moves on.
-  void look(bool may_end);
-  void postpone(std::size_t samples);
 
   Device* device_;
   OperationSpec spec_;
   SeriesOptions options_;
   const HostClock* clock_;
-  std::vector<std::vector<double>> seconds_;  // per part, per repetition, for the criterion
-  std::vector<StoppingCriterion> criteria_;
+  Progress progress_;
   std::uint64_t batch_ = 0;  // 0: not calibrated yet
   std::uint64_t intervals_ = 1;
   bool cold_taken_ = false;
-  double spent_s_ = 0;
-  std::string state_ = "open";
 };
 
 }  // namespace isthmus

@@ -79,21 +79,48 @@ class JointOperation {
 /// sends; part 0 has the sum. Rank 0 decides how long the loop is, and when the series ends.
 class JointSeries {
  public:
-  JointSeries(Device& device, OperationSpec spec, SeriesOptions options,
+  JointSeries(Device& device, OperationSpec spec, const SeriesOptions& options,
               Communicator& communicator);
-  ~JointSeries();
-  JointSeries(const JointSeries&) = delete;
-  JointSeries& operator=(const JointSeries&) = delete;
 
   /// One visit of at most about rank 0's `most_seconds`, collective. All ranks get the same block.
   /// What one of them throws all throw, naming it: that block is lost, the series can go on.
   Block measure(double most_seconds);
 
-  [[nodiscard]] const std::string& state() const noexcept;
+  [[nodiscard]] const std::string& state() const noexcept { return progress_.state_name(); }
 
  private:
-  class Impl;
-  std::unique_ptr<Impl> impl_;
+  /// One rank's share of a sample.
+  struct Share {
+    double seconds = 0;
+    double device_seconds = -1;  ///< negative: it has no clock
+    std::int64_t simulated_fs = 0;
+    bool failed = false;
+  };
+
+  Block visit(Ticks begin, double most_seconds);
+  std::unique_ptr<JointOperation> join(Block& block);
+  /// Collective: what `arm` does, a run after a barrier, what `check` does; throws on all ranks.
+  template <class Arm, class Check>
+  std::vector<Share> round(JointOperation& operation, std::uint64_t repetitions, const Arm& arm,
+                           const Check& check);
+  std::vector<Share> verified_round(JointOperation& operation, Block& block, const char* when);
+  void sample_once(JointOperation& operation, Block& block);
+  void sample_simulated(JointOperation& operation, Block& block);
+  void calibrate_loop(JointOperation& operation);
+  [[nodiscard]] bool goes_on(const Progress::Visit& visit);
+  void finish(const JointOperation& operation, Block& block, const Probe& noise);
+  [[nodiscard]] std::uint64_t next_stamp();
+
+  Device* device_;
+  OperationSpec spec_;
+  SeriesOptions options_;
+  Communicator* communicator_;
+  const HostClock* clock_;
+  double seconds_per_tick_;  // rank 0's: ticks of a block are those of its clock
+  std::uint64_t stamp_;      // the same on all ranks
+  Progress progress_;
+  std::uint64_t loop_ = 0;  // 0: not calibrated yet
+  bool cold_taken_ = false;
 };
 
 }  // namespace isthmus

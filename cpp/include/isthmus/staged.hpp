@@ -11,7 +11,8 @@
 
 namespace isthmus {
 
-/// Memory of a device with as much host memory beside it, and blocking copies of all of it.
+/// Memory of a device with as much host memory beside it, and blocking copies of all of it: by
+/// default those of the device's memory.
 class Staging {
  public:
   Staging() = default;
@@ -21,8 +22,10 @@ class Staging {
 
   [[nodiscard]] virtual std::span<std::byte> host() = 0;
   [[nodiscard]] virtual Memory& device() = 0;
-  virtual void to_host() = 0;
-  virtual void to_device() = 0;
+  virtual void to_host() { device().get(0, host()); }
+  virtual void to_device() { device().put(0, host()); }
+  /// Whether what is written comes back: false where nothing is behind the API.
+  [[nodiscard]] virtual bool keeps_data() const { return true; }
 };
 
 /// Axis `channel` of an operation that knows only one.

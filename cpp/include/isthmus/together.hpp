@@ -4,10 +4,16 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "isthmus/communicator.hpp"
 
 namespace isthmus {
+
+/// The text of every rank, in their order. Collective.
+std::vector<std::string> gathered_texts(Communicator& communicator, const std::string& mine);
+/// How messages name the calling rank: with its host, and not at all where it is alone.
+std::string rank_and_host(const Communicator& communicator);
 
 /// What an action threw, so far as other ranks need to know it.
 struct Trouble {

@@ -1,0 +1,107 @@
+#include "isthmus/progress.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace isthmus {
+namespace {
+
+/// A block may run this many times its aim to reach the next look at the series: ending just short
+/// of it would cost another set-up.
+constexpr double block_stretch = 4.0;
+
+}  // namespace
+
+const std::string& Progress::state_name() const noexcept {
+  static const std::array<std::string, 4> names = {"open", "precision", "samples", "time"};
+  return names[static_cast<std::size_t>(state_)];
+}
+
+void Progress::begin_visit(std::size_t parts) {
+  seconds_.resize(parts);
+  if (criteria_.empty()) {
+    criteria_.assign(
+        parts, StoppingCriterion(options_.precision, options_.most_samples, options_.confidence));
+  }
+}
+
+void Progress::keep_visit(double seconds) noexcept {
+  kept_ = seconds_.front().size();
+  kept_state_ = state_;
+  spent_s_ += seconds;
+}
+
+void Progress::drop_visit(double seconds) {
+  for (std::vector<double>& samples : seconds_) {
+    samples.resize(std::min(kept_, samples.size()));
+  }
+  state_ = kept_state_;
+  spent_s_ += seconds;
+}
+
+bool Progress::goes_on(const Visit& visit) {
+  look(visit);
+  if (state_ != State::open) {
+    return false;
+  }
+  const double left = options_.most_seconds - spent_s_;
+  if (visit.setup_s + visit.sampling_s >= std::min(visit.most_seconds, left)) {
+    if (left <= visit.most_seconds) {
+      state_ = State::time;
+    }
+    return false;
+  }
+  // As long as the set-up at least, so that no more than half of the time goes into it.
+  const double aim = std::max(options_.least_block_s, visit.setup_s);
+  if (visit.sampling_s < aim) {
+    return true;
+  }
+  const std::size_t missing = criteria_.front().next_check() - seconds_.front().size();
+  const double each = visit.sampling_s / static_cast<double>(visit.samples);
+  return visit.sampling_s + each * static_cast<double>(missing) <= block_stretch * aim;
+}
+
+void Progress::end_simulated(const std::vector<std::vector<double>>& parts) {
+  state_ = State::precision;
+  for (const std::vector<double>& samples : parts) {
+    const Interval found = median_interval(samples, options_.confidence);
+    if (samples.size() > 1 && found.relative_half_width() > options_.precision) {
+      state_ = State::samples;
+    }
+  }
+}
+
+void Progress::postpone(std::size_t samples) {
+  for (StoppingCriterion& criterion : criteria_) {
+    criterion.postpone(samples);
+  }
+}
+
+/// Ends the series if it may end and is known well enough; till then its schedule moves on.
+void Progress::look(const Visit& visit) {
+  using Verdict = StoppingCriterion::Verdict;
+  const std::size_t have = seconds_.front().size();
+  if (visit.sampling_s < options_.least_block_s && have < options_.most_samples) {
+    postpone(have + 1);
+    return;
+  }
+  bool capped = false;
+  bool open = false;
+  for (std::size_t part = 0; part < criteria_.size(); ++part) {
+    const Verdict verdict = criteria_[part].look(seconds_[part], visit.resolution_s);
+    capped = capped || verdict == Verdict::capped;
+    open = open || verdict == Verdict::go_on;
+  }
+  if (capped) {
+    state_ = State::samples;
+  } else if (!open) {
+    state_ = State::precision;
+  } else {
+    // One part may be known well enough and another not: all are looked at together the next time.
+    for (const StoppingCriterion& criterion : criteria_) {
+      postpone(criterion.next_check());
+    }
+  }
+}
+
+}  // namespace isthmus

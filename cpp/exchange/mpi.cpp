@@ -1,0 +1,228 @@
+// MPI as this process has loaded it. Nothing of it is known when Isthmus is built: functions are
+// found by name, and the little that differs between the two binary interfaces in use stands here.
+#include <dlfcn.h>
+#include <link.h>
+
+#include <array>
+#include <climits>
+#include <string_view>
+#include <vector>
+
+#include "isthmus/backend.hpp"
+#include "isthmus/communicator.hpp"
+
+namespace isthmus {
+namespace {
+
+constexpr int success = 0;  // MPI_SUCCESS in both
+
+/// A shared object of this process; null: what the program itself brings.
+using Library = void*;
+
+template <class Function>
+Function find(Library library, const char* name) {
+  return reinterpret_cast<Function>(dlsym(library, name));
+}
+
+template <class Function>
+Function need(Library library, const char* name) {
+  auto found = find<Function>(library, name);
+  if (found == nullptr) {
+    throw BackendError(std::string("the MPI of this process has no ") + name);
+  }
+  return found;
+}
+
+/// Handles are addresses; constants are the addresses of objects that the library exports.
+struct OpenMpi {
+  using Handle = void*;
+  static constexpr std::uintptr_t status_ignore = 0;
+
+  static Handle handle(std::uintptr_t value) { return reinterpret_cast<Handle>(value); }
+  static Handle byte(Library library) { return need<Handle>(library, "ompi_mpi_byte"); }
+  static Handle errors_return(Library library) {
+    return need<Handle>(library, "ompi_mpi_errors_return");
+  }
+};
+
+/// Handles are integers, and so are constants: MPICH's ABI, which Intel's, Cray's and MVAPICH's
+/// libraries share.
+struct Mpich {
+  using Handle = int;
+  static constexpr std::uintptr_t status_ignore = 1;
+
+  static Handle handle(std::uintptr_t value) { return static_cast<Handle>(value); }
+  static Handle byte(Library /*library*/) { return 0x4c00010d; }
+  static Handle errors_return(Library /*library*/) { return 0x54000001; }
+};
+
+/// The functions that are used, with handles of one kind and statuses that nobody reads.
+template <class Abi>
+struct Functions {
+  using Handle = typename Abi::Handle;
+
+  explicit Functions(Library library) {
+    const auto bind = [library](auto& function, const char* name) {
+      function = need<std::remove_reference_t<decltype(function)>>(library, name);
+    };
+    bind(comm_dup, "MPI_Comm_dup");
+    bind(comm_set_errhandler, "MPI_Comm_set_errhandler");
+    bind(comm_rank, "MPI_Comm_rank");
+    bind(comm_size, "MPI_Comm_size");
+    bind(barrier, "MPI_Barrier");
+    bind(all_gather, "MPI_Allgather");
+    bind(broadcast, "MPI_Bcast");
+    bind(send, "MPI_Send");
+    bind(receive, "MPI_Recv");
+    bind(begin_send, "MPI_Isend");
+    bind(begin_receive, "MPI_Irecv");
+    bind(wait_all, "MPI_Waitall");
+    bind(error_string, "MPI_Error_string");
+  }
+
+  int (*comm_dup)(Handle, Handle*);
+  int (*comm_set_errhandler)(Handle, Handle);
+  int (*comm_rank)(Handle, int*);
+  int (*comm_size)(Handle, int*);
+  int (*barrier)(Handle);
+  int (*all_gather)(const void*, int, Handle, void*, int, Handle, Handle);
+  int (*broadcast)(void*, int, Handle, int, Handle);
+  int (*send)(const void*, int, Handle, int, int, Handle);
+  int (*receive)(void*, int, Handle, int, int, Handle, void*);
+  int (*begin_send)(const void*, int, Handle, int, int, Handle, Handle*);
+  int (*begin_receive)(void*, int, Handle, int, int, Handle, Handle*);
+  int (*wait_all)(int, Handle*, void*);
+  int (*error_string)(int, char*, int*);
+};
+
+int count_of(std::size_t bytes) {
+  if (bytes > INT_MAX) {
+    throw BackendError("MPI sends no more than 2 GiB - 1 at once");
+  }
+  return static_cast<int>(bytes);
+}
+
+template <class Abi>
+class MpiCommunicator final : public Communicator {
+ public:
+  /// The duplicate is never freed: that would be collective, at a time that no rank chooses.
+  MpiCommunicator(Library library, const std::string& vendor, std::uintptr_t handle)
+      : mpi_(library), vendor_(vendor), byte_(Abi::byte(library)) {
+    check(mpi_.comm_dup(Abi::handle(handle), &comm_), "MPI_Comm_dup");
+    check(mpi_.comm_set_errhandler(comm_, Abi::errors_return(library)), "MPI_Comm_set_errhandler");
+    check(mpi_.comm_rank(comm_, &rank_), "MPI_Comm_rank");
+    check(mpi_.comm_size(comm_, &size_), "MPI_Comm_size");
+  }
+
+  [[nodiscard]] unsigned rank() const noexcept override { return static_cast<unsigned>(rank_); }
+  [[nodiscard]] unsigned size() const noexcept override { return static_cast<unsigned>(size_); }
+
+  void barrier() override { check(mpi_.barrier(comm_), "MPI_Barrier"); }
+  void all_gather(std::span<const std::byte> mine, std::span<std::byte> all) override {
+    const int count = count_of(mine.size());
+    check(mpi_.all_gather(mine.data(), count, byte_, all.data(), count, byte_, comm_),
+          "MPI_Allgather");
+  }
+  void broadcast(std::span<std::byte> data, unsigned root) override {
+    check(mpi_.broadcast(data.data(), count_of(data.size()), byte_, static_cast<int>(root), comm_),
+          "MPI_Bcast");
+  }
+
+  void send(std::span<const std::byte> data, unsigned to, int tag) override {
+    check(mpi_.send(data.data(), count_of(data.size()), byte_, static_cast<int>(to), tag, comm_),
+          "MPI_Send");
+  }
+  void receive(std::span<std::byte> data, unsigned from, int tag) override {
+    check(mpi_.receive(data.data(), count_of(data.size()), byte_, static_cast<int>(from), tag,
+                       comm_, ignored()),
+          "MPI_Recv");
+  }
+  void begin_send(std::span<const std::byte> data, unsigned to, int tag) override {
+    check(mpi_.begin_send(data.data(), count_of(data.size()), byte_, static_cast<int>(to), tag,
+                          comm_, &pending_.emplace_back()),
+          "MPI_Isend");
+  }
+  void begin_receive(std::span<std::byte> data, unsigned from, int tag) override {
+    check(mpi_.begin_receive(data.data(), count_of(data.size()), byte_, static_cast<int>(from), tag,
+                             comm_, &pending_.emplace_back()),
+          "MPI_Irecv");
+  }
+  void wait_all() override {
+    const int code = mpi_.wait_all(static_cast<int>(pending_.size()), pending_.data(), ignored());
+    pending_.clear();
+    check(code, "MPI_Waitall");
+  }
+
+ private:
+  using Handle = typename Abi::Handle;
+
+  static void* ignored() { return reinterpret_cast<void*>(Abi::status_ignore); }
+
+  void check(int code, const char* function) {
+    if (code == success) {
+      return;
+    }
+    pending_.clear();
+    std::array<char, 4096> text{};  // both say less
+    int length = 0;
+    mpi_.error_string(code, text.data(), &length);
+    throw BackendError(vendor_ + ": " + function + ": " + text.data());
+  }
+
+  Functions<Abi> mpi_;
+  std::string vendor_;
+  Handle byte_;
+  Handle comm_{};
+  int rank_ = 0;
+  int size_ = 0;
+  std::vector<Handle> pending_;
+};
+
+/// Whether MPI_Init was called, and MPI_Finalize was not.
+bool in_use(Library library) {
+  const auto told = [library](const char* name) {
+    int answer = 0;
+    auto* function = find<int (*)(int*)>(library, name);
+    return function != nullptr && function(&answer) == success && answer != 0;
+  };
+  return told("MPI_Initialized") && !told("MPI_Finalized");
+}
+
+/// Python loads its modules' libraries for themselves alone, so they are looked for one by one.
+std::vector<Library> mpi_libraries() {
+  std::vector<std::string> names;
+  dl_iterate_phdr(
+      [](dl_phdr_info* info, std::size_t, void* found) {
+        const std::string_view path = info->dlpi_name;
+        if (path.substr(path.rfind('/') + 1).starts_with("libmpi")) {
+          static_cast<std::vector<std::string>*>(found)->emplace_back(path);
+        }
+        return 0;
+      },
+      &names);
+  std::vector<Library> libraries = {RTLD_DEFAULT};
+  for (const std::string& name : names) {
+    if (Library library = dlopen(name.c_str(), RTLD_NOLOAD | RTLD_LAZY); library != nullptr) {
+      libraries.push_back(library);
+    }
+  }
+  return libraries;
+}
+
+}  // namespace
+
+std::unique_ptr<Communicator> mpi_communicator(const std::string& vendor, std::uintptr_t handle) {
+  for (Library library : mpi_libraries()) {
+    if (!in_use(library)) {
+      continue;
+    }
+    if (find<void*>(library, "ompi_mpi_byte") != nullptr) {
+      return std::make_unique<MpiCommunicator<OpenMpi>>(library, vendor, handle);
+    }
+    return std::make_unique<MpiCommunicator<Mpich>>(library, vendor, handle);
+  }
+  throw BackendError("no MPI is in use in this process: mpi4py loads and initialises one (" +
+                     vendor + ")");
+}
+
+}  // namespace isthmus

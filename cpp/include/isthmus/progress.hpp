@@ -1,0 +1,74 @@
+// How far a series has come over its visits, and what ends a visit and the series.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "isthmus/stopping.hpp"
+
+namespace isthmus {
+
+struct SeriesOptions {
+  double precision = 0.02;  ///< relative half-width of the interval to reach
+  double confidence = 0.95;
+  double least_block_s = 0.05;  ///< shortest visit to a point
+  double most_seconds = 10.0;   ///< cap on the time of the series, set-up included
+  std::size_t most_samples = 25'600;
+  double batch_below_s = 1e-6;   ///< shorter operations are timed in batches ...
+  double least_batch_s = 10e-6;  ///< ... of at least this
+  double loop_s = 2.5e-3;        ///< joint operations are timed in loops of at least this ...
+  std::uint64_t most_loop = std::uint64_t{1} << 20U;  ///< ... and at most so many repetitions
+};
+
+class Progress {
+ public:
+  enum class State : std::uint8_t { open, precision, samples, time };
+
+  explicit Progress(const SeriesOptions& options) : options_(options) {}
+
+  [[nodiscard]] State state() const noexcept { return state_; }
+  /// "open", "precision", "samples" or "time".
+  [[nodiscard]] const std::string& state_name() const noexcept;
+  void set_state(State state) noexcept { state_ = state; }
+
+  /// Makes ready for a visit to so many parts; throws std::invalid_argument for options that make
+  /// no sense.
+  void begin_visit(std::size_t parts);
+  /// What a repetition took, of one part in the visit's newest sample.
+  void add(std::size_t part, double seconds) { seconds_[part].push_back(seconds); }
+
+  /// What is known of a visit after a sample.
+  struct Visit {
+    double most_seconds = 0;
+    double setup_s = 0;
+    double sampling_s = 0;
+    std::size_t samples = 0;
+    double resolution_s = 0;  ///< of the clock, as one repetition sees it
+  };
+  /// Whether the visit takes another sample. Ends the series where it is known well enough, or may
+  /// take no more.
+  bool goes_on(const Visit& visit);
+  /// Ends a series of simulated times, per part, in this visit.
+  void end_simulated(const std::vector<std::vector<double>>& parts);
+
+  /// The visit is over, and its samples count.
+  void keep_visit(double seconds) noexcept;
+  /// It is lost: what nobody will see must not speak for the series. Its time is spent.
+  void drop_visit(double seconds);
+
+ private:
+  void look(const Visit& visit);
+  void postpone(std::size_t samples);
+
+  SeriesOptions options_;
+  std::vector<std::vector<double>> seconds_;  // per part, per repetition
+  std::vector<StoppingCriterion> criteria_;
+  double spent_s_ = 0;
+  State state_ = State::open;
+  std::size_t kept_ = 0;  // samples of visits that count
+  State kept_state_ = State::open;
+};
+
+}  // namespace isthmus
