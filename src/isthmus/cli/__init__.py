@@ -11,6 +11,7 @@ import typer
 
 from isthmus.cli import card, devices, model, report, run, show, xclbin
 from isthmus.errors import IsthmusError
+from isthmus.system import launcher
 
 _TYPERS_INTERRUPT = 130
 
@@ -57,5 +58,8 @@ def main() -> NoReturn:
 
 
 def _end(message: str, code: int) -> NoReturn:
+    place = launcher.place()
+    if place and place.rank:  # rank 0 says it, and its exit code is the launcher's
+        sys.exit(0)
     print(f"isthmus: {message}", file=sys.stderr)
     sys.exit(code)

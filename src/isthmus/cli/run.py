@@ -13,6 +13,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from isthmus.cli import over_ranks
 from isthmus.cli.progress import Progress
 from isthmus.errors import UsageError
 from isthmus.measure import session
@@ -140,8 +141,10 @@ def run(
         )
         if given
     }
+    bound = {"--cpus": cpus, "--numa-node": numa_node}
+    over_ranks.take_part(studies, device or [], out if resume else None, reruns, bound)
     memory, extra = _memory_range(context.args)
-    console = Console(stderr=True)
+    console = over_ranks.LastingConsole(stderr=True)
     if resume:
         if out is None:
             raise UsageError("--resume goes on with a run file: name it with --out")
@@ -149,10 +152,10 @@ def run(
             raise UsageError(
                 "--resume goes on as the run began: give only --out, --budget and --allow-..."
             )
-        with _kept(out, console), Progress(console) as progress:
-            done = session.resume(out, studies, budget, progress, leave=leave)
+        with _kept(out, console), over_ranks.team() as team, Progress(console) as progress:
+            done = session.resume(out, studies, budget, progress, leave=leave, team=team)
         return _close(done, out, console)
-    bound = parse_cpus(cpus) if cpus else node_cpus(numa_node) if numa_node is not None else []
+    chosen = parse_cpus(cpus) if cpus else node_cpus(numa_node) if numa_node is not None else []
     target = out or _fresh_name(study)
     request = session.Request(
         studies=studies,
@@ -171,9 +174,10 @@ def run(
             **({"memory": memory} if memory else {}),
             **leave,
         },
-        binding=Binding(tuple(bound), numa_node),
+        binding=Binding(tuple(chosen), numa_node),
     )
-    with _kept(target, console), Progress(console) as progress:
+    with _kept(target, console), over_ranks.team() as team, Progress(console) as progress:
+        request.team = team
         done = session.measure(request, progress)
     return _close(done, target, console)
 

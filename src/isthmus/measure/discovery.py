@@ -134,8 +134,22 @@ def _probed(
         yield candidate, _probe(backend, candidate)
 
 
-def resolve(text: str) -> Found:
-    """Device that an address means.
+def _meant(
+    backend: BackendDescription, address: Address, probed: Sequence[protocol.DeviceDescription]
+) -> list[protocol.DeviceDescription]:
+    """All devices that an address leaves open; one where it says which."""
+    rest = list(probed)
+    found: list[protocol.DeviceDescription] = []
+    while (match := backend.match(address, rest)) is not None:
+        found.append(match)
+        if match not in rest or match.id == address.selector:
+            break
+        rest.remove(match)
+    return found[-1:] if found and found[-1].id == address.selector else found
+
+
+def resolve(text: str, turn: int = 0) -> Found:
+    """Device that an address means; of several, the one whose turn it is.
 
     Raises UsageError where the address names nothing that could be, NoDeviceError where it names
     something that is not here.
@@ -156,9 +170,9 @@ def resolve(text: str) -> Found:
         if isinstance(probed, Problem):
             problems.append(probed)
             continue
-        match = backend.match(address, probed)
-        if match is not None:
-            return Found(text, backend, candidate, match)
+        meant = _meant(backend, address, probed)
+        if meant:
+            return Found(text, backend, candidate, meant[turn % len(meant)])
         here += [backend.address_of(address.scheme, device) for device in probed]
     if here and address.selector not in backend.aliases:
         raise UsageError(f"no device '{text}'; here: {', '.join(dict.fromkeys(here))}")

@@ -127,7 +127,9 @@ class _Planner:
                     for index, part in enumerate(operation.parts)
                     if part.name in wanted
                 }
-                task = Task(operation.name, size, str(kind), own, points, self._study.fresh)
+                task = Task(
+                    operation.name, size, str(kind), own, points, self._study.fresh, operation.joint
+                )
                 self.tasks.append(task)
 
     def _point(
@@ -144,7 +146,7 @@ class _Planner:
             bytes=size,
             direction=part.direction,  # type: ignore[arg-type]
             initiator=part.initiator,  # type: ignore[arg-type]
-            axes=dict(axes),
+            axes={**axes, **part.axes},
         )
 
     def miss(self, operations: Sequence[OperationDescription]) -> None:

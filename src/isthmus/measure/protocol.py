@@ -20,6 +20,8 @@ class PartDescription(msgspec.Struct, frozen=True):
     name: str
     direction: str
     initiator: str
+    axes: dict[str, int | str] = {}
+    """Columns that are its own: which ``rank`` of how many ``ranks``."""
 
 
 class AxisDescription(msgspec.Struct, frozen=True):
@@ -46,6 +48,22 @@ class OperationDescription(msgspec.Struct, frozen=True):
     device_buffers: int
     most_bytes: int
     unit_bytes: int = 1
+    joint: bool = False
+    """Done by several ranks together."""
+
+    def among(self, ranks: int) -> OperationDescription:
+        """A joint operation with a part for each rank's own time behind that of all together."""
+        if not self.joint:
+            return self
+        whole = self.parts[0]
+        told = {"ranks": ranks}
+        own = [
+            msgspec.structs.replace(whole, name=f"{whole.name}_rank", axes={**told, "rank": rank})
+            for rank in range(ranks)
+        ]
+        return msgspec.structs.replace(
+            self, parts=[msgspec.structs.replace(whole, axes=told), *own]
+        )
 
 
 class DeviceDescription(msgspec.Struct, frozen=True):
@@ -100,6 +118,8 @@ class Measure(msgspec.Struct, frozen=True, tag=True):
     axes: dict[str, str]
     criterion: Criterion
     most_seconds: float
+    joint: bool = False
+    """All ranks are asked, and answer together."""
 
 
 class Offload(msgspec.Struct, frozen=True, tag=True):
@@ -207,6 +227,8 @@ class Failed(msgspec.Struct, frozen=True, tag=True):
     usage: bool = False
     unavailable: bool = False
     """The machine or its limits do not allow it; the message says what would."""
+    lost: bool = False
+    """The device answers nobody any more in this process."""
 
 
 Answer = Devices | Opened | Measured | Offloaded | Failed
@@ -218,8 +240,7 @@ _answers: msgspec.msgpack.Decoder[Answer] = msgspec.msgpack.Decoder(Answer)
 
 def send(pipe: BinaryIO, message: Request | Answer) -> None:
     """Writes one message."""
-    body = _encoder.encode(message)
-    pipe.write(_LENGTH.pack(len(body)) + body)
+    pipe.write(frame(message))
     pipe.flush()
 
 
@@ -230,6 +251,12 @@ def receive_request(pipe: BinaryIO) -> Request | None:
         return None
     body = pipe.read(_LENGTH.unpack(head)[0])
     return _requests.decode(body)
+
+
+def frame(message: msgspec.Struct) -> bytes:
+    """A message as it goes over the wire."""
+    body = _encoder.encode(message)
+    return _LENGTH.pack(len(body)) + body
 
 
 def decode_answer(body: bytes) -> Answer:

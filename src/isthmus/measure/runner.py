@@ -6,17 +6,16 @@ import math
 import random
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field
 from typing import Protocol
 
 import msgspec
 
-from isthmus.errors import IsthmusError
 from isthmus.measure import protocol
 from isthmus.measure.assembly import FINAL_STATES
 from isthmus.measure.discovery import Found
-from isthmus.measure.supervisor import Worker, WorkerDiedError, WorkerRefusedError
+from isthmus.measure.supervisor import Asked, Worker, WorkerDiedError, WorkerRefusedError
 from isthmus.results.journal import Entry
 from isthmus.results.run_file import ClockName, ClockRecord, Rerun, Samples, Settings, State
 from isthmus.studies.base import Task
@@ -180,6 +179,10 @@ class Runner:
     record: Callable[[Entry], None]
     began: float
     """When the budget began to run, on ``time.monotonic``."""
+    hire: Callable[[Found, Binding], AbstractContextManager[Asked]] = lambda found, binding: Worker(
+        found.candidate.environment, binding=binding
+    )
+    """Who measures a device."""
     out_of_time: bool = False
 
     def run(self) -> None:
@@ -227,7 +230,7 @@ class _RerunOf:
         self._rerun = rerun
         self._deadline = deadline
         self._open = [Open(job, series) for series, job in enumerate(jobs)]
-        self._workers: dict[str, tuple[Worker, protocol.Opened]] = {}
+        self._workers: dict[str, tuple[Asked, protocol.Opened]] = {}
         self._deaths: dict[str, int] = {}
         settings = run.settings
         self._criterion = protocol.Criterion(settings.precision, settings.confidence, MOST_POINT_S)
@@ -300,11 +303,9 @@ class _RerunOf:
         known = self._workers.get(work.job.found.address)
         return known[1] if known else None
 
-    def _worker(self, found: Found) -> Worker:
+    def _worker(self, found: Found) -> Asked:
         if found.address not in self._workers:
-            worker = self._stack.enter_context(
-                Worker(found.candidate.environment, binding=self._run.binding)
-            )
+            worker = self._stack.enter_context(self._run.hire(found, self._run.binding))
             try:
                 opened = worker.ask(found.open_request())
             except WorkerRefusedError as error:
@@ -332,6 +333,7 @@ class _RerunOf:
                     {name: str(value) for name, value in task.axes.items()},
                     self._criterion,
                     most,
+                    task.joint,
                 ),
                 allowed_s=most,
             )
@@ -354,21 +356,27 @@ class _RerunOf:
         self._run.watcher.say(f"{work.job.label}: {message}")
         self._run.finish(work, self._rerun, self._opened(work), "failed")
 
-    def _bury(self, work: Open, error: IsthmusError) -> None:
+    def _bury(self, work: Open, error: WorkerDiedError) -> None:
         """A dead worker costs the point it was at; its other open points begin anew."""
         address = work.job.found.address
         self._fail(work, str(error))
-        self._workers.pop(address, None)
         siblings = [other for other in self._open if other.job.found.address == address]
+        if error.final:
+            self._give_up(siblings, f"not measured: {error}")
+            return
+        self._workers.pop(address, None)
         self._deaths[address] = self._deaths.get(address, 0) + 1
         for sibling in siblings:
             sibling.blocks.clear()
         if self._deaths[address] >= _MOST_DEATHS:
             self._run.watcher.say(f"{address}: given up after {_MOST_DEATHS} dead workers")
-            for sibling in siblings:
-                sibling.job.error = f"not measured: {_MOST_DEATHS} workers of this device died"
-                self._open.remove(sibling)
-                self._run.finish(sibling, self._rerun, None, "failed")
+            self._give_up(siblings, f"not measured: {_MOST_DEATHS} workers of this device died")
+
+    def _give_up(self, works: Sequence[Open], why: str) -> None:
+        for work in works:
+            work.job.error = why
+            self._open.remove(work)
+            self._run.finish(work, self._rerun, self._opened(work), "failed")
 
 
 _STATES: Mapping[str, State] = {state: state for state in FINAL_STATES}

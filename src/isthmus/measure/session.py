@@ -5,11 +5,12 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from pathlib import Path
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -30,10 +31,15 @@ from isthmus.studies.base import Study, Value
 from isthmus.system import environment, lock
 from isthmus.system.binding import Binding
 
+if TYPE_CHECKING:
+    from isthmus.measure.team import Team
+
 QUICK_PRECISION = 0.1
 QUICK_BUDGET_S = 60.0
 PRECISION = 0.02
 RERUNS = 3
+LED = "ISTHMUS_RANKS"
+"""Variable of a process that leads ranks: descriptor to the first, their number, 1 on one host."""
 LEAST_BUDGET_S = 20.0
 """A run without ``--budget`` gets what its points usually need, and at least this."""
 
@@ -55,6 +61,8 @@ class Request:
     options: Mapping[str, str] = field(default_factory=dict)
     """Options that some backends take: ``xclbin``, ``registers``, ``allow_...``."""
     binding: Binding = field(default_factory=Binding)
+    team: Team | None = None
+    """The ranks that measure together, where a launcher started them."""
 
 
 def _now() -> str:
@@ -138,9 +146,28 @@ def _find(
         raise NoDeviceError("; ".join(errors) or "no device is here")
     for error_text in errors:
         watcher.say(error_text)
-    for name in options.keys() - taken:
-        _complain(f"--{name.replace('_', '-')}: no device of this run takes it", records, watcher)
+    _complain_of_options(options.keys() - taken, records, watcher)
     return here, records
+
+
+def _find_together(
+    team: Team, options: Mapping[str, str], watcher: Watcher
+) -> tuple[list[discovery.Found], list[DeviceRecord]]:
+    """What the ranks' devices are together, and a record of each where they differ."""
+    found = team.find(options)
+    others = {member.address: member for member in team.members}
+    others.pop(found.address, None)
+    records = [_record(one) for one in (found, *others.values())]
+    taken = {name for member in team.members for name in member.run_options}
+    _complain_of_options(options.keys() - taken, records, watcher)
+    return [found], records
+
+
+def _complain_of_options(
+    names: Iterable[str], records: Sequence[DeviceRecord], watcher: Watcher
+) -> None:
+    for name in names:
+        _complain(f"--{name.replace('_', '-')}: no device of this run takes it", records, watcher)
 
 
 def _given(request: Request, study: Study) -> Mapping[str, Sequence[Value]]:
@@ -191,7 +218,7 @@ def _jobs(
 
 
 def _settings(request: Request, jobs: Sequence[Job]) -> Settings:
-    reruns = request.reruns or (1 if request.quick else RERUNS)
+    reruns = request.reruns or (1 if request.quick or request.team else RERUNS)
     shared, own = _by_way(jobs)
     usual = max(LEAST_BUDGET_S, usual_budget_s(shared, reruns) + fresh.usual_budget_s(own))
     budget = request.budget_s or (QUICK_BUDGET_S if request.quick else usual)
@@ -227,9 +254,12 @@ def measure(request: Request, watcher: Watcher) -> Run:
     for study in request.studies:
         _given(request, study)  # a wrong one is told before any device is touched
     with _alone(request.options, watcher):
-        found, records = _find(request.devices, request.options, watcher)
+        if request.team:
+            found, records = _find_together(request.team, request.options, watcher)
+        else:
+            found, records = _find(request.devices, request.options, watcher)
         jobs = _jobs(request, found, records, request.quick, watcher)
-        if not request.devices:  # what no study can use was not meant
+        if not request.devices and not request.team:  # what no study can use was not meant
             used = {job.found.address for job in jobs}
             records = [record for record in records if record.address in used]
         run = Run(
@@ -240,11 +270,39 @@ def measure(request: Request, watcher: Watcher) -> Run:
             status="interrupted",
             studies=[study.name for study in request.studies],
             settings=_settings(request, jobs),
-            environment=environment.host(),
+            environment={
+                **environment.host(),
+                **(request.team.described() if request.team else {}),
+            },
             devices=records,
             points=[],
         )
-        return _carry_out(run, jobs, [], request.out, request.binding, watcher, began)
+        return _carry_out(
+            run, jobs, [], request.out, request.binding, watcher, began, team=request.team
+        )
+
+
+def _left(out: Path) -> tuple[Run, Sequence[Entry]]:
+    """What an earlier run left, and what it had measured. Raises UsageError without one."""
+    for beside in (journal.path_before(out), journal.path_beside(out)):
+        if beside.exists():
+            return journal.read(beside)
+    if out.exists():
+        before = run_file.load(out)
+        return before, journal.entries_of(before.points)
+    raise UsageError(f"nothing to resume: neither {out} nor {journal.path_beside(out)} is there")
+
+
+def devices_of_ranks(out: Path, ranks: int) -> list[str]:
+    """Device of each rank in the run that is to be resumed.
+
+    Raises UsageError where it was not made by so many.
+    """
+    known = _left(out)[0].environment.get("ranks", [])
+    if len(known) != ranks:
+        by = f"{len(known)} ranks" if known else "one process, without mpirun"
+        raise UsageError(f"{out} was begun by {by}: go on in the same way")
+    return [str(rank["device"]) for rank in known]
 
 
 def resume(
@@ -254,6 +312,7 @@ def resume(
     watcher: Watcher,
     *,
     leave: Mapping[str, str] = MappingProxyType({}),
+    team: Team | None = None,
 ) -> Run:
     """Goes on with a run that was cut off, or measures again what failed or ran out of time.
 
@@ -264,19 +323,15 @@ def resume(
     left = journal.path_beside(out)
     if journal.path_before(out).exists():  # an earlier resume was cut off while it began
         journal.path_before(out).replace(left)
-    if left.exists():
-        before, entries = journal.read(left)
-    elif out.exists():
-        before = run_file.load(out)
-        entries = journal.entries_of(before.points)
-    else:
-        raise UsageError(f"nothing to resume: neither {out} nor {left} is there")
+    before, entries = _left(out)
+    if team is None and before.environment.get("ranks"):
+        devices_of_ranks(out, 0)
     if [study.name for study in studies] != before.studies:
         raise UsageError(f"{out} was begun as '{' '.join(before.studies)}'")
     kept = {k: v for k, v in before.settings.options.items() if not k.startswith("allow_")}
     options = {**kept, **leave}
     with _alone(options, watcher):
-        return _go_on(before, entries, studies, options, budget_s, out, watcher, began)
+        return _go_on(before, entries, studies, options, budget_s, out, watcher, began, team)
 
 
 def _go_on(
@@ -288,9 +343,13 @@ def _go_on(
     out: Path,
     watcher: Watcher,
     began: float,
+    team: Team | None,
 ) -> Run:
     left = journal.path_beside(out)
-    found, records = _find([device.address for device in before.devices], options, watcher)
+    if team:
+        found, records = _find_together(team, options, watcher)
+    else:
+        found, records = _find([device.address for device in before.devices], options, watcher)
     # A device that is gone stays what it was: its points do.
     known = {device.address: device for device in before.devices}
     records = [
@@ -323,7 +382,9 @@ def _go_on(
     binding = Binding(tuple(settings.cpus), settings.numa_node)
     if left.exists():  # kept until the new journal holds all of it
         left.replace(journal.path_before(out))
-    return _carry_out(run, jobs, kept, out, binding, watcher, began, replace=out.exists())
+    return _carry_out(
+        run, jobs, kept, out, binding, watcher, began, replace=out.exists(), team=team
+    )
 
 
 def _carry_out(
@@ -336,6 +397,7 @@ def _carry_out(
     began: float,
     *,
     replace: bool = False,
+    team: Team | None = None,
 ) -> Run:
     kept = list(entries)
     planned = [point for job in jobs for point in job.task.points.values()]
@@ -370,6 +432,8 @@ def _carry_out(
             share = usual / (usual + beside) if own and shared else float(not own)
             settings = msgspec.structs.replace(run.settings, budget_s=share * budget_s)
             runner = Runner(shared, settings, binding, watcher, record, time.monotonic())
+            if team:
+                runner.hire = lambda _found, _binding: contextlib.nullcontext(team)
             processes = FreshRunner(own, run.settings, binding, watcher, record)
             try:
                 if shared:

@@ -12,6 +12,7 @@ import tempfile
 import time
 from collections.abc import Mapping
 from types import TracebackType
+from typing import Protocol
 
 from isthmus.errors import IsthmusError
 from isthmus.measure import protocol
@@ -26,6 +27,11 @@ _STDERR_KEPT = 400
 class WorkerDiedError(IsthmusError):
     """A worker ended or fell silent; it has been cleared away."""
 
+    def __init__(self, message: str, *, final: bool = False) -> None:
+        super().__init__(message)
+        self.final = final
+        """Whether there can be no other in its place."""
+
 
 class WorkerRefusedError(IsthmusError):
     """A worker could not do what it was asked; it lives on."""
@@ -34,6 +40,20 @@ class WorkerRefusedError(IsthmusError):
         super().__init__(message)
         self.usage = usage
         self.unavailable = unavailable
+
+
+class Asked(Protocol):
+    """What answers requests about one device: a worker, or all ranks together."""
+
+    def ask(self, request: protocol.Request, allowed_s: float = 0.0) -> protocol.Answer:
+        """Sends a request and waits for its answer.
+
+        ``allowed_s`` is how long the work itself may take; the silence limit comes on top. Raises
+        WorkerDiedError or WorkerRefusedError.
+        """
+
+    def end(self) -> object:
+        """Lets go of the device, where that can be."""
 
 
 class Worker:
@@ -80,11 +100,7 @@ class Worker:
         return self._process.pid
 
     def ask(self, request: protocol.Request, allowed_s: float = 0.0) -> protocol.Answer:
-        """Sends a request and waits for its answer.
-
-        ``allowed_s`` is how long the work itself may take; the silence limit comes on top. Raises
-        WorkerDiedError or WorkerRefusedError.
-        """
+        """See Asked."""
         deadline = time.monotonic() + allowed_s + self._silence_s
         try:
             protocol.send(self._requests, request)

@@ -20,7 +20,7 @@ from isthmus.system.binding import bind_memory
 from isthmus.system.parent import die_with_parent
 
 
-def _described(info: _core.DeviceInfo) -> protocol.DeviceDescription:
+def _described(info: _core.DeviceInfo, ranks: int) -> protocol.DeviceDescription:
     def operation(o: _core.OperationInfo) -> protocol.OperationDescription:
         return protocol.OperationDescription(
             name=o.name,
@@ -34,7 +34,8 @@ def _described(info: _core.DeviceInfo) -> protocol.DeviceDescription:
             device_buffers=o.device_buffers,
             most_bytes=o.most_bytes,
             unit_bytes=o.unit_bytes,
-        )
+            joint=o.joint,
+        ).among(ranks)
 
     return protocol.DeviceDescription(
         id=info.id,
@@ -53,12 +54,16 @@ def _described(info: _core.DeviceInfo) -> protocol.DeviceDescription:
 
 
 class Worker:
-    """Answers requests for one backend and at most one open device."""
+    """Answers requests for one backend and at most one open device.
 
-    def __init__(self) -> None:
+    ``communicator`` leads to the other ranks that take part in joint operations.
+    """
+
+    def __init__(self, communicator: _core.Communicator) -> None:
+        self._communicator = communicator
         self._backend: _core.Backend | None = None
         self._device: _core.Device | None = None
-        self._series: dict[int, _core.Series] = {}
+        self._series: dict[int, _core.Series | _core.JointSeries] = {}
 
     def answer(self, request: protocol.Request) -> protocol.Answer:
         """Carries out one request; what the backend throws becomes a Failed."""
@@ -69,9 +74,7 @@ class Worker:
         except _core.UsageError as error:
             return protocol.Failed(str(error), usage=True)
         except _core.DeviceLostError as error:
-            # No call will succeed here again. The runner reads this, and starts a fresh worker.
-            print(str(error).replace("\n", " "), file=sys.stderr, flush=True)
-            os._exit(1)
+            return protocol.Failed(str(error).replace("\n", " "), lost=True)
         except MemoryError:
             return protocol.Failed("not enough host memory")
         except (RuntimeError, ValueError) as error:
@@ -81,14 +84,17 @@ class Worker:
         match request:
             case protocol.ListDevices(library):
                 found = self._load(library).devices()
-                return protocol.Devices([_described(info) for info in found])
+                return protocol.Devices([self._described(info) for info in found])
             case protocol.Open(library, id, options):
                 self._device = self._load(library).open(id, options)
-                return protocol.Opened(_described(self._device.info), _clock())
+                return protocol.Opened(self._described(self._device.info), _clock())
             case protocol.Measure():
                 return self._measure(request)
             case protocol.Offload():
                 return self._offload(request)
+
+    def _described(self, info: _core.DeviceInfo) -> protocol.DeviceDescription:
+        return _described(info, self._communicator.size)
 
     def _load(self, library: str) -> _core.Backend:
         if self._backend is None:
@@ -121,24 +127,24 @@ class Worker:
             clock=_clock(),
         )
 
+    def _begin(
+        self, device: _core.Device, request: protocol.Measure
+    ) -> _core.Series | _core.JointSeries:
+        options = _core.SeriesOptions()
+        options.precision = request.criterion.precision
+        options.confidence = request.criterion.confidence
+        options.most_seconds = request.criterion.most_seconds
+        asked = (request.operation, request.bytes, request.memory, request.axes, options)
+        if request.joint:
+            return _core.JointSeries(device, *asked, self._communicator)
+        return _core.Series(device, *asked)
+
     def _measure(self, request: protocol.Measure) -> protocol.Answer:
         if self._device is None:
             return protocol.Failed("no device is open")
-        series = self._series.get(request.series)
-        if series is None:
-            options = _core.SeriesOptions()
-            options.precision = request.criterion.precision
-            options.confidence = request.criterion.confidence
-            options.most_seconds = request.criterion.most_seconds
-            series = _core.Series(
-                self._device,
-                request.operation,
-                request.bytes,
-                request.memory,
-                request.axes,
-                options,
-            )
-            self._series[request.series] = series
+        if request.series not in self._series:
+            self._series[request.series] = self._begin(self._device, request)
+        series = self._series[request.series]
         block = series.measure(request.most_seconds)
         if block.state != "open":
             del self._series[request.series]
@@ -183,10 +189,15 @@ def _measured(block: _core.Block) -> protocol.Measured:
 
 def serve(request_fd: int, answer_fd: int) -> None:
     """Answers until the runner closes the pipe."""
-    worker = Worker()
+    worker = Worker(_core.alone_communicator())
     with os.fdopen(request_fd, "rb") as requests, os.fdopen(answer_fd, "wb") as answers:
         while (request := protocol.receive_request(requests)) is not None:
-            protocol.send(answers, worker.answer(request))
+            answer = worker.answer(request)
+            if isinstance(answer, protocol.Failed) and answer.lost:
+                # No call will succeed here again. The runner reads this and starts a fresh worker.
+                print(answer.message, file=sys.stderr, flush=True)
+                os._exit(1)
+            protocol.send(answers, answer)
 
 
 def main(arguments: list[str]) -> None:

@@ -69,6 +69,8 @@ class Task:
     """By part of the operation; parts that nobody asked for are missing."""
     fresh: bool = False
     """Whether each repetition is a process of its own, and its parts are phases of one another."""
+    joint: bool = False
+    """Whether all ranks do it together."""
 
 
 @dataclass(frozen=True)
@@ -99,6 +101,8 @@ class Study:
     points, each of one."""
     fresh: bool = False
     """Asks devices for offloads: see ``measure.fresh``."""
+    joint: bool = False
+    """Whether it can spread over the ranks that a launcher of MPI started."""
     size_axis: str = "bytes"
     """The axis that decides the sizes; another one than ``bytes`` is a column too."""
     unit_bytes: int = 1

@@ -67,6 +67,7 @@ STUDY = Study(
     ),
     columns=("channel", "ranks", "rank", "looplength", "sizes", "topology", "depth"),
     size_sets=SIZES,
+    joint=True,
     answers=_answers,
     complete=_complete,
     published=_published,

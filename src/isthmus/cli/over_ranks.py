@@ -1,0 +1,71 @@
+"""``isthmus run`` under a launcher of MPI."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+
+from isthmus.errors import UsageError
+from isthmus.measure import session
+from isthmus.studies import Study
+from isthmus.system import launcher
+
+if TYPE_CHECKING:
+    from isthmus.measure.team import Team
+
+
+class LastingConsole(Console):
+    """A console that can be shut while the run goes on: a launcher may end before it is saved."""
+
+    def on_broken_pipe(self) -> None:
+        """Nobody reads any more."""
+        self.quiet = True
+
+
+def take_part(
+    studies: Sequence[Study],
+    devices: Sequence[str],
+    resumed: Path | None,
+    reruns: int | None,
+    bound: Mapping[str, object],
+) -> None:
+    """Turns this process into a rank where a launcher started several; else returns.
+
+    ``bound``: options that bind workers, which is for the launcher to do.
+    """
+    place = launcher.place()
+    if place is None:
+        return
+    for study in studies:
+        if not study.joint:
+            raise UsageError(
+                f"study '{study.name}' does not spread over ranks: start it without mpirun"
+            )
+    if (reruns or 1) > 1:
+        raise UsageError("--reruns: ranks cannot be started anew, so that a run has one")
+    for option, value in bound.items():
+        if value is not None:
+            raise UsageError(f"{option}: ranks are bound by the launcher's own options")
+    if resumed is not None:
+        devices = session.devices_of_ranks(resumed, place.size)
+    from isthmus.measure import ranks
+
+    ranks.take_part(place, devices, studies)
+
+
+def team() -> contextlib.AbstractContextManager[Team | None]:
+    """The ranks that this process leads; None where it was started by hand."""
+    led = os.environ.pop(session.LED, None)
+    if led is None:
+        return contextlib.nullcontext()
+    import socket
+
+    from isthmus.measure.team import Team
+
+    descriptor, size, one_host = map(int, led.split(","))
+    return Team(socket.socket(fileno=descriptor), size, one_host=bool(one_host))

@@ -1,0 +1,114 @@
+"""The MPI that the ranks use: that of their launcher, through mpi4py."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from isthmus.errors import UsageError
+from isthmus.system import private
+from isthmus.system.launcher import Place
+
+if TYPE_CHECKING:
+    from mpi4py.MPI import Intracomm
+
+_OPEN_MPI = "libmpi.so.40"
+_MPICH = "libmpi.so.12"
+_DEBIANS_MPICH = "libmpich.so.12"
+_LIBRARIES: Mapping[str, tuple[str, ...]] = {
+    **dict.fromkeys(("orterun", "orted", "prterun", "prted", "prte"), (_OPEN_MPI,)),
+    **dict.fromkeys(("hydra_pmi_proxy", "mpiexec.hydra"), (_MPICH, _DEBIANS_MPICH)),
+}
+"""By the program that starts ranks on a host, the names of its MPI's library."""
+_FOLDERS = ("lib", "lib64", "lib/*-linux-*")
+
+
+def _ancestors() -> Iterator[Path]:
+    pid = os.getppid()
+    while pid > 1:
+        try:
+            yield Path(os.readlink(f"/proc/{pid}/exe"))
+            stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8")
+        except OSError:  # somebody else's
+            return
+        pid = int(stat.rpartition(")")[2].split()[1])
+
+
+def library_of_launcher() -> Path | None:
+    """The MPI library that was installed with the program that started this process."""
+    for program in _ancestors():
+        for name in _LIBRARIES.get(program.name, ()):
+            for folder in _FOLDERS:
+                found = sorted(program.parent.parent.glob(f"{folder}/{name}"))
+                if found:
+                    return found[0]
+    return None
+
+
+def environment(before: Mapping[str, str]) -> dict[str, str]:
+    """Variables by which mpi4py's wheels load the launcher's MPI, unless the user chose one."""
+    library = library_of_launcher()
+    if library is None or {"MPI4PY_LIBMPI", "MPI4PY_MPIABI"} & before.keys():
+        return {}
+    if library.name != _DEBIANS_MPICH:
+        return {"MPI4PY_LIBMPI": str(library)}
+    link = private.folder("mpich") / _MPICH  # the name that all but Debian give it
+    if not link.exists():
+        partial = link.with_name(f".{_MPICH}.{os.getpid()}")
+        partial.symlink_to(library)
+        partial.replace(link)
+    path = filter(None, (str(link.parent), before.get("LD_LIBRARY_PATH")))
+    return {"MPI4PY_LIBMPI": str(link), "LD_LIBRARY_PATH": ":".join(path)}
+
+
+def world(place: Place) -> Intracomm:
+    """All ranks, with MPI initialised.
+
+    Raises UsageError where there is no MPI, or another one than the launcher's.
+    """
+    try:
+        import mpi4py  # noqa: PLC0415 - ranks alone need it
+
+        mpi4py.rc.thread_level = "funneled"
+        mpi4py.rc.finalize = False
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what it says of foreign launchers is said below
+            from mpi4py import MPI  # noqa: PLC0415
+    except (ImportError, RuntimeError) as error:
+        why = str(error).splitlines()[0]
+        raise UsageError(
+            f"no MPI for {place.launcher} ({why}): make mpi, or pip install mpi4py"
+        ) from error
+    found = MPI.COMM_WORLD
+    if found.size != place.size:
+        raise UsageError(
+            f"{place.launcher} started {place.size} ranks, but to {version()} each of them is "
+            f"{found.rank} of {found.size}: start them with that MPI's own mpirun, or name the "
+            "launcher's library in MPI4PY_LIBMPI"
+        )
+    return found
+
+
+def handle(communicator: Intracomm) -> int:
+    """The value of its handle, an address or an integer as its MPI has them."""
+    from mpi4py import MPI  # noqa: PLC0415
+
+    return int(MPI._handleof(communicator))
+
+
+def version() -> str:
+    """Name and version of the MPI that is loaded."""
+    from mpi4py import MPI  # noqa: PLC0415
+
+    name, numbers = MPI.get_vendor()
+    return f"{name} {'.'.join(map(str, numbers))}"
+
+
+def finalise() -> None:
+    """Leaves MPI."""
+    from mpi4py import MPI  # noqa: PLC0415
+
+    MPI.Finalize()
