@@ -134,22 +134,20 @@ def _probed(
         yield candidate, _probe(backend, candidate)
 
 
-def _meant(
-    backend: BackendDescription, address: Address, probed: Sequence[protocol.DeviceDescription]
+def _alike(
+    match: protocol.DeviceDescription,
+    address: Address,
+    probed: Sequence[protocol.DeviceDescription],
 ) -> list[protocol.DeviceDescription]:
-    """All devices that an address leaves open; one where it says which."""
-    rest = list(probed)
-    found: list[protocol.DeviceDescription] = []
-    while (match := backend.match(address, rest)) is not None:
-        found.append(match)
-        if match not in rest or match.id == address.selector:
-            break
-        rest.remove(match)
-    return found[-1:] if found and found[-1].id == address.selector else found
+    """Devices of the same kind as one that matches an address, unless that says which."""
+    if match.id == address.selector:
+        return [match]
+    kind = (match.platform, match.name)
+    return [one for one in probed if (one.platform, one.name) == kind] or [match]
 
 
 def resolve(text: str, turn: int = 0) -> Found:
-    """Device that an address means; of several, the one whose turn it is.
+    """Device that an address means; of several of a kind, the one whose turn it is.
 
     Raises UsageError where the address names nothing that could be, NoDeviceError where it names
     something that is not here.
@@ -170,9 +168,10 @@ def resolve(text: str, turn: int = 0) -> Found:
         if isinstance(probed, Problem):
             problems.append(probed)
             continue
-        meant = _meant(backend, address, probed)
-        if meant:
-            return Found(text, backend, candidate, meant[turn % len(meant)])
+        match = backend.match(address, probed)
+        if match is not None:
+            alike = _alike(match, address, probed)
+            return Found(text, backend, candidate, alike[turn % len(alike)])
         here += [backend.address_of(address.scheme, device) for device in probed]
     if here and address.selector not in backend.aliases:
         raise UsageError(f"no device '{text}'; here: {', '.join(dict.fromkeys(here))}")

