@@ -11,8 +11,10 @@
 namespace isthmus {
 namespace {
 
-/// Rounds that show how long a loop takes: the fastest, for one may have been interrupted.
-constexpr int calibration_rounds = 3;
+/// How long a loop takes is what its fastest round took, for the first are not typical and any may
+/// be interrupted: so many, but no more once they have taken so many times a loop's time.
+constexpr int most_rounds = 10;
+constexpr double most_rounds_loops = 20.0;
 
 /// Noise of all ranks; the machine's is that of the worst machine.
 Probe noise_of(const std::vector<Probe>& ranks) {
@@ -154,8 +156,13 @@ void JointSeries::calibrate_loop(JointOperation& operation) {
   std::uint64_t loop = 1;
   while (loop < options_.most_loop) {
     double took = 1e300;
-    for (int i = 0; i < calibration_rounds && took >= options_.loop_s; ++i) {
-      took = std::min(took, largest(round(operation, loop, nothing, nothing), &Share::seconds));
+    double all = 0;
+    for (int i = 0;
+         i < most_rounds && took >= options_.loop_s && all < most_rounds_loops * options_.loop_s;
+         ++i) {
+      const double once = largest(round(operation, loop, nothing, nothing), &Share::seconds);
+      took = std::min(took, once);
+      all += once;
     }
     if (took >= options_.loop_s) {
       break;
