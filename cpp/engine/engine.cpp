@@ -69,6 +69,7 @@ void Series::sample_simulated(Operation& operation, Block& block) {
     block.batch = operation.least_batch();
   }
   std::vector<std::vector<double>> times;
+  times.reserve(block.parts.size());
   for (const PartSamples& part : block.parts) {
     times.emplace_back(part.simulated_fs.begin(), part.simulated_fs.end());
   }
