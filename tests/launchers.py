@@ -20,7 +20,7 @@ import pytest
 Started = subprocess.Popen[str]
 LIMIT_S = 240.0
 """On a loaded machine everything takes its time; nothing here is timed."""
-_AS_ROOT = {
+AS_ROOT = {
     name: "1"
     for kind in ("OMPI", "PRTE")
     for name in (f"{kind}_ALLOW_RUN_AS_ROOT", f"{kind}_ALLOW_RUN_AS_ROOT_CONFIRM")
@@ -39,10 +39,14 @@ class Launcher:
         # In a shell's background it is ignored, and so would it be in the child.
         signal.signal(signal.SIGINT, signal.default_int_handler)
         return subprocess.Popen(
-            [*self.command, "-n", str(ranks), sys.executable, "-m", "isthmus", "run", *arguments],
+            self.line(ranks, "-m", "isthmus", "run", *arguments),
             cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-            env={**os.environ, **_AS_ROOT, "ISTHMUS_SILENCE": str(silence_s)},
+            env={**os.environ, **AS_ROOT, "ISTHMUS_SILENCE": str(silence_s)},
         )  # fmt: skip
+
+    def line(self, ranks: int, *arguments: str) -> list[str]:
+        """The command that starts so many ranks of Python."""
+        return [*self.command, "-n", str(ranks), sys.executable, *arguments]
 
     def run(self, ranks: int, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
         """The same, and waits for its end."""
