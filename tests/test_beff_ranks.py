@@ -139,6 +139,31 @@ def test_ctrl_c_leaves_a_valid_file(tmp_path: Path, name: str) -> None:
     assert run_file.load(tmp_path / "run.json").status == "interrupted"
 
 
+def test_resume_goes_on_with_the_same_ranks(isthmus: Command, tmp_path: Path) -> None:
+    launcher = launchers.any_launcher()
+    few = ("--bytes", "1,64", "--precision", "10", "--out", "run.json")
+    begun = launcher.run(2, tmp_path, "beff", "--device", "host", *few)
+    assert begun.returncode == 0, begun.stderr
+    again = ("beff", "--resume", "--out", "run.json")
+    alone = isthmus("run", *again)
+    assert alone.returncode == 2
+    assert "2 ranks" in alone.stderr
+    resumed = launcher.run(2, tmp_path, *again)
+    assert resumed.returncode == 0, resumed.stderr
+    after = run_file.load(tmp_path / "run.json")
+    assert len(after.points) == 2 * 3
+    assert all(point.reruns for point in after.points)
+
+
+def test_one_rank_alone_exchanges_with_itself(isthmus: Command) -> None:
+    done = isthmus("run", "beff", "--device", "host", "--channel", "mpi", *SMALL)
+    assert done.returncode == 0, done.stderr
+    found = [row for row in rows(isthmus) if row["operation"].startswith("exchange")]
+    assert [(row["ranks"], row["rank"], row["verified"]) for row in found] == [
+        ("1", "", "true"), ("1", "0", "true")
+    ]  # fmt: skip
+
+
 def test_a_foreign_launcher_is_an_error_with_a_cure(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -32,7 +32,8 @@ def _lead(place: Place) -> tuple[int, int]:
     led = f"{theirs.fileno()},{place.size},{int(place.one_host)}"
     process = subprocess.Popen(
         [sys.executable, "-m", "isthmus", *sys.argv[1:]],
-        env={**without_place(os.environ), LED: led},
+        # What it prints goes through the launcher, also where that looks like a terminal.
+        env={**without_place(os.environ), LED: led, "TERM": "dumb", "TTY_COMPATIBLE": "0"},
         stdin=subprocess.DEVNULL,
         pass_fds=(theirs.fileno(),),
         start_new_session=True,  # what ends the ranks must not end it: it keeps what was measured

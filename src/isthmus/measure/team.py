@@ -290,7 +290,7 @@ class Team:
         now = time.monotonic()
         self._silent = [rank for rank in self._ranks if now - rank.heard > self._silence_s]
         if self._silent:
-            self._die(f"{_names(self._silent)} was silent for {self._silence_s:.0f} s")
+            self._die(f"nothing was heard of {_names(self._silent)} for {self._silence_s:.0f} s")
         late = [rank for rank in self._ranks if rank.answer is None]
         if now > deadline and len(late) < len(self._ranks):
             self._die(f"{_names(late)} did not answer in time, the others did")
