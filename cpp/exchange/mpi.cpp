@@ -4,8 +4,10 @@
 #include <link.h>
 
 #include <array>
+#include <bit>
 #include <climits>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "isthmus/backend.hpp"
@@ -38,7 +40,7 @@ struct OpenMpi {
   using Handle = void*;
   static constexpr std::uintptr_t status_ignore = 0;
 
-  static Handle handle(std::uintptr_t value) { return reinterpret_cast<Handle>(value); }
+  static Handle handle(std::uintptr_t value) { return std::bit_cast<Handle>(value); }
   static Handle byte(Library library) { return need<Handle>(library, "ompi_mpi_byte"); }
   static Handle errors_return(Library library) {
     return need<Handle>(library, "ompi_mpi_errors_return");
@@ -59,7 +61,7 @@ struct Mpich {
 /// The functions that are used, with handles of one kind and statuses that nobody reads.
 template <class Abi>
 struct Functions {
-  using Handle = typename Abi::Handle;
+  using Handle = Abi::Handle;
 
   explicit Functions(Library library) {
     const auto bind = [library](auto& function, const char* name) {
@@ -80,19 +82,19 @@ struct Functions {
     bind(error_string, "MPI_Error_string");
   }
 
-  int (*comm_dup)(Handle, Handle*);
-  int (*comm_set_errhandler)(Handle, Handle);
-  int (*comm_rank)(Handle, int*);
-  int (*comm_size)(Handle, int*);
-  int (*barrier)(Handle);
-  int (*all_gather)(const void*, int, Handle, void*, int, Handle, Handle);
-  int (*broadcast)(void*, int, Handle, int, Handle);
-  int (*send)(const void*, int, Handle, int, int, Handle);
-  int (*receive)(void*, int, Handle, int, int, Handle, void*);
-  int (*begin_send)(const void*, int, Handle, int, int, Handle, Handle*);
-  int (*begin_receive)(void*, int, Handle, int, int, Handle, Handle*);
-  int (*wait_all)(int, Handle*, void*);
-  int (*error_string)(int, char*, int*);
+  int (*comm_dup)(Handle, Handle*) = nullptr;
+  int (*comm_set_errhandler)(Handle, Handle) = nullptr;
+  int (*comm_rank)(Handle, int*) = nullptr;
+  int (*comm_size)(Handle, int*) = nullptr;
+  int (*barrier)(Handle) = nullptr;
+  int (*all_gather)(const void*, int, Handle, void*, int, Handle, Handle) = nullptr;
+  int (*broadcast)(void*, int, Handle, int, Handle) = nullptr;
+  int (*send)(const void*, int, Handle, int, int, Handle) = nullptr;
+  int (*receive)(void*, int, Handle, int, int, Handle, void*) = nullptr;
+  int (*begin_send)(const void*, int, Handle, int, int, Handle, Handle*) = nullptr;
+  int (*begin_receive)(void*, int, Handle, int, int, Handle, Handle*) = nullptr;
+  int (*wait_all)(int, Handle*, void*) = nullptr;
+  int (*error_string)(int, char*, int*) = nullptr;
 };
 
 int count_of(std::size_t bytes) {
@@ -106,8 +108,8 @@ template <class Abi>
 class MpiCommunicator final : public Communicator {
  public:
   /// The duplicate is never freed: that would be collective, at a time that no rank chooses.
-  MpiCommunicator(Library library, const std::string& vendor, std::uintptr_t handle)
-      : mpi_(library), vendor_(vendor), byte_(Abi::byte(library)) {
+  MpiCommunicator(Library library, std::string vendor, std::uintptr_t handle)
+      : mpi_(library), vendor_(std::move(vendor)), byte_(Abi::byte(library)) {
     check(mpi_.comm_dup(Abi::handle(handle), &comm_), "MPI_Comm_dup");
     check(mpi_.comm_set_errhandler(comm_, Abi::errors_return(library)), "MPI_Comm_set_errhandler");
     check(mpi_.comm_rank(comm_, &rank_), "MPI_Comm_rank");
@@ -154,9 +156,9 @@ class MpiCommunicator final : public Communicator {
   }
 
  private:
-  using Handle = typename Abi::Handle;
+  using Handle = Abi::Handle;
 
-  static void* ignored() { return reinterpret_cast<void*>(Abi::status_ignore); }
+  static void* ignored() { return std::bit_cast<void*>(Abi::status_ignore); }
 
   void check(int code, const char* function) {
     if (code == success) {

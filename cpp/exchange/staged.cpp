@@ -99,7 +99,7 @@ OperationInfo staged_exchange(const std::string& initiator) {
   return {.name = "exchange",
           .parts = {{"exchange", "", initiator}},
           .axes = {channel_axis(through_host), topology_axis()},
-          .device_buffers = 2 * lanes * exchange_turns,
+          .device_buffers = exchange_turns * 2 * lanes,
           .most_bytes = most_message_bytes,
           .joint = true};
 }

@@ -218,7 +218,7 @@ std::vector<OperationInfo> message_operations() {
   return {{.name = "exchange",
            .parts = {{"exchange", "", "cpu"}},
            .axes = {channel, topology_axis()},
-           .device_buffers = 2 * lanes * exchange_turns,
+           .device_buffers = exchange_turns * 2 * lanes,
            .most_bytes = most_message_bytes,
            .joint = true},
           {.name = "pingpong",
