@@ -214,6 +214,7 @@ std::unique_ptr<JointOperation> JointSeries::join(Block& block) {
     progress_.begin_visit(1);
     operation = device_->join(spec_, *communicator_);
   }));
+  operation->connect(*communicator_);
   const std::vector<Facts> facts = communicator_->gathered(
       Facts{.moved = operation->moved_bytes(), .moves = operation->moves_data()});
   block.parts.resize(1 + facts.size());

@@ -1,5 +1,12 @@
+# Device code that the emulator of Intel's FPGAs compiles for itself; for a board it is built beforehand.
+set(ISTHMUS_CHANNEL_KERNELS ${CMAKE_CURRENT_SOURCE_DIR}/kernels/intel/exchange.cl)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${ISTHMUS_CHANNEL_KERNELS})
+file(READ ${ISTHMUS_CHANNEL_KERNELS} ISTHMUS_CHANNEL_SOURCE)
+configure_file(${CMAKE_CURRENT_LIST_DIR}/channel_source.hpp.in
+               ${CMAKE_CURRENT_BINARY_DIR}/opencl/channel_source.hpp @ONLY)
 isthmus_add_backend(
   opencl
   SOURCES opencl.cpp operations.cpp kernel_operations.cpp binary_kernels.cpp reached.cpp objects.cpp
-          offload.cpp api.cpp
+          offload.cpp api.cpp channels.cpp cables.cpp
   LIBRARIES isthmus_card_client)
+target_include_directories(isthmus_opencl PRIVATE ${CMAKE_CURRENT_BINARY_DIR}/opencl)

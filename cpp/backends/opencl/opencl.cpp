@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "binary_kernels.hpp"
+#include "channels.hpp"
 #include "isthmus/card/process/emulated.hpp"
 #include "kernel_operations.hpp"
 #include "offload.hpp"
@@ -179,6 +180,9 @@ DeviceInfo describe(cl::Platform platform, cl::DeviceId device, const std::strin
   } else {
     // Messages above an emulated card do not read its clock: the host's alone would mislead.
     info.operations.push_back(staged_exchange(initiator));
+    if (cl::emulates_channels(device) || (session != nullptr && cl::has_channels(*session))) {
+      info.operations.push_back(cl::channel_exchange(compiles(device)));
+    }
   }
   return info;
 }
@@ -198,12 +202,21 @@ class OpenclDevice final : public Device {
                ? card::process::on_emulated_card(std::move(operation))
                : std::move(operation);
   }
+  std::unique_ptr<JointOperation> join(const OperationSpec& spec,
+                                       Communicator& communicator) override {
+    const OperationInfo& found = find_operation(info_.operations, spec, "OpenCL", true);
+    return cl::is_channel_exchange(found)
+               ? cl::make_channel_exchange(session_, session_.has_binary() ? nullptr : &programs_,
+                                           spec, communicator)
+               : Device::join(spec, communicator);
+  }
   std::unique_ptr<Staging> stage(const std::string& memory, std::size_t bytes) override {
     return cl::make_staging(session_, memory, bytes);
   }
 
  private:
   cl::Session session_;
+  cl::CabledPrograms programs_;
   DeviceInfo info_;
 };
 

@@ -31,6 +31,9 @@ class JointOperation {
   JointOperation& operator=(const JointOperation&) = delete;
   virtual ~JointOperation() = default;
 
+  /// Once, before all else, when all ranks have joined: what they have to find out together.
+  /// Collective; what one rank throws all throw.
+  virtual void connect(Communicator& /*communicator*/) {}
   /// This rank's share, `repetitions` times, the same on all ranks. This alone is timed.
   virtual void run(std::uint64_t repetitions) = 0;
   /// Bytes that this rank sends in one repetition.

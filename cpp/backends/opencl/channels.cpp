@@ -1,0 +1,283 @@
+#include "channels.hpp"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+#include <vector>
+
+#include "channel_source.hpp"
+#include "isthmus/backend.hpp"
+#include "isthmus/staged.hpp"
+#include "isthmus/together.hpp"
+#include "isthmus/topology.hpp"
+
+namespace isthmus::cl {
+namespace {
+
+constexpr const char* channel = "intel";
+/// Partners: the first talks to the next card's second.
+constexpr std::array<const char*, lanes> kernel_names = {"isthmus_send", "isthmus_receive"};
+/// Of an emulated channel, in its words. What hardware has is in its binary.
+constexpr unsigned emulated_depth = 1024;
+
+template <class Value>
+void set_value(Kernel kernel, Uint index, const Value& value) {
+  check(api().clSetKernelArg(kernel, index, sizeof(value), &value), "clSetKernelArg");
+}
+
+std::string source_for(const Cables* cables, std::uint64_t depth) {
+  std::string source = "#define CHANNEL_DEPTH " + std::to_string(depth) + "\n";
+  source += cables == nullptr ? "#define WITHOUT_PORTS\n"
+                              : "#define PORT(name) \"" + cables->folder().string() + "/\" name\n";
+  return source + channel_source;
+}
+
+/// One kernel with what it received last.
+class Half {
+ public:
+  Half(const Session& session, std::size_t bytes, Owned<Kernel> kernel)
+      : bytes_(bytes),
+        slot_bytes_((bytes + page_bytes - 1) / page_bytes * page_bytes),
+        queue_(session.make_queue()),
+        kernel_(std::move(kernel)),
+        received_(session, slot_bytes_ * exchange_turns),
+        wrong_(session, sizeof(std::uint64_t)),
+        host_(bytes) {
+    Uint index = 0;
+    set_value(kernel_.get(), index++, received_.handle());
+    set_value(kernel_.get(), index++, wrong_.handle());
+    set_value(kernel_.get(), index++, static_cast<Uint>(bytes_));
+    set_value(kernel_.get(), index++, static_cast<Uint>(slot_bytes_));
+    set_value(kernel_.get(), index++, static_cast<Uint>(exchange_turns));
+  }
+
+  /// Seeds of the first step's messages, and what is added to them with each step.
+  void set_seeds(std::uint64_t sent, std::uint64_t expected, std::uint64_t per_step) {
+    expected_ = expected;
+    per_step_ = per_step;
+    set_value(kernel_.get(), 6, sent);
+    set_value(kernel_.get(), 7, expected);
+    set_value(kernel_.get(), 8, per_step);
+    constexpr std::uint64_t never_ran = ~std::uint64_t{0};
+    wrong_.put(0, std::as_bytes(std::span(&never_ran, 1)));
+  }
+  void begin(std::uint64_t steps) {
+    set_value(kernel_.get(), 5, static_cast<Uint>(steps));
+    constexpr std::size_t one = 1;
+    check(api().clEnqueueNDRangeKernel(queue_.get(), kernel_.get(), 1, nullptr, &one, &one, 0,
+                                       nullptr, nullptr),
+          "clEnqueueNDRangeKernel");
+    check(api().clFlush(queue_.get()), "clFlush");
+  }
+  void end() { finish(queue_.get()); }
+
+  /// Where the message of a step goes: nothing of what is to come there.
+  void spoil(std::uint64_t step) {
+    fill_pattern(host_, seed(step));
+    for (std::byte& byte : host_) {
+      byte = ~byte;
+    }
+    received_.put(slot(step), host_);
+  }
+  /// Whether the message of a step lies where it belongs.
+  [[nodiscard]] bool holds(std::uint64_t step) {
+    received_.get(slot(step), host_);
+    return has_pattern(host_, seed(step));
+  }
+  /// Pairs of words that the kernel itself found to be others than were sent, in all messages.
+  [[nodiscard]] std::uint64_t wrong() {
+    std::uint64_t count = 0;
+    wrong_.get(0, std::as_writable_bytes(std::span(&count, 1)));
+    return count;
+  }
+
+ private:
+  [[nodiscard]] std::uint64_t seed(std::uint64_t step) const {
+    return expected_ + step * per_step_;
+  }
+  [[nodiscard]] std::size_t slot(std::uint64_t step) const {
+    return step % exchange_turns * slot_bytes_;
+  }
+
+  std::size_t bytes_;
+  std::size_t slot_bytes_;
+  Owned<Queue> queue_;
+  Owned<Kernel> kernel_;
+  DeviceMemory received_;
+  DeviceMemory wrong_;
+  std::vector<std::byte> host_;
+  std::uint64_t expected_ = 0;
+  std::uint64_t per_step_ = 0;
+};
+
+/// Messages come from the kernels and are compared by them, all of them; the last ones are looked
+/// at here as well.
+class ChannelExchange final : public JointOperation {
+ public:
+  ChannelExchange(Session& session, CabledPrograms* programs, const OperationSpec& spec,
+                  const Communicator& communicator)
+      : session_(&session),
+        programs_(programs),
+        bytes_(spec.bytes),
+        topology_(spec.word("topology", topology_axis().usual)),
+        depth_(spec.count("depth", emulated_depth)),
+        rank_(communicator.rank()),
+        ranks_(communicator.size()),
+        neighbours_(neighbours_of(topology_, rank_, ranks_)) {}
+
+  void connect(Communicator& communicator) override {
+    check_places(programs_ != nullptr, communicator);
+    const CabledProgram* cabled = programs_ == nullptr ? nullptr : &program(communicator);
+    throw_on_all(
+        communicator, trouble_of(communicator, [&] {
+          for (const char* name : kernel_names) {
+            halves_.push_back(std::make_unique<Half>(*session_, bytes_, kernel(cabled, name)));
+          }
+        }));
+  }
+
+  [[nodiscard]] std::uint64_t moved_bytes() const override { return lanes * bytes_; }
+  [[nodiscard]] std::uint64_t armed_repetitions() const override { return exchange_turns; }
+
+  void run(std::uint64_t repetitions) override {
+    steps_ = repetitions;
+    for (const std::unique_ptr<Half>& half : halves_) {
+      half->begin(repetitions);
+    }
+    for (const std::unique_ptr<Half>& half : halves_) {
+      half->end();
+    }
+  }
+
+  void arm_fully(std::uint64_t seed) override {
+    arm(seed);
+    for (const std::unique_ptr<Half>& half : halves_) {
+      for (std::uint64_t step = 0; step < exchange_turns; ++step) {
+        half->spoil(step);
+      }
+    }
+  }
+  /// Messages differ from those of the stamp before, so what is left of these cannot pass.
+  void arm(std::uint64_t stamp) override {
+    const auto seed = [&](unsigned sender, unsigned lane) { return stamp + sender * lanes + lane; };
+    for (unsigned lane = 0; lane < lanes; ++lane) {
+      halves_.at(lane)->set_seeds(seed(rank_, lane), seed(neighbours_.receiver(lane), 1 - lane),
+                                  std::uint64_t{ranks_} * lanes);
+    }
+  }
+  [[nodiscard]] bool arrived_fully(std::uint64_t /*seed*/) override {
+    if (cables_ != nullptr) {
+      cables_->hide();
+    }
+    return arrived_last(exchange_turns);
+  }
+  [[nodiscard]] bool arrived(std::uint64_t /*stamp*/) override { return arrived_last(1); }
+  [[nodiscard]] std::string fault() const override { return fault_; }
+
+ private:
+  bool arrived_last(std::uint64_t messages) {
+    fault_.clear();
+    bool arrived = true;
+    for (unsigned lane = 0; lane < lanes; ++lane) {
+      Half& half = *halves_.at(lane);
+      const std::uint64_t wrong = half.wrong();
+      if (wrong != 0) {
+        fault_ += (fault_.empty() ? "" : ", ") + std::to_string(wrong) +
+                  " pairs of words from rank " + std::to_string(neighbours_.receiver(lane)) +
+                  " were not those sent";
+      }
+      arrived = arrived && wrong == 0;
+      for (std::uint64_t back = 1; back <= std::min(messages, steps_); ++back) {
+        arrived = arrived && half.holds(steps_ - back);
+      }
+    }
+    return arrived;
+  }
+
+  /// Collective. One that a rank has is used when all have it: cables have two ends.
+  CabledProgram& program(Communicator& communicator) {
+    const std::string name = topology_ + " " + std::to_string(depth_) + " " +
+                             std::to_string(rank_) + " of " + std::to_string(ranks_);
+    CabledProgram& cabled = (*programs_)[name];
+    const auto here = communicator.gathered(static_cast<unsigned>(cabled.program != nullptr));
+    if (std::ranges::find(here, 0U) != here.end()) {
+      cabled = {};
+      if (ranks_ > 1) {
+        cabled.cables = std::make_unique<Cables>(topology_, depth_, communicator);
+      }
+      throw_on_all(communicator, trouble_of(communicator, [&] {
+                     cabled.program =
+                         built_program(session_->context(), session_->device(),
+                                       source_for(cabled.cables.get(), depth_).c_str(), "");
+                   }));
+    }
+    cables_ = cabled.cables.get();
+    return cabled;
+  }
+
+  Owned<Kernel> kernel(const CabledProgram* cabled, const char* name) {
+    if (cabled == nullptr) {
+      return session_->make_kernel(name);
+    }
+    Int code = success;
+    Owned<Kernel> kernel(api().clCreateKernel(cabled->program.get(), name, &code));
+    check(code, "clCreateKernel");
+    return kernel;
+  }
+
+  Session* session_;
+  CabledPrograms* programs_;
+  std::size_t bytes_;
+  std::string topology_;
+  std::uint64_t depth_;
+  unsigned rank_;
+  unsigned ranks_;
+  Neighbours neighbours_;
+  Cables* cables_ = nullptr;
+  std::vector<std::unique_ptr<Half>> halves_;
+  std::uint64_t steps_ = 0;
+  std::string fault_;
+};
+
+}  // namespace
+
+bool emulates_channels(DeviceId device) {
+  return value_info<Uint>(device, device_compiler_available) != 0 &&
+         text_info(device, device_extensions).find("cl_intel_channels") != std::string::npos;
+}
+
+bool has_channels(const Session& session) {
+  return session.has_binary() && std::ranges::all_of(kernel_names, [&](const char* name) {
+           return session.has_kernel(name);
+         });
+}
+
+OperationInfo channel_exchange(bool emulated) {
+  OperationInfo info{.name = "exchange",
+                     .parts = {{"exchange", "", "kernel"}},
+                     .axes = {channel_axis(channel)},
+                     .memory_kinds = {"device"},
+                     .device_buffers = lanes * exchange_turns,
+                     .most_bytes = std::uint64_t{64} << 20U,
+                     .joint = true};
+  if (emulated) {
+    info.axes.push_back(topology_axis());
+    info.axes.push_back({.name = "depth", .usual = std::to_string(emulated_depth)});
+  } else {
+    info.axes.push_back({.name = "topology", .usual = "ring", .values = {"ring"}});
+  }
+  return info;
+}
+
+bool is_channel_exchange(const OperationInfo& operation) {
+  const AxisInfo* const axis = operation.axis("channel");
+  return axis != nullptr && axis->usual == channel;
+}
+
+std::unique_ptr<JointOperation> make_channel_exchange(Session& session, CabledPrograms* programs,
+                                                      const OperationSpec& spec,
+                                                      Communicator& communicator) {
+  return std::make_unique<ChannelExchange>(session, programs, spec, communicator);
+}
+
+}  // namespace isthmus::cl
