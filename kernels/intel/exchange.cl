@@ -28,7 +28,7 @@ typedef struct {
 } packet_t;
 
 #define DEPTH __attribute__((depth(CHANNEL_DEPTH)))
-#ifdef WITHOUT_PORTS  // a card that is its own neighbour, without cables; only emulated ones are
+#ifdef WITHOUT_PORTS  // a card that talks to itself, without cables
 channel packet_t wire0 DEPTH;
 channel packet_t wire1 DEPTH;
 channel packet_t wire2 DEPTH;

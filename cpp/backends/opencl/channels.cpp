@@ -17,8 +17,12 @@ namespace {
 constexpr const char* channel = "intel";
 /// Partners: the first talks to the next card's second.
 constexpr std::array<const char*, lanes> kernel_names = {"isthmus_send", "isthmus_receive"};
+/// A topology without cables: each emulated card talks to itself over channels between its kernels.
+constexpr const char* internal = "internal";
 /// Of an emulated channel, in its words. What hardware has is in its binary.
 constexpr unsigned emulated_depth = 1024;
+
+constexpr std::uint64_t never_ended = ~std::uint64_t{0};
 
 template <class Value>
 void set_value(Kernel kernel, Uint index, const Value& value) {
@@ -58,8 +62,7 @@ class Half {
     set_value(kernel_.get(), 6, sent);
     set_value(kernel_.get(), 7, expected);
     set_value(kernel_.get(), 8, per_step);
-    constexpr std::uint64_t never_ran = ~std::uint64_t{0};
-    wrong_.put(0, std::as_bytes(std::span(&never_ran, 1)));
+    wrong_.put(0, std::as_bytes(std::span(&never_ended, 1)));
   }
   void begin(std::uint64_t steps) {
     set_value(kernel_.get(), 5, static_cast<Uint>(steps));
@@ -123,7 +126,8 @@ class ChannelExchange final : public JointOperation {
         depth_(spec.count("depth", emulated_depth)),
         rank_(communicator.rank()),
         ranks_(communicator.size()),
-        neighbours_(neighbours_of(topology_, rank_, ranks_)) {}
+        neighbours_(topology_ == internal ? Neighbours{.next = rank_, .previous = rank_}
+                                          : neighbours_of(topology_, rank_, ranks_)) {}
 
   void connect(Communicator& communicator) override {
     check_places(programs_ != nullptr, communicator);
@@ -181,7 +185,9 @@ class ChannelExchange final : public JointOperation {
     for (unsigned lane = 0; lane < lanes; ++lane) {
       Half& half = *halves_.at(lane);
       const std::uint64_t wrong = half.wrong();
-      if (wrong != 0) {
+      if (wrong == never_ended) {
+        fault_ += std::string(fault_.empty() ? "" : ", ") + kernel_names.at(lane) + " did not end";
+      } else if (wrong != 0) {
         fault_ += (fault_.empty() ? "" : ", ") + std::to_string(wrong) +
                   " pairs of words from rank " + std::to_string(neighbours_.receiver(lane)) +
                   " were not those sent";
@@ -202,7 +208,7 @@ class ChannelExchange final : public JointOperation {
     const auto here = communicator.gathered(static_cast<unsigned>(cabled.program != nullptr));
     if (std::ranges::find(here, 0U) != here.end()) {
       cabled = {};
-      if (ranks_ > 1) {
+      if (topology_ != internal) {
         cabled.cables = std::make_unique<Cables>(topology_, depth_, communicator);
       }
       throw_on_all(communicator, trouble_of(communicator, [&] {
@@ -262,6 +268,7 @@ OperationInfo channel_exchange(bool emulated) {
                      .joint = true};
   if (emulated) {
     info.axes.push_back(topology_axis());
+    info.axes.back().values.emplace_back(internal);
     info.axes.push_back({.name = "depth", .usual = std::to_string(emulated_depth)});
   } else {
     info.axes.push_back({.name = "topology", .usual = "ring", .values = {"ring"}});

@@ -22,7 +22,7 @@ bool is_channel_exchange(const OperationInfo& operation);
 
 /// An emulated card's program with the cables that it is compiled for.
 struct CabledProgram {
-  std::unique_ptr<Cables> cables;  ///< none where one rank is alone
+  std::unique_ptr<Cables> cables;  ///< none within a card
   Owned<Program> program;
 };
 /// Those of a device by their names. The emulator never closes a channel's file, so they are kept.

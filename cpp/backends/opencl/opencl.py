@@ -200,6 +200,7 @@ class Opencl(BackendDescription):
                         **xrt.bitstreams(xrt.HARDWARE),
                     },
                     keys={"icd": name},
+                    run_options=("xclbin", "allow_program"),
                 )
         return tuple(candidates.values())
 
@@ -224,6 +225,10 @@ class Opencl(BackendDescription):
         elif not self.candidates(scheme):
             problems.append(Problem("no OpenCL platform: no .icd file", GET_ONE))
         return problems
+
+    def run_options(self, candidate: Candidate, device: DeviceDescription) -> tuple[str, ...]:
+        # What compiles our source needs no binary.
+        return () if device.properties.get("compiler") == "yes" else candidate.run_options
 
     def address_of(self, scheme: str, device: DeviceDescription) -> str:
         # The one platform there needs no number.

@@ -88,6 +88,12 @@ class BackendDescription(ABC):
         """What stands in the way of (more) devices of a scheme here."""
         return ()
 
+    def run_options(
+        self, candidate: Candidate, device: DeviceDescription  # noqa: ARG002
+    ) -> tuple[str, ...]:
+        """Options of ``isthmus run`` that this device takes, of those that its candidate hands on."""
+        return candidate.run_options
+
     def options(self, address: Address) -> dict[str, str]:
         """Options for the library, from an address."""
         return {k: v for k, v in address.options.items() if k not in self.candidate_keys}

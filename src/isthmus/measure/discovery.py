@@ -41,7 +41,8 @@ class Found:
 
     def with_run_options(self, given: Mapping[str, str]) -> Found:
         """The same device, opened with those options of the run that it takes."""
-        taken = {k: v for k, v in given.items() if k in self.candidate.run_options}
+        known = self.backend.run_options(self.candidate, self.description)
+        taken = {k: v for k, v in given.items() if k in known}
         return replace(self, run_options=taken)
 
     def open_request(self) -> protocol.Open:

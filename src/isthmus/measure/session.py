@@ -93,7 +93,7 @@ def _opened(one: discovery.Found) -> discovery.Found:
 
     Raises UsageError for a wrong option, NoDeviceError where the device cannot be had.
     """
-    if not (one.options or one.candidate.run_options):
+    if not (one.options or one.backend.run_options(one.candidate, one.description)):
         return one
     try:
         with Worker(one.candidate.environment) as worker:
