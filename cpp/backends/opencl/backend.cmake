@@ -10,3 +10,4 @@ isthmus_add_backend(
           offload.cpp api.cpp channels.cpp cables.cpp
   LIBRARIES isthmus_card_client)
 target_include_directories(isthmus_opencl PRIVATE ${CMAKE_CURRENT_BINARY_DIR}/opencl)
+set_property(GLOBAL APPEND PROPERTY ISTHMUS_TESTED_SOURCES ${CMAKE_CURRENT_LIST_DIR}/cables.cpp)
