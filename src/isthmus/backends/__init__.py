@@ -89,9 +89,11 @@ class BackendDescription(ABC):
         return ()
 
     def run_options(
-        self, candidate: Candidate, device: DeviceDescription  # noqa: ARG002
+        self,
+        candidate: Candidate,
+        device: DeviceDescription,  # noqa: ARG002
     ) -> tuple[str, ...]:
-        """Options of ``isthmus run`` that this device takes, of those that its candidate hands on."""
+        """Options of ``isthmus run`` that go to the library for this device."""
         return candidate.run_options
 
     def options(self, address: Address) -> dict[str, str]:
