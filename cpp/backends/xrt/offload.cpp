@@ -41,8 +41,8 @@ class Way {
   /// A buffer for vector `index`, where the kernel takes it from.
   template <class Make>
   void make(bool on_host, const Make& make_one) {
-    const Contents& contents = session_->contents();
-    const std::vector<Bank>& banks = on_host ? contents.vadd->host : contents.vadd->card;
+    const BufferKernel& kernel = session_->contents().vadd.value();
+    const std::vector<Bank>& banks = on_host ? kernel.host : kernel.card;
     for (std::size_t i = 0; i < buffers_.size(); ++i) {
       buffers_.at(i) = make_one(*session_, i, banks.at(i));
     }

@@ -8,12 +8,21 @@ namespace {
 constexpr unsigned width = sizeof(std::uint32_t);
 constexpr const char* mapped = "bar_uc";
 
-const Access load_register{"register_load", "read_register", width, "none", false};
-const Access load_memory{"bar_memory_load", "read_register", width, "none", false};
-const Access store_memory{"store", "write_register", width, "none", true};
+constexpr const char* load_register = "register_load";
+constexpr const char* load_memory = "bar_memory_load";
+constexpr const char* store_memory = "store";
+
+OperationInfo described(const char* operation) {
+  Access access{.operation = operation, .instruction = "read_register", .width = width};
+  if (access.stores()) {
+    access.instruction = "write_register";
+    access.pipelined = true;  // posted
+  }
+  return describe(access, mapped, width);
+}
 
 const std::optional<NamedRange>& range_of(const Leave& leave, const std::string& operation) {
-  return operation == load_register.operation ? leave.registers : leave.memory;
+  return operation == load_register ? leave.registers : leave.memory;
 }
 
 /// One call for one register. What was stored is looked for where loads are permitted.
@@ -23,7 +32,7 @@ class Register final : public Operation {
            bool may_load)
       : ip_(session.open_registers(range.name)),
         at_(static_cast<std::uint32_t>(range.offset)),
-        stores_(spec.name == store_memory.operation),
+        stores_(spec.name == store_memory),
         checked_(stores_ && may_load) {}
 
   void run(std::size_t /*part*/, std::uint64_t repetitions) override {
@@ -81,13 +90,13 @@ void check(const Session& session, const std::optional<NamedRange>& range, bool 
 std::vector<OperationInfo> register_operations(const Leave& leave) {
   std::vector<OperationInfo> table;
   if (leave.registers && leave.loads) {
-    table.push_back(describe(load_register, mapped, width));
+    table.push_back(described(load_register));
   }
   if (leave.memory && leave.loads) {
-    table.push_back(describe(load_memory, mapped, width));
+    table.push_back(described(load_memory));
   }
   if (leave.memory && leave.stores) {
-    table.push_back(describe(store_memory, mapped, width));
+    table.push_back(described(store_memory));
   }
   return table;
 }
