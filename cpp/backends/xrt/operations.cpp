@@ -66,7 +66,7 @@ class Transfer final : public Operation {
     std::vector<Movement> movements;
   };
 
-  void run_staged(const Part& part, std::uint64_t repetitions) const {
+  static void run_staged(const Part& part, std::uint64_t repetitions) {
     for (std::uint64_t i = 0; i < repetitions; ++i) {
       for (const std::unique_ptr<Lane>& lane : part.lanes) {
         if (part.direction == to_device) {
