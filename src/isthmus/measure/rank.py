@@ -101,7 +101,8 @@ class _Line:
             if self._signals in ready:
                 for number in os.read(self._signals, 16):
                     self.send(Signalled(number))
-            if self._connection in ready and self._is_cut():
+            # Busy still: else it let go of a rank that had answered, and that ends in peace.
+            if self._connection in ready and self._is_cut() and self._busy:
                 leave(self._leader)
             self.send(Beat())
 
