@@ -163,7 +163,9 @@ class ChannelExchange final : public JointOperation {
   }
   /// Messages differ from those of the stamp before, so what is left of these cannot pass.
   void arm(std::uint64_t stamp) override {
-    const auto seed = [&](unsigned sender, unsigned lane) { return stamp + sender * lanes + lane; };
+    const auto seed = [&](unsigned sender, unsigned lane) {
+      return stamp + std::uint64_t{sender} * lanes + lane;
+    };
     for (unsigned lane = 0; lane < lanes; ++lane) {
       halves_.at(lane)->set_seeds(seed(rank_, lane), seed(neighbours_.receiver(lane), 1 - lane),
                                   std::uint64_t{ranks_} * lanes);
