@@ -57,7 +57,7 @@ def cables() -> set[Path]:
 def test_a_card_alone_talks_to_itself(isthmus: Command, card: str, topology: str) -> None:
     more = ("--topology", topology, "--reruns", "1")
     done = isthmus("run", *arguments(card, *more), timeout=launchers.LIMIT_S)
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 0, done.stdout + done.stderr
     assert verified_sizes(isthmus, topology, 1) == list(SIZES)
 
 
@@ -68,7 +68,7 @@ def test_every_message_between_ranks_is_verified(
     launcher = launchers.any_launcher()
     before = cables()
     done = launcher.run(ranks, tmp_path, *arguments(card, "--topology", topology))
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 0, done.stdout + done.stderr
     assert verified_sizes(isthmus, topology, ranks) == list(SIZES)
     assert cables() <= before
 
@@ -81,7 +81,7 @@ def make(*words: str) -> subprocess.CompletedProcess[str]:
 
 def test_make_names_the_board_and_the_width_of_its_channels() -> None:
     done = make("BOARD=p520_max_sg280l", "CHANNEL_BYTES=64")
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 0, done.stdout + done.stderr
     (line,) = [line for line in done.stdout.splitlines() if line.startswith("aoc ")]
     assert "-board=p520_max_sg280l exchange.cl" in line
     assert "-DCHANNEL_BYTES=64" in line
