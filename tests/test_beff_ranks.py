@@ -51,6 +51,7 @@ def test_messages_between_hosts(isthmus: Command, tmp_path: Path, name: str, ran
         ("exchange", ""), *(("exchange_rank", str(rank)) for rank in range(ranks))
     ]  # fmt: skip
     assert {row["ranks"] for row in found} == {str(ranks)}
+    assert {row["api"] for row in found} == {"mpi"}
     run = run_file.load(tmp_path / "run.json")
     assert [rank["device"] for rank in run.environment["ranks"]] == ["host"] * ranks
     assert run.environment["mpi"].startswith(launcher.name)

@@ -42,7 +42,8 @@ void bind_backend(nb::module_& module) {
       .def_ro("device_buffers", &OperationInfo::device_buffers)
       .def_ro("most_bytes", &OperationInfo::most_bytes)
       .def_ro("unit_bytes", &OperationInfo::unit_bytes)
-      .def_ro("joint", &OperationInfo::joint);
+      .def_ro("joint", &OperationInfo::joint)
+      .def_ro("api", &OperationInfo::api);
   nb::class_<DeviceInfo>(module, "DeviceInfo")
       .def_ro("id", &DeviceInfo::id)
       .def_ro("name", &DeviceInfo::name)

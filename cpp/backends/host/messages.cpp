@@ -220,18 +220,21 @@ std::vector<OperationInfo> message_operations() {
            .axes = {channel, topology_axis()},
            .device_buffers = exchange_turns * 2 * lanes,
            .most_bytes = most_message_bytes,
-           .joint = true},
+           .joint = true,
+           .api = "mpi"},
           {.name = "pingpong",
            .parts = {{"pingpong", "", "cpu"}},
            .axes = {channel},
            .device_buffers = 2 * exchange_turns,
            .most_bytes = most_message_bytes,
-           .joint = true},
+           .joint = true,
+           .api = "mpi"},
           {.name = "window",
            .parts = {{"window", "", "cpu"}},
            .axes = {channel, queue_depth(usual_window)},
            .most_bytes = most_window_bytes,
-           .joint = true}};
+           .joint = true,
+           .api = "mpi"}};
 }
 
 std::unique_ptr<JointOperation> make_message_operation(const OperationSpec& spec,

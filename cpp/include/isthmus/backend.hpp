@@ -75,6 +75,7 @@ struct OperationInfo {
   std::uint64_t unit_bytes = 1;                  ///< sizes are whole multiples of it
   /// Done by several ranks together: `Device::join` makes it, not `Device::make`.
   bool joint = false;
+  std::string api = {};  ///< the run file's `api`; empty: the device's
 
   /// Null without an axis of this name.
   [[nodiscard]] const AxisInfo* axis(const std::string& wanted) const;

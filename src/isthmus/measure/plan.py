@@ -123,7 +123,7 @@ class _Planner:
                 self._too_large.setdefault(beyond, []).append(operation.name)
             for size in fitting if operation.sized else (0,):
                 points = {
-                    index: self._point(part, size, str(kind), axes)
+                    index: self._point(part, size, str(kind), axes, operation.api)
                     for index, part in enumerate(operation.parts)
                     if part.name in wanted
                 }
@@ -133,14 +133,14 @@ class _Planner:
                 self.tasks.append(task)
 
     def _point(
-        self, part: PartDescription, size: int, kind: str, axes: Mapping[str, Value]
+        self, part: PartDescription, size: int, kind: str, axes: Mapping[str, Value], api: str
     ) -> Point:
         if self._study.size_axis in self._study.columns:
             axes = {self._study.size_axis: size // self._study.unit_bytes, **axes}
         return Point(
             study=self._study.name,
             device=self._device,
-            api=self._description.api,
+            api=api or self._description.api,
             operation=part.name,
             memory=kind,
             bytes=size,

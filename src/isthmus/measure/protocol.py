@@ -50,6 +50,8 @@ class OperationDescription(msgspec.Struct, frozen=True):
     unit_bytes: int = 1
     joint: bool = False
     """Done by several ranks together."""
+    api: str = ""
+    """Of its points; empty: the device's."""
 
     def among(self, ranks: int) -> OperationDescription:
         """A joint operation with a part for each rank's own time behind that of all together."""

@@ -35,6 +35,7 @@ def _described(info: _core.DeviceInfo, ranks: int) -> protocol.DeviceDescription
             most_bytes=o.most_bytes,
             unit_bytes=o.unit_bytes,
             joint=o.joint,
+            api=o.api,
         ).among(ranks)
 
     return protocol.DeviceDescription(
