@@ -127,7 +127,7 @@ def test_a_card_without_serial_channels_has_no_ring(isthmus: Isthmus) -> None:
     assert "nothing to measure" in done.stderr
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(
     size=st.integers(1, 200_000),
     depth=st.integers(1, 4096),
@@ -227,6 +227,12 @@ def test_half_a_set_is_no_b_eff() -> None:
     assert answer(partial, "b_eff").table.empty
     assert not answer(partial, "by_size").table.empty
     assert all(one.verdict for one in answers(partial))
+
+
+def test_times_that_do_not_grow_have_no_rate() -> None:
+    flat = run(_mpi([1e18, 1e18], sizes=(1, 2, 4)))
+    assert "no limit seen" in answer(flat, "constants").verdict
+    assert all(one.verdict for one in answers(flat))
 
 
 def test_scaling_compares_numbers_of_ranks() -> None:

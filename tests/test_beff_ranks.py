@@ -84,6 +84,7 @@ def test_ranks_with_different_devices_give_one_file(isthmus: Command, tmp_path: 
     ("arguments", "code", "says"),
     [
         (("beff", "--device", "nonsense"), 2, "unknown backend"),
+        (("beff", "--device", "opencl:nosuch", "word"), 2, "'word' is not understood"),
         (("beff", "--device", "host", "--colour", "red"), 2, "no axis 'colour'"),
         (("beff", "--device", "host", "--reruns", "many"), 2, "--reruns"),
         (("beff", "--device", "host", "--reruns", "3"), 2, "cannot be started anew"),

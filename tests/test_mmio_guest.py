@@ -78,6 +78,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("guest")
     sources = [
         *(ROOT / "cpp" / "engine").glob("*.cpp"),
+        *(ROOT / "cpp" / "exchange").glob("*.cpp"),
         *(ROOT / "cpp" / "backends" / "mmio").glob("*.cpp"),
         ROOT / "tests" / "guest" / "main.cpp",
     ]

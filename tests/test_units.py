@@ -16,6 +16,10 @@ from isthmus.units import (
 )
 
 
+def test_what_has_no_end_is_written_all_the_same():
+    assert format_rate(float("inf")).startswith("inf")
+
+
 @given(st.integers(1, 1 << 50))
 def test_a_size_reads_back(size: int) -> None:
     assert parse_size(format_size(size)) == size

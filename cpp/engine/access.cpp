@@ -108,7 +108,11 @@ std::optional<std::uint64_t> parse_number(const std::string& text) {
   static const std::string powers = "KMG";
   if (failure == std::errc{} && end - rest == 2 && rest[1] == 'i' &&
       powers.find(*rest) != std::string::npos) {
-    value <<= 10U * (powers.find(*rest) + 1);
+    const auto shift = 10U * static_cast<unsigned>(powers.find(*rest) + 1);
+    if (value >> (64U - shift) != 0) {
+      return std::nullopt;
+    }
+    value <<= shift;
     rest = end;
   }
   return failure == std::errc{} && rest == end ? std::optional(value) : std::nullopt;

@@ -88,34 +88,32 @@ std::vector<JointSeries::Share> JointSeries::round(JointOperation& operation,
 
 std::vector<JointSeries::Share> JointSeries::verified_round(JointOperation& operation, Block& block,
                                                             const char* when) {
-  const bool moves = operation.moves_data();
   const std::uint64_t seed = seed_of(next_stamp());
   return round(
       operation, operation.armed_repetitions(),
       [&] {
-        if (moves) {
+        if (moves_) {
           operation.arm_fully(seed);
         }
       },
       [&] {
-        if (moves) {
+        if (moves_) {
           note(block, operation, operation.arrived_fully(seed), when);
         }
       });
 }
 
 void JointSeries::sample_once(JointOperation& operation, Block& block) {
-  const bool moves = operation.moves_data();
   const std::uint64_t stamp = next_stamp();
   const std::vector<Share> shares = round(
       operation, loop_,
       [&] {
-        if (moves) {
+        if (moves_) {
           operation.arm(stamp);
         }
       },
       [&] {
-        if (moves) {
+        if (moves_) {
           note(block, operation, operation.arrived(stamp), "timed");
         }
       });
@@ -150,7 +148,7 @@ void JointSeries::calibrate_loop(JointOperation& operation) {
   const auto nothing = [] {};
   // Not fully armed any more: as it is going to be timed.
   const std::uint64_t stamp = next_stamp();
-  if (operation.moves_data()) {
+  if (moves_) {
     throw_on_all(*communicator_, trouble_of(*communicator_, [&] { operation.arm(stamp); }));
   }
   std::uint64_t loop = 1;
@@ -222,7 +220,8 @@ std::unique_ptr<JointOperation> JointSeries::join(Block& block) {
     block.parts[1 + rank].moved_bytes = facts[rank].moved;
     block.parts[0].moved_bytes += facts[rank].moved;
   }
-  block.verified = std::ranges::all_of(facts, &Facts::moves) ? Verified::yes : Verified::na;
+  moves_ = std::ranges::all_of(facts, &Facts::moves);
+  block.verified = moves_ ? Verified::yes : Verified::na;
   return operation;
 }
 
@@ -277,7 +276,7 @@ void JointSeries::finish(const JointOperation& operation, Block& block, const Pr
       block.fault += (block.fault.empty() ? "" : "; ") + text;
     }
   }
-  std::string mine;
+  std::string mine = communicator_->size() == 1 ? "to_itself;" : "";
   for (const std::string& remark : operation.remarks()) {
     mine += remark + ";";
   }

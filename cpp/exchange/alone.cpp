@@ -41,6 +41,7 @@ class Alone final : public Communicator {
       const auto sent = std::ranges::find(sent_, awaited.tag, &Sent::tag);
       if (sent == sent_.end() || sent->data.size() != awaited.data.size()) {
         awaited_.clear();
+        sent_.clear();
         throw BackendError("a rank alone waits for a message that it never sent itself");
       }
       std::memcpy(awaited.data.data(), sent->data.data(), sent->data.size());

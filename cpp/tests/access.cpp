@@ -71,6 +71,7 @@ TEST_CASE("A range without leave, leave without a range, and no range at all are
       {{"memory", "0:0"}, {"allow_loads", "yes"}},
       {{"registers", "0x10"}, {"allow_loads", "yes"}},
       {{"registers", "0:1z"}, {"allow_loads", "yes"}},
+      {{"registers", "0:17179869185Gi"}, {"allow_loads", "yes"}},
       {{"registers", "0:0"}, {"allow_loads", "maybe"}},
   };
   for (const Options& options : refused) {

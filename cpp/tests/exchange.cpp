@@ -225,6 +225,7 @@ TEST_CASE("exchange: a series ends on all ranks together", "[exchange]") {
   World world(2);
   SeriesOptions options = quick();
   options.precision = 1e-12;
+  options.most_seconds = ages;
   on_all_ranks(world, [&](Communicator& communicator) {
     const auto device = host_device();
     JointSeries series(*device, message("pingpong", 8), options, communicator);

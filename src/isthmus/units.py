@@ -66,6 +66,8 @@ def parse_counts(text: str) -> list[int]:
 
 
 def _scaled(value: float, units: tuple[tuple[float, str], ...]) -> str:
+    if not math.isfinite(value):
+        return f"{value} {units[-1][1]}"
     scale, unit = next(((s, u) for s, u in units if abs(value) >= s), units[-1])
     number = value / scale
     digits = max(0, 2 - math.floor(math.log10(abs(number)))) if number else 0

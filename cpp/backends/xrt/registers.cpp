@@ -71,8 +71,9 @@ void check(const Session& session, const std::optional<NamedRange>& range, bool 
     return;
   }
   const std::string told = range->name + ":" + std::to_string(range->offset);
-  if (range->offset % width != 0 || range->bytes % width != 0 ||
-      range->bytes > std::numeric_limits<std::uint32_t>::max() - range->offset) {
+  constexpr std::uint64_t most = std::numeric_limits<std::uint32_t>::max();
+  if (range->offset % width != 0 || range->bytes % width != 0 || range->offset > most ||
+      range->bytes > most - range->offset) {
     throw UsageError("registers of " + told + " are 4 bytes at a multiple of 4");
   }
   try {

@@ -123,6 +123,7 @@ class JointSeries {
   std::uint64_t stamp_;      // the same on all ranks
   Progress progress_;
   std::uint64_t loop_ = 0;  // 0: not calibrated yet
+  bool moves_ = true;       // on all ranks: one that keeps no data leaves nothing to verify
   bool cold_taken_ = false;
 };
 

@@ -209,10 +209,8 @@ def constants(evidence: Evidence) -> Answer:
              mine["bytes"].iloc[fitted.worst_at])
         )  # fmt: skip
         clauses.append(
-            f"a message takes {format_seconds(fitted.alpha_s)} "
-            f"({format_seconds(fitted.alpha_low_s)} to {format_seconds(fitted.alpha_high_s)}) and "
-            f"its bytes at {format_rate(fitted.beta_Bps)}, channel {first['channel']}, "
-            f"{first['ranks'] or 1} ranks ({evidence.labels[first['device']]})"
+            f"{_law_told(fitted, mine['bytes'].iloc[fitted.worst_at])}, "
+            f"channel {first['channel']}, ranks: {first['ranks'] or 1} ({evidence.labels[first['device']]})"
         )
     found = table(
         rows, *_NAMED, "latency_s", "low_latency_s", "high_latency_s", "wire_Bps", "low_wire_Bps",
@@ -227,6 +225,18 @@ def constants(evidence: Evidence) -> Answer:
     )
 
 
+def _law_told(fitted: fits.AlphaBeta, worst_bytes: float) -> str:
+    if abs(fitted.worst_residual) > fits.NO_LAW:
+        off = wording.percent(abs(fitted.worst_residual))
+        return f"no latency and rate describe it: off by {off} at {wording.size(worst_bytes)}"
+    rate = format_rate(fitted.beta_Bps) if np.isfinite(fitted.beta_Bps) else "no limit seen"
+    return (
+        f"a message takes {format_seconds(fitted.alpha_s)} "
+        f"({format_seconds(fitted.alpha_low_s)} to {format_seconds(fitted.alpha_high_s)}) and "
+        f"its bytes at {rate}"
+    )
+
+
 def slowest(evidence: Evidence) -> Answer:
     """Each rank's own mean rate, and the link of the ring whose two ends are the slowest."""
     own = evidence.rows[evidence.rows["operation"] == "exchange_rank"]
@@ -238,6 +248,8 @@ def slowest(evidence: Evidence) -> Answer:
         by_rank = {int(rank): float(rate) for rank, rate in rates.items()}  # type: ignore[call-overload]
         for rank, rate in sorted(by_rank.items()):
             rows.append((*(first[name] for name in _NAMED), rank, rate, rate / typical))
+        if len(by_rank) == 1:
+            continue
         least = min(by_rank, key=lambda rank: by_rank[rank])
         where = f"rank {least}"
         if first["topology"] == "ring" and len(by_rank) > 1:

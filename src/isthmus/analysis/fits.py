@@ -9,6 +9,8 @@ import numpy as np
 from scipy import optimize, stats
 
 _RISING = 1.05
+NO_LAW = 0.5
+"""A fit that misses a point by more than this says nothing about the series."""
 
 
 class AlphaBeta(NamedTuple):

@@ -22,6 +22,7 @@ MEANINGS = MappingProxyType(
         "through_emulation": "the host's time through an emulation: software, no cost of a board",
         "time_capped": "the point's own time ended before the precision was reached",
         "timer_bound": "reading the clock is more than a tenth of what was timed",
+        "to_itself": "one rank alone: its messages went to itself, over no network",
         "unstable": "the time moved while it was measured: the first and last third differ",
         "virtualised": "measured inside a virtual machine",
         "what_if": "a kind of mapping that no driver grants: simulated to see what it would give",

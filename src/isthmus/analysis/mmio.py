@@ -150,7 +150,8 @@ def synchronisation(evidence: Evidence) -> Answer:
         measured = seen.value if seen else np.nan
         key = (device.address, device.clock, load.value, cost, measured, measured / load.value)
         rows.append((*key, cycles, cycles * _INSTRUCTIONS_PER_CYCLE, lost))
-        told = f"; it took {wording.number(measured / load.value)}" if seen else ""
+        loads = wording.number(measured / load.value)
+        told = f" (a polled round trip took {loads} loads)" if seen else ""
         clauses.append(
             f"three loads are {format_seconds(cost)}{told}: {cycles:.0f} cycles at 3.4 GHz, "
             f"{lost:.3g} operations of a 1 Tflop/s accelerator ({device.label})"

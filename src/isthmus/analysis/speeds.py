@@ -7,14 +7,12 @@ import pandas as pd
 
 from isthmus.analysis import wording
 from isthmus.analysis.evidence import FIRST_ASKED, SERIES, Answer, Evidence, table
-from isthmus.analysis.fits import AlphaBeta, HalfBandwidth, alpha_beta, half_bandwidth
+from isthmus.analysis.fits import NO_LAW, AlphaBeta, HalfBandwidth, alpha_beta, half_bandwidth
 from isthmus.analysis.ratios import groups
 from isthmus.units import format_rate, format_seconds, format_size
 
 _FINE_STEP = 4
 """Sizes no further apart than this are near enough to interpolate between."""
-_NO_LAW = 0.5
-"""A fit that misses a point by more than this says nothing about the series."""
 
 
 def peaks(evidence: Evidence) -> Answer:
@@ -99,7 +97,7 @@ def _where(found: HalfBandwidth) -> str:
 
 def _law(found: AlphaBeta, worst_bytes: float) -> str:
     off = wording.percent(abs(found.worst_residual))
-    if abs(found.worst_residual) > _NO_LAW:
+    if abs(found.worst_residual) > NO_LAW:
         return f"no such law, the best is off by {off} at {wording.size(worst_bytes)}"
     rate = format_rate(found.beta_Bps) if np.isfinite(found.beta_Bps) else "no limit seen"
     return f"{format_seconds(found.alpha_s)} + bytes / {rate}, off by up to {off}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import sys
+import time
 import traceback
 from typing import NoReturn
 
@@ -59,7 +60,8 @@ def main() -> NoReturn:
 
 def _end(message: str, code: int) -> NoReturn:
     place = launcher.place()
-    if place and place.rank:  # rank 0 says it, and its exit code is the launcher's
-        sys.exit(0)
+    if place and place.rank:  # rank 0 says it; whoever fails alone must not keep the others
+        time.sleep(launcher.FIRST_WORD_S)
+        sys.exit(code)
     print(f"isthmus: {message}", file=sys.stderr)
     sys.exit(code)

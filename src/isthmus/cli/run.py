@@ -84,12 +84,12 @@ def _positive(value: float | None, option: str) -> None:
 
 def run(
     context: typer.Context,
-    study: Annotated[str, typer.Argument(help="transfer, or all")],
+    study: Annotated[str, typer.Argument(help="transfer, allocation, hostmem, mmio, beff, or all")],
     device: Annotated[
         list[str] | None, typer.Option(help="BACKEND[:SELECTOR][,key=value]; repeat for more")
     ] = None,
     quick: Annotated[
-        bool, typer.Option("--quick", help="10 % precision, one worker, 60 s, fewer sizes")
+        bool, typer.Option("--quick", help="10 % precision, one worker, 60 s; fewer sizes of some")
     ] = False,
     axis: Annotated[
         list[str] | None, typer.Option(help="NAME=VALUES, e.g. bytes=1:256Mi; repeat for more")

@@ -158,6 +158,8 @@ class _Planner:
                 if int(value) > max(most):
                     told = f"{self._device} takes no {axis.name} {value}: at most {max(most)}"
                     self.left_out.append(told)
+            if not known and not axis.selects and axis.name != "sizes":
+                self._ignore(axis, operations)
             if not axis.selects or any(not one.values for one in known):  # any number will do
                 continue
             here = list(dict.fromkeys(_as_value(v) for one in known for v in one.values))
@@ -169,6 +171,15 @@ class _Planner:
                     self.left_out.append(
                         f"{self._device} has no {axis.name} {value}: {why or others}"
                     )
+
+    def _ignore(self, axis: Axis, operations: Sequence[OperationDescription]) -> None:
+        """Says which values were asked for of an axis that none of these operations has."""
+        parts = [part for o in operations for part in o.parts if axis.name in part.axes]
+        here = list(dict.fromkeys(part.axes[axis.name] for part in parts))
+        for value in self._given.get(axis.name, ()):
+            if value not in here and value != axis.absent:
+                others = f": it has {', '.join(map(str, here))}" if here else ""
+                self.left_out.append(f"{self._device} takes no {axis.name} {value}{others}")
 
     def plan(self) -> Plan:
         """What was collected; sizes beyond the device are told where they were asked for."""

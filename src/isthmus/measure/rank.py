@@ -34,7 +34,7 @@ from isthmus.measure.ranks_protocol import (
     read,
 )
 from isthmus.measure.worker import Worker
-from isthmus.system.launcher import Place
+from isthmus.system.launcher import FIRST_WORD_S, Place
 
 if TYPE_CHECKING:
     from mpi4py.MPI import Intracomm
@@ -108,7 +108,9 @@ class _Line:
 
     def _is_cut(self) -> bool:
         try:
-            return not self._connection.recv(1, socket.MSG_PEEK)
+            return not self._connection.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
+        except BlockingIOError:  # the rank itself took what was there
+            return False
         except OSError:
             return True
 
@@ -129,7 +131,10 @@ def _ended(leader: int) -> int:
         return 0
     deadline = time.monotonic() + _END_S
     while time.monotonic() < deadline:
-        pid, status = os.waitpid(leader, os.WNOHANG)
+        try:
+            pid, status = os.waitpid(leader, os.WNOHANG)
+        except ChildProcessError:
+            return 1
         if pid:
             code = os.waitstatus_to_exitcode(status)
             return code if code >= 0 else 1
@@ -184,8 +189,9 @@ def take_part(orders: Orders) -> int:
     try:
         world = mpi.world(place)
     except IsthmusError as error:
-        if not orders.leader:
-            return 0  # all are in the same place, and rank 0 says it
+        if not orders.leader:  # most likely all are in the same place, and rank 0 says it
+            time.sleep(FIRST_WORD_S)
+            return error.exit_code
         with socket.socket(fileno=os.dup(orders.meeting)) as leader:
             leader.sendall(str(error).encode())
         return _ended(orders.leader)
@@ -205,7 +211,12 @@ def take_part(orders: Orders) -> int:
             leave(orders.leader)
         line.send(Hello(place.rank, host, os.getpid(), mpi.version(), seat))
         _serve(line, communicator)
+    # Collective: a rank that hangs elsewhere would keep this one for ever.
+    last = threading.Timer(_END_S, os._exit, (1,))
+    last.daemon = True
+    last.start()
     mpi.finalise()
+    last.cancel()
     return _ended(orders.leader)
 
 

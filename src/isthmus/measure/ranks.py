@@ -26,8 +26,8 @@ from isthmus.studies.base import Study, known_to
 from isthmus.system.launcher import Place, without_place
 
 
-def _lead(place: Place) -> tuple[int, int]:
-    """Starts the process that leads; returns its id and the descriptor to it."""
+def _lead(place: Place) -> tuple[subprocess.Popen[bytes], int]:
+    """Starts the process that leads; returns it and the descriptor to it."""
     ours, theirs = socket.socketpair()
     led = f"{theirs.fileno()},{place.size},{int(place.one_host)}"
     process = subprocess.Popen(
@@ -39,7 +39,7 @@ def _lead(place: Place) -> tuple[int, int]:
         start_new_session=True,  # what ends the ranks must not end it: it keeps what was measured
     )
     theirs.close()
-    return process.pid, ours.detach()
+    return process, ours.detach()
 
 
 def _some_device(studies: Sequence[Study], turn: int) -> discovery.Found:
@@ -83,11 +83,14 @@ def _kept_open(text: bytes) -> int:
 
 def take_part(place: Place, devices: Sequence[str], studies: Sequence[Study]) -> NoReturn:
     """Turns this process into a rank; ``devices`` are addresses as typed, or none."""
-    leader, meeting = _lead(place) if place.rank == 0 else (0, -1)
+    # Kept until the end: one that nobody keeps is waited for by whoever starts the next process.
+    leader, meeting = _lead(place) if place.rank == 0 else (None, -1)
     seat = _seat(place, devices, studies)
     if leader:
         os.set_inheritable(meeting, True)
-    orders = _kept_open(msgspec.json.encode(Orders(place, seat, leader, meeting)))
+    orders = _kept_open(
+        msgspec.json.encode(Orders(place, seat, leader.pid if leader else 0, meeting))
+    )
     environment = {**os.environ, **(seat.candidate.environment if seat.candidate else {})}
     environment.update(mpi.environment(environment))
     command = [sys.executable, "-m", "isthmus.measure.rank", str(orders)]

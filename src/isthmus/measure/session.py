@@ -211,10 +211,25 @@ def _jobs(
             left_out += made.left_out
     asked_for_sizes = any(study.size_axis in request.axes for study in request.studies)
     if not any(job.task.bytes for job in jobs) and (asked_for_sizes or not jobs):
-        raise UsageError("nothing to measure: " + ("; ".join(left_out) or "no study can run here"))
+        raise UsageError(
+            "nothing to measure: " + ("; ".join(left_out) or _none_can(request, found))
+        )
     for line in left_out:
         watcher.say(line)
     return jobs
+
+
+def _none_can(request: Request, found: Sequence[discovery.Found]) -> str:
+    """Why there is no point: no device has what the studies ask for."""
+    names = " and ".join(study.name for study in request.studies)
+    addresses = ", ".join(one.address for one in found)
+    return f"study {names} asks for nothing that {addresses} can do (isthmus devices)"
+
+
+def _command(request: Request) -> list[str]:
+    """As typed, behind the launcher that started so many ranks."""
+    launcher = ["mpirun", "-n", str(len(request.team.members))] if request.team else []
+    return [*launcher, *request.command]
 
 
 def _settings(request: Request, jobs: Sequence[Job]) -> Settings:
@@ -264,7 +279,7 @@ def measure(request: Request, watcher: Watcher) -> Run:
             records = [record for record in records if record.address in used]
         run = Run(
             software=Software(
-                version=__version__, commit=environment.commit(), command=list(request.command)
+                version=__version__, commit=environment.commit(), command=_command(request)
             ),
             started=_now(),
             status="interrupted",

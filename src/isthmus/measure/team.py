@@ -131,9 +131,11 @@ def _meet(first: socket.socket, size: int, *, one_host: bool) -> list[_Rank]:
         told = msgspec.structs.replace(meeting, port=door.getsockname()[1])
         first.sendall(protocol.frame(told))
         while len(here) < size:
-            ready, _, _ = select.select([door, first], [], [], deadline - time.monotonic())
+            ready, _, _ = select.select(
+                [door, first], [], [], max(0.0, deadline - time.monotonic())
+            )
             if first in ready:
-                _give_up(first.recv(1 << 16).decode())
+                _give_up(_last_word(first))
             if door in ready:
                 rank = _welcome(door.accept()[0], meeting)
                 if rank:
@@ -142,6 +144,13 @@ def _meet(first: socket.socket, size: int, *, one_host: bool) -> list[_Rank]:
                 missing = ", ".join(str(n) for n in range(size) if n not in here)
                 raise IsthmusError(f"of {size} ranks, {missing} did not come in {_ARRIVAL_S:.0f} s")
     return [here[n] for n in range(size)]
+
+
+def _last_word(first: socket.socket) -> str:
+    try:
+        return first.recv(1 << 16).decode()
+    except OSError:  # it ended before it read where to meet
+        return ""
 
 
 def _give_up(why: str) -> NoReturn:
@@ -156,11 +165,14 @@ def _welcome(connection: socket.socket, meeting: Meeting) -> _Rank | None:
     if not hmac.compare_digest(read(connection, SECRET_BYTES), meeting.password):
         connection.close()
         return None
-    connection.sendall(meeting.countersign)
-    prepare(connection)
     rank = _Rank(connection)
-    while rank.hello is None and not rank.messages.ended:
-        rank.listen()
+    try:
+        connection.sendall(meeting.countersign)
+        while rank.hello is None and not rank.messages.ended:
+            rank.listen()
+    except OSError:  # gone, or silent for too long
+        return None
+    prepare(connection)
     return None if rank.hello is None else rank
 
 

@@ -24,6 +24,8 @@ from isthmus.results.run_file import Run
 
 _UNKNOWN_WIDTH = 200
 _FLAGS_WIDTH = 18
+_ANY_HEIGHT = 25
+"""Nothing depends on it, but without one the width is not believed on a dumb terminal."""
 
 
 def _text(run: Run) -> str:
@@ -72,6 +74,7 @@ def _console(text: io.StringIO, width: int) -> Console:
     return Console(
         file=text,
         width=width,
+        height=_ANY_HEIGHT,
         force_terminal=sys.stdout.isatty(),
         highlight=False,
         markup=False,

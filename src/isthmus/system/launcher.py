@@ -9,6 +9,9 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+FIRST_WORD_S = 10.0
+"""Where all ranks fail alike, rank 0 has so long to say so before the launcher ends them."""
+
 
 @dataclass(frozen=True)
 class Place:
