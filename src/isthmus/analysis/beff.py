@@ -208,9 +208,10 @@ def constants(evidence: Evidence) -> Answer:
              stated, serial.channel_rate(board) if board else np.nan, fitted.worst_residual,
              mine["bytes"].iloc[fitted.worst_at])
         )  # fmt: skip
+        worst = mine["bytes"].iloc[fitted.worst_at]
         clauses.append(
-            f"{_law_told(fitted, mine['bytes'].iloc[fitted.worst_at])}, "
-            f"channel {first['channel']}, ranks: {first['ranks'] or 1} ({evidence.labels[first['device']]})"
+            f"{_law_told(fitted, worst)}, channel {first['channel']}, "
+            f"ranks: {first['ranks'] or 1} ({evidence.labels[first['device']]})"
         )
     found = table(
         rows, *_NAMED, "latency_s", "low_latency_s", "high_latency_s", "wire_Bps", "low_wire_Bps",
