@@ -41,7 +41,8 @@ class Device:
         self.address = address
         self.clock = clock
         self.rows = rows
-        self.label = evidence.labels[address]
+        virtualised = rows["flags"].str.contains("virtualised").any()
+        self.label = evidence.labels[address] + (", virtualised" if virtualised else "")
         record = next(one for one in evidence.run.devices if one.address == address)
         self.board: Board | None = board_of(record)
         self.link: Link | None = path_of(self.board).link if self.board else link_of(record.link)
@@ -116,7 +117,7 @@ def ways(device: Device) -> Iterator[tuple[str, Value]]:
     if len(config) > 2:
         words = config["bytes"].to_numpy(dtype=float) / 4
         fit = np.polyfit(words, config["median_s"].to_numpy(dtype=float), 1)
-        yield "reads of configuration space, to no words", Value(fit[1], np.nan, np.nan)
+        yield "reads of configuration space, extrapolated to none", Value(fit[1], np.nan, np.nan)
 
 
 def _slope(x: Any, rows: pd.DataFrame, scale: Any) -> Value:
