@@ -251,15 +251,18 @@ def _method(run: Run) -> Iterator[tuple[str, str]]:
     settings = run.settings
     yield "precision", f"interval of the median within {wording.percent(settings.precision)}"
     yield "confidence", wording.percent(settings.confidence)
-    yield "processes", f"{settings.reruns} fresh ones per device, buffers allocated anew"
+    yield "processes", _processes(run)
     yield "time for the run", format_seconds(settings.budget_s)
     yield "order", f"points interleaved over all devices, seed {settings.seed}"
     yield from _flattened({"axis": settings.axes})
     bound = ", ".join(map(str, settings.cpus)) or "not bound"
     node = "" if settings.numa_node is None else f", NUMA node {settings.numa_node}"
     yield "processors", bound + node
+    simulated = [device.address for device in run.devices if device.simulated]
+    for address in simulated:
+        yield f"clock for {address}", "simulated: exact, and the same wherever it runs"
     clocks = [(p.device, r.clock) for p in run.points for r in p.reruns]
-    for device, clock in dict(clocks).items():
+    for device, clock in dict(one for one in clocks if one[0] not in simulated).items():
         reason = f" ({clock.reason})" if clock.reason else ""
         resolution, pair = format_seconds(clock.resolution_s), format_seconds(clock.empty_pair_s)
         yield (
@@ -269,10 +272,22 @@ def _method(run: Run) -> Iterator[tuple[str, str]]:
                 f"scale known to {clock.uncertainty:.1g}"
             ),
         )
-    yield "verification", "first and last repetition in full, a stamp in every 4 KiB between"
+    yield (
+        "verification",
+        "first and last repetition in full, between them a stamp in every 4 KiB (simulated: all)",
+    )
     software = run.software
     yield "Isthmus", f"{software.version} {software.commit}".strip()
     yield "started, finished", f"{run.started}, {run.finished or 'not finished'}"
+
+
+def _processes(run: Run) -> str:
+    ranks = run.environment.get("ranks")
+    if ranks:
+        return f"the {len(ranks)} ranks"
+    if all(device.simulated for device in run.devices):
+        return "one per device: simulated time does not differ between processes"
+    return f"{run.settings.reruns} per device, each fresh, buffers allocated anew"
 
 
 def _title(sections: Sequence[_Section]) -> str:
