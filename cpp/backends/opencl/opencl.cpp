@@ -113,6 +113,16 @@ std::string chosen_binary(const Options& options) {
   return named->second;
 }
 
+/// What several ranks do with such devices.
+std::vector<OperationInfo> exchanges(cl::DeviceId device, cl::Session* session,
+                                     const std::string& initiator) {
+  std::vector<OperationInfo> known = {staged_exchange(initiator)};
+  if (cl::emulates_channels(device) || (session != nullptr && cl::has_channels(*session))) {
+    known.push_back(cl::channel_exchange(compiles(device)));
+  }
+  return known;
+}
+
 /// `session`: of a device that is open; without one a device that compiles has all kernels, and any
 /// other none.
 DeviceInfo describe(cl::Platform platform, cl::DeviceId device, const std::string& id,
@@ -179,10 +189,7 @@ DeviceInfo describe(cl::Platform platform, cl::DeviceId device, const std::strin
     card::process::describe_emulated(info);
   } else {
     // Messages above an emulated card do not read its clock: the host's alone would mislead.
-    info.operations.push_back(staged_exchange(initiator));
-    if (cl::emulates_channels(device) || (session != nullptr && cl::has_channels(*session))) {
-      info.operations.push_back(cl::channel_exchange(compiles(device)));
-    }
+    std::ranges::move(exchanges(device, session, initiator), std::back_inserter(info.operations));
   }
   return info;
 }
