@@ -92,3 +92,17 @@ def test_a_fast_link_is_no_zero_copy():
         for size in (1, 4096, 1 << 20, 64 << 20)
     ]
     assert not summarise(synthetic.run(points))["flags"].str.contains("zero_copy").any()
+
+
+def test_what_was_known_when_time_was_up_counts():
+    """A series that the budget cut off between two looks has converged if its samples say so."""
+    known, unknown = [1.0e-3, 1.001e-3] * 20, [1.0e-3, 2.0e-3] * 20
+    cut_off = {"state": "budget"}
+    points = [
+        synthetic.point("a", "read", size, [known, last], rerun_changes=cut_off)
+        for size, last in ((4, known), (8, unknown), (16, known[:5]))
+    ]
+    frame = summarise(synthetic.run(points))
+    assert list(frame["converged"]) == [True, False, False]
+    exhausted = [("budget_exhausted" in flags) for flags in frame["flags"]]
+    assert exhausted == [False, True, True]

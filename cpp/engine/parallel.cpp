@@ -64,7 +64,15 @@ cpu_set_t processors_near() {
   return both;
 }
 
+std::size_t threads_on(const cpu_set_t& processors, std::size_t worth) {
+  return std::clamp<std::size_t>(CPU_COUNT(&processors), 1, worth);
+}
+
 }  // namespace
+
+std::size_t bytes_for_all() {
+  return threads_on(processors_near(), most_threads) * least_part_bytes;
+}
 
 void in_parts(std::size_t bytes, const std::function<void(std::size_t, std::size_t)>& work) {
   const std::size_t worth = std::min(most_threads, bytes / least_part_bytes);
@@ -73,7 +81,7 @@ void in_parts(std::size_t bytes, const std::function<void(std::size_t, std::size
     return;
   }
   const cpu_set_t near = processors_near();
-  const std::size_t threads = std::clamp<std::size_t>(CPU_COUNT(&near), 1, worth);
+  const std::size_t threads = threads_on(near, worth);
   const std::size_t pages = least_part_bytes;  // parts end where large pages do
   const std::size_t each = (bytes / threads + pages - 1) / pages * pages;
   std::vector<std::jthread> others;

@@ -11,4 +11,7 @@ namespace isthmus {
 /// `bytes` below what a thread is worth are one part, done by the caller. `work` must not throw.
 void in_parts(std::size_t bytes, const std::function<void(std::size_t, std::size_t)>& work);
 
+/// Bytes that keep all of these processors busy.
+std::size_t bytes_for_all();
+
 }  // namespace isthmus

@@ -135,8 +135,25 @@ def is_timer_bound(rerun: Rerun) -> bool:
     return rerun.intervals * rerun.clock.empty_pair_s > _TIMER_SHARE * timed
 
 
+def _certain(rerun: Rerun, clock: ClockName, run: Run) -> bool:
+    """Whether the median of one process is known as well as was asked for.
+
+    The engine looks at its series on a doubling schedule, and may be cut off by the time between
+    two looks: what the samples are worth then is seen here, once.
+    """
+    if clock == "simulated" or (clock == "host" and rerun.state == "precision"):
+        return rerun.state == "precision"
+    found = interval_within(rerun, clock, run.settings.confidence)
+    half = max(found.high - found.median, found.median - found.low)
+    return half <= run.settings.precision * found.median
+
+
 def _flags(point: Point, clock: ClockName, run: Run, found: Estimate, lowest: float) -> list[str]:
-    flags = {_STATE_FLAGS[r.state] for r in point.reruns if r.state in _STATE_FLAGS}
+    flags = {
+        _STATE_FLAGS[r.state]
+        for r in point.reruns
+        if r.state in _STATE_FLAGS and not (clock in r.clocks and _certain(r, clock, run))
+    }
     flags.update(remark for r in point.reruns for remark in r.remarks)
     if point.error:
         flags.add("failed")
@@ -205,14 +222,8 @@ def _row(point: Point, clock: ClockName, run: Run) -> dict[str, object]:
         converged = half <= run.settings.precision * found.median
         if run.status == "budget" and not converged:
             flags = sorted([*flags, "budget_exhausted"])
-    elif clock in {"host", "simulated"}:  # these decide when there is enough
-        converged = all(r.state == "precision" for r in point.reruns)
     else:
-        each = (interval_within(r, clock, confidence) for r in measured)
-        converged = all(
-            max(i.high - i.median, i.median - i.low) <= run.settings.precision * i.median
-            for i in each
-        )
+        converged = all(_certain(r, clock, run) for r in measured)
     return {
         **_identity(point, clock),
         "samples": len(pooled),

@@ -14,6 +14,7 @@ import msgspec
 
 from isthmus.measure import protocol
 from isthmus.measure.assembly import FINAL_STATES
+from isthmus.measure.costs import LARGE, PER_POINT_S, VisitCosts
 from isthmus.measure.discovery import Found
 from isthmus.measure.supervisor import Asked, Worker, WorkerDiedError, WorkerRefusedError
 from isthmus.results.journal import Entry
@@ -31,28 +32,17 @@ _LARGE_LEAST_VISIT_S = 0.6
 """A visit may take its share of the time left, so that all get one: large points by their bytes,
 which set-up and verification go with. It always gets enough for a first look at it: cut off
 before, it would be for nothing."""
-_LARGE = 8 << 20
 _LATE = 64 << 20
-"""Up to 8 MiB, a rerun's time is for the points alone; above, for their set-up first: those up to
-64 MiB wait until the small ones are done, and the largest for both, or until it is their turn:"""
+"""Up to LARGE, a rerun's time is for the points alone; above, for their set-up first: those up to
+64 MiB wait until the small ones are done, and the largest for both, or until no more is left than
+one visit to each of them needs:"""
 _SMALL_SHARE = 0.6
 _LEAST_LATE_SHARE = 0.15
-BUDGET_PER_POINT_S = 0.2
-BUDGET_PER_BYTE_S = 1e-9
-"""A run without a budget gets so much for each point over all reruns, so much for each byte of it
-in each rerun: large points are dear to set up."""
+_MOST_LATE_SHARE = 0.65
 _SIMULATED_MOST_S = 600.0
 """An emulated card that says nothing for so long is stuck."""
 _DEVICE_TICK_S = 1e-9
 _SIMULATED_TICK_S = 1e-15
-
-
-def usual_budget_s(jobs: Sequence[Job], reruns: int) -> float:
-    """Seconds that these jobs usually need; simulated ones take what they take beside it."""
-    timed = [job for job in jobs if not job.simulated]
-    points = sum(len(job.task.points) for job in timed)
-    moved = sum(len(job.task.points) * job.task.bytes for job in timed)
-    return BUDGET_PER_POINT_S * points + BUDGET_PER_BYTE_S * moved * reruns
 
 
 class Watcher(Protocol):
@@ -159,15 +149,6 @@ def _rerun(
     )
 
 
-def _weight(work: Open) -> int:
-    """What a visit costs beside its samples: small points all the same."""
-    return max(work.job.task.bytes, _LARGE)
-
-
-def _turn(work: Open) -> tuple[int, int]:
-    return work.job.visits if work.job.task.bytes > _LATE else 0, _weight(work)
-
-
 @dataclass
 class Runner:
     """Measures jobs; every result is handed to ``record`` as it ends."""
@@ -233,6 +214,7 @@ class _RerunOf:
         self._workers: dict[str, tuple[Asked, protocol.Opened]] = {}
         self._deaths: dict[str, int] = {}
         settings = run.settings
+        self._costs = VisitCosts()
         self._criterion = protocol.Criterion(settings.precision, settings.confidence, MOST_POINT_S)
 
     def run(self) -> None:
@@ -246,13 +228,13 @@ class _RerunOf:
                 self._end_all("interrupted")
                 raise
 
-    def _phases(self) -> Iterator[tuple[list[Open], float]]:
-        """Points that belong together, and when their part of the time ends.
+    def _phases(self) -> Iterator[tuple[list[Open], Callable[[], float]]]:
+        """Points that belong together, and when their part of the time ends, as far as is known.
 
         Whoever is done early leaves the time to the next; what is left at the end is for all.
         """
         arrived = time.monotonic()
-        yield [work for work in self._open if work.job.simulated], math.inf
+        yield [work for work in self._open if work.job.simulated], lambda: math.inf
         for worker, _ in self._workers.values():
             worker.end()  # what it keeps is not to be there while others are timed
         self._workers.clear()
@@ -262,37 +244,48 @@ class _RerunOf:
         whole = list(self._open)
         late = [work for work in whole if work.job.task.bytes > _LATE]
         soon = [work for work in whole if work.job.task.bytes <= _LATE]
-        usual, usual_late = (
-            usual_budget_s([work.job for work in works], 1) for works in (whole, late)
-        )
-        share = max(_LEAST_LATE_SHARE, usual_late / usual) if late else 0.0
-        soon_s = (1.0 - share) * (self._deadline - begin)
-        small = [work for work in soon if work.job.task.bytes <= _LARGE]
-        large = [work for work in soon if work.job.task.bytes > _LARGE]
-        yield small, begin + (_SMALL_SHARE if large else 1.0) * soon_s
-        yield large, begin + soon_s
-        yield soon, begin + soon_s
-        yield late, self._deadline
-        yield whole, self._deadline
+        small = [work for work in soon if work.job.task.bytes <= LARGE]
+        large = [work for work in soon if work.job.task.bytes > LARGE]
+        small_share = _SMALL_SHARE if large else 1.0
 
-    def _visit_all(self, works: Sequence[Open], until: float) -> None:
+        def soon_s() -> float:
+            return self._deadline - begin - self._late_s(late, self._deadline - begin)
+
+        yield small, lambda: begin + small_share * soon_s()
+        yield large, lambda: begin + soon_s()
+        yield soon, lambda: begin + soon_s()
+        yield late, lambda: self._deadline
+        yield whole, lambda: self._deadline
+
+    def _late_s(self, late: Sequence[Open], whole_s: float) -> float:
+        """Seconds that the largest points need for a visit each, within bounds."""
+        if not late:
+            return 0.0
+        need = sum(PER_POINT_S + self._costs.of(work.job) for work in late)
+        return min(max(need, _LEAST_LATE_SHARE * whole_s), _MOST_LATE_SHARE * whole_s)
+
+    def _visit_all(self, works: Sequence[Open], until: Callable[[], float]) -> None:
         """Rounds over these until none of them is open or the time is up.
 
-        A round goes in an order that the seed decides; large points by size, and the largest that
-        were visited least first: when time is short, no rerun does without the same ones.
+        A round goes in an order that the seed decides; large points by what a visit costs, and the
+        largest that were visited least first: when time is short, no rerun does without the same.
         """
         while True:
             order = [work for work in works if work in self._open]
             if not order:
                 return
             self._order.shuffle(order)
-            order.sort(key=_turn)
+            order.sort(key=self._turn)
             for work in order:
-                if time.monotonic() >= until:
+                end = until()
+                if time.monotonic() >= end:
                     return
                 if work in self._open:
-                    waiting = sum(_weight(other) for other in works if other in self._open)
-                    self._visit(work, _weight(work) / waiting, until)
+                    waiting = sum(self._costs.of(w.job) for w in works if w in self._open)
+                    self._visit(work, self._costs.of(work.job) / waiting, end)
+
+    def _turn(self, work: Open) -> tuple[int, float]:
+        return work.job.visits if work.job.task.bytes > _LATE else 0, self._costs.of(work.job)
 
     def _end_all(self, state: State) -> None:
         for work in self._open:
@@ -320,7 +313,7 @@ class _RerunOf:
         task = work.job.task
         self._run.watcher.visiting(work.job.label)
         left = max(0.05, until - time.monotonic())
-        least = _LARGE_LEAST_VISIT_S if task.bytes > _LARGE else _LEAST_VISIT_S
+        least = _LARGE_LEAST_VISIT_S if task.bytes > LARGE else _LEAST_VISIT_S
         fair = min(left, max(least, share * left))
         most = _SIMULATED_MOST_S if work.job.simulated else fair
         try:
@@ -346,6 +339,9 @@ class _RerunOf:
         assert isinstance(answer, protocol.Measured)
         work.blocks.append(answer)
         work.job.visits += 1
+        opened = self._opened(work)
+        assert opened is not None
+        self._costs.learn(work.job, answer, opened.clock.seconds_per_tick)
         if answer.state != "open":
             self._open.remove(work)
             self._run.finish(work, self._rerun, self._opened(work), _STATES[answer.state])

@@ -20,9 +20,10 @@ from isthmus.errors import NoDeviceError, UsageError
 from isthmus.measure import discovery, fresh, protocol
 from isthmus.measure.address import Address
 from isthmus.measure.assembly import FINAL_STATES, assemble
+from isthmus.measure.costs import usual_budget_s
 from isthmus.measure.fresh import FreshRunner
 from isthmus.measure.plan import has_memory, memory_kinds_told, plan
-from isthmus.measure.runner import Job, Runner, Watcher, usual_budget_s
+from isthmus.measure.runner import Job, Runner, Watcher
 from isthmus.measure.supervisor import Worker, WorkerDiedError, WorkerRefusedError
 from isthmus.results import journal, run_file
 from isthmus.results.journal import Entry, Journal

@@ -1,0 +1,272 @@
+// The data that transfers are verified with.
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <bit>
+#include <cstring>
+#include <random>
+
+#include "isthmus/buffer.hpp"
+#include "parallel.hpp"
+
+namespace isthmus {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "patterns are defined little-endian");
+
+constexpr std::size_t word_bytes = sizeof(std::uint64_t);
+/// Pieces in which a device's memory is filled and checked: large enough for it, and fit a cache.
+constexpr std::size_t cached_bytes = std::size_t{1} << 20U;
+/// Odd, so that consecutive words differ in every bit position's period; 2^64 / golden ratio.
+constexpr std::uint64_t step = 0x9E3779B97F4A7C15U;
+
+std::uint64_t stamp_word(std::uint64_t stamp, std::size_t page) {
+  return stamp * step + page * 0xD1342543DE82EF95U;
+}
+
+/// Where in its page the word of this stamp goes; it wanders through all 512 places.
+std::size_t stamp_place(std::uint64_t stamp) {
+  return stamp * 37U % (page_bytes / word_bytes) * word_bytes;
+}
+
+/// The pages of a buffer that hold a whole word at `place`, and what is left in the last page.
+struct Grid {
+  std::size_t whole = 0;
+  std::size_t tail_offset = 0;
+  std::size_t tail_bytes = 0;
+};
+
+Grid grid_of(std::size_t bytes, std::size_t place) {
+  Grid grid;
+  grid.whole = bytes / page_bytes;
+  const std::size_t rest = bytes % page_bytes;
+  if (rest >= place + word_bytes) {
+    ++grid.whole;
+  } else if (rest > 0) {
+    grid.tail_bytes = std::min(rest, word_bytes);
+    grid.tail_offset = bytes - grid.tail_bytes;
+  }
+  return grid;
+}
+
+/// Eight words at a time: two vectors of four even without AVX, and no multiplication in the loop.
+using Lanes = std::uint64_t __attribute__((vector_size(64)));
+
+/// Fills the whole words of `to` from the pattern's word `word` on; returns the bytes filled.
+std::size_t fill_words(std::span<std::byte> to, std::uint64_t word) {
+  const std::size_t words = to.size() / word_bytes;
+  Lanes lanes{};
+  for (std::size_t i = 0; i < 8; ++i) {
+    lanes[i] = word + i * step;
+  }
+  std::size_t i = 0;
+  for (; i + 8 <= words; i += 8) {
+    std::memcpy(to.data() + i * word_bytes, &lanes, sizeof(lanes));
+    lanes += 8 * step;
+  }
+  for (; i < words; ++i) {
+    const std::uint64_t value = word + i * step;
+    std::memcpy(to.data() + i * word_bytes, &value, word_bytes);
+  }
+  return words * word_bytes;
+}
+
+/// Calls `work(offset, piece)` with scratch memory for each piece of a device's memory, in their
+/// order, until it returns false. Where there is much of it, pieces are as large as several
+/// processors want them.
+template <class Work>
+bool for_each_piece(std::size_t bytes, const Work& work) {
+  const std::size_t busy = bytes_for_all();
+  const std::size_t most = bytes > busy ? std::max(busy, cached_bytes) : cached_bytes;
+  std::vector<std::byte> scratch(std::min(bytes, most));
+  for (std::size_t at = 0; at < bytes; at += scratch.size()) {
+    if (!work(at, std::span(scratch).first(std::min(scratch.size(), bytes - at)))) {
+      return false;
+    }
+  }
+  return true;
+}
+
+/// Fills memory; `fill(part, offset)` is called by several threads.
+template <class Fill>
+void put_all(Memory& memory, std::size_t bytes, const Fill& fill) {
+  const auto filled = [&fill](std::span<std::byte> to, std::size_t offset) {
+    in_parts(to.size(), [&](std::size_t begin, std::size_t end) {
+      fill(to.subspan(begin, end - begin), offset + begin);
+    });
+  };
+  if (std::byte* const data = memory.addressable()) {
+    filled(std::span(data, bytes), 0);
+    return;
+  }
+  for_each_piece(bytes, [&](std::size_t at, std::span<std::byte> piece) {
+    filled(piece, at);
+    memory.put(at, piece);
+    return true;
+  });
+}
+
+/// Whether `holds(part, offset)` says so of all memory; several threads call it.
+template <class Holds>
+bool all_hold(Memory& memory, std::size_t bytes, const Holds& holds) {
+  const auto checked = [&holds](std::span<const std::byte> data, std::size_t offset) {
+    std::atomic<bool> all{true};
+    in_parts(data.size(), [&](std::size_t begin, std::size_t end) {
+      if (!holds(data.subspan(begin, end - begin), offset + begin)) {
+        all = false;
+      }
+    });
+    return all.load();
+  };
+  if (const std::byte* const data = memory.addressable()) {
+    return checked(std::span(data, bytes), 0);
+  }
+  return for_each_piece(bytes, [&](std::size_t at, std::span<std::byte> piece) {
+    memory.get(at, piece);
+    return checked(piece, at);
+  });
+}
+
+/// Differs from the pattern in every bit. Piece by piece, so that it stays in a cache meanwhile.
+void fill_inverted(std::span<std::byte> to, std::uint64_t seed, std::size_t offset) {
+  for (std::size_t at = 0; at < to.size(); at += page_bytes) {
+    const auto piece = to.subspan(at, std::min(page_bytes, to.size() - at));
+    fill_pattern(piece, seed, offset + at);
+    for (std::byte& value : piece) {
+      value = ~value;
+    }
+  }
+}
+
+std::vector<std::uint64_t> stamp_words(std::uint64_t stamp, std::size_t count) {
+  std::vector<std::uint64_t> words(count);
+  for (std::size_t page = 0; page < count; ++page) {
+    words[page] = stamp_word(stamp, page);
+  }
+  return words;
+}
+
+}  // namespace
+
+void Memory::put_words(std::size_t offset, std::span<const std::uint64_t> words) {
+  for (const std::uint64_t& word : words) {
+    put(offset, std::as_bytes(std::span(&word, 1)));
+    offset += page_bytes;
+  }
+}
+
+void Memory::get_words(std::size_t offset, std::span<std::uint64_t> words) {
+  for (std::uint64_t& word : words) {
+    get(offset, std::as_writable_bytes(std::span(&word, 1)));
+    offset += page_bytes;
+  }
+}
+
+void fill_pattern(std::span<std::byte> to, std::uint64_t seed, std::size_t offset) {
+  std::size_t at = 0;
+  while (at < to.size()) {
+    const std::size_t position = offset + at;
+    const std::uint64_t word = seed + position / word_bytes * step;
+    const std::size_t inside = position % word_bytes;
+    if (inside == 0 && to.size() - at >= word_bytes) {
+      at += fill_words(to.subspan(at), word);
+    } else {
+      const std::size_t part = std::min(word_bytes - inside, to.size() - at);
+      std::memcpy(to.data() + at, reinterpret_cast<const std::byte*>(&word) + inside, part);
+      at += part;
+    }
+  }
+}
+
+bool has_pattern(std::span<const std::byte> data, std::uint64_t seed, std::size_t offset) {
+  std::array<std::byte, page_bytes> expected{};
+  for (std::size_t at = 0; at < data.size(); at += expected.size()) {
+    const std::size_t part = std::min(expected.size(), data.size() - at);
+    fill_pattern(std::span(expected).first(part), seed, offset + at);
+    if (std::memcmp(expected.data(), data.data() + at, part) != 0) {
+      return false;
+    }
+  }
+  return true;
+}
+
+void put_pattern(Memory& memory, std::size_t bytes, std::uint64_t seed) {
+  put_all(memory, bytes,
+          [seed](std::span<std::byte> to, std::size_t offset) { fill_pattern(to, seed, offset); });
+}
+
+bool holds_pattern(Memory& memory, std::size_t bytes, std::uint64_t seed) {
+  return all_hold(memory, bytes, [seed](std::span<const std::byte> data, std::size_t offset) {
+    return has_pattern(data, seed, offset);
+  });
+}
+
+std::uint64_t pattern_sum(std::size_t bytes, std::uint64_t seed) {
+  const std::uint64_t words = bytes / word_bytes;
+  // n (n - 1) / 2 before the product wraps: one of the two factors is even.
+  const std::uint64_t pairs = words % 2 == 0 ? words / 2 * (words - 1) : words * ((words - 1) / 2);
+  std::uint64_t tail = 0;
+  fill_pattern(std::as_writable_bytes(std::span(&tail, 1)).first(bytes % word_bytes), seed,
+               words * word_bytes);
+  return words * seed + pairs * step + tail;
+}
+
+void poison(Memory& memory, std::size_t bytes, std::uint64_t seed) {
+  put_all(memory, bytes,
+          [seed](std::span<std::byte> to, std::size_t offset) { fill_inverted(to, seed, offset); });
+}
+
+void put_stamp(Memory& memory, std::size_t bytes, std::uint64_t stamp) {
+  const std::size_t place = stamp_place(stamp);
+  const Grid grid = grid_of(bytes, place);
+  if (grid.whole > 0) {
+    memory.put_words(place, stamp_words(stamp, grid.whole));
+  }
+  if (grid.tail_bytes > 0) {
+    const std::uint64_t word = stamp_word(stamp, grid.whole);
+    memory.put(grid.tail_offset, std::as_bytes(std::span(&word, 1)).first(grid.tail_bytes));
+  }
+}
+
+bool holds_stamp(Memory& memory, std::size_t bytes, std::uint64_t stamp) {
+  const std::size_t place = stamp_place(stamp);
+  const Grid grid = grid_of(bytes, place);
+  if (grid.whole > 0) {
+    std::vector<std::uint64_t> words(grid.whole);
+    memory.get_words(place, words);
+    if (words != stamp_words(stamp, grid.whole)) {
+      return false;
+    }
+  }
+  if (grid.tail_bytes > 0) {
+    const std::uint64_t expected = stamp_word(stamp, grid.whole);
+    std::uint64_t word = 0;
+    memory.get(grid.tail_offset,
+               std::as_writable_bytes(std::span(&word, 1)).first(grid.tail_bytes));
+    return std::memcmp(&word, &expected, grid.tail_bytes) == 0;
+  }
+  return true;
+}
+
+std::uint64_t fresh_stamp() noexcept {
+  static std::atomic<std::uint64_t> next{[] {
+    std::random_device device;
+    return static_cast<std::uint64_t>(device()) << 32U;
+  }()};
+  return next.fetch_add(1, std::memory_order_relaxed);
+}
+
+void Movement::arm_fully(std::uint64_t seed) {
+  put_pattern(*source_, bytes_, seed);
+  poison(*destination_, bytes_, seed);
+}
+
+bool Movement::arrived_fully(std::uint64_t seed) {
+  return holds_pattern(*destination_, bytes_, seed);
+}
+
+void Movement::arm(std::uint64_t stamp) { put_stamp(*source_, bytes_, stamp); }
+
+bool Movement::arrived(std::uint64_t stamp) { return holds_stamp(*destination_, bytes_, stamp); }
+
+}  // namespace isthmus
