@@ -14,7 +14,7 @@ import msgspec
 
 from isthmus.measure import protocol
 from isthmus.measure.assembly import FINAL_STATES
-from isthmus.measure.costs import LARGE, PER_POINT_S, VisitCosts
+from isthmus.measure.costs import LARGE, VisitCosts
 from isthmus.measure.discovery import Found
 from isthmus.measure.supervisor import Asked, Worker, WorkerDiedError, WorkerRefusedError
 from isthmus.results.journal import Entry
@@ -39,6 +39,7 @@ one visit to each of them needs:"""
 _SMALL_SHARE = 0.6
 _LEAST_LATE_SHARE = 0.15
 _MOST_LATE_SHARE = 0.65
+_VISITS_VARY = 1.25
 _SIMULATED_MOST_S = 600.0
 """An emulated card that says nothing for so long is stuck."""
 _DEVICE_TICK_S = 1e-9
@@ -258,11 +259,15 @@ class _RerunOf:
         yield whole, lambda: self._deadline
 
     def _late_s(self, late: Sequence[Open], whole_s: float) -> float:
-        """Seconds that the largest points need for a visit each, within bounds."""
+        """Seconds for the largest points: those that never had a visit are to get one.
+
+        Reruns share this; what is left over to others in one goes to the largest in another.
+        """
         if not late:
             return 0.0
-        need = sum(PER_POINT_S + self._costs.of(work.job) for work in late)
-        return min(max(need, _LEAST_LATE_SHARE * whole_s), _MOST_LATE_SHARE * whole_s)
+        need = sum(self._costs.of(work.job) for work in late if not work.job.visits)
+        share = _VISITS_VARY * need / (self._run.settings.reruns - self._rerun) / whole_s
+        return min(max(share, _LEAST_LATE_SHARE), _MOST_LATE_SHARE) * whole_s
 
     def _visit_all(self, works: Sequence[Open], until: Callable[[], float]) -> None:
         """Rounds over these until none of them is open or the time is up.
