@@ -6,5 +6,5 @@ file(READ ${ISTHMUS_CUDA_KERNELS}/transfer.ptx ISTHMUS_CUDA_PTX)
 file(READ ${ISTHMUS_CUDA_KERNELS}/offload.ptx ISTHMUS_CUDA_OFFLOAD_PTX)
 configure_file(${CMAKE_CURRENT_LIST_DIR}/ptx.hpp.in ${CMAKE_CURRENT_BINARY_DIR}/cuda/ptx.hpp @ONLY)
 isthmus_add_backend(cuda SOURCES cuda.cpp operations.cpp transfers.cpp kernels.cpp objects.cpp offload.cpp
-                         api.cpp)
+                         joint.cpp api.cpp)
 target_include_directories(isthmus_cuda PRIVATE ${CMAKE_CURRENT_BINARY_DIR}/cuda)

@@ -4,7 +4,9 @@
 #include <charconv>
 #include <cstdio>
 #include <fstream>
+#include <iterator>
 
+#include "joint.hpp"
 #include "offload.hpp"
 #include "operations.hpp"
 
@@ -150,6 +152,7 @@ DeviceInfo describe(int index, int count) {
     info.lacks.emplace_back("target=host", "this GPU maps no host memory");
   }
   info.offloads = cuda::offloads(device);
+  std::ranges::move(cuda::joint_operations(device), std::back_inserter(info.operations));
   if (count > 1) {
     const int peer = usual_peer(index, count);
     info.properties.emplace_back("peer", std::to_string(peer));
@@ -189,6 +192,15 @@ class CudaDevice final : public Device {
       open_peer();
     }
     return cuda::make_operation({session_, peer_.get()}, spec);
+  }
+  std::unique_ptr<JointOperation> join(const OperationSpec& spec,
+                                       Communicator& communicator) override {
+    static_cast<void>(find_operation(info_.operations, spec, "CUDA", true));
+    auto operation = cuda::make_joint(session_, spec, communicator);
+    return operation ? std::move(operation) : Device::join(spec, communicator);
+  }
+  std::unique_ptr<Staging> stage(const std::string& memory, std::size_t bytes) override {
+    return cuda::make_staging(session_, memory, bytes);
   }
 
  private:

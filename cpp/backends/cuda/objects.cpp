@@ -274,6 +274,17 @@ std::vector<std::string> HostEnd::kinds(DeviceId device) {
   return kinds;
 }
 
+void HostEnd::give(const DeviceMemory& to) const {
+  check(api().cuMemcpyHtoD(to.address(), data_, to.bytes()), "cuMemcpyHtoD");
+  if (!locked_) {
+    settle();
+  }
+}
+
+void HostEnd::take(const DeviceMemory& from) const {
+  check(api().cuMemcpyDtoH(data_, from.address(), from.bytes()), "cuMemcpyDtoH");
+}
+
 Address HostEnd::device_address() const {
   Address address = 0;
   check(api().cuMemHostGetDevicePointer(&address, data_, 0), "cuMemHostGetDevicePointer");

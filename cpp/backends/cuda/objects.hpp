@@ -90,14 +90,17 @@ class HostEnd {
   [[nodiscard]] Memory& memory() const { return *memory_; }
   /// Where kernels find memory of kind `mapped`.
   [[nodiscard]] Address device_address() const;
-  /// Whether a blocking copy from here returns when the data are there, not only when they have
-  /// been taken.
-  [[nodiscard]] bool locked() const { return locked_; }
+  /// The whole of a device's memory, to there or from there, done when they return. The calls that
+  /// a program makes which wants one transfer done, and nothing else.
+  void give(const DeviceMemory& to) const;
+  void take(const DeviceMemory& from) const;
 
  private:
   std::unique_ptr<Memory> memory_;
   std::byte* data_ = nullptr;
   Result (*release_)(std::byte*) = nullptr;
+  /// Whether a blocking copy from here returns when the data are there, not only when they have
+  /// been taken.
   bool locked_ = true;
 };
 

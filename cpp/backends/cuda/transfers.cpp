@@ -18,12 +18,9 @@ struct Lane {
   /// The call that a program makes which wants one transfer done, and nothing else.
   void copy() const {
     if (direction == Direction::d2h) {
-      check(api().cuMemcpyDtoH(host->data(), device->address(), device->bytes()), "cuMemcpyDtoH");
-      return;
-    }
-    check(api().cuMemcpyHtoD(device->address(), host->data(), device->bytes()), "cuMemcpyHtoD");
-    if (!host->locked()) {
-      synchronise(nullptr);  // it has returned when the data were taken
+      host->take(*device);
+    } else {
+      host->give(*device);
     }
   }
   void submit(Stream stream) const {

@@ -1,0 +1,26 @@
+// What GPUs do together with those of other ranks: one entry for each channel.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "isthmus/joint.hpp"
+#include "isthmus/staged.hpp"
+#include "objects.hpp"
+
+namespace isthmus::cuda {
+
+/// Operations with other ranks, over every channel that this GPU has.
+std::vector<OperationInfo> joint_operations(DeviceId device);
+
+/// The operation over the channel that axis `channel` names; null for the one through the host,
+/// which any device has.
+std::unique_ptr<JointOperation> make_joint(Session& session, const OperationSpec& spec,
+                                           Communicator& communicator);
+
+/// What the channel through the host needs.
+std::unique_ptr<Staging> make_staging(const Session& session, const std::string& memory,
+                                      std::size_t bytes);
+
+}  // namespace isthmus::cuda
