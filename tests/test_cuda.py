@@ -43,19 +43,20 @@ def gpu() -> Found:
 # Anywhere
 
 
-def test_the_ptx_was_made_from_the_sources() -> None:
-    made_from = (KERNELS / "transfer.ptx").read_text().splitlines()[0].split()[-1]
-    digest = hashlib.sha256((KERNELS / "transfer.cu").read_bytes()).hexdigest()
-    assert made_from == digest, "stale: make -C kernels/cuda"
+@pytest.mark.parametrize("source", sorted(KERNELS.glob("*.cu")), ids=lambda source: source.stem)
+def test_the_ptx_was_made_from_the_sources(source: Path) -> None:
+    made_from = source.with_suffix(".ptx").read_text().splitlines()[0].split()[-1]
+    sources = source.read_bytes() + (KERNELS / "device.cuh").read_bytes()
+    assert made_from == hashlib.sha256(sources).hexdigest(), "stale: make -C kernels/cuda"
 
 
 def test_the_ptx_has_every_kernel_that_the_backend_asks_for_and_runs_on_old_drivers() -> None:
-    ptx = (KERNELS / "transfer.ptx").read_text()
+    texts = [source.read_text() for source in sorted(KERNELS.glob("*.ptx"))]
     asked = {name for file in SOURCES.glob("*.cpp")
-             for name in re.findall(r'"(isthmus_\w+)"', file.read_text())}  # fmt: skip
-    assert asked == set(re.findall(r"^\.visible \.entry (\w+)\(", ptx, re.MULTILINE))
-    assert ".version 6.3" in ptx
-    assert ".target sm_70" in ptx
+             for name in re.findall(r'"(isthmus_\w+|vadd)"', file.read_text())}  # fmt: skip
+    entry = re.compile(r"^\.visible \.entry (\w+)\(", re.MULTILINE)
+    assert asked == {name for text in texts for name in entry.findall(text)}
+    assert all(".version 6.3" in text and ".target sm_70" in text for text in texts)
 
 
 def test_a_missing_driver_is_named_with_its_cure(isthmus: Command, tmp_path: Path) -> None:

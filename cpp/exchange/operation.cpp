@@ -10,13 +10,14 @@ std::int64_t JointOperation::simulated_femtoseconds() const {
   throw std::logic_error("this operation's device has a simulated clock but tells no time");
 }
 
-/// Labels count from 0 without a gap: one byte tells 256 messages apart.
+std::uint64_t MessageName::label(unsigned ranks) const {
+  return (turn * ranks + sender) * lanes + lane;
+}
+
 JointOperation::Message JointOperation::named(Memory& memory, std::size_t bytes,
                                               const MessageName& name, unsigned ranks) {
-  return {.memory = &memory,
-          .bytes = bytes,
-          .label = (name.turn * ranks + name.sender) * lanes + name.lane,
-          .first_turn = name.turn == 0};
+  return {
+      .memory = &memory, .bytes = bytes, .label = name.label(ranks), .first_turn = name.turn == 0};
 }
 
 void JointOperation::sends(Memory& from, std::size_t bytes, const MessageName& name,

@@ -1,61 +1,17 @@
 // Device code of the CUDA backend. `make -C kernels/cuda` turns it into the PTX beside it.
-//
-// It uses no header and no compiler's own functions, so that clang without a CUDA toolkit compiles
-// it as nvcc does; what the language lacks then is one line of PTX each.
-
-#ifndef __global__  // clang knows the attributes, the names come with the toolkit's headers
-#define __global__ __attribute__((global))
-#define __device__ __attribute__((device))
-#define __shared__ __attribute__((shared))
-#endif
-#define ENTRY extern "C" __global__ void
-
-typedef unsigned int u32;
-typedef unsigned long long u64;
+#include "device.cuh"
 
 namespace {
 
 constexpr u32 block_threads = 256;           // as in operations.hpp
 constexpr u64 step = 0x9E3779B97F4A7C15ull;  // between the words of the pattern
 constexpr u64 line_bytes = 128;              // between the links of a ring
-constexpr u32 in_flight = 4;                 // accesses of a thread that wait for memory together
-
-/// Two words: the widest access that a thread makes.
-struct Pair {
-  u64 low;
-  u64 high;
-};
-
-/// A thread's share: items `first`, `first + stride`, ..., so that neighbours access neighbours.
-struct Share {
-  u32 thread;
-  u32 block;
-  u64 first;
-  u64 stride;
-};
 
 __device__ inline Share my_share() {
   u32 blocks;
-  Share share;
-  asm("mov.u32 %0, %%tid.x;" : "=r"(share.thread));
-  asm("mov.u32 %0, %%ctaid.x;" : "=r"(share.block));
   asm("mov.u32 %0, %%nctaid.x;" : "=r"(blocks));
-  share.first = u64(share.block) * block_threads + share.thread;
-  share.stride = u64(blocks) * block_threads;
-  return share;
-}
-
-__device__ inline Pair load(const void* base, u64 index) {
-  Pair pair;
-  const char* at = static_cast<const char*>(base) + index * sizeof(Pair);
-  asm volatile("ld.global.v2.u64 {%0, %1}, [%2];" : "=l"(pair.low), "=l"(pair.high) : "l"(at));
-  return pair;
-}
-
-__device__ inline void store(void* base, u64 index, Pair pair) {
-  char* at = static_cast<char*>(base) + index * sizeof(Pair);
-  asm volatile("st.global.v2.u64 [%0], {%1, %2};" ::"l"(at), "l"(pair.low), "l"(pair.high)
-               : "memory");
+  return {my_thread(), my_block(), u64(my_block()) * block_threads + my_thread(),
+          u64(blocks) * block_threads};
 }
 
 /// A load that the home of the memory answers: device memory its L2, host memory the host.
@@ -67,14 +23,6 @@ __device__ inline u64 load_from_home(u64 address) {
 
 /// Between sweeps: what a processor holds of the memory is let go, so that each sweep goes there.
 __device__ inline void forget() { asm volatile("fence.acq_rel.sys;" ::: "memory"); }
-
-__device__ inline void wait_for_block() { asm volatile("bar.sync 0;" ::: "memory"); }
-
-__device__ inline u64 nanoseconds() {
-  u64 value;
-  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(value)::"memory");
-  return value;
-}
 
 /// This thread's part of the sum of all words, a shorter last word padded with zeros.
 __device__ inline u64 my_sum(const Share& share, const void* data, u64 bytes) {
@@ -110,24 +58,6 @@ __device__ inline void fill(const Share& share, void* data, u64 bytes, u64 seed)
     for (u64 at = count * sizeof(Pair); at < bytes; ++at) {
       all[at] = static_cast<unsigned char>((seed + at / 8 * step) >> (at % 8 * 8));
     }
-  }
-}
-
-__device__ inline void copy(const Share& share, const void* from, void* to, u64 bytes) {
-  const u64 count = bytes / sizeof(Pair);
-  u64 i = share.first;
-  for (; i + (in_flight - 1) * share.stride < count; i += in_flight * share.stride) {
-    Pair pairs[in_flight];
-#pragma unroll
-    for (u32 k = 0; k < in_flight; ++k) pairs[k] = load(from, i + k * share.stride);
-#pragma unroll
-    for (u32 k = 0; k < in_flight; ++k) store(to, i + k * share.stride, pairs[k]);
-  }
-  for (; i < count; i += share.stride) store(to, i, load(from, i));
-  if (share.first == 0) {
-    const unsigned char* from_bytes = static_cast<const unsigned char*>(from);
-    unsigned char* to_bytes = static_cast<unsigned char*>(to);
-    for (u64 at = count * sizeof(Pair); at < bytes; ++at) to_bytes[at] = from_bytes[at];
   }
 }
 

@@ -72,6 +72,10 @@ Api load() {
   loaded.name = reinterpret_cast<Result(*) parameters>(find(object, loaded.library, #symbol));
   ISTHMUS_CUDA_FUNCTIONS(ISTHMUS_FIND)
 #undef ISTHMUS_FIND
+#define ISTHMUS_LOOK_FOR(name, symbol, parameters) \
+  loaded.name = reinterpret_cast<Result(*) parameters>(dlsym(object, #symbol));
+  ISTHMUS_CUDA_LATER_FUNCTIONS(ISTHMUS_LOOK_FOR)
+#undef ISTHMUS_LOOK_FOR
   return loaded;
 }
 

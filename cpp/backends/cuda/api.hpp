@@ -37,7 +37,13 @@ struct Uuid {
   std::array<unsigned char, 16> bytes;
 };
 
+/// What another process opens memory with.
+struct IpcHandle {
+  std::array<char, 64> bytes;
+};
+
 inline constexpr Result success = 0;
+inline constexpr Result not_ready = 600;
 
 // What a device can be asked about itself.
 inline constexpr int clock_kilohertz = 13;
@@ -70,6 +76,9 @@ inline constexpr unsigned event_disable_timing = 2;
 inline constexpr int capture_thread_local = 1;
 inline constexpr int jit_error_log = 5;
 inline constexpr int jit_error_log_bytes = 6;
+inline constexpr unsigned ipc_enable_peer_access = 1;
+inline constexpr unsigned wait_for_value_or_later = 0;  ///< by the sign of the difference
+inline constexpr unsigned write_value_in_order = 0;     ///< after all that the stream did before
 inline constexpr int memory_on_host = 1;
 inline constexpr int memory_on_device = 2;
 
@@ -126,7 +135,11 @@ struct Copy2D {
   X(cuMemcpyDtoHAsync, cuMemcpyDtoHAsync_v2, (void*, Address, std::size_t, Stream))           \
   X(cuMemcpyPeerAsync, cuMemcpyPeerAsync,                                                     \
     (Address, Context, Address, Context, std::size_t, Stream))                                \
+  X(cuMemcpyDtoDAsync, cuMemcpyDtoDAsync_v2, (Address, Address, std::size_t, Stream))         \
   X(cuMemcpy2D, cuMemcpy2D_v2, (const Copy2D*))                                               \
+  X(cuIpcGetMemHandle, cuIpcGetMemHandle, (IpcHandle*, Address))                              \
+  X(cuIpcOpenMemHandle, cuIpcOpenMemHandle_v2, (Address*, IpcHandle, unsigned))               \
+  X(cuIpcCloseMemHandle, cuIpcCloseMemHandle, (Address))                                      \
   X(cuStreamCreate, cuStreamCreate, (Stream*, unsigned))                                      \
   X(cuStreamDestroy, cuStreamDestroy_v2, (Stream))                                            \
   X(cuStreamSynchronize, cuStreamSynchronize, (Stream))                                       \
@@ -134,6 +147,7 @@ struct Copy2D {
   X(cuEventCreate, cuEventCreate, (Event*, unsigned))                                         \
   X(cuEventDestroy, cuEventDestroy_v2, (Event))                                               \
   X(cuEventRecord, cuEventRecord, (Event, Stream))                                            \
+  X(cuEventQuery, cuEventQuery, (Event))                                                      \
   X(cuEventElapsedTime, cuEventElapsedTime, (float*, Event, Event))                           \
   X(cuModuleLoadDataEx, cuModuleLoadDataEx, (Module*, const void*, unsigned, int*, void**))   \
   X(cuModuleUnload, cuModuleUnload, (Module))                                                 \
@@ -148,10 +162,16 @@ struct Copy2D {
   X(cuGraphExecDestroy, cuGraphExecDestroy, (GraphExec))                                      \
   X(cuGraphDestroy, cuGraphDestroy, (Graph))
 
+// Those that drivers before 515 (CUDA 11.7) lack: null there.
+#define ISTHMUS_CUDA_LATER_FUNCTIONS(X)                                                      \
+  X(cuStreamWaitValue32, cuStreamWaitValue32_v2, (Stream, Address, std::uint32_t, unsigned)) \
+  X(cuStreamWriteValue32, cuStreamWriteValue32_v2, (Stream, Address, std::uint32_t, unsigned))
+
 /// The functions, bound to one library and initialised.
 struct Api {
 #define ISTHMUS_DECLARE(name, symbol, parameters) Result(*name) parameters = nullptr;
   ISTHMUS_CUDA_FUNCTIONS(ISTHMUS_DECLARE)
+  ISTHMUS_CUDA_LATER_FUNCTIONS(ISTHMUS_DECLARE)
 #undef ISTHMUS_DECLARE
   std::string library;  ///< as opened
 };

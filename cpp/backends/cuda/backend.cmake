@@ -1,10 +1,14 @@
 # The PTX becomes strings of the library; kernels/cuda/Makefile makes it from its sources.
 set(ISTHMUS_CUDA_KERNELS ${CMAKE_CURRENT_SOURCE_DIR}/kernels/cuda)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${ISTHMUS_CUDA_KERNELS}/transfer.ptx
-                                       ${ISTHMUS_CUDA_KERNELS}/offload.ptx)
+                                       ${ISTHMUS_CUDA_KERNELS}/offload.ptx ${ISTHMUS_CUDA_KERNELS}/exchange.ptx)
 file(READ ${ISTHMUS_CUDA_KERNELS}/transfer.ptx ISTHMUS_CUDA_PTX)
 file(READ ${ISTHMUS_CUDA_KERNELS}/offload.ptx ISTHMUS_CUDA_OFFLOAD_PTX)
+file(READ ${ISTHMUS_CUDA_KERNELS}/exchange.ptx ISTHMUS_CUDA_EXCHANGE_PTX)
 configure_file(${CMAKE_CURRENT_LIST_DIR}/ptx.hpp.in ${CMAKE_CURRENT_BINARY_DIR}/cuda/ptx.hpp @ONLY)
-isthmus_add_backend(cuda SOURCES cuda.cpp operations.cpp transfers.cpp kernels.cpp objects.cpp offload.cpp
-                         joint.cpp api.cpp)
+isthmus_add_backend(
+  cuda
+  SOURCES cuda.cpp operations.cpp transfers.cpp kernels.cpp objects.cpp offload.cpp joint.cpp peer_exchange.cpp
+          peer_kernels.cpp peer_copies.cpp peer_plan.cpp peers.cpp api.cpp)
 target_include_directories(isthmus_cuda PRIVATE ${CMAKE_CURRENT_BINARY_DIR}/cuda)
+set_property(GLOBAL APPEND PROPERTY ISTHMUS_TESTED_SOURCES ${CMAKE_CURRENT_LIST_DIR}/peer_plan.cpp)

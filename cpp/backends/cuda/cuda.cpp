@@ -9,14 +9,14 @@
 #include "joint.hpp"
 #include "offload.hpp"
 #include "operations.hpp"
+#include "peers.hpp"
 
 namespace isthmus {
 namespace {
 
 using cuda::api;
 using cuda::attribute;
-
-constexpr cuda::Result peer_access_enabled_already = 704;
+using cuda::can_reach;
 
 int device_count() {
   int count = 0;
@@ -87,12 +87,6 @@ std::string yes_or_no(cuda::DeviceId device, int which) {
     return "no";
   }
   return value == "1" ? "yes" : value;
-}
-
-bool can_reach(cuda::DeviceId from, cuda::DeviceId to) {
-  int can = 0;
-  cuda::check(api().cuDeviceCanAccessPeer(&can, from, to), "cuDeviceCanAccessPeer");
-  return can != 0;
 }
 
 /// The peer of a device when nobody names one: the next GPU that it reaches directly, else the
@@ -173,10 +167,7 @@ int index_of(const std::string& text, int count) {
 void enable_access(const cuda::Session& from, const cuda::Session& to) {
   if (can_reach(from.device(), to.device())) {
     from.make_current();
-    const cuda::Result code = api().cuCtxEnablePeerAccess(to.context(), 0);
-    if (code != peer_access_enabled_already) {
-      cuda::check(code, "cuCtxEnablePeerAccess");
-    }
+    cuda::allow_access(to.context());
   }
 }
 

@@ -1,7 +1,10 @@
 #include "joint.hpp"
 
 #include <algorithm>
+#include <array>
 #include <iterator>
+
+#include "peer_exchange.hpp"
 
 namespace isthmus::cuda {
 namespace {
@@ -14,7 +17,9 @@ struct Channel {
                                           Communicator& communicator);
 };
 
-const std::vector<Channel> channels = {};
+constexpr std::array channels = {
+    Channel{peer_channel, peer_operations, make_peer_exchange},
+};
 
 class CopyStaging final : public Staging {
  public:
@@ -43,7 +48,7 @@ std::vector<OperationInfo> joint_operations(DeviceId device) {
 std::unique_ptr<JointOperation> make_joint(Session& session, const OperationSpec& spec,
                                            Communicator& communicator) {
   const std::string wanted = spec.word("channel", "");
-  const auto found = std::ranges::find_if(
+  const auto* const found = std::ranges::find_if(
       channels, [&wanted](const Channel& channel) { return wanted == channel.name; });
   return found == channels.end() ? nullptr : found->make(session, spec, communicator);
 }

@@ -138,7 +138,7 @@ Session::Session(DeviceId device) : device_(device) {
 
 Session::~Session() {
   api().cuCtxSetCurrent(context_);
-  module_.reset();
+  modules_.clear();
   stream_.reset();
   api().cuDevicePrimaryCtxRelease(device_);
 }
@@ -173,12 +173,15 @@ Owned<Module> load_module(const char* ptx) {
   return Owned<Module>(module);
 }
 
-Function Session::kernel(const char* name) {
-  if (!module_) {
-    module_ = load_module(kernel_ptx);
+Function Session::kernel(const char* name) { return kernel(name, kernel_ptx); }
+
+Function Session::kernel(const char* name, const char* ptx) {
+  Owned<Module>& module = modules_[ptx];
+  if (!module) {
+    module = load_module(ptx);
   }
   Function function = nullptr;
-  check(api().cuModuleGetFunction(&function, module_.get(), name), "cuModuleGetFunction");
+  check(api().cuModuleGetFunction(&function, module.get(), name), "cuModuleGetFunction");
   return function;
 }
 

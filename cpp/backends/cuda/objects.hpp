@@ -1,10 +1,12 @@
 // CUDA objects that release themselves, and the memory at both ends of a transfer.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
 #include <type_traits>
+#include <vector>
 
 #include "api.hpp"
 #include "isthmus/buffer.hpp"
@@ -43,14 +45,16 @@ class Session {
   [[nodiscard]] Stream stream() const { return stream_.get(); }
   [[nodiscard]] static Owned<Stream> make_stream();
   [[nodiscard]] static Owned<Event> make_event(unsigned flags);
-  /// A kernel of our own, compiled by the driver at first use.
+  /// A kernel of our own, compiled by the driver at first use: of the transfers' PTX, or of
+  /// another.
   [[nodiscard]] Function kernel(const char* name);
+  [[nodiscard]] Function kernel(const char* name, const char* ptx);
 
  private:
   DeviceId device_;
   Context context_ = nullptr;
   Owned<Stream> stream_;
-  Owned<Module> module_;
+  std::map<const char*, Owned<Module>> modules_;  // by their PTX
 };
 
 /// Memory of a device; put and get return when done.

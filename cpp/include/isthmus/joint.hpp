@@ -19,6 +19,10 @@ struct MessageName {
   unsigned sender = 0;
   unsigned lane = 0;     ///< of those that this sender has at once, 0 or 1
   std::size_t turn = 0;  ///< which of those in this lane that are armed together
+
+  /// What is added to a seed or a stamp for it: labels count from 0 without a gap, so that one byte
+  /// tells 256 messages apart.
+  [[nodiscard]] std::uint64_t label(unsigned ranks) const;
 };
 
 /// One rank's share of something that all ranks do at once, again and again. Its buffers live as

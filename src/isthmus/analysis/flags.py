@@ -8,6 +8,7 @@ MEANINGS = MappingProxyType(
     {
         "above_link_limit": "faster than the link can be: not all bytes crossed it",
         "budget_exhausted": "the run's time ended before the precision was reached",
+        "copy_engines": "the GPUs' copy engines sent the messages, not their processors",
         "failed": "the device or its worker failed; what was measured until then counts",
         "fast_forward": "what repeats was skipped; the simulated time is exact all the same",
         "interrupted": "the user stopped the run",

@@ -45,6 +45,9 @@ struct Same<GraphExecTag, CUgraphExec_st> : std::true_type {};
 template <>
 struct Same<Uuid, CUuuid> : std::bool_constant<sizeof(Uuid) == sizeof(CUuuid)> {};
 template <>
+struct Same<IpcHandle, CUipcMemHandle>
+    : std::bool_constant<sizeof(IpcHandle) == sizeof(CUipcMemHandle)> {};
+template <>
 struct Same<Copy2D, CUDA_MEMCPY2D> : std::bool_constant<sizeof(Copy2D) == sizeof(CUDA_MEMCPY2D)> {};
 
 template <class Type>
@@ -73,9 +76,14 @@ static_assert(!Same<Result (*)(Stream), CUresult (*)(CUstream, int)>::value);
 #define ISTHMUS_COMPARE(name, symbol, parameters) \
   static_assert(Same<Result(*) parameters, decltype(&::symbol)>::value, #symbol);
 ISTHMUS_CUDA_FUNCTIONS(ISTHMUS_COMPARE)
+ISTHMUS_CUDA_LATER_FUNCTIONS(ISTHMUS_COMPARE)
 #undef ISTHMUS_COMPARE
 
 static_assert(success == CUDA_SUCCESS);
+static_assert(not_ready == CUDA_ERROR_NOT_READY);
+static_assert(ipc_enable_peer_access == CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS);
+static_assert(wait_for_value_or_later == CU_STREAM_WAIT_VALUE_GEQ);
+static_assert(write_value_in_order == CU_STREAM_WRITE_VALUE_DEFAULT);
 static_assert(clock_kilohertz == CU_DEVICE_ATTRIBUTE_CLOCK_RATE);
 static_assert(multiprocessors == CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
 static_assert(integrated == CU_DEVICE_ATTRIBUTE_INTEGRATED);

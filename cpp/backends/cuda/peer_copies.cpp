@@ -1,0 +1,135 @@
+#include <algorithm>
+#include <chrono>
+#include <span>
+
+#include "isthmus/backend.hpp"
+#include "peer_ways.hpp"
+
+namespace isthmus::cuda {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// Steps between two looks at how far the GPU is; so many are queued twice at most, since a stream
+/// that is full lets nobody look.
+constexpr std::uint64_t batch_steps = 16;
+
+/// As in the kernels each lane goes on by itself. In each step all that a rank sends is queued
+/// before all that it waits for: streams that share a queue of the hardware still go on.
+class CopyWay final : public PeerWay {
+ public:
+  explicit CopyWay(const Conversations& conversations) : conversations_(conversations) {
+    for (Lane& lane : lanes_) {
+      lane.stream = Session::make_stream();
+      for (Owned<Event>& mark : lane.marks) {
+        mark = Session::make_event(event_disable_timing);
+      }
+    }
+  }
+
+  void run(const Steps& steps) override {
+    try {
+      queue(steps);
+    } catch (const DeviceLostError&) {
+      throw;
+    } catch (...) {
+      let_go(steps.first_tag + static_cast<std::uint32_t>(steps.count) - 1);
+      throw;
+    }
+  }
+
+ private:
+  struct Lane {
+    Owned<Stream> stream;
+    std::array<Owned<Event>, 2> marks;  ///< at the ends of batches, in turn
+  };
+
+  void queue(const Steps& steps) {
+    std::size_t mark = 0;
+    for (std::uint64_t done = 0; done < steps.count; done += batch_steps) {
+      mark = done / batch_steps % 2;
+      if (done >= 2 * batch_steps) {
+        await(mark);
+      }
+      const std::uint64_t end = std::min(done + batch_steps, steps.count);
+      for (std::uint64_t step = done; step < end; ++step) {
+        submit(steps, step);
+      }
+      set(mark);
+    }
+    await(mark);
+  }
+
+  void submit(const Steps& steps, std::uint64_t step) {
+    const std::uint64_t from = step % steps.out_slots * conversations_.slot_bytes;
+    const std::uint64_t to = step % steps.in_slots * conversations_.slot_bytes;
+    const std::uint32_t tag = steps.first_tag + static_cast<std::uint32_t>(step);
+    for (unsigned lane = 0; lane < lanes; ++lane) {
+      const Edge& edge = conversations_.edges.at(lane);
+      check(api().cuMemcpyDtoDAsync(edge.there + to, edge.out + from, conversations_.bytes,
+                                    stream(lane)),
+            "cuMemcpyDtoDAsync");
+      check(api().cuStreamWriteValue32(stream(lane), edge.signals_there, tag, write_value_in_order),
+            "cuStreamWriteValue32");
+    }
+    for (unsigned lane = 0; lane < lanes; ++lane) {
+      check(api().cuStreamWaitValue32(stream(lane), conversations_.edges.at(lane).signals_here, tag,
+                                      wait_for_value_or_later),
+            "cuStreamWaitValue32");
+    }
+  }
+
+  [[nodiscard]] Stream stream(unsigned lane) const { return lanes_.at(lane).stream.get(); }
+
+  void set(std::size_t mark) {
+    for (const Lane& lane : lanes_) {
+      check(api().cuEventRecord(lane.marks.at(mark).get(), lane.stream.get()), "cuEventRecord");
+    }
+  }
+
+  [[nodiscard]] bool passed(unsigned lane, std::size_t mark) const {
+    const Result code = api().cuEventQuery(lanes_.at(lane).marks.at(mark).get());
+    if (code != not_ready) {
+      check(code, "cuEventQuery");
+    }
+    return code == success;
+  }
+
+  void await(std::size_t mark) const {
+    const Clock::time_point end = Clock::now() + std::chrono::seconds(patience_s);
+    for (unsigned lane = 0; lane < lanes; ++lane) {
+      while (!passed(lane, mark)) {
+        if (Clock::now() > end) {
+          give_up(conversations_.partners.at(lane));
+        }
+      }
+    }
+  }
+
+  /// What the streams wait for is written in the partners' place, so that they come to an end: what
+  /// they use is going to be freed.
+  void let_go(std::uint32_t last_tag) {
+    set(0);
+    const Clock::time_point end = Clock::now() + std::chrono::seconds(patience_s);
+    while (!passed(0, 0) || !passed(1, 0)) {
+      // Again and again: a partner that is late may write an older tag over it.
+      for (const Edge& edge : conversations_.edges) {
+        check(api().cuMemcpyHtoD(edge.signals_here, &last_tag, sizeof(last_tag)), "cuMemcpyHtoD");
+      }
+      if (Clock::now() > end) {
+        throw DeviceLostError("copies between GPUs do not come to an end");
+      }
+    }
+  }
+
+  Conversations conversations_;
+  std::array<Lane, lanes> lanes_;
+};
+
+}  // namespace
+
+std::unique_ptr<PeerWay> make_copy_way(const Conversations& conversations) {
+  return std::make_unique<CopyWay>(conversations);
+}
+
+}  // namespace isthmus::cuda
