@@ -11,14 +11,20 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 /// Steps between two looks at how far the GPU is; so many are queued twice at most, since a stream
-/// that is full lets nobody look.
-constexpr std::uint64_t batch_steps = 16;
+/// that is full lets nobody look. Fewer of large messages: a batch is to take less than the
+/// patience.
+std::uint64_t batch_for(std::uint64_t bytes) {
+  constexpr std::uint64_t batch_bytes = std::uint64_t{1} << 30U;
+  constexpr std::uint64_t most_steps = 16;
+  return std::clamp<std::uint64_t>(batch_bytes / bytes, 1, most_steps);
+}
 
 /// As in the kernels each lane goes on by itself. In each step all that a rank sends is queued
 /// before all that it waits for: streams that share a queue of the hardware still go on.
 class CopyWay final : public PeerWay {
  public:
-  explicit CopyWay(const Conversations& conversations) : conversations_(conversations) {
+  explicit CopyWay(const Conversations& conversations)
+      : conversations_(conversations), batch_steps_(batch_for(conversations.bytes)) {
     for (Lane& lane : lanes_) {
       lane.stream = Session::make_stream();
       for (Owned<Event>& mark : lane.marks) {
@@ -46,12 +52,12 @@ class CopyWay final : public PeerWay {
 
   void queue(const Steps& steps) {
     std::size_t mark = 0;
-    for (std::uint64_t done = 0; done < steps.count; done += batch_steps) {
-      mark = done / batch_steps % 2;
-      if (done >= 2 * batch_steps) {
+    for (std::uint64_t done = 0; done < steps.count; done += batch_steps_) {
+      mark = done / batch_steps_ % 2;
+      if (done >= 2 * batch_steps_) {
         await(mark);
       }
-      const std::uint64_t end = std::min(done + batch_steps, steps.count);
+      const std::uint64_t end = std::min(done + batch_steps_, steps.count);
       for (std::uint64_t step = done; step < end; ++step) {
         submit(steps, step);
       }
@@ -123,6 +129,7 @@ class CopyWay final : public PeerWay {
   }
 
   Conversations conversations_;
+  std::uint64_t batch_steps_;
   std::array<Lane, lanes> lanes_;
 };
 
