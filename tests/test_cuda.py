@@ -136,8 +136,8 @@ def test_selectors(address: str, index: int | None) -> None:
 # Where a GPU is
 
 
-def rows(isthmus: Command, *arguments: str) -> list[dict[str, str]]:
-    ran = isthmus("run", "transfer", "--device", "cuda:0", *arguments, "--precision", "0.5",
+def rows(isthmus: Command, *arguments: str, study: str = "transfer") -> list[dict[str, str]]:
+    ran = isthmus("run", study, "--device", "cuda:0", *arguments, "--precision", "0.5",
                   "--reruns", "1", "--out", "run.json", timeout=300)  # fmt: skip
     assert ran.returncode == 0, ran.stderr
     shown = isthmus("show", "run.json", "--format", "csv")
@@ -149,7 +149,8 @@ def kinds_of(gpu: Found) -> list[str]:
 
 
 def test_every_operation_is_measured_and_verified(isthmus: Command, gpu: Found) -> None:
-    can = {part.name for o in gpu.description.operations for part in o.parts} - set(SWEEPS)
+    alone = [operation for operation in gpu.description.operations if not operation.joint]
+    can = {part.name for operation in alone for part in operation.parts} - set(SWEEPS)
     assert can <= set(OPERATIONS + ON_REQUEST)
     found = rows(isthmus, "--axis", "bytes=1,4097,16Mi", "--axis", f"operation={','.join(can)}")
     assert {row["operation"] for row in found} == can
@@ -217,6 +218,21 @@ def test_kernels_sweep_over_host_and_device_memory(isthmus: Command, gpu: Found)
     for row in found:
         if row["target"] == "host":
             assert "above_link_limit" not in row["flags"]  # each sweep crossed the link
+
+
+def test_a_gpu_alone_exchanges_messages_with_itself(isthmus: Command, gpu: Found) -> None:
+    assert gpu.address == "cuda:0"
+    found = rows(isthmus, "--channel", "cuda,staged", "--axis", "bytes=1,100,40Ki,16Mi",
+                 study="beff")  # fmt: skip
+    exchanges = [row for row in found if row["operation"] == "exchange"]
+    assert len(exchanges) == 8
+    for row in exchanges:
+        flags = row["flags"].split(";")
+        assert row["verified"] == "true"
+        assert "to_itself" in flags
+        assert ("copy_engines" in flags) == (
+            row["channel"] == "cuda" and row["bytes"] == "16777216"
+        )
 
 
 def test_wrong_options_are_usage_errors(isthmus: Command, gpu: Found) -> None:
