@@ -9,7 +9,8 @@ constexpr std::uint64_t warp_threads = 32;
 constexpr std::uint64_t most_word_threads = 256;
 constexpr std::uint64_t most_part_threads = 512;
 constexpr std::uint64_t access_bytes = 16;
-/// Parts are whole multiples of this, but for the last: 256 threads' accesses.
+constexpr std::uint64_t accesses_in_flight = 4;  ///< of a thread, as in kernels/cuda/device.cuh
+/// Parts are whole multiples of this, but for the last: two warps' accesses.
 constexpr std::uint64_t part_unit = 4096;
 
 std::uint64_t divided_up(std::uint64_t value, std::uint64_t by) { return (value + by - 1) / by; }
@@ -34,7 +35,8 @@ PeerPlan plan_messages(std::uint64_t bytes, unsigned blocks, bool copies) {
   } else {
     plan.way = PeerPlan::Way::parts;
     plan.part_bytes = divided_up(divided_up(bytes, most_blocks), part_unit) * part_unit;
-    plan.threads = threads_for(plan.part_bytes / access_bytes, most_part_threads);
+    plan.threads =
+        threads_for(plan.part_bytes / (access_bytes * accesses_in_flight), most_part_threads);
     plan.lane_blocks = static_cast<unsigned>(divided_up(bytes, plan.part_bytes));
   }
   return plan;
