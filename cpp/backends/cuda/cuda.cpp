@@ -2,11 +2,14 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cmath>
 #include <cstdio>
 #include <fstream>
 #include <iterator>
 
 #include "joint.hpp"
+#include "nccl.hpp"
+#include "nvlink.hpp"
 #include "offload.hpp"
 #include "operations.hpp"
 #include "peers.hpp"
@@ -101,6 +104,21 @@ int usual_peer(int index, int count) {
   return (index + 1) % count;
 }
 
+/// What leads from this GPU to others, beside the host.
+void describe_links(cuda::DeviceId device, DeviceInfo& info) {
+  if (const auto links = cuda::nvlink_of(pci_address_of(device), api().library)) {
+    info.properties.emplace_back("nvlink_links", std::to_string(links->links));
+    info.properties.emplace_back("nvlink_Bps",
+                                 std::to_string(std::llround(links->bytes_per_second_one_way)));
+  }
+  if (const std::string missing = cuda::nccl::missing(); missing.empty()) {
+    info.properties.emplace_back("nccl_version", cuda::nccl::version());
+    info.properties.emplace_back("nccl_library", cuda::nccl::api().library);
+  } else {
+    info.lacks.emplace_back("channel=nccl", missing);
+  }
+}
+
 DeviceInfo describe(int index, int count) {
   const cuda::DeviceId device = device_at(index);
   const auto told = [device](int which) { return number(device, which); };
@@ -145,6 +163,7 @@ DeviceInfo describe(int index, int count) {
   if (attribute(device, cuda::can_map_host_memory) == 0) {
     info.lacks.emplace_back("target=host", "this GPU maps no host memory");
   }
+  describe_links(device, info);
   info.offloads = cuda::offloads(device);
   std::ranges::move(cuda::joint_operations(device), std::back_inserter(info.operations));
   if (count > 1) {

@@ -4,6 +4,7 @@
 #include <array>
 #include <iterator>
 
+#include "nccl_exchange.hpp"
 #include "peer_exchange.hpp"
 
 namespace isthmus::cuda {
@@ -19,6 +20,7 @@ struct Channel {
 
 constexpr std::array channels = {
     Channel{peer_channel, peer_operations, make_peer_exchange},
+    Channel{nccl_channel, nccl_operations, make_nccl_exchange},
 };
 
 class CopyStaging final : public Staging {

@@ -138,6 +138,7 @@ Session::Session(DeviceId device) : device_(device) {
 
 Session::~Session() {
   api().cuCtxSetCurrent(context_);
+  kept_.clear();
   modules_.clear();
   stream_.reset();
   api().cuDevicePrimaryCtxRelease(device_);

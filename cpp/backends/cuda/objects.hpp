@@ -49,12 +49,15 @@ class Session {
   /// another.
   [[nodiscard]] Function kernel(const char* name);
   [[nodiscard]] Function kernel(const char* name, const char* ptx);
+  /// What one operation leaves for those after it while the device is open, by its name.
+  [[nodiscard]] std::shared_ptr<void>& kept(const std::string& name) { return kept_[name]; }
 
  private:
   DeviceId device_;
   Context context_ = nullptr;
   Owned<Stream> stream_;
   std::map<const char*, Owned<Module>> modules_;  // by their PTX
+  std::map<std::string, std::shared_ptr<void>> kept_;
 };
 
 /// Memory of a device; put and get return when done.

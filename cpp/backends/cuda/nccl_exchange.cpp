@@ -1,0 +1,262 @@
+#include "nccl_exchange.hpp"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <utility>
+#include <vector>
+
+#include "isthmus/staged.hpp"
+#include "isthmus/together.hpp"
+#include "isthmus/topology.hpp"
+#include "nccl.hpp"
+
+namespace isthmus::cuda {
+namespace {
+
+using Time = std::chrono::steady_clock;
+
+/// Exchanges are queued in batches, two at a time: a queue without end would hold the caller in a
+/// launch that nothing can end, where a neighbour is gone.
+constexpr std::uint64_t most_batch_steps = 128;
+constexpr std::uint64_t batch_bytes = std::uint64_t{16} << 20U;
+/// No batch takes that long, even over a slow network.
+constexpr std::chrono::seconds patience{30};
+/// The clock and NCCL's errors are looked at between so many looks at the batch.
+constexpr unsigned looks = 4096;
+
+/// A communicator of NCCL.
+///
+/// It is never destroyed: ncclCommDestroy may wait for the other ranks, at a time that no rank
+/// chooses, and the process is about to end. One that fails is aborted, which waits for nobody.
+class Group {
+ public:
+  Group(const nccl::UniqueId& id, unsigned rank, unsigned ranks) {
+    nccl::check(
+        nccl::api().ncclCommInitRank(&comm_, static_cast<int>(ranks), id, static_cast<int>(rank)),
+        "ncclCommInitRank");
+  }
+  ~Group() = default;
+  Group(const Group&) = delete;
+  Group& operator=(const Group&) = delete;
+
+  [[nodiscard]] nccl::Comm comm() const { return comm_; }
+  [[nodiscard]] bool works() const { return comm_ != nullptr; }
+  /// Ends what is queued on it, here; the other ranks see an error, or lose patience.
+  void abort() {
+    if (nccl::Comm comm = std::exchange(comm_, nullptr); comm != nullptr) {
+      nccl::api().ncclCommAbort(comm);
+    }
+  }
+  /// Throws what went wrong in the background, at a neighbour or on the way to it.
+  void check_background() const {
+    nccl::Status status = nccl::ok;
+    nccl::check(nccl::api().ncclCommGetAsyncError(comm_, &status), "ncclCommGetAsyncError");
+    if (status != nccl::in_progress) {
+      nccl::check(status, "NCCL, in the background");
+    }
+  }
+
+ private:
+  nccl::Comm comm_ = nullptr;
+};
+
+/// Collective: NCCL takes each GPU once, and what it says otherwise is hard to read.
+void check_distinct(DeviceId device, Communicator& communicator) {
+  Uuid mine{};
+  throw_on_all(communicator, trouble_of(communicator, [&] {
+                 check(api().cuDeviceGetUuid(&mine, device), "cuDeviceGetUuid");
+               }));
+  const std::vector<Uuid> all = communicator.gathered(mine);
+  for (std::size_t rank = 0; rank < all.size(); ++rank) {
+    for (std::size_t other = 0; other < rank; ++other) {
+      if (all[rank].bytes == all[other].bytes) {
+        throw UsageError("NCCL takes each GPU once: ranks " + std::to_string(other) + " and " +
+                         std::to_string(rank) +
+                         " have the same; start no more ranks than there are GPUs, or name one "
+                         "for each with --device");
+      }
+    }
+  }
+}
+
+/// Collective: this rank's group, made anew on all ranks where one of them has none that works.
+/// Making one takes a second, so it is kept.
+std::shared_ptr<Group> group_of(Session& session, Communicator& communicator) {
+  const unsigned rank = communicator.rank();
+  const unsigned ranks = communicator.size();
+  std::shared_ptr<void>& place =
+      session.kept("nccl " + std::to_string(rank) + " of " + std::to_string(ranks));
+  std::shared_ptr<Group> kept = std::static_pointer_cast<Group>(place);
+  const std::vector<unsigned> works =
+      communicator.gathered(static_cast<unsigned>(kept && kept->works()));
+  if (std::ranges::find(works, 0U) == works.end()) {
+    return kept;
+  }
+  check_distinct(session.device(), communicator);
+  if (kept) {
+    kept->abort();
+  }
+  nccl::UniqueId id{};
+  // Before anybody waits for the others inside of NCCL.
+  throw_on_all(communicator, trouble_of(communicator, [&] {
+                 session.make_current();
+                 if (const nccl::Api& library = nccl::api(); rank == 0) {
+                   nccl::check(library.ncclGetUniqueId(&id), "ncclGetUniqueId");
+                 }
+               }));
+  id = communicator.agreed(id);
+  throw_on_all(communicator, trouble_of(communicator, [&] {
+                 kept = std::make_shared<Group>(id, rank, ranks);
+                 place = kept;
+               }));
+  return kept;
+}
+
+/// Every rank sends one message to each of its neighbours and gets one from each, at once.
+class NcclExchange final : public JointOperation {
+ public:
+  NcclExchange(Session& session, const OperationSpec& spec, Communicator& communicator)
+      : session_(&session),
+        neighbours_(neighbours_of(spec.word("topology", topology_axis().usual), communicator.rank(),
+                                  communicator.size())),
+        bytes_(spec.bytes),
+        batch_steps_(std::clamp<std::uint64_t>(batch_bytes / std::max<std::size_t>(bytes_, 1), 1,
+                                               most_batch_steps)) {
+    session.make_current();
+    for (Owned<Event>& event : batch_ends_) {
+      event = Session::make_event(event_disable_timing);
+    }
+    for (std::size_t turn = 0; turn < exchange_turns; ++turn) {
+      Turn& buffers = turns_.emplace_back();
+      for (unsigned lane = 0; lane < lanes; ++lane) {
+        buffers.out.at(lane) = std::make_unique<DeviceMemory>(session, bytes_);
+        buffers.in.at(lane) = std::make_unique<DeviceMemory>(session, bytes_);
+        sends(*buffers.out.at(lane), bytes_, {communicator.rank(), lane, turn},
+              communicator.size());
+        receives(*buffers.in.at(lane), bytes_, {neighbours_.sender(lane), lane, turn},
+                 communicator.size());
+      }
+    }
+  }
+
+  void connect(Communicator& communicator) override { group_ = group_of(*session_, communicator); }
+
+  [[nodiscard]] std::uint64_t moved_bytes() const override { return lanes * bytes_; }
+  [[nodiscard]] std::uint64_t armed_repetitions() const override { return turns_.size(); }
+
+  /// A rank that fails breaks its group: the others cannot get their messages, and find out.
+  void run(std::uint64_t repetitions) override {
+    session_->make_current();
+    if (!group_->works()) {
+      throw BackendError("NCCL failed before");
+    }
+    try {
+      exchange(repetitions);
+    } catch (...) {
+      group_->abort();
+      throw;
+    }
+  }
+
+ private:
+  struct Turn {
+    std::array<std::unique_ptr<DeviceMemory>, lanes> out;
+    std::array<std::unique_ptr<DeviceMemory>, lanes> in;
+  };
+
+  void exchange(std::uint64_t repetitions) {
+    std::uint64_t batches = 0;
+    for (std::uint64_t done = 0; done < repetitions; ++batches) {
+      const Event end = batch_ends_.at(batches % batch_ends_.size()).get();
+      if (batches >= batch_ends_.size()) {
+        wait_for(end);
+      }
+      const std::uint64_t until = std::min(repetitions, done + batch_steps_);
+      for (; done < until; ++done) {
+        queue_step(turns_[fully_armed() ? done % turns_.size() : 0]);
+      }
+      check(api().cuEventRecord(end, session_->stream()), "cuEventRecord");
+    }
+    if (batches > 0) {  // the last of a stream comes behind all others
+      wait_for(batch_ends_.at((batches - 1) % batch_ends_.size()).get());
+    }
+  }
+
+  /// Messages between two ranks meet in the order of their calls, and a pair has both lanes between
+  /// the same two: what is sent in a lane has to meet the receive of that lane.
+  void queue_step(const Turn& turn) {
+    const nccl::Api& library = nccl::api();
+    nccl::check(library.ncclGroupStart(), "ncclGroupStart");
+    const char* call = "ncclGroupEnd";
+    nccl::Status status = nccl::ok;
+    for (unsigned lane = 0; lane < lanes && status == nccl::ok; ++lane) {
+      call = "ncclSend";
+      status = library.ncclSend(pointer(*turn.out.at(lane)), bytes_, nccl::type_byte,
+                                static_cast<int>(neighbours_.receiver(lane)), group_->comm(),
+                                session_->stream());
+      if (status == nccl::ok) {
+        call = "ncclRecv";
+        status = library.ncclRecv(pointer(*turn.in.at(lane)), bytes_, nccl::type_byte,
+                                  static_cast<int>(neighbours_.sender(lane)), group_->comm(),
+                                  session_->stream());
+      }
+    }
+    const nccl::Status ended = library.ncclGroupEnd();  // also where there is nothing in it
+    nccl::check(status, call);
+    nccl::check(ended, "ncclGroupEnd");
+  }
+
+  void wait_for(Event batch) const {
+    const Time::time_point begin = Time::now();
+    for (unsigned look = 1;; ++look) {
+      const Result result = api().cuEventQuery(batch);
+      if (result != not_ready) {
+        check(result, "cuEventQuery");
+        return;
+      }
+      if (look % looks == 0) {
+        group_->check_background();
+        if (Time::now() - begin > patience) {
+          throw BackendError("NCCL: no message for " + std::to_string(patience.count()) +
+                             " s; a neighbour is gone, or failed");
+        }
+      }
+    }
+  }
+
+  static void* pointer(const DeviceMemory& memory) {
+    return reinterpret_cast<void*>(memory.address());  // NOLINT(performance-no-int-to-ptr): it is
+  }
+
+  Session* session_;
+  Neighbours neighbours_;
+  std::size_t bytes_;
+  std::uint64_t batch_steps_;
+  std::array<Owned<Event>, 2> batch_ends_;
+  std::vector<Turn> turns_;
+  std::shared_ptr<Group> group_;
+};
+
+}  // namespace
+
+std::vector<OperationInfo> nccl_operations(DeviceId /*device*/) {
+  if (!nccl::missing().empty()) {
+    return {};
+  }
+  return {{.name = "exchange",
+           .parts = {{"exchange", "", "kernel"}},
+           .axes = {channel_axis(nccl_channel), topology_axis()},
+           .memory_kinds = {"device"},
+           .device_buffers = exchange_turns * 2 * lanes,
+           .most_bytes = most_message_bytes,
+           .joint = true,
+           .api = "nccl"}};
+}
+
+std::unique_ptr<JointOperation> make_nccl_exchange(Session& session, const OperationSpec& spec,
+                                                   Communicator& communicator) {
+  return std::make_unique<NcclExchange>(session, spec, communicator);
+}
+
+}  // namespace isthmus::cuda

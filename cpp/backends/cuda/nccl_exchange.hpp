@@ -1,0 +1,20 @@
+// The ring over NCCL: grouped sends and receives, as programs call them.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "isthmus/backend.hpp"
+#include "isthmus/joint.hpp"
+#include "objects.hpp"
+
+namespace isthmus::cuda {
+
+inline constexpr const char* nccl_channel = "nccl";
+
+/// `exchange` over channel `nccl`; nothing where the library is missing.
+std::vector<OperationInfo> nccl_operations(DeviceId device);
+std::unique_ptr<JointOperation> make_nccl_exchange(Session& session, const OperationSpec& spec,
+                                                   Communicator& communicator);
+
+}  // namespace isthmus::cuda

@@ -1,0 +1,107 @@
+#include "nvlink.hpp"
+
+#include <dlfcn.h>
+
+#include <cstdint>
+#include <type_traits>
+
+namespace isthmus::cuda {
+namespace {
+
+// NVML as libnvidia-ml.so.1 has it, which comes with the driver: nvml.h gives types and values.
+struct DeviceTag;
+using Device = DeviceTag*;
+using Status = int;
+
+constexpr Status ok = 0;
+constexpr int active = 1;
+/// More than any GPU has had: 18 since Hopper.
+constexpr unsigned most_links = 64;
+/// Megabytes a second and direction: of the link that the scope names, and of every active link.
+constexpr unsigned field_link_speed = 164;
+constexpr unsigned field_common_speed = 90;
+constexpr double megabyte = 1e6;
+
+/// nvmlFieldValue_t; speeds are 32-bit unsigned numbers of the union that is its end.
+struct FieldValue {
+  unsigned field;
+  unsigned scope;
+  long long timestamp;
+  long long latency;
+  int type;
+  Status status;
+  union {
+    unsigned number;
+    std::uint64_t room;
+  } value;
+};
+static_assert(sizeof(FieldValue) == 40);
+
+constexpr const char* library_name = "libnvidia-ml.so.1";
+
+class Library {
+ public:
+  explicit Library(const std::string& driver) {
+    void* object = dlopen(library_name, RTLD_NOW | RTLD_LOCAL);
+    if (const auto slash = driver.rfind('/'); object == nullptr && slash != std::string::npos) {
+      object = dlopen((driver.substr(0, slash + 1) + library_name).c_str(), RTLD_NOW | RTLD_LOCAL);
+    }
+    if (object == nullptr) {
+      return;
+    }
+    const auto bind = [object](auto& function, const char* name) {
+      function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(object, name));
+    };
+    bind(begin, "nvmlInit_v2");
+    bind(device_at, "nvmlDeviceGetHandleByPciBusId_v2");
+    bind(link_state, "nvmlDeviceGetNvLinkState");
+    bind(values, "nvmlDeviceGetFieldValues");
+    works = begin != nullptr && device_at != nullptr && link_state != nullptr &&
+            values != nullptr && begin() == ok;
+  }
+
+  [[nodiscard]] std::optional<double> speed(Device device, unsigned field, unsigned link) const {
+    FieldValue asked{};
+    asked.field = field;
+    asked.scope = link;
+    if (values(device, 1, &asked) != ok || asked.status != ok || asked.value.number == 0) {
+      return std::nullopt;
+    }
+    return asked.value.number * megabyte;
+  }
+
+  bool works = false;
+  Status (*begin)() = nullptr;
+  Status (*device_at)(const char*, Device*) = nullptr;
+  Status (*link_state)(Device, unsigned, int*) = nullptr;
+  Status (*values)(Device, int, FieldValue*) = nullptr;
+};
+
+}  // namespace
+
+std::optional<Nvlink> nvlink_of(const std::string& pci_address, const std::string& driver) {
+  static const Library library(driver);
+  Device device = nullptr;
+  if (!library.works || library.device_at(pci_address.c_str(), &device) != ok) {
+    return std::nullopt;
+  }
+  Nvlink found{};
+  for (unsigned link = 0; link < most_links; ++link) {
+    int state = 0;
+    if (library.link_state(device, link, &state) != ok || state != active) {
+      continue;
+    }
+    std::optional<double> speed = library.speed(device, field_link_speed, link);
+    if (!speed) {  // drivers before 525
+      speed = library.speed(device, field_common_speed, 0);
+    }
+    if (!speed) {  // a limit that leaves links out would be none
+      return std::nullopt;
+    }
+    ++found.links;
+    found.bytes_per_second_one_way += *speed;
+  }
+  return found.links > 0 ? std::optional(found) : std::nullopt;
+}
+
+}  // namespace isthmus::cuda

@@ -1,0 +1,18 @@
+// What a GPU's links to other GPUs carry, as the driver's management library tells.
+#pragma once
+
+#include <optional>
+#include <string>
+
+namespace isthmus::cuda {
+
+struct Nvlink {
+  unsigned links;                   ///< that are up
+  double bytes_per_second_one_way;  ///< of all of them together
+};
+
+/// The links of the GPU at a PCI address; nothing where it has none, or nobody tells. The
+/// management library is looked for by name, then beside the driver's.
+std::optional<Nvlink> nvlink_of(const std::string& pci_address, const std::string& driver);
+
+}  // namespace isthmus::cuda
