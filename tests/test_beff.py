@@ -265,3 +265,73 @@ def test_held_out_errors_are_told_for_the_published_board_only(board: str) -> No
     assert 0 < told.table["held_out_rms_share"].max() < 0.05
     changed = boards.load(board, {"link.lanes": "4"}).flat()
     assert answer(on(changed), "held_out").table.empty
+
+
+LINKS_BPS = 18 * 26.562e9
+
+
+def _on_gpus(laws: dict[str, tuple[float, float]], ranks: int, **properties: str) -> Run:
+    """Ranks with a GPU each; a step over a channel takes alpha, and 2 L bytes of a rank at beta."""
+    sizes = serial.SIZES["definition"]
+    apis = {"cuda": "cuda", "nccl": "nccl", "staged": "cuda"}
+    axes = {"ranks": ranks, "rank": "", "looplength": "", "sizes": "definition",
+            "topology": "ring", "depth": ""}  # fmt: skip
+    random = np.random.default_rng(5)
+    points = [
+        point(
+            "cuda:0+cuda:1", "exchange", size,
+            [[(alpha + 2 * size / beta) * x for x in np.exp(0.01 * random.standard_normal(25))]],
+            study="beff", api=apis[channel], memory="aligned" if channel == "staged" else "device",
+            moved_bytes=2 * size * ranks, axes={**axes, "channel": channel},
+        )
+        for channel, (alpha, beta) in laws.items()
+        for size in sizes
+    ]  # fmt: skip
+    records = [
+        DeviceRecord(address=address, backend="cuda", real=True, properties=properties)
+        for address in ("cuda:0+cuda:1", "cuda:0", "cuda:1")
+    ]
+    return run(points, devices=records)
+
+
+GPU_CHANNELS = {"cuda": (3e-6, 0.98 * LINKS_BPS), "nccl": (12e-6, 0.97 * LINKS_BPS),
+                "staged": (40e-6, 10e9)}  # fmt: skip
+
+
+@pytest.mark.parametrize("ranks", [2, 4])
+def test_gpus_are_judged_by_what_their_links_carry(ranks: int) -> None:
+    measured = _on_gpus(GPU_CHANNELS, ranks, nvlink_Bps=str(LINKS_BPS))
+    told = answer(measured, "by_size").table
+    assert set(told["channel"]) == set(GPU_CHANNELS)
+    for row in told.itertuples():
+        alpha, beta = GPU_CHANNELS[row.channel]
+        rate = 2 * row.bytes / (alpha + 2 * row.bytes / beta)
+        assert row.limit_share == pytest.approx(rate / LINKS_BPS, rel=0.05)
+    assert "% of what its links carry" in answer(measured, "by_size").verdict
+    summary = summarise(measured)
+    assert {"cuda", "nccl"} <= set(summary[summary["operation"] == "b_eff"]["api"])
+
+
+def test_no_share_is_told_without_a_limit() -> None:
+    assert "limit_share" not in answer(_on_gpus(GPU_CHANNELS, 2), "by_size").table
+    alone = _on_gpus(GPU_CHANNELS, 1, nvlink_Bps=str(LINKS_BPS))
+    assert "limit_share" not in answer(alone, "by_size").table  # nothing leaves the GPU
+    both = _on_gpus(GPU_CHANNELS, 2, nvlink_Bps=str(LINKS_BPS))
+    unknown = msgspec.structs.replace(both.devices[2], properties={})
+    mixed = msgspec.structs.replace(both, devices=[*both.devices[:2], unknown])
+    assert "limit_share" not in answer(mixed, "by_size").table
+
+
+def test_channels_are_compared_size_by_size() -> None:
+    told = answer(_on_gpus(GPU_CHANNELS, 2), "channels")
+    assert len(told.table) == 3 * len(serial.SIZES["definition"])
+    assert (told.table["low_time_ratio"] <= told.table["time_ratio"]).all()
+    assert (told.table["time_ratio"] <= told.table["high_time_ratio"]).all()
+    (one_byte,) = told.table.query("channel == 'nccl' and reference == 'cuda' and bytes == 1")[
+        "time_ratio"
+    ]
+    assert one_byte == pytest.approx(4, rel=0.05)
+    assert "mall messages (1 to 4Ki) on cuda:0+cuda:1: nccl takes 4.0" in told.verdict
+    assert "staged takes" in told.verdict
+    only = _on_gpus({"nccl": GPU_CHANNELS["nccl"]}, 2)
+    assert answer(only, "channels").table.empty

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes.util
+import importlib.util
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -30,6 +31,20 @@ def driver() -> str | None:
     return None
 
 
+def nccl() -> str | None:
+    """NCCL's library: the user's choice, else a wheel's beside Isthmus; None: the system's."""
+    chosen = os.environ.get("ISTHMUS_NCCL")
+    if chosen:
+        return chosen
+    try:
+        wheel = importlib.util.find_spec("nvidia.nccl")
+    except (ImportError, ValueError):  # nothing of NVIDIA's, or something else of that name
+        return None
+    folders = (wheel.submodule_search_locations or ()) if wheel else ()
+    found = [Path(folder) / "lib" / "libnccl.so.2" for folder in folders]
+    return next((str(file) for file in found if file.exists()), None)
+
+
 class Cuda(BackendDescription):
     """``cuda:0`` counts as nvidia-smi does; a PCI address, UUID or part of a name will do too."""
 
@@ -44,6 +59,10 @@ class Cuda(BackendDescription):
         environment = {"ISTHMUS_CUDA_DRIVER": found}
         if "CUDA_DEVICE_ORDER" not in os.environ:  # else the fastest comes first
             environment["CUDA_DEVICE_ORDER"] = "PCI_BUS_ID"
+        if library := nccl():
+            environment["ISTHMUS_NCCL"] = library
+        if "NCCL_NVLS_ENABLE" not in os.environ:  # messages between two never use multicast
+            environment["NCCL_NVLS_ENABLE"] = "0"
         return (Candidate(found, environment=environment),)
 
     def problems(self, scheme: str) -> Sequence[Problem]:

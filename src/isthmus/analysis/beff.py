@@ -11,6 +11,7 @@ import pandas as pd
 
 from isthmus import boards, published
 from isthmus.analysis import fits, wording
+from isthmus.analysis.beff_channels import channels, links_rate
 from isthmus.analysis.beff_rows import SAME, best_rates, whole_sets
 from isthmus.analysis.evidence import Answer, Evidence, board_of, each, table
 from isthmus.analysis.held_out import held_out
@@ -122,7 +123,7 @@ def b_eff(evidence: Evidence) -> Answer:
 
 
 def by_size(evidence: Evidence) -> Answer:
-    """Each size beside the channels' limit, the model, a fit to the run itself, and the log."""
+    """Each size beside the links' limit, the model, a fit to the run itself, and the log."""
     known = _boards(evidence)
     found, clauses = [], []
     for _, unsorted in groups(_exchanges(evidence), SAME):
@@ -130,7 +131,8 @@ def by_size(evidence: Evidence) -> Answer:
         first = mine.iloc[0]
         device, board = first["device"], known.get(first["device"])
         fitted = _law(mine["bytes"], mine["median_s"]) if board is None else None
-        rows = [_beside(row, board, fitted) for row in each(mine)]
+        links = links_rate(evidence.run, device)
+        rows = [_beside(row, board, links, fitted) for row in each(mine)]
         found += rows
         top = max(rows, key=lambda row: row[_AT["bandwidth_Bps"]])
         told = (
@@ -138,7 +140,7 @@ def by_size(evidence: Evidence) -> Answer:
             f"channel {first['channel']}"
         )
         if np.isfinite(top[_AT["limit_share"]]):
-            told += f", {wording.percent(top[_AT['limit_share']])} of what its channels carry"
+            told += f", {wording.percent(top[_AT['limit_share']])} of what its links carry"
         for column, whom in (("published_residual", "published log"), ("model_residual", "model")):
             off = [row for row in rows if np.isfinite(row[_AT[column]])]
             if off:
@@ -149,7 +151,7 @@ def by_size(evidence: Evidence) -> Answer:
     frame = table(found, *_COLUMNS)
     return Answer(
         "by_size",
-        "How near does each size come to the channels' limit, and to what is known?",
+        "How near does each size come to the links' limit, and to what is known?",
         wording.few(clauses) or ("no exchange was measured",),
         frame.dropna(axis="columns", how="all") if found else frame,
         in_full=True,
@@ -164,13 +166,22 @@ _COLUMNS = (
 _AT = {name: at for at, name in enumerate(_COLUMNS)}
 
 
-def _beside(row: Any, board: Board | None, fitted: fits.AlphaBeta | None) -> tuple[Any, ...]:
+def _limit(row: Any, board: Board | None, links: float) -> float:
+    """Bytes a second that can leave all devices together; NaN where nobody tells, or none does."""
+    ranks = int(row.ranks or 1)
+    if board is not None:
+        return 2 * ranks * serial.channel_rate(_as_measured(board, row))
+    return ranks * links if ranks > 1 else np.nan
+
+
+def _beside(
+    row: Any, board: Board | None, links: float, fitted: fits.AlphaBeta | None
+) -> tuple[Any, ...]:
     size, rate = int(row.bytes), row.bandwidth_Bps
     moved = rate * row.median_s
-    share, model, theirs = np.nan, np.nan, np.nan
+    share, model, theirs = rate / _limit(row, board, links), np.nan, np.nan
     if board is not None:
         shape, ranks, steps = _as_measured(board, row), int(row.ranks), int(row.looplength)
-        share = rate / (2 * ranks * serial.channel_rate(shape))
         model = rate / serial.bandwidth(shape, size, ranks, steps) - 1
         theirs = published_rates(shape, row.ranks, row.looplength).get(size, np.nan)
     law = np.nan
@@ -319,5 +330,5 @@ def scaling(evidence: Evidence) -> Answer:
 
 _SCALING = "What does each rank keep where there are more?"
 
-ASKED = (b_eff, by_size, slowest, constants, scaling, held_out("520n"))
+ASKED = (b_eff, by_size, channels, slowest, constants, scaling, held_out("520n"))
 """The study's questions, in the order shown."""

@@ -74,9 +74,9 @@ def figures(run: Run, summary: pd.DataFrame, study: str, prefix: str) -> list[Fi
         rates = mine[(mine["verified"] == "true") & mine["bandwidth_Bps"].gt(0)]
         if not rates.empty:
             found.append(
-                _bandwidth(f"{slug}-bandwidth", operation, rates, beside(operation, rates))
+                _bandwidth(study, f"{slug}-bandwidth", operation, rates, beside(operation, rates))
             )
-        found.append(_time(f"{slug}-time", operation, mine))
+        found.append(_time(study, f"{slug}-time", operation, mine))
     found += _ratios(run, study, prefix)
     taken: dict[str, int] = {}
     unique = []
@@ -125,13 +125,20 @@ def _lines(run: Run, summary: pd.DataFrame, study: str) -> pd.DataFrame:
     )
 
 
-def _size_axis(sizes: Sequence[int]) -> alt.X:
+def _of_what(study: str) -> str:
+    """What the sizes of a study are, as its axis says."""
+    known = studies.registry().get(study)
+    axes = known.axes if known else ()
+    return next((axis.describes for axis in axes if axis.name == "bytes"), "size")
+
+
+def _size_axis(study: str, sizes: Sequence[int]) -> alt.X:
     low, high = math.log2(min(sizes)), math.log2(max(sizes))
     step = next(s for s in (1, 2, 5, 10) if high - low <= 8 * s or s == 10)
     ticks = [1 << power for power in range(math.ceil(high) + 1) if power % step == 0]
     return alt.X(
         "bytes:Q",
-        title="size of one transfer (bytes)",
+        title=f"{_of_what(study)} (bytes)",
         scale=alt.Scale(type="log", base=2, nice=False, domain=_padded(low, high)),
         axis=alt.Axis(values=ticks, labelExpr=_SIZE_LABEL, labelOverlap=True),
     )
@@ -198,10 +205,10 @@ def _look(rows: pd.DataFrame) -> dict[str, Any]:
 
 
 def _drawn(
-    rows: pd.DataFrame, value: str, y: _Options, tips: Sequence[alt.Tooltip]
+    study: str, rows: pd.DataFrame, value: str, y: _Options, tips: Sequence[alt.Tooltip]
 ) -> list[alt.Chart]:
     """Band, line and points of each series; the band spans ``low_`` to ``high_`` of the value."""
-    x, look = _size_axis(rows["bytes"].tolist()), _look(rows)
+    x, look = _size_axis(study, rows["bytes"].tolist()), _look(rows)
     chart = alt.Chart(rows)
     solid = {name: channel for name, channel in look.items() if name != "strokeDash"}
     return [
@@ -234,7 +241,9 @@ def _tips(*more: alt.Tooltip) -> list[alt.Tooltip]:
     ]
 
 
-def _bandwidth(name: str, operation: str, rows: pd.DataFrame, beside: Published | None) -> Figure:
+def _bandwidth(
+    study: str, name: str, operation: str, rows: pd.DataFrame, beside: Published | None
+) -> Figure:
     moved = rows["bandwidth_Bps"] * rows["median_s"]
     rows = rows.assign(
         rate=rows["bandwidth_Bps"] / 1e9,
@@ -245,12 +254,13 @@ def _bandwidth(name: str, operation: str, rows: pd.DataFrame, beside: Published 
     y: _Options = {"title": "bandwidth (GB/s)", "scale": alt.Scale(zero=True, nice=True)}
     keep = ["bytes", "series", "colour", "variant", "size_text", "flags"]
     tips = _tips(alt.Tooltip("rate_text:N", title="bandwidth"))
-    layers = _drawn(rows[[*keep, "rate", "low_rate", "high_rate", "rate_text"]], "rate", y, tips)
+    drawn = rows[[*keep, "rate", "low_rate", "high_rate", "rate_text"]]
+    layers = _drawn(study, drawn, "rate", y, tips)
     if beside is not None:
         others = pd.DataFrame({"bytes": beside.sizes, "rate": beside.rates, "text": beside.names})
         sizes = [*rows["bytes"], *others["bytes"]]
         for layer in layers:
-            layer.encoding.x = _size_axis(sizes)
+            layer.encoding.x = _size_axis(study, sizes)
         names = list(dict.fromkeys(beside.names))
         shapes = alt.Scale(domain=names, range=_SHAPES[: len(names)])
         legend = _legend(symbolFillColor="transparent", symbolStrokeColor=NEUTRAL)
@@ -258,7 +268,7 @@ def _bandwidth(name: str, operation: str, rows: pd.DataFrame, beside: Published 
             alt.Chart(others)
             .mark_point(size=90, filled=False, color=NEUTRAL, opacity=1)
             .encode(
-                x=_size_axis(sizes),
+                x=_size_axis(study, sizes),
                 y=alt.Y("rate:Q", **y),
                 shape=alt.Shape("text:N", scale=shapes, legend=legend),
                 tooltip=[
@@ -268,12 +278,12 @@ def _bandwidth(name: str, operation: str, rows: pd.DataFrame, beside: Published 
             )
         )
     title = f"{operation}: bandwidth{_of_one(rows)}"
-    description = f"Bandwidth of {operation} against transfer size, one line per device."
+    description = f"Bandwidth of {operation} by size, one line per device."
     note = "" if beside is None else beside.note
     return Figure(name, "bandwidth", operation, title, note, _spec(layers, title, description))
 
 
-def _time(name: str, operation: str, rows: pd.DataFrame) -> Figure:
+def _time(study: str, name: str, operation: str, rows: pd.DataFrame) -> Figure:
     rows = rows.assign(seconds=rows["median_s"], time_text=rows["median_s"].map(format_seconds))
     rows = rows.rename(columns={"low_s": "low_seconds", "high_s": "high_seconds"})
     ticks = _decades([*rows["low_seconds"], *rows["high_seconds"]])
@@ -284,9 +294,10 @@ def _time(name: str, operation: str, rows: pd.DataFrame) -> Figure:
     }
     keep = ["bytes", "series", "colour", "variant", "size_text", "flags", "seconds"]
     tips = _tips(alt.Tooltip("time_text:N", title="median"))
-    layers = _drawn(rows[[*keep, "low_seconds", "high_seconds", "time_text"]], "seconds", y, tips)
+    drawn = rows[[*keep, "low_seconds", "high_seconds", "time_text"]]
+    layers = _drawn(study, drawn, "seconds", y, tips)
     title = f"{operation}: time{_of_one(rows)}"
-    description = f"Median time of {operation} against transfer size, one line per device."
+    description = f"Median time of {operation} by size, one line per device."
     return Figure(name, "time", operation, title, "", _spec(layers, title, description))
 
 
@@ -307,10 +318,10 @@ def _ratios(run: Run, study: str, prefix: str) -> Iterator[Figure]:
     rows = rows[(rows["bytes"] > 0) & (rows["low"] > 0) & np.isfinite(rows["high"])]
     for operation in dict.fromkeys(rows["operation"]):
         mine = rows[rows["operation"] == operation]
-        yield _ratio(f"{prefix}-{slugged(operation)}-ratio", operation, mine)
+        yield _ratio(study, f"{prefix}-{slugged(operation)}-ratio", operation, mine)
 
 
-def _ratio(name: str, operation: str, rows: pd.DataFrame) -> Figure:
+def _ratio(study: str, name: str, operation: str, rows: pd.DataFrame) -> Figure:
     within = bool(rows["within"].any())
     rows = rows.rename(columns={"low": "low_ratio", "high": "high_ratio"}).assign(
         size_text=rows["bytes"].map(wording.size),
@@ -329,12 +340,12 @@ def _ratio(name: str, operation: str, rows: pd.DataFrame) -> Figure:
         "axis": alt.Axis(values=ticks, format="~g", labelOverlap=True),
     }
     tips = _tips(alt.Tooltip("ratio_text:N", title="ratio"))
-    layers = _drawn(rows.drop(columns="within"), "ratio", y, tips)
+    layers = _drawn(study, rows.drop(columns="within"), "ratio", y, tips)
     even = alt.Chart(pd.DataFrame({"even": [1.0]}))
     layers.insert(
         0, even.mark_rule(color=NEUTRAL, strokeDash=[5, 4]).encode(y=alt.Y("even:Q", **y))
     )
     title = f"{operation}: ratio of times"
     note = "Bands speak for one process only." if within else ""
-    description = f"Ratio of the times of {operation} between devices against transfer size."
+    description = f"Ratio of the times of {operation} between devices by size."
     return Figure(name, "ratio", operation, title, note, _spec(layers, title, description))
