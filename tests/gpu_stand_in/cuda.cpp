@@ -1,0 +1,122 @@
+// A driver of two GPUs whose memory is the host's, and whose streams are done at once: as much as
+// messages between them need.
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "api.hpp"
+
+namespace isthmus::cuda {
+namespace {
+
+constexpr std::size_t page = 4096;
+
+void* allocate(std::size_t bytes) {
+  return std::aligned_alloc(page, (bytes + page - 1) / page * page);
+}
+void* at(Address address) { return reinterpret_cast<void*>(address); }
+
+}  // namespace
+
+extern "C" {
+Result cuInit(unsigned) { return success; }
+Result cuDriverGetVersion(int* version) {
+  *version = 12040;
+  return success;
+}
+Result cuGetErrorName(Result, const char** text) {
+  *text = "CUDA_ERROR";
+  return success;
+}
+Result cuGetErrorString(Result, const char** text) {
+  *text = "an error";
+  return success;
+}
+Result cuDeviceGetCount(int* count) {
+  *count = 2;
+  return success;
+}
+Result cuDeviceGet(DeviceId* device, int index) {
+  *device = index;
+  return success;
+}
+Result cuDeviceGetName(char* name, int bytes, DeviceId) {
+  std::snprintf(name, static_cast<std::size_t>(bytes), "stand-in");
+  return success;
+}
+Result cuDeviceGetUuid_v2(Uuid* uuid, DeviceId device) {
+  *uuid = {};
+  uuid->bytes[0] = static_cast<unsigned char>(device);
+  return success;
+}
+Result cuDeviceTotalMem_v2(std::size_t* bytes, DeviceId) {
+  *bytes = std::size_t{1} << 33;
+  return success;
+}
+Result cuDeviceGetAttribute(int* value, int which, DeviceId device) {
+  *value = which == pci_bus ? 1 + device : 0;
+  return success;
+}
+Result cuDeviceCanAccessPeer(int* can, DeviceId, DeviceId) {
+  *can = 0;
+  return success;
+}
+Result cuDevicePrimaryCtxRetain(Context* context, DeviceId device) {
+  *context = reinterpret_cast<Context>(static_cast<Address>(device) + 1);
+  return success;
+}
+Result cuDevicePrimaryCtxRelease_v2(DeviceId) { return success; }
+Result cuCtxSetCurrent(Context) { return success; }
+Result cuCtxPushCurrent_v2(Context) { return success; }
+Result cuCtxPopCurrent_v2(Context*) { return success; }
+Result cuMemAlloc_v2(Address* address, std::size_t bytes) {
+  *address = reinterpret_cast<Address>(allocate(bytes));
+  return success;
+}
+Result cuMemFree_v2(Address address) {
+  std::free(at(address));
+  return success;
+}
+Result cuMemcpyHtoD_v2(Address to, const void* from, std::size_t bytes) {
+  std::memcpy(at(to), from, bytes);
+  return success;
+}
+Result cuMemcpyDtoH_v2(void* to, Address from, std::size_t bytes) {
+  std::memcpy(to, at(from), bytes);
+  return success;
+}
+Result cuMemcpy2D_v2(const Copy2D* copy) {
+  const auto* from = static_cast<const char*>(
+      copy->from.memory == memory_on_host ? copy->from.host : at(copy->from.device));
+  auto* to =
+      static_cast<char*>(copy->to.memory == memory_on_host ? copy->to.host : at(copy->to.device));
+  for (std::size_t row = 0; row < copy->height; ++row) {
+    std::memcpy(to + row * copy->to.pitch, from + row * copy->from.pitch, copy->width_bytes);
+  }
+  return success;
+}
+Result cuStreamCreate(Stream* stream, unsigned) {
+  *stream = static_cast<Stream>(allocate(1));
+  return success;
+}
+Result cuStreamDestroy_v2(Stream stream) {
+  std::free(stream);
+  return success;
+}
+Result cuStreamSynchronize(Stream) { return success; }
+Result cuEventCreate(Event* event, unsigned) {
+  *event = static_cast<Event>(allocate(1));
+  return success;
+}
+Result cuEventDestroy_v2(Event event) {
+  std::free(event);
+  return success;
+}
+Result cuEventRecord(Event, Stream) { return success; }
+/// Nothing ends where a neighbour is said to have failed.
+Result cuEventQuery(Event) {
+  return std::getenv("STAND_IN_FAILURE") != nullptr ? not_ready : success;
+}
+}
+
+}  // namespace isthmus::cuda
