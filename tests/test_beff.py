@@ -21,6 +21,7 @@ from isthmus.analysis.summary import summarise
 from isthmus.backends import registry
 from isthmus.errors import UsageError
 from isthmus.models import serial
+from isthmus.reporters.html import charts
 from isthmus.results.run_file import DeviceRecord, Point, Run, load
 from isthmus.studies import by_name
 from synthetic import answer, point, run
@@ -335,3 +336,13 @@ def test_channels_are_compared_size_by_size() -> None:
     assert "staged takes" in told.verdict
     only = _on_gpus({"nccl": GPU_CHANNELS["nccl"]}, 2)
     assert answer(only, "channels").table.empty
+
+
+def test_plots_say_what_their_sizes_are_of() -> None:
+    measured = _on_gpus(GPU_CHANNELS, 2)
+    drawn = charts.figures(measured, summarise(measured), "beff", "x")
+    assert {figure.kind for figure in drawn} == {"bandwidth", "time"}
+    for figure in drawn:
+        spec = str(figure.spec)
+        assert "size of a message (bytes)" in spec
+        assert all(channel in spec for channel in GPU_CHANNELS)

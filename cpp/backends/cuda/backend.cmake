@@ -11,4 +11,6 @@ isthmus_add_backend(
   SOURCES cuda.cpp operations.cpp transfers.cpp kernels.cpp objects.cpp offload.cpp joint.cpp peer_exchange.cpp
           peer_kernels.cpp peer_copies.cpp peer_plan.cpp peers.cpp api.cpp nccl.cpp nccl_exchange.cpp nvlink.cpp)
 target_include_directories(isthmus_cuda PRIVATE ${CMAKE_CURRENT_BINARY_DIR}/cuda)
-set_property(GLOBAL APPEND PROPERTY ISTHMUS_TESTED_SOURCES ${CMAKE_CURRENT_LIST_DIR}/peer_plan.cpp)
+set_property(GLOBAL APPEND PROPERTY ISTHMUS_TESTED_SOURCES ${CMAKE_CURRENT_LIST_DIR}/peer_plan.cpp
+                                                           ${CMAKE_CURRENT_LIST_DIR}/nccl.cpp
+                                                           ${CMAKE_CURRENT_LIST_DIR}/nvlink.cpp)
