@@ -92,7 +92,7 @@ std::optional<Nvlink> nvlink_of(const std::string& pci_address, const std::strin
       continue;
     }
     std::optional<double> speed = library.speed(device, field_link_speed, link);
-    if (!speed) {  // drivers before 525
+    if (!speed) {  // older drivers know the common one alone
       speed = library.speed(device, field_common_speed, 0);
     }
     if (!speed) {  // a limit that leaves links out would be none
