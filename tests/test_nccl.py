@@ -17,6 +17,8 @@ from conftest import Command
 from isthmus.backends import registry
 from isthmus.errors import IsthmusError
 from isthmus.measure.discovery import resolve
+from isthmus.results import run_file
+from synthetic import answer
 
 ROOT = Path(__file__).parents[1]
 STAND_INS = ROOT / "tests" / "gpu_stand_in"
@@ -34,8 +36,9 @@ def made(target: Path, *sources: str) -> str:
 
 @pytest.fixture(scope="module")
 def libraries(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """Variables that name a driver of two GPUs, and an NCCL between them."""
+    """Variables that name a driver of two GPUs with NVLink, and an NCCL between them."""
     folder = tmp_path_factory.mktemp("stand_ins")
+    made(folder / "libnvidia-ml.so.1", "nvml.cpp")
     return {
         "ISTHMUS_CUDA_DRIVER": made(folder / "libcuda.so.1", "cuda.cpp", "unsupported.cpp"),
         "ISTHMUS_NCCL": made(folder / "libnccl.so.2", "nccl.cpp"),
@@ -74,6 +77,12 @@ def test_two_ranks_take_two_gpus(isthmus: Command, tmp_path: Path, topology: str
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     checked(isthmus, 2)
+    measured = run_file.load(tmp_path / "run.json")
+    links = measured.devices[0].properties
+    assert (links["nvlink_links"], links["nvlink_Bps"]) == ("17", str(17 * 26_562_000_000))
+    told = answer(measured, "by_size").table
+    limit = told["bandwidth_Bps"] / told["limit_share"]
+    assert limit.tolist() == pytest.approx([2 * 17 * 26.562e9] * 2)
 
 
 @pytest.mark.usefixtures("stand_ins")

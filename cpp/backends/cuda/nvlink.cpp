@@ -42,9 +42,12 @@ constexpr const char* library_name = "libnvidia-ml.so.1";
 class Library {
  public:
   explicit Library(const std::string& driver) {
-    void* object = dlopen(library_name, RTLD_NOW | RTLD_LOCAL);
-    if (const auto slash = driver.rfind('/'); object == nullptr && slash != std::string::npos) {
+    void* object = nullptr;
+    if (const auto slash = driver.rfind('/'); slash != std::string::npos) {
       object = dlopen((driver.substr(0, slash + 1) + library_name).c_str(), RTLD_NOW | RTLD_LOCAL);
+    }
+    if (object == nullptr) {
+      object = dlopen(library_name, RTLD_NOW | RTLD_LOCAL);
     }
     if (object == nullptr) {
       return;

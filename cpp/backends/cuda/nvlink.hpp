@@ -12,7 +12,7 @@ struct Nvlink {
 };
 
 /// The links of the GPU at a PCI address; nothing where it has none, or nobody tells. The
-/// management library is looked for by name, then beside the driver's.
+/// management library is looked for beside the driver's where that has a path, then by name.
 std::optional<Nvlink> nvlink_of(const std::string& pci_address, const std::string& driver);
 
 }  // namespace isthmus::cuda
