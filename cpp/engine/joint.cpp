@@ -65,6 +65,7 @@ std::vector<JointSeries::Share> JointSeries::round(JointOperation& operation,
   attempt(arm);
   communicator_->barrier();
   attempt([&] {
+    const Communicator::Doing exchanges(*communicator_, Activity::exchanging);
     const Ticks begin = clock_->start();
     operation.run(repetitions);
     mine.seconds = clock_->seconds(clock_->stop() - begin);

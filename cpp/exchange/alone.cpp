@@ -8,6 +8,33 @@
 
 namespace isthmus {
 
+void Communicator::barrier() {
+  const Doing waits(*this, Activity::waiting);
+  meet();
+}
+
+void Communicator::all_gather(std::span<const std::byte> mine, std::span<std::byte> all) {
+  const Doing waits(*this, Activity::waiting);
+  gather(mine, all);
+}
+
+void Communicator::broadcast(std::span<std::byte> data, unsigned root) {
+  const Doing waits(*this, Activity::waiting);
+  spread(data, root);
+}
+
+void Communicator::begin_sends(std::span<const Message> messages) {
+  for (const Message& message : messages) {
+    begin_send(message.data, message.peer, message.tag);
+  }
+}
+
+void Communicator::begin_receives(std::span<const Message> messages) {
+  for (const Message& message : messages) {
+    begin_receive(message.data, message.peer, message.tag);
+  }
+}
+
 void Communicator::send(std::span<const std::byte> data, unsigned to, int tag) {
   begin_send(data, to, tag);
   wait_all();
@@ -25,11 +52,6 @@ class Alone final : public Communicator {
  public:
   [[nodiscard]] unsigned rank() const noexcept override { return 0; }
   [[nodiscard]] unsigned size() const noexcept override { return 1; }
-  void barrier() override {}
-  void all_gather(std::span<const std::byte> mine, std::span<std::byte> all) override {
-    std::ranges::copy(mine, all.begin());
-  }
-  void broadcast(std::span<std::byte> /*data*/, unsigned /*root*/) override {}
   void begin_send(std::span<const std::byte> data, unsigned /*to*/, int tag) override {
     sent_.push_back({data, tag});
   }
@@ -49,6 +71,13 @@ class Alone final : public Communicator {
     }
     awaited_.clear();
   }
+
+ protected:
+  void meet() override {}
+  void gather(std::span<const std::byte> mine, std::span<std::byte> all) override {
+    std::ranges::copy(mine, all.begin());
+  }
+  void spread(std::span<std::byte> /*data*/, unsigned /*root*/) override {}
 
  private:
   struct Sent {

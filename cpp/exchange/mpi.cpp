@@ -42,6 +42,7 @@ struct OpenMpi {
 
   static Handle handle(std::uintptr_t value) { return std::bit_cast<Handle>(value); }
   static Handle byte(Library library) { return need<Handle>(library, "ompi_mpi_byte"); }
+  static Handle no_request(Library library) { return need<Handle>(library, "ompi_request_null"); }
   static Handle errors_return(Library library) {
     return need<Handle>(library, "ompi_mpi_errors_return");
   }
@@ -55,6 +56,7 @@ struct Mpich {
 
   static Handle handle(std::uintptr_t value) { return static_cast<Handle>(value); }
   static Handle byte(Library /*library*/) { return 0x4c00010d; }
+  static Handle no_request(Library /*library*/) { return 0x2c000000; }
   static Handle errors_return(Library /*library*/) { return 0x54000001; }
 };
 
@@ -79,6 +81,7 @@ struct Functions {
     bind(begin_send, "MPI_Isend");
     bind(begin_receive, "MPI_Irecv");
     bind(wait_all, "MPI_Waitall");
+    bind(cancel, "MPI_Cancel");
     bind(error_string, "MPI_Error_string");
   }
 
@@ -94,6 +97,7 @@ struct Functions {
   int (*begin_send)(const void*, int, Handle, int, int, Handle, Handle*) = nullptr;
   int (*begin_receive)(void*, int, Handle, int, int, Handle, Handle*) = nullptr;
   int (*wait_all)(int, Handle*, void*) = nullptr;
+  int (*cancel)(Handle*) = nullptr;
   int (*error_string)(int, char*, int*) = nullptr;
 };
 
@@ -109,7 +113,10 @@ class MpiCommunicator final : public Communicator {
  public:
   /// The duplicate is never freed: that would be collective, at a time that no rank chooses.
   MpiCommunicator(Library library, std::string vendor, std::uintptr_t handle)
-      : mpi_(library), vendor_(std::move(vendor)), byte_(Abi::byte(library)) {
+      : mpi_(library),
+        vendor_(std::move(vendor)),
+        byte_(Abi::byte(library)),
+        no_request_(Abi::no_request(library)) {
     check(mpi_.comm_dup(Abi::handle(handle), &comm_), "MPI_Comm_dup");
     check(mpi_.comm_set_errhandler(comm_, Abi::errors_return(library)), "MPI_Comm_set_errhandler");
     check(mpi_.comm_rank(comm_, &rank_), "MPI_Comm_rank");
@@ -118,17 +125,6 @@ class MpiCommunicator final : public Communicator {
 
   [[nodiscard]] unsigned rank() const noexcept override { return static_cast<unsigned>(rank_); }
   [[nodiscard]] unsigned size() const noexcept override { return static_cast<unsigned>(size_); }
-
-  void barrier() override { check(mpi_.barrier(comm_), "MPI_Barrier"); }
-  void all_gather(std::span<const std::byte> mine, std::span<std::byte> all) override {
-    const int count = count_of(mine.size());
-    check(mpi_.all_gather(mine.data(), count, byte_, all.data(), count, byte_, comm_),
-          "MPI_Allgather");
-  }
-  void broadcast(std::span<std::byte> data, unsigned root) override {
-    check(mpi_.broadcast(data.data(), count_of(data.size()), byte_, static_cast<int>(root), comm_),
-          "MPI_Bcast");
-  }
 
   void send(std::span<const std::byte> data, unsigned to, int tag) override {
     check(mpi_.send(data.data(), count_of(data.size()), byte_, static_cast<int>(to), tag, comm_),
@@ -140,23 +136,75 @@ class MpiCommunicator final : public Communicator {
           "MPI_Recv");
   }
   void begin_send(std::span<const std::byte> data, unsigned to, int tag) override {
-    check(mpi_.begin_send(data.data(), count_of(data.size()), byte_, static_cast<int>(to), tag,
-                          comm_, &pending_.emplace_back()),
-          "MPI_Isend");
+    or_abandon([&] {
+      check(mpi_.begin_send(data.data(), count_of(data.size()), byte_, static_cast<int>(to), tag,
+                            comm_, &pending_.emplace_back(no_request_)),
+            "MPI_Isend");
+    });
   }
   void begin_receive(std::span<std::byte> data, unsigned from, int tag) override {
-    check(mpi_.begin_receive(data.data(), count_of(data.size()), byte_, static_cast<int>(from), tag,
-                             comm_, &pending_.emplace_back()),
-          "MPI_Irecv");
+    or_abandon([&] {
+      check(mpi_.begin_receive(data.data(), count_of(data.size()), byte_, static_cast<int>(from),
+                               tag, comm_, &pending_.emplace_back(no_request_)),
+            "MPI_Irecv");
+    });
+  }
+  void begin_sends(std::span<const Message> messages) override {
+    or_abandon([&] { begin(messages, mpi_.begin_send, "MPI_Isend"); });
+  }
+  void begin_receives(std::span<const Message> messages) override {
+    or_abandon([&] { begin(messages, mpi_.begin_receive, "MPI_Irecv"); });
   }
   void wait_all() override {
-    const int code = mpi_.wait_all(static_cast<int>(pending_.size()), pending_.data(), ignored());
+    or_abandon([&] {
+      check(mpi_.wait_all(static_cast<int>(pending_.size()), pending_.data(), ignored()),
+            "MPI_Waitall");
+    });
     pending_.clear();
-    check(code, "MPI_Waitall");
+  }
+
+ protected:
+  void meet() override { check(mpi_.barrier(comm_), "MPI_Barrier"); }
+  void gather(std::span<const std::byte> mine, std::span<std::byte> all) override {
+    const int count = count_of(mine.size());
+    check(mpi_.all_gather(mine.data(), count, byte_, all.data(), count, byte_, comm_),
+          "MPI_Allgather");
+  }
+  void spread(std::span<std::byte> data, unsigned root) override {
+    check(mpi_.broadcast(data.data(), count_of(data.size()), byte_, static_cast<int>(root), comm_),
+          "MPI_Bcast");
   }
 
  private:
   using Handle = Abi::Handle;
+
+  template <class Begin>
+  void begin(std::span<const Message> messages, Begin begin_one, const char* function) {
+    const std::size_t before = pending_.size();
+    pending_.resize(before + messages.size(), no_request_);
+    Handle* request = pending_.data() + before;
+    for (const Message& message : messages) {
+      check(begin_one(message.data.data(), count_of(message.data.size()), byte_,
+                      static_cast<int>(message.peer), message.tag, comm_, request++),
+            function);
+    }
+  }
+
+  /// What is begun must not go on reading and writing memory that is freed after a failure.
+  template <class Action>
+  void or_abandon(const Action& action) {
+    try {
+      action();
+    } catch (...) {
+      std::erase(pending_, no_request_);
+      for (Handle& request : pending_) {
+        mpi_.cancel(&request);
+      }
+      mpi_.wait_all(static_cast<int>(pending_.size()), pending_.data(), ignored());
+      pending_.clear();
+      throw;
+    }
+  }
 
   static void* ignored() { return std::bit_cast<void*>(Abi::status_ignore); }
 
@@ -164,7 +212,6 @@ class MpiCommunicator final : public Communicator {
     if (code == success) {
       return;
     }
-    pending_.clear();
     std::array<char, 4096> text{};  // both say less
     int length = 0;
     mpi_.error_string(code, text.data(), &length);
@@ -174,6 +221,7 @@ class MpiCommunicator final : public Communicator {
   Functions<Abi> mpi_;
   std::string vendor_;
   Handle byte_;
+  Handle no_request_;
   Handle comm_{};
   int rank_ = 0;
   int size_ = 0;

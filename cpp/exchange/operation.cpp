@@ -14,8 +14,8 @@ std::uint64_t MessageName::label(unsigned ranks) const {
   return (turn * ranks + sender) * lanes + lane;
 }
 
-JointOperation::Message JointOperation::named(Memory& memory, std::size_t bytes,
-                                              const MessageName& name, unsigned ranks) {
+JointOperation::NamedMessage JointOperation::named(Memory& memory, std::size_t bytes,
+                                                   const MessageName& name, unsigned ranks) {
   return {
       .memory = &memory, .bytes = bytes, .label = name.label(ranks), .first_turn = name.turn == 0};
 }
@@ -32,23 +32,23 @@ void JointOperation::receives(Memory& to, std::size_t bytes, const MessageName& 
 
 void JointOperation::arm_fully(std::uint64_t seed) {
   fully_armed_ = true;
-  for (const Message& message : sent_) {
+  for (const NamedMessage& message : sent_) {
     put_pattern(*message.memory, message.bytes, seed + message.label);
   }
-  for (const Message& message : received_) {
+  for (const NamedMessage& message : received_) {
     poison(*message.memory, message.bytes, seed + message.label);
   }
 }
 
 bool JointOperation::arrived_fully(std::uint64_t seed) {
-  return std::ranges::all_of(received_, [seed](const Message& message) {
+  return std::ranges::all_of(received_, [seed](const NamedMessage& message) {
     return holds_pattern(*message.memory, message.bytes, seed + message.label);
   });
 }
 
 void JointOperation::arm(std::uint64_t stamp) {
   fully_armed_ = false;
-  for (const Message& message : sent_) {
+  for (const NamedMessage& message : sent_) {
     if (message.first_turn) {
       put_stamp(*message.memory, message.bytes, stamp + message.label);
     }
@@ -56,7 +56,7 @@ void JointOperation::arm(std::uint64_t stamp) {
 }
 
 bool JointOperation::arrived(std::uint64_t stamp) {
-  return std::ranges::all_of(received_, [stamp](const Message& message) {
+  return std::ranges::all_of(received_, [stamp](const NamedMessage& message) {
     return !message.first_turn ||
            holds_stamp(*message.memory, message.bytes, stamp + message.label);
   });

@@ -24,6 +24,9 @@ class StagedExchange final : public JointOperation {
       for (unsigned lane = 0; lane < lanes; ++lane) {
         buffers.out.at(lane) = device.stage(spec.memory, bytes_);
         buffers.in.at(lane) = device.stage(spec.memory, bytes_);
+        const int tag = static_cast<int>(lane);
+        buffers.sent.at(lane) = {buffers.out.at(lane)->host(), neighbours_.receiver(lane), tag};
+        buffers.received.at(lane) = {buffers.in.at(lane)->host(), neighbours_.sender(lane), tag};
         sends(buffers.out.at(lane)->device(), bytes_, {communicator.rank(), lane, turn},
               communicator.size());
         receives(buffers.in.at(lane)->device(), bytes_, {neighbours_.sender(lane), lane, turn},
@@ -49,33 +52,35 @@ class StagedExchange final : public JointOperation {
   }
 
  private:
+  using Message = Communicator::Message;
+  using Stages = std::array<std::unique_ptr<Staging>, lanes>;
   struct Turn {
-    std::array<std::unique_ptr<Staging>, lanes> out;
-    std::array<std::unique_ptr<Staging>, lanes> in;
+    Stages out;
+    Stages in;
+    std::array<Message, lanes> sent;
+    std::array<Message, lanes> received;
   };
 
   void step(Turn& turn) {
+    communicator_->begin_receives(turn.received);
     copy(turn.out, &Staging::to_host);
-    for (unsigned lane = 0; lane < lanes; ++lane) {
-      communicator_->begin_receive(turn.in[lane]->host(), neighbours_.sender(lane),
-                                   static_cast<int>(lane));
-    }
-    for (unsigned lane = 0; lane < lanes; ++lane) {
-      communicator_->begin_send(turn.out[lane]->host(), neighbours_.receiver(lane),
-                                static_cast<int>(lane));
-    }
+    communicator_->begin_sends(turn.sent);
     communicator_->wait_all();
     copy(turn.in, &Staging::to_device);
   }
 
   /// A device that fails leaves its rank in step: the others wait for its messages.
-  void copy(std::array<std::unique_ptr<Staging>, lanes>& stages, void (Staging::*way)()) {
+  void copy(Stages& stages, void (Staging::*way)()) {
     if (failure_) {
       return;
     }
+    const Communicator::Doing copies(*communicator_, Activity::working);
     try {
       for (const std::unique_ptr<Staging>& stage : stages) {
         (stage.get()->*way)();
+      }
+      for (const std::unique_ptr<Staging>& stage : stages) {
+        stage->complete();
       }
     } catch (...) {
       failure_ = std::current_exception();

@@ -104,16 +104,6 @@ class ThreadCommunicator final : public isthmus::Communicator {
 
   [[nodiscard]] unsigned rank() const noexcept override { return rank_; }
   [[nodiscard]] unsigned size() const noexcept override { return world_->ranks(); }
-  void barrier() override { world_->together(rank_, {}); }
-  void all_gather(std::span<const std::byte> mine, std::span<std::byte> all) override {
-    auto to = all.begin();
-    for (const World::Bytes& bytes : world_->together(rank_, mine)) {
-      to = std::ranges::copy(bytes, to).out;
-    }
-  }
-  void broadcast(std::span<std::byte> data, unsigned root) override {
-    std::ranges::copy(world_->together(rank_, data)[root], data.begin());
-  }
   void begin_send(std::span<const std::byte> data, unsigned to, int tag) override {
     world_->post({rank_, to, tag, {data.begin(), data.end()}});
   }
@@ -129,6 +119,18 @@ class ThreadCommunicator final : public isthmus::Communicator {
       std::ranges::copy(data, awaited.data.begin());
     }
     awaited_.clear();
+  }
+
+ protected:
+  void meet() override { world_->together(rank_, {}); }
+  void gather(std::span<const std::byte> mine, std::span<std::byte> all) override {
+    auto to = all.begin();
+    for (const World::Bytes& bytes : world_->together(rank_, mine)) {
+      to = std::ranges::copy(bytes, to).out;
+    }
+  }
+  void spread(std::span<std::byte> data, unsigned root) override {
+    std::ranges::copy(world_->together(rank_, data)[root], data.begin());
   }
 
  private:

@@ -1,6 +1,6 @@
 #include "messages.hpp"
 
-#include <array>
+#include <algorithm>
 #include <span>
 
 #include "isthmus/staged.hpp"
@@ -9,16 +9,17 @@
 namespace isthmus {
 namespace {
 
+using Message = Communicator::Message;
+
 /// As osu_bw has them: messages in flight, and the bytes that answer them.
 constexpr unsigned usual_window = 64;
-constexpr std::size_t answer_bytes = 4;
+constexpr std::size_t answer_bytes = 1;
 constexpr std::uint64_t most_window_bytes = std::uint64_t{4} << 20U;
 
-/// One way from or to another rank: a buffer for each message that is verified together.
+/// Messages in the order in which a run has them, again and again.
 struct Way {
-  unsigned peer = 0;
-  int tag = 0;
-  std::vector<std::span<std::byte>> turns;
+  std::vector<Message> apart;    ///< each has a buffer of its own
+  std::vector<Message> through;  ///< all of a lane go through its first buffer
 };
 
 class HostMessages : public JointOperation {
@@ -26,56 +27,41 @@ class HostMessages : public JointOperation {
   HostMessages(const OperationSpec& spec, Communicator& communicator)
       : memory_(spec.memory), bytes_(spec.bytes), communicator_(&communicator) {}
 
-  Way sending(unsigned lane, unsigned to, std::size_t turns, std::size_t bytes) {
-    Way way = make(lane, to, turns, bytes);
-    for (std::size_t turn = 0; turn < turns; ++turn) {
-      sends(*buffers_[buffers_.size() - turns + turn], bytes, {communicator_->rank(), lane, turn},
-            communicator_->size());
-    }
-    return way;
+  /// Adds the next message of a way.
+  void sending(Way& way, unsigned to, unsigned lane, std::size_t turn, std::size_t bytes) {
+    sends(added(way, to, lane, bytes), bytes, {communicator_->rank(), lane, turn},
+          communicator_->size());
   }
-  Way receiving(unsigned lane, unsigned from, std::size_t turns, std::size_t bytes) {
-    Way way = make(lane, from, turns, bytes);
-    for (std::size_t turn = 0; turn < turns; ++turn) {
-      receives(*buffers_[buffers_.size() - turns + turn], bytes, {from, lane, turn},
-               communicator_->size());
-    }
-    return way;
+  void receiving(Way& way, unsigned from, unsigned lane, std::size_t turn, std::size_t bytes) {
+    receives(added(way, from, lane, bytes), bytes, {from, lane, turn}, communicator_->size());
   }
 
-  /// The buffer of the message that is the `index`th of its way in a run.
-  [[nodiscard]] std::span<std::byte> at(const Way& way, std::uint64_t index) const {
-    return way.turns[fully_armed() ? index % way.turns.size() : 0];
+  /// A way's messages, as they are armed now.
+  [[nodiscard]] std::span<const Message> armed(const Way& way) const {
+    return fully_armed() ? way.apart : way.through;
   }
-  void begin_send(const Way& way, std::uint64_t index) {
-    communicator_->begin_send(at(way, index), way.peer, way.tag);
-  }
-  void begin_receive(const Way& way, std::uint64_t index) {
-    communicator_->begin_receive(at(way, index), way.peer, way.tag);
-  }
-  void send(const Way& way, std::uint64_t index) {
-    communicator_->send(at(way, index), way.peer, way.tag);
-  }
-  void receive(const Way& way, std::uint64_t index) {
-    communicator_->receive(at(way, index), way.peer, way.tag);
-  }
-  void wait_all() { communicator_->wait_all(); }
+  [[nodiscard]] Communicator& communicator() const { return *communicator_; }
   /// A message to oneself: nobody else would take it while one waits.
-  void turn_over(const Way& out, const Way& in, std::uint64_t index) {
-    begin_receive(in, index);
-    begin_send(out, index);
-    wait_all();
+  void turn_over(const Message& out, const Message& in) {
+    communicator_->begin_receives({&in, 1});
+    communicator_->begin_sends({&out, 1});
+    communicator_->wait_all();
+  }
+  void send(const Message& message) {
+    communicator_->send(message.data, message.peer, message.tag);
+  }
+  void receive(const Message& message) {
+    communicator_->receive(message.data, message.peer, message.tag);
   }
   [[nodiscard]] std::size_t bytes() const { return bytes_; }
 
  private:
-  Way make(unsigned lane, unsigned peer, std::size_t turns, std::size_t bytes) {
-    Way way{.peer = peer, .tag = static_cast<int>(lane), .turns = {}};
-    for (std::size_t turn = 0; turn < turns; ++turn) {
-      HostBuffer& buffer = *buffers_.emplace_back(std::make_unique<HostBuffer>(memory_, bytes));
-      way.turns.emplace_back(buffer.data(), bytes);
-    }
-    return way;
+  HostBuffer& added(Way& way, unsigned peer, unsigned lane, std::size_t bytes) {
+    HostBuffer& buffer = *buffers_.emplace_back(std::make_unique<HostBuffer>(memory_, bytes));
+    const int tag = static_cast<int>(lane);
+    way.apart.push_back({.data = {buffer.data(), bytes}, .peer = peer, .tag = tag});
+    way.through.push_back(*std::ranges::find(way.apart, tag, &Message::tag));
+    return buffer;
   }
 
   std::string memory_;
@@ -91,29 +77,30 @@ class Exchange final : public HostMessages {
       : HostMessages(spec, communicator) {
     const Neighbours neighbours = neighbours_of(spec.word("topology", topology_axis().usual),
                                                 communicator.rank(), communicator.size());
-    for (unsigned lane = 0; lane < lanes; ++lane) {
-      out_.at(lane) = sending(lane, neighbours.receiver(lane), exchange_turns, bytes());
-      in_.at(lane) = receiving(lane, neighbours.sender(lane), exchange_turns, bytes());
+    for (std::size_t turn = 0; turn < exchange_turns; ++turn) {
+      for (unsigned lane = 0; lane < lanes; ++lane) {
+        sending(out_, neighbours.receiver(lane), lane, turn, bytes());
+        receiving(in_, neighbours.sender(lane), lane, turn, bytes());
+      }
     }
   }
 
   [[nodiscard]] std::uint64_t moved_bytes() const override { return lanes * bytes(); }
   [[nodiscard]] std::uint64_t armed_repetitions() const override { return exchange_turns; }
   void run(std::uint64_t repetitions) override {
+    const std::span<const Message> out = armed(out_);
+    const std::span<const Message> in = armed(in_);
     for (std::uint64_t i = 0; i < repetitions; ++i) {
-      for (const Way& way : in_) {
-        begin_receive(way, i);
-      }
-      for (const Way& way : out_) {
-        begin_send(way, i);
-      }
-      wait_all();
+      const std::size_t first = i % exchange_turns * lanes;
+      communicator().begin_receives(in.subspan(first, lanes));
+      communicator().begin_sends(out.subspan(first, lanes));
+      communicator().wait_all();
     }
   }
 
  private:
-  std::array<Way, lanes> out_;
-  std::array<Way, lanes> in_;
+  Way out_;
+  Way in_;
 };
 
 /// There and back again between partners, by blocking calls, as osu_latency has it. A rank that is
@@ -124,38 +111,43 @@ class PingPong final : public HostMessages {
       : HostMessages(spec, communicator),
         rank_(communicator.rank()),
         partner_(partner_of(rank_, communicator.size())) {
-    for (unsigned lane = 0; lane < (rank_ == partner_ ? 2U : 1U); ++lane) {
-      out_.push_back(sending(lane, partner_, exchange_turns, bytes()));
-      in_.push_back(receiving(lane, partner_, exchange_turns, bytes()));
+    for (std::size_t turn = 0; turn < exchange_turns; ++turn) {
+      for (unsigned lane = 0; lane < ways(); ++lane) {
+        sending(out_, partner_, lane, turn, bytes());
+        receiving(in_, partner_, lane, turn, bytes());
+      }
     }
   }
 
-  [[nodiscard]] std::uint64_t moved_bytes() const override { return out_.size() * bytes(); }
+  [[nodiscard]] std::uint64_t moved_bytes() const override { return ways() * bytes(); }
   [[nodiscard]] std::uint64_t armed_repetitions() const override { return exchange_turns; }
   void run(std::uint64_t repetitions) override {
+    const std::span<const Message> out = armed(out_);
+    const std::span<const Message> in = armed(in_);
     if (rank_ < partner_) {
       for (std::uint64_t i = 0; i < repetitions; ++i) {
-        send(out_[0], i);
-        receive(in_[0], i);
+        send(out[i % exchange_turns]);
+        receive(in[i % exchange_turns]);
       }
     } else if (rank_ > partner_) {
       for (std::uint64_t i = 0; i < repetitions; ++i) {
-        receive(in_[0], i);
-        send(out_[0], i);
+        receive(in[i % exchange_turns]);
+        send(out[i % exchange_turns]);
       }
     } else {
-      for (std::uint64_t i = 0; i < repetitions; ++i) {
-        turn_over(out_[0], in_[0], i);
-        turn_over(out_[1], in_[1], i);
+      for (std::uint64_t i = 0; i < 2 * repetitions; ++i) {
+        turn_over(out[i % out.size()], in[i % in.size()]);
       }
     }
   }
 
  private:
+  [[nodiscard]] unsigned ways() const { return rank_ == partner_ ? 2 : 1; }
+
   unsigned rank_;
   unsigned partner_;
-  std::vector<Way> out_;
-  std::vector<Way> in_;
+  Way out_;
+  Way in_;
 };
 
 /// `depth` messages in flight to the partner, then its short answer, as osu_bw has it.
@@ -167,36 +159,40 @@ class Window final : public HostMessages {
     const unsigned partner = partner_of(rank, communicator.size());
     first_ = rank <= partner;
     second_ = rank >= partner;
+    for (std::size_t turn = 0; turn < depth_; ++turn) {
+      if (first_) {
+        sending(out_, partner, 0, turn, bytes());
+      }
+      if (second_) {
+        receiving(in_, partner, 0, turn, bytes());
+      }
+    }
     if (first_) {
-      out_ = sending(0, partner, depth_, bytes());
-      answered_ = receiving(1, partner, 1, answer_bytes);
+      receiving(answered_, partner, 1, 0, answer_bytes);
     }
     if (second_) {
-      in_ = receiving(0, partner, depth_, bytes());
-      answer_ = sending(1, partner, 1, answer_bytes);
+      sending(answer_, partner, 1, 0, answer_bytes);
     }
   }
 
   [[nodiscard]] std::uint64_t moved_bytes() const override { return first_ ? depth_ * bytes() : 0; }
   void run(std::uint64_t repetitions) override {
+    const std::span<const Message> out = armed(out_);
+    const std::span<const Message> in = armed(in_);
     for (std::uint64_t i = 0; i < repetitions; ++i) {
       if (second_) {
-        for (std::uint64_t message = 0; message < depth_; ++message) {
-          begin_receive(in_, message);
-        }
+        communicator().begin_receives(in);
       }
       if (first_) {
-        for (std::uint64_t message = 0; message < depth_; ++message) {
-          begin_send(out_, message);
-        }
+        communicator().begin_sends(out);
       }
-      wait_all();
+      communicator().wait_all();
       if (first_ && second_) {
-        turn_over(answer_, answered_, 0);
+        turn_over(answer_.apart[0], answered_.apart[0]);
       } else if (first_) {
-        receive(answered_, 0);
+        receive(answered_.apart[0]);
       } else {
-        send(answer_, 0);
+        send(answer_.apart[0]);
       }
     }
   }

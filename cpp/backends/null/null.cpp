@@ -4,15 +4,16 @@
 #include <charconv>
 #include <cmath>
 #include <csignal>
-#include <cstring>
 #include <memory>
 #include <optional>
 #include <random>
 #include <thread>
 #include <utility>
 
+#include "faulty_copy.hpp"
 #include "isthmus/backend.hpp"
 #include "isthmus/clock.hpp"
+#include "isthmus/staged.hpp"
 #include "offload.hpp"
 #include "spin.hpp"
 
@@ -57,7 +58,6 @@ Value number(const Options& options, const std::string& key, Value otherwise) {
 }
 
 enum class Distribution : std::uint8_t { fixed, skewed, bimodal };
-enum class Move : std::uint8_t { none, correct, drop, duplicate, reorder, nothing, early };
 
 struct Settings {
   double cost_s = 0;  ///< median cost of a call
@@ -162,59 +162,6 @@ class Cost {
   std::uniform_real_distribution<double> uniform_;
 };
 
-/// Copies with a chosen fault: the ways in which a real transfer can go wrong unnoticed.
-class FaultyCopy {
- public:
-  FaultyCopy(const Settings& settings, HostBuffer& source, HostBuffer& destination)
-      : move_(settings.move),
-        every_(settings.every),
-        source_(&source),
-        destination_(&destination) {}
-
-  void operator()() {
-    const std::size_t bytes = source_->bytes();
-    std::byte* to = destination_->data();
-    const std::byte* from = source_->data();
-    const bool faulty = ++count_ % every_ == 0;
-    if (late_) {
-      std::memcpy(to, from, bytes);
-      late_ = false;
-    }
-    if (!faulty || move_ == Move::correct) {
-      std::memcpy(to, from, bytes);
-      return;
-    }
-    const std::size_t half = bytes / 2;
-    switch (move_) {
-      case Move::drop:  // one byte in the middle never arrives
-        std::memcpy(to, from, half);
-        std::memcpy(to + half + 1, from + half + 1, bytes - half - 1);
-        break;
-      case Move::duplicate:  // the first half arrives twice
-        std::memcpy(to, from, half);
-        std::memcpy(to + half, from, bytes - half);
-        break;
-      case Move::reorder:  // the halves change places
-        std::memcpy(to, from + bytes - half, half);
-        std::memcpy(to + half, from, bytes - half);
-        break;
-      case Move::early:  // returns before it is done
-        late_ = true;
-        break;
-      default:  // nothing moves
-        break;
-    }
-  }
-
- private:
-  Move move_;
-  std::uint64_t every_;
-  HostBuffer* source_;
-  HostBuffer* destination_;
-  std::uint64_t count_ = 0;
-  bool late_ = false;
-};
-
 class NullDevice;
 
 class NullOperation final : public Operation {
@@ -247,6 +194,9 @@ class NullDevice final : public Device {
   NullDevice(DeviceInfo info, const Settings& settings)
       : settings(settings), cost(settings), info_(std::move(info)) {
     info_.clock = settings.clock;
+    if (info_.clock == ClockDomain::simulated) {  // messages take the host's time
+      std::erase_if(info_.operations, [](const OperationInfo& one) { return one.joint; });
+    }
     info_.properties.emplace_back("links_per_call", std::to_string(cost.links()));
   }
 
@@ -256,6 +206,8 @@ class NullDevice final : public Device {
     const OperationInfo& found = find_operation(info_.operations, spec, "null");
     return std::make_unique<NullOperation>(*this, spec, found.parts.size());
   }
+
+  std::unique_ptr<Staging> stage(const std::string& memory, std::size_t bytes) override;
 
   /// Counts repetitions over the life of the device and strikes when told to.
   void count() {
@@ -295,7 +247,7 @@ NullOperation::NullOperation(NullDevice& device, const OperationSpec& spec, std:
     HostBuffer& source = *buffers_.emplace_back(std::make_unique<HostBuffer>(spec.memory, bytes_));
     HostBuffer& destination =
         *buffers_.emplace_back(std::make_unique<HostBuffer>(spec.memory, bytes_));
-    copies_.emplace_back(device.settings, source, destination);
+    copies_.emplace_back(device.settings.move, device.settings.every, source, destination);
     movements_[part].emplace_back(source, destination, bytes_);
   }
 }
@@ -319,6 +271,42 @@ void NullOperation::run(std::size_t part, std::uint64_t repetitions) {
   }
 }
 
+/// Copies for messages between ranks, each a call.
+class NullStaging final : public Staging {
+ public:
+  NullStaging(NullDevice& device, const std::string& memory, std::size_t bytes)
+      : device_(&device),
+        host_(memory, bytes),
+        memory_(memory, bytes),
+        out_(device.settings.move, device.settings.every, memory_, host_),
+        in_(device.settings.move, device.settings.every, host_, memory_) {}
+
+  [[nodiscard]] std::span<std::byte> host() override { return {host_.data(), host_.bytes()}; }
+  [[nodiscard]] Memory& device() override { return memory_; }
+  [[nodiscard]] bool keeps_data() const override { return device_->settings.move != Move::none; }
+  void to_host() override { call(out_); }
+  void to_device() override { call(in_); }
+
+ private:
+  void call(FaultyCopy& copy) {
+    device_->count();
+    device_->cost.pay();
+    if (keeps_data()) {
+      copy();
+    }
+  }
+
+  NullDevice* device_;
+  HostBuffer host_;
+  HostBuffer memory_;
+  FaultyCopy out_;
+  FaultyCopy in_;
+};
+
+std::unique_ptr<Staging> NullDevice::stage(const std::string& memory, std::size_t bytes) {
+  return std::make_unique<NullStaging>(*this, memory, bytes);
+}
+
 class NullBackend final : public Backend {
  public:
   std::vector<DeviceInfo> devices() override {
@@ -326,7 +314,8 @@ class NullBackend final : public Backend {
         {.name = "write", .parts = {{"write", "h2d", "cpu"}}},
         {.name = "read", .parts = {{"read", "d2h", "cpu"}}},
         {.name = "rw", .parts = {{"read_rw", "d2h", "cpu"}, {"write_rw", "h2d", "cpu"}}},
-        {.name = "launch", .parts = {{"launch", "", "cpu"}}, .sized = false}};
+        {.name = "launch", .parts = {{"launch", "", "cpu"}}, .sized = false},
+        staged_exchange("cpu")};
     return {{.id = "",
              .name = "null",
              .platform = "Isthmus",

@@ -260,18 +260,33 @@ class Stream final : public Operation {
   std::vector<Movement> movements_;
 };
 
-/// Device memory, whose own copies go to and from the host's end.
+/// Device memory, and copies between it and the host's end that wait together.
 class BufferStaging final : public Staging {
  public:
   BufferStaging(const Session& session, const std::string& memory, std::size_t bytes)
-      : keeps_data_(session.keeps_data()), end_(session, memory, bytes), device_(session, bytes) {}
+      : session_(&session), end_(session, memory, bytes), device_(session, bytes) {}
+  BufferStaging(const BufferStaging&) = delete;
+  BufferStaging& operator=(const BufferStaging&) = delete;
+  /// A copy that nobody waited for, because another one failed, must not outlive its memory.
+  ~BufferStaging() override { api().clFinish(session_->queue()); }
 
   [[nodiscard]] std::span<std::byte> host() override { return {end_.data(), device_.bytes()}; }
   [[nodiscard]] Memory& device() override { return device_; }
-  [[nodiscard]] bool keeps_data() const override { return keeps_data_; }
+  [[nodiscard]] bool keeps_data() const override { return session_->keeps_data(); }
+  void to_host() override {
+    check(api().clEnqueueReadBuffer(session_->queue(), device_.handle(), no, 0, device_.bytes(),
+                                    end_.data(), 0, nullptr, nullptr),
+          "clEnqueueReadBuffer");
+  }
+  void to_device() override {
+    check(api().clEnqueueWriteBuffer(session_->queue(), device_.handle(), no, 0, device_.bytes(),
+                                     end_.data(), 0, nullptr, nullptr),
+          "clEnqueueWriteBuffer");
+  }
+  void complete() override { finish(session_->queue()); }
 
  private:
-  bool keeps_data_;
+  const Session* session_;
   HostEnd end_;
   DeviceMemory device_;
 };

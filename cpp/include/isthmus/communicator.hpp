@@ -1,6 +1,7 @@
 // How ranks talk: one process each under MPI, threads in tests, or one rank alone.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -10,6 +11,13 @@
 #include <vector>
 
 namespace isthmus {
+
+/// What a rank is at. Where several hang, those that are at the first of these keep the others.
+enum class Activity : std::uint8_t {
+  working,     ///< at something of its own: its device, memory, a check
+  exchanging,  ///< in a timed loop, where its messages are
+  waiting,     ///< for all others, in a collective
+};
 
 /// Ranks that work together. Every rank calls the collective functions in the same order. All throw
 /// BackendError for what the layer below refuses.
@@ -24,20 +32,50 @@ class Communicator {
   [[nodiscard]] virtual unsigned size() const noexcept = 0;
 
   /// Collective. `all` has room for `mine` of every rank, in their order.
-  virtual void barrier() = 0;
-  virtual void all_gather(std::span<const std::byte> mine, std::span<std::byte> all) = 0;
-  virtual void broadcast(std::span<std::byte> data, unsigned root) = 0;
+  void barrier();
+  void all_gather(std::span<const std::byte> mine, std::span<std::byte> all);
+  void broadcast(std::span<std::byte> data, unsigned root);
 
   /// Messages between two ranks with one tag arrive in the order in which they were begun, each in
   /// a receive of its own size. What was begun is complete, and its memory free, when `wait_all`
-  /// returns.
+  /// returns, or when anything of these throws.
   virtual void begin_send(std::span<const std::byte> data, unsigned to, int tag) = 0;
   virtual void begin_receive(std::span<std::byte> data, unsigned from, int tag) = 0;
   virtual void wait_all() = 0;
 
+  /// A message as one of its two ranks has it.
+  struct Message {
+    std::span<std::byte> data;
+    unsigned peer = 0;
+    int tag = 0;
+  };
+  /// The same for many at once, in their order: where each costs little, so does beginning it.
+  virtual void begin_sends(std::span<const Message> messages);
+  virtual void begin_receives(std::span<const Message> messages);
+
   /// One message, waited for; not to oneself, and not while others are begun.
   virtual void send(std::span<const std::byte> data, unsigned to, int tag);
   virtual void receive(std::span<std::byte> data, unsigned from, int tag);
+
+  /// What the calling rank is at now; may be asked from another thread.
+  [[nodiscard]] Activity activity() const noexcept {
+    return activity_.load(std::memory_order_relaxed);
+  }
+  /// Says what it is at, until its end.
+  class Doing {
+   public:
+    Doing(Communicator& communicator, Activity activity) noexcept
+        : now_(&communicator.activity_), before_(communicator.activity()) {
+      now_->store(activity, std::memory_order_relaxed);
+    }
+    Doing(const Doing&) = delete;
+    Doing& operator=(const Doing&) = delete;
+    ~Doing() { now_->store(before_, std::memory_order_relaxed); }
+
+   private:
+    std::atomic<Activity>* now_;
+    Activity before_;
+  };
 
   /// The value of every rank, in their order. Collective.
   template <class Value>
@@ -54,6 +92,15 @@ class Communicator {
     broadcast(std::as_writable_bytes(std::span(&value, 1)), 0);
     return value;
   }
+
+ protected:
+  /// The collective functions.
+  virtual void meet() = 0;
+  virtual void gather(std::span<const std::byte> mine, std::span<std::byte> all) = 0;
+  virtual void spread(std::span<std::byte> data, unsigned root) = 0;
+
+ private:
+  std::atomic<Activity> activity_ = Activity::working;
 };
 
 /// One rank that can only talk to itself.

@@ -66,16 +66,17 @@ class JointOperation {
   [[nodiscard]] bool fully_armed() const { return fully_armed_; }
 
  private:
-  struct Message {
+  struct NamedMessage {
     Memory* memory;
     std::size_t bytes;
     std::uint64_t label;
     bool first_turn;
   };
-  static Message named(Memory& memory, std::size_t bytes, const MessageName& name, unsigned ranks);
+  static NamedMessage named(Memory& memory, std::size_t bytes, const MessageName& name,
+                            unsigned ranks);
 
-  std::vector<Message> sent_;
-  std::vector<Message> received_;
+  std::vector<NamedMessage> sent_;
+  std::vector<NamedMessage> received_;
   bool fully_armed_ = false;
 };
 

@@ -11,8 +11,8 @@
 
 namespace isthmus {
 
-/// Memory of a device with as much host memory beside it, and blocking copies of all of it: by
-/// default those of the device's memory.
+/// Memory of a device with as much host memory beside it, and copies of all of it: by default
+/// those of the device's memory, which block. Others are begun, so that several can be under way.
 class Staging {
  public:
   Staging() = default;
@@ -24,6 +24,8 @@ class Staging {
   [[nodiscard]] virtual Memory& device() = 0;
   virtual void to_host() { device().get(0, host()); }
   virtual void to_device() { device().put(0, host()); }
+  /// Returns when what was begun is complete.
+  virtual void complete() {}
   /// Whether what is written comes back: false where nothing is behind the API.
   [[nodiscard]] virtual bool keeps_data() const { return true; }
 };

@@ -72,7 +72,8 @@ def world(place: Place) -> Intracomm:
     try:
         import mpi4py  # noqa: PLC0415 - ranks alone need it
 
-        mpi4py.rc.thread_level = "funneled"
+        # A rank has threads that call nothing of MPI.
+        mpi4py.rc.thread_level = os.environ.get("MPI4PY_RC_THREAD_LEVEL", "funneled")
         mpi4py.rc.finalize = False
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what it says of foreign launchers is said below
@@ -105,6 +106,19 @@ def version() -> str:
 
     name, numbers = MPI.get_vendor()
     return f"{name} {'.'.join(map(str, numbers))}"
+
+
+def in_use() -> str:
+    """The same, and what it was told of threads: that costs time in some."""
+    from mpi4py import MPI  # noqa: PLC0415
+
+    levels = {
+        MPI.THREAD_SINGLE: "single",
+        MPI.THREAD_FUNNELED: "funneled",
+        MPI.THREAD_SERIALIZED: "serialized",
+        MPI.THREAD_MULTIPLE: "multiple",
+    }
+    return f"{version()}, threads {levels[MPI.Query_thread()]}"
 
 
 def finalise() -> None:

@@ -58,12 +58,15 @@ class Orders(msgspec.Struct, frozen=True):
 class _Line:
     """The connection to the leading process, and a thread that keeps it while the rank works.
 
-    The thread says that the rank lives and which signals it got, and ends it when the leading
-    process is gone: a rank that waits for another one in MPI would never notice.
+    The thread says that the rank lives, what it is at and which signals it got, and ends it when
+    the leading process is gone: a rank that waits for another one in MPI would never notice.
     """
 
-    def __init__(self, connection: socket.socket, leader: int) -> None:
+    def __init__(
+        self, connection: socket.socket, leader: int, communicator: _core.Communicator
+    ) -> None:
         self._connection = connection
+        self._communicator = communicator
         self._leader = leader
         self._sending = threading.Lock()
         self._busy = False
@@ -104,7 +107,7 @@ class _Line:
             # Busy still: else it let go of a rank that had answered, and that ends in peace.
             if self._connection in ready and self._is_cut() and self._busy:
                 leave(self._leader)
-            self.send(Beat())
+            self.send(Beat(self._communicator.activity.name))
 
     def _is_cut(self) -> bool:
         try:
@@ -205,11 +208,11 @@ def take_part(orders: Orders) -> int:
             seat = Seat(error=str(error))
         host = socket.gethostname()
         try:
-            line = _Line(_connected(meeting), orders.leader)
+            line = _Line(_connected(meeting), orders.leader, communicator)
         except IsthmusError as error:
             print(f"isthmus: rank {place.rank} ({host}): {error}", file=sys.stderr, flush=True)
             leave(orders.leader)
-        line.send(Hello(place.rank, host, os.getpid(), mpi.version(), seat))
+        line.send(Hello(place.rank, host, os.getpid(), mpi.in_use(), seat))
         _serve(line, communicator)
     # Collective: a rank that hangs elsewhere would keep this one for ever.
     last = threading.Timer(_END_S, os._exit, (1,))

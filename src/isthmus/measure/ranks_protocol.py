@@ -51,12 +51,15 @@ class Hello(msgspec.Struct, frozen=True, tag=True):
     host: str
     pid: int
     mpi: str
-    """Name and version of its MPI."""
+    """Its MPI: name, version, level of threads."""
     seat: Seat
 
 
 class Beat(msgspec.Struct, frozen=True, tag=True):
-    """A rank lives, whatever it is at."""
+    """A rank lives."""
+
+    activity: str = ""
+    """What its work is at: a name of ``_core.Activity``."""
 
 
 class Signalled(msgspec.Struct, frozen=True, tag=True):

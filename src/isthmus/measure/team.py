@@ -46,6 +46,12 @@ _ARRIVAL_S = 300.0
 _GREETING_S = 10.0
 _SILENCE = "ISTHMUS_SILENCE"
 """Variable with the seconds after which a rank that says nothing has hung; for tests."""
+_PLACES = {
+    "working": "in a call of its own device",
+    "exchanging": "in the exchange of messages",
+    "waiting": "where ranks wait for each other",
+}
+"""By the name of an activity: what comes first keeps those that are at what comes later."""
 _GRACE_S = 0.5
 """A launcher that ends all ranks because one died may be faster than the news of that death."""
 
@@ -60,6 +66,7 @@ class _Rank:
         self.heard = time.monotonic()
         self.answer: protocol.Answer | None = None
         self.asked_to_end = False
+        self.activity = ""
 
     @property
     def said(self) -> Hello:
@@ -93,8 +100,8 @@ class _Rank:
                     self.hello = message
                 case Signalled():
                     self.asked_to_end = True
-                case Beat():
-                    pass
+                case Beat(activity):
+                    self.activity = activity
                 case _:
                     self.answer = message
         self.heard = time.monotonic()
@@ -307,7 +314,7 @@ class Team:
         if now > deadline and len(late) < len(self._ranks):
             self._die(f"{_names(late)} did not answer in time, the others did")
         if now > deadline:
-            self._die("no rank answered in time, but all live: a link between them hangs")
+            self._die(f"no rank answered in time, but all live: {_who_hangs(self._ranks)}")
 
     def _die(self, how: str) -> NoReturn:
         self._death = WorkerDiedError(how, final=True)
@@ -331,6 +338,17 @@ class Team:
 
 def _names(ranks: Sequence[_Rank]) -> str:
     return " and ".join(rank.name for rank in ranks)
+
+
+def _who_hangs(ranks: Sequence[_Rank]) -> str:
+    """Which of the ranks keep the others, as far as these have said what they are at."""
+    for activity, where in _PLACES.items():
+        here = [rank for rank in ranks if rank.activity == activity]
+        if len(here) == len(ranks):
+            return f"all hang {where}"
+        if here:
+            return f"{_names(here)} hang{'s' * (len(here) == 1)} {where}, and the others wait"
+    return "a link between them hangs"
 
 
 def _told(messages: Mapping[_Rank, str], size: int) -> str:
