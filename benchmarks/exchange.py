@@ -3,22 +3,27 @@
 The OSU micro-benchmarks are at https://mvapich.cse.ohio-state.edu/benchmarks/ as a source archive;
 `./configure CC=mpicc CXX=mpicxx && make` with the compiler wrappers of the MPI that mpi4py loads
 builds them, and --osu names the folder with the two programs (c/mpi/pt2pt/standard). Every round
-starts each side in turn, by the same launcher with the same binding, one size, about as long each.
-Compared are the means over their repetitions, round by round, and the best means of all rounds,
-which tell more where other programs take the processors away.
+starts each side in turn, by the same launcher with the same binding and thread level, one size,
+about as long each. Compared are the means over their repetitions, round by round, and the medians,
+which tell more where other programs take the processors away. OSU's programs read the clock twice
+in each repetition, and one of these readings is in their figure: it is taken off here. They print
+hundredths of a microsecond.
 """
 
 from __future__ import annotations
 
 import argparse
+import math
 import shlex
 import subprocess
 import sys
 from collections.abc import Sequence
-from functools import partial
+from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
-from common import geometric_text, heading, in_turn
+import numpy as np
+from common import BUILD, build_bare, geometric_text, heading
 
 from isthmus import _core
 from isthmus.measure.discovery import resolve
@@ -28,11 +33,18 @@ WINDOW = 64  # osu_bw's
 PEERS = {"pingpong": "osu_latency", "window": "osu_bw"}
 
 
+class Figures(NamedTuple):
+    """Seconds of one repetition."""
+
+    mean: float
+    median: float
+
+
 def rank(operation: str, size: int, seconds: float, library: str) -> None:
-    """One rank of ours; rank 0 prints the mean seconds of one repetition."""
+    """One rank of ours; rank 0 prints its figures."""
     import mpi4py  # noqa: PLC0415 - ranks alone need it
 
-    mpi4py.rc.thread_level = "funneled"
+    mpi4py.rc.thread_level = "single"  # as MPI_Init, which OSU's programs call
     from mpi4py import MPI  # noqa: PLC0415
 
     communicator = _core.mpi_communicator(MPI.get_vendor()[0], MPI._handleof(MPI.COMM_WORLD))
@@ -41,15 +53,16 @@ def rank(operation: str, size: int, seconds: float, library: str) -> None:
     options.precision = 1e-9  # never reached: the series lasts its time
     options.most_seconds = seconds
     series = _core.JointSeries(device, operation, size, "aligned", {}, options, communicator)
-    ticks = repetitions = 0
+    times: list[float] = []
+    repetitions: list[int] = []
     while series.state == "open":
         block = series.measure(seconds)
         if block.verified != _core.Verified.yes:
             raise SystemExit(block.fault)
-        ticks += sum(block.parts[0].ticks)
-        repetitions += block.batch * len(block.parts[0].ticks)
+        times += [ticks * _core.host_clock().seconds_per_tick for ticks in block.parts[0].ticks]
+        repetitions += [block.batch] * len(block.parts[0].ticks)
     if communicator.rank == 0:
-        print(ticks * _core.host_clock().seconds_per_tick / repetitions)
+        print(sum(times) / sum(repetitions), np.median(np.divide(times, repetitions)))
 
 
 def printed(launcher: Sequence[str], *program: str) -> str:
@@ -57,21 +70,51 @@ def printed(launcher: Sequence[str], *program: str) -> str:
     return subprocess.run([*launcher, *program], check=True, capture_output=True, text=True).stdout
 
 
-def isthmus(launcher: Sequence[str], operation: str, size: int, seconds: float) -> float:
-    """Seconds of one repetition of ours, measured for so long."""
+@cache
+def clock_reading(launcher: Sequence[str]) -> float:
+    """Seconds of one reading of MPI's clock; NaN where the program that tells it was not built."""
+    program = BUILD / "mpi_clock"
+    return float(printed(launcher, str(program))) if program.exists() else math.nan
+
+
+def isthmus(launcher: Sequence[str], operation: str, size: int, seconds: float) -> Figures:
+    """Ours, measured for so long."""
     library = str(resolve("host").backend.library)
-    return float(printed(launcher, sys.executable, __file__, "--seconds", str(seconds),
-                         "--rank", operation, str(size), library))  # fmt: skip
+    mean, median = printed(launcher, sys.executable, __file__, "--seconds", str(seconds),
+                           "--rank", operation, str(size), library).split()  # fmt: skip
+    return Figures(float(mean), float(median))
 
 
-def osu(program: Path, launcher: Sequence[str], size: int, repetitions: int) -> float:
-    """Seconds of one repetition by OSU's program: a round trip, or a window."""
-    text = printed(launcher, str(program), "-m", f"{size}:{size}", "-i", str(repetitions))
-    figure = float(next(line for line in text.splitlines() if line.split()[:1] == [str(size)])
-                   .split()[1])  # fmt: skip
-    if program.name == "osu_latency":
-        return 2e-6 * figure
-    return WINDOW * size / (1e6 * figure)
+def osu(program: Path, launcher: Sequence[str], size: int, repetitions: int) -> Figures:
+    """Theirs: a round trip, or a window, without the reading of the clock."""
+    options = ["-m", f"{size}:{size}", "-i", str(repetitions), "-z", "50"]
+    text = printed(launcher, str(program), *options)
+    row = next(line.split() for line in text.splitlines() if line.split()[:1] == [str(size)])
+    mean, median = (
+        2e-6 * float(figure)
+        if program.name == "osu_latency"
+        else WINDOW * size / (1e6 * float(figure))
+        for figure in row[1:3]
+    )
+    reading = clock_reading(launcher)
+    return Figures(mean - reading, median - reading)
+
+
+def compared(
+    launcher: Sequence[str], program: Path, operation: str, size: int, chosen: argparse.Namespace
+) -> str:
+    """A row of the table; whoever goes first changes with every round."""
+    first = isthmus(launcher, operation, size, chosen.seconds)
+    repetitions = max(10, int(chosen.seconds / first.mean))
+    pairs: list[tuple[Figures, Figures]] = []
+    for turn in range(chosen.rounds):
+        early = osu(program, launcher, size, repetitions) if turn % 2 else None
+        mine = isthmus(launcher, operation, size, chosen.seconds)
+        pairs.append((mine, early or osu(program, launcher, size, repetitions)))
+    means = geometric_text([mine.mean / theirs.mean for mine, theirs in pairs])
+    medians = geometric_text([mine.median / theirs.median for mine, theirs in pairs])
+    best = min(mine.median for mine, _ in pairs)
+    return f"| {operation} | {size} | {1e6 * best:.3f} us | {means} | {medians} |"
 
 
 def main() -> None:
@@ -80,6 +123,8 @@ def main() -> None:
     )
     parser.add_argument("--osu", type=Path, help="folder of osu_latency and osu_bw")
     parser.add_argument("--launcher", default="mpirun -n 2 --bind-to core", help="with its options")
+    parser.add_argument("--operation", choices=PEERS, nargs="+", default=list(PEERS))
+    parser.add_argument("--bytes", type=int, nargs="+", default=SIZES)
     parser.add_argument("--rounds", type=int, default=11)
     parser.add_argument("--seconds", type=float, default=0.3, help="of each measurement of ours")
     parser.add_argument("--rank", nargs=3, metavar=("OPERATION", "BYTES", "LIBRARY"),
@@ -91,20 +136,16 @@ def main() -> None:
         return
     if chosen.osu is None:
         parser.error("name the folder of the OSU micro-benchmarks with --osu")
-    launcher = shlex.split(chosen.launcher)
+    build_bare()
+    launcher = tuple(shlex.split(chosen.launcher))
     heading("Messages between two ranks: Isthmus against the OSU micro-benchmarks")
-    print("| operation | bytes | one repetition, best mean | Isthmus / OSU, means | best means |\n"
+    print(f"A reading of MPI's clock: {1e9 * clock_reading(launcher):.1f} ns\n")
+    print("| operation | bytes | one repetition, best median | Isthmus / OSU, means | medians |\n"
           "|---|---|---|---|---|")  # fmt: skip
-    for operation, peer in PEERS.items():
-        for size in SIZES:
-            ours = partial(isthmus, launcher, operation, size, chosen.seconds)
-            repetitions = max(10, int(chosen.seconds / ours()))
-            theirs = partial(osu, chosen.osu / peer, launcher, size, repetitions)
-            ratios, means = in_turn(ours, theirs, chosen.rounds)
-            best = min(means)
-            best_of_peer = min(m / r for m, r in zip(means, ratios, strict=True))
-            print(f"| {operation} | {size} | {1e6 * best:.3f} us | {geometric_text(ratios)} | "
-                  f"{best / best_of_peer:.3f} |", flush=True)  # fmt: skip
+    for operation in chosen.operation:
+        for size in chosen.bytes:
+            print(compared(launcher, chosen.osu / PEERS[operation], operation, size, chosen),
+                  flush=True)  # fmt: skip
 
 
 if __name__ == "__main__":
