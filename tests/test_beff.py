@@ -346,3 +346,29 @@ def test_plots_say_what_their_sizes_are_of() -> None:
         spec = str(figure.spec)
         assert "size of a message (bytes)" in spec
         assert all(channel in spec for channel in GPU_CHANNELS)
+
+
+def test_messages_between_two_are_told_as_latency_and_bandwidth() -> None:
+    def messages(operation: str, size: int, seconds: float, moved: int, **axes: int) -> Point:
+        found = point(
+            "host", operation, size, [[seconds * (1 + n % 3 / 100)] * 25 for n in (0, 1, 2)]
+        )
+        return msgspec.structs.replace(
+            found, study="beff", api="mpi", moved_bytes=moved,
+            axes={"channel": "mpi", "ranks": 4, **axes},
+        )  # fmt: skip
+
+    whole = run([
+        *(messages("pingpong", size, 2e-6 + size * 2e-9, 4 * size) for size in (64, 4096)),
+        *(messages("window", size, 1e-3, 2 * 64 * size, depth=64) for size in (64, 4096)),
+    ])  # fmt: skip
+    found = answer(whole, "messages")
+    latency, bandwidth = found.clauses
+    assert "a message of 64 takes 1.0" in latency
+    assert "a pair carries 26" in bandwidth  # two pairs, each 64 messages in a millisecond
+    assert "64 messages of 4Ki in flight" in bandwidth
+    rows = found.table.set_index(["operation", "bytes"])
+    middle = 1.01 * (2e-6 + 64 * 2e-9) / 2
+    assert rows.loc[("pingpong", 64), "latency_s"] == pytest.approx(middle, rel=1e-3)
+    assert rows.loc[("window", 4096), "pair_Bps"] == pytest.approx(64 * 4096 / 1.01e-3, rel=1e-3)
+    assert rows["low_pair_Bps"].dropna().le(rows["pair_Bps"].dropna()).all()

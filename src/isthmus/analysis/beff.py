@@ -15,6 +15,7 @@ from isthmus.analysis.beff_channels import channels, links_rate
 from isthmus.analysis.beff_rows import SAME, best_rates, whole_sets
 from isthmus.analysis.evidence import Answer, Evidence, board_of, each, table
 from isthmus.analysis.held_out import held_out
+from isthmus.analysis.messages import messages
 from isthmus.analysis.ratios import groups
 from isthmus.boards import Board
 from isthmus.models import serial
@@ -330,5 +331,5 @@ def scaling(evidence: Evidence) -> Answer:
 
 _SCALING = "What does each rank keep where there are more?"
 
-ASKED = (b_eff, by_size, channels, slowest, constants, scaling, held_out("520n"))
+ASKED = (b_eff, by_size, channels, slowest, constants, scaling, messages, held_out("520n"))
 """The study's questions, in the order shown."""

@@ -1,0 +1,72 @@
+"""Answers of the study beff to ``pingpong`` and ``window``: messages between two ranks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from isthmus.analysis import wording
+from isthmus.analysis.evidence import Answer, Evidence, each, table
+from isthmus.analysis.ratios import groups
+from isthmus.units import format_rate, format_seconds, format_size
+
+_SAME = ["device", "channel", "ranks", "depth", "memory", "clock"]
+
+
+def messages(evidence: Evidence) -> Answer:
+    """Latency, half a round trip of ``pingpong``; and what each pair carries in ``window``."""
+    rows: list[tuple[Any, ...]] = []
+    clauses: list[str] = []
+    for operation, told in (("pingpong", _latency), ("window", _bandwidth)):
+        asked = evidence.rows[evidence.rows["operation"] == operation]
+        for _, unsorted in groups(asked, _SAME):
+            mine = unsorted.sort_values("bytes")
+            first = mine.iloc[0]
+            rows += [_figures(row) for row in each(mine)]
+            where = f"channel {first['channel']}, ranks: {first['ranks'] or 1}"
+            clauses.append(f"{told(mine)}, {where} ({evidence.labels[first['device']]})")
+    return Answer(
+        "messages",
+        "How long is a message under way, and how fast do many go one way?",
+        wording.few(clauses) or ("neither pingpong nor window was measured",),
+        table(
+            rows, "operation", *_SAME, "bytes", "latency_s", "low_latency_s", "high_latency_s",
+            "pair_Bps", "low_pair_Bps", "high_pair_Bps",
+        ),
+    )  # fmt: skip
+
+
+def _pairs(ranks: Any) -> int:
+    """Ranks 0 and 1, 2 and 3, ...; one that is left over is its own partner."""
+    return -(-int(ranks or 1) // 2)
+
+
+def _figures(row: Any) -> tuple[Any, ...]:
+    same = tuple(getattr(row, name) for name in _SAME)
+    times = (row.median_s, row.ci_low_s, row.ci_high_s)
+    if row.operation == "pingpong":
+        return ("pingpong", *same, row.bytes, *(time / 2 for time in times), *[np.nan] * 3)
+    moved = row.bandwidth_Bps * row.median_s / _pairs(row.ranks)
+    rates = (moved / time for time in (row.median_s, row.ci_high_s, row.ci_low_s))
+    return ("window", *same, row.bytes, *[np.nan] * 3, *rates)
+
+
+def _latency(rows: pd.DataFrame) -> str:
+    least = rows.iloc[0]
+    low, high = (format_seconds(least[name] / 2) for name in ("ci_low_s", "ci_high_s"))
+    return (
+        f"a message of {format_size(int(least['bytes']))} takes "
+        f"{format_seconds(least['median_s'] / 2)}, half a round trip ({low} to {high})"
+    )
+
+
+def _bandwidth(rows: pd.DataFrame) -> str:
+    most = rows.sort_values("bandwidth_Bps").iloc[-1]
+    moved = most["bandwidth_Bps"] * most["median_s"] / _pairs(most["ranks"])
+    low, high = (format_rate(moved / most[name]) for name in ("ci_high_s", "ci_low_s"))
+    return (
+        f"a pair carries {format_rate(moved / most['median_s'])} one way ({low} to {high}), "
+        f"{int(most['depth'])} messages of {format_size(int(most['bytes']))} in flight"
+    )
