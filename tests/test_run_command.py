@@ -14,14 +14,17 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from rich.console import Console
 
 import synthetic
 from conftest import Command
 from isthmus.analysis.summary import COLUMNS
+from isthmus.cli.run import _close
 from isthmus.measure.assembly import assemble
 from isthmus.results import run_file
 from isthmus.results.journal import Entry
 from isthmus.results.run_file import State
+from isthmus.studies import Study, registry
 
 SMALL = ("--axis", "bytes=1,4Ki", "--axis", "operation=write", "--reruns", "1")
 
@@ -333,3 +336,27 @@ def test_resume_keeps_the_better_of_two_series() -> None:
     assert kept(entry(100, "budget"), entry(30, "budget")) == 100
     assert kept(entry(100, "budget"), entry(30, "precision")) == 30
     assert kept(entry(30, "budget"), entry(100, "budget")) == 100
+
+
+@pytest.mark.parametrize("study", registry().values(), ids=lambda study: str(study.name))
+def test_help_of_a_study_lists_its_axes_and_operations(isthmus: Command, study: Study) -> None:
+    assert "isthmus run STUDY --help" in " ".join(isthmus("run", "--help").stdout.split())
+    told = isthmus("run", study.name, "--help")
+    assert told.returncode == 0, told.stderr
+    assert study.question in told.stdout
+    for axis in study.axes:
+        (line,) = (line for line in told.stdout.splitlines() if line.startswith(f"--{axis.name} "))
+        assert axis.describes in line
+    for operation in study.operations:
+        assert operation in told.stdout
+    (example,) = (line for line in told.stdout.splitlines() if line.startswith("Example: "))
+    axes = example.partition(" --quick ")[2].removeprefix("--").split()
+    assert study.parse({axes[0]: axes[1]})
+
+
+def test_a_disturbed_machine_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    noisy = synthetic.point("null", "write", 1, [[1e-6 * 1.1**n for n in range(30)]])
+    quiet = synthetic.point("null", "write", 1, [[1e-6] * 30])
+    for points, told in (([noisy], True), ([quiet], False)):
+        _close(synthetic.run(points), Path("run.json"), Console(stderr=True))
+        assert ("machine was disturbed: 1 of 1 rows" in capsys.readouterr().err) == told

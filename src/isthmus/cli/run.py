@@ -15,6 +15,7 @@ from rich.console import Console
 
 from isthmus.cli import over_ranks
 from isthmus.cli.progress import Progress
+from isthmus.cli.study_help import StudyCommand
 from isthmus.errors import UsageError
 from isthmus.measure import session
 from isthmus.results.run_file import Run
@@ -26,8 +27,10 @@ def add_to(app: typer.Typer) -> None:
     """Registers the command."""
     app.command(
         name="run",
+        cls=StudyCommand,
         context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
-        help="Measure a study on devices. A study's axes are also options: --bytes 1:4Ki.",
+        help="Measure a study on devices. A study's axes are also options, such as --bytes 1:4Ki: "
+        "isthmus run STUDY --help lists them.",
     )(run)
 
 
@@ -197,12 +200,14 @@ def _close(run: Run, out: Path, console: Console) -> int:
     """Answers, the file's name, and the exit code."""
     from isthmus.analysis import wording
     from isthmus.analysis.answers import answers
+    from isthmus.analysis.flags import disturbed
     from isthmus.analysis.summary import summarise
     from isthmus.reporters.cells import printable
     from isthmus.reporters.table import plain_table
 
     labels = wording.labels(run)
-    for answer in answers(run, summarise(run)):
+    summary = summarise(run)
+    for answer in answers(run, summary):
         if answer.found:
             print(printable(answer.question))
             for clause in answer.clauses:
@@ -213,6 +218,8 @@ def _close(run: Run, out: Path, console: Console) -> int:
     missing = [d for d in run.devices if d.error]
     for fault in wording.few(wording.faults(run)):  # errors were told as they came
         console.print(printable(fault), soft_wrap=True, highlight=False, markup=False)
+    if said := disturbed(summary):
+        console.print(said, soft_wrap=True, highlight=False, markup=False)
     if failed:
         console.print(f"{len(failed)} of {len(run.points)} points failed: see isthmus show {out}")
     if run.status == "budget":

@@ -19,7 +19,7 @@ from markupsafe import Markup
 from isthmus import studies
 from isthmus.analysis import wording
 from isthmus.analysis.answers import Answer, answers_to, studies_in
-from isthmus.analysis.flags import MEANINGS
+from isthmus.analysis.flags import MEANINGS, disturbed
 from isthmus.analysis.ratios import software_alone
 from isthmus.analysis.summary import summarise
 from isthmus.errors import IsthmusError, UsageError
@@ -32,8 +32,6 @@ _FOLDER = Path(__file__).parent
 _GENERATOR = '<meta name="generator" content="Isthmus">'
 _VEGA_LITE = ".".join(alt.SCHEMA_VERSION.lstrip("v").split(".")[:2])
 _PNG_SCALE = 2.0
-_DISTURBED_SHARE = 0.2
-"""Of the rows; from here on the page says so before anything else."""
 _FILE_THEME: dict[str, object] = {
     "background": "white",
     "font": "sans-serif",
@@ -125,7 +123,7 @@ def _section(id: str, name: str, run: Run) -> _Section:  # noqa: A002 - the attr
         name=name,
         heading=heading(run),
         run=run,
-        notices=[*_notices(run), *_disturbed(summary)],
+        notices=[*_notices(run), *filter(None, [disturbed(summary)])],
         parts=[_part(study, run, summary, f"{id}-{slugged(study)}") for study in studies_in(run)],
         convergence=_convergence(summary),
         flags=_flags(summary),
@@ -180,15 +178,6 @@ def _notices(run: Run) -> list[str]:
     failed = set(wording.troubles(run))
     failed |= {f"{device.address}: {device.error}" for device in run.devices if device.error}
     return notices + [f"Failed: {text}" for text in sorted(failed)]
-
-
-def _disturbed(summary: pd.DataFrame) -> Iterator[str]:
-    noisy = int(summary["flags"].str.contains(r"\b(?:steal|unstable)\b").sum())
-    if noisy > _DISTURBED_SHARE * len(summary):
-        yield (
-            f"The machine was disturbed: {noisy} of {len(summary)} rows are flagged steal or "
-            "unstable. Another run may come to other figures than the intervals say."
-        )
 
 
 def _convergence(summary: pd.DataFrame) -> str:
