@@ -93,8 +93,8 @@ def _told(evidence: Evidence, group: Sequence[Case]) -> Iterator[str]:
         reach = f" (intervals of the ratio reach {_span(wide)})" if wide else ""
         yield (
             f"{where}: cannot tell {reference.name} from "
-            f"{_others([case.name for case in still], len(others))} yet{reach}; measure longer "
-            "with --budget"
+            f"{_others([case.name for case in still], len(others))} yet{reach}; "
+            f"{wording.how_to_tell(evidence.run)}"
         )
 
 
@@ -231,7 +231,7 @@ def offsets(evidence: Evidence) -> Answer:
         for name, c in found.items():
             use = "first" if c is first[name] else "again"
             rows.append((aligned.device, aligned.elements, name, use, *c.difference, *c.relative))
-        clauses.append(f"{at(evidence, aligned)}: {_worst_offset(found)}")
+        clauses.append(f"{at(evidence, aligned)}: {_worst_offset(evidence, found)}")
     return Answer(
         "offsets",
         "Does it matter where in a page the vectors begin, and which offset is worst?",
@@ -241,7 +241,7 @@ def offsets(evidence: Evidence) -> Answer:
     )  # fmt: skip
 
 
-def _worst_offset(found: Mapping[str, Comparison]) -> str:
+def _worst_offset(evidence: Evidence, found: Mapping[str, Comparison]) -> str:
     slower = {name: c for name, c in found.items() if c.slower}
     if slower:
         name = max(slower, key=lambda n: slower[n].relative.ratio)
@@ -250,8 +250,8 @@ def _worst_offset(found: Mapping[str, Comparison]) -> str:
     if all(c.same or c.faster for c in found.values()):
         return f"no offset is worse than aligned (intervals of the ratio {_span(relatives)})"
     return (
-        f"cannot tell yet (intervals of the ratio reach {_span(relatives)}); measure longer with "
-        "--budget"
+        f"cannot tell yet (intervals of the ratio reach {_span(relatives)}); "
+        f"{wording.how_to_tell(evidence.run)}"
     )
 
 

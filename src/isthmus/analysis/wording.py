@@ -76,6 +76,11 @@ def troubles(run: Run) -> list[str]:
     return [*dict.fromkeys(errors), *faults(run)]
 
 
+def how_to_tell(run: Run) -> str:
+    """What to do where a run cannot tell: a quick one ends by its few repetitions, too."""
+    return "measure without --quick" if run.settings.quick else "measure longer with --budget"
+
+
 def few(clauses: Iterable[str]) -> tuple[str, ...]:
     """The first clauses, and how many more there are."""
     found = list(dict.fromkeys(clauses))
