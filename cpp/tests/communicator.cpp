@@ -1,0 +1,52 @@
+// How ranks talk, below what they do together.
+#include "isthmus/communicator.hpp"
+
+#include <array>
+#include <catch2/catch.hpp>
+#include <span>
+
+#include "isthmus/backend.hpp"
+
+using namespace isthmus;
+
+TEST_CASE("communicator: it tells what a rank is at", "[exchange]") {
+  /// Keeps what it was at when it met the others.
+  class Watched final : public Communicator {
+   public:
+    [[nodiscard]] unsigned rank() const noexcept override { return 0; }
+    [[nodiscard]] unsigned size() const noexcept override { return 1; }
+    void begin_send(std::span<const std::byte> /*data*/, unsigned /*to*/, int /*tag*/) override {}
+    void begin_receive(std::span<std::byte> /*data*/, unsigned /*from*/, int /*tag*/) override {}
+    void wait_all() override {}
+    [[nodiscard]] Activity met() const { return met_; }
+
+   protected:
+    void meet() override { met_ = activity(); }
+    void gather(std::span<const std::byte> /*mine*/, std::span<std::byte> /*all*/) override {}
+    void spread(std::span<std::byte> /*data*/, unsigned /*root*/) override {}
+
+   private:
+    Activity met_ = Activity::working;
+  };
+  Watched communicator;
+  CHECK(communicator.activity() == Activity::working);
+  {
+    const Communicator::Doing exchanges(communicator, Activity::exchanging);
+    CHECK(communicator.activity() == Activity::exchanging);
+    communicator.barrier();
+    CHECK(communicator.met() == Activity::waiting);
+    CHECK(communicator.activity() == Activity::exchanging);
+  }
+  CHECK(communicator.activity() == Activity::working);
+}
+
+TEST_CASE("alone: a rank that waits for what it never sent is told so", "[exchange]") {
+  const auto alone = alone_communicator();
+  std::array<std::byte, 4> data{};
+  alone->begin_receive(data, 0, 0);
+  CHECK_THROWS_AS(alone->wait_all(), BackendError);
+}
+
+TEST_CASE("mpi: without one in use it is refused", "[exchange]") {
+  CHECK_THROWS_AS(mpi_communicator("Open MPI", 0), BackendError);
+}
