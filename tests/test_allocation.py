@@ -311,4 +311,4 @@ def test_run_files_keep_what_followed(isthmus: Command, tmp_path: Path) -> None:
     raw = json.loads((tmp_path / "run.json").read_text())
     kept = raw["points"][0]["reruns"][0]["clocks"]["host"]["warm_ticks"]
     assert kept == run.points[0].reruns[0].clocks["host"].warm_ticks
-    assert len(kept) == 31
+    assert len(kept) == 63

@@ -1,6 +1,8 @@
 #include "isthmus/offload.hpp"
 
 #include <nanobind/stl/map.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
@@ -10,6 +12,12 @@ namespace nb = nanobind;
 using namespace nanobind::literals;
 
 namespace isthmus::bindings {
+namespace {
+
+/// A kind of memory and its axes.
+using Placement = std::pair<std::string, std::map<std::string, std::string>>;
+
+}  // namespace
 
 void bind_offload(nb::module_& module) {
   const nb::exception<UnavailableError> unavailable(module, "UnavailableError",
@@ -22,6 +30,7 @@ void bind_offload(nb::module_& module) {
   nb::class_<OffloadRecord>(module, "OffloadRecord")
       .def_ro("first", &OffloadRecord::first)
       .def_ro("again", &OffloadRecord::again)
+      .def_ro("beside", &OffloadRecord::beside)
       .def_ro("verified", &OffloadRecord::verified)
       .def_ro("fault", &OffloadRecord::fault)
       .def_ro("steal_s", &OffloadRecord::steal_s)
@@ -29,17 +38,19 @@ void bind_offload(nb::module_& module) {
   module.def(
       "measure_offload",
       [](Backend& backend, const std::string& id, const Options& options, std::size_t bytes,
-         std::string memory, std::map<std::string, std::string> axes, unsigned again) {
-        const auto offload = backend.offload(id, options,
-                                             {.name = "offload",
-                                              .bytes = bytes,
-                                              .memory = std::move(memory),
-                                              .axes = std::move(axes)});
-        return measure_offload(*offload, again);
+         const Placement& placement, unsigned again, const std::optional<Placement>& reference) {
+        const auto spec = [bytes](const Placement& where) {
+          return OperationSpec{
+              .name = "offload", .bytes = bytes, .memory = where.first, .axes = where.second};
+        };
+        const auto offload = backend.offload(id, options, spec(placement));
+        return measure_offload(*offload, again,
+                               reference ? std::optional(spec(*reference)) : std::nullopt);
       },
-      "backend"_a, "id"_a, "options"_a, "bytes"_a, "memory"_a, "axes"_a, "again"_a,
-      nb::call_guard<nb::gil_scoped_release>(),
-      "Phase by phase, once and `again` times more; only the first call in a process is cold.");
+      "backend"_a, "id"_a, "options"_a, "bytes"_a, "placement"_a, "again"_a,
+      "reference"_a = nb::none(), nb::call_guard<nb::gil_scoped_release>(),
+      "Phase by phase, once and `again` times more, in turn with the reference where there is one; "
+      "only the first call in a process is cold. A placement is a kind of memory and its axes.");
 }
 
 }  // namespace isthmus::bindings

@@ -17,20 +17,24 @@ constexpr std::size_t huge_page_bytes = std::size_t{2} << 20U;
 
 std::size_t round_up(std::size_t bytes, std::size_t to) { return (bytes + to - 1) / to * to; }
 
-/// N of "offset<N>" written as offset64; nothing when `kind` is another one.
-std::optional<std::size_t> page_offset(const std::string& kind) {
-  constexpr std::string_view prefix = "offset";
+/// N of a `kind` such as "offset64", below `limit`; nothing when it is another one.
+std::optional<std::size_t> numbered(const std::string& kind, std::string_view prefix,
+                                    std::size_t limit) {
   if (!kind.starts_with(prefix)) {
     return std::nullopt;
   }
-  std::size_t offset = 0;
+  std::size_t number = 0;
   const char* begin = kind.data() + prefix.size();
   const char* end = kind.data() + kind.size();
-  const auto [rest, error] = std::from_chars(begin, end, offset);
-  if (error != std::errc{} || rest != end || offset >= page_bytes) {
+  const auto [rest, error] = std::from_chars(begin, end, number);
+  if (error != std::errc{} || rest != end || number >= limit) {
     return std::nullopt;
   }
-  return offset;
+  return number;
+}
+
+std::optional<std::size_t> page_offset(const std::string& kind) {
+  return numbered(kind, "offset", page_bytes);
 }
 
 void* allocate_pages(std::size_t bytes) {
@@ -88,7 +92,13 @@ bool HostBuffer::knows(const std::string& kind) {
   const auto known = kinds();
   const auto more = allocators();
   return std::ranges::find(known, kind) != known.end() ||
-         std::ranges::find(more, kind) != more.end() || page_offset(kind);
+         std::ranges::find(more, kind) != more.end() || page_offset(kind) || node(kind);
+}
+
+std::optional<int> HostBuffer::node(const std::string& kind) {
+  constexpr std::size_t most_nodes = 1024;  // that Linux knows
+  const auto found = numbered(kind, "node", most_nodes);
+  return found ? std::optional(static_cast<int>(*found)) : std::nullopt;
 }
 
 HostBuffer::HostBuffer(const std::string& kind, std::size_t bytes) : bytes_(bytes) {
@@ -114,6 +124,17 @@ HostBuffer::HostBuffer(const std::string& kind, std::size_t bytes) : bytes_(byte
       munmap(block_, mapped_);
       throw MemoryLimitError(
           "the limit on locked memory is too low: ulimit -l unlimited (as root)");
+    }
+  } else if (const std::optional<int> on = node(kind)) {
+    if (memory_nodes().size() == 1) {
+      throw MemoryLimitError("this machine has one NUMA node");
+    }
+    map(round_up(wanted, page_bytes), 0);
+    try {
+      place_on_node({block_, mapped_}, *on);
+    } catch (const MemoryLimitError&) {
+      munmap(block_, mapped_);
+      throw;
     }
   } else if (const auto offset =
                  kind == "aligned" ? std::optional<std::size_t>(0) : page_offset(kind)) {

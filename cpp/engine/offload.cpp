@@ -50,6 +50,23 @@ void judge(OffloadRecord& record, bool right, const std::string& what) {
   }
 }
 
+/// Pages are where the kind of memory says, as far as the system tells.
+void judge_places(OffloadRecord& record, const std::string& kind, const Vectors& vectors) {
+  const std::optional<int> wanted = HostBuffer::node(kind);
+  if (!wanted) {
+    return;
+  }
+  for (const Element* vector : {vectors.a, vectors.b, vectors.c}) {
+    const auto* const data = reinterpret_cast<const std::byte*>(vector);
+    for (const int node : nodes_of({data, vectors.elements * sizeof(Element)})) {
+      if (node != *wanted && record.fault.empty()) {
+        record.verified = Verified::no;
+        record.fault = "pages of " + kind + " lie on node " + std::to_string(node);
+      }
+    }
+  }
+}
+
 /// The add in software into memory that nobody has touched, as a program without a device would.
 void add_on_host(const Offload& offload, Vectors vectors, std::uint64_t seed, Phases& phases,
                  OffloadRecord& record) {
@@ -196,16 +213,22 @@ void Phases::close() {
   samples_.push_back(total);
 }
 
-Offload::Offload(const OperationSpec& spec)
-    : memory_(spec.memory),
-      elements_(spec.bytes / sizeof(Element)),
-      relative_offset_(offset_in(spec)) {
-  if (elements_ == 0) {
+Offload::Offload(const OperationSpec& spec) : spec_(spec), relative_offset_(offset_in(spec)) {
+  if (elements() == 0) {
     throw UsageError("a vector needs an element");
   }
 }
 
-OffloadRecord measure_offload(Offload& offload, unsigned again) {
+void Offload::turn_to(const OperationSpec& spec) {
+  if (spec.bytes != spec_.bytes) {
+    throw UsageError("an offload keeps its size");
+  }
+  relative_offset_ = offset_in(spec);
+  spec_ = spec;
+}
+
+OffloadRecord measure_offload(Offload& offload, unsigned again,
+                              const std::optional<OperationSpec>& reference) {
   OffloadRecord record;
   const Probe before = read_probe();
   const Ticks begin = HostClock::raw_nanoseconds();
@@ -224,6 +247,7 @@ OffloadRecord measure_offload(Offload& offload, unsigned again) {
         const bool right = adds_up(*vectors, seed);
         verifiable = verifiable && (right || offload.verifiable());
         judge(record, right, first ? "the first offload" : "a further offload");
+        judge_places(record, offload.memory(), *vectors);
       }
       if (offload.card_clock() == nullptr && !offload.simulate_adds(phases)) {
         add_on_host(offload, *vectors, seed, phases, record);
@@ -234,8 +258,25 @@ OffloadRecord measure_offload(Offload& offload, unsigned again) {
   };
   try {
     record.first = once(true);
+    const OperationSpec own = offload.spec();
+    const auto beside = [&] {
+      offload.turn_to(*reference);
+      auto samples = once(false);
+      offload.turn_to(own);
+      return samples;
+    };
+    if (reference && again > 0) {
+      beside();  // its first, too, is not counted among the warm ones
+    }
     for (unsigned i = 0; i < again; ++i) {
+      const bool before = i % 2 == 0;  // neither always comes first
+      if (reference && before) {
+        record.beside.push_back(beside());
+      }
       record.again.push_back(once(false));
+      if (reference && !before) {
+        record.beside.push_back(beside());
+      }
     }
   } catch (const MemoryLimitError& error) {
     throw UnavailableError(error.what());

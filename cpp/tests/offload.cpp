@@ -88,6 +88,23 @@ TEST_CASE("the null backend's offload is cold once and found out where it adds w
   CHECK(measure_offload(*wrong, 0).verified == Verified::no);
 }
 
+TEST_CASE("a reference takes turns with an offload, and is as cold or warm") {
+  const auto backend = load_backend(NULL_BACKEND);
+  const OperationSpec spec{.name = "offload", .bytes = 4096, .memory = "offset64", .axes = {}};
+  OperationSpec reference = spec;
+  reference.memory = "aligned";
+  const auto offload = backend->offload("", {{"move", "correct"}}, spec);
+  const OffloadRecord record = measure_offload(*offload, 3, reference);
+  CHECK(record.verified == Verified::yes);
+  REQUIRE(record.again.size() == 3);
+  REQUIRE(record.beside.size() == 3);
+  CHECK(record.beside[0].front().name == "allocate");
+  CHECK(offload->memory() == "offset64");
+  CHECK(measure_offload(*offload, 0, reference).beside.empty());
+  reference.bytes = 8192;
+  CHECK_THROWS_AS(offload->turn_to(reference), UsageError);
+}
+
 TEST_CASE("an offload refuses what it cannot be") {
   const auto backend = load_backend(NULL_BACKEND);
   const auto ask = [&](std::size_t bytes, const std::string& offset) {

@@ -60,7 +60,8 @@ Value number(const Options& options, const std::string& key, Value otherwise) {
 enum class Distribution : std::uint8_t { fixed, skewed, bimodal };
 
 struct Settings {
-  double cost_s = 0;  ///< median cost of a call
+  double cost_s = 0;         ///< median cost of a call
+  double offset_cost_s = 0;  ///< what sending operands that begin within a page costs more
   Distribution distribution = Distribution::fixed;
   double drift = 0;  ///< relative growth of the cost per second
   Move move = Move::none;
@@ -75,11 +76,14 @@ struct Settings {
 
 Settings settings_from(const Options& options) {
   check_options(options, {"cost", "clock", "distribution", "drift", "move", "every", "fail",
-                          "crash", "hang", "lose"});
+                          "crash", "hang", "lose", "offset_cost"});
   Settings settings;
-  if (const auto cost = options.find("cost"); cost != options.end()) {
-    settings.cost_s = parse_duration(cost->second);
-  }
+  const auto duration = [&options](const char* key) {
+    const auto given = options.find(key);
+    return given == options.end() ? 0.0 : parse_duration(given->second);
+  };
+  settings.cost_s = duration("cost");
+  settings.offset_cost_s = duration("offset_cost");
   using D = Distribution;
   settings.distribution =
       choose<D, 3>(options, "distribution", D::fixed,
@@ -125,9 +129,13 @@ double links_per_second() {
 class Cost {
  public:
   explicit Cost(const Settings& settings) : settings_(settings) {
-    if (settings_.cost_s > 0 && settings_.clock == ClockDomain::host) {
-      rate_ = links_per_second();
-      links_ = static_cast<std::uint64_t>(std::max(1.0, std::round(settings_.cost_s * rate_)));
+    if (settings_.cost_s + settings_.offset_cost_s > 0 && settings_.clock == ClockDomain::host) {
+      const double rate = links_per_second();
+      const auto links = [rate](double seconds) {
+        return static_cast<std::uint64_t>(std::max(1.0, std::round(seconds * rate)));
+      };
+      links_ = settings_.cost_s > 0 ? links(settings_.cost_s) : 0;
+      offset_links_ = settings_.offset_cost_s > 0 ? links(settings_.offset_cost_s) : 0;
     }
     begin_ = HostClock::raw_nanoseconds();
   }
@@ -138,6 +146,7 @@ class Cost {
   }
 
   void pay() { value_ = spin(constant() ? links_ : drawn(), value_); }
+  void pay_offset() { value_ = spin(offset_links_, value_); }
 
  private:
   std::uint64_t drawn() {
@@ -153,8 +162,8 @@ class Cost {
   }
 
   Settings settings_;
-  double rate_ = 0;
   std::uint64_t links_ = 0;
+  std::uint64_t offset_links_ = 0;
   Ticks begin_ = 0;
   std::uint64_t value_ = 0;
   std::mt19937_64 random_{1};
@@ -351,7 +360,11 @@ class NullBackend final : public Backend {
       device->count();
       device->cost.pay();
     };
-    return make_null_offload(spec, adds, pay, simulated);
+    const auto pay_offset = [device, pay] {
+      pay();
+      device->cost.pay_offset();
+    };
+    return make_null_offload(spec, adds, pay, pay_offset, simulated);
   }
 };
 

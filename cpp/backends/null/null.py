@@ -10,7 +10,11 @@ from isthmus.measure.protocol import DeviceDescription
 
 
 class Null(BackendDescription):
-    """``null:20ns`` costs 20 ns a call; options make it vary, drift, fail or corrupt data."""
+    """``null:20ns`` costs 20 ns a call; options make it vary, drift, fail or corrupt data.
+
+    ``offset_cost=5us``: sending an offload's operands costs so much more where they begin within a
+    page.
+    """
 
     name = "null"
     summary = "a chosen cost and no device: tests the engine"

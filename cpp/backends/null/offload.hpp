@@ -11,9 +11,11 @@ namespace isthmus {
 
 enum class Adds : std::uint8_t { nothing, wrongly, rightly };
 
-/// Without times of its own: each phase pays. With them, it says that it took so long.
+/// Without times of its own: each phase pays, and `pay_offset` sends operands that begin within a
+/// page. With them, it says that it took so long.
 std::unique_ptr<Offload> make_null_offload(const OperationSpec& spec, Adds adds,
                                            std::function<void()> pay,
+                                           std::function<void()> pay_offset,
                                            std::optional<std::int64_t> simulated_fs);
 
 }  // namespace isthmus

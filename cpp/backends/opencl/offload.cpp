@@ -285,9 +285,7 @@ class Shared final : public Way {
 class OpenclOffload final : public Offload {
  public:
   OpenclOffload(const OperationSpec& spec, std::function<Target()> choose)
-      : Offload(spec),
-        copies_(spec.word("handover", user_pointer) == copy),
-        choose_(std::move(choose)) {}
+      : Offload(spec), choose_(std::move(choose)) {}
 
   void prepare(Phases& phases) override { program_.emplace(phases, choose_); }
 
@@ -333,13 +331,12 @@ class OpenclOffload final : public Offload {
     if (memory() == "svm") {
       return std::make_unique<Shared>(program_.value(), *this);
     }
-    if (copies_) {
+    if (spec().word("handover", user_pointer) == copy) {
       return std::make_unique<Copied>(program_.value(), *this);
     }
     return std::make_unique<Mapped>(program_.value(), *this);
   }
 
-  bool copies_;
   std::function<Target()> choose_;
   std::optional<Prepared> program_;
   std::unique_ptr<Way> way_;

@@ -158,10 +158,7 @@ class Copied final : public Way {
 class XrtOffload final : public Offload {
  public:
   XrtOffload(const OperationSpec& spec, unsigned index, Options options)
-      : Offload(spec),
-        copies_(spec.word("handover", user_pointer) == copy),
-        index_(index),
-        options_(std::move(options)) {}
+      : Offload(spec), index_(index), options_(std::move(options)) {}
 
   void prepare(Phases& phases) override {
     through_xrt([&] { start(phases); });
@@ -222,13 +219,12 @@ class XrtOffload final : public Offload {
     if (memory() == own_memory || memory() == reachable_memory) {
       return std::make_unique<Own>(session, *this);
     }
-    if (copies_) {
+    if (spec().word("handover", user_pointer) == copy) {
       return std::make_unique<Copied>(session, *this);
     }
     return std::make_unique<Handed>(session, *this);
   }
 
-  bool copies_;
   unsigned index_;
   Options options_;
   std::optional<Session> session_;

@@ -8,6 +8,7 @@
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace isthmus {
@@ -42,9 +43,10 @@ class MemoryLimitError : public std::runtime_error {
 };
 
 /// Host memory of one kind: `pageable` (as malloc gives it), `aligned` (page), `offset<N>` (N bytes
-/// into a page), `hugepage` (2 MiB aligned, huge pages asked for by madvise), or as one of the
-/// `allocators` gives it: `mmap`, `hugetlb` (huge pages set aside), `mlock` (locked pages), or by
-/// the function and alignment in its name.
+/// into a page), `hugepage` (2 MiB aligned, huge pages asked for by madvise), `node<N>` (pages on
+/// NUMA node N of a machine that has several), or as one of the `allocators` gives it: `mmap`,
+/// `hugetlb` (huge pages set aside), `mlock` (locked pages), or by the function and alignment in
+/// its name.
 class HostBuffer final : public Memory {
  public:
   /// Throws std::invalid_argument for an unknown kind, std::bad_alloc when there is no memory,
@@ -63,6 +65,8 @@ class HostBuffer final : public Memory {
   /// Further kinds, which differ in how they are asked for.
   static std::vector<std::string> allocators();
   static bool knows(const std::string& kind);
+  /// N of `node<N>`.
+  static std::optional<int> node(const std::string& kind);
 
  private:
   void take(void* block, void (*release)(void*));
@@ -74,6 +78,16 @@ class HostBuffer final : public Memory {
   std::size_t mapped_ = 0;
   void (*release_)(void*) = nullptr;
 };
+
+/// Numbers of a list such as Linux writes it: `0-1,4`.
+std::vector<int> nodes_in(std::string_view ranges);
+/// NUMA nodes of this machine that have memory: at least one.
+std::vector<int> memory_nodes();
+/// Has pages come from one node when they are touched. Throws MemoryLimitError.
+void place_on_node(std::span<std::byte> pages, int node);
+/// The nodes on which the pages of `data` lie, each once; below 0 for what was never touched, none
+/// where the system does not tell.
+std::vector<int> nodes_of(std::span<const std::byte> data);
 
 /// Host memory that somebody else owns (a mapped buffer, a runtime's own allocation).
 class HostView final : public Memory {

@@ -140,15 +140,18 @@ class Offload {
   void set_card_clock(CardClock clock) { card_clock_ = clock; }
   [[nodiscard]] CardClock card_clock() const { return card_clock_; }
 
-  [[nodiscard]] const std::string& memory() const { return memory_; }
-  [[nodiscard]] std::size_t elements() const { return elements_; }
-  [[nodiscard]] std::size_t bytes() const { return elements_ * sizeof(Element); }
+  /// The next runs are of this kind of memory, handed over in this way; not of another size.
+  void turn_to(const OperationSpec& spec);
+
+  [[nodiscard]] const OperationSpec& spec() const { return spec_; }
+  [[nodiscard]] const std::string& memory() const { return spec_.memory; }
+  [[nodiscard]] std::size_t elements() const { return spec_.bytes / sizeof(Element); }
+  [[nodiscard]] std::size_t bytes() const { return elements() * sizeof(Element); }
   /// Axis `relative_offset`; 0 where the memory has none.
   [[nodiscard]] std::size_t relative_offset() const { return relative_offset_; }
 
  private:
-  std::string memory_;
-  std::size_t elements_;
+  OperationSpec spec_;
   std::size_t relative_offset_;
   CardClock card_clock_ = nullptr;
 };
@@ -157,6 +160,8 @@ class Offload {
 struct OffloadRecord {
   std::vector<PhaseSample> first;               ///< everything for the first time
   std::vector<std::vector<PhaseSample>> again;  ///< the same without `prepare`, once it is warm
+  /// Those of the reference: each was taken right before or right after that of `again`.
+  std::vector<std::vector<PhaseSample>> beside = {};
   Verified verified = Verified::na;
   std::string fault;
   double steal_s = 0;
@@ -165,7 +170,10 @@ struct OffloadRecord {
 
 /// Runs an offload once and `again` times more, checks every element, and does the same add on the
 /// host where the data are in its memory and nothing is simulated: to be called once in a process.
-OffloadRecord measure_offload(Offload& offload, unsigned again);
+/// `reference` is another kind of memory, which takes turns with the offload's after the first:
+/// what differs from process to process is then in both alike.
+OffloadRecord measure_offload(Offload& offload, unsigned again,
+                              const std::optional<OperationSpec>& reference = std::nullopt);
 
 /// The phases of a device that has memory of its own: with or without `map`.
 std::vector<std::string> device_phases(bool map);

@@ -19,6 +19,7 @@ from isthmus.analysis.offloads import (
     compare,
     contrast,
     groups,
+    in_turn,
     longer,
     offloads,
     real_hosts,
@@ -112,10 +113,13 @@ def _contrasts(
     evidence: Evidence, reference: Case, others: Sequence[Case], all_of: int, *, warm: bool
 ) -> dict[str, Comparison]:
     """Of each with the reference; each of ``all_of`` is looked at twice, first and warm."""
-    pairs = (
-        (case.name, contrast(evidence, case, reference, ALGORITHM, 2 * all_of, warm=warm))
-        for case in others
-    )
+
+    def one(case: Case) -> Comparison:
+        together = simultaneous(evidence, 2 * all_of)
+        turns = in_turn(case, reference, evidence.confidence, together) if warm else None
+        return turns or contrast(evidence, case, reference, ALGORITHM, 2 * all_of, warm=warm)
+
+    pairs = ((case.name, one(case)) for case in others)
     return {name: found for name, found in pairs if found.difference.repetitions}
 
 

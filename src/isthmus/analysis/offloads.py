@@ -8,13 +8,13 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri, stdtrit
+from scipy.special import stdtrit
 
 from isthmus import _core
 from isthmus.analysis.evidence import Evidence
 from isthmus.measure.protocol import Noise
 from isthmus.results.run_file import ClockName, Point, Run
-from isthmus.studies.allocation import ACCELERATOR
+from isthmus.studies.allocation import ACCELERATOR, comes_before
 from isthmus.units import format_seconds, format_size
 
 ALGORITHM = tuple(
@@ -24,13 +24,16 @@ ALGORITHM = tuple(
 )
 """What an offload costs beside starting the runtime and making the operands."""
 SOFTWARE = ("software_vadd", "software_vadd_simd")
+_NOT_ALGORITHM = ("allocate", "populate", "remainder")
+"""What an offload that follows in its process takes beside it, whatever the kind of memory."""
 BY_REPETITION = dict[int, float]
+Turns = tuple[NDArray[np.float64], NDArray[np.float64]]
+"""Seconds of the algorithm within one process: of a kind of memory, and of the reference's offload
+next to each."""
 _LEAST = 3
 """Repetitions below which nothing is said of a difference."""
 SAME = 0.05
 """Two kinds of memory whose ratio is certainly nearer to 1 than this do not differ."""
-_RANKS_LEAST = 12
-"""Repetitions from which on signed ranks have a normal distribution, near enough."""
 
 
 class Difference(NamedTuple):
@@ -90,6 +93,8 @@ class Case:
     """Seconds of the first offload in each process."""
     warm: Mapping[str, BY_REPETITION]
     """Median of those that followed in it."""
+    turns: Mapping[int, Turns]
+    """By process, where the reference took turns with those that followed."""
     noise: Mapping[str, Sequence[Noise]]
     simulated: bool
     crossing: bool = False
@@ -161,14 +166,18 @@ def _on_each_clock(points: Sequence[Point]) -> list[Case]:
 def _case(points: Sequence[Point], clock: ClockName, *, beside: bool) -> Case:
     phases: dict[str, BY_REPETITION] = {}
     warm: dict[str, BY_REPETITION] = {}
+    later: dict[int, dict[str, Turns]] = {}
     for point in points:
         for rerun in point.reruns:
             for samples in (s for name, s in rerun.clocks.items() if name == clock):
                 scale = samples.seconds_per_tick
                 phases.setdefault(point.operation, {})[rerun.rerun] = samples.ticks[0] * scale
                 if any(samples.warm_ticks):
-                    later = float(np.median(samples.warm_ticks)) * scale
-                    warm.setdefault(point.operation, {})[rerun.rerun] = later
+                    again = np.asarray(samples.warm_ticks) * scale
+                    warm.setdefault(point.operation, {})[rerun.rerun] = float(np.median(again))
+                    if len(samples.beside_ticks) == len(again):
+                        reference = np.asarray(samples.beside_ticks) * scale
+                        later.setdefault(rerun.rerun, {})[point.operation] = again, reference
     first = points[0]
     return Case(
         device=first.device,
@@ -178,12 +187,21 @@ def _case(points: Sequence[Point], clock: ClockName, *, beside: bool) -> Case:
         elements=int(first.axes.get("elements", first.bytes // 4)),
         phases=phases,
         warm=warm,
+        turns={rep: found for rep, by in later.items() if (found := _algorithm(by)) is not None},
         noise={point.operation: [rerun.noise for rerun in point.reruns] for point in points},
         simulated=clock == "simulated",
         crossing=beside and clock == "simulated",
         through_emulation=beside and clock == "host",
         verified=any(rerun.verified == "true" for rerun in first.reruns),
     )
+
+
+def _algorithm(turns: Mapping[str, Turns]) -> Turns | None:
+    """Of the whole what is left without the rest: the reference may have other phases."""
+    if not {"total", *_NOT_ALGORITHM} <= turns.keys():
+        return None
+    own, beside = (turns["total"][i] - sum(turns[n][i] for n in _NOT_ALGORITHM) for i in (0, 1))
+    return (own, beside) if min(own.min(), beside.min()) > 0 else None
 
 
 def groups(found: Iterable[Case]) -> list[list[Case]]:
@@ -196,7 +214,7 @@ def groups(found: Iterable[Case]) -> list[list[Case]]:
 
 
 def _before(case: Case) -> tuple[bool, ...]:
-    return case.memory != "aligned", case.relative_offset != 0, case.handover == "copy"
+    return comes_before(case.memory, case.relative_offset, case.handover)
 
 
 def difference(first: BY_REPETITION, second: BY_REPETITION, confidence: float) -> Difference:
@@ -249,13 +267,31 @@ def contrast(
     )
 
 
+def in_turn(a: Case, b: Case, confidence: float, together: float) -> Comparison | None:
+    """The same of the algorithm, of offloads that took turns within each process.
+
+    One value of each process: the median over its turns. What differs between processes, most of
+    what scatters on a busy machine, is in both and falls out. ``confidence`` is that of the ratio,
+    ``together`` that of the difference. None where ``b`` took no turns with ``a``.
+    """
+    if any(_before(b)) or not a.turns:
+        return None
+    seconds = {rep: float(np.median(own - beside)) for rep, (own, beside) in a.turns.items()}
+    logs = [np.median(np.log(own / beside)) for own, beside in a.turns.values()]
+    return Comparison(
+        difference(seconds, dict.fromkeys(seconds, 0.0), together),
+        Relative(*np.exp(_centre(np.asarray(logs), confidence, exact=False))),
+    )
+
+
 def _centre(
     values: NDArray[np.float64], confidence: float, *, exact: bool
 ) -> tuple[float, float, float]:
     """Where values lie that scatter alike to both sides, as paired logarithms do.
 
-    Hodges and Lehmann's estimate with the interval of Wilcoxon's signed ranks; of a few values
-    Student's. (Hollander and Wolfe, Nonparametric Statistical Methods, section 3.)
+    Hodges and Lehmann's estimate with the interval of Wilcoxon's signed ranks, exact for any
+    number of values; of very few Student's. (Hollander and Wolfe, Nonparametric Statistical
+    Methods, section 3.)
     """
     count = len(values)
     if count == 0 or (count < _LEAST and not exact):
@@ -263,16 +299,25 @@ def _centre(
         return middle, -np.inf, np.inf
     if exact:
         return (float(np.median(values)),) * 3
-    if count < _RANKS_LEAST:
+    rank = _signed_ranks_beyond(count, 0.5 - confidence / 2)
+    if rank < 0:
         half = _student(values, confidence)
         return float(values.mean()), float(values.mean()) - half, float(values.mean()) + half
     rows, columns = np.triu_indices(count)
     means = np.sort((values[rows] + values[columns]) / 2)
-    spread = np.sqrt(count * (count + 1) * (2 * count + 1) / 24)
-    rank = int(count * (count + 1) / 4 - ndtri(0.5 + confidence / 2) * spread)
-    if rank < 0:
-        return float(np.median(means)), -np.inf, np.inf
     return float(np.median(means)), float(means[rank]), float(means[-1 - rank])
+
+
+def _signed_ranks_beyond(count: int, share: float) -> int:
+    """The largest sum of signed ranks that is not reached with more than this probability.
+
+    -1 where there are too few values. Each of the ranks 1 to ``count`` is in the sum or not.
+    """
+    chances = np.ones(1)
+    for rank in range(1, count + 1):
+        without = np.append(chances, np.zeros(rank))
+        chances = (without + np.roll(without, rank)) / 2
+    return int(np.searchsorted(np.cumsum(chances), share, side="right")) - 1
 
 
 def _student(values: NDArray[np.float64], confidence: float) -> float:

@@ -188,6 +188,13 @@ _PARAMETERS = (
     _int("serial.channels", "channels in each direction", high=64),
     _float("serial.latency_ns", "last byte sent until usable by the peer", "ns"),
     _float("serial.hop_ns", "added between boards, where there is more than one", "ns"),
+    _float("serial.stretch", "time on the wire over time of the data alone", "", 1.0, 100.0),
+    _float("serial.start_ns", "kernels started and their end seen, once in a timed loop", "ns",
+           default=0.0),
+    _float("serial.barrier_ns", "by which one card starts late, for each stage of the barrier "
+           "before a loop", "ns", default=0.0),
+    _int("serial.sharing", "links of a ring on one wire; 1: each has its own", default=1),
+    _int("serial.depth", "flits that a channel holds, on the wire and behind it", default=512),
     _float("offload.initialise_ns", "runtime started and device programmed", "ns"),
     _float("offload.allocate_ns", "all vectors of an offload, without their pages", "ns"),
     _float("offload.fault_ns", "first touch of a page of the host", "ns"),
@@ -199,13 +206,6 @@ _PARAMETERS = (
     _float("offload.enqueue_ns", "kernel put into the queue", "ns"),
     _float("offload.kernel_ns", "an element in the kernel, at least", "ns"),
     _float("offload.add_ns", "an element added by the host", "ns"),
-    _float("serial.stretch", "time on the wire over time of the data alone", "", 1.0, 100.0),
-    _float("serial.start_ns", "kernels started and their end seen, once in a timed loop", "ns",
-           default=0.0),
-    _float("serial.barrier_ns", "by which one card starts late, for each stage of the barrier "
-           "before a loop", "ns", default=0.0),
-    _int("serial.sharing", "links of a ring on one wire; 1: each has its own", default=1),
-    _int("serial.depth", "flits that a channel holds, on the wire and behind it", default=512),
 )  # fmt: skip
 
 TABLE: Mapping[str, Parameter] = MappingProxyType({p.name: p for p in _PARAMETERS})

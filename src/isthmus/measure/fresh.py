@@ -19,10 +19,12 @@ from isthmus.measure.runner import Job, Watcher
 from isthmus.measure.supervisor import Worker, WorkerDiedError, WorkerRefusedError
 from isthmus.results.journal import Entry, key_of
 from isthmus.results.run_file import ClockName, ClockRecord, Point, Rerun, Samples, Settings
+from isthmus.studies.allocation import comes_before
+from isthmus.studies.base import Task
 from isthmus.system.binding import Binding
 
 LEAST_AGAIN = 3
-_MOST_AGAIN = 31
+_MOST_AGAIN = 63
 _AGAIN_BYTES = 4 << 20
 """Offloads that follow the first in the same process: what it costs once all is warm. Of small
 vectors more, up to so many bytes of each in all: they take less than the process's start."""
@@ -33,7 +35,7 @@ MOST = 96
 QUICK_MOST = 6
 """Of so many the whole range is a 95 % interval of the median."""
 _VISIT_S = 0.7
-_VISIT_S_PER_BYTE = 1e-8
+_VISIT_S_PER_BYTE = 2e-8
 _MOST_VISIT_S = 120.0
 _SIMULATED_TICK_S = 1e-15
 
@@ -135,14 +137,15 @@ class FreshRunner:
         repetition = max(job.totals, default=-1) + 1
         self._watcher.visiting(job.label)
         task, found = job.task, job.found
+        reference = self._reference(job)
         request = protocol.Offload(
             library=str(found.backend.library),
             id=found.description.id,
             options=found.options,
             bytes=task.bytes,
-            memory=task.memory,
-            axes={name: str(value) for name, value in task.axes.items()},
+            placement=_placement(task),
             again=0 if job.simulated else _again(task.bytes),
+            reference=_placement(reference.task) if reference else None,
         )
         try:
             with Worker(found.candidate.environment, binding=self._binding) as worker:
@@ -154,12 +157,26 @@ class FreshRunner:
         self._keep(job, repetition, answer)
         self._watcher.finished(task, repetition, "once")
 
+    def _reference(self, job: Job) -> Job | None:
+        """What this job's kind of memory is held against on its device, if that is another."""
+        return next(
+            (
+                other
+                for other in self._jobs
+                if other.found.address == job.found.address
+                and other.task.bytes == job.task.bytes
+                and other is not job
+                and not other.skipped
+                and not any(_order(other.task))
+            ),
+            None,
+        )
+
     def _keep(self, job: Job, repetition: int, answer: protocol.Offloaded) -> None:
         first = {phase.name: phase for phase in answer.first}
-        again = [{phase.name: phase for phase in phases} for phases in answer.again]
         for point in job.task.points.values():
             if point.operation in first:
-                self._record(Entry(point, _rerun(point, repetition, answer, first, again)))
+                self._record(Entry(point, _rerun(point, repetition, answer, first)))
         whole = first[_whole(job)]
         job.totals[repetition] = (
             whole.simulated_fs * _SIMULATED_TICK_S
@@ -181,22 +198,39 @@ class FreshRunner:
             self._record(Entry(told))
 
 
+def _placement(task: Task) -> tuple[str, dict[str, str]]:
+    return task.memory, {name: str(value) for name, value in task.axes.items()}
+
+
+def _order(task: Task) -> tuple[bool, ...]:
+    axes = task.axes
+    return comes_before(
+        task.memory, int(axes.get("relative_offset", 0)), str(axes.get("handover", ""))
+    )
+
+
 def _rerun(
     point: Point,
     repetition: int,
     answer: protocol.Offloaded,
     first: Mapping[str, protocol.Phase],
-    again: Sequence[Mapping[str, protocol.Phase]],
 ) -> Rerun:
     phase = first[point.operation]
-    warm = [phases[point.operation] for phases in again if point.operation in phases]
+
+    def later(offloads: Sequence[Sequence[protocol.Phase]]) -> list[int]:
+        return [p.ticks for phases in offloads for p in phases if p.name == point.operation]
+
     clock = answer.clock
     clocks: dict[ClockName, Samples] = {}
     if phase.simulated_fs or not any(other.ticks for other in first.values()):
         clocks["simulated"] = Samples([phase.simulated_fs], _SIMULATED_TICK_S)
     if any(other.ticks for other in first.values()):
         clocks["host"] = Samples(
-            [phase.ticks], clock.seconds_per_tick, phase.ticks, [p.ticks for p in warm]
+            [phase.ticks],
+            clock.seconds_per_tick,
+            phase.ticks,
+            later(answer.again),
+            later(answer.beside),
         )
     return Rerun(
         rerun=repetition,

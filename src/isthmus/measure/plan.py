@@ -43,9 +43,12 @@ class Limits:
 
 
 def _takes(kinds: Sequence[str], kind: str) -> bool:
-    """Whether these kinds of memory cover another: who takes pages takes offsets into them."""
-    by_offset = "aligned" in kinds and kind.startswith("offset")
-    return kind in kinds or (by_offset and _core.knows_host_memory(kind))
+    """Whether these kinds of memory cover another.
+
+    Who takes pages takes them from any NUMA node, and offsets into them.
+    """
+    numbered = "aligned" in kinds and kind.startswith(("offset", "node"))
+    return kind in kinds or (numbered and _core.knows_host_memory(kind))
 
 
 def _memory_kinds(operation: OperationDescription, wanted: Sequence[Value] | None) -> Sequence[str]:
@@ -63,7 +66,7 @@ def has_memory(study: Study, description: DeviceDescription, kind: Value) -> boo
 def memory_kinds_told(study: Study, descriptions: Iterable[DeviceDescription]) -> str:
     """The kinds that these devices take, in words."""
     known = (kind for d in descriptions for o in known_to(study, d) for kind in o.memory_kinds)
-    return ", ".join([*dict.fromkeys(known), "offset<N>"])
+    return ", ".join([*dict.fromkeys(known), "offset<N>", "node<N>"])
 
 
 class _Planner:

@@ -125,16 +125,19 @@ class Measure(msgspec.Struct, frozen=True, tag=True):
 
 
 class Offload(msgspec.Struct, frozen=True, tag=True):
-    """Once from nothing, then ``again`` times: the only request of its worker."""
+    """Once from nothing, then ``again`` times: the only request of its worker.
+
+    A placement is a kind of memory and its axes; that of ``reference`` takes turns with the own.
+    """
 
     library: str
     id: str
     options: dict[str, str]
     bytes: int
     """Of one vector."""
-    memory: str
-    axes: dict[str, str]
+    placement: tuple[str, dict[str, str]]
     again: int
+    reference: tuple[str, dict[str, str]] | None = None
 
 
 Request = ListDevices | Open | Measure | Offload
@@ -216,6 +219,8 @@ class Offloaded(msgspec.Struct, frozen=True, tag=True):
 
     first: list[Phase]
     again: list[list[Phase]]
+    beside: list[list[Phase]]
+    """Those of the reference, each taken next to that of ``again``."""
     verified: str
     fault: str
     wall_s: float

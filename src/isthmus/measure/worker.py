@@ -108,9 +108,9 @@ class Worker:
             request.id,
             request.options,
             request.bytes,
-            request.memory,
-            request.axes,
+            request.placement,
             request.again,
+            request.reference,
         )
 
         def phases(samples: Sequence[_core.PhaseSample]) -> list[protocol.Phase]:
@@ -122,6 +122,7 @@ class Worker:
         return protocol.Offloaded(
             first=phases(record.first),
             again=[phases(samples) for samples in record.again],
+            beside=[phases(samples) for samples in record.beside],
             verified=_verdict(record.verified),
             fault=record.fault,
             wall_s=record.wall_s,

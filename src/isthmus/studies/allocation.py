@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from isthmus import _core
 from isthmus.studies.base import Axis, Study, words
 from isthmus.units import parse_counts, parse_positive
 
@@ -18,15 +19,26 @@ ACCELERATOR = (
 """Phases of the offload; each excludes the others."""
 OPERATIONS = (*ACCELERATOR, "remainder", "total", "software_vadd", "software_vadd_simd")
 OFFSETS = ("offset1", "offset16", "offset64", "offset128", "offset2048")
+_NODES = _core.memory_nodes()
 MEMORY = (
     "pageable", "aligned", *OFFSETS, "mmap", "hugepage", "hugetlb", "mlock", "posix_memalign64",
     "posix_memalign4096", "aligned_alloc64", "aligned_alloc4096", "new64", "new4096", "alloc_host",
     "svm", "host_only", "pinned", "write_combined", "registered", "mapped", "managed", "p2p",
+    *(f"node{node}" for node in _NODES if len(_NODES) > 1),
 )  # fmt: skip
 QUICK_MEMORY = (
     "pageable", "aligned", "offset16", "offset2048", "hugepage", "alloc_host", "svm", "host_only",
     "pinned", "registered", "mapped", "managed",
 )  # fmt: skip
+
+
+def comes_before(memory: str, relative_offset: int, handover: str) -> tuple[bool, ...]:
+    """Order of kinds of memory, smallest first: others are held against the first that is there.
+
+    Where nothing is true that is vectors which all begin at a page: in the processes of the others
+    such an offload takes turns with theirs.
+    """
+    return memory != "aligned", relative_offset != 0, handover == "copy"
 
 
 def _answers() -> Sequence[Callable[[Evidence], Answer]]:

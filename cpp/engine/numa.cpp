@@ -1,0 +1,110 @@
+// Where in a machine of several memory nodes pages lie: Linux's own calls, without a library.
+#include <linux/mempolicy.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <climits>
+#include <cstring>
+#include <fstream>
+#include <string>
+
+#include "isthmus/buffer.hpp"
+
+namespace isthmus {
+namespace {
+
+constexpr std::size_t most_nodes = 1024;
+constexpr std::size_t word_bits = sizeof(unsigned long) * CHAR_BIT;
+/// Pages asked about in one call.
+constexpr std::size_t pages_at_once = 4096;
+
+/// A number at the front of `text`, which loses it.
+std::optional<int> take_number(std::string_view& text) {
+  int value = 0;
+  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{}) {
+    return std::nullopt;
+  }
+  text.remove_prefix(static_cast<std::size_t>(rest - text.data()));
+  return value;
+}
+
+std::string listed(const std::vector<int>& nodes) {
+  std::string text;
+  for (const int node : nodes) {
+    text += (text.empty() ? "" : ", ") + std::to_string(node);
+  }
+  return text;
+}
+
+}  // namespace
+
+std::vector<int> nodes_in(std::string_view ranges) {
+  std::vector<int> nodes;
+  while (const auto first = take_number(ranges)) {
+    auto last = first;
+    if (ranges.starts_with('-')) {
+      ranges.remove_prefix(1);
+      last = take_number(ranges);
+    }
+    for (int node = *first; last && node <= *last; ++node) {
+      nodes.push_back(node);
+    }
+    ranges.remove_prefix(std::min<std::size_t>(ranges.size(), 1));
+  }
+  return nodes;
+}
+
+std::vector<int> memory_nodes() {
+  std::ifstream file("/sys/devices/system/node/has_memory");
+  std::string text;
+  std::getline(file, text);
+  std::vector<int> nodes = nodes_in(text);
+  return nodes.empty() ? std::vector<int>{0} : nodes;
+}
+
+void place_on_node(std::span<std::byte> pages, int node) {
+  const std::vector<int> nodes = memory_nodes();
+  if (std::ranges::find(nodes, node) == nodes.end()) {
+    throw MemoryLimitError("no memory on NUMA node " + std::to_string(node) +
+                           ": this machine has it on " + listed(nodes));
+  }
+  std::array<unsigned long, most_nodes / word_bits> mask{};
+  const auto bit = static_cast<std::size_t>(node);
+  mask.at(bit / word_bits) = 1UL << bit % word_bits;
+  if (syscall(SYS_mbind, pages.data(), pages.size(), MPOL_BIND, mask.data(), most_nodes, 0) != 0) {
+    const int code = errno;
+    throw MemoryLimitError("memory cannot be placed on NUMA node " + std::to_string(node) + ": " +
+                           std::strerror(code) +
+                           (code == EPERM ? " (containers: --cap-add SYS_NICE)" : ""));
+  }
+}
+
+std::vector<int> nodes_of(std::span<const std::byte> data) {
+  const auto begin = reinterpret_cast<std::uintptr_t>(data.data()) / page_bytes * page_bytes;
+  const auto end = reinterpret_cast<std::uintptr_t>(data.data()) + data.size();
+  std::vector<int> found;
+  std::vector<void*> pages;
+  std::vector<int> status;
+  for (std::uintptr_t at = begin; at < end;) {
+    pages.clear();
+    for (; at < end && pages.size() < pages_at_once; at += page_bytes) {
+      pages.push_back(reinterpret_cast<void*>(at));  // NOLINT(performance-no-int-to-ptr)
+    }
+    status.assign(pages.size(), -1);
+    if (syscall(SYS_move_pages, 0, pages.size(), pages.data(), nullptr, status.data(), 0) != 0) {
+      return {};
+    }
+    found.insert(found.end(), status.begin(), status.end());
+  }
+  std::ranges::sort(found);
+  const auto twice = std::ranges::unique(found);
+  found.erase(twice.begin(), twice.end());
+  return found;
+}
+
+}  // namespace isthmus

@@ -1,0 +1,129 @@
+"""Kinds of memory that take turns in one process: what is said of them is right often enough."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import pytest
+
+import synthetic
+from conftest import Command
+from isthmus import _core
+from isthmus.analysis.offloads import SAME, Case, Comparison, cases, in_turn
+from isthmus.results import run_file
+from isthmus.results.run_file import Run, Samples
+
+ELEMENTS = 16384
+KINDS = ("aligned", "offset64")
+
+
+def turns(seed: int, *, ratio: float, processes: int, spread: float) -> Case:
+    """One kind whose processes differ by 30 %, and whose turns have a long tail to one side."""
+    random = np.random.default_rng(seed)
+    found = {}
+    for process in range(processes):
+        speed = 1e-4 * np.exp(0.3 * random.standard_normal())
+        own = ratio * np.exp(spread * random.standard_normal())  # what this process makes of it
+        tails = speed * (1.0 + 0.1 * random.pareto(1.5, (2, 31)))
+        found[process] = own * tails[0], tails[1]
+    return Case("opencl:bench", "offset64", "user_pointer", 0, ELEMENTS, {}, {}, found, {}, False)
+
+
+REFERENCE = Case("opencl:bench", "aligned", "user_pointer", 0, ELEMENTS, {}, {}, {}, {}, False)
+
+
+def compared(case: Case, reference: Case = REFERENCE) -> Comparison:
+    found = in_turn(case, reference, 0.95, 0.95)
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize("processes", [6, 12, 24])
+def test_the_interval_of_the_ratio_covers_as_often_as_it_says(processes: int) -> None:
+    trials = 1000
+    covered = 0
+    for seed in range(trials):
+        relative = compared(turns(seed, ratio=1.2, processes=processes, spread=0.04)).relative
+        covered += relative.low <= 1.2 <= relative.high
+    assert 0.93 <= covered / trials <= 0.98
+
+
+@pytest.mark.parametrize(("ratio", "most"), [(1.0 + SAME, 0.05), (1.1, 0.001), (1.0, 1.0)])
+def test_what_differs_is_rarely_said_not_to(ratio: float, most: float) -> None:
+    trials = 400
+    found = [
+        compared(turns(seed, ratio=ratio, processes=12, spread=0.03)) for seed in range(trials)
+    ]
+    assert sum(one.same for one in found) / trials <= most
+    if ratio == 1.0:  # and what does not is mostly told apart from what does
+        assert sum(one.same for one in found) / trials >= 0.9
+        assert sum(one.slower or one.faster for one in found) / trials <= 0.06
+
+
+def measured(isthmus: Command, folder: Path, device: str) -> Run:
+    done = isthmus(
+        "run", "allocation", "--device", device, "--elements", str(ELEMENTS), "--memory",
+        ",".join(KINDS), "--reruns", "6", "--out", "run.json",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return run_file.load(folder / "run.json")
+
+
+def test_what_offsets_cost_is_found_and_named(isthmus: Command, tmp_path: Path) -> None:
+    run = measured(isthmus, tmp_path, "null:20us,offset_cost=200us")
+    by_kind = {case.memory: case for case in cases(run)}
+    assert not by_kind["aligned"].turns
+    assert {len(own) for own, _ in by_kind["offset64"].turns.values()} == {63}
+    found = compared(by_kind["offset64"], by_kind["aligned"])
+    assert found.slower
+    assert found.relative.ratio > 1.5
+    assert "worst is offset64" in synthetic.answer(run, "offsets").verdict
+
+
+def test_the_same_cost_everywhere_is_seen_to_be(isthmus: Command, tmp_path: Path) -> None:
+    run = measured(isthmus, tmp_path, "null:20us")
+    by_kind = {case.memory: case for case in cases(run)}
+    found = compared(by_kind["offset64"], by_kind["aligned"])
+    assert found.relative.ratio == pytest.approx(1.0, abs=0.3)
+
+
+def test_without_the_reference_beside_it_processes_are_compared(
+    isthmus: Command, tmp_path: Path
+) -> None:
+    run = measured(isthmus, tmp_path, "null:20us")
+    points = [
+        msgspec.structs.replace(
+            point,
+            reruns=[
+                msgspec.structs.replace(
+                    rerun,
+                    clocks={
+                        "host": Samples(
+                            rerun.clocks["host"].ticks, rerun.clocks["host"].seconds_per_tick
+                        )
+                    },
+                )
+                for rerun in point.reruns
+            ],
+        )
+        for point in run.points
+    ]
+    bare = synthetic.run(points)
+    assert not any(case.turns for case in cases(bare))
+    assert synthetic.answer(bare, "deltas").verdict
+
+
+def test_a_node_is_refused_where_there_is_no_choice(isthmus: Command, tmp_path: Path) -> None:
+    nodes = _core.memory_nodes()
+    done = isthmus("run", "allocation", "--device", "host", "--elements", "1Ki", "--memory",
+                   "aligned,node0", "--reruns", "1", "--out", "run.json")  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    points = run_file.load(tmp_path / "run.json").points
+    on_node = [point for point in points if point.memory == "node0"]
+    if len(nodes) == 1:
+        assert {point.skipped for point in on_node} == {"this machine has one NUMA node"}
+    else:
+        told = {point.skipped for point in on_node}
+        assert told == {""} or "cannot be placed" in told.pop()  # a container may forbid it
