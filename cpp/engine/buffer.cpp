@@ -157,8 +157,12 @@ void HostBuffer::map(std::size_t bytes, int flags) {
   void* block =
       mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0);
   if (block == MAP_FAILED && flags == MAP_HUGETLB) {
-    throw MemoryLimitError("no " + std::to_string(bytes / huge_page_bytes) +
-                           " huge pages of 2 MiB are free: sysctl vm.nr_hugepages=1024 (as root)");
+    constexpr std::size_t buffers = 4;  // an offload has three, and the host's result
+    const std::size_t pages = bytes / huge_page_bytes;
+    throw MemoryLimitError("too few huge pages of 2 MiB are free (" + std::to_string(pages) +
+                           " for each buffer): sysctl vm.nr_hugepages=" +
+                           std::to_string(std::max(std::size_t{1024}, buffers * pages)) +
+                           " (as root)");
   }
   if (block == MAP_FAILED) {
     throw std::bad_alloc();

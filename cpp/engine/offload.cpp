@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <fstream>
 #include <new>
 #include <utility>
 
@@ -50,6 +51,25 @@ void judge(OffloadRecord& record, bool right, const std::string& what) {
   }
 }
 
+/// Huge pages that are asked for by madvise are not to be had at all.
+bool huge_pages_off() {
+  std::ifstream file("/sys/kernel/mm/transparent_hugepage/enabled");
+  std::string text;
+  std::getline(file, text);
+  return text.find("[never]") != std::string::npos;
+}
+
+/// What ended: the machine's memory, or what this user's processes may have of it.
+std::string too_little_memory() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) {
+    return "not enough host memory, of which a process may have " +
+           std::to_string(limit.rlim_cur >> 20U) +
+           " MiB here: ulimit -v unlimited, or ask for fewer --elements";
+  }
+  return "not enough host memory: free some, or ask for fewer --elements";
+}
+
 /// Pages are where the kind of memory says, as far as the system tells.
 void judge_places(OffloadRecord& record, const std::string& kind, const Vectors& vectors) {
   const std::optional<int> wanted = HostBuffer::node(kind);
@@ -84,6 +104,74 @@ void add_on_host(const Offload& offload, Vectors vectors, std::uint64_t seed, Ph
   add(adds[0], software_vadd);
   add(adds[1], software_vadd_simd);
 }
+
+/// The offloads of one process, one after the other.
+class Measurement {
+ public:
+  explicit Measurement(Offload& offload) : offload_(&offload) {}
+
+  void once_cold() { record_.first = once(true); }
+
+  void again(unsigned count, const std::optional<OperationSpec>& reference) {
+    if (reference && count > 0) {
+      beside(*reference);  // its first, too, is not counted among the warm ones
+    }
+    for (unsigned i = 0; i < count; ++i) {
+      const bool before = i % 2 == 0;  // neither always comes first
+      if (reference && before) {
+        record_.beside.push_back(beside(*reference));
+      }
+      record_.again.push_back(once(false));
+      if (reference && !before) {
+        record_.beside.push_back(beside(*reference));
+      }
+    }
+  }
+
+  OffloadRecord take() {
+    if (!verifiable_) {
+      record_.verified = Verified::na;
+      record_.fault.clear();
+    }
+    return std::move(record_);
+  }
+
+ private:
+  std::vector<PhaseSample> once(bool first) {
+    const std::uint64_t seed = fresh_stamp() * 0x9E3779B97F4A7C15U;
+    Phases phases(offload_->card_clock());
+    if (first) {
+      offload_->prepare(phases);
+    }
+    offload_->run(phases, seed);
+    phases.close();
+    if (const std::optional<Vectors> vectors = offload_->result()) {
+      if (offload_->computes()) {
+        const bool right = adds_up(*vectors, seed);
+        verifiable_ = verifiable_ && (right || offload_->verifiable());
+        judge(record_, right, first ? "the first offload" : "a further offload");
+        judge_places(record_, offload_->memory(), *vectors);
+      }
+      if (offload_->card_clock() == nullptr && !offload_->simulate_adds(phases)) {
+        add_on_host(*offload_, *vectors, seed, phases, record_);
+      }
+    }
+    offload_->release();
+    return phases.samples();
+  }
+
+  std::vector<PhaseSample> beside(const OperationSpec& reference) {
+    const OperationSpec own = offload_->spec();
+    offload_->turn_to(reference);
+    std::vector<PhaseSample> samples = once(false);
+    offload_->turn_to(own);
+    return samples;
+  }
+
+  Offload* offload_;
+  OffloadRecord record_;
+  bool verifiable_ = true;
+};
 
 }  // namespace
 
@@ -145,7 +233,12 @@ HostVectors::HostVectors(const std::string& kind, std::size_t elements, std::siz
       relative_offset_(relative_offset),
       a_(kind, elements * sizeof(Element)),
       b_(kind, elements * sizeof(Element)),
-      c_(kind, elements * sizeof(Element) + relative_offset) {}
+      c_(kind, elements * sizeof(Element) + relative_offset) {
+  if (kind == "hugepage" && huge_pages_off()) {
+    throw MemoryLimitError(
+        "huge pages are off: echo madvise > /sys/kernel/mm/transparent_hugepage/enabled (as root)");
+  }
+}
 
 Vectors HostVectors::get() const {
   // The buffers are the vectors' own: to write to them changes no part of this object.
@@ -229,64 +322,19 @@ void Offload::turn_to(const OperationSpec& spec) {
 
 OffloadRecord measure_offload(Offload& offload, unsigned again,
                               const std::optional<OperationSpec>& reference) {
-  OffloadRecord record;
   const Probe before = read_probe();
   const Ticks begin = HostClock::raw_nanoseconds();
   static_cast<void>(HostClock::instance());  // calibrated before anything is timed
-  bool verifiable = true;
-  const auto once = [&](bool first) {
-    const std::uint64_t seed = fresh_stamp() * 0x9E3779B97F4A7C15U;
-    Phases phases(offload.card_clock());
-    if (first) {
-      offload.prepare(phases);
-    }
-    offload.run(phases, seed);
-    phases.close();
-    if (const std::optional<Vectors> vectors = offload.result()) {
-      if (offload.computes()) {
-        const bool right = adds_up(*vectors, seed);
-        verifiable = verifiable && (right || offload.verifiable());
-        judge(record, right, first ? "the first offload" : "a further offload");
-        judge_places(record, offload.memory(), *vectors);
-      }
-      if (offload.card_clock() == nullptr && !offload.simulate_adds(phases)) {
-        add_on_host(offload, *vectors, seed, phases, record);
-      }
-    }
-    offload.release();
-    return phases.samples();
-  };
+  Measurement measurement(offload);
   try {
-    record.first = once(true);
-    const OperationSpec own = offload.spec();
-    const auto beside = [&] {
-      offload.turn_to(*reference);
-      auto samples = once(false);
-      offload.turn_to(own);
-      return samples;
-    };
-    if (reference && again > 0) {
-      beside();  // its first, too, is not counted among the warm ones
-    }
-    for (unsigned i = 0; i < again; ++i) {
-      const bool before = i % 2 == 0;  // neither always comes first
-      if (reference && before) {
-        record.beside.push_back(beside());
-      }
-      record.again.push_back(once(false));
-      if (reference && !before) {
-        record.beside.push_back(beside());
-      }
-    }
+    measurement.once_cold();
+    measurement.again(again, reference);
   } catch (const MemoryLimitError& error) {
     throw UnavailableError(error.what());
   } catch (const std::bad_alloc&) {
-    throw UnavailableError("not enough host memory: free some, or ask for fewer --elements");
+    throw UnavailableError(too_little_memory());
   }
-  if (!verifiable) {
-    record.verified = Verified::na;
-    record.fault.clear();
-  }
+  OffloadRecord record = measurement.take();
   record.steal_s = (read_probe() - before).steal_s;
   record.wall_s = static_cast<double>(HostClock::raw_nanoseconds() - begin) * 1e-9;
   return record;

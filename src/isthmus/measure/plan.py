@@ -86,7 +86,7 @@ class _Planner:
         self._given = given
         self._chosen = chosen
         self._limits = Limits.of(description)
-        self._too_large: dict[tuple[int, ...], list[str]] = {}
+        self._too_large: dict[tuple[tuple[int, ...], int], list[str]] = {}
         self._columns = [study.axis(name) for name in study.columns if name != study.size_axis]
         self._varied = {axis.name for o in description.operations for axis in o.axes}
         self.tasks: list[Task] = []
@@ -123,7 +123,7 @@ class _Planner:
             fitting = [size for size in whole if size <= largest]
             if operation.sized and len(fitting) < len(whole):
                 beyond = tuple(size for size in whole if size > largest)
-                self._too_large.setdefault(beyond, []).append(operation.name)
+                self._too_large.setdefault((beyond, largest), []).append(operation.name)
             for size in fitting if operation.sized else (0,):
                 points = {
                     index: self._point(part, size, str(kind), axes, operation.api)
@@ -188,10 +188,13 @@ class _Planner:
         """What was collected; sizes beyond the device are told where they were asked for."""
         told = list(dict.fromkeys(self.left_out))
         if self._study.size_axis in self._given:
-            for sizes, operations in self._too_large.items():
+            for (sizes, largest), operations in self._too_large.items():
                 names = ", ".join(dict.fromkeys(operations))
                 listed = ", ".join(map(format_size, sizes))
-                told.append(f"{self._device} does not do {listed} for {names}: left out")
+                told.append(
+                    f"{self._device} does not do {listed} for {names}: left out; what "
+                    f"memory is free allows {format_size(largest >> 20 << 20)}"
+                )
         return Plan(self.tasks, told)
 
 
