@@ -115,6 +115,19 @@ def test_without_the_reference_beside_it_processes_are_compared(
     assert synthetic.answer(bare, "deltas").verdict
 
 
+def test_what_the_study_knows_and_a_device_lacks_is_left_out(
+    isthmus: Command, tmp_path: Path
+) -> None:
+    done = isthmus("run", "allocation", "--device", "host", "--elements", "1Ki", "--memory",
+                   "aligned,p2p", "--reruns", "1", "--out", "run.json")  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "host has no memory kind 'p2p'" in done.stderr
+    assert {p.memory for p in run_file.load(tmp_path / "run.json").points} == {"aligned"}
+    alone = isthmus("run", "allocation", "--device", "host", "--memory", "p2p")
+    assert alone.returncode in {2, 4}
+    assert "nothing to measure: host has no memory kind 'p2p'" in alone.stderr
+
+
 def test_a_node_is_refused_where_there_is_no_choice(isthmus: Command, tmp_path: Path) -> None:
     nodes = _core.memory_nodes()
     done = isthmus("run", "allocation", "--device", "host", "--elements", "1Ki", "--memory",

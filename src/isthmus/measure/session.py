@@ -202,6 +202,8 @@ def _jobs(
     for study in request.studies:
         given = _given(request, study)
         for kind in given.get("memory", ()):
+            if kind in (study.axis("memory").default or ()):
+                continue  # left out of each device that lacks it, with the reason
             if not any(has_memory(study, one.description, kind) for one in found):
                 offers = memory_kinds_told(study, (one.description for one in found))
                 what = f"no memory kind '{kind}' on these devices; they have {offers}"
