@@ -73,8 +73,11 @@ def test_an_offload_on_pocl_from_several_kinds_of_memory(
     assert ways == {"user_pointer", ""}, "what is copied is not mapped"
     for point in run.points:
         rerun = point.reruns[0]
-        started = point.operation in {"initialise", "program_device"}
-        assert len(rerun.clocks["host"].warm_ticks) == (0 if started else 3)
+        usual = (point.axes["handover"], point.axes["relative_offset"]) == ("user_pointer", 0)
+        once = {"initialise", "program_device"}
+        if point.memory != "aligned" or not usual:  # in turn with what is aligned
+            once |= {"software_vadd", "software_vadd_simd"}
+        assert len(rerun.clocks["host"].warm_ticks) == (0 if point.operation in once else 3)
     found = repetitions(run)
     assert all(adds_up(ticks) for ticks in found.values())
     # Of the least disturbed one: the machine may have done something else in between.

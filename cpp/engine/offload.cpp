@@ -113,6 +113,7 @@ class Measurement {
   void once_cold() { record_.first = once(true); }
 
   void again(unsigned count, const std::optional<OperationSpec>& reference) {
+    adds_ = !reference;  // they would take as long as the offloads that are to be close together
     if (reference && count > 0) {
       beside(*reference);  // its first, too, is not counted among the warm ones
     }
@@ -152,7 +153,7 @@ class Measurement {
         judge(record_, right, first ? "the first offload" : "a further offload");
         judge_places(record_, offload_->memory(), *vectors);
       }
-      if (offload_->card_clock() == nullptr && !offload_->simulate_adds(phases)) {
+      if (adds_ && offload_->card_clock() == nullptr && !offload_->simulate_adds(phases)) {
         add_on_host(*offload_, *vectors, seed, phases, record_);
       }
     }
@@ -170,6 +171,7 @@ class Measurement {
 
   Offload* offload_;
   OffloadRecord record_;
+  bool adds_ = true;
   bool verifiable_ = true;
 };
 

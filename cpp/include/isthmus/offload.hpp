@@ -171,7 +171,7 @@ struct OffloadRecord {
 /// Runs an offload once and `again` times more, checks every element, and does the same add on the
 /// host where the data are in its memory and nothing is simulated: to be called once in a process.
 /// `reference` is another kind of memory, which takes turns with the offload's after the first:
-/// what differs from process to process is then in both alike.
+/// what differs from process to process is then in both alike. The host then adds only once.
 OffloadRecord measure_offload(Offload& offload, unsigned again,
                               const std::optional<OperationSpec>& reference = std::nullopt);
 

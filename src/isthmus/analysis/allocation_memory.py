@@ -91,7 +91,7 @@ def _told(evidence: Evidence, group: Sequence[Case]) -> Iterator[str]:
         still = [case for case in still if not _decided(found.get(case.name))]
     if still:
         wide = [found[case.name].relative for case in still if case.name in found]
-        reach = f" (intervals of the ratio reach {_span(wide)})" if wide else ""
+        reach = _reach(wide) if wide else ""
         yield (
             f"{where}: cannot tell {reference.name} from "
             f"{_others([case.name for case in still], len(others))} yet{reach}; "
@@ -103,6 +103,12 @@ def _span(found: Iterable[Relative]) -> str:
     every = list(found)
     low, high = min(r.low for r in every), max(r.high for r in every)
     return f"{wording.number(low)} to {wording.number(high)}"
+
+
+def _reach(found: Sequence[Relative]) -> str:
+    if not np.isfinite([(one.low, one.high) for one in found]).all():
+        return " (too few repetitions)"
+    return f" (intervals of the ratio reach {_span(found)})"
 
 
 def _decided(found: Comparison | None) -> bool:
@@ -253,10 +259,7 @@ def _worst_offset(evidence: Evidence, found: Mapping[str, Comparison]) -> str:
     relatives = [c.relative for c in found.values()]
     if all(c.same or c.faster for c in found.values()):
         return f"no offset is worse than aligned (intervals of the ratio {_span(relatives)})"
-    return (
-        f"cannot tell yet (intervals of the ratio reach {_span(relatives)}); "
-        f"{wording.how_to_tell(evidence.run)}"
-    )
+    return f"cannot tell yet{_reach(relatives)}; {wording.how_to_tell(evidence.run)}"
 
 
 def advice(evidence: Evidence) -> Answer:
