@@ -222,7 +222,7 @@ def test_kernels_sweep_over_host_and_device_memory(isthmus: Command, gpu: Found)
 
 def test_a_gpu_alone_exchanges_messages_with_itself(isthmus: Command, gpu: Found) -> None:
     assert gpu.address == "cuda:0"
-    found = rows(isthmus, "--channel", "cuda,staged", "--axis", "bytes=1,100,400Ki,64Mi",
+    found = rows(isthmus, "--channel", "cuda,staged", "--axis", "bytes=1,100,400Ki,256Mi",
                  study="beff")  # fmt: skip
     exchanges = [row for row in found if row["operation"] == "exchange"]
     assert len(exchanges) == 8
@@ -231,7 +231,7 @@ def test_a_gpu_alone_exchanges_messages_with_itself(isthmus: Command, gpu: Found
         assert row["verified"] == "true"
         assert "to_itself" in flags
         assert ("copy_engines" in flags) == (
-            row["channel"] == "cuda" and row["bytes"] == str(64 << 20)
+            row["channel"] == "cuda" and row["bytes"] == str(256 << 20)
         )
 
 

@@ -9,8 +9,9 @@ namespace isthmus::cuda {
 /// fence in a step, which costs 2 us between two H200.
 inline constexpr std::uint64_t most_word_bytes = std::uint64_t{256} << 10U;
 /// From this size on the copy engines send: they carry more than processors' stores (390 to 364
-/// GB/s between two H200), but a step of theirs costs 13 us.
-inline constexpr std::uint64_t least_copied_bytes = std::uint64_t{64} << 20U;
+/// GB/s between two H200), but streams that wait for ranks are late: 13 us in a step of two ranks,
+/// and of four up to as long as 128 MiB take.
+inline constexpr std::uint64_t least_copied_bytes = std::uint64_t{256} << 20U;
 
 /// What a rank is told with in one lane: two places in turn for words of 8 bytes that carry 4 each.
 inline constexpr std::uint64_t signal_area_bytes = 2 * most_word_bytes * 2;

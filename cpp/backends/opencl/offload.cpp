@@ -19,10 +19,12 @@ constexpr std::size_t group = 256;
 constexpr const char* user_pointer = "user_pointer";
 constexpr const char* copy = "copy";
 
+constexpr const char* svm = "svm";
+
 /// Context, queue and kernel: what a process makes once.
 class Prepared {
  public:
-  Prepared(Phases& phases, const std::function<Target()>& choose) {
+  Prepared(Phases& phases, const std::function<Target()>& choose, bool with_pointers) {
     phases("initialise", [&] {
       target_ = choose();
       Int code = success;
@@ -36,6 +38,10 @@ class Prepared {
       Int code = success;
       kernel_.reset(api().clCreateKernel(program_.get(), vadd_kernel, &code));
       check(code, "clCreateKernel");
+      if (with_pointers) {
+        on_pointers_.reset(api().clCreateKernel(program_.get(), vadd_kernel, &code));
+        check(code, "clCreateKernel");
+      }
     });
   }
 
@@ -43,6 +49,8 @@ class Prepared {
   [[nodiscard]] Context context() const { return context_.get(); }
   [[nodiscard]] Queue queue() const { return queue_.get(); }
   [[nodiscard]] Kernel kernel() const { return kernel_.get(); }
+  /// One whose arguments are pointers: NVIDIA's driver refuses it once they have been buffers.
+  [[nodiscard]] Kernel on_pointers() const { return on_pointers_.get(); }
 
  private:
   Target target_;
@@ -50,6 +58,7 @@ class Prepared {
   Owned<Queue> queue_;
   Owned<Program> program_;
   Owned<Kernel> kernel_;
+  Owned<Kernel> on_pointers_;
 };
 
 /// One way to hand three vectors to the device and to get the third back.
@@ -60,6 +69,7 @@ class Way {
   Way& operator=(const Way&) = delete;
   virtual ~Way() = default;
 
+  [[nodiscard]] virtual Kernel kernel() const { return program_->kernel(); }
   /// `allocate`, `populate` and, where there is something to map, `map`.
   virtual void begin(Phases& phases, std::uint64_t seed) = 0;
   virtual void set_arguments() = 0;
@@ -78,8 +88,7 @@ class Way {
     return made;
   }
   void set(Uint index, Mem buffer) const {
-    check(api().clSetKernelArg(program_->kernel(), index, sizeof(buffer), &buffer),
-          "clSetKernelArg");
+    check(api().clSetKernelArg(kernel(), index, sizeof(buffer), &buffer), "clSetKernelArg");
   }
 
  private:
@@ -231,6 +240,7 @@ class Shared final : public Way {
   Shared(const Shared&) = delete;
   Shared& operator=(const Shared&) = delete;
 
+  [[nodiscard]] Kernel kernel() const override { return program().on_pointers(); }
   void begin(Phases& phases, std::uint64_t seed) override {
     phases("allocate", [&] {
       for (void*& vector : vectors_) {
@@ -248,7 +258,7 @@ class Shared final : public Way {
   }
   void set_arguments() override {
     for (Uint i = 0; i < vectors_.size(); ++i) {
-      check(api().clSetKernelArgSVMPointer(program().kernel(), i, vectors_.at(i)),
+      check(api().clSetKernelArgSVMPointer(kernel(), i, vectors_.at(i)),
             "clSetKernelArgSVMPointer");
     }
   }
@@ -287,7 +297,7 @@ class OpenclOffload final : public Offload {
   OpenclOffload(const OperationSpec& spec, std::function<Target()> choose)
       : Offload(spec), choose_(std::move(choose)) {}
 
-  void prepare(Phases& phases) override { program_.emplace(phases, choose_); }
+  void prepare(Phases& phases) override { program_.emplace(phases, choose_, memory() == svm); }
 
   void run(Phases& phases, std::uint64_t seed) override {
     way_ = make_way();
@@ -296,7 +306,7 @@ class OpenclOffload final : public Offload {
     phases("set_arguments", [&] {
       way_->set_arguments();
       const auto size = static_cast<Uint>(elements());
-      check(api().clSetKernelArg(program_->kernel(), 3, sizeof(size), &size), "clSetKernelArg");
+      check(api().clSetKernelArg(way_->kernel(), 3, sizeof(size), &size), "clSetKernelArg");
     });
     const Queue queue = program_.value().queue();
     phases("migrate_to_device", [&] {
@@ -308,7 +318,7 @@ class OpenclOffload final : public Offload {
       const bool task = !program_->target().binary.empty();
       const std::size_t one = 1;
       const std::size_t items = task ? one : (elements() + group - 1) / group * group;
-      check(api().clEnqueueNDRangeKernel(queue, program_->kernel(), 1, nullptr, &items,
+      check(api().clEnqueueNDRangeKernel(queue, way_->kernel(), 1, nullptr, &items,
                                          task ? &one : nullptr, 0, nullptr, nullptr),
             "clEnqueueNDRangeKernel");
       check(api().clFlush(queue), "clFlush");
@@ -328,7 +338,7 @@ class OpenclOffload final : public Offload {
 
  private:
   [[nodiscard]] std::unique_ptr<Way> make_way() const {
-    if (memory() == "svm") {
+    if (memory() == svm) {
       return std::make_unique<Shared>(program_.value(), *this);
     }
     if (spec().word("handover", user_pointer) == copy) {
@@ -363,7 +373,7 @@ std::vector<OperationInfo> offloads(bool shares_pointers) {
   OperationInfo own = offload_of(device_phases(true));
   own.memory_kinds = {"alloc_host"};
   if (shares_pointers) {
-    own.memory_kinds.emplace_back("svm");
+    own.memory_kinds.emplace_back(svm);
   }
   return {handed, copied, own};
 }
