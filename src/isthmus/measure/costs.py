@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 LARGE = 8 << 20
 """Bytes above which the set-up of a point takes longer than its samples."""
 PER_POINT_S = 0.2
-PER_BYTE_S = 1.15e-9
+PER_BYTE_S = 1e-9
 """A run without a budget gets so much for each point over all reruns, so much for each byte of it
 in each rerun: large points are dear to set up."""
 

@@ -28,10 +28,10 @@ MOST_POINT_S = 20.0
 _MOST_DEATHS = 3
 """Workers that a device may lose in one rerun before its remaining points are given up."""
 _LEAST_VISIT_S = 0.1
-_LARGE_LEAST_VISIT_S = 1.0
-"""A visit may take its share of the time left, so that all get one: large points by what set-up and
-verification take. It always gets enough for a first look at it: cut off before, it would be for
-nothing."""
+_LARGE_LEAST_VISIT_S = 0.6
+"""A visit may take its share of the time left, so that all get one: large points by their bytes,
+which set-up and verification go with. It always gets enough for a first look at it: cut off
+before, it would be for nothing."""
 _LATE = 64 << 20
 """Up to LARGE, a rerun's time is for the points alone; above, for their set-up first: those up to
 64 MiB wait until the small ones are done, and the largest for both, or until no more is left than
@@ -39,7 +39,7 @@ one visit to each of them needs:"""
 _SMALL_SHARE = 0.6
 _LEAST_LATE_SHARE = 0.15
 _MOST_LATE_SHARE = 0.65
-_VISITS_VARY = 1.1
+_VISITS_VARY = 1.25
 _SIMULATED_MOST_S = 600.0
 """An emulated card that says nothing for so long is stuck."""
 _DEVICE_TICK_S = 1e-9
@@ -272,8 +272,8 @@ class _RerunOf:
     def _visit_all(self, works: Sequence[Open], until: Callable[[], float]) -> None:
         """Rounds over these until none of them is open or the time is up.
 
-        A round goes in an order that the seed decides; large points by what a visit costs, those
-        that were visited least first: when time is short, no rerun does without the same ones.
+        A round goes in an order that the seed decides; large points by what a visit costs, and the
+        largest that were visited least first: when time is short, no rerun does without the same.
         """
         while True:
             order = [work for work in works if work in self._open]
@@ -290,7 +290,7 @@ class _RerunOf:
                     self._visit(work, self._costs.of(work.job) / waiting, end)
 
     def _turn(self, work: Open) -> tuple[int, float]:
-        return work.job.visits if work.job.task.bytes > LARGE else 0, self._costs.of(work.job)
+        return work.job.visits if work.job.task.bytes > _LATE else 0, self._costs.of(work.job)
 
     def _end_all(self, state: State) -> None:
         for work in self._open:
