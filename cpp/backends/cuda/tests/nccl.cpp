@@ -8,7 +8,7 @@
 
 #include "../nvlink.hpp"
 
-#if __has_include(<nccl.h>)
+#if __has_include(<nccl.h>) && __has_include(<cuda_runtime.h>)
 #include <nccl.h>
 
 namespace {
