@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from pathlib import Path
@@ -15,16 +14,13 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from isthmus import __version__
-from isthmus.backends import by_scheme
-from isthmus.errors import NoDeviceError, UsageError
-from isthmus.measure import discovery, fresh, protocol
-from isthmus.measure.address import Address
+from isthmus.errors import UsageError
+from isthmus.measure import asked, discovery, fresh
 from isthmus.measure.assembly import FINAL_STATES, assemble
 from isthmus.measure.costs import usual_budget_s
 from isthmus.measure.fresh import FreshRunner
 from isthmus.measure.plan import has_memory, memory_kinds_told, plan
 from isthmus.measure.runner import Job, Runner, Watcher
-from isthmus.measure.supervisor import Worker, WorkerDiedError, WorkerRefusedError
 from isthmus.results import journal, run_file
 from isthmus.results.journal import Entry, Journal
 from isthmus.results.run_file import DeviceRecord, Run, Settings, Software
@@ -70,107 +66,6 @@ def _now() -> str:
     return datetime.now(timezone.utc).isoformat(timespec="seconds")
 
 
-def _record(found: discovery.Found) -> DeviceRecord:
-    described = found.description
-    pci = described.properties.get("pci_address", "")
-    return DeviceRecord(
-        address=found.address,
-        backend=found.backend.name,
-        real=found.real,
-        simulated=described.simulated,
-        name=described.name,
-        platform=described.platform,
-        api=described.api,
-        max_buffer_bytes=described.max_buffer_bytes,
-        memory_bytes=described.memory_bytes,
-        properties=described.properties,
-        link=environment.pcie_link(pci) if pci else {},
-        environment=dict(found.candidate.environment),
-    )
-
-
-def _opened(one: discovery.Found) -> discovery.Found:
-    """The device as it describes itself once it is open: options may change what it can do.
-
-    Raises UsageError for a wrong option, NoDeviceError where the device cannot be had.
-    """
-    if not (one.options or one.backend.run_options(one.candidate, one.description)):
-        return one
-    try:
-        with Worker(one.candidate.environment) as worker:
-            answer = worker.ask(one.open_request())
-    except (WorkerRefusedError, WorkerDiedError) as error:
-        if isinstance(error, WorkerRefusedError) and error.usage:
-            raise UsageError(f"device '{one.address}': {error}") from error
-        raise NoDeviceError(f"'{one.address}' cannot be used: {error}") from error
-    assert isinstance(answer, protocol.Opened)
-    return dataclasses.replace(one, description=answer.device)
-
-
-def _complain(what: str, records: Sequence[DeviceRecord], watcher: Watcher) -> None:
-    """Raises UsageError, unless a device that is not here may have been meant: then it is told."""
-    if not any(record.error for record in records):
-        raise UsageError(what)
-    watcher.say(what)
-
-
-def _find(
-    addresses: Sequence[str], options: Mapping[str, str], watcher: Watcher
-) -> tuple[list[discovery.Found], list[DeviceRecord]]:
-    """Devices of these addresses, or all real ones; those that cannot be had as records.
-
-    What nobody asked for by name and cannot be had is told and left out.
-    """
-    known = {} if addresses else {one.address: one for one in discovery.everything_real()}
-    here: list[discovery.Found] = []
-    records: list[DeviceRecord] = []
-    taken: set[str] = set()
-    errors: list[str] = []
-    for address in dict.fromkeys(addresses or known):
-        try:
-            one = (known.get(address) or discovery.resolve(address)).with_run_options(options)
-            taken |= one.run_options.keys()
-            one = _opened(one)
-        except NoDeviceError as error:
-            errors.append(str(error))
-            if addresses:
-                parsed = Address.parse(address)
-                backend = by_scheme(parsed.scheme)
-                real = backend.real and not parsed.mode
-                records.append(
-                    DeviceRecord(address=address, backend=backend.name, real=real, error=str(error))
-                )
-        else:
-            here.append(one)
-            records.append(_record(one))
-    if not here:
-        raise NoDeviceError("; ".join(errors) or "no device is here")
-    for error_text in errors:
-        watcher.say(error_text)
-    _complain_of_options(options.keys() - taken, records, watcher)
-    return here, records
-
-
-def _find_together(
-    team: Team, options: Mapping[str, str], watcher: Watcher
-) -> tuple[list[discovery.Found], list[DeviceRecord]]:
-    """What the ranks' devices are together, and a record of each where they differ."""
-    found = team.find(options)
-    others = {member.address: member for member in team.members}
-    others.pop(found.address, None)
-    records = [_record(one) for one in (found, *others.values())]
-    taken = {name for member in team.members for name in member.run_options}
-    _complain_of_options(options.keys() - taken, records, watcher)
-    return [found], records
-
-
-def _complain_of_options(
-    names: Iterable[str], records: Sequence[DeviceRecord], watcher: Watcher
-) -> None:
-    for name in names:
-        _complain(f"--{name.replace('_', '-')}: no device of this run takes it", records, watcher)
-
-
 def _given(request: Request, study: Study) -> Mapping[str, Sequence[Value]]:
     """The axes of a study that the user set, parsed. Raises UsageError for what is none."""
     known = {axis.name for axis in study.axes}
@@ -207,7 +102,7 @@ def _jobs(
             if not any(has_memory(study, one.description, kind) for one in found):
                 offers = memory_kinds_told(study, (one.description for one in found))
                 what = f"no memory kind '{kind}' on these devices; they have {offers}"
-                _complain(what, records, watcher)
+                asked.complain(what, records, watcher)
         for one in found:
             made = plan(study, one.address, one.description, given, quick=quick)
             jobs += [Job(one, task) for task in made.tasks]
@@ -273,9 +168,9 @@ def measure(request: Request, watcher: Watcher) -> Run:
         _given(request, study)  # a wrong one is told before any device is touched
     with _alone(request.options, watcher):
         if request.team:
-            found, records = _find_together(request.team, request.options, watcher)
+            found, records = asked.find_together(request.team, request.options, watcher)
         else:
-            found, records = _find(request.devices, request.options, watcher)
+            found, records = asked.find(request.devices, request.options, watcher)
         jobs = _jobs(request, found, records, request.quick, watcher)
         if not request.devices and not request.team:  # what no study can use was not meant
             used = {job.found.address for job in jobs}
@@ -365,9 +260,9 @@ def _go_on(
 ) -> Run:
     left = journal.path_beside(out)
     if team:
-        found, records = _find_together(team, options, watcher)
+        found, records = asked.find_together(team, options, watcher)
     else:
-        found, records = _find([device.address for device in before.devices], options, watcher)
+        found, records = asked.find([device.address for device in before.devices], options, watcher)
     # A device that is gone stays what it was: its points do.
     known = {device.address: device for device in before.devices}
     records = [
