@@ -100,14 +100,6 @@ def ratio_text(ratios: Sequence[float]) -> str:
     return f"{found.median:.3f} [{found.low:.3f}, {found.high:.3f}]"
 
 
-def geometric_text(ratios: Sequence[float]) -> str:
-    """Geometric mean of paired ratios with Student's 95 % interval."""
-    if len(ratios) < 2:
-        return f"{math.nan}"
-    found = interval_over_reruns(list(ratios))
-    return f"{found.median:.3f} [{found.low:.3f}, {found.high:.3f}]"
-
-
 def heading(title: str) -> None:
     """Date, machine and command: what RESULTS.md wants with every figure."""
     machine = host()

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from common import BUILD, build_bare, geometric_text, heading
+from common import BUILD, build_bare, ratio_text, heading
 
 from isthmus import _core
 from isthmus.measure.discovery import resolve
@@ -113,8 +113,8 @@ def compared(
         early = osu(program, launcher, size, repetitions) if turn % 2 else None
         mine = isthmus(launcher, operation, size, chosen.seconds)
         pairs.append((mine, early or osu(program, launcher, size, repetitions)))
-    means = geometric_text([mine.mean / theirs.mean for mine, theirs in pairs])
-    medians = geometric_text([mine.median / theirs.median for mine, theirs in pairs])
+    means = ratio_text([mine.mean / theirs.mean for mine, theirs in pairs])
+    medians = ratio_text([mine.median / theirs.median for mine, theirs in pairs])
     best = min(mine.median for mine, _ in pairs)
     return f"| {operation} | {size} | {1e6 * best:.3f} us | {means} | {medians} |"
 
