@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import platform
 import subprocess
@@ -14,7 +13,6 @@ from pathlib import Path
 import numpy as np
 
 from isthmus import _core
-from isthmus.analysis.summary import interval_over_reruns
 from isthmus.measure import protocol
 from isthmus.measure.discovery import Found, resolve
 from isthmus.measure.supervisor import Worker

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from common import BUILD, build_bare, ratio_text, heading
+from common import BUILD, build_bare, heading, ratio_text
 
 from isthmus import _core
 from isthmus.measure.discovery import resolve
