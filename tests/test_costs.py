@@ -12,16 +12,17 @@ from isthmus.measure.runner import Job
 from isthmus.studies.base import Task
 
 
-def job(size: int, operation: str = "read") -> Job:
+def job(size: int, operation: str = "read", *, joint: bool = False) -> Job:
     """Of some device."""
     found = SimpleNamespace(address="host", description=SimpleNamespace(simulated=False))
-    return Job(found, Task(operation, size, "aligned", {}, {}))  # type: ignore[arg-type]
+    task = Task(operation, size, "aligned", {}, {}, joint=joint)
+    return Job(found, task)  # type: ignore[arg-type]
 
 
-def visit(seconds: float, samples: list[int]) -> Measured:
-    """Of an operation with one part; ticks are milliseconds."""
+def visit(seconds: float, samples: list[int], parts: int = 1) -> Measured:
+    """Ticks are milliseconds."""
     part = Part(ticks=samples, device_seconds=[], cold=None, moved_bytes=0)
-    return Measured([part], 1, 1, "true", "", Noise(), seconds / 2, seconds, "open")
+    return Measured([part] * parts, 1, 1, "true", "", Noise(), seconds / 2, seconds, "open")
 
 
 def test_set_up_grows_with_the_bytes_and_samples_do_not_count():
@@ -35,6 +36,20 @@ def test_each_operation_has_costs_of_its_own():
     costs = VisitCosts()
     costs.learn(job(1 << 26, "write"), visit(1.0, [1]), 1e-3)
     assert costs.of(job(1 << 30)) == pytest.approx(PER_BYTE_S * (1 << 30))
+
+
+def test_halves_of_a_pair_follow_one_another_and_ranks_work_at_once():
+    costs = VisitCosts()
+    costs.learn(job(1 << 26), visit(1.5, [50] * 10, parts=2), 1e-3)
+    assert costs.of(job(1 << 26)) == pytest.approx(0.6)
+    costs.learn(job(1 << 26, joint=True), visit(0.7, [50] * 10, parts=5), 1e-3)
+    assert costs.of(job(1 << 26)) == pytest.approx(0.25)
+
+
+def test_a_cost_is_never_nothing():
+    costs = VisitCosts()
+    costs.learn(job(1 << 26), visit(0.9, [100] * 10), 1e-3)
+    assert costs.of(job(1 << 26)) > 0.0
 
 
 def test_small_points_cost_the_same_whatever_large_ones_do():

@@ -16,6 +16,8 @@ PER_BYTE_S = 1e-9
 """A run without a budget gets so much for each point over all reruns, so much for each byte of it
 in each rerun: large points are dear to set up."""
 
+_LEAST_PER_BYTE_S = 1e-11
+
 
 def usual_budget_s(jobs: Sequence[Job], reruns: int) -> float:
     """Seconds that these jobs usually need; simulated ones take what they take beside it."""
@@ -37,11 +39,13 @@ class VisitCosts:
 
     def learn(self, job: Job, answer: Measured, seconds_per_tick: float) -> None:
         """From a visit that went through. The next needs one sample at least, which counts."""
-        samples = len(answer.parts[0].ticks)
+        # Parts of ranks are of the same time, others come one after the other.
+        parts = answer.parts[:1] if job.task.joint else answer.parts
+        samples = len(parts[0].ticks)
         if job.task.bytes > LARGE and samples:
-            sampled = seconds_per_tick * sum(sum(part.ticks) for part in answer.parts)
+            sampled = seconds_per_tick * sum(sum(part.ticks) for part in parts)
             beside = answer.block_s - sampled * (1 - 1 / samples)
-            self._per_byte[_kind(job)] = beside / job.task.bytes
+            self._per_byte[_kind(job)] = max(beside / job.task.bytes, _LEAST_PER_BYTE_S)
 
     def of(self, job: Job) -> float:
         """Seconds."""

@@ -166,6 +166,7 @@ class Runner:
     )
     """Who measures a device."""
     out_of_time: bool = False
+    costs: VisitCosts = field(default_factory=VisitCosts)
 
     def run(self) -> None:
         """Measures everything. On KeyboardInterrupt what is open is recorded, then it is raised."""
@@ -215,7 +216,7 @@ class _RerunOf:
         self._workers: dict[str, tuple[Asked, protocol.Opened]] = {}
         self._deaths: dict[str, int] = {}
         settings = run.settings
-        self._costs = VisitCosts()
+        self._costs = run.costs
         self._criterion = protocol.Criterion(settings.precision, settings.confidence, MOST_POINT_S)
 
     def run(self) -> None:
@@ -255,7 +256,8 @@ class _RerunOf:
         yield small, lambda: begin + small_share * soon_s()
         yield large, lambda: begin + soon_s()
         yield soon, lambda: begin + soon_s()
-        yield late, lambda: self._deadline
+        unseen = [work for work in soon if not work.blocks]  # none is to go without a visit
+        yield [*late, *unseen], lambda: self._deadline
         yield whole, lambda: self._deadline
 
     def _late_s(self, late: Sequence[Open], whole_s: float) -> float:
@@ -265,15 +267,16 @@ class _RerunOf:
         """
         if not late:
             return 0.0
-        need = sum(self._costs.of(work.job) for work in late if not work.job.visits)
+        unseen = (work.job for work in late if work in self._open and not work.job.visits)
+        need = sum(map(self._costs.of, unseen))
         share = _VISITS_VARY * need / (self._run.settings.reruns - self._rerun) / whole_s
         return min(max(share, _LEAST_LATE_SHARE), _MOST_LATE_SHARE) * whole_s
 
     def _visit_all(self, works: Sequence[Open], until: Callable[[], float]) -> None:
         """Rounds over these until none of them is open or the time is up.
 
-        A round goes in an order that the seed decides; large points by what a visit costs, and the
-        largest that were visited least first: when time is short, no rerun does without the same.
+        A round goes in an order that the seed decides; large points that were visited least first,
+        then by what a visit costs: when time is short, no rerun does without the same ones.
         """
         while True:
             order = [work for work in works if work in self._open]
@@ -290,7 +293,7 @@ class _RerunOf:
                     self._visit(work, self._costs.of(work.job) / waiting, end)
 
     def _turn(self, work: Open) -> tuple[int, float]:
-        return work.job.visits if work.job.task.bytes > _LATE else 0, self._costs.of(work.job)
+        return work.job.visits if work.job.task.bytes > LARGE else 0, self._costs.of(work.job)
 
     def _end_all(self, state: State) -> None:
         for work in self._open:
@@ -368,6 +371,7 @@ class _RerunOf:
         self._workers.pop(address, None)
         self._deaths[address] = self._deaths.get(address, 0) + 1
         for sibling in siblings:
+            sibling.job.visits -= len(sibling.blocks)
             sibling.blocks.clear()
         if self._deaths[address] >= _MOST_DEATHS:
             self._run.watcher.say(f"{address}: given up after {_MOST_DEATHS} dead workers")
