@@ -117,7 +117,7 @@ def test_a_rank_that_dies_or_hangs_ends_the_run_and_is_named(
     tmp_path: Path, how: signal.Signals, rank: int
 ) -> None:
     # Who hangs is known by his silence; who waits for others says that he lives.
-    process = launchers.any_launcher().start(2, tmp_path, *LONG, silence_s=20)
+    process = launchers.any_launcher().start(2, tmp_path, *LONG, silence_s=40)
     with launchers.ended(process):
         pid = begun(process, tmp_path)[rank].pid
         os.kill(pid, how)
@@ -134,7 +134,7 @@ def test_a_rank_that_hangs_in_its_device_is_named(tmp_path: Path) -> None:
     """It lives and beats: only what it is at tells it from the one that waits for it."""
     devices = ("--device", "null,move=correct", "--device", "null,move=correct,hang=40")
     process = launchers.any_launcher().start(
-        2, tmp_path, "beff", *devices, "--channel", "staged", *SMALL, silence_s=20
+        2, tmp_path, "beff", *devices, "--channel", "staged", *SMALL, silence_s=40
     )
     with launchers.ended(process):
         _, err = process.communicate(timeout=launchers.LIMIT_S)

@@ -263,6 +263,7 @@ Block JointSeries::visit(Ticks begin, double most_seconds) {
     block.batch = loop_;
   }
   finish(*operation, block, read_probe() - before);
+  operation->disconnect(*communicator_);
   block.block_s = communicator_->agreed(elapsed());
   block.state = state();
   return block;

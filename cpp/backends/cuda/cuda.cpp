@@ -111,11 +111,11 @@ void describe_links(cuda::DeviceId device, DeviceInfo& info) {
     info.properties.emplace_back("nvlink_Bps",
                                  std::to_string(std::llround(links->bytes_per_second_one_way)));
   }
-  if (const std::string missing = cuda::nccl::missing(); missing.empty()) {
+  try {
     info.properties.emplace_back("nccl_version", cuda::nccl::version());
     info.properties.emplace_back("nccl_library", cuda::nccl::api().library);
-  } else {
-    info.lacks.emplace_back("channel=nccl", missing);
+  } catch (const BackendError& error) {
+    info.lacks.emplace_back("channel=nccl", error.what());
   }
 }
 
@@ -162,6 +162,7 @@ DeviceInfo describe(int index, int count) {
           {"library", api().library}}};
   if (attribute(device, cuda::can_map_host_memory) == 0) {
     info.lacks.emplace_back("target=host", "this GPU maps no host memory");
+    info.lacks.emplace_back("channel=cuda", "this GPU maps no host memory");
   }
   describe_links(device, info);
   info.offloads = cuda::offloads(device);

@@ -100,6 +100,13 @@ class PeerExchange final : public JointOperation {
                  }));
   }
 
+  /// Exported memory may be freed when nobody has it open any more.
+  void disconnect(Communicator& communicator) override {
+    way_.reset();
+    peers_.reset();
+    communicator.barrier();
+  }
+
   [[nodiscard]] std::uint64_t moved_bytes() const override { return lanes * bytes_; }
   [[nodiscard]] std::uint64_t armed_repetitions() const override { return exchange_turns; }
   [[nodiscard]] std::vector<std::string> remarks() const override {
@@ -107,6 +114,7 @@ class PeerExchange final : public JointOperation {
   }
 
   void run(std::uint64_t repetitions) override {
+    session_->make_current();
     constexpr auto turns = static_cast<std::uint32_t>(exchange_turns);
     const Steps steps = {.count = repetitions,
                          .first_tag = tag_,

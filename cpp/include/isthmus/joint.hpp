@@ -38,6 +38,9 @@ class JointOperation {
   /// Once, before all else, when all ranks have joined: what they have to find out together.
   /// Collective; what one rank throws all throw.
   virtual void connect(Communicator& /*communicator*/) {}
+  /// At the end, when nothing runs any more: what others have to let go of first. Collective; not
+  /// called where something was thrown.
+  virtual void disconnect(Communicator& /*communicator*/) {}
   /// This rank's share, `repetitions` times, the same on all ranks. This alone is timed.
   virtual void run(std::uint64_t repetitions) = 0;
   /// Bytes that this rank sends in one repetition.

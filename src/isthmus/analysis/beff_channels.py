@@ -21,8 +21,14 @@ LINKS = "nvlink_Bps"
 def links_rate(run: Run, address: str) -> float:
     """Bytes a second that can leave each of the devices over its links to the others at most.
 
-    ``address`` joins devices by ``+``. NaN where one of them does not tell.
+    ``address`` joins devices by ``+``. NaN where one of them does not tell, and where ranks share a
+    device: what they send each other stays within it.
     """
+    ranks = run.environment.get("ranks")
+    if isinstance(ranks, list):
+        devices = {(rank.get("host"), rank.get("device")) for rank in ranks}
+        if len(devices) < len(ranks):
+            return float("nan")
     told = {device.address: device.properties.get(LINKS, "nan") for device in run.devices}
     members = [name for name in address.split("+") if name in told] or [address]
     return float(np.min([float(told.get(name, "nan")) for name in members]))

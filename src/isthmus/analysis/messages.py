@@ -53,12 +53,17 @@ def _figures(row: Any) -> tuple[Any, ...]:
     return ("window", *same, row.bytes, *[np.nan] * 3, *rates)
 
 
+def _interval(low: str, high: str) -> str:
+    """Nothing where there are too few samples for one."""
+    return f" ({low} to {high})" if low and high else ""
+
+
 def _latency(rows: pd.DataFrame) -> str:
     least = rows.iloc[0]
     low, high = (format_seconds(least[name] / 2) for name in ("ci_low_s", "ci_high_s"))
     return (
         f"a message of {format_size(int(least['bytes']))} takes "
-        f"{format_seconds(least['median_s'] / 2)}, half a round trip ({low} to {high})"
+        f"{format_seconds(least['median_s'] / 2)}, half a round trip{_interval(low, high)}"
     )
 
 
@@ -67,6 +72,6 @@ def _bandwidth(rows: pd.DataFrame) -> str:
     moved = most["bandwidth_Bps"] * most["median_s"] / _pairs(most["ranks"])
     low, high = (format_rate(moved / most[name]) for name in ("ci_high_s", "ci_low_s"))
     return (
-        f"a pair carries {format_rate(moved / most['median_s'])} one way ({low} to {high}), "
+        f"a pair carries {format_rate(moved / most['median_s'])} one way{_interval(low, high)}, "
         f"{int(most['depth'])} messages of {format_size(int(most['bytes']))} in flight"
     )

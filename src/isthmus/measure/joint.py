@@ -34,6 +34,7 @@ def joint(devices: Sequence[protocol.DeviceDescription]) -> protocol.DeviceDescr
         max_buffer_bytes=min(device.max_buffer_bytes for device in devices),
         memory_bytes=min(device.memory_bytes for device in devices),
         operations=[operation for operation in operations if operation.joint],
+        lacks={what: why for device in reversed(devices) for what, why in device.lacks.items()},
         offloads=[],
     )
 

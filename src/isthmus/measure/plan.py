@@ -191,9 +191,10 @@ class _Planner:
             for (sizes, largest), operations in self._too_large.items():
                 names = ", ".join(dict.fromkeys(operations))
                 listed = ", ".join(map(format_size, sizes))
+                most = largest >> 20 << 20 or largest
                 told.append(
-                    f"{self._device} does not do {listed} for {names}: left out; what "
-                    f"memory is free allows {format_size(largest >> 20 << 20)}"
+                    f"{self._device} does not do {listed} for {names}: left out; "
+                    f"{format_size(most)} is the most, by its limits and by what memory is free"
                 )
         return Plan(self.tasks, told)
 

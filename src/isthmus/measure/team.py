@@ -342,10 +342,12 @@ def _names(ranks: Sequence[_Rank]) -> str:
 
 def _who_hangs(ranks: Sequence[_Rank]) -> str:
     """Which of the ranks keep the others, as far as these have said what they are at."""
+    if not all(rank.activity for rank in ranks):  # not heard of yet
+        return "a link between them hangs"
     for activity, where in _PLACES.items():
         here = [rank for rank in ranks if rank.activity == activity]
         if len(here) == len(ranks):
-            return f"all hang {where}"
+            return f"all hang {where.replace('its own', 'their own')}"
         if here:
             return f"{_names(here)} hang{'s' * (len(here) == 1)} {where}, and the others wait"
     return "a link between them hangs"
