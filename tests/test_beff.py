@@ -366,7 +366,7 @@ def test_messages_between_two_are_told_as_latency_and_bandwidth() -> None:
     latency, bandwidth = found.clauses
     assert "a message of 64 takes 1.0" in latency
     assert "a pair carries 26" in bandwidth  # two pairs, each 64 messages in a millisecond
-    assert "64 messages of 4Ki in flight" in bandwidth
+    assert "64 messages of 4KiB in flight" in bandwidth
     rows = found.table.set_index(["operation", "bytes"])
     middle = 1.01 * (2e-6 + 64 * 2e-9) / 2
     assert rows.loc[("pingpong", 64), "latency_s"] == pytest.approx(middle, rel=1e-3)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import permutations
 
 import numpy as np
@@ -232,16 +232,19 @@ def offsets(evidence: Evidence) -> Answer:
         ]
         if aligned.memory != "aligned" or not moved:
             continue
-        first = _contrasts(evidence, aligned, moved, len(moved), warm=False)
+        all_of = len(group) - 1  # as certain as what is said of all kinds
+        first = _contrasts(evidence, aligned, moved, all_of, warm=False)
         found = {
             name: c if _decided(c) else warm.get(name, c)
-            for warm in (_contrasts(evidence, aligned, moved, len(moved), warm=True),)
+            for warm in (_contrasts(evidence, aligned, moved, all_of, warm=True),)
             for name, c in first.items()
         }
+        warm_names = {name for name, c in found.items() if c is not first[name]}
         for name, c in found.items():
-            use = "first" if c is first[name] else "again"
+            use = "again" if name in warm_names else "first"
             rows.append((aligned.device, aligned.elements, name, use, *c.difference, *c.relative))
-        clauses.append(f"{at(evidence, aligned)}: {_worst_offset(evidence, found)}")
+        told = _worst_offset(evidence, found, warm_names)
+        clauses.append(f"{at(evidence, aligned)}, map to read back: {told}")
     return Answer(
         "offsets",
         "Does it matter where in a page the vectors begin, and which offset is worst?",
@@ -251,11 +254,14 @@ def offsets(evidence: Evidence) -> Answer:
     )  # fmt: skip
 
 
-def _worst_offset(evidence: Evidence, found: Mapping[str, Comparison]) -> str:
+def _worst_offset(
+    evidence: Evidence, found: Mapping[str, Comparison], warm: Collection[str]
+) -> str:
     slower = {name: c for name, c in found.items() if c.slower}
     if slower:
         name = max(slower, key=lambda n: slower[n].relative.ratio)
-        return f"worst is {name}, {longer(slower[name].difference)} longer than aligned"
+        use = ", once warm" if name in warm else ""
+        return f"worst is {name}, {longer(slower[name].difference)} longer than aligned{use}"
     relatives = [c.relative for c in found.values()]
     if all(c.same or c.faster for c in found.values()):
         return f"no offset is worse than aligned (intervals of the ratio {_span(relatives)})"
@@ -280,8 +286,10 @@ def advice(evidence: Evidence) -> Answer:
         rows.append((device, group[0].elements, best.name, plain.name, *gain))
         name = evidence.labels[device]
         if best is plain or not gain.certain:
-            clauses.append(f"{name}: allocate as you like; nothing is certainly better than "
-                           f"{plain.name} memory")  # fmt: skip
+            clauses.append(
+                f"{name}: for one offload nothing is certainly better than {plain.name} memory; "
+                "for many, what is told once warm decides"
+            )
         else:
             clauses.append(
                 f"{name}: allocate {best.name} memory; from allocating to the result that takes "

@@ -82,6 +82,11 @@ def _mean_of_medians(rows: pd.DataFrame) -> _Mean:
     return _Mean(float(rates.mean()), float(rates.mean() - down), float(rates.mean() + up))
 
 
+def _alone(row: pd.Series) -> str:
+    """What is to be said of a single rank's own figures."""
+    return " that sends to itself: no network" if "to_itself" in str(row["flags"]) else ""
+
+
 def b_eff(evidence: Evidence) -> Answer:
     """b_eff of each whole set of sizes: best over repetitions, and of the medians."""
     known = _boards(evidence)
@@ -109,7 +114,7 @@ def b_eff(evidence: Evidence) -> Answer:
         said = f", {_percent(best / theirs - 1)} off the published one" * bool(np.isfinite(theirs))
         clauses.append(
             f"b_eff is {format_rate(best)}{spread} on the {first['sizes']}'s {len(mine)} sizes, "
-            f"channel {first['channel']}, {ranks} rank{'s' if ranks > 1 else ''}"
+            f"channel {first['channel']}, {ranks} rank{'s' if ranks > 1 else _alone(first)}"
             f"{said} ({evidence.labels[first['device']]})"
         )
     return Answer(

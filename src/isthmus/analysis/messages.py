@@ -53,6 +53,10 @@ def _figures(row: Any) -> tuple[Any, ...]:
     return ("window", *same, row.bytes, *[np.nan] * 3, *rates)
 
 
+def _bytes(count: float) -> str:
+    return f"{format_size(int(count))}B"
+
+
 def _interval(low: str, high: str) -> str:
     """Nothing where there are too few samples for one."""
     return f" ({low} to {high})" if low and high else ""
@@ -62,7 +66,7 @@ def _latency(rows: pd.DataFrame) -> str:
     least = rows.iloc[0]
     low, high = (format_seconds(least[name] / 2) for name in ("ci_low_s", "ci_high_s"))
     return (
-        f"a message of {format_size(int(least['bytes']))} takes "
+        f"a message of {_bytes(least['bytes'])} takes "
         f"{format_seconds(least['median_s'] / 2)}, half a round trip{_interval(low, high)}"
     )
 
@@ -73,5 +77,5 @@ def _bandwidth(rows: pd.DataFrame) -> str:
     low, high = (format_rate(moved / most[name]) for name in ("ci_high_s", "ci_low_s"))
     return (
         f"a pair carries {format_rate(moved / most['median_s'])} one way{_interval(low, high)}, "
-        f"{int(most['depth'])} messages of {format_size(int(most['bytes']))} in flight"
+        f"{int(most['depth'])} messages of {_bytes(most['bytes'])} in flight"
     )

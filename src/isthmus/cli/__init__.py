@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import signal
 import sys
 import time
@@ -61,7 +62,8 @@ def main() -> NoReturn:
 def _end(message: str, code: int) -> NoReturn:
     place = launcher.place()
     if place and place.rank:  # rank 0 says it; whoever fails alone must not keep the others
-        time.sleep(launcher.FIRST_WORD_S)
+        with contextlib.suppress(KeyboardInterrupt):  # the launcher ends them, too
+            time.sleep(launcher.FIRST_WORD_S)
         sys.exit(code)
     print(f"isthmus: {message}", file=sys.stderr)
     sys.exit(code)
