@@ -299,6 +299,14 @@ GPU_CHANNELS = {"cuda": (3e-6, 0.98 * LINKS_BPS), "nccl": (12e-6, 0.97 * LINKS_B
                 "staged": (40e-6, 10e9)}  # fmt: skip
 
 
+def test_ranks_that_share_a_gpu_cross_no_link() -> None:
+    measured = _on_gpus(GPU_CHANNELS, 2, nvlink_Bps=str(LINKS_BPS))
+    for ids, judged in ((("0", "1"), True), (("0", "0"), False)):
+        ranks = [{"rank": n, "host": "here", "id": one} for n, one in enumerate(ids)]
+        on = msgspec.structs.replace(measured, environment={"ranks": ranks})
+        assert ("limit_share" in answer(on, "by_size").table) == judged
+
+
 @pytest.mark.parametrize("ranks", [2, 4])
 def test_gpus_are_judged_by_what_their_links_carry(ranks: int) -> None:
     measured = _on_gpus(GPU_CHANNELS, ranks, nvlink_Bps=str(LINKS_BPS))
@@ -364,7 +372,7 @@ def test_messages_between_two_are_told_as_latency_and_bandwidth() -> None:
     ])  # fmt: skip
     found = answer(whole, "messages")
     latency, bandwidth = found.clauses
-    assert "a message of 64 takes 1.0" in latency
+    assert "a message of 64B takes 1.0" in latency
     assert "a pair carries 26" in bandwidth  # two pairs, each 64 messages in a millisecond
     assert "64 messages of 4KiB in flight" in bandwidth
     rows = found.table.set_index(["operation", "bytes"])

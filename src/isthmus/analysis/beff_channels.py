@@ -26,7 +26,7 @@ def links_rate(run: Run, address: str) -> float:
     """
     ranks = run.environment.get("ranks")
     if isinstance(ranks, list):
-        devices = {(rank.get("host"), rank.get("device")) for rank in ranks}
+        devices = {(rank.get("host"), rank.get("id", rank.get("device"))) for rank in ranks}
         if len(devices) < len(ranks):
             return float("nan")
     told = {device.address: device.properties.get(LINKS, "nan") for device in run.devices}

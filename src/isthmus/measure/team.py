@@ -245,6 +245,7 @@ class Team:
             "mpi": self._ranks[0].said.mpi,
             "ranks": [
                 {"rank": n, "host": rank.said.host, "device": found.address,
+                 "id": found.description.id,
                  "name": found.description.name}
                 for n, (rank, found) in enumerate(zip(self._ranks, self.members, strict=True))
             ],
