@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import msgspec
 import numpy as np
@@ -12,8 +13,11 @@ import synthetic
 from conftest import Command
 from isthmus import _core
 from isthmus.analysis.offloads import SAME, Case, Comparison, cases, in_turn
+from isthmus.measure.fresh import reference_of
+from isthmus.measure.runner import Job
 from isthmus.results import run_file
 from isthmus.results.run_file import Run, Samples
+from isthmus.studies.base import Task
 
 ELEMENTS = 16384
 KINDS = ("aligned", "offset64")
@@ -82,11 +86,49 @@ def test_what_offsets_cost_is_found_and_named(isthmus: Command, tmp_path: Path) 
     assert "worst is offset64" in synthetic.answer(run, "offsets").verdict
 
 
-def test_the_same_cost_everywhere_is_seen_to_be(isthmus: Command, tmp_path: Path) -> None:
+def test_every_process_of_a_kind_has_turns_with_the_reference(
+    isthmus: Command, tmp_path: Path
+) -> None:
     run = measured(isthmus, tmp_path, "null:20us")
     by_kind = {case.memory: case for case in cases(run)}
-    found = compared(by_kind["offset64"], by_kind["aligned"])
-    assert found.relative.ratio == pytest.approx(1.0, abs=0.3)
+    assert not by_kind["aligned"].turns
+    turns_of = by_kind["offset64"].turns
+    assert len(turns_of) == 6
+    assert all(own.shape == beside.shape == (63,) for own, beside in turns_of.values())
+    assert all((own > 0).all() and (beside > 0).all() for own, beside in turns_of.values())
+    relative = compared(by_kind["offset64"], by_kind["aligned"]).relative
+    assert 0 < relative.low <= relative.ratio <= relative.high
+
+
+@pytest.mark.parametrize("failure", ["crash=1000", "fail=1000"])
+def test_a_reference_that_fails_costs_no_other_kind_its_points(
+    isthmus: Command, tmp_path: Path, failure: str
+) -> None:
+    # 64 offloads of nine phases each stay below this call, and with a reference's they do not.
+    run = measured(isthmus, tmp_path, f"null:20us,{failure}")
+    assert {(point.memory, point.error) for point in run.points} == {(kind, "") for kind in KINDS}
+    measured_by = {p.memory: len(p.reruns) for p in run.points if p.operation == "total"}
+    assert measured_by == dict.fromkeys(KINDS, 6)
+    assert not any(case.turns for case in cases(run))
+
+
+def job(memory: str, *, address: str = "host", study: str = "allocation", offset: int = 0) -> Job:
+    point = synthetic.point(address, "total", 4 * ELEMENTS, [[1.0]], study=study, memory=memory)
+    task = Task("offload", 4 * ELEMENTS, memory, {"relative_offset": offset}, {0: point})
+    return Job(SimpleNamespace(address=address), task)  # type: ignore[arg-type]
+
+
+def test_the_reference_is_a_kind_that_works() -> None:
+    aligned, other = job("aligned"), job("offset64")
+    strangers = [job("aligned", address="null"), job("aligned", offset=64), job("mmap")]
+    jobs = [other, *strangers, aligned]
+    assert reference_of(other, jobs) is aligned
+    assert reference_of(aligned, jobs) is None
+    assert reference_of(job("offset64", study="transfer"), jobs) is None
+    aligned.skipped = "not here"
+    assert reference_of(other, jobs) is None
+    aligned.skipped, aligned.error = "", "worker died"
+    assert reference_of(other, jobs) is None
 
 
 def test_without_the_reference_beside_it_processes_are_compared(

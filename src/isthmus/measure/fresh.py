@@ -19,7 +19,7 @@ from isthmus.measure.runner import Job, Watcher
 from isthmus.measure.supervisor import Worker, WorkerDiedError, WorkerRefusedError
 from isthmus.results.journal import Entry, key_of
 from isthmus.results.run_file import ClockName, ClockRecord, Point, Rerun, Samples, Settings
-from isthmus.studies.allocation import comes_before
+from isthmus.studies import Study, by_name
 from isthmus.studies.base import Task
 from isthmus.system.binding import Binding
 
@@ -65,6 +65,26 @@ def totals(job: Job, entries: Iterable[Entry]) -> dict[int, float]:
         if entry.rerun is not None and key_of(entry.point) == mine
         for samples in entry.rerun.clocks.values()
     }
+
+
+def reference_of(job: Job, jobs: Iterable[Job]) -> Job | None:
+    """What a job's kind of memory is held against on its device, if that is another and works."""
+    study = _study(job)
+    takes_turns = study.reference
+    if takes_turns is None:
+        return None
+    return next(
+        (
+            other
+            for other in jobs
+            if other is not job
+            and (other.found.address, other.task.bytes) == (job.found.address, job.task.bytes)
+            and not (other.error or other.skipped)
+            and _study(other) is study
+            and takes_turns(other.task)
+        ),
+        None,
+    )
 
 
 class FreshRunner:
@@ -134,10 +154,24 @@ class FreshRunner:
         return bool(found.relative_half_width <= self._settings.precision)
 
     def _visit(self, job: Job) -> None:
-        repetition = max(job.totals, default=-1) + 1
         self._watcher.visiting(job.label)
+        reference = reference_of(job, self._jobs)
+        try:
+            try:
+                answer = self._ask(job, reference)
+            except (WorkerRefusedError, WorkerDiedError):
+                if reference is None:
+                    raise
+                answer = self._ask(job, None)  # the reference may be what failed
+        except (WorkerRefusedError, WorkerDiedError) as error:
+            self._give_up(job, error)
+            return
+        repetition = max(job.totals, default=-1) + 1
+        self._keep(job, repetition, answer)
+        self._watcher.finished(job.task, repetition, "once")
+
+    def _ask(self, job: Job, reference: Job | None) -> protocol.Offloaded:
         task, found = job.task, job.found
-        reference = self._reference(job)
         request = protocol.Offload(
             library=str(found.backend.library),
             id=found.description.id,
@@ -147,30 +181,10 @@ class FreshRunner:
             again=0 if job.simulated else _again(task.bytes),
             reference=_placement(reference.task) if reference else None,
         )
-        try:
-            with Worker(found.candidate.environment, binding=self._binding) as worker:
-                answer = worker.ask(request, allowed_s=_MOST_VISIT_S)
-        except (WorkerRefusedError, WorkerDiedError) as error:
-            self._give_up(job, error)
-            return
+        with Worker(found.candidate.environment, binding=self._binding) as worker:
+            answer = worker.ask(request, allowed_s=_MOST_VISIT_S)
         assert isinstance(answer, protocol.Offloaded)
-        self._keep(job, repetition, answer)
-        self._watcher.finished(task, repetition, "once")
-
-    def _reference(self, job: Job) -> Job | None:
-        """What this job's kind of memory is held against on its device, if that is another."""
-        return next(
-            (
-                other
-                for other in self._jobs
-                if other.found.address == job.found.address
-                and other.task.bytes == job.task.bytes
-                and other is not job
-                and not other.skipped
-                and not any(_order(other.task))
-            ),
-            None,
-        )
+        return answer
 
     def _keep(self, job: Job, repetition: int, answer: protocol.Offloaded) -> None:
         first = {phase.name: phase for phase in answer.first}
@@ -202,11 +216,8 @@ def _placement(task: Task) -> tuple[str, dict[str, str]]:
     return task.memory, {name: str(value) for name, value in task.axes.items()}
 
 
-def _order(task: Task) -> tuple[bool, ...]:
-    axes = task.axes
-    return comes_before(
-        task.memory, int(axes.get("relative_offset", 0)), str(axes.get("handover", ""))
-    )
+def _study(job: Job) -> Study:
+    return by_name(next(iter(job.task.points.values())).study)
 
 
 def _rerun(

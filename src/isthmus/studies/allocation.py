@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from isthmus import _core
-from isthmus.studies.base import Axis, Study, words
+from isthmus.studies.base import Axis, Study, Task, words
 from isthmus.units import parse_counts, parse_positive
 
 if TYPE_CHECKING:
@@ -35,10 +35,15 @@ QUICK_MEMORY = (
 def comes_before(memory: str, relative_offset: int, handover: str) -> tuple[bool, ...]:
     """Order of kinds of memory, smallest first: others are held against the first that is there.
 
-    Where nothing is true that is vectors which all begin at a page: in the processes of the others
-    such an offload takes turns with theirs.
+    Where nothing is true that is vectors which all begin at a page.
     """
     return memory != "aligned", relative_offset != 0, handover == "copy"
+
+
+def _takes_turns(task: Task) -> bool:
+    axes = task.axes
+    offset = int(axes.get("relative_offset", 0))
+    return not any(comes_before(task.memory, offset, str(axes.get("handover", ""))))
 
 
 def _answers() -> Sequence[Callable[[Evidence], Answer]]:
@@ -64,6 +69,7 @@ STUDY = Study(
     ),
     columns=("elements", "handover", "relative_offset"),
     fresh=True,
+    reference=_takes_turns,
     size_axis="elements",
     unit_bytes=4,
     quick={"memory": QUICK_MEMORY},

@@ -101,6 +101,8 @@ class Study:
     points, each of one."""
     fresh: bool = False
     """Asks devices for offloads: see ``measure.fresh``."""
+    reference: Callable[[Task], bool] | None = None
+    """Of fresh tasks: whether the others of its device and size take turns with this one."""
     joint: bool = False
     """Whether it can spread over the ranks that a launcher of MPI started."""
     size_axis: str = "bytes"
