@@ -272,7 +272,9 @@ def test_copies_are_known_by_fresh_pages_and_by_time() -> None:
     pages = 4 * ELEMENTS // 4096
     run = offload_run(kinds, faults={("alloc_host", "migrate_to_device_wait"): 2 * pages})
     table = asked(run, "copies").table.set_index(["memory", "operation"])["finding"]
-    assert table["alloc_host", "migrate"] == "copied to fresh memory of 2 vectors"
+    assert table["alloc_host", "migrate"] == (
+        "first touch of 2 fresh vectors (a copy's destination, or the pages themselves)"
+    )
     assert table["pageable", "read_back"] == "a further pass over the data"
     assert table["aligned", "map"] == "no copy"
 

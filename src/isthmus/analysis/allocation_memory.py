@@ -206,11 +206,13 @@ def copies(evidence: Evidence) -> Answer:
 def _verdict(fresh: float, rate: float, moved: int, beyond: Difference) -> str:
     """What a move was.
 
-    Pages touched for the first time tell of a copy's destination; time beyond the best kind's of a
-    further pass, where it is certain and as long as copying takes at least.
+    Pages touched for the first time are a copy's destination, or what is locked or mapped; time
+    beyond the best kind's tells of a further pass, where it is certain and as long as copying takes
+    at least.
     """
     if fresh >= _COPY_SHARE:
-        return f"copied to fresh memory of {round(fresh)} vector{'s' if round(fresh) > 1 else ''}"
+        vectors = f"{round(fresh)} fresh vector{'s' if round(fresh) > 1 else ''}"
+        return f"first touch of {vectors} (a copy's destination, or the pages themselves)"
     if rate > _NO_COPY_BPS:
         return "no copy"
     if beyond.low > 0 and moved / beyond.low < _PASS_BPS:
