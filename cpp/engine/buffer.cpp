@@ -96,7 +96,6 @@ bool HostBuffer::knows(const std::string& kind) {
 }
 
 std::optional<int> HostBuffer::node(const std::string& kind) {
-  constexpr std::size_t most_nodes = 1024;  // that Linux knows
   const auto found = numbered(kind, "node", most_nodes);
   return found ? std::optional(static_cast<int>(*found)) : std::nullopt;
 }

@@ -17,7 +17,6 @@
 namespace isthmus {
 namespace {
 
-constexpr std::size_t most_nodes = 1024;
 constexpr std::size_t word_bits = sizeof(unsigned long) * CHAR_BIT;
 /// Pages asked about in one call.
 constexpr std::size_t pages_at_once = 4096;
@@ -43,27 +42,27 @@ std::string listed(const std::vector<int>& nodes) {
 
 }  // namespace
 
-std::vector<int> nodes_in(std::string_view ranges) {
-  std::vector<int> nodes;
+std::vector<int> numbers_in(std::string_view ranges) {
+  std::vector<int> numbers;
   while (const auto first = take_number(ranges)) {
     auto last = first;
     if (ranges.starts_with('-')) {
       ranges.remove_prefix(1);
       last = take_number(ranges);
     }
-    for (int node = *first; last && node <= *last; ++node) {
-      nodes.push_back(node);
+    for (int number = *first; last && number <= *last; ++number) {
+      numbers.push_back(number);
     }
     ranges.remove_prefix(std::min<std::size_t>(ranges.size(), 1));
   }
-  return nodes;
+  return numbers;
 }
 
 std::vector<int> memory_nodes() {
   std::ifstream file("/sys/devices/system/node/has_memory");
   std::string text;
   std::getline(file, text);
-  std::vector<int> nodes = nodes_in(text);
+  std::vector<int> nodes = numbers_in(text);
   return nodes.empty() ? std::vector<int>{0} : nodes;
 }
 

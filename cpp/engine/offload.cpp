@@ -79,7 +79,7 @@ void judge_places(OffloadRecord& record, const std::string& kind, const Vectors&
   for (const Element* vector : {vectors.a, vectors.b, vectors.c}) {
     const auto* const data = reinterpret_cast<const std::byte*>(vector);
     for (const int node : nodes_of({data, vectors.elements * sizeof(Element)})) {
-      if (node != *wanted && record.fault.empty()) {
+      if (node >= 0 && node != *wanted && record.fault.empty()) {
         record.verified = Verified::no;
         record.fault = "pages of " + kind + " lie on node " + std::to_string(node);
       }
@@ -110,7 +110,7 @@ class Measurement {
  public:
   explicit Measurement(Offload& offload) : offload_(&offload) {}
 
-  void once_cold() { record_.first = once(true); }
+  void once_cold() { record_.first = once("the first offload", true); }
 
   void again(unsigned count, const std::optional<OperationSpec>& reference) {
     adds_ = !reference;  // they would take as long as the offloads that are to be close together
@@ -122,7 +122,7 @@ class Measurement {
       if (reference && before) {
         record_.beside.push_back(beside(*reference));
       }
-      record_.again.push_back(once(false));
+      record_.again.push_back(once("a further offload"));
       if (reference && !before) {
         record_.beside.push_back(beside(*reference));
       }
@@ -138,7 +138,7 @@ class Measurement {
   }
 
  private:
-  std::vector<PhaseSample> once(bool first) {
+  std::vector<PhaseSample> once(const char* what, bool first = false) {
     const std::uint64_t seed = fresh_stamp() * 0x9E3779B97F4A7C15U;
     Phases phases(offload_->card_clock());
     if (first) {
@@ -150,7 +150,7 @@ class Measurement {
       if (offload_->computes()) {
         const bool right = adds_up(*vectors, seed);
         verifiable_ = verifiable_ && (right || offload_->verifiable());
-        judge(record_, right, first ? "the first offload" : "a further offload");
+        judge(record_, right, what);
         judge_places(record_, offload_->memory(), *vectors);
       }
       if (adds_ && offload_->card_clock() == nullptr && !offload_->simulate_adds(phases)) {
@@ -164,7 +164,7 @@ class Measurement {
   std::vector<PhaseSample> beside(const OperationSpec& reference) {
     const OperationSpec own = offload_->spec();
     offload_->turn_to(reference);
-    std::vector<PhaseSample> samples = once(false);
+    std::vector<PhaseSample> samples = once("the reference's offload");
     offload_->turn_to(own);
     return samples;
   }

@@ -3,12 +3,12 @@
 #include <sched.h>
 
 #include <algorithm>
-#include <charconv>
 #include <fstream>
 #include <string>
-#include <string_view>
 #include <thread>
 #include <vector>
+
+#include "isthmus/buffer.hpp"
 
 namespace isthmus {
 namespace {
@@ -17,27 +17,6 @@ namespace {
 constexpr std::size_t least_part_bytes = std::size_t{4} << 20U;
 /// More would not make memory any faster.
 constexpr std::size_t most_threads = 16;
-
-/// Adds the processors of a list as Linux writes it, "0-3,8", to a set.
-void add_processors(std::string_view list, cpu_set_t& set) {
-  const char* at = list.data();
-  const char* const end = at + list.size();
-  while (at < end) {
-    int first = 0;
-    auto read = std::from_chars(at, end, first);
-    int last = first;
-    if (read.ptr < end && *read.ptr == '-') {
-      read = std::from_chars(read.ptr + 1, end, last);
-    }
-    if (read.ec != std::errc{}) {
-      return;
-    }
-    for (int processor = first; processor <= std::min(last, CPU_SETSIZE - 1); ++processor) {
-      CPU_SET(processor, &set);
-    }
-    at = read.ptr + 1;
-  }
-}
 
 /// Processors that the calling thread may use and that are on the node it runs on.
 cpu_set_t processors_near() {
@@ -58,7 +37,11 @@ cpu_set_t processors_near() {
   }
   cpu_set_t on_node;
   CPU_ZERO(&on_node);
-  add_processors(list, on_node);
+  for (const int processor : numbers_in(list)) {
+    if (processor < CPU_SETSIZE) {
+      CPU_SET(processor, &on_node);
+    }
+  }
   cpu_set_t both;
   CPU_AND(&both, &allowed, &on_node);
   return both;

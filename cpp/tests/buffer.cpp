@@ -351,42 +351,6 @@ TEST_CASE("buffer: known kinds can be made, others are refused", "[buffer]") {
   }
 }
 
-TEST_CASE("buffer: nodes are listed as Linux lists them", "[buffer]") {
-  using Nodes = std::vector<int>;
-  CHECK(isthmus::nodes_in("0") == Nodes{0});
-  CHECK(isthmus::nodes_in("0-2,5,8-9") == Nodes{0, 1, 2, 5, 8, 9});
-  CHECK(isthmus::nodes_in("").empty());
-  CHECK(isthmus::nodes_in("none").empty());
-  CHECK_FALSE(isthmus::memory_nodes().empty());
-}
-
-TEST_CASE("buffer: pages lie on the node that was asked for, or it is said why not", "[buffer]") {
-  CHECK(HostBuffer::node("node12") == 12);
-  CHECK_FALSE(HostBuffer::node("node").has_value());
-  CHECK_FALSE(HostBuffer::node("node-1").has_value());
-  CHECK_FALSE(HostBuffer::node("aligned").has_value());
-  const std::vector<int> nodes = isthmus::memory_nodes();
-  HostBuffer plain("mmap", 3 * page_bytes);
-  const std::span<std::byte> pages(plain.data(), plain.bytes());
-  CHECK_THROWS_AS(isthmus::place_on_node(pages, 1023), isthmus::MemoryLimitError);
-  const int last = nodes.back();
-  try {
-    isthmus::place_on_node(pages, last);
-  } catch (const isthmus::MemoryLimitError& error) {
-    WARN(error.what());  // a container may forbid it
-    return;
-  }
-  put_pattern(plain, plain.bytes(), seed);
-  const std::vector<int> found = isthmus::nodes_of(pages.subspan(1, 2 * page_bytes));
-  CHECK((found.empty() || found == std::vector<int>{last}));  // none where asking is forbidden
-  const std::string kind = "node" + std::to_string(last);
-  if (nodes.size() == 1) {
-    CHECK_THROWS_AS(HostBuffer(kind, 10), isthmus::MemoryLimitError);
-  } else {
-    CHECK(HostBuffer(kind, 10).bytes() == 10);
-  }
-}
-
 TEST_CASE("buffer: memory that cannot be had is refused", "[buffer]") {
 #ifndef SANITIZED  // whose allocators end the process instead
   const std::string kind = GENERATE("aligned", "pageable", "hugepage", "offset1");

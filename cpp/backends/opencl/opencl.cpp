@@ -183,8 +183,7 @@ DeviceInfo describe(cl::Platform platform, cl::DeviceId device, const std::strin
       .lacks = std::move(lacks)};
   if (has_kernel(vadd_kernel)) {
     info.lacks.emplace_back("memory=p2p",
-                            "only AMD's runtime has buffers in a card's memory that the host maps "
-                            "(XCL_MEM_EXT_P2P_BUFFER), and no such card was at hand to try it on");
+                            "not supported: needs AMD's XCL_MEM_EXT_P2P_BUFFER, which is untested");
     info.offloads =
         cl::offloads(cl::shares_pointers(device) && (session == nullptr || session->shares()));
   }

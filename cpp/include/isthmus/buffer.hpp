@@ -80,7 +80,9 @@ class HostBuffer final : public Memory {
 };
 
 /// Numbers of a list such as Linux writes it: `0-1,4`.
-std::vector<int> nodes_in(std::string_view ranges);
+std::vector<int> numbers_in(std::string_view ranges);
+/// NUMA nodes that Linux can tell apart.
+inline constexpr std::size_t most_nodes = 1024;
 /// NUMA nodes of this machine that have memory: at least one.
 std::vector<int> memory_nodes();
 /// Has pages come from one node when they are touched. Throws MemoryLimitError.
