@@ -263,7 +263,8 @@ std::vector<std::pair<std::string, std::string>> offload_lacks(const Contents& c
     return {{"offload", XrtOffload::no_vadd}};
   }
   std::vector<std::pair<std::string, std::string>> lacks = {
-      {"memory=p2p", "no card that maps its memory into the host's was at hand to try it on"}};
+      {"memory=p2p",
+       "not supported: needs buffers of the card that the host maps (P2P), which is untested"}};
   if (contents.vadd->host.empty()) {
     lacks.emplace_back("memory=host_only",
                        "its kernel vadd is not linked to host memory (sp=...:HOST[0])");
