@@ -9,6 +9,7 @@
 #include <new>
 #include <utility>
 
+#include "block.hpp"
 #include "probe.hpp"
 
 namespace isthmus {
@@ -51,12 +52,15 @@ void judge(OffloadRecord& record, bool right, const std::string& what) {
   }
 }
 
-/// Huge pages that are asked for by madvise are not to be had at all.
-bool huge_pages_off() {
+/// Throws MemoryLimitError where huge pages that are asked for by madvise are not to be had at all.
+void check_huge_pages() {
   std::ifstream file("/sys/kernel/mm/transparent_hugepage/enabled");
   std::string text;
   std::getline(file, text);
-  return text.find("[never]") != std::string::npos;
+  if (text.find("[never]") != std::string::npos) {
+    throw MemoryLimitError(
+        "huge pages are off: echo madvise > /sys/kernel/mm/transparent_hugepage/enabled (as root)");
+  }
 }
 
 /// What ended: the machine's memory, or what this user's processes may have of it.
@@ -139,7 +143,7 @@ class Measurement {
 
  private:
   std::vector<PhaseSample> once(const char* what, bool first = false) {
-    const std::uint64_t seed = fresh_stamp() * 0x9E3779B97F4A7C15U;
+    const std::uint64_t seed = seed_of(fresh_stamp());
     Phases phases(offload_->card_clock());
     if (first) {
       offload_->prepare(phases);
@@ -235,12 +239,7 @@ HostVectors::HostVectors(const std::string& kind, std::size_t elements, std::siz
       relative_offset_(relative_offset),
       a_(kind, elements * sizeof(Element)),
       b_(kind, elements * sizeof(Element)),
-      c_(kind, elements * sizeof(Element) + relative_offset) {
-  if (kind == "hugepage" && huge_pages_off()) {
-    throw MemoryLimitError(
-        "huge pages are off: echo madvise > /sys/kernel/mm/transparent_hugepage/enabled (as root)");
-  }
-}
+      c_(kind, elements * sizeof(Element) + relative_offset) {}
 
 Vectors HostVectors::get() const {
   // The buffers are the vectors' own: to write to them changes no part of this object.
@@ -329,6 +328,9 @@ OffloadRecord measure_offload(Offload& offload, unsigned again,
   static_cast<void>(HostClock::instance());  // calibrated before anything is timed
   Measurement measurement(offload);
   try {
+    if (offload.memory() == "hugepage") {
+      check_huge_pages();
+    }
     measurement.once_cold();
     measurement.again(again, reference);
   } catch (const MemoryLimitError& error) {

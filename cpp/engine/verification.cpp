@@ -71,14 +71,21 @@ std::size_t fill_words(std::span<std::byte> to, std::uint64_t word) {
   return words * word_bytes;
 }
 
+/// Where there is much memory, as large as several processors want it. Little, which is what most
+/// visits are about, is not to ask for them.
+std::size_t piece_of(std::size_t bytes) {
+  if (bytes <= cached_bytes) {
+    return bytes;
+  }
+  const std::size_t busy = bytes_for_all();
+  return bytes > busy ? busy : cached_bytes;
+}
+
 /// Calls `work(offset, piece)` with scratch memory for each piece of a device's memory, in their
-/// order, until it returns false. Where there is much of it, pieces are as large as several
-/// processors want them.
+/// order, until it returns false.
 template <class Work>
 bool for_each_piece(std::size_t bytes, const Work& work) {
-  const std::size_t busy = bytes_for_all();
-  const std::size_t most = bytes > busy ? std::max(busy, cached_bytes) : cached_bytes;
-  std::vector<std::byte> scratch(std::min(bytes, most));
+  std::vector<std::byte> scratch(piece_of(bytes));
   for (std::size_t at = 0; at < bytes; at += scratch.size()) {
     if (!work(at, std::span(scratch).first(std::min(scratch.size(), bytes - at)))) {
       return false;

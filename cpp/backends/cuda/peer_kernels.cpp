@@ -34,7 +34,8 @@ class KernelWay final : public PeerWay {
             exchange_ptx)),
         conversations_(conversations),
         plan_(plan),
-        faults_("mapped", sizeof(Faults)) {
+        faults_("mapped", sizeof(Faults)),
+        faults_address_(faults_.device_address()) {
     const Faults none{};
     faults_.memory().put(0, std::as_bytes(std::span(none)));
   }
@@ -46,7 +47,7 @@ class KernelWay final : public PeerWay {
                  .part_bytes = plan_.part_bytes,
                  .steps = steps.count,
                  .patience_ns = patience_s * nanoseconds,
-                 .faults = faults_.device_address(),
+                 .faults = faults_address_,
                  .lane_blocks = plan_.lane_blocks,
                  .first_tag = steps.first_tag,
                  .out_slots = steps.out_slots,
@@ -69,6 +70,7 @@ class KernelWay final : public PeerWay {
   Conversations conversations_;
   PeerPlan plan_;
   HostEnd faults_;
+  Address faults_address_;
 };
 
 }  // namespace
