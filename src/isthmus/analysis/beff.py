@@ -172,22 +172,16 @@ _COLUMNS = (
 _AT = {name: at for at, name in enumerate(_COLUMNS)}
 
 
-def _limit(row: Any, board: Board | None, links: float) -> float:
-    """Bytes a second that can leave all devices together; NaN where nobody tells, or none does."""
-    ranks = int(row.ranks or 1)
-    if board is not None:
-        return 2 * ranks * serial.channel_rate(_as_measured(board, row))
-    return ranks * links if ranks > 1 else np.nan
-
-
 def _beside(
     row: Any, board: Board | None, links: float, fitted: fits.AlphaBeta | None
 ) -> tuple[Any, ...]:
-    size, rate = int(row.bytes), row.bandwidth_Bps
+    size, rate, ranks = int(row.bytes), row.bandwidth_Bps, int(row.ranks or 1)
     moved = rate * row.median_s
-    share, model, theirs = rate / _limit(row, board, links), np.nan, np.nan
+    limit = ranks * links if ranks > 1 else np.nan  # a rank alone uses no link
+    model, theirs = np.nan, np.nan
     if board is not None:
-        shape, ranks, steps = _as_measured(board, row), int(row.ranks), int(row.looplength)
+        shape, steps = _as_measured(board, row), int(row.looplength)
+        limit = 2 * ranks * serial.channel_rate(shape)
         model = rate / serial.bandwidth(shape, size, ranks, steps) - 1
         theirs = published_rates(shape, row.ranks, row.looplength).get(size, np.nan)
     law = np.nan
@@ -196,7 +190,7 @@ def _beside(
     return (
         row.device, row.channel, row.ranks, row.sizes, row.depth, row.clock, size, row.looplength,
         row.transfer_s, moved / row.min_s, rate, moved / row.ci_high_s, moved / row.ci_low_s,
-        share, model, law, theirs, rate / theirs - 1,
+        rate / limit, model, law, theirs, rate / theirs - 1,
     )  # fmt: skip
 
 

@@ -43,14 +43,23 @@ def _pairs(ranks: Any) -> int:
     return -(-int(ranks or 1) // 2)
 
 
+def _one_way(row: Any) -> tuple[float, float, float]:
+    """Seconds of half a round trip, and their interval."""
+    return row.median_s / 2, row.ci_low_s / 2, row.ci_high_s / 2
+
+
+def _of_a_pair(row: Any) -> tuple[float, float, float]:
+    """Bytes a second, and their interval."""
+    moved = row.bandwidth_Bps * row.median_s / _pairs(row.ranks)
+    return moved / row.median_s, moved / row.ci_high_s, moved / row.ci_low_s
+
+
 def _figures(row: Any) -> tuple[Any, ...]:
     same = tuple(getattr(row, name) for name in _SAME)
-    times = (row.median_s, row.ci_low_s, row.ci_high_s)
+    none = (np.nan,) * 3
     if row.operation == "pingpong":
-        return ("pingpong", *same, row.bytes, *(time / 2 for time in times), *[np.nan] * 3)
-    moved = row.bandwidth_Bps * row.median_s / _pairs(row.ranks)
-    rates = (moved / time for time in (row.median_s, row.ci_high_s, row.ci_low_s))
-    return ("window", *same, row.bytes, *[np.nan] * 3, *rates)
+        return ("pingpong", *same, row.bytes, *_one_way(row), *none)
+    return ("window", *same, row.bytes, *none, *_of_a_pair(row))
 
 
 def _bytes(count: float) -> str:
@@ -64,18 +73,17 @@ def _interval(low: str, high: str) -> str:
 
 def _latency(rows: pd.DataFrame) -> str:
     least = rows.iloc[0]
-    low, high = (format_seconds(least[name] / 2) for name in ("ci_low_s", "ci_high_s"))
+    typical, low, high = map(format_seconds, _one_way(least))
     return (
-        f"a message of {_bytes(least['bytes'])} takes "
-        f"{format_seconds(least['median_s'] / 2)}, half a round trip{_interval(low, high)}"
+        f"a message of {_bytes(least['bytes'])} takes {typical}, half a round trip"
+        f"{_interval(low, high)}"
     )
 
 
 def _bandwidth(rows: pd.DataFrame) -> str:
     most = rows.sort_values("bandwidth_Bps").iloc[-1]
-    moved = most["bandwidth_Bps"] * most["median_s"] / _pairs(most["ranks"])
-    low, high = (format_rate(moved / most[name]) for name in ("ci_high_s", "ci_low_s"))
+    typical, low, high = map(format_rate, _of_a_pair(most))
     return (
-        f"a pair carries {format_rate(moved / most['median_s'])} one way{_interval(low, high)}, "
+        f"a pair carries {typical} one way{_interval(low, high)}, "
         f"{int(most['depth'])} messages of {_bytes(most['bytes'])} in flight"
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -148,12 +148,17 @@ def _certain(rerun: Rerun, clock: ClockName, run: Run) -> bool:
     return half <= run.settings.precision * found.median
 
 
-def _flags(point: Point, clock: ClockName, run: Run, found: Estimate, lowest: float) -> list[str]:
-    flags = {
-        _STATE_FLAGS[r.state]
-        for r in point.reruns
-        if r.state in _STATE_FLAGS and not (clock in r.clocks and _certain(r, clock, run))
-    }
+def _flags(
+    point: Point,
+    clock: ClockName,
+    run: Run,
+    found: Estimate,
+    lowest: float,
+    certain: Collection[int],
+) -> list[str]:
+    """``certain``: the reruns whose median is known well enough, however they ended."""
+    cut_off = (r.state for r in point.reruns if r.rerun not in certain)
+    flags = {_STATE_FLAGS[state] for state in cut_off if state in _STATE_FLAGS}
     flags.update(remark for r in point.reruns for remark in r.remarks)
     if point.error:
         flags.add("failed")
@@ -205,7 +210,9 @@ def _row(point: Point, clock: ClockName, run: Run) -> dict[str, object]:
         for c in (r.clocks[clock] for r in measured)
         if c.cold_ticks is not None
     ]
-    flags = _flags(point, clock, run, found, float(pooled.min()))
+    once = all(r.state == "once" for r in point.reruns)
+    certain = set() if once else {r.rerun for r in measured if _certain(r, clock, run)}
+    flags = _flags(point, clock, run, found, float(pooled.min()), certain)
     bandwidth = point.moved_bytes / found.median if point.moved_bytes and found.median else np.nan
     emulated = point.device in simulated_devices(run)
     if emulated and clock == "host":
@@ -216,14 +223,14 @@ def _row(point: Point, clock: ClockName, run: Run) -> dict[str, object]:
     verified = {r.verified for r in measured}
     asked = 1 if emulated else run.settings.reruns
     complete = len(point.reruns) == asked and not point.error
-    if all(r.state == "once" for r in point.reruns):  # the interval over them says it
+    if once:  # the interval over them says it
         half = max(found.high - found.median, found.median - found.low)
         complete = not point.error
         converged = half <= run.settings.precision * found.median
         if run.status == "budget" and not converged:
             flags = sorted([*flags, "budget_exhausted"])
     else:
-        converged = all(_certain(r, clock, run) for r in measured)
+        converged = len(certain) == len(measured)
     return {
         **_identity(point, clock),
         "samples": len(pooled),

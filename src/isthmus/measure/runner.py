@@ -212,7 +212,8 @@ class _RerunOf:
         self._order = order
         self._rerun = rerun
         self._deadline = deadline
-        self._open = [Open(job, series) for series, job in enumerate(jobs)]
+        self._open = {Open(job, series): None for series, job in enumerate(jobs)}
+        """In their order; a dictionary because each visit asks of each point whether it is open."""
         self._workers: dict[str, tuple[Asked, protocol.Opened]] = {}
         self._deaths: dict[str, int] = {}
         settings = run.settings
@@ -298,7 +299,7 @@ class _RerunOf:
     def _end_all(self, state: State) -> None:
         for work in self._open:
             self._run.finish(work, self._rerun, self._opened(work), state)
-        self._open = []
+        self._open.clear()
 
     def _opened(self, work: Open) -> protocol.Opened | None:
         known = self._workers.get(work.job.found.address)
@@ -351,12 +352,12 @@ class _RerunOf:
         assert opened is not None
         self._costs.learn(work.job, answer, opened.clock.seconds_per_tick)
         if answer.state != "open":
-            self._open.remove(work)
-            self._run.finish(work, self._rerun, self._opened(work), _STATES[answer.state])
+            del self._open[work]
+            self._run.finish(work, self._rerun, opened, _STATES[answer.state])
 
     def _fail(self, work: Open, message: str) -> None:
         work.job.error = message
-        self._open.remove(work)
+        del self._open[work]
         self._run.watcher.say(f"{work.job.label}: {message}")
         self._run.finish(work, self._rerun, self._opened(work), "failed")
 
@@ -380,7 +381,7 @@ class _RerunOf:
     def _give_up(self, works: Sequence[Open], why: str) -> None:
         for work in works:
             work.job.error = why
-            self._open.remove(work)
+            del self._open[work]
             self._run.finish(work, self._rerun, self._opened(work), "failed")
 
 
