@@ -178,12 +178,24 @@ HostBuffer::~HostBuffer() {
   }
 }
 
+bool HostBuffer::in_place(std::size_t /*bytes*/, Access /*access*/,
+                          const std::function<void(std::byte*)>& work) {
+  work(data_);
+  return true;
+}
+
 void HostBuffer::put(std::size_t offset, std::span<const std::byte> from) {
   std::memcpy(data_ + offset, from.data(), from.size());
 }
 
 void HostBuffer::get(std::size_t offset, std::span<std::byte> to) {
   std::memcpy(to.data(), data_ + offset, to.size());
+}
+
+bool HostView::in_place(std::size_t /*bytes*/, Access /*access*/,
+                        const std::function<void(std::byte*)>& work) {
+  work(data_);
+  return true;
 }
 
 void HostView::put(std::size_t offset, std::span<const std::byte> from) {

@@ -15,6 +15,8 @@ constexpr std::uint64_t next_part = std::uint64_t{1} << 56U;
 /// Once is enough to know that this needs no batch.
 constexpr double surely_long_s = 1e-3;
 constexpr std::uint64_t most_batch = std::uint64_t{1} << 32U;
+/// Reading the clock is more than this share of what was timed: flagged.
+constexpr double timer_share = 0.1;
 /// Of the software above an emulated card: enough for an interval of the median.
 constexpr std::size_t most_software_samples = 25;
 
@@ -158,7 +160,7 @@ void Series::calibrate_batch(Operation& operation) {
           batch_, static_cast<std::uint64_t>(std::ceil(
                       options_.least_batch_s / std::max(typical, clock_->info().empty_pair_s))));
     }
-    intervals_ = batch_;
+    intervals_ = batch_ == 1 ? 1 : 0;
     return;
   }
   // A few warm repetitions first: the very first ones are not typical.
@@ -193,6 +195,9 @@ void Series::sample_once(Operation& operation, Block& block) {
     return stamp + part * next_part;
   };
   std::vector<Ticks> ticks(parts, 0);
+  // So many short intervals want an empty pair of their own moment: a processor's frequency, and
+  // with it what a pair takes, has long changed since the clock was made.
+  std::vector<Ticks> empty(parts, 0);
   for (std::uint64_t round = 0; round < rounds; ++round) {
     // Data armed before the first round is looked for after the last; where a part can only be
     // armed just before it runs, both rounds are armed and checked.
@@ -211,6 +216,10 @@ void Series::sample_once(Operation& operation, Block& block) {
           const Ticks begin = clock_->start();
           operation.run(part, repetitions);
           ticks[part] += clock_->stop() - begin;
+          if (intervals_ == 0) {
+            const Ticks again = clock_->start();
+            empty[part] += clock_->stop() - again;
+          }
         },
         [&](std::size_t part) {
           if (checked) {
@@ -219,11 +228,16 @@ void Series::sample_once(Operation& operation, Block& block) {
         });
   }
   for (std::size_t part = 0; part < parts; ++part) {
+    timed_ += ticks[part];
+    empty_ += empty[part];
+    ticks[part] -= std::min(ticks[part], empty[part]);
     block.parts[part].ticks.push_back(ticks[part]);
     progress_.add(part, per_repetition(ticks[part]));
     if (const auto device = operation.device_seconds(part)) {
       // The device tells of its last run only, which is one repetition where parts alternate.
-      block.parts[part].device_seconds.push_back(*device / static_cast<double>(repetitions));
+      const double each = *device / static_cast<double>(repetitions);
+      block.parts[part].device_seconds.push_back(each);
+      progress_.add_of_device(part, each);
     }
   }
 }
@@ -286,6 +300,9 @@ Block Series::visit(Ticks begin, double most_seconds) {
   }
   run_verified_once(*operation, block, false);
   block.remarks = operation->remarks();
+  if (static_cast<double>(empty_) > timer_share * static_cast<double>(timed_)) {
+    block.remarks.emplace_back("timer_bound");
+  }
   block.batch = batch_;
   block.intervals = intervals_;
   block.probe = read_probe() - before;

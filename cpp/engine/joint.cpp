@@ -125,11 +125,15 @@ void JointSeries::sample_once(JointOperation& operation, Block& block) {
     }
   };
   const double slowest = largest(shares, &Share::seconds);
-  keep(block.parts[0], slowest, largest(shares, &Share::device_seconds));
+  const double on_device = largest(shares, &Share::device_seconds);
+  keep(block.parts[0], slowest, on_device);
   for (std::size_t rank = 0; rank < shares.size(); ++rank) {
     keep(block.parts[1 + rank], shares[rank].seconds, shares[rank].device_seconds);
   }
   progress_.add(0, slowest / static_cast<double>(loop_));
+  if (on_device >= 0) {
+    progress_.add_of_device(0, on_device / static_cast<double>(loop_));
+  }
 }
 
 void JointSeries::sample_simulated(JointOperation& operation, Block& block) {

@@ -18,10 +18,10 @@ const std::string& Progress::state_name() const noexcept {
 }
 
 void Progress::begin_visit(std::size_t parts) {
-  seconds_.resize(parts);
+  seconds_.resize(2 * parts);
   if (criteria_.empty()) {
-    criteria_.assign(
-        parts, StoppingCriterion(options_.precision, options_.most_samples, options_.confidence));
+    criteria_.assign(2 * parts, StoppingCriterion(options_.precision, options_.most_samples,
+                                                  options_.confidence));
   }
 }
 
@@ -56,6 +56,9 @@ bool Progress::goes_on(const Visit& visit) {
   if (visit.sampling_s < aim) {
     return true;
   }
+  if (seconds_.front().size() < first_look) {
+    return true;  // what ended before it would have been for nothing
+  }
   const std::size_t missing = criteria_.front().next_check() - seconds_.front().size();
   const double each = visit.sampling_s / static_cast<double>(visit.samples);
   return visit.sampling_s + each * static_cast<double>(missing) <= block_stretch * aim;
@@ -87,8 +90,13 @@ void Progress::look(const Visit& visit) {
   }
   bool capped = false;
   bool open = false;
-  for (std::size_t part = 0; part < criteria_.size(); ++part) {
-    const Verdict verdict = criteria_[part].look(seconds_[part], visit.resolution_s);
+  for (std::size_t series = 0; series < criteria_.size(); ++series) {
+    if (seconds_[series].empty()) {  // the device has no clock
+      continue;
+    }
+    const bool on_host = series < criteria_.size() / 2;
+    const Verdict verdict =
+        criteria_[series].look(seconds_[series], on_host ? visit.resolution_s : 0.0);
     capped = capped || verdict == Verdict::capped;
     open = open || verdict == Verdict::go_on;
   }
@@ -97,7 +105,7 @@ void Progress::look(const Visit& visit) {
   } else if (!open) {
     state_ = State::precision;
   } else {
-    // One part may be known well enough and another not: all are looked at together the next time.
+    // One may be known well enough and another not: all are looked at together the next time.
     for (const StoppingCriterion& criterion : criteria_) {
       postpone(criterion.next_check());
     }

@@ -117,7 +117,8 @@ StoppingCriterion::Verdict StoppingCriterion::look(std::span<const double> sampl
     return Verdict::go_on;
   }
   const Interval interval = median_interval(samples, confidence_, resolution);
-  if (interval.relative_half_width() <= precision_) {
+  // A clock that says the same each time, if only 0, has no more to say.
+  if (interval.relative_half_width() <= precision_ || interval.low == interval.high) {
     return Verdict::converged;
   }
   if (samples.size() >= max_samples_) {

@@ -1,4 +1,6 @@
 // The data that transfers are verified with.
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -94,20 +96,43 @@ bool for_each_piece(std::size_t bytes, const Work& work) {
   return true;
 }
 
+/// Has the system give all pages at once, which takes it less than a fault for each. Where it
+/// cannot (Linux before 5.14, memory of a device) they come as they are touched.
+void have_pages(std::span<std::byte> memory) {
+#ifdef MADV_POPULATE_WRITE
+  const auto begin = reinterpret_cast<std::uintptr_t>(memory.data());
+  const std::uintptr_t skipped = (page_bytes - begin % page_bytes) % page_bytes;
+  if (memory.size() < skipped + page_bytes) {
+    return;
+  }
+  const auto pages = memory.subspan(skipped, (memory.size() - skipped) / page_bytes * page_bytes);
+  unsigned char has_last = 0;  // what was touched before was so in full, but for a heap's header
+  if (mincore(&pages.back() - (page_bytes - 1), page_bytes, &has_last) == 0 && has_last == 0) {
+    madvise(pages.data(), pages.size(), MADV_POPULATE_WRITE);
+  }
+#endif
+}
+
 /// Fills memory; `fill(part, offset)` is called by several threads.
 template <class Fill>
 void put_all(Memory& memory, std::size_t bytes, const Fill& fill) {
-  const auto filled = [&fill](std::span<std::byte> to, std::size_t offset) {
+  const auto filled = [&fill](std::span<std::byte> to, std::size_t offset, bool fresh) {
     in_parts(to.size(), [&](std::size_t begin, std::size_t end) {
-      fill(to.subspan(begin, end - begin), offset + begin);
+      for (std::size_t at = begin; at < end; at += cached_bytes) {
+        const auto piece = to.subspan(at, std::min(cached_bytes, end - at));
+        if (fresh && piece.size() == cached_bytes) {
+          have_pages(piece);
+        }
+        fill(piece, offset + at);
+      }
     });
   };
-  if (std::byte* const data = memory.addressable()) {
-    filled(std::span(data, bytes), 0);
+  const auto all = [&](std::byte* data) { filled(std::span(data, bytes), 0, true); };
+  if (memory.in_place(bytes, Memory::Access::replace, all)) {
     return;
   }
   for_each_piece(bytes, [&](std::size_t at, std::span<std::byte> piece) {
-    filled(piece, at);
+    filled(piece, at, false);
     memory.put(at, piece);
     return true;
   });
@@ -125,8 +150,10 @@ bool all_hold(Memory& memory, std::size_t bytes, const Holds& holds) {
     });
     return all.load();
   };
-  if (const std::byte* const data = memory.addressable()) {
-    return checked(std::span(data, bytes), 0);
+  bool held = false;
+  const auto all = [&](const std::byte* data) { held = checked(std::span(data, bytes), 0); };
+  if (memory.in_place(bytes, Memory::Access::read, all)) {
+    return held;
   }
   return for_each_piece(bytes, [&](std::size_t at, std::span<std::byte> piece) {
     memory.get(at, piece);
@@ -154,6 +181,11 @@ std::vector<std::uint64_t> stamp_words(std::uint64_t stamp, std::size_t count) {
 }
 
 }  // namespace
+
+bool Memory::in_place(std::size_t /*bytes*/, Access /*access*/,
+                      const std::function<void(std::byte*)>& /*work*/) {
+  return false;
+}
 
 void Memory::put_words(std::size_t offset, std::span<const std::uint64_t> words) {
   for (const std::uint64_t& word : words) {

@@ -80,6 +80,7 @@ inline constexpr Bitfield mem_use_host_ptr = 1U << 3U;
 inline constexpr Bitfield mem_alloc_host_ptr = 1U << 4U;
 inline constexpr Bitfield map_read = 1U << 0U;
 inline constexpr Bitfield map_write = 1U << 1U;
+inline constexpr Bitfield map_write_all = 1U << 2U;  ///< CL_MAP_WRITE_INVALIDATE_REGION
 inline constexpr Bitfield migrate_to_host = 1U << 0U;
 inline constexpr Bitfield migrate_content_undefined = 1U << 1U;
 inline constexpr Uint program_kernel_names = 0x1168;

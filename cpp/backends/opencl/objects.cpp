@@ -275,6 +275,24 @@ void DeviceMemory::get(std::size_t offset, std::span<std::byte> to) {
         "clEnqueueReadBuffer");
 }
 
+bool DeviceMemory::in_place(std::size_t bytes, Access access,
+                            const std::function<void(std::byte*)>& work) {
+  constexpr std::size_t worth_mapping = std::size_t{1} << 20U;
+  if (bytes < worth_mapping || !session_->is_cpu()) {
+    return false;
+  }
+  Int code = success;
+  void* const mapped = api().clEnqueueMapBuffer(session_->queue(), handle(), yes,
+                                                access == Access::read ? map_read : map_write_all,
+                                                0, bytes, 0, nullptr, nullptr, &code);
+  check(code, "clEnqueueMapBuffer");
+  work(static_cast<std::byte*>(mapped));
+  check(api().clEnqueueUnmapMemObject(session_->queue(), handle(), mapped, 0, nullptr, nullptr),
+        "clEnqueueUnmapMemObject");
+  finish(session_->queue());
+  return true;
+}
+
 void DeviceMemory::put_words(std::size_t offset, std::span<const std::uint64_t> words) {
   if (words.size() == 1) {  // one row needs no rectangle, and fits where a whole pitch would not
     put(offset, std::as_bytes(words));

@@ -112,6 +112,9 @@ class DeviceMemory final : public Memory {
   [[nodiscard]] std::size_t bytes() const noexcept override { return bytes_; }
   void put(std::size_t offset, std::span<const std::byte> from) override;
   void get(std::size_t offset, std::span<std::byte> to) override;
+  /// Large memory of a CPU, which maps what it has and copies nothing.
+  bool in_place(std::size_t bytes, Access access,
+                const std::function<void(std::byte*)>& work) override;
   void put_words(std::size_t offset, std::span<const std::uint64_t> words) override;
   void get_words(std::size_t offset, std::span<std::uint64_t> words) override;
 

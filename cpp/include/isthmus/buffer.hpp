@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -27,8 +28,12 @@ class Memory {
   virtual void put(std::size_t offset, std::span<const std::byte> from) = 0;
   virtual void get(std::size_t offset, std::span<std::byte> to) = 0;
 
-  /// Where the host may read and write it in place, by several threads at once; else nothing.
-  [[nodiscard]] virtual std::byte* addressable() noexcept { return nullptr; }
+  /// What happens to memory in place: it is looked at, or all of it is written.
+  enum class Access : std::uint8_t { read, replace };
+  /// Has `work` reach the first `bytes` where they are, by several threads at once. False, and
+  /// nothing happened, where the host cannot: then there are put and get.
+  virtual bool in_place(std::size_t bytes, Access access,
+                        const std::function<void(std::byte*)>& work);
 
   /// One 8-byte word in each of `words.size()` consecutive pages, the first at `offset`.
   /// By default a loop of put/get; a backend with strided copies does it in one.
@@ -55,7 +60,8 @@ class HostBuffer final : public Memory {
   ~HostBuffer() override;
 
   [[nodiscard]] std::byte* data() noexcept { return data_; }
-  [[nodiscard]] std::byte* addressable() noexcept override { return data_; }
+  bool in_place(std::size_t bytes, Access access,
+                const std::function<void(std::byte*)>& work) override;
   [[nodiscard]] std::size_t bytes() const noexcept override { return bytes_; }
   void put(std::size_t offset, std::span<const std::byte> from) override;
   void get(std::size_t offset, std::span<std::byte> to) override;
@@ -97,7 +103,8 @@ class HostView final : public Memory {
   HostView(std::byte* data, std::size_t bytes) : data_(data), bytes_(bytes) {}
   void move_to(std::byte* data) noexcept { data_ = data; }
   [[nodiscard]] std::byte* data() noexcept { return data_; }
-  [[nodiscard]] std::byte* addressable() noexcept override { return data_; }
+  bool in_place(std::size_t bytes, Access access,
+                const std::function<void(std::byte*)>& work) override;
   [[nodiscard]] std::size_t bytes() const noexcept override { return bytes_; }
   void put(std::size_t offset, std::span<const std::byte> from) override;
   void get(std::size_t offset, std::span<std::byte> to) override;

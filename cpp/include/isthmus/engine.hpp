@@ -36,8 +36,8 @@ struct PartSamples {
 struct Block {
   std::vector<PartSamples> parts;
   std::uint64_t batch = 1;
-  /// Timed intervals within one sample: 1, or `batch` where the parts of a pair had to be timed
-  /// one by one. The empty pair is to be taken off as often.
+  /// Timed intervals within one sample, whose empty pairs are still in it. 0 where the parts of a
+  /// pair had to be timed one by one in a batch: an empty pair beside each was taken off already.
   std::uint64_t intervals = 1;
   Verified verified = Verified::na;
   std::vector<std::string> remarks;  ///< flags for the run file
@@ -82,6 +82,8 @@ class Series {
   Progress progress_;
   std::uint64_t batch_ = 0;  // 0: not calibrated yet
   std::uint64_t intervals_ = 1;
+  Ticks timed_ = 0;  // of all samples, and their empty pairs where those were taken beside them
+  Ticks empty_ = 0;
   bool cold_taken_ = false;
 };
 

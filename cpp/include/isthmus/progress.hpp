@@ -38,6 +38,10 @@ class Progress {
   void begin_visit(std::size_t parts);
   /// What a repetition took, of one part in the visit's newest sample.
   void add(std::size_t part, double seconds) { seconds_[part].push_back(seconds); }
+  /// The same by the device's own clock, where it has one: it is to be known as well.
+  void add_of_device(std::size_t part, double seconds) {
+    seconds_[seconds_.size() / 2 + part].push_back(seconds);
+  }
 
   /// What is known of a visit after a sample.
   struct Visit {
@@ -63,7 +67,8 @@ class Progress {
   void postpone(std::size_t samples);
 
   SeriesOptions options_;
-  std::vector<std::vector<double>> seconds_;  // per part, per repetition
+  // Per repetition: of all parts on the host's clock, then of all on the device's.
+  std::vector<std::vector<double>> seconds_;
   std::vector<StoppingCriterion> criteria_;
   double spent_s_ = 0;
   State state_ = State::open;

@@ -31,17 +31,20 @@ struct Interval {
 Interval median_interval(std::span<const double> samples, double confidence = 0.95,
                          double resolution = 0.0);
 
+/// Samples at which a series is first looked at.
+inline constexpr std::size_t first_look = 25;
+
 /// Ends a series when its median is known to `precision`, or at a cap.
 ///
-/// The interval is looked at on a doubling schedule only (25 samples, or the later count to which
-/// the first look was put off, then twice as many each time): looking after every sample and
-/// stopping at the first lucky one makes a 95 % interval cover about 90 %.
+/// The interval is looked at on a doubling schedule only (`first_look` samples, or the later count
+/// to which the first look was put off, then twice as many each time): looking after every sample
+/// and stopping at the first lucky one makes a 95 % interval cover about 90 %.
 class StoppingCriterion {
  public:
   enum class Verdict : std::uint8_t { go_on, converged, capped };
 
   StoppingCriterion(double precision, std::size_t max_samples, double confidence = 0.95,
-                    std::size_t first_check = 25);
+                    std::size_t first_check = first_look);
 
   /// Samples that the series must have before it is looked at next.
   [[nodiscard]] std::size_t next_check() const noexcept { return next_check_; }

@@ -5,17 +5,20 @@ from __future__ import annotations
 import math
 import random
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field
 from typing import Protocol
 
 import msgspec
+import numpy as np
 
+from isthmus import _core
 from isthmus.measure import protocol
 from isthmus.measure.assembly import FINAL_STATES
-from isthmus.measure.costs import LARGE, VisitCosts
+from isthmus.measure.costs import FEWEST, FIRST_LOOK, VisitCosts
 from isthmus.measure.discovery import Found
+from isthmus.measure.schedule import Schedule
 from isthmus.measure.supervisor import Asked, Worker, WorkerDiedError, WorkerRefusedError
 from isthmus.results.journal import Entry
 from isthmus.results.run_file import ClockName, ClockRecord, Rerun, Samples, Settings, State
@@ -27,19 +30,6 @@ MOST_POINT_S = 20.0
 """Cap on the time of one point in one rerun."""
 _MOST_DEATHS = 3
 """Workers that a device may lose in one rerun before its remaining points are given up."""
-_LEAST_VISIT_S = 0.1
-_LARGE_LEAST_VISIT_S = 0.6
-"""A visit may take its share of the time left, so that all get one: large points by their bytes,
-which set-up and verification go with. It always gets enough for a first look at it: cut off
-before, it would be for nothing."""
-_LATE = 64 << 20
-"""Up to LARGE, a rerun's time is for the points alone; above, for their set-up first: those up to
-64 MiB wait until the small ones are done, and the largest for both, or until no more is left than
-one visit to each of them needs:"""
-_SMALL_SHARE = 0.6
-_LEAST_LATE_SHARE = 0.15
-_MOST_LATE_SHARE = 0.65
-_VISITS_VARY = 1.25
 _SIMULATED_MOST_S = 600.0
 """An emulated card that says nothing for so long is stuck."""
 _DEVICE_TICK_S = 1e-9
@@ -72,6 +62,8 @@ class Job:
     done: set[int] = field(default_factory=set)
     """Reruns that have ended."""
     visits: int = 0
+    left_uncertain: bool = False
+    """Whether a rerun ran out of time before its samples were enough."""
     skipped: str = ""
     """Why this machine does not allow it."""
     totals: dict[int, float] = field(default_factory=dict)
@@ -101,6 +93,30 @@ class Open:
     job: Job
     series: int
     blocks: list[protocol.Measured] = field(default_factory=list)
+    half_width: float = math.inf
+    """Of the interval around the median that is known least, relative to it."""
+
+    def samples_missing(self, precision: float) -> float:
+        """About so many until it is certain and seen to be: a look waits until they doubled."""
+        have = sum(len(block.parts[0].ticks) for block in self.blocks)
+        if math.isinf(self.half_width):
+            return max(FIRST_LOOK - have, FEWEST)
+        return have * max(1.0, (self.half_width / precision) ** 2 - 1.0)
+
+    def add(self, block: protocol.Measured, confidence: float) -> None:
+        """Another visit has brought this."""
+        self.blocks.append(block)
+        series: list[list[float]] = []
+        for part in range(len(block.parts)):
+            series.append([t for b in self.blocks for t in b.parts[part].ticks])
+            series.append([s for b in self.blocks for s in b.parts[part].device_seconds])
+        self.half_width = max(_half_width(taken, confidence) for taken in series)
+
+    def drop_blocks(self) -> None:
+        """What was brought is lost."""
+        self.job.visits -= len(self.blocks)
+        self.blocks.clear()
+        self.half_width = math.inf
 
     def reruns(self, rerun: int, opened: protocol.Opened, state: State) -> dict[int, Rerun]:
         """The result by part of the operation."""
@@ -109,6 +125,14 @@ class Open:
             part: _rerun(self.blocks, part, rerun, opened.clock, state)
             for part in range(len(first.parts))
         }
+
+
+def _half_width(taken: Sequence[float], confidence: float) -> float:
+    if not taken:  # the device has no clock
+        return 0.0
+    if len(taken) < FEWEST:
+        return math.inf
+    return _core.median_interval(np.array(taken), confidence).relative_half_width
 
 
 def _rerun(
@@ -186,6 +210,7 @@ class Runner:
         job = work.job
         job.done.add(rerun)
         self.out_of_time |= state == "budget"
+        job.left_uncertain |= state == "budget" and work.half_width > self.settings.precision
         results = work.reruns(rerun, opened, state) if work.blocks and opened else {}
         for part, point in job.task.points.items():
             known = msgspec.structs.replace(
@@ -217,84 +242,43 @@ class _RerunOf:
         self._workers: dict[str, tuple[Asked, protocol.Opened]] = {}
         self._deaths: dict[str, int] = {}
         settings = run.settings
-        self._costs = run.costs
         self._criterion = protocol.Criterion(settings.precision, settings.confidence, MOST_POINT_S)
 
     def run(self) -> None:
         """Visits until all is done or time is up."""
         with ExitStack() as self._stack:
             try:
-                for works, until in self._phases():
-                    self._visit_all(works, until)
+                self._visit_simulated()
+                schedule = Schedule(
+                    self._open,
+                    self._run.costs,
+                    self._run.settings.precision,
+                    self._run.settings.reruns - self._rerun,
+                    self._order,
+                    self._deadline,
+                )
+                for work, most_s in schedule.visits():
+                    self._visit(work, most_s)
                 self._end_all("budget")
             except KeyboardInterrupt:
                 self._end_all("interrupted")
                 raise
 
-    def _phases(self) -> Iterator[tuple[list[Open], Callable[[], float]]]:
-        """Points that belong together, and when their part of the time ends, as far as is known.
-
-        Whoever is done early leaves the time to the next; what is left at the end is for all.
-        """
-        arrived = time.monotonic()
-        yield [work for work in self._open if work.job.simulated], lambda: math.inf
+    def _visit_simulated(self) -> None:
+        """Beside the budget, which is for what is timed."""
+        begin = time.monotonic()
+        simulated = [work for work in self._open if work.job.simulated]
+        self._order.shuffle(simulated)
+        while simulated := [work for work in simulated if work in self._open]:
+            for work in simulated:
+                if work in self._open:
+                    self._visit(work, _SIMULATED_MOST_S)
         for worker, _ in self._workers.values():
             worker.end()  # what it keeps is not to be there while others are timed
         self._workers.clear()
-        begin = time.monotonic()
-        self._deadline += begin - arrived  # the budget is for what is timed
-        self._run.began += begin - arrived
-        whole = list(self._open)
-        late = [work for work in whole if work.job.task.bytes > _LATE]
-        soon = [work for work in whole if work.job.task.bytes <= _LATE]
-        small = [work for work in soon if work.job.task.bytes <= LARGE]
-        large = [work for work in soon if work.job.task.bytes > LARGE]
-        small_share = _SMALL_SHARE if large else 1.0
-
-        def soon_s() -> float:
-            return self._deadline - begin - self._late_s(late, self._deadline - begin)
-
-        yield small, lambda: begin + small_share * soon_s()
-        yield large, lambda: begin + soon_s()
-        yield soon, lambda: begin + soon_s()
-        unseen = [work for work in soon if not work.blocks]  # none is to go without a visit
-        yield [*late, *unseen], lambda: self._deadline
-        yield whole, lambda: self._deadline
-
-    def _late_s(self, late: Sequence[Open], whole_s: float) -> float:
-        """Seconds for the largest points: those that never had a visit are to get one.
-
-        Reruns share this; what is left over to others in one goes to the largest in another.
-        """
-        if not late:
-            return 0.0
-        unseen = (work.job for work in late if work in self._open and not work.job.visits)
-        need = sum(map(self._costs.of, unseen))
-        share = _VISITS_VARY * need / (self._run.settings.reruns - self._rerun) / whole_s
-        return min(max(share, _LEAST_LATE_SHARE), _MOST_LATE_SHARE) * whole_s
-
-    def _visit_all(self, works: Sequence[Open], until: Callable[[], float]) -> None:
-        """Rounds over these until none of them is open or the time is up.
-
-        A round goes in an order that the seed decides; large points that were visited least first,
-        then by what a visit costs: when time is short, no rerun does without the same ones.
-        """
-        while True:
-            order = [work for work in works if work in self._open]
-            if not order:
-                return
-            self._order.shuffle(order)
-            order.sort(key=self._turn)
-            for work in order:
-                end = until()
-                if time.monotonic() >= end:
-                    return
-                if work in self._open:
-                    waiting = sum(self._costs.of(w.job) for w in works if w in self._open)
-                    self._visit(work, self._costs.of(work.job) / waiting, end)
-
-    def _turn(self, work: Open) -> tuple[int, float]:
-        return work.job.visits if work.job.task.bytes > LARGE else 0, self._costs.of(work.job)
+        took = time.monotonic() - begin
+        self._deadline += took
+        self._run.began += took
 
     def _end_all(self, state: State) -> None:
         for work in self._open:
@@ -318,13 +302,9 @@ class _RerunOf:
             self._workers[found.address] = (worker, opened)
         return self._workers[found.address][0]
 
-    def _visit(self, work: Open, share: float, until: float) -> None:
+    def _visit(self, work: Open, most_s: float) -> None:
         task = work.job.task
         self._run.watcher.visiting(work.job.label)
-        left = max(0.05, until - time.monotonic())
-        least = _LARGE_LEAST_VISIT_S if task.bytes > LARGE else _LEAST_VISIT_S
-        fair = min(left, max(least, share * left))
-        most = _SIMULATED_MOST_S if work.job.simulated else fair
         try:
             answer = self._worker(work.job.found).ask(
                 protocol.Measure(
@@ -334,10 +314,10 @@ class _RerunOf:
                     task.memory,
                     {name: str(value) for name, value in task.axes.items()},
                     self._criterion,
-                    most,
+                    most_s,
                     task.joint,
                 ),
-                allowed_s=most,
+                allowed_s=most_s,
             )
         except WorkerRefusedError as error:
             self._fail(work, str(error))
@@ -346,11 +326,11 @@ class _RerunOf:
             self._bury(work, error)
             return
         assert isinstance(answer, protocol.Measured)
-        work.blocks.append(answer)
+        work.add(answer, self._run.settings.confidence)
         work.job.visits += 1
         opened = self._opened(work)
         assert opened is not None
-        self._costs.learn(work.job, answer, opened.clock.seconds_per_tick)
+        self._run.costs.learn(work.job, answer, opened.clock.seconds_per_tick)
         if answer.state != "open":
             del self._open[work]
             self._run.finish(work, self._rerun, opened, _STATES[answer.state])
@@ -372,8 +352,7 @@ class _RerunOf:
         self._workers.pop(address, None)
         self._deaths[address] = self._deaths.get(address, 0) + 1
         for sibling in siblings:
-            sibling.job.visits -= len(sibling.blocks)
-            sibling.blocks.clear()
+            sibling.drop_blocks()
         if self._deaths[address] >= _MOST_DEATHS:
             self._run.watcher.say(f"{address}: given up after {_MOST_DEATHS} dead workers")
             self._give_up(siblings, f"not measured: {_MOST_DEATHS} workers of this device died")

@@ -59,7 +59,7 @@ class Rerun(msgspec.Struct, frozen=True, kw_only=True):
     batch: int
     """Repetitions in one host sample."""
     intervals: int
-    """Timed intervals in one host sample: the empty pair is taken off as often."""
+    """Timed intervals in one host sample: the empty pair is to be taken off as often."""
     clocks: dict[ClockName, Samples]
     blocks: list[int]
     """Samples in each visit, in order."""

@@ -94,6 +94,7 @@ static_assert(mem_use_host_ptr == CL_MEM_USE_HOST_PTR);
 static_assert(mem_alloc_host_ptr == CL_MEM_ALLOC_HOST_PTR);
 static_assert(map_read == CL_MAP_READ);
 static_assert(map_write == CL_MAP_WRITE);
+static_assert(map_write_all == CL_MAP_WRITE_INVALIDATE_REGION);
 static_assert(migrate_to_host == CL_MIGRATE_MEM_OBJECT_HOST);
 static_assert(migrate_content_undefined == CL_MIGRATE_MEM_OBJECT_CONTENT_UNDEFINED);
 static_assert(device_svm_capabilities == CL_DEVICE_SVM_CAPABILITIES);

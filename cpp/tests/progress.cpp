@@ -1,0 +1,68 @@
+#include "isthmus/progress.hpp"
+
+#include <catch2/catch.hpp>
+
+namespace {
+
+using isthmus::Progress;
+
+constexpr std::size_t looked_at = 25;
+constexpr Progress::Visit visit = {
+    .most_seconds = 60, .setup_s = 0, .sampling_s = 1, .samples = looked_at, .resolution_s = 0};
+
+/// A series of 1 s each; what the device says of it is `apart` around 1 s.
+Progress steady_beside(double apart) {
+  Progress progress({.precision = 0.05, .most_seconds = 60});
+  progress.begin_visit(1);
+  for (std::size_t i = 0; i < looked_at; ++i) {
+    progress.add(0, 1.0);
+    progress.add_of_device(0, i % 2 == 0 ? 1.0 - apart : 1.0 + apart);
+  }
+  return progress;
+}
+
+}  // namespace
+
+TEST_CASE("progress: a series ends when all its clocks are known well enough", "[progress]") {
+  Progress known = steady_beside(0.01);
+  CHECK_FALSE(known.goes_on(visit));
+  CHECK(known.state() == Progress::State::precision);
+
+  Progress unknown = steady_beside(0.2);
+  unknown.goes_on(visit);
+  CHECK(unknown.state() == Progress::State::open);
+}
+
+TEST_CASE("progress: a device without a clock holds nothing up", "[progress]") {
+  Progress progress({.precision = 0.05, .most_seconds = 60});
+  progress.begin_visit(2);
+  for (std::size_t i = 0; i < looked_at; ++i) {
+    progress.add(0, 1.0);
+    progress.add(1, 2.0);
+  }
+  CHECK_FALSE(progress.goes_on(visit));
+  CHECK(progress.state() == Progress::State::precision);
+}
+
+TEST_CASE("progress: a device's clock that always says 0 holds nothing up", "[progress]") {
+  Progress progress({.precision = 0.05, .most_seconds = 60});
+  progress.begin_visit(1);
+  for (std::size_t i = 0; i < looked_at; ++i) {
+    progress.add(0, 1.0);
+    progress.add_of_device(0, 0.0);
+  }
+  CHECK_FALSE(progress.goes_on(visit));
+  CHECK(progress.state() == Progress::State::precision);
+}
+
+TEST_CASE("progress: samples of a lost visit count on no clock", "[progress]") {
+  Progress progress = steady_beside(0.2);
+  progress.drop_visit(1.0);
+  progress.begin_visit(1);
+  for (std::size_t i = 0; i < looked_at; ++i) {
+    progress.add(0, 1.0);
+    progress.add_of_device(0, 1.0);
+  }
+  CHECK_FALSE(progress.goes_on(visit));
+  CHECK(progress.state() == Progress::State::precision);
+}
