@@ -51,8 +51,8 @@ bool Progress::goes_on(const Visit& visit) {
     }
     return false;
   }
-  // As long as the set-up at least, so that no more than half of the time goes into it.
-  const double aim = std::max(options_.least_block_s, visit.setup_s);
+  // Twice as long as the set-up at least, so that no more than a third of the time goes into it.
+  const double aim = std::max(options_.least_block_s, 2 * visit.setup_s);
   if (visit.sampling_s < aim) {
     return true;
   }
