@@ -39,8 +39,11 @@ _SIMULATED_TICK_S = 1e-15
 class Watcher(Protocol):
     """Whoever shows how far the run is."""
 
-    def begin(self, total: int, done: int) -> None:
-        """A run of so many tasks, each rerun counted, begins; so many were done before it."""
+    def begin(self, total: int, done: int, most_s: float) -> None:
+        """So many tasks, each rerun counted, begin; so many were done by an earlier run.
+
+        What is timed takes ``most_s`` seconds at most.
+        """
 
     def visiting(self, label: str) -> None:
         """A block of a task begins."""
@@ -196,7 +199,8 @@ class Runner:
         """Measures everything. On KeyboardInterrupt what is open is recorded, then it is raised."""
         due = {job: job.reruns(self.settings.reruns) for job in self.jobs}
         total = sum(map(len, due.values()))
-        self.watcher.begin(total, total - sum(len(due[job] - job.done) for job in due))
+        done = total - sum(len(due[job] - job.done) for job in due)
+        self.watcher.begin(total, done, self.began + self.settings.budget_s - time.monotonic())
         order = random.Random(self.settings.seed)
         for rerun in range(self.settings.reruns):
             now = [j for j in self.jobs if rerun in due[j] and rerun not in j.done and not j.error]
