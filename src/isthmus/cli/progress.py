@@ -35,6 +35,7 @@ class Progress:
         self._id = self._bar.add_task("", total=None, now="looking for devices", state="")
         self._total = 0
         self._before = 0
+        self._most_s = 0.0
         self._states: Counter[State] = Counter()
         self._began = time.monotonic()
         self._last_line = self._began
@@ -51,10 +52,12 @@ class Progress:
     ) -> None:
         self._bar.stop()
 
-    def begin(self, total: int, done: int) -> None:
-        """Sets the total, every task in every rerun, and what of it was done by an earlier run."""
+    def begin(self, total: int, done: int, most_s: float) -> None:
+        """Starts counting anew: see Watcher."""
         self._total = total
         self._before = done
+        self._most_s = most_s
+        self._states.clear()
         self._began = time.monotonic()
         self._bar.update(self._id, total=total, completed=done)
 
@@ -71,7 +74,8 @@ class Progress:
         if not self._console.is_terminal and now - self._last_line > _PLAIN_EVERY_S:
             self._last_line = now
             done = self._before + self._done
-            self._console.print(f"{done} of {self._total} measured, {self._summary()}")
+            total = max(done, self._total)  # some repeat until they are certain
+            self._console.print(f"{done} of {total} measured, {self._summary()}")
 
     def say(self, message: str) -> None:
         """One line above the bar."""
@@ -85,7 +89,8 @@ class Progress:
 
     def _summary(self) -> str:
         reached = 100 * self._states["precision"] / self._done
+        took = time.monotonic() - self._began
         open_ = self._total - self._before - self._done
-        left = (time.monotonic() - self._began) / self._done * open_
+        left = max(0.0, min(took / self._done * open_, self._most_s - took))
         minutes, seconds = divmod(round(left), 60)
         return f"{reached:.0f} % precise, about {minutes}:{seconds:02d} left"
