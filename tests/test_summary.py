@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+import msgspec
 import numpy as np
 import pytest
 
 import synthetic
-from isthmus.analysis.summary import drifts, interval_over_reruns, summarise
+from isthmus.analysis.summary import (
+    drifts,
+    interval_over_reruns,
+    interval_within,
+    is_timer_bound,
+    per_repetition,
+    summarise,
+)
+from isthmus.results.run_file import Samples
 
 TRIALS = 4000
 
@@ -106,3 +115,25 @@ def test_what_was_known_when_time_was_up_counts():
     assert list(frame["converged"]) == [True, False, False]
     exhausted = [("budget_exhausted" in flags) for flags in frame["flags"]]
     assert exhausted == [False, True, True]
+
+
+def test_empty_intervals_beside_the_samples_are_taken_off_instead_of_the_starts() -> None:
+    """A pair of 5 ns halves, ten in a batch; the clock knew of empty pairs of 40 ns, not of 30."""
+    empty, timed = round(300e-9 / synthetic.TICK_S), round(350e-9 / synthetic.TICK_S)
+    known = msgspec.structs.replace(synthetic.CLOCK, empty_pair_s=40e-9)
+    changes = {"batch": 10, "intervals": 10, "clock": known}
+    plain = synthetic.rerun(0, [350e-9] * 30)
+    samples = Samples([timed] * 30, synthetic.TICK_S, empty_ticks=[empty] * 30)
+    beside = msgspec.structs.replace(plain, clocks={"host": samples}, **changes)
+    assert np.median(per_repetition(beside)) == pytest.approx(5e-9)
+    assert is_timer_bound(beside)
+    without = msgspec.structs.replace(plain, **changes)
+    assert np.median(per_repetition(without)) == 0.0
+
+
+def test_a_coarse_device_clock_fakes_no_certainty() -> None:
+    """One step of the clock is half of what it timed: equal readings know no better."""
+    seconds = [2e-6] * 24 + [3e-6]
+    coarse = synthetic.rerun(0, seconds, clock="device")
+    found = interval_within(coarse, "device")
+    assert found.high - found.low == pytest.approx(1e-6)

@@ -25,6 +25,7 @@ void bind_engine(nb::module_& module) {
       .def_ro("major_faults", &Probe::major_faults);
   nb::class_<PartSamples>(module, "PartSamples")
       .def_ro("ticks", &PartSamples::ticks)
+      .def_ro("empty_ticks", &PartSamples::empty_ticks)
       .def_ro("device_seconds", &PartSamples::device_seconds)
       .def_ro("simulated_fs", &PartSamples::simulated_fs)
       .def_ro("cold", &PartSamples::cold)

@@ -24,6 +24,11 @@ void bind_stopping(nb::module_& module) {
       },
       "samples"_a, "confidence"_a = 0.95, "resolution"_a = 0.0,
       "Median and its distribution-free interval (order statistics).");
+  module.attr("first_look") = first_look;
+  module.def(
+      "step_of",
+      [](const Samples& samples) { return step_of(std::span(samples.data(), samples.size())); },
+      "samples"_a, "Smallest difference between two samples; 0 where all are the same.");
 }
 
 }  // namespace isthmus::bindings

@@ -15,8 +15,6 @@ constexpr std::uint64_t next_part = std::uint64_t{1} << 56U;
 /// Once is enough to know that this needs no batch.
 constexpr double surely_long_s = 1e-3;
 constexpr std::uint64_t most_batch = std::uint64_t{1} << 32U;
-/// Reading the clock is more than this share of what was timed: flagged.
-constexpr double timer_share = 0.1;
 /// Of the software above an emulated card: enough for an interval of the median.
 constexpr std::size_t most_software_samples = 25;
 
@@ -52,9 +50,8 @@ Series::Series(Device& device, OperationSpec spec, SeriesOptions options)
       clock_(&HostClock::instance()),
       progress_(options) {}
 
-double Series::per_repetition(Ticks ticks) const {
-  const double pairs = static_cast<double>(intervals_) * clock_->info().empty_pair_s;
-  return std::max(clock_->seconds(ticks) - pairs, 0.0) / static_cast<double>(batch_);
+double Series::per_repetition(Ticks ticks, double empty_s) const {
+  return std::max(clock_->seconds(ticks) - empty_s, 0.0) / static_cast<double>(batch_);
 }
 
 void Series::sample_simulated(Operation& operation, Block& block) {
@@ -160,7 +157,7 @@ void Series::calibrate_batch(Operation& operation) {
           batch_, static_cast<std::uint64_t>(std::ceil(
                       options_.least_batch_s / std::max(typical, clock_->info().empty_pair_s))));
     }
-    intervals_ = batch_ == 1 ? 1 : 0;
+    intervals_ = batch_;
     return;
   }
   // A few warm repetitions first: the very first ones are not typical.
@@ -195,8 +192,6 @@ void Series::sample_once(Operation& operation, Block& block) {
     return stamp + part * next_part;
   };
   std::vector<Ticks> ticks(parts, 0);
-  // So many short intervals want an empty pair of their own moment: a processor's frequency, and
-  // with it what a pair takes, has long changed since the clock was made.
   std::vector<Ticks> empty(parts, 0);
   for (std::uint64_t round = 0; round < rounds; ++round) {
     // Data armed before the first round is looked for after the last; where a part can only be
@@ -216,7 +211,7 @@ void Series::sample_once(Operation& operation, Block& block) {
           const Ticks begin = clock_->start();
           operation.run(part, repetitions);
           ticks[part] += clock_->stop() - begin;
-          if (intervals_ == 0) {
+          if (rounds > 1) {
             const Ticks again = clock_->start();
             empty[part] += clock_->stop() - again;
           }
@@ -228,11 +223,13 @@ void Series::sample_once(Operation& operation, Block& block) {
         });
   }
   for (std::size_t part = 0; part < parts; ++part) {
-    timed_ += ticks[part];
-    empty_ += empty[part];
-    ticks[part] -= std::min(ticks[part], empty[part]);
     block.parts[part].ticks.push_back(ticks[part]);
-    progress_.add(part, per_repetition(ticks[part]));
+    double empty_s = static_cast<double>(intervals_) * clock_->info().empty_pair_s;
+    if (rounds > 1) {
+      block.parts[part].empty_ticks.push_back(empty[part]);
+      empty_s = clock_->seconds(empty[part]);
+    }
+    progress_.add(part, per_repetition(ticks[part], empty_s));
     if (const auto device = operation.device_seconds(part)) {
       // The device tells of its last run only, which is one repetition where parts alternate.
       const double each = *device / static_cast<double>(repetitions);
@@ -300,9 +297,6 @@ Block Series::visit(Ticks begin, double most_seconds) {
   }
   run_verified_once(*operation, block, false);
   block.remarks = operation->remarks();
-  if (static_cast<double>(empty_) > timer_share * static_cast<double>(timed_)) {
-    block.remarks.emplace_back("timer_bound");
-  }
   block.batch = batch_;
   block.intervals = intervals_;
   block.probe = read_probe() - before;

@@ -6,8 +6,8 @@
 namespace isthmus {
 namespace {
 
-/// A block may run this many times its aim to reach the next look at the series: ending just short
-/// of it would cost another set-up.
+/// A block goes on to a look at the series, for what ends before it cost a set-up for nothing. It
+/// may run this many times its aim to reach one more.
 constexpr double block_stretch = 4.0;
 
 }  // namespace
@@ -19,6 +19,7 @@ const std::string& Progress::state_name() const noexcept {
 
 void Progress::begin_visit(std::size_t parts) {
   seconds_.resize(2 * parts);
+  looked_ = false;
   if (criteria_.empty()) {
     criteria_.assign(2 * parts, StoppingCriterion(options_.precision, options_.most_samples,
                                                   options_.confidence));
@@ -26,14 +27,17 @@ void Progress::begin_visit(std::size_t parts) {
 }
 
 void Progress::keep_visit(double seconds) noexcept {
-  kept_ = seconds_.front().size();
+  kept_.clear();
+  for (const std::vector<double>& samples : seconds_) {
+    kept_.push_back(samples.size());
+  }
   kept_state_ = state_;
   spent_s_ += seconds;
 }
 
 void Progress::drop_visit(double seconds) {
-  for (std::vector<double>& samples : seconds_) {
-    samples.resize(std::min(kept_, samples.size()));
+  for (std::size_t series = 0; series < seconds_.size(); ++series) {
+    seconds_[series].resize(series < kept_.size() ? kept_[series] : 0);
   }
   state_ = kept_state_;
   spent_s_ += seconds;
@@ -51,13 +55,10 @@ bool Progress::goes_on(const Visit& visit) {
     }
     return false;
   }
-  // Twice as long as the set-up at least, so that no more than a third of the time goes into it.
-  const double aim = std::max(options_.least_block_s, 2 * visit.setup_s);
-  if (visit.sampling_s < aim) {
+  // As long as the set-up at least, or most of the time would go into that.
+  const double aim = std::max(options_.least_block_s, visit.setup_s);
+  if (visit.sampling_s < aim || !looked_) {
     return true;
-  }
-  if (seconds_.front().size() < first_look) {
-    return true;  // what ended before it would have been for nothing
   }
   const std::size_t missing = criteria_.front().next_check() - seconds_.front().size();
   const double each = visit.sampling_s / static_cast<double>(visit.samples);
@@ -88,15 +89,17 @@ void Progress::look(const Visit& visit) {
     postpone(have + 1);
     return;
   }
+  looked_ = looked_ || have >= criteria_.front().next_check();
   bool capped = false;
   bool open = false;
   for (std::size_t series = 0; series < criteria_.size(); ++series) {
-    if (seconds_[series].empty()) {  // the device has no clock
+    const std::vector<double>& samples = seconds_[series];
+    if (samples.size() != have) {  // the device has no clock, or did not tell each time
       continue;
     }
     const bool on_host = series < criteria_.size() / 2;
     const Verdict verdict =
-        criteria_[series].look(seconds_[series], on_host ? visit.resolution_s : 0.0);
+        criteria_[series].look(samples, on_host ? visit.resolution_s : step_of(samples));
     capped = capped || verdict == Verdict::capped;
     open = open || verdict == Verdict::go_on;
   }

@@ -97,6 +97,19 @@ Interval median_interval(std::span<const double> samples, double confidence, dou
   return {median, sorted[k - 1], sorted[n - k]};
 }
 
+double step_of(std::span<const double> samples) {
+  std::vector<double> sorted(samples.begin(), samples.end());
+  std::ranges::sort(sorted);
+  double step = 0.0;
+  for (std::size_t i = 1; i < sorted.size(); ++i) {
+    const double apart = sorted[i] - sorted[i - 1];
+    if (apart > 0.0 && (step == 0.0 || apart < step)) {
+      step = apart;
+    }
+  }
+  return step;
+}
+
 StoppingCriterion::StoppingCriterion(double precision, std::size_t max_samples, double confidence,
                                      std::size_t first_check)
     : precision_(precision),

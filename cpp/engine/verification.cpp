@@ -96,21 +96,24 @@ bool for_each_piece(std::size_t bytes, const Work& work) {
   return true;
 }
 
+/// MADV_POPULATE_WRITE of Linux 5.14, which older headers lack.
+constexpr int populate_for_writing = 23;
+
 /// Has the system give all pages at once, which takes it less than a fault for each. Where it
-/// cannot (Linux before 5.14, memory of a device) they come as they are touched.
+/// cannot (an older Linux, memory of a device) they come as they are touched.
 void have_pages(std::span<std::byte> memory) {
-#ifdef MADV_POPULATE_WRITE
   const auto begin = reinterpret_cast<std::uintptr_t>(memory.data());
   const std::uintptr_t skipped = (page_bytes - begin % page_bytes) % page_bytes;
   if (memory.size() < skipped + page_bytes) {
     return;
   }
   const auto pages = memory.subspan(skipped, (memory.size() - skipped) / page_bytes * page_bytes);
-  unsigned char has_last = 0;  // what was touched before was so in full, but for a heap's header
-  if (mincore(&pages.back() - (page_bytes - 1), page_bytes, &has_last) == 0 && has_last == 0) {
-    madvise(pages.data(), pages.size(), MADV_POPULATE_WRITE);
+  // Whoever touched memory before has touched its end too; its first page may be a heap's header.
+  std::byte* const last = &pages.back() - (page_bytes - 1);
+  unsigned char is_there = 0;
+  if (mincore(last, page_bytes, &is_there) == 0 && is_there == 0) {
+    madvise(pages.data(), pages.size(), populate_for_writing);
   }
-#endif
 }
 
 /// Fills memory; `fill(part, offset)` is called by several threads.

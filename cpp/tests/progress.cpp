@@ -56,13 +56,51 @@ TEST_CASE("progress: a device's clock that always says 0 holds nothing up", "[pr
 }
 
 TEST_CASE("progress: samples of a lost visit count on no clock", "[progress]") {
-  Progress progress = steady_beside(0.2);
+  Progress progress = steady_beside(0.0);
   progress.drop_visit(1.0);
   progress.begin_visit(1);
   for (std::size_t i = 0; i < looked_at; ++i) {
     progress.add(0, 1.0);
-    progress.add_of_device(0, 1.0);
+    progress.add_of_device(0, i % 2 == 0 ? 0.8 : 1.2);
   }
-  CHECK_FALSE(progress.goes_on(visit));
-  CHECK(progress.state() == Progress::State::precision);
+  progress.goes_on(visit);
+  CHECK(progress.state() == Progress::State::open);
+}
+
+TEST_CASE("progress: a coarse clock of a device fakes no certainty", "[progress]") {
+  Progress progress({.precision = 0.05, .most_seconds = 60});
+  progress.begin_visit(1);
+  for (std::size_t i = 0; i < looked_at; ++i) {
+    progress.add(0, 1.0);
+    progress.add_of_device(0, i == 0 ? 2.0 : 1.0);  // one step of it is all that there is
+  }
+  progress.goes_on(visit);
+  CHECK(progress.state() == Progress::State::open);
+}
+
+TEST_CASE("progress: a visit goes on to a look, and to the next only where that is near",
+          "[progress]") {
+  Progress progress({.precision = 1e-6, .most_seconds = 1000});
+  double sampling_s = 0;
+  const auto samples_of_a_visit = [&](double each_s) {
+    progress.begin_visit(1);
+    sampling_s = 0;
+    std::size_t samples = 0;
+    bool goes_on = true;
+    while (goes_on) {
+      ++samples;
+      sampling_s += each_s;
+      progress.add(0, samples % 2 == 0 ? 1.0 : 2.0);
+      goes_on = progress.goes_on({.most_seconds = 100,
+                                  .setup_s = 0.1,
+                                  .sampling_s = sampling_s,
+                                  .samples = samples,
+                                  .resolution_s = 0});
+    }
+    progress.keep_visit(sampling_s);
+    return samples;
+  };
+  CHECK(samples_of_a_visit(1.0) == 25);     // the set-up is little beside it
+  CHECK(samples_of_a_visit(1.0) == 25);     // 50 in all
+  CHECK(samples_of_a_visit(0.001) == 350);  // 100, 200 and 400 in all; another 400 are far
 }

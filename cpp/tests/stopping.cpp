@@ -170,3 +170,9 @@ TEST_CASE("stopping: the first look can be put off, later ones double from there
   criterion.postpone(5'000);
   CHECK(criterion.next_check() == 1'000);
 }
+
+TEST_CASE("step_of: the smallest difference between samples that differ", "[stopping]") {
+  CHECK(isthmus::step_of(std::vector<double>{3, 1, 1, 1.5, 3}) == Approx(0.5));
+  CHECK(isthmus::step_of(std::vector<double>{2, 2}) == 0.0);
+  CHECK(isthmus::step_of({}) == 0.0);
+}

@@ -285,10 +285,19 @@ bool DeviceMemory::in_place(std::size_t bytes, Access access,
   void* const mapped = api().clEnqueueMapBuffer(session_->queue(), handle(), yes,
                                                 access == Access::read ? map_read : map_write_all,
                                                 0, bytes, 0, nullptr, nullptr, &code);
-  check(code, "clEnqueueMapBuffer");
-  work(static_cast<std::byte*>(mapped));
-  check(api().clEnqueueUnmapMemObject(session_->queue(), handle(), mapped, 0, nullptr, nullptr),
-        "clEnqueueUnmapMemObject");
+  if (code != success) {
+    return false;
+  }
+  const auto unmap = [&] {
+    return api().clEnqueueUnmapMemObject(session_->queue(), handle(), mapped, 0, nullptr, nullptr);
+  };
+  try {
+    work(static_cast<std::byte*>(mapped));
+  } catch (...) {
+    unmap();
+    throw;
+  }
+  check(unmap(), "clEnqueueUnmapMemObject");
   finish(session_->queue());
   return true;
 }

@@ -25,8 +25,12 @@ enum class Verified : std::uint8_t { yes, no, na };
 
 /// Samples of one part from one block.
 struct PartSamples {
-  std::vector<Ticks> ticks;            ///< raw, of the host clock; each covers `batch` repetitions
-  std::vector<double> device_seconds;  ///< per repetition; empty without a device clock
+  std::vector<Ticks> ticks;  ///< raw, of the host clock; each covers `batch` repetitions
+  /// Where a pair is timed one by one in a batch: empty intervals, one beside each that is in a
+  /// sample, in sum. A processor that changed its frequency has made others of those that the clock
+  /// knows.
+  std::vector<Ticks> empty_ticks;
+  std::vector<double> device_seconds;      ///< per repetition; empty without a device clock
   std::vector<std::int64_t> simulated_fs;  ///< per repetition, of an emulated card
   std::optional<Ticks> cold;               ///< first repetition of all, in the first block only
   std::uint64_t moved_bytes = 0;
@@ -36,8 +40,8 @@ struct PartSamples {
 struct Block {
   std::vector<PartSamples> parts;
   std::uint64_t batch = 1;
-  /// Timed intervals within one sample, whose empty pairs are still in it. 0 where the parts of a
-  /// pair had to be timed one by one in a batch: an empty pair beside each was taken off already.
+  /// Timed intervals within one sample: 1, or `batch` where the parts of a pair had to be timed
+  /// one by one. The empty pair is to be taken off as often.
   std::uint64_t intervals = 1;
   Verified verified = Verified::na;
   std::vector<std::string> remarks;  ///< flags for the run file
@@ -73,7 +77,7 @@ class Series {
   void calibrate_batch(Operation& operation);
   void run_verified_once(Operation& operation, Block& block, bool keep_cold);
   void sample_once(Operation& operation, Block& block);
-  [[nodiscard]] double per_repetition(Ticks ticks) const;
+  [[nodiscard]] double per_repetition(Ticks ticks, double empty_s) const;
 
   Device* device_;
   OperationSpec spec_;
@@ -82,8 +86,6 @@ class Series {
   Progress progress_;
   std::uint64_t batch_ = 0;  // 0: not calibrated yet
   std::uint64_t intervals_ = 1;
-  Ticks timed_ = 0;  // of all samples, and their empty pairs where those were taken beside them
-  Ticks empty_ = 0;
   bool cold_taken_ = false;
 };
 

@@ -72,7 +72,8 @@ class Progress {
   std::vector<StoppingCriterion> criteria_;
   double spent_s_ = 0;
   State state_ = State::open;
-  std::size_t kept_ = 0;  // samples of visits that count
+  bool looked_ = false;            // in this visit
+  std::vector<std::size_t> kept_;  // samples of visits that count, per series
   State kept_state_ = State::open;
 };
 

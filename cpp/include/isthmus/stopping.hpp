@@ -31,6 +31,10 @@ struct Interval {
 Interval median_interval(std::span<const double> samples, double confidence = 0.95,
                          double resolution = 0.0);
 
+/// Step of a clock that does not tell its own: the smallest difference between two of its samples,
+/// 0 where all are the same.
+double step_of(std::span<const double> samples);
+
 /// Samples at which a series is first looked at.
 inline constexpr std::size_t first_look = 25;
 

@@ -57,8 +57,15 @@ def per_repetition(rerun: Rerun, clock: ClockName = "host") -> Seconds:
     seconds: Seconds = np.asarray(samples.ticks, dtype=np.float64) * samples.seconds_per_tick
     if clock != "host":
         return seconds
-    corrected = seconds - rerun.intervals * rerun.clock.empty_pair_s
-    return np.asarray(np.maximum(corrected, 0.0) / rerun.batch)
+    return np.asarray(np.maximum(seconds - empty_seconds(rerun), 0.0) / rerun.batch)
+
+
+def empty_seconds(rerun: Rerun) -> Seconds:
+    """What reading the host clock took of each sample, or of every one."""
+    samples = rerun.clocks["host"]
+    if samples.empty_ticks:
+        return np.asarray(samples.empty_ticks, dtype=np.float64) * samples.seconds_per_tick
+    return np.asarray(rerun.intervals * rerun.clock.empty_pair_s)
 
 
 def interval_within(rerun: Rerun, clock: ClockName = "host", confidence: float = 0.95) -> Estimate:
@@ -67,8 +74,11 @@ def interval_within(rerun: Rerun, clock: ClockName = "host", confidence: float =
     NaN for the interval's ends where even all samples together do not span it: n samples hold the
     median between them with probability 1 - 2^(1-n).
     """
-    resolution = rerun.clock.resolution_s / rerun.batch if clock == "host" else 0.0
     samples = per_repetition(rerun, clock)
+    if clock == "host":
+        resolution = rerun.clock.resolution_s / rerun.batch
+    else:  # it does not tell its own
+        resolution = _core.step_of(samples) if clock == "device" else 0.0
     found = _core.median_interval(samples, confidence, resolution)
     if 1.0 - 2.0 ** (1 - len(samples)) < confidence:
         return Estimate(found.median, np.nan, np.nan, within=True)
@@ -132,7 +142,7 @@ def is_timer_bound(rerun: Rerun) -> bool:
     """Whether reading the clock is more than a tenth of what the host clock timed."""
     samples = rerun.clocks["host"]
     timed = float(np.median(samples.ticks)) * samples.seconds_per_tick
-    return rerun.intervals * rerun.clock.empty_pair_s > _TIMER_SHARE * timed
+    return float(np.median(empty_seconds(rerun))) > _TIMER_SHARE * timed
 
 
 def _certain(rerun: Rerun, clock: ClockName, run: Run) -> bool:

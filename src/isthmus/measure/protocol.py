@@ -175,6 +175,7 @@ class Part(msgspec.Struct, frozen=True):
     cold: int | None
     moved_bytes: int
     simulated_fs: list[int] = []
+    empty_ticks: list[int] = []
 
 
 class Noise(msgspec.Struct, frozen=True):

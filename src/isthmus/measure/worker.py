@@ -173,7 +173,12 @@ def _measured(block: _core.Block) -> protocol.Measured:
     return protocol.Measured(
         parts=[
             protocol.Part(
-                list(p.ticks), list(p.device_seconds), p.cold, p.moved_bytes, list(p.simulated_fs)
+                list(p.ticks),
+                list(p.device_seconds),
+                p.cold,
+                p.moved_bytes,
+                list(p.simulated_fs),
+                list(p.empty_ticks),
             )
             for p in block.parts
         ],
