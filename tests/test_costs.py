@@ -19,10 +19,11 @@ def job(size: int, operation: str = "read", *, joint: bool = False) -> Job:
     return Job(found, task)  # type: ignore[arg-type]
 
 
-def visit(seconds: float, samples: list[int], parts: int = 1) -> Measured:
+def visit(seconds: float, samples: list[int], parts: int = 1, setup: float = 0.0) -> Measured:
     """Ticks are milliseconds."""
     part = Part(ticks=samples, device_seconds=[], cold=None, moved_bytes=0)
-    return Measured([part] * parts, 1, 1, "true", "", Noise(), seconds / 2, seconds, "open")
+    setup = setup or seconds / 2
+    return Measured([part] * parts, 1, 1, "true", "", Noise(), setup, seconds, "open")
 
 
 def test_set_up_grows_with_the_bytes_and_samples_do_not_count():
@@ -63,3 +64,23 @@ def test_a_visit_without_samples_teaches_nothing():
     costs = VisitCosts()
     costs.learn(job(1 << 26), visit(9.0, []), 1e-3)
     assert costs.of(job(1 << 26)) == pytest.approx(PER_BYTE_S * (1 << 26))
+
+
+def test_the_last_check_is_no_part_of_a_sample():
+    costs, large = VisitCosts(), job(1 << 30)
+    costs.learn(large, visit(2.1, [100], setup=1.0), 1e-3)  # 1 s before and 1 s after one sample
+    assert costs.of(large) == pytest.approx(2.1)
+    assert costs.of(large, 6) == pytest.approx(2.6)
+
+
+def test_stamps_are_part_of_a_sample():
+    costs, large = VisitCosts(), job(1 << 30)
+    costs.learn(large, visit(4.0, [100] * 10, setup=1.0), 1e-3)  # as long beside it as within
+    assert costs.of(large, 20) == pytest.approx(6.0)
+
+
+def test_a_small_point_that_is_dear_to_set_up_is_known_as_such():
+    costs, dear, cheap = VisitCosts(), job(1), job(1)
+    costs.learn(dear, visit(1.0, [1] * 10, setup=0.45), 1e-3)
+    assert costs.of(dear) > 0.9
+    assert costs.of(cheap) == pytest.approx(PER_BYTE_S * LARGE)

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from isthmus.measure import schedule
-from isthmus.measure.costs import LARGE, VisitCosts
+from isthmus.measure.costs import FIRST_LOOK, LARGE, VisitCosts
 from isthmus.measure.protocol import Measured, Noise, Part
 from isthmus.measure.runner import Job, Open
 from isthmus.measure.schedule import Schedule
@@ -67,8 +67,8 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> Machine:
     return Machine(monkeypatch)
 
 
-def point(size: int, operation: str = "read") -> Open:
-    found = SimpleNamespace(address="host", description=SimpleNamespace(simulated=False))
+def point(size: int, operation: str = "read", device: str = "host") -> Open:
+    found = SimpleNamespace(address=device, description=SimpleNamespace(simulated=False))
     task = Task(operation, size, "aligned", {}, {})
     return Open(Job(found, task), 0)  # type: ignore[arg-type]
 
@@ -111,14 +111,14 @@ def test_every_point_is_seen_although_others_never_end(machine: Machine) -> None
 
 def test_reruns_share_the_points_that_none_has_seen(machine: Machine) -> None:
     endless = point(SMALL)
+    first = endless.job
     largest = [point(256 << 20, f"large {i}") for i in range(6)]
     seen: list[int] = []
     for reruns_left in (3, 2, 1):
-        for work in [endless, *largest]:
-            work.blocks.clear()
+        endless, *largest = [Open(work.job, 0) for work in (endless, *largest)]
 
         def visit(work: Open, _s: float) -> tuple[list[int], float]:
-            return WIDE, 0.1 if work is endless else 0.3
+            return WIDE, 0.1 if work.job is first else 0.3
 
         machine.run([endless, *largest], visit, 1.2, reruns_left)
         seen.append(sum(work.job.visits > 0 for work in largest))
@@ -146,3 +146,63 @@ def test_no_visit_is_begun_that_can_bring_no_interval(machine: Machine) -> None:
 def test_without_time_nobody_is_visited(machine: Machine) -> None:
     machine.run([point(SMALL), point(2 * LARGE)], lambda _w, _s: (EXACT, 0.1), 0.0)
     assert not machine.visited
+
+
+def test_what_is_compared_shares_a_horizon(machine: Machine) -> None:
+    steady, noisy = (point(SMALL, "copy", device) for device in ("host", "opencl:pocl"))
+    other = point(SMALL, "other")
+
+    def visit(work: Open, _s: float) -> tuple[list[int], float]:
+        return (WIDE if work is noisy else APART), 0.4
+
+    machine.run([steady, noisy, other], visit, 4.0)
+    assert machine.count(other) > machine.count(steady)
+
+
+def test_small_points_that_no_rerun_has_seen_go_first(machine: Machine) -> None:
+    works = [point(SMALL, f"small {i}") for i in range(30)]
+    for work in works[:25]:
+        work.job.visits = 1
+    machine.run(works, lambda _w, _s: (EXACT, 0.1), 0.5)
+    assert set(machine.visited) == set(works[25:])
+
+
+def test_a_median_of_nothing_is_no_reason_to_come_back_first(machine: Machine) -> None:
+    nothing = [point(SMALL, f"nothing {i}") for i in range(5)]
+    near = point(SMALL, "near")
+
+    def visit(work: Open, _s: float) -> tuple[list[int], float]:
+        return ([0, 0, 0, 1] * 10 if work in nothing else APART), 0.05
+
+    machine.run([*nothing, near], visit, 2.0)
+    assert machine.count(near) > 1
+
+
+def test_samples_missing_until_certain() -> None:
+    work = point(SMALL)
+    assert work.samples_missing(PRECISION) == FIRST_LOOK
+
+    def take(ticks: list[int]) -> None:
+        part = Part(ticks=ticks, device_seconds=[], cold=None, moved_bytes=0)
+        work.add(Measured([part], 1, 1, "true", "", Noise(), 0.1, 0.2, "open"), 0.95)
+        work.job.visits += 1
+
+    take([100, 101])
+    assert work.samples_missing(PRECISION) == FIRST_LOOK - 2
+    take(WIDE)
+    assert work.samples_missing(PRECISION) > 10 * len(WIDE)
+    work.drop_blocks()
+    assert work.samples_missing(PRECISION) == FIRST_LOOK
+    assert work.job.visits == 0
+    take(EXACT)
+    assert work.half_width == 0.0
+
+
+def test_of_a_joint_point_the_slowest_rank_counts() -> None:
+    work = point(SMALL)
+    work.job.task = Task("exchange", SMALL, "aligned", {}, {}, joint=True)
+    whole, own = (
+        Part(ticks=ticks, device_seconds=[], cold=None, moved_bytes=0) for ticks in (EXACT, WIDE)
+    )
+    work.add(Measured([whole, own], 1, 1, "true", "", Noise(), 0.1, 0.2, "open"), 0.95)
+    assert work.half_width == 0.0

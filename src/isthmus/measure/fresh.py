@@ -111,7 +111,8 @@ class FreshRunner:
         simulated = [job for job in self._jobs if job.simulated]
         timed = [job for job in self._jobs if not job.simulated]
         least = self._settings.repetitions or min(FIRST_LOOK, self._most)
-        self._watcher.begin(len(simulated) + least * len(timed), 0, budget_s)
+        most_s = math.inf if simulated else budget_s
+        self._watcher.begin(len(simulated) + least * len(timed), 0, most_s)
         for job in simulated:
             if not job.totals:
                 self._visit(job)

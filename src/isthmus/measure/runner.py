@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 import msgspec
-import numpy as np
 
 from isthmus import _core
 from isthmus.measure import protocol
@@ -42,7 +41,7 @@ class Watcher(Protocol):
     def begin(self, total: int, done: int, most_s: float) -> None:
         """So many tasks, each rerun counted, begin; so many were done by an earlier run.
 
-        What is timed takes ``most_s`` seconds at most.
+        It takes ``most_s`` seconds at most; what is simulated takes what it takes.
         """
 
     def visiting(self, label: str) -> None:
@@ -103,14 +102,16 @@ class Open:
         """About so many until it is certain and seen to be: a look waits until they doubled."""
         have = sum(len(block.parts[0].ticks) for block in self.blocks)
         if math.isinf(self.half_width):
-            return max(FIRST_LOOK - have, FEWEST)
+            return max(have, FIRST_LOOK - have)
         return have * max(1.0, (self.half_width / precision) ** 2 - 1.0)
 
     def add(self, block: protocol.Measured, confidence: float) -> None:
         """Another visit has brought this."""
         self.blocks.append(block)
+        # What ends a joint series is known of the slowest rank, which is the first part.
+        parts = range(1 if self.job.task.joint else len(block.parts))
         series: list[list[float]] = []
-        for part in range(len(block.parts)):
+        for part in parts:
             series.append([t for b in self.blocks for t in b.parts[part].ticks])
             series.append([s for b in self.blocks for s in b.parts[part].device_seconds])
         self.half_width = max(_half_width(taken, confidence) for taken in series)
@@ -135,7 +136,10 @@ def _half_width(taken: Sequence[float], confidence: float) -> float:
         return 0.0
     if len(taken) < FEWEST:
         return math.inf
-    return _core.median_interval(np.array(taken), confidence).relative_half_width
+    import numpy as np  # noqa: PLC0415 - every command would wait for it
+
+    found = _core.median_interval(np.array(taken, dtype=np.float64), confidence)
+    return 0.0 if found.low == found.high else found.relative_half_width
 
 
 def _rerun(
@@ -152,7 +156,8 @@ def _rerun(
     simulated = [t for p in parts for t in p.simulated_fs]
     clocks: dict[ClockName, Samples] = {}
     if on_host:
-        clocks["host"] = Samples(on_host, clock.seconds_per_tick, cold)
+        empty = [t for p in parts for t in p.empty_ticks]
+        clocks["host"] = Samples(on_host, clock.seconds_per_tick, cold, empty_ticks=empty)
     if on_device:
         clocks["device"] = Samples(on_device, _DEVICE_TICK_S)
     if simulated:
@@ -199,8 +204,11 @@ class Runner:
         """Measures everything. On KeyboardInterrupt what is open is recorded, then it is raised."""
         due = {job: job.reruns(self.settings.reruns) for job in self.jobs}
         total = sum(map(len, due.values()))
-        done = total - sum(len(due[job] - job.done) for job in due)
-        self.watcher.begin(total, done, self.began + self.settings.budget_s - time.monotonic())
+        open_ = {job: due[job] - job.done for job in due}
+        left = self.began + self.settings.budget_s - time.monotonic()
+        if any(open_[job] for job in open_ if job.simulated):
+            left = math.inf
+        self.watcher.begin(total, total - sum(map(len, open_.values())), left)
         order = random.Random(self.settings.seed)
         for rerun in range(self.settings.reruns):
             now = [j for j in self.jobs if rerun in due[j] and rerun not in j.done and not j.error]
@@ -309,6 +317,8 @@ class _RerunOf:
     def _visit(self, work: Open, most_s: float) -> None:
         task = work.job.task
         self._run.watcher.visiting(work.job.label)
+        if not work.job.simulated:  # whoever hangs is to be found out before all time is gone
+            most_s = min(most_s, MOST_POINT_S)
         try:
             answer = self._worker(work.job.found).ask(
                 protocol.Measure(

@@ -14,11 +14,14 @@ if TYPE_CHECKING:
     from isthmus.measure.runner import Open
 
 _LEAST_VISIT_S = 0.1
+"""What a first visit to a small point may take whatever is left: a look needs half of it."""
 _LEAST_LEFT_S = 0.05
 _FIRST_HORIZON_S = 0.125
 """About what a small point takes that wants another visit."""
 _MOST_KEPT_SHARE = 0.65
+"""Of a rerun, for points that no visit has seen: the others are to get some of it."""
 _VISITS_VARY = 1.5
+"""So much more than visits are thought to need is kept for them."""
 _OUT_OF_REACH = 4.0
 """What an earlier rerun left uncertain waits as if it took so much longer: that point cannot be
 certain in all of them any more, but others can."""
@@ -29,8 +32,9 @@ class Schedule:
 
     Small points come first, each once, in an order that the seed decides. Then come those that are
     certain within 1/8 s more, as far as can be told; then within twice as long, and so on; within
-    such a horizon the seed decides again. Points that no rerun has visited yet are shared out among
-    the reruns left, and time for this one's share is kept.
+    such a horizon the seed decides again. What is compared, one operation and size on several
+    devices or in several kinds of memory, shares a horizon. Large points that no rerun has visited
+    yet are shared out among the reruns left, and time for this one's share is kept.
     """
 
     def __init__(
@@ -66,7 +70,7 @@ class Schedule:
                 yield unseen[0], max(_LEAST_LEFT_S, share * left)
             elif not able:
                 return
-            elif soon := [work for work in able if self._needs_s(work) <= horizon]:
+            elif soon := self._soon(able, horizon):
                 self._order.shuffle(soon)
                 yield from self._round(soon)
             else:
@@ -75,6 +79,7 @@ class Schedule:
     def _small_ones(self) -> Iterator[tuple[Open, float]]:
         waiting = [work for work in self._works if not _is_large(work)]
         self._order.shuffle(waiting)
+        waiting.sort(key=lambda work: work.job.visits > 0)
         for visited, work in enumerate(waiting):
             free = self._left_s() - self._kept_s(self._unseen())
             if free <= 0:
@@ -88,6 +93,13 @@ class Schedule:
             free = self._left_s() - self._kept_s(self._unseen())
             if work in self._works and self._fits(work, free):
                 yield work, free
+
+    def _soon(self, works: Sequence[Open], horizon: float) -> list[Open]:
+        """Those that are certain by then, with all that they are compared with."""
+        needs: dict[object, float] = {}
+        for work in works:
+            needs[_compared(work)] = max(needs.get(_compared(work), 0.0), self._needs_s(work))
+        return [work for work in works if needs[_compared(work)] <= horizon]
 
     def _left_s(self) -> float:
         return self._until - time.monotonic()
@@ -109,6 +121,12 @@ class Schedule:
         """Seconds until this point is certain."""
         needs = self._costs.of(work.job, work.samples_missing(self._precision))
         return needs * _OUT_OF_REACH if work.job.left_uncertain else needs
+
+
+def _compared(work: Open) -> object:
+    """What differs in the device and the kind of memory only is compared."""
+    task = work.job.task
+    return task.operation, task.bytes, tuple(sorted(task.axes.items()))
 
 
 def _is_large(work: Open) -> bool:

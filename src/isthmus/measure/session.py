@@ -287,6 +287,7 @@ def _go_on(
         if job.task.fresh:
             job.totals = fresh.totals(job, entries)
         job.done = {n for n in reruns if all((key, n) in done for key in keys)}
+        job.visits = len(job.done)
     # A series that was not done is begun anew; the better of the two stays.
     kept = [e for e in entries if e.rerun is not None]
     run = msgspec.structs.replace(
