@@ -137,3 +137,23 @@ def test_a_coarse_device_clock_fakes_no_certainty() -> None:
     coarse = synthetic.rerun(0, seconds, clock="device")
     found = interval_within(coarse, "device")
     assert found.high - found.low == pytest.approx(1e-6)
+
+
+def test_what_the_budget_left_out_says_so():
+    seen = synthetic.point("a", "read", 4, [[1e-3] * 30] * 2)  # of three workers
+    unseen = synthetic.point("a", "read", 8, [])
+    whole = synthetic.point("a", "read", 16, [[1e-3] * 30] * 3)
+    run = msgspec.structs.replace(synthetic.run([seen, unseen, whole]), status="budget")
+    frame = summarise(run)
+    assert "budget_exhausted" in frame["flags"][0].split(";")
+    assert list(frame["converged"]) == [False, False, True]
+    assert frame["flags"][2] == ""
+    assert frame["flags"][1] == "budget_exhausted;not_measured"
+
+
+def test_a_rate_that_no_link_has_is_a_zero_copy_however_the_small_ones_vary():
+    points = [
+        synthetic.point("a", "map", size, [[t] * 25])
+        for size, t in ((4096, 20e-6), (1 << 20, 30e-6), (256 << 20, 90e-6))
+    ]
+    assert summarise(synthetic.run(points))["flags"].str.contains("zero_copy").all()

@@ -14,6 +14,7 @@ from isthmus.analysis.ratios import (
     SMALL,
     Pair,
     Ratio,
+    complete,
     groups,
     medians,
     pairs_in,
@@ -57,7 +58,7 @@ def per_call(evidence: Evidence) -> Answer:
             if found is None:
                 continue
             calls = [_call_s(times, key, part) for key in keys]
-            over = wording.sizes(part["bytes"].tolist())
+            over = wording.sizes(complete(part)["bytes"].tolist())
             names = (pair.device, pair.reference, pair.operation, pair.memory, pair.axes)
             rows.append((*names, over, *calls, *found))
             if low == 0:

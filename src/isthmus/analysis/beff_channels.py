@@ -11,7 +11,17 @@ import pandas as pd
 
 from isthmus.analysis import wording
 from isthmus.analysis.evidence import Answer, Evidence, table
-from isthmus.analysis.ratios import LARGE, SMALL, Ratio, by_size, divide, groups, medians, ratio
+from isthmus.analysis.ratios import (
+    LARGE,
+    SMALL,
+    Ratio,
+    by_size,
+    complete,
+    divide,
+    groups,
+    medians,
+    ratio,
+)
 from isthmus.results.run_file import Point, Run
 
 LINKS = "nvlink_Bps"
@@ -46,7 +56,7 @@ def channels(evidence: Evidence) -> Answer:
         ):
             found = ratio(mine, evidence.confidence)
             if found is not None:
-                sizes = wording.sizes(mine["bytes"].tolist())
+                sizes = wording.sizes(complete(mine)["bytes"].tolist())
                 told = _told(name, reference, found, evidence.confidence)
                 on = ", ".join(filter(None, (evidence.labels[where[0]], where[1])))
                 clauses.append(f"{over} messages ({sizes}) on {on}: {told}")

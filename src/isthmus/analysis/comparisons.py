@@ -13,6 +13,7 @@ from isthmus.analysis.ratios import (
     Pair,
     Ratio,
     by_size,
+    complete,
     divide,
     groups,
     medians,
@@ -40,7 +41,7 @@ def small(evidence: Evidence) -> Answer:
         if found is None:
             continue
         each = by_size(times, evidence.confidence)["ratio"]
-        over = wording.sizes(times["bytes"].tolist())
+        over = wording.sizes(complete(times)["bytes"].tolist())
         rows.append((*_names(pair), over, *found, each.min(), each.max(), found.finding))
         if pair in evidence.contending:
             said[pair.operation in FIRST_ASKED].append(
@@ -150,7 +151,8 @@ def throttle(evidence: Evidence) -> Answer:
                 found = ratio(part, evidence.confidence)
                 if found is None:
                     continue
-                over, verdict = wording.sizes(part["bytes"].tolist()), _slowed(found)
+                over = wording.sizes(complete(part)["bytes"].tolist())
+                verdict = _slowed(found)
                 rows.append((device, both, alone, memory, axes, over, *found, verdict))
                 span = wording.interval(found, evidence.confidence, change=True)
                 said.setdefault(

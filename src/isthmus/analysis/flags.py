@@ -21,7 +21,7 @@ MEANINGS = MappingProxyType(
         "interrupted": "the user stopped the run",
         "median_min_apart": "the median is 1.5 times the minimum or more: something interferes",
         "merged_stores": "the processor gathered stores: fewer packets than instructions",
-        "not_measured": "the run ended before this point's turn",
+        "not_measured": "no sample was taken",
         "reruns_apart": "fresh processes differ by more than the precision asked for",
         "samples_capped": "the most samples were taken before the precision was reached",
         "skipped": "this machine does not allow it; the table says what would",

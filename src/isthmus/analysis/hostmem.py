@@ -128,13 +128,14 @@ def knee(evidence: Evidence) -> Answer:
         )  # fmt: skip
         if target == "host":
             falls = bool(loss.low > 0 and until < last["bytes"])
-            end = (
-                f"and loses {wording.percent(loss.ratio)}"
-                f"{_span(wording.percent(loss.low), wording.percent(loss.high))} by "
-                f"{format_size(int(last['bytes']))}"
-                if falls
-                else "and loses nothing up to the largest"
-            )
+            largest = format_size(int(last["bytes"]))
+            if falls:
+                span = _span(wording.percent(loss.low), wording.percent(loss.high))
+                end = f"and loses {wording.percent(loss.ratio)}{span} by {largest}"
+            elif until < last["bytes"] and np.isnan(loss.low):
+                end = f"and too few samples to tell what it loses by {largest}"
+            else:
+                end = f"and loses nothing for certain up to {largest}"
             what = evidence.named(operation, memory, peak["axes"])
             where = f"from {format_size(first)} on" + f" to {format_size(until)}" * falls
             clauses.append(f"{what} has 95 % of its peak {where} {end} ({evidence.labels[device]})")

@@ -154,26 +154,31 @@ def divide(numerator: pd.DataFrame, denominator: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def ratio(times: pd.DataFrame, confidence: float) -> Ratio | None:
-    """Geometric mean over sizes with its interval over reruns; None without a common point.
-
-    Only sizes that have every rerun count, so that no rerun stands for other sizes than another.
-    One rerun alone: the mean of the sizes' own half-widths, as if they erred together.
-    """
+def complete(times: pd.DataFrame) -> pd.DataFrame:
+    """Of the sizes that have every rerun, so that no rerun stands for other sizes than another."""
     if times.empty:
-        return None
+        return times
     reruns = {size: frozenset(group) for size, group in times.groupby("bytes")["rerun"]}
     most = max(reruns.values(), key=len)
     sizes = [size for size, found in reruns.items() if most <= found]
     kept = times[times["bytes"].isin(sizes) & times["rerun"].isin(most)]
+    return kept if len(most) > 1 else kept.dropna()  # too few samples for an interval
+
+
+def ratio(times: pd.DataFrame, confidence: float) -> Ratio | None:
+    """Geometric mean over sizes with its interval over reruns; None without a common point.
+
+    Only ``complete`` sizes count. One rerun alone: the mean of the sizes' own half-widths, as if
+    they erred together.
+    """
+    kept = complete(times)
+    if kept.empty:
+        return None
+    sizes = list(kept["bytes"].unique())
     per_rerun = kept.groupby("rerun")["log"].mean()
     if len(per_rerun) > 1:
         found = interval_over_reruns(np.exp(per_rerun.to_numpy()).tolist(), confidence)
         return Ratio(found.median, found.low, found.high, False, len(sizes), len(per_rerun))
-    kept = kept.dropna()  # too few samples for an interval
-    if kept.empty:
-        return None
-    sizes = list(kept["bytes"].unique())
     centre, down, up = (float(kept[name].mean()) for name in ("log", "down", "up"))
     low, middle, high = (float(np.exp(x)) for x in (centre - down, centre, centre + up))
     return Ratio(middle, low, high, True, len(sizes), 1)

@@ -241,6 +241,8 @@ def _row(point: Point, clock: ClockName, run: Run) -> dict[str, object]:
             flags = sorted([*flags, "budget_exhausted"])
     else:
         converged = len(certain) == len(measured)
+        if run.status == "budget" and not complete and not point.error:
+            flags = sorted({*flags, "budget_exhausted"})  # not all reruns came to it
     return {
         **_identity(point, clock),
         "samples": len(pooled),
@@ -271,7 +273,7 @@ def _empty_row(point: Point, run: Run) -> dict[str, object]:
     reason = "failed" if point.error else "skipped" if point.skipped else ""
     unmeasured = {"budget": "budget_exhausted", "interrupted": "interrupted"}
     states = {
-        reason or unmeasured.get(run.status, "not_measured"),
+        *([reason] if reason else ["not_measured", unmeasured.get(run.status, "not_measured")]),
         *(_STATE_FLAGS[r.state] for r in point.reruns if r.state in _STATE_FLAGS),
     }
     numbers = dict.fromkeys(COLUMNS[COLUMNS.index("median_s") : COLUMNS.index("verified")], np.nan)
@@ -291,9 +293,10 @@ def _mark_zero_copies(frame: pd.DataFrame) -> None:
     """Flags crossings whose time does not grow with the size: nothing was moved.
 
     Shown, not believed: verified data, 1 MiB or more in no more than twice the time that 4 KiB or
-    less took, and the bytes more at a rate that no link has. Their bandwidth is meaningless and
-    left empty. What a kernel reads or writes is no copy: it is at work on each byte, and where the
-    launch is longer than the rest, a disturbed one makes time look as if it fell with the size.
+    less took, and the bytes more at a rate that no link has; or all bytes of the largest at such
+    a rate. Their bandwidth is meaningless and left empty. What a kernel reads or writes is no copy:
+    it is at work on each byte, and where the launch is longer than the rest, a disturbed one makes
+    time look as if it fell with the size.
     """
     small, large, no_link = 4096, 1 << 20, 1e12
     axes = [name for name in frame.columns if name not in COLUMNS]
@@ -306,8 +309,9 @@ def _mark_zero_copies(frame: pd.DataFrame) -> None:
         if low.empty or high.empty:
             continue
         short, long = float(low["median_s"].median()), float(high["median_s"].iloc[-1])
-        more = float(high["bytes"].iloc[-1] - low["bytes"].median())
-        if long <= 2 * short and more > no_link * (long - short):
+        largest = float(high["bytes"].iloc[-1])
+        more = largest - low["bytes"].median()
+        if (long <= 2 * short and more > no_link * (long - short)) or largest > no_link * long:
             rows = frame.index.isin(group.index)
             frame.loc[rows, "bandwidth_Bps"] = np.nan
             frame.loc[rows, "flags"] = [

@@ -192,7 +192,11 @@ def _kept(out: Path, console: Console) -> Iterator[None]:
         yield
     except KeyboardInterrupt:
         if out.exists():
-            console.print(f"what was measured is in {out}; go on with --resume --out {out}")
+            console.print(
+                f"what was measured is in {out}; go on with the same command and "
+                f"--resume --out {out}",
+                soft_wrap=True, highlight=False, markup=False,
+            )  # fmt: skip
         raise
 
 
@@ -223,9 +227,11 @@ def _close(run: Run, out: Path, console: Console) -> int:
     if failed:
         console.print(f"{len(failed)} of {len(run.points)} points failed: see isthmus show {out}")
     if run.status == "budget":
+        unseen = int((summary["samples"] == 0).sum())
+        never = f" ({unseen} of {len(summary)} rows have no sample)" if unseen else ""
         console.print(
-            f"time was up before all was certain: go on with isthmus run {' '.join(run.studies)} "
-            f"--resume --out {out} (--budget SECONDS for more of it)",
+            f"time was up before all was certain{never}: go on with isthmus run "
+            f"{' '.join(run.studies)} --resume --out {out} (--budget SECONDS for more of it)",
             soft_wrap=True, highlight=False, markup=False,
         )  # fmt: skip
     print(out)

@@ -69,7 +69,8 @@ def _probe(
         return Problem(f"{candidate.label}: {error}", "mend or remove what it names")
     assert isinstance(answer, protocol.Devices)
     if not answer.devices:
-        return Problem(f"{candidate.label}: loads, but has no device", "see its documentation")
+        cure = "see whether what it names exists and loads, and its documentation"
+        return Problem(f"{candidate.label}: offers no device", cure)
     return answer.devices
 
 

@@ -40,10 +40,10 @@ _MOST_VISIT_S = 120.0
 _SIMULATED_TICK_S = 1e-15
 
 
-def usual_budget_s(jobs: Iterable[Job]) -> float:
+def usual_budget_s(jobs: Iterable[Job], *, quick: bool) -> float:
     """Seconds that these jobs usually need; simulated ones take what they take beside it."""
     visits = (_VISIT_S + _VISIT_S_PER_BYTE * job.task.bytes for job in jobs if not job.simulated)
-    return 2 * FIRST_LOOK * sum(visits)
+    return (2 if quick else 2 * FIRST_LOOK) * sum(visits)
 
 
 def _again(bytes_: int) -> int:

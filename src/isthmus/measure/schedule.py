@@ -18,8 +18,8 @@ _LEAST_VISIT_S = 0.1
 _LEAST_LEFT_S = 0.05
 _FIRST_HORIZON_S = 0.125
 """About what a small point takes that wants another visit."""
-_MOST_KEPT_SHARE = 0.65
-"""Of a rerun, for points that no visit has seen: the others are to get some of it."""
+_MOST_KEPT_SHARE = 0.5
+"""Of a rerun, for large points that no visit has seen: the others are to get some of it."""
 _VISITS_VARY = 1.5
 """So much more than visits are thought to need is kept for them."""
 _OUT_OF_REACH = 4.0

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 QUICK_PRECISION = 0.1
 QUICK_BUDGET_S = 60.0
+QUICK_STUDY_S = 20.0
+"""A quick run gets so much for each study where there are several."""
 PRECISION = 0.02
 RERUNS = 3
 LED = "ISTHMUS_RANKS"
@@ -133,8 +135,10 @@ def _command(request: Request) -> list[str]:
 def _settings(request: Request, jobs: Sequence[Job]) -> Settings:
     reruns = request.reruns or (1 if request.quick or request.team else RERUNS)
     shared, own = _by_way(jobs)
-    usual = max(LEAST_BUDGET_S, usual_budget_s(shared, reruns) + fresh.usual_budget_s(own))
-    budget = request.budget_s or (QUICK_BUDGET_S if request.quick else usual)
+    beside = fresh.usual_budget_s(own, quick=request.quick)
+    usual = max(LEAST_BUDGET_S, usual_budget_s(shared, reruns) + beside)
+    quick = max(QUICK_BUDGET_S, QUICK_STUDY_S * len(request.studies))
+    budget = request.budget_s or (quick if request.quick else usual)
     return Settings(
         precision=request.precision or (QUICK_PRECISION if request.quick else PRECISION),
         confidence=0.95,
@@ -342,7 +346,7 @@ def _carry_out(
             shared, own = _by_way(jobs)
             budget_s = run.settings.budget_s - (time.monotonic() - began)
             usual = usual_budget_s(shared, run.settings.reruns)
-            beside = fresh.usual_budget_s(own)
+            beside = fresh.usual_budget_s(own, quick=run.settings.quick)
             share = usual / (usual + beside) if own and shared else float(not own)
             settings = msgspec.structs.replace(run.settings, budget_s=share * budget_s)
             runner = Runner(shared, settings, binding, watcher, record, time.monotonic())
