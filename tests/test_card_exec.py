@@ -257,9 +257,13 @@ def test_events_of_opencl_have_the_cards_time(
 
 
 def test_wall_clocks_are_left_alone(native: Run) -> None:
-    began = time.monotonic()
-    told = native("overlapping", "--clock", "wall").told
-    assert told["alone"] < told["half"] < time.monotonic() - began
+    def share() -> dict[str, float]:
+        began = time.monotonic()
+        told = native("overlapping", "--clock", "wall").told
+        assert told["half"] < time.monotonic() - began
+        return {"share": told["alone"] / told["half"]}
+
+    assert least(share, {"share": 1.0})["share"] < 1.0
 
 
 # What a program sees and does

@@ -47,12 +47,12 @@ class Samples(msgspec.Struct, frozen=True):
     warm_ticks: list[int] = []
     """Where each repetition is a process of its own (state ``once``) and ``ticks`` holds its one
     cold sample: the repetitions that followed in the same process."""
-    empty_ticks: list[int] = []
-    """Where a pair was timed one by one in a batch: empty intervals, one beside each that is in a
-    sample, in sum. Summaries take these off, not the ``empty_pair_s`` of the worker's start."""
     beside_ticks: list[int] = []
     """In the kind of memory that others are held against; each taken right before or right after
     that of ``warm_ticks``, in the same process."""
+    empty_ticks: list[int] = []
+    """Where a pair was timed one by one in a batch: empty intervals, one beside each that is in a
+    sample, in sum. Summaries take these off, not the ``empty_pair_s`` of the worker's start."""
 
 
 class Rerun(msgspec.Struct, frozen=True, kw_only=True):
