@@ -78,6 +78,20 @@ constexpr std::array<Allocator, 6> allocators_by_name = {{
 
 }  // namespace
 
+bool HostMemory::in_place(std::size_t /*bytes*/, Access /*access*/,
+                          const std::function<void(std::byte*)>& work) {
+  work(data_);
+  return true;
+}
+
+void HostMemory::put(std::size_t offset, std::span<const std::byte> from) {
+  std::memcpy(data_ + offset, from.data(), from.size());
+}
+
+void HostMemory::get(std::size_t offset, std::span<std::byte> to) {
+  std::memcpy(to.data(), data_ + offset, to.size());
+}
+
 std::vector<std::string> HostBuffer::kinds() { return {"aligned", "pageable", "hugepage"}; }
 
 std::vector<std::string> HostBuffer::allocators() {
@@ -100,7 +114,7 @@ std::optional<int> HostBuffer::node(const std::string& kind) {
   return found ? std::optional(static_cast<int>(*found)) : std::nullopt;
 }
 
-HostBuffer::HostBuffer(const std::string& kind, std::size_t bytes) : bytes_(bytes) {
+HostBuffer::HostBuffer(const std::string& kind, std::size_t bytes) : HostMemory(nullptr, bytes) {
   const std::size_t wanted = std::max<std::size_t>(bytes, 1);
   const auto* const named =
       std::ranges::find(allocators_by_name, std::string_view(kind), &Allocator::name);
@@ -115,8 +129,8 @@ HostBuffer::HostBuffer(const std::string& kind, std::size_t bytes) : bytes_(byte
   } else if (kind == "hugepage") {
     map(round_up(wanted, huge_page_bytes) + huge_page_bytes, 0);
     const auto address = reinterpret_cast<std::uintptr_t>(block_);
-    data_ = block_ + (round_up(address, huge_page_bytes) - address);
-    madvise(data_, round_up(wanted, huge_page_bytes), MADV_HUGEPAGE);
+    place(block_ + (round_up(address, huge_page_bytes) - address));
+    madvise(data(), round_up(wanted, huge_page_bytes), MADV_HUGEPAGE);
   } else if (kind == "mlock") {
     map(wanted, 0);
     if (mlock(block_, mapped_) != 0) {
@@ -138,7 +152,7 @@ HostBuffer::HostBuffer(const std::string& kind, std::size_t bytes) : bytes_(byte
   } else if (const auto offset =
                  kind == "aligned" ? std::optional<std::size_t>(0) : page_offset(kind)) {
     take(allocate_pages(wanted + *offset), std::free);
-    data_ = block_ + *offset;
+    place(block_ + *offset);
   } else {
     throw std::invalid_argument("unknown host memory kind '" + kind + "'");
   }
@@ -148,7 +162,8 @@ void HostBuffer::take(void* block, void (*release)(void*)) {
   if (block == nullptr) {
     throw std::bad_alloc();
   }
-  data_ = block_ = static_cast<std::byte*>(block);
+  block_ = static_cast<std::byte*>(block);
+  place(block_);
   release_ = release;
 }
 
@@ -166,7 +181,8 @@ void HostBuffer::map(std::size_t bytes, int flags) {
   if (block == MAP_FAILED) {
     throw std::bad_alloc();
   }
-  data_ = block_ = static_cast<std::byte*>(block);
+  block_ = static_cast<std::byte*>(block);
+  place(block_);
   mapped_ = bytes;
 }
 
@@ -176,34 +192,6 @@ HostBuffer::~HostBuffer() {
   } else {
     release_(block_);
   }
-}
-
-bool HostBuffer::in_place(std::size_t /*bytes*/, Access /*access*/,
-                          const std::function<void(std::byte*)>& work) {
-  work(data_);
-  return true;
-}
-
-void HostBuffer::put(std::size_t offset, std::span<const std::byte> from) {
-  std::memcpy(data_ + offset, from.data(), from.size());
-}
-
-void HostBuffer::get(std::size_t offset, std::span<std::byte> to) {
-  std::memcpy(to.data(), data_ + offset, to.size());
-}
-
-bool HostView::in_place(std::size_t /*bytes*/, Access /*access*/,
-                        const std::function<void(std::byte*)>& work) {
-  work(data_);
-  return true;
-}
-
-void HostView::put(std::size_t offset, std::span<const std::byte> from) {
-  std::memcpy(data_ + offset, from.data(), from.size());
-}
-
-void HostView::get(std::size_t offset, std::span<std::byte> to) {
-  std::memcpy(to.data(), data_ + offset, to.size());
 }
 
 }  // namespace isthmus

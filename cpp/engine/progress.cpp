@@ -89,7 +89,10 @@ void Progress::look(const Visit& visit) {
     postpone(have + 1);
     return;
   }
-  looked_ = looked_ || have >= criteria_.front().next_check();
+  if (have < criteria_.front().next_check()) {
+    return;
+  }
+  looked_ = true;
   bool capped = false;
   bool open = false;
   for (std::size_t series = 0; series < criteria_.size(); ++series) {

@@ -41,6 +41,25 @@ class Memory {
   virtual void get_words(std::size_t offset, std::span<std::uint64_t> words);
 };
 
+/// Memory of this process, whoever owns it.
+class HostMemory : public Memory {
+ public:
+  [[nodiscard]] std::byte* data() noexcept { return data_; }
+  [[nodiscard]] std::size_t bytes() const noexcept override { return bytes_; }
+  bool in_place(std::size_t bytes, Access access,
+                const std::function<void(std::byte*)>& work) override;
+  void put(std::size_t offset, std::span<const std::byte> from) override;
+  void get(std::size_t offset, std::span<std::byte> to) override;
+
+ protected:
+  HostMemory(std::byte* data, std::size_t bytes) noexcept : data_(data), bytes_(bytes) {}
+  void place(std::byte* data) noexcept { data_ = data; }
+
+ private:
+  std::byte* data_;
+  std::size_t bytes_;
+};
+
 /// The machine or the user's limits do not allow this kind of memory; the message says what would.
 class MemoryLimitError : public std::runtime_error {
  public:
@@ -52,19 +71,12 @@ class MemoryLimitError : public std::runtime_error {
 /// NUMA node N of a machine that has several), or as one of the `allocators` gives it: `mmap`,
 /// `hugetlb` (huge pages set aside), `mlock` (locked pages), or by the function and alignment in
 /// its name.
-class HostBuffer final : public Memory {
+class HostBuffer final : public HostMemory {
  public:
   /// Throws std::invalid_argument for an unknown kind, std::bad_alloc when there is no memory,
   /// MemoryLimitError.
   HostBuffer(const std::string& kind, std::size_t bytes);
   ~HostBuffer() override;
-
-  [[nodiscard]] std::byte* data() noexcept { return data_; }
-  bool in_place(std::size_t bytes, Access access,
-                const std::function<void(std::byte*)>& work) override;
-  [[nodiscard]] std::size_t bytes() const noexcept override { return bytes_; }
-  void put(std::size_t offset, std::span<const std::byte> from) override;
-  void get(std::size_t offset, std::span<std::byte> to) override;
 
   /// The kinds that any backend with host-side buffers can offer, without `offset<N>`.
   static std::vector<std::string> kinds();
@@ -78,9 +90,7 @@ class HostBuffer final : public Memory {
   void take(void* block, void (*release)(void*));
   void map(std::size_t bytes, int flags);
 
-  std::byte* data_ = nullptr;
   std::byte* block_ = nullptr;
-  std::size_t bytes_ = 0;
   std::size_t mapped_ = 0;
   void (*release_)(void*) = nullptr;
 };
@@ -98,20 +108,10 @@ void place_on_node(std::span<std::byte> pages, int node);
 std::vector<int> nodes_of(std::span<const std::byte> data);
 
 /// Host memory that somebody else owns (a mapped buffer, a runtime's own allocation).
-class HostView final : public Memory {
+class HostView final : public HostMemory {
  public:
-  HostView(std::byte* data, std::size_t bytes) : data_(data), bytes_(bytes) {}
-  void move_to(std::byte* data) noexcept { data_ = data; }
-  [[nodiscard]] std::byte* data() noexcept { return data_; }
-  bool in_place(std::size_t bytes, Access access,
-                const std::function<void(std::byte*)>& work) override;
-  [[nodiscard]] std::size_t bytes() const noexcept override { return bytes_; }
-  void put(std::size_t offset, std::span<const std::byte> from) override;
-  void get(std::size_t offset, std::span<std::byte> to) override;
-
- private:
-  std::byte* data_;
-  std::size_t bytes_;
+  HostView(std::byte* data, std::size_t bytes) noexcept : HostMemory(data, bytes) {}
+  void move_to(std::byte* data) noexcept { place(data); }
 };
 
 /// Reproducible contents: 64-bit word i is seed + i * an odd constant, so that no word repeats

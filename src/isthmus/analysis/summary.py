@@ -272,10 +272,8 @@ def _identity(point: Point, clock: ClockName) -> dict[str, object]:
 def _empty_row(point: Point, run: Run) -> dict[str, object]:
     reason = "failed" if point.error else "skipped" if point.skipped else ""
     unmeasured = {"budget": "budget_exhausted", "interrupted": "interrupted"}
-    states = {
-        *([reason] if reason else ["not_measured", unmeasured.get(run.status, "not_measured")]),
-        *(_STATE_FLAGS[r.state] for r in point.reruns if r.state in _STATE_FLAGS),
-    }
+    states = {reason} if reason else {"not_measured", unmeasured.get(run.status, "not_measured")}
+    states.update(_STATE_FLAGS[r.state] for r in point.reruns if r.state in _STATE_FLAGS)
     numbers = dict.fromkeys(COLUMNS[COLUMNS.index("median_s") : COLUMNS.index("verified")], np.nan)
     return {
         **_identity(point, "simulated" if point.device in simulated_devices(run) else "host"),

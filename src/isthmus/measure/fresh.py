@@ -13,9 +13,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import msgspec
 
-from isthmus import _core
 from isthmus.measure import protocol
-from isthmus.measure.runner import Job, Watcher
+from isthmus.measure.runner import Job, Watcher, half_width
 from isthmus.measure.supervisor import Worker, WorkerDiedError, WorkerRefusedError
 from isthmus.results.journal import Entry, key_of
 from isthmus.results.run_file import ClockName, ClockRecord, Point, Rerun, Samples, Settings
@@ -148,11 +147,8 @@ class FreshRunner:
         doublings = math.log2(have / FIRST_LOOK) if have else -1.0
         if self._settings.repetitions or doublings < 0 or not doublings.is_integer():
             return False
-        import numpy as np  # noqa: PLC0415 - every command would wait for it
-
-        seconds = np.asarray(list(job.totals.values()))
-        found = _core.median_interval(seconds, self._settings.confidence)
-        return bool(found.relative_half_width <= self._settings.precision)
+        known = half_width(list(job.totals.values()), self._settings.confidence)
+        return known <= self._settings.precision
 
     def _visit(self, job: Job) -> None:
         self._watcher.visiting(job.label)

@@ -108,13 +108,15 @@ class Open:
     def add(self, block: protocol.Measured, confidence: float) -> None:
         """Another visit has brought this."""
         self.blocks.append(block)
+        if block.state != "open":
+            return  # nobody asks any more
         # What ends a joint series is known of the slowest rank, which is the first part.
         parts = range(1 if self.job.task.joint else len(block.parts))
         series: list[list[float]] = []
         for part in parts:
             series.append([t for b in self.blocks for t in b.parts[part].ticks])
             series.append([s for b in self.blocks for s in b.parts[part].device_seconds])
-        self.half_width = max(_half_width(taken, confidence) for taken in series)
+        self.half_width = max(half_width(taken, confidence) for taken in series)
 
     def drop_blocks(self) -> None:
         """What was brought is lost."""
@@ -131,7 +133,8 @@ class Open:
         }
 
 
-def _half_width(taken: Sequence[float], confidence: float) -> float:
+def half_width(taken: Sequence[float], confidence: float) -> float:
+    """Of the interval around the median of these, relative to it; infinite where there is none."""
     if not taken:  # the device has no clock
         return 0.0
     if len(taken) < FEWEST:
@@ -202,16 +205,16 @@ class Runner:
 
     def run(self) -> None:
         """Measures everything. On KeyboardInterrupt what is open is recorded, then it is raised."""
-        due = {job: job.reruns(self.settings.reruns) for job in self.jobs}
-        total = sum(map(len, due.values()))
-        open_ = {job: due[job] - job.done for job in due}
+        whole = {job: job.reruns(self.settings.reruns) for job in self.jobs}
+        due = {job: reruns - job.done for job, reruns in whole.items()}
         left = self.began + self.settings.budget_s - time.monotonic()
-        if any(open_[job] for job in open_ if job.simulated):
+        if any(due[job] for job in due if job.simulated):
             left = math.inf
-        self.watcher.begin(total, total - sum(map(len, open_.values())), left)
+        total = sum(map(len, whole.values()))
+        self.watcher.begin(total, total - sum(map(len, due.values())), left)
         order = random.Random(self.settings.seed)
         for rerun in range(self.settings.reruns):
-            now = [j for j in self.jobs if rerun in due[j] and rerun not in j.done and not j.error]
+            now = [job for job in self.jobs if rerun in due[job] and not job.error]
             share = (rerun + 1) / self.settings.reruns
             deadline = self.began + share * self.settings.budget_s
             if now:
