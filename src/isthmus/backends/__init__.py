@@ -17,14 +17,14 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from isthmus import _core
 from isthmus.errors import UsageError
+from isthmus.system import built
 
 if TYPE_CHECKING:
     from isthmus.measure.address import Address
     from isthmus.measure.protocol import DeviceDescription
 
-LIBRARIES = Path(_core.__file__).parent / "backends"
+LIBRARIES = built.FOLDER / "backends"
 
 
 @dataclass(frozen=True)

@@ -7,16 +7,15 @@ begins with ``_`` are parts that boards include. A board of one's own is a path 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 
-from isthmus import _core
 from isthmus.boards.board import Board, Setting
 from isthmus.boards.reader import from_flat, read
 from isthmus.errors import UsageError
+from isthmus.system import built
 
 __all__ = ["Board", "Setting", "load", "named", "names", "recorded", "resolve"]
 
-FOLDER = Path(_core.__file__).parent / "boards"
+FOLDER = built.FOLDER / "boards"
 
 
 def names() -> list[str]:

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-import msgspec
 import typer
-from rich.console import Console
-from rich.table import Column, Table
 
-from isthmus import studies
-from isthmus.measure import discovery, protocol
-from isthmus.studies.base import offered
-from isthmus.units import format_size
+if TYPE_CHECKING:
+    from isthmus.measure import discovery, protocol
 
 
 def add_to(app: typer.Typer) -> None:
@@ -27,10 +22,19 @@ def devices(
 
     ``--json`` names the operations.
     """
+    from isthmus.measure import discovery
+
     surveys = discovery.surveys()
     if as_json:
+        import msgspec
+
         print(msgspec.json.format(msgspec.json.encode(_as_data(surveys)), indent=2).decode())
         return
+    from rich.console import Console
+    from rich.table import Column, Table
+
+    from isthmus.units import format_size
+
     console = Console()
     table = Table(
         Column("device", no_wrap=True), "name", "platform", "largest buffer", "studies", box=None
@@ -58,6 +62,9 @@ def devices(
 
 
 def _studies_for(device: protocol.DeviceDescription) -> list[str]:
+    from isthmus import studies
+    from isthmus.studies.base import offered
+
     return [
         study.name
         for study in studies.registry().values()
@@ -66,6 +73,8 @@ def _studies_for(device: protocol.DeviceDescription) -> list[str]:
 
 
 def _as_data(surveys: list[discovery.Survey]) -> list[dict[str, object]]:
+    import msgspec
+
     return [
         {
             "backend": survey.backend.name,

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import webbrowser
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from isthmus.errors import UsageError
-from isthmus.results import run_file
 
 
 def add_to(app: typer.Typer) -> None:
@@ -26,6 +24,7 @@ def report(
 ) -> None:
     """Writes index.html and its plots; prints where the page is."""
     from isthmus.reporters.html import write_page
+    from isthmus.results import run_file
 
     loaded = [(str(path), run_file.load(path)) for path in runs]
     folder = out or runs[0].with_suffix("")
@@ -36,4 +35,6 @@ def report(
     page = write_page(loaded, folder)
     print(page)
     if open_page:
+        import webbrowser
+
         webbrowser.open(page.resolve().as_uri())

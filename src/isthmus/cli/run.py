@@ -8,19 +8,18 @@ import sys
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 
-from isthmus.cli import over_ranks
-from isthmus.cli.progress import Progress
 from isthmus.cli.study_help import StudyCommand
 from isthmus.errors import UsageError
-from isthmus.measure import session
-from isthmus.results.run_file import Run
-from isthmus.studies import Study, by_name, registry
-from isthmus.system.binding import Binding, node_cpus, parse_cpus
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from isthmus.results.run_file import Run
+    from isthmus.studies import Study
 
 
 def add_to(app: typer.Typer) -> None:
@@ -71,6 +70,8 @@ def _memory_range(extra: list[str]) -> tuple[str, list[str]]:
 
 
 def _studies(name: str) -> list[Study]:
+    from isthmus.studies import by_name, registry
+
     return list(registry().values()) if name == "all" else [by_name(name)]
 
 
@@ -132,6 +133,11 @@ def run(
     numa_node: Annotated[int | None, typer.Option(help="memory node to bind workers to")] = None,
 ) -> int:
     """Measures a study and writes a run file."""
+    from isthmus.cli import over_ranks
+    from isthmus.cli.progress import Progress
+    from isthmus.measure import session
+    from isthmus.system.binding import Binding, node_cpus, parse_cpus
+
     studies = _studies(study)
     for value, option in ((precision, "--precision"), (budget, "--budget"), (reruns, "--reruns")):
         _positive(value, option)

@@ -7,8 +7,6 @@ from typing import Annotated
 
 import typer
 
-from isthmus.results import run_file
-
 
 def add_to(app: typer.Typer) -> None:
     """Registers the command."""
@@ -24,6 +22,7 @@ def show(
 ) -> None:
     """Prints a run file in one of the text formats."""
     from isthmus import reporters
+    from isthmus.results import run_file
 
     reporter = reporters.by_name(form)
     print(reporter.render(run_file.load(run), samples=samples), end="")

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from typer.core import TyperCommand
 
-from isthmus.boards.listing import columns
-from isthmus.studies import Study, registry
-from isthmus.studies.base import Axis
 from isthmus.units import format_size
+
+if TYPE_CHECKING:
+    from isthmus.studies import Study
+    from isthmus.studies.base import Axis
 
 _MANY = 4
 """Values that a line has room for."""
@@ -20,15 +21,20 @@ class StudyCommand(TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Tells them in place of the command's own options."""
-        named = [registry()[word] for word in args if word in registry()]
-        if named and "--help" in args:
-            print(usage(named[0]), end="")
-            ctx.exit()
+        if "--help" in args:
+            from isthmus.studies import registry
+
+            named = [registry()[word] for word in args if word in registry()]
+            if named:
+                print(usage(named[0]), end="")
+                ctx.exit()
         return super().parse_args(ctx, args)
 
 
 def usage(study: Study) -> str:
     """A study's axes and operations, and an example."""
+    from isthmus.boards.listing import columns
+
     usually = list(map(str, study.operations_usually))
     asked = [name for name in study.operations if name not in usually]
     rows = [("axis", "usually", "what it is")]

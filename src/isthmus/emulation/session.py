@@ -16,16 +16,16 @@ from typing import IO, Literal
 import msgspec
 import psutil
 
-from isthmus import _core, boards
+from isthmus import boards
 from isthmus.boards import Board
 from isthmus.emulation import page as pages
 from isthmus.emulation.kernels import banks
 from isthmus.emulation.root import HIDDEN_MODE, HW_EMU, MODE, root
 from isthmus.errors import IsthmusError, NoDeviceError, UsageError
-from isthmus.system import xrt
+from isthmus.system import built, xrt
 
 ClockKind = Literal["virtual", "wall"]
-PROCESS = Path(_core.__file__).parent / "emulation" / "isthmus-card"
+PROCESS = built.FOLDER / "emulation" / "isthmus-card"
 """What XRT starts as its simulation."""
 SESSION = "ISTHMUS_CARD_SESSION"
 EVENTS = "ISTHMUS_CARD_EVENTS"

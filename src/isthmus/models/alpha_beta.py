@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from isthmus.analysis import fits
 from isthmus.boards.board import Board
 from isthmus.models import dma
 from isthmus.models.base import Figure, Model, Option
@@ -28,6 +27,8 @@ def predict(board: Board, inputs: Mapping[str, float]) -> list[Figure]:
     if "alpha-us" in inputs and "beta-gbps" in inputs:
         laws["given"] = (inputs["alpha-us"] * 1e-6, inputs["beta-gbps"] * 1e9)
     else:
+        from isthmus.analysis import fits  # noqa: PLC0415 - slow to load
+
         for direction in dma.DIRECTIONS:
             times = [dma.transfer_s(board, direction, size) for size in _SIZES]
             law = fits.alpha_beta(_SIZES, times)

@@ -1,0 +1,16 @@
+"""Where the compiled parts lie, and what was installed beside them. Loads none of them."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+
+
+def _folder() -> Path:
+    found = find_spec("isthmus._core")
+    if found is None or found.origin is None:
+        raise ImportError("isthmus._core is not built: set Isthmus up again")
+    return Path(found.origin).parent
+
+
+FOLDER = _folder()
