@@ -3,19 +3,57 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
-from collections.abc import Callable
+import shutil
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
+from subprocess import CompletedProcess
 
 import pytest
 from hypothesis import settings
+
+from prepared import Prepared
 
 settings.register_profile("isthmus", deadline=None, derandomize="CI" in os.environ)
 settings.load_profile("isthmus")
 """No example has a time limit: machines are shared. CI tries the same ones every time."""
 
-Command = Callable[..., "subprocess.CompletedProcess[str]"]
+Command = Callable[..., CompletedProcess[str]]
+PER_SESSION = "ISTHMUS_TEST_FOLDER"
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Gives the session, and each process of it, folders that no other Isthmus uses."""
+    if not hasattr(config, "workerinput"):
+        # Short: sockets lie in such folders, and their names have 108 bytes.
+        os.environ[PER_SESSION] = tempfile.mkdtemp(prefix="isthmus-tests-", dir="/tmp")
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", tempfile.gettempdir())  # what failed is kept
+    session = Path(os.environ[PER_SESSION])
+    own = session / os.environ.get("PYTEST_XDIST_WORKER", "main")
+    own.mkdir()
+    # Nothing is kept from one session to the next, and what one process compiles all may use.
+    os.environ.update(TMPDIR=str(own), POCL_CACHE_DIR=str(session / "pocl"))
+    os.environ["ISTHMUS_LOCK"] = str(own / "measuring.lock")
+    tempfile.tempdir = None
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Removes the session's folder."""
+    if not hasattr(config, "workerinput") and (session := os.environ.pop(PER_SESSION, "")):
+        shutil.rmtree(session, ignore_errors=True)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Says last what was not tested, and why."""
+    skipped = terminalreporter.stats.get("skipped", [])
+    reasons = Counter(report.longrepr[2].removeprefix("Skipped: ") for report in skipped)
+    if reasons:
+        terminalreporter.section(f"{len(skipped)} skipped")
+    for reason, count in reasons.most_common():
+        terminalreporter.write_line(f"{count:5}  {reason}")
 
 
 @pytest.fixture(autouse=True)
@@ -24,20 +62,24 @@ def _own_lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ISTHMUS_LOCK", str(tmp_path / "measuring.lock"))
 
 
-@pytest.fixture
-def isthmus(tmp_path: Path) -> Command:
-    """Runs ``isthmus ARGS`` in a folder of its own and returns what it printed."""
+@pytest.fixture(scope="session")
+def run_isthmus() -> Iterator[Command]:
+    """Runs ``isthmus ARGS`` in the folder ``cwd`` and returns how it ended and what it printed."""
+    prepared = Prepared()
 
     def run(
-        *arguments: str, env: dict[str, str] | None = None, timeout: float = 300
-    ) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-m", "isthmus", *arguments],
-            cwd=tmp_path, env={**os.environ, **(env or {})}, timeout=timeout,
-            capture_output=True, text=True, check=False,
-        )  # fmt: skip
+        *arguments: str, cwd: Path, env: dict[str, str] | None = None, timeout: float = 300
+    ) -> CompletedProcess[str]:
+        return prepared.run(arguments, cwd, {**os.environ, **(env or {})}, timeout)
 
-    return run
+    yield run
+    prepared.close()
+
+
+@pytest.fixture
+def isthmus(run_isthmus: Command, tmp_path: Path) -> Command:
+    """The same in a folder of the test's own."""
+    return partial(run_isthmus, cwd=tmp_path)
 
 
 @pytest.fixture(scope="session")

@@ -10,18 +10,18 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TextIO
 
-LOCK = Path(os.environ.get("ISTHMUS_LOCK") or "/tmp/isthmus-measuring.lock")
-"""The machine's lock; ``ISTHMUS_LOCK`` names another one, for tests that measure nothing."""
 _held: set[Path] = set()
 """Locks that this process holds."""
 
 
 @contextlib.contextmanager
-def measuring(wait: Callable[[str], None], path: Path = LOCK) -> Iterator[None]:
+def measuring(wait: Callable[[str], None]) -> Iterator[None]:
     """Holds the machine's measuring lock; ``wait`` is told once whom it waits for.
 
-    Who holds it already goes on at once.
+    Who holds it already goes on at once. ``ISTHMUS_LOCK`` names another lock, for tests that
+    measure nothing.
     """
+    path = Path(os.environ.get("ISTHMUS_LOCK") or "/tmp/isthmus-measuring.lock")
     if path in _held:
         yield
         return

@@ -1,0 +1,78 @@
+"""The processes in which most tests run commands do what those do that a shell starts."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from conftest import Command
+
+ONE = ("run", "transfer", "--device", "card:u250", "--bytes", "64", "--operation", "write")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        (),
+        ("--help",),
+        ("--verbose", "nonsense"),
+        ("run", "--help"),
+        (*ONE, "--out", "missing/run.json"),
+        ("show", "run.json"),
+        ("show", "run.json", "--format", "csv"),
+        ("report", "run.json", "--out", "page"),
+        ("devices", "--json"),
+        ("model", "pcie"),
+        ("card", "boards"),
+        ("xclbin", "dump", "missing.xclbin"),
+    ],
+)
+def test_a_command_ends_as_one_that_was_started_anew(
+    isthmus: Command, tmp_path: Path, arguments: tuple[str, ...]
+) -> None:
+    if "run.json" in arguments:
+        assert isthmus(*ONE, "--out", "run.json").returncode == 0
+    mine = isthmus(*arguments)
+    shutil.rmtree(tmp_path / "page", ignore_errors=True)
+    anew = subprocess.run(
+        [Path(sys.executable).with_name("isthmus"), *arguments],
+        cwd=tmp_path, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    if "--verbose" in arguments:  # files and lines above the command's own differ
+        assert "Traceback" in mine.stderr
+        assert "Traceback" in anew.stderr
+        mine.stderr, anew.stderr = (one.stderr.splitlines()[-1] for one in (mine, anew))
+    assert (mine.returncode, mine.stdout, mine.stderr) == (
+        anew.returncode, anew.stdout, anew.stderr
+    )  # fmt: skip
+
+
+def test_environment_and_folder_are_its_own(isthmus: Command, tmp_path: Path) -> None:
+    (tmp_path / "vendors").mkdir()
+    (tmp_path / "vendors" / "mine.icd").write_text("/nowhere/libmine.so\n")
+    told = isthmus("devices", env={"OCL_ICD_VENDORS": "vendors"}).stdout
+    assert "/nowhere/libmine.so" in told
+    assert "/nowhere/libmine.so" not in isthmus("devices").stdout
+
+
+def test_one_that_takes_too_long_is_killed(isthmus: Command, tmp_path: Path) -> None:
+    with pytest.raises(subprocess.TimeoutExpired):
+        isthmus("run", "transfer", "--device", "null:20us", "--precision", "0.00001", "--out",
+                "run.json", timeout=1)  # fmt: skip
+    deadline = time.monotonic() + 60
+    while any(works_in(process, tmp_path) for process in psutil.process_iter()):
+        assert time.monotonic() < deadline, "the command or its worker goes on"
+        time.sleep(0.05)
+
+
+def works_in(process: psutil.Process, folder: Path) -> bool:
+    try:
+        return process.cwd() == str(folder)
+    except psutil.Error:  # it has ended
+        return False
