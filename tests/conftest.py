@@ -21,6 +21,8 @@ settings.load_profile("isthmus")
 """No example has a time limit: machines are shared. CI tries the same ones every time."""
 
 Command = Callable[..., CompletedProcess[str]]
+LIMIT_S = 600.0
+"""Far beyond what anything takes, on a loaded machine too: only what hangs gets there."""
 PER_SESSION = "ISTHMUS_TEST_FOLDER"
 
 
@@ -68,7 +70,7 @@ def run_isthmus() -> Iterator[Command]:
     prepared = Prepared()
 
     def run(
-        *arguments: str, cwd: Path, env: dict[str, str] | None = None, timeout: float = 300
+        *arguments: str, cwd: Path, env: dict[str, str] | None = None, timeout: float = LIMIT_S
     ) -> CompletedProcess[str]:
         return prepared.run(arguments, cwd, {**os.environ, **(env or {})}, timeout)
 

@@ -18,9 +18,9 @@ from pathlib import Path
 import psutil
 import pytest
 
+from conftest import LIMIT_S
+
 Started = subprocess.Popen[str]
-LIMIT_S = 240.0
-"""On a loaded machine everything takes its time; nothing here is timed."""
 AS_ROOT = {
     name: "1"
     for kind in ("OMPI", "PRTE")

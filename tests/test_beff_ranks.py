@@ -13,7 +13,7 @@ import psutil
 import pytest
 
 import launchers
-from conftest import Command
+from conftest import LIMIT_S, Command
 from isthmus.results import run_file
 
 SMALL = ("--bytes", "4Ki", "--precision", "10", "--out", "run.json")
@@ -30,7 +30,7 @@ def rows(isthmus: Command) -> list[dict[str, str]]:
 
 
 def wait_for(file: Path) -> None:
-    deadline = time.monotonic() + launchers.LIMIT_S
+    deadline = time.monotonic() + LIMIT_S
     while not file.exists():
         assert time.monotonic() < deadline, f"{file.name} did not come"
         time.sleep(0.05)
@@ -111,7 +111,12 @@ def begun(process: launchers.Started, tmp_path: Path) -> list[psutil.Process]:
 
 
 @pytest.mark.parametrize(
-    ("how", "rank"), [(signal.SIGKILL, 0), (signal.SIGKILL, 1), (signal.SIGSTOP, 1)]
+    ("how", "rank"),
+    [
+        (signal.SIGKILL, 0),
+        (signal.SIGKILL, 1),
+        pytest.param(signal.SIGSTOP, 1, marks=pytest.mark.slow),
+    ],
 )
 def test_a_rank_that_dies_or_hangs_ends_the_run_and_is_named(
     tmp_path: Path, how: signal.Signals, rank: int
@@ -121,7 +126,7 @@ def test_a_rank_that_dies_or_hangs_ends_the_run_and_is_named(
     with launchers.ended(process):
         pid = begun(process, tmp_path)[rank].pid
         os.kill(pid, how)
-        process.communicate(timeout=launchers.LIMIT_S)
+        process.communicate(timeout=LIMIT_S)
         assert process.returncode != 0
         wait_for(tmp_path / "run.json")
     run = run_file.load(tmp_path / "run.json")
@@ -130,6 +135,7 @@ def test_a_rank_that_dies_or_hangs_ends_the_run_and_is_named(
     assert not (tmp_path / "run.json.journal").exists()
 
 
+@pytest.mark.slow
 def test_a_rank_that_hangs_in_its_device_is_named(tmp_path: Path) -> None:
     """It lives and beats: only what it is at tells it from the one that waits for it."""
     devices = ("--device", "null,move=correct", "--device", "null,move=correct,hang=40")
@@ -137,7 +143,7 @@ def test_a_rank_that_hangs_in_its_device_is_named(tmp_path: Path) -> None:
         2, tmp_path, "beff", *devices, "--channel", "staged", *SMALL, silence_s=40
     )
     with launchers.ended(process):
-        _, err = process.communicate(timeout=launchers.LIMIT_S)
+        _, err = process.communicate(timeout=LIMIT_S)
         assert process.returncode != 0
         wait_for(tmp_path / "run.json")
     run = run_file.load(tmp_path / "run.json")
@@ -154,7 +160,7 @@ def test_ctrl_c_leaves_a_valid_file(tmp_path: Path, name: str) -> None:
     with launchers.ended(process):
         begun(process, tmp_path)
         process.send_signal(signal.SIGINT)
-        process.communicate(timeout=launchers.LIMIT_S)
+        process.communicate(timeout=LIMIT_S)
         wait_for(tmp_path / "run.json")
     assert run_file.load(tmp_path / "run.json").status == "interrupted"
 

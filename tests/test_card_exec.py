@@ -20,10 +20,11 @@ from typing import Any
 import psutil
 import pytest
 
-from conftest import Command
+from conftest import LIMIT_S, Command
 from isthmus import emulation
 from isthmus.errors import NoDeviceError
 
+pytestmark = pytest.mark.xdist_group("card_exec")
 SOURCES = Path(__file__).parent / "card_programs"
 LIBRARIES = {
     "native": ["xrt_coreutil", "uuid", "pthread"],
@@ -31,8 +32,6 @@ LIBRARIES = {
     "opencl_loader": ["OpenCL", "pthread"],
 }
 SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
-LONG = 300.0
-"""Seconds that nothing here takes, unless it hangs."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +89,7 @@ extern "C" int isthmus_kernel(isthmus_kernel_run* run) {
 """
 
 
-@pytest.fixture(scope="session", autouse=True)
+@pytest.fixture(scope="module", autouse=True)
 def emulated() -> None:
     try:
         emulation.prepare(["u250"]).close()
@@ -98,8 +97,8 @@ def emulated() -> None:
         pytest.skip(f"no XRT behind which a card is emulated: {error}")
 
 
-@pytest.fixture(scope="session")
-def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+@pytest.fixture(scope="module")
+def programs(run_isthmus: Command, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the compiled programs and the card's xclbins."""
     folder = tmp_path_factory.mktemp("programs")
     compiler = os.environ.get("CXX", "c++")
@@ -116,15 +115,15 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
             pytest.skip(f"cannot build a program for XRT: {made.stderr.splitlines()[0]}")
         assert made.returncode == 0, made.stderr
     for mode in ("hw", "hw_emu"):
-        command = ["card", "xclbin", "--mode", mode, "-o", str(folder / f"{mode}.xclbin")]
-        subprocess.run([sys.executable, "-m", "isthmus", *command], check=True)
+        made = run_isthmus("card", "xclbin", "--mode", mode, "-o", f"{mode}.xclbin", cwd=folder)
+        assert made.returncode == 0, made.stderr
     return folder
 
 
 @pytest.fixture
 def card_exec(isthmus: Command) -> Run:
     def run(*arguments: object) -> Ran:
-        ended = isthmus("card", "exec", *map(str, arguments), timeout=LONG)
+        ended = isthmus("card", "exec", *map(str, arguments))
         assert "Traceback" not in ended.stderr
         return Ran(ended.returncode, ended.stdout, ended.stderr.splitlines())
 
@@ -428,7 +427,7 @@ def belonging_to(command: int) -> dict[str, psutil.Process]:
 
 def nothing_stays(command: int, *, folder: bool = True) -> None:
     """Sooner or later."""
-    deadline = time.monotonic() + LONG
+    deadline = time.monotonic() + LIMIT_S
     while belonging_to(command) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert not belonging_to(command)
@@ -439,7 +438,7 @@ def nothing_stays(command: int, *, folder: bool = True) -> None:
 @pytest.mark.parametrize("number", SIGNALS)
 def test_signals_go_to_the_program(going_on: subprocess.Popen[str], number: signal.Signals) -> None:
     going_on.send_signal(number)
-    _, errors = going_on.communicate(timeout=LONG)
+    _, errors = going_on.communicate(timeout=LIMIT_S)
     assert going_on.returncode == 128 + number
     assert "simulated, not hardware" in errors
     nothing_stays(going_on.pid)
@@ -447,14 +446,14 @@ def test_signals_go_to_the_program(going_on: subprocess.Popen[str], number: sign
 
 def test_a_killed_program_leaves_nothing(going_on: subprocess.Popen[str]) -> None:
     belonging_to(going_on.pid)["native"].kill()
-    going_on.communicate(timeout=LONG)
+    going_on.communicate(timeout=LIMIT_S)
     assert going_on.returncode == 128 + signal.SIGKILL
     nothing_stays(going_on.pid)
 
 
 def test_a_killed_card_ends_the_program(going_on: subprocess.Popen[str], tmp_path: Path) -> None:
     belonging_to(going_on.pid)["isthmus-card"].kill()
-    _, errors = going_on.communicate(timeout=LONG)
+    _, errors = going_on.communicate(timeout=LIMIT_S)
     assert going_on.returncode in {128 + signal.SIGTERM, 128 + signal.SIGPIPE}
     assert "the program is ended" in errors
     assert "simulated, not hardware" in errors
@@ -466,7 +465,7 @@ def test_a_killed_command_takes_its_program_along(
     going_on: subprocess.Popen[str], card_exec: Run
 ) -> None:
     going_on.kill()
-    going_on.wait(timeout=LONG)
+    going_on.wait(timeout=LIMIT_S)
     nothing_stays(going_on.pid, folder=False)
     assert card_exec("--", "true").code == 0  # removes the folder too
     nothing_stays(going_on.pid)

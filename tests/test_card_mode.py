@@ -1,11 +1,12 @@
 """``xrt:0@card=BOARD``, ``xocl:0@card=BOARD``: simulated time, host time apart, and the hybrid."""
 
-import subprocess
-import sys
+from collections.abc import Callable
 from pathlib import Path
+from subprocess import CompletedProcess
 
 import pytest
 
+from conftest import Command
 from isthmus import boards
 from isthmus.analysis import answers
 from isthmus.analysis.summary import summarise
@@ -15,6 +16,7 @@ from isthmus.results import run_file
 from isthmus.system import xrt
 
 BOARD = "f1-vu9p"
+Measured = Callable[..., run_file.Run]
 AXES = ("--axis", "bytes=4Ki,1Mi", "--axis", "operation=write,read,launch", "--axis", "bank=0")
 
 
@@ -28,25 +30,33 @@ def needs(scheme: str) -> None:
         pytest.skip(f"the backend of {scheme} was not built")
 
 
-def isthmus(study: str, devices: tuple[str, ...], *words: str) -> subprocess.CompletedProcess[str]:
-    named = [word for device in devices for word in ("--device", device)]
-    command = [sys.executable, "-m", "isthmus", "run", study, "--quick", *named, *words]
-    return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+@pytest.fixture
+def card_mode(isthmus: Command) -> Command:
+    """Runs a study on devices."""
+
+    def run(study: str, devices: tuple[str, ...], *words: str) -> CompletedProcess[str]:
+        named = [word for device in devices for word in ("--device", device)]
+        return isthmus("run", study, "--quick", *named, *words)
+
+    return run
 
 
-def measured(
-    path: Path, *devices: str, study: str = "transfer", words: tuple[str, ...] = AXES
-) -> run_file.Run:
-    done = isthmus(study, devices, *words, "--out", str(path))
-    assert done.returncode == 0, done.stdout + done.stderr
-    return run_file.load(path)
+@pytest.fixture
+def measured(card_mode: Command, tmp_path: Path) -> Measured:
+    def run(*devices: str, study: str = "transfer", words: tuple[str, ...] = AXES) -> run_file.Run:
+        out = tmp_path / f"{len(list(tmp_path.glob('*.json')))}.json"
+        done = card_mode(study, devices, *words, "--out", str(out))
+        assert done.returncode == 0, done.stdout + done.stderr
+        return run_file.load(out)
+
+    return run
 
 
 @pytest.mark.parametrize("scheme", ["xrt", "xocl"])
-def test_simulated_and_host_time_are_apart(scheme: str, tmp_path: Path) -> None:
+def test_simulated_and_host_time_are_apart(scheme: str, measured: Measured) -> None:
     needs(scheme)
     device = f"{scheme}:0@card={BOARD}"
-    run = measured(tmp_path / "run.json", device, f"card:{BOARD}")
+    run = measured(device, f"card:{BOARD}")
     rows = summarise(run)
     ours = rows[rows["device"] == device]
     assert set(ours["clock"]) == {"host", "simulated"}
@@ -66,13 +76,13 @@ def test_simulated_and_host_time_are_apart(scheme: str, tmp_path: Path) -> None:
         assert simulated["launch", 0] == pytest.approx(below_api)
 
 
-def test_the_hybrid_is_an_answer_of_its_own(tmp_path: Path) -> None:
+def test_the_hybrid_is_an_answer_of_its_own(measured: Measured) -> None:
     needs("xrt")
     found = xrt.find()
     if found is None or found.library("xrt_noop") is None:
         pytest.skip("this XRT has no noop shim")
     devices = (f"xrt:0@card={BOARD}", "xrt:0@noop")
-    run = measured(tmp_path / "run.json", *devices)
+    run = measured(*devices)
     assert "hybrid" not in set(summarise(run)["clock"])
     (hybrid,) = (answer for answer in answers.answers(run) if answer.name == "hybrid")
     table = hybrid.table
@@ -102,10 +112,10 @@ OFFLOAD = ("--elements", "64Ki", "--memory", "aligned,offset16,alloc_host")
 
 
 @pytest.mark.parametrize("scheme", ["xrt", "xocl"])
-def test_an_offload_has_the_cards_time_beside_the_hosts(scheme: str, tmp_path: Path) -> None:
+def test_an_offload_has_the_cards_time_beside_the_hosts(scheme: str, measured: Measured) -> None:
     needs(scheme)
     device = f"{scheme}:0@card=u200"
-    run = measured(tmp_path / "run.json", device, "card:u200", study="allocation", words=OFFLOAD)
+    run = measured(device, "card:u200", study="allocation", words=OFFLOAD)
     rows = summarise(run)
     card = rows[(rows["device"] == "card:u200") & (rows["memory"] == "aligned")]
     published = card.set_index("operation")["median_s"]
@@ -132,10 +142,9 @@ def test_an_offload_has_the_cards_time_beside_the_hosts(scheme: str, tmp_path: P
     assert set(table[table["device"] == device]["clock"]) == {"host", "simulated"}
 
 
-def test_native_xrt_refuses_memory_that_begins_within_a_page(tmp_path: Path) -> None:
+def test_native_xrt_refuses_memory_that_begins_within_a_page(measured: Measured) -> None:
     needs("xrt")
-    run = measured(
-        tmp_path / "run.json", f"xrt:0@card={BOARD}", study="allocation",
+    run = measured(f"xrt:0@card={BOARD}", study="allocation",
         words=("--elements", "4Ki", "--memory", "aligned,offset16"),
     )  # fmt: skip
     told = {
@@ -147,17 +156,15 @@ def test_native_xrt_refuses_memory_that_begins_within_a_page(tmp_path: Path) -> 
     assert told["offset16", "copy"] == told["aligned", "user_pointer"] == ""
 
 
-def test_registers_through_xrt(tmp_path: Path) -> None:
+def test_registers_through_xrt(measured: Measured) -> None:
     needs("xrt")
     ranges = ("--registers", "vadd:0x34", "--memory", "vadd:0x10+8")
-    run = measured(
-        tmp_path / "run.json", f"xrt:0@card={BOARD}", study="mmio",
+    run = measured(f"xrt:0@card={BOARD}", study="mmio",
         words=(*ranges, "--allow-loads", "--allow-writes"),
     )  # fmt: skip
     rows = summarise(run)
     rows = rows[rows["clock"] == "simulated"].set_index("operation")
-    card = measured(
-        tmp_path / "card.json", f"card:{BOARD}", study="mmio",
+    card = measured(f"card:{BOARD}", study="mmio",
         words=("--operation", "register_load", "--fence", "none"),
     )  # fmt: skip
     alone = summarise(card).set_index("operation").loc[["register_load"], "median_s"].min()
@@ -173,7 +180,7 @@ def test_registers_through_xrt(tmp_path: Path) -> None:
     assert "host clock" not in access
 
 
-def test_registers_are_refused_in_one_line() -> None:
+def test_registers_are_refused_in_one_line(card_mode: Command) -> None:
     needs("xrt")
     card = (f"xrt:0@card={BOARD}",)
     for device, words, code, told in (
@@ -186,7 +193,7 @@ def test_registers_are_refused_in_one_line() -> None:
     ):  # fmt: skip
         if device == ("xrt:0@noop",) and not _has_noop():
             continue
-        done = isthmus("mmio", device, *words)
+        done = card_mode("mmio", device, *words)
         assert (done.returncode, told in done.stderr) == (code, True), done.stderr
         assert len(done.stderr.strip().splitlines()) == 1
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import Command
+from conftest import LIMIT_S, Command
 from isthmus.backends import registry
 from isthmus.errors import IsthmusError
 from isthmus.measure import protocol
@@ -138,7 +138,7 @@ def test_selectors(address: str, index: int | None) -> None:
 
 def rows(isthmus: Command, *arguments: str, study: str = "transfer") -> list[dict[str, str]]:
     ran = isthmus("run", study, "--device", "cuda:0", *arguments, "--precision", "0.5",
-                  "--reruns", "1", "--out", "run.json", timeout=300)  # fmt: skip
+                  "--reruns", "1", "--out", "run.json")  # fmt: skip
     assert ran.returncode == 0, ran.stderr
     shown = isthmus("show", "run.json", "--format", "csv")
     return list(csv.DictReader(io.StringIO(shown.stdout)))
@@ -283,7 +283,7 @@ def test_a_lost_device_is_recognised(gpu: Found) -> None:
     ended = subprocess.run(
         [sys.executable, "-c", LOSE_THE_DEVICE, str(gpu.backend.library)],
         env={**os.environ, **gpu.candidate.environment},
-        capture_output=True, text=True, timeout=60, check=False,
+        capture_output=True, text=True, timeout=LIMIT_S, check=False,
     )  # fmt: skip
     assert "device lost: " in ended.stdout, ended.stderr
     assert "CUDA_ERROR_ILLEGAL_ADDRESS (700)" in ended.stdout

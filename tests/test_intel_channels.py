@@ -56,7 +56,7 @@ def cables() -> set[Path]:
 @pytest.mark.parametrize("topology", ["ring", "internal"])
 def test_a_card_alone_talks_to_itself(isthmus: Command, card: str, topology: str) -> None:
     more = ("--topology", topology, "--reruns", "1")
-    done = isthmus("run", *arguments(card, *more), timeout=launchers.LIMIT_S)
+    done = isthmus("run", *arguments(card, *more))
     assert done.returncode == 0, done.stdout + done.stderr
     assert verified_sizes(isthmus, topology, 1) == list(SIZES)
 

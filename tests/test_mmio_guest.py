@@ -16,11 +16,12 @@ from pathlib import Path
 
 import pytest
 
+from conftest import LIMIT_S
+
 ROOT = Path(__file__).parents[1]
 KERNELS = ROOT / "build" / "guest"
 QEMU = "qemu-system-x86_64"
 PACKAGE = "linux-image-cloud-amd64"
-BOOT_S = 170
 MODULES = ("irqbypass", "vfio", "vfio_virqfd", "vfio_iommu_type1", "vfio-pci-core", "vfio-pci")
 DEVICES = (
     "intel-iommu", "edu", "pci-testdev", "ivshmem-plain,memdev=shared", "pcie-root-port,chassis=1",
@@ -30,7 +31,7 @@ DEVICES = (
 def run(*command: str | Path, cwd: Path | None = None) -> str:
     done = subprocess.run(
         [str(word) for word in command], cwd=cwd, capture_output=True, text=True, check=False,
-        timeout=BOOT_S,
+        timeout=LIMIT_S,
     )  # fmt: skip
     if done.returncode != 0:
         pytest.fail(f"{' '.join(map(str, command))}: {done.stderr[-2000:]}")
@@ -123,6 +124,7 @@ def archive(program: bytes, modules: list[bytes]) -> bytes:
     )
 
 
+@pytest.mark.slow
 def test_backend_on_a_real_kernel(kernel: Path, program: Path, tmp_path: Path) -> None:
     if not shutil.which(QEMU):
         pytest.skip(f"no {QEMU}: apt-get install qemu-system-x86")

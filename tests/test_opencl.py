@@ -16,7 +16,7 @@ from isthmus.studies.transfer import OPERATIONS
 
 def rows(isthmus: Command, *arguments: str) -> list[dict[str, str]]:
     ran = isthmus("run", "transfer", *arguments, "--precision", "0.5", "--reruns", "1",
-                  "--out", "run.json", timeout=300)  # fmt: skip
+                  "--out", "run.json")  # fmt: skip
     assert ran.returncode == 0, ran.stderr
     shown = isthmus("show", "run.json", "--format", "csv")
     return list(csv.DictReader(io.StringIO(shown.stdout)))
@@ -65,7 +65,7 @@ def test_beside_an_emulated_card_another_platform_is_what_it_is(isthmus: Command
     program = [sys.executable, "-m", "isthmus", "run", "transfer", "--device", "opencl:pocl",
                "--axis", "bytes=64Ki", "--axis", "operation=write", "--quick",
                "--out", "run.json"]  # fmt: skip
-    ran = isthmus("card", "exec", "--", *program, timeout=300)
+    ran = isthmus("card", "exec", "--", *program)
     assert ran.returncode == 0, ran.stderr
     shown = isthmus("show", "run.json", "--format", "csv")
     found = list(csv.DictReader(io.StringIO(shown.stdout)))

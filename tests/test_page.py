@@ -14,12 +14,14 @@ import altair as alt
 import msgspec
 import pytest
 
+from conftest import LIMIT_S
 from isthmus.analysis.summary import summarise
 from isthmus.errors import IsthmusError, UsageError
 from isthmus.reporters.html import charts, write_page
 from isthmus.results.run_file import DeviceRecord, Run
 from synthetic import Law, point, run, transfer_run
 
+pytestmark = pytest.mark.xdist_group("page")
 HOSTILE = '"><script>alert(1)</script><img src=http://example.invalid/x onerror=alert(2)>'
 SIZES = [1, 4096, 1 << 20, 2 << 30]
 
@@ -262,7 +264,7 @@ def visit(page: Path, profile: Path, *options: str) -> Visit:
         "--virtual-time-budget=60000", *options, "--dump-dom", page.as_uri(),
     ]  # fmt: skip
     done = subprocess.run(
-        command, capture_output=True, text=True, encoding="utf-8", timeout=300, check=True
+        command, capture_output=True, text=True, encoding="utf-8", timeout=LIMIT_S, check=True
     )
     events = json.loads(log.read_text("utf-8"))
     start = events["constants"]["logEventTypes"]["URL_REQUEST_START_JOB"]
@@ -280,6 +282,7 @@ def visit(page: Path, profile: Path, *options: str) -> Visit:
     )
 
 
+@pytest.mark.slow
 @needs_browser
 @pytest.mark.parametrize("width", [1280, 400])
 def test_browser_draws_every_plot_and_asks_nobody(page, text, tmp_path, width):
@@ -297,6 +300,7 @@ def test_browser_draws_every_plot_and_asks_nobody(page, text, tmp_path, width):
         assert re.search(r'class="mark-line[^>]*>\s*<path[^>]* d="M', figure), "lines"
 
 
+@pytest.mark.slow
 @needs_browser
 def test_browser_check_notices_what_it_looks_for(tmp_path):
     bad = tmp_path / "bad.html"

@@ -9,6 +9,7 @@ import jsonschema
 import msgspec
 import pytest
 
+from conftest import Command
 from isthmus.errors import IsthmusError, UsageError
 from isthmus.results import journal, run_file
 from isthmus.results.journal import Entry, Journal
@@ -19,15 +20,14 @@ SCHEMA = ROOT / "schemas" / "run-1.schema.json"
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+def run(run_isthmus: Command, tmp_path_factory: pytest.TempPathFactory) -> Run:
     """A small real run of the null backend."""
-    out = tmp_path_factory.mktemp("run") / "run.json"
-    subprocess.run(
-        [sys.executable, "-m", "isthmus", "run", "transfer", "--device", "null:2us", "--quick",
-         "--axis", "bytes=1,4Ki", "--axis", "operation=write,read_rw", "--out", str(out)],
-        check=True, capture_output=True, timeout=120,
-    )  # fmt: skip
-    return run_file.load(out)
+    folder = tmp_path_factory.mktemp("run")
+    done = run_isthmus("run", "transfer", "--device", "null:2us", "--quick", "--axis",
+                       "bytes=1,4Ki", "--axis", "operation=write,read_rw", "--out", "run.json",
+                       cwd=folder)  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return run_file.load(folder / "run.json")
 
 
 def test_the_published_schema_is_the_one_of_the_types() -> None:

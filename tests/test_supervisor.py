@@ -12,6 +12,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from conftest import LIMIT_S
 from isthmus.backends import registry
 from isthmus.measure import protocol
 from isthmus.measure.supervisor import Worker, WorkerDiedError, WorkerRefusedError
@@ -78,10 +79,8 @@ def test_a_worker_killed_from_outside_is_named() -> None:
 def test_a_silent_worker_is_killed() -> None:
     with Worker({}, silence_s=1.0) as worker:
         opened(worker, hang="40")
-        began = time.monotonic()
         with pytest.raises(WorkerDiedError, match="silent"):
             measure(worker)
-        assert time.monotonic() - began < 30
         assert not psutil.pid_exists(worker.pid)
 
 
@@ -111,7 +110,7 @@ def test_a_worker_dies_with_its_parent(tmp_path: Path) -> None:
         ]
     )
     try:
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + LIMIT_S
         while not note.exists():
             assert time.monotonic() < deadline
             time.sleep(0.05)
@@ -120,7 +119,7 @@ def test_a_worker_dies_with_its_parent(tmp_path: Path) -> None:
     finally:
         parent.kill()
         parent.wait()
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + LIMIT_S
     while psutil.pid_exists(worker) and psutil.Process(worker).status() != psutil.STATUS_ZOMBIE:
         assert time.monotonic() < deadline, "the worker outlived its parent"
         time.sleep(0.05)

@@ -17,6 +17,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from conftest import LIMIT_S
+
+pytestmark = pytest.mark.xdist_group("vitis_serial")
 ROOT = Path(__file__).resolve().parent.parent
 SERIAL = ROOT / "kernels" / "vitis" / "serial"
 STAND_INS = Path(__file__).resolve().parent / "vitis_serial"
@@ -25,7 +28,6 @@ WORD_BYTES = 64
 PAGE = 4096
 LANE_STEP = 0x9E3779B97F4A7C15
 UNTOUCHED = 0xA5
-LIMIT_S = 120
 DEADLOCK = 3
 
 # As for the other kernels: where Vitis is, words are AMD's own.

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from conftest import LIMIT_S
 from isthmus import xclbin
 
 PROGRAM = """
@@ -48,7 +49,7 @@ def test_xrt_opens_it(tmp_path: Path) -> None:
     xclbin.save(file, tmp_path / "it.xclbin")
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM, "it.xclbin"],
-        cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False,
+        cwd=tmp_path, capture_output=True, text=True, timeout=LIMIT_S, check=False,
         # XRT ends its whole process group when something fails.
         start_new_session=True,
         env={

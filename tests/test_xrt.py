@@ -40,7 +40,7 @@ def noop() -> None:
 
 def run(isthmus: Command, *arguments: str, env: dict[str, str] | None = None) -> tuple[int, str]:
     ended = isthmus("run", "transfer", *arguments, "--precision", "0.5", "--reruns", "1",
-                    "--out", "run.json", env=env, timeout=300)  # fmt: skip
+                    "--out", "run.json", env=env)  # fmt: skip
     assert "Traceback" not in ended.stderr
     return ended.returncode, ended.stderr
 
