@@ -23,6 +23,11 @@ settings.load_profile("isthmus")
 Command = Callable[..., CompletedProcess[str]]
 LIMIT_S = 600.0
 """Far beyond what anything takes, on a loaded machine too: only what hangs gets there."""
+COMPILING = {
+    "test_card_exec.py", "test_emulation.py", "test_mmio_guest.py", "test_nccl.py", "test_page.py",
+    "test_vitis_kernels.py", "test_vitis_serial.py",
+}  # fmt: skip
+"""Files whose tests share what is dear to make: one process runs all of such a file."""
 PER_SESSION = "ISTHMUS_TEST_FOLDER"
 
 
@@ -39,6 +44,19 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ.update(TMPDIR=str(own), POCL_CACHE_DIR=str(session / "pocl"))
     os.environ["ISTHMUS_LOCK"] = str(own / "measuring.lock")
     tempfile.tempdir = None
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
+    """Spreads single tests over the processes, but keeps together what shares something."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class Scheduling(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            file = nodeid.partition("::")[0]
+            return file if Path(file).name in COMPILING else nodeid
+
+    return Scheduling(config, log)
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

@@ -24,12 +24,11 @@ from conftest import LIMIT_S, Command
 from isthmus import emulation
 from isthmus.errors import NoDeviceError
 
-pytestmark = pytest.mark.xdist_group("card_exec")
 SOURCES = Path(__file__).parent / "card_programs"
 LIBRARIES = {
     "native": ["xrt_coreutil", "uuid", "pthread"],
     "opencl": ["xilinxopencl", "pthread"],
-    "opencl_loader": ["OpenCL", "pthread"],
+    "opencl_loader": [":libOpenCL.so.1", "pthread"],
 }
 SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
@@ -244,15 +243,23 @@ def test_events_of_opencl_have_the_cards_time(
     card_exec: Run, programs: Path, tmp_path: Path, program: str
 ) -> None:
     if not (programs / program).exists():
-        pytest.skip("no loader of OpenCL to link with (ocl-icd-opencl-dev)")
-    told = card_exec(
-        "--trace", "trace.json", "--", programs / program, programs / "hw_emu.xclbin"
-    ).told
-    (kernel,) = durations(tmp_path / "trace.json", "kernel")
-    (move,) = durations(tmp_path / "trace.json", "write")
-    assert kernel < told["kernel"] < 1.1 * kernel
-    assert told["kernel"] <= told["host"] < 1.1 * kernel
-    assert move < told["move"] < move + 0.01
+        pytest.skip("no loader of OpenCL to link with (ocl-icd-libopencl1)")
+    path = tmp_path / "trace.json"
+
+    def events() -> dict[str, float]:
+        told = card_exec(
+            "--trace", path.name, "--", programs / program, programs / "hw_emu.xclbin"
+        ).told
+        (kernel,) = durations(path, "kernel")
+        (move,) = durations(path, "write")
+        path.unlink()
+        assert kernel < told["kernel"] <= told["host"]
+        assert move < told["move"]
+        return {"kernel": told["host"] / kernel, "move": told["move"] - move}
+
+    most = {"kernel": 1.1, "move": 0.01}
+    told = least(events, most)
+    assert all(told[name] < limit for name, limit in most.items()), told
 
 
 def test_wall_clocks_are_left_alone(native: Run) -> None:

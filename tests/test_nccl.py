@@ -39,9 +39,6 @@ def made(target: Path, *sources: str) -> str:
     return str(target)
 
 
-pytestmark = pytest.mark.xdist_group("nccl")
-
-
 @pytest.fixture(scope="module")
 def libraries(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """Variables that name a driver of two GPUs with NVLink, and an NCCL between them."""

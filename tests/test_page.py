@@ -21,7 +21,6 @@ from isthmus.reporters.html import charts, write_page
 from isthmus.results.run_file import DeviceRecord, Run
 from synthetic import Law, point, run, transfer_run
 
-pytestmark = pytest.mark.xdist_group("page")
 HOSTILE = '"><script>alert(1)</script><img src=http://example.invalid/x onerror=alert(2)>'
 SIZES = [1, 4096, 1 << 20, 2 << 30]
 

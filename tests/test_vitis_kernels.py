@@ -23,7 +23,6 @@ import pytest
 
 from isthmus.xclbin import TRANSFER, Argument, Design, Kernel
 
-pytestmark = pytest.mark.xdist_group("vitis_kernels")
 ROOT = Path(__file__).resolve().parent.parent
 VITIS = ROOT / "kernels" / "vitis"
 RTL = ROOT / "card" / "rtl"

@@ -19,7 +19,6 @@ from hypothesis import strategies as st
 
 from conftest import LIMIT_S
 
-pytestmark = pytest.mark.xdist_group("vitis_serial")
 ROOT = Path(__file__).resolve().parent.parent
 SERIAL = ROOT / "kernels" / "vitis" / "serial"
 STAND_INS = Path(__file__).resolve().parent / "vitis_serial"
