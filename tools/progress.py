@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -11,6 +12,9 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 
 LINES_KEPT = 60  # of a failed command's output
+PLAIN_EVERY_S = 10.0
+PLAIN_COLUMNS = 100
+HOW_FAR = re.compile(r"\[ *(\d+%|\d+/\d+)\]")  # as CMake's makefiles and Ninja begin a line
 
 
 def run(title: str, command: Sequence[str], environment: Mapping[str, str] | None = None) -> bool:
@@ -25,11 +29,16 @@ def why_not(
     *,
     keep_quiet: bool = True,
 ) -> str:
-    """Runs a command below one line of progress; returns why it failed, nothing if it did not."""
-    begin = time.monotonic()
+    """Runs a command below one line of progress; returns why it failed, nothing if it did not.
+
+    The line ends with what the command says last, of a build how far it is. Where there is no
+    terminal that is a line of its own now and then.
+    """
+    begin = told = time.monotonic()
     live = sys.stdout.isatty()
     room = shutil.get_terminal_size().columns - len(title) - 6
     last: deque[str] = deque(maxlen=LINES_KEPT)
+    at = ""
     print(f"{title} ...", end="", flush=True)
     with subprocess.Popen(
         list(command),
@@ -42,12 +51,20 @@ def why_not(
     ) as process:
         for line in process.stdout or ():
             last.append(line.rstrip())
+            far = HOW_FAR.search(line)
+            if HOW_FAR.match(at) and not far:
+                continue  # a compiler's remark
+            at = line[far.start() :].strip() if far else line.strip()
+            now = time.monotonic()
             if live and room > 0:
-                print(f"\r\033[K{title} ... {line.strip()[:room]}", end="", flush=True)
+                print(f"\r\033[K{title} ... {at[:room]}", end="", flush=True)
+            elif not live and now - told >= PLAIN_EVERY_S:
+                told = now
+                print(f"\n  {now - begin:.0f} s: {at[:PLAIN_COLUMNS]}", end="", flush=True)
     if live:
         print(f"\r\033[K{title} ...", end="")
     outcome = f"{time.monotonic() - begin:.0f} s" if process.returncode == 0 else "failed"
-    print(f" {outcome}", flush=True)
+    print(f" {outcome}" if told == begin else f"\n  {outcome}", flush=True)
     if process.returncode == 0:
         return ""
     if not keep_quiet:

@@ -1,8 +1,9 @@
 """Sets up Isthmus: `.venv` with `isthmus` in it, and the system packages that its uses want.
 
-Nothing is done twice: each step leaves its fingerprint in `.venv/setup.json`. Only the standard
-library is used. System packages are installed by root alone, through apt; anyone else is told
-what is missing, and goes without it wherever that is possible.
+Nothing is done twice: each step leaves its fingerprint in `.venv/setup.json`. What the build found
+on this machine is part of its fingerprint, so that it is built again once more is there. Only the
+standard library is used. System packages are installed by root alone, through apt; anyone else is
+told what is missing, and goes without it wherever that is possible.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,8 +31,23 @@ VENV = ROOT / ".venv"
 PYTHON = VENV / "bin" / "python"
 STAMPS = VENV / "setup.json"
 HEADERS = VENV / "python-headers"
+BUILD_FOLDERS = ROOT / "build"
 BUILT_FROM = ("CMakeLists.txt", "pyproject.toml", "cpp", "kernels", "card")
 NOT_BUILT = ROOT / "cpp" / "tests"
+TOOLS = (os.environ.get("CXX", "c++"), "cmake", "make", "ninja")
+PREFIXES = ("/usr", "/usr/local", "/opt/xilinx/xrt", os.environ.get("XILINX_XRT", ""))
+SOUGHT = (
+    "include/xrt/xrt_bo.h",
+    "include/xrt/xrt/xrt_bo.h",
+    "lib/libxrt_coreutil.so",
+    "lib/*/libxrt_coreutil.so",
+    "include/uuid/uuid.h",
+    "lib/*/libuuid.so",
+    "include/CL/cl.h",
+    "include/catch2/catch.hpp",
+    "bin/verilator",
+)
+"""What CMake looks for below these prefixes: the XRT backend and some tests are built with it."""
 
 
 class SetupError(Exception):
@@ -254,21 +270,24 @@ def table(name: str) -> list[str]:
 
 
 def pip_install(*arguments: str) -> list[str]:
-    """The command that installs into `.venv`."""
-    return [str(PYTHON), "-m", "pip", "install", "--disable-pip-version-check", *arguments]
+    """The command that installs into `.venv`; what is imported is compiled to bytecode then."""
+    options = ("--disable-pip-version-check", "--no-compile")
+    return [str(PYTHON), "-m", "pip", "install", *options, *arguments]
 
 
 def install_requirements(extras: list[str], stamps: Stamps) -> None:
     """Installs what the build and `isthmus` need from PyPI, then what the uses add."""
     titles = {"requires": "the build's tools", "dependencies": "what isthmus imports"}
-    for name in ("requires", "dependencies", *extras):
-        wanted = table(name)
-        if stamps.has(name, " ".join(wanted)):
-            continue
-        title = f"Installing {titles.get(name, f'what {name} needs')} from PyPI"
-        if not run(title, pip_install(*wanted)):
-            raise SetupError("pip failed: see above; is the network there?")
-        stamps.add(name, " ".join(wanted))
+    wanted = {name: table(name) for name in ("requires", "dependencies", *extras)}
+    new = {name: some for name, some in wanted.items() if not stamps.has(name, " ".join(some))}
+    if not new:
+        return
+    what = ", ".join(titles.get(name, f"what {name} needs") for name in new)
+    together = [package for some in new.values() for package in some]
+    if not run(f"Installing {what} from PyPI", pip_install(*together)):
+        raise SetupError("pip failed: see above; is the network there?")
+    for name, some in new.items():
+        stamps.add(name, " ".join(some))
 
 
 def install_if_possible(name: str, title: str, package: str, stamps: Stamps) -> None:
@@ -293,13 +312,49 @@ def built_files() -> Iterator[Path]:
                 yield file
 
 
-def fingerprint_of_build() -> str:
-    """Changes whenever a file changes that the compiled parts are made of."""
-    digest = hashlib.sha256()
+def fingerprint_of_build(*surroundings: str) -> str:
+    """Changes with the files that the compiled parts are made of, and with what surrounds them."""
+    digest = hashlib.sha256("\n".join(surroundings).encode())
     for file in built_files():
         content = hashlib.sha256(file.read_bytes()).hexdigest()
         digest.update(f"{file.relative_to(ROOT)} {content}\n".encode())
     return digest.hexdigest()
+
+
+def fingerprint_of_tools(names: Sequence[str]) -> str:
+    """Changes whenever one of these commands comes, goes or is another version."""
+    return stamp_of(Path(path) for path in map(shutil.which, names) if path)
+
+
+def fingerprint_of_found(prefixes: Iterable[str]) -> str:
+    """Changes whenever something comes, goes or changes that CMake looks for below the prefixes."""
+    folders = [Path(prefix) for prefix in dict.fromkeys(prefixes) if prefix]
+    return stamp_of(
+        file for folder in folders for name in SOUGHT for file in sorted(folder.glob(name))
+    )
+
+
+def stamp_of(files: Iterable[Path]) -> str:
+    """Where these files lie, their sizes and times: what packages change, without reading them."""
+    real = [file.resolve() for file in files if file.exists()]
+    known = [(file, file.stat()) for file in real]
+    return "; ".join(f"{file} {its.st_size} {its.st_mtime_ns}" for file, its in known)
+
+
+def forget_what_changed(stamps: Stamps, tools: str, found: str) -> None:
+    """Drops what build folders hold of other tools, and CMake's memory of what it found before.
+
+    CMake looks again for what it did not find, but believes for ever in what it found once.
+    """
+    caches = list(BUILD_FOLDERS.glob("*/CMakeCache.txt"))
+    if not stamps.has("tools", tools):
+        for cache in caches:
+            shutil.rmtree(cache.parent)
+        stamps.add("tools", tools)
+    elif not stamps.has("found", found):
+        for cache in caches:
+            cache.unlink()
+    stamps.add("found", found)
 
 
 def compiles_python_header(folder: Path) -> bool:
@@ -347,7 +402,9 @@ def python_headers() -> Path:
 
 def build_isthmus(stamps: Stamps) -> None:
     """Compiles what changed, and installs `isthmus` so that its Python sources are live."""
-    fingerprint = fingerprint_of_build()
+    tools, found = fingerprint_of_tools(TOOLS), fingerprint_of_found(PREFIXES)
+    forget_what_changed(stamps, tools, found)
+    fingerprint = fingerprint_of_build(tools, found)
     if stamps.has("isthmus", fingerprint):
         return
     chosen = shlex.split(os.environ.get("CMAKE_ARGS", ""))

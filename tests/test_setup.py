@@ -1,0 +1,137 @@
+"""Set-up: what makes it build again, and what it says is missing."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tools"))
+
+import progress
+import setup
+
+XRT_HEADER = "include/xrt/xrt_bo.h"
+
+
+def put(path: Path, text: str = "") -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A tree with one source, set-up's notes in it, and a build folder with CMake's memory."""
+    monkeypatch.setattr(setup, "ROOT", tmp_path)
+    monkeypatch.setattr(setup, "NOT_BUILT", tmp_path / "cpp" / "tests")
+    monkeypatch.setattr(setup, "STAMPS", tmp_path / "setup.json")
+    monkeypatch.setattr(setup, "BUILD_FOLDERS", tmp_path / "build")
+    put(tmp_path / "CMakeLists.txt")
+    put(tmp_path / "pyproject.toml")
+    put(tmp_path / "cpp" / "engine.cpp", "int main() {}")
+    put(tmp_path / "build" / "wheel" / "CMakeCache.txt", "XRT_INCLUDE_DIR=/usr/include")
+    put(tmp_path / "build" / "wheel" / "engine.o")
+    return tmp_path
+
+
+def test_a_header_that_appears_changes_what_was_found(tmp_path: Path) -> None:
+    prefixes = (str(tmp_path / "usr"), "", str(tmp_path / "opt"))
+    nothing = setup.fingerprint_of_found(prefixes)
+    put(tmp_path / "usr" / "include" / "unrelated.h")
+    assert setup.fingerprint_of_found(prefixes) == nothing
+    header = put(tmp_path / "opt" / XRT_HEADER)
+    there = setup.fingerprint_of_found(prefixes)
+    assert str(header) in there
+    put(header, "another version")
+    assert setup.fingerprint_of_found(prefixes) not in {nothing, there}
+    header.unlink()
+    assert setup.fingerprint_of_found(prefixes) == nothing
+
+
+def test_all_that_the_xrt_backend_needs_is_looked_for(tmp_path: Path) -> None:
+    backend = Path(__file__).parents[1] / "cpp" / "backends" / "xrt" / "backend.cmake"
+    text = backend.read_text(encoding="utf-8")
+    for name, file in (
+        ("xrt/xrt_bo.h", XRT_HEADER),
+        ("xrt_coreutil", "lib/x86_64-linux-gnu/libxrt_coreutil.so"),
+        ("uuid/uuid.h", "include/uuid/uuid.h"),
+        ("UUID_LIBRARY uuid", "lib/aarch64-linux-gnu/libuuid.so"),
+    ):
+        assert name in text
+        before = setup.fingerprint_of_found([str(tmp_path)])
+        put(tmp_path / file)
+        assert setup.fingerprint_of_found([str(tmp_path)]) != before
+
+
+def test_another_compiler_of_the_same_name_is_noticed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert setup.fingerprint_of_tools(["c++"]) == ""
+    first = put(tmp_path / "g++-12", "#!/bin/sh\n")
+    first.chmod(0o755)
+    (tmp_path / "c++").symlink_to(first)
+    before = setup.fingerprint_of_tools(["c++", "ninja"])
+    second = put(tmp_path / "g++-13", "#!/bin/sh\n")
+    second.chmod(0o755)
+    (tmp_path / "c++").unlink()
+    (tmp_path / "c++").symlink_to(second)
+    assert setup.fingerprint_of_tools(["c++", "ninja"]) != before
+
+
+def test_the_build_depends_on_its_sources_and_on_what_surrounds_them(tree: Path) -> None:
+    before = setup.fingerprint_of_build("g++-12", "")
+    assert setup.fingerprint_of_build("g++-12", "") == before
+    assert setup.fingerprint_of_build("g++-12", "/usr/include/xrt/xrt_bo.h") != before
+    put(tree / "cpp" / "tests" / "test.cpp")
+    assert setup.fingerprint_of_build("g++-12", "") == before
+    put(tree / "cpp" / "engine.cpp", "int main() { return 1; }")
+    assert setup.fingerprint_of_build("g++-12", "") != before
+
+
+def test_what_appears_makes_cmake_look_again_and_keeps_what_was_compiled(tree: Path) -> None:
+    setup.forget_what_changed(setup.Stamps(), "g++-12", "")
+    put(tree / "build" / "wheel" / "CMakeCache.txt")
+    compiled = put(tree / "build" / "wheel" / "engine.o")
+    setup.forget_what_changed(setup.Stamps(), "g++-12", "")
+    assert (tree / "build" / "wheel" / "CMakeCache.txt").exists()
+    setup.forget_what_changed(setup.Stamps(), "g++-12", "/usr/include/xrt/xrt_bo.h")
+    assert not (tree / "build" / "wheel" / "CMakeCache.txt").exists()
+    assert compiled.exists()
+
+
+def test_another_compiler_compiles_everything(tree: Path) -> None:
+    setup.forget_what_changed(setup.Stamps(), "g++-12", "")
+    put(tree / "build" / "wheel" / "CMakeCache.txt")
+    setup.forget_what_changed(setup.Stamps(), "g++-13", "")
+    assert not (tree / "build" / "wheel").exists()
+
+
+def test_missing_packages_are_listed_with_the_command_that_brings_them(tmp_path: Path) -> None:
+    here = setup.SystemPackage("here", "a", setup.has_file(str(put(tmp_path / "here.h"))))
+    absent = setup.SystemPackage("absent", "b", setup.has_file(str(tmp_path / "absent.h")))
+    other = setup.SystemPackage("other", "c", setup.has_command("no-such-command-here"))
+    assert setup.missing((here, absent, other)) == [absent, other]
+    assert setup.apt_command([absent, other]) == "apt-get install absent other"
+
+
+@pytest.mark.parametrize("how_far", ["[ 42%]", "[17/97]"])
+def test_a_build_says_how_far_it_is_where_there_is_no_terminal(
+    how_far: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(progress, "PLAIN_EVERY_S", 0.0)
+    build = f"echo '  {how_far} Building a.o'; echo 'a remark'"
+    assert progress.run("Building", ["sh", "-c", build])
+    said = capsys.readouterr().out
+    assert f"{how_far} Building a.o" in said
+    assert "a remark" not in said
+
+
+def test_a_failed_command_shows_the_end_of_what_it_said(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert progress.why_not("Trying", ["sh", "-c", "echo no such thing; exit 3"]) == "no such thing"
+    assert not progress.run("Trying", ["sh", "-c", "echo no such thing; exit 3"])
+    assert "  | no such thing" in capsys.readouterr().out
