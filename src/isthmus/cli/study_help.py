@@ -21,10 +21,11 @@ class StudyCommand(TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Tells them in place of the command's own options."""
-        if "--help" in args:
+        words = [word for word in args if not word.startswith("-")]
+        if words and "--help" in args:
             from isthmus.studies import registry
 
-            named = [registry()[word] for word in args if word in registry()]
+            named = [registry()[word] for word in words if word in registry()]
             if named:
                 print(usage(named[0]), end="")
                 ctx.exit()
