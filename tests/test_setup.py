@@ -117,6 +117,21 @@ def test_missing_packages_are_listed_with_the_command_that_brings_them(tmp_path:
     assert setup.apt_command([absent, other]) == "apt-get install absent other"
 
 
+def test_what_failed_is_not_tried_again_by_itself_but_can_be_asked_for(
+    tree: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    put(tree / "pyproject.toml", 'requires = []\ndependencies = []\nmpi = ["mpi4py>=4.1"]\n')
+    refusing = put(tree / "pip", "#!/bin/sh\necho no such package; exit 1\n")
+    refusing.chmod(0o755)
+    monkeypatch.setattr(setup, "PYTHON", refusing)
+    setup.install_if_possible("mpi", "MPI", "make mpi", setup.Stamps())
+    assert "to get one: make mpi" in capsys.readouterr().out
+    setup.install_if_possible("mpi", "MPI", "make mpi", setup.Stamps())
+    assert capsys.readouterr().out == ""
+    with pytest.raises(setup.SetupError, match="pip failed"):
+        setup.install_requirements(["mpi"], setup.Stamps())
+
+
 @pytest.mark.parametrize("how_far", ["[ 42%]", "[17/97]"])
 def test_a_build_says_how_far_it_is_where_there_is_no_terminal(
     how_far: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

