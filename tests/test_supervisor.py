@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
 import psutil
@@ -14,7 +15,7 @@ import pytest
 
 from conftest import LIMIT_S
 from isthmus.backends import registry
-from isthmus.measure import protocol
+from isthmus.measure import discovery, protocol
 from isthmus.measure.supervisor import Worker, WorkerDiedError, WorkerRefusedError
 from isthmus.system.binding import Binding
 
@@ -52,6 +53,44 @@ def test_a_worker_is_a_session_of_its_own_with_its_environment_and_binding() -> 
         assert process.cpu_affinity() == [cpu]
         assert process.cmdline()[1:3] == ["-m", "isthmus.measure.worker"]
     assert not psutil.pid_exists(worker.pid)
+
+
+def test_one_that_was_lost_says_so_whenever_it_is_asked() -> None:
+    with Worker({}) as worker:
+        os.kill(worker.pid, signal.SIGKILL)
+        for _ in range(2):
+            with pytest.raises(WorkerDiedError, match="died by SIGKILL"):
+                worker.ask(protocol.ListDevices(NULL))
+
+
+def test_one_worker_lists_the_devices_of_several_backends() -> None:
+    with Worker({}) as together:
+        for name in ("null", "host", "card", "null"):
+            request = protocol.ListDevices(str(registry()[name].library))
+            with Worker({}) as alone:
+                expected = alone.ask(request)
+            listed = together.ask(request)
+            assert isinstance(listed, protocol.Devices)
+            assert listed.devices
+            assert listed == expected
+
+
+def test_what_is_built_in_shares_a_worker_and_all_else_has_its_own(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    started = []
+
+    class Counted(Worker):
+        def __init__(self, environment: Mapping[str, str], *, silence_s: float) -> None:
+            started.append(environment)
+            super().__init__(environment, silence_s=silence_s)
+
+    monkeypatch.setattr(discovery, "Worker", Counted)
+    surveys = discovery.surveys()
+    ways = [way for b in registry().values() for s in b.schemes for way in b.candidates(s)]
+    others = [way for way in ways if not way.built_in]
+    assert len(started) == 1 + len(others)
+    assert {one.backend.name for one in surveys if one.found} >= {"null", "host", "card"}
 
 
 def test_a_crash_is_named() -> None:

@@ -20,7 +20,7 @@ class Card(BackendDescription):
     real = False
 
     def candidates(self, scheme: str) -> Sequence[Candidate]:
-        return (Candidate("built in", hardware=False),)
+        return (Candidate("built in", hardware=False, built_in=True),)
 
     def options(self, address: Address) -> dict[str, str]:
         """All parameters of the board, and what is meant for the backend itself (no dot in it)."""

@@ -16,7 +16,7 @@ class Host(BackendDescription):
     schemes = ("host",)
 
     def candidates(self, scheme: str) -> Sequence[Candidate]:
-        return (Candidate("built in"),)
+        return (Candidate("built in", built_in=True),)
 
     def address_of(self, scheme: str, device: DeviceDescription) -> str:
         return scheme if device.id == "plain" else f"{scheme}:{device.id}"

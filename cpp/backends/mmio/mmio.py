@@ -25,7 +25,7 @@ class Mmio(BackendDescription):
         if not self.library.exists():
             return ()
         options = ("registers", "memory", "allow_loads", "allow_writes")
-        return (Candidate("sysfs", run_options=options),)
+        return (Candidate("sysfs", run_options=options, built_in=True),)
 
     def problems(self, scheme: str) -> Sequence[Problem]:
         if self.library.exists():

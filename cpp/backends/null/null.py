@@ -22,7 +22,7 @@ class Null(BackendDescription):
     real = False
 
     def candidates(self, scheme: str) -> Sequence[Candidate]:
-        return (Candidate("built in"),)
+        return (Candidate("built in", built_in=True),)
 
     def options(self, address: Address) -> dict[str, str]:
         cost = {"cost": address.selector} if address.selector else {}

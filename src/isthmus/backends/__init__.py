@@ -41,6 +41,8 @@ class Candidate:
     """False where what is timed is no hardware: software alone, or an emulated card."""
     run_options: tuple[str, ...] = ()
     """Options of ``isthmus run`` that are handed to the library: ``xclbin``, ``allow_program``."""
+    built_in: bool = False
+    """Loads nobody else's library: one worker can list the devices of several such backends."""
 
 
 @dataclass(frozen=True)

@@ -1,11 +1,15 @@
-"""Which devices are here, and which one an address means. Every probe is a worker of its own."""
+"""Which devices are here, and which one an address means.
+
+What loads a vendor's library is probed by a worker of its own.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
+from threading import Lock
 
 from isthmus.backends import BackendDescription, Candidate, Problem, by_scheme, registry
 from isthmus.errors import IsthmusError, NoDeviceError, UsageError
@@ -59,12 +63,28 @@ class Survey:
     problems: list[Problem]
 
 
+class _Shared:
+    """A worker that several threads ask in turn: starting one takes longer than its answers."""
+
+    def __init__(self, worker: Worker) -> None:
+        self._worker = worker
+        self._turn = Lock()
+
+    def ask(self, request: protocol.Request) -> protocol.Answer:
+        with self._turn:
+            return self._worker.ask(request)
+
+
 def _probe(
-    backend: BackendDescription, candidate: Candidate
+    backend: BackendDescription, candidate: Candidate, shared: _Shared | None = None
 ) -> list[protocol.DeviceDescription] | Problem:
+    request = protocol.ListDevices(str(backend.library))
     try:
-        with Worker(candidate.environment, silence_s=_PROBE_SILENCE_S) as worker:
-            answer = worker.ask(protocol.ListDevices(str(backend.library)))
+        if shared and candidate.built_in:
+            answer = shared.ask(request)
+        else:
+            with Worker(candidate.environment, silence_s=_PROBE_SILENCE_S) as worker:
+                answer = worker.ask(request)
     except IsthmusError as error:
         return Problem(f"{candidate.label}: {error}", "mend or remove what it names")
     assert isinstance(answer, protocol.Devices)
@@ -74,8 +94,11 @@ def _probe(
     return answer.devices
 
 
-def survey(backend: BackendDescription) -> Survey:
-    """Devices of one backend; each gets the shortest address that nobody before it has."""
+def survey(backend: BackendDescription, shared: _Shared | None = None) -> Survey:
+    """Devices of one backend; each gets the shortest address that nobody before it has.
+
+    ``shared`` answers for what is built in.
+    """
     found: dict[str, Found] = {}
     problems: list[Problem] = []
     ways: list[tuple[str, Candidate]] = []
@@ -86,7 +109,7 @@ def survey(backend: BackendDescription) -> Survey:
         except IsthmusError as error:  # what is wrong with one is nothing to the others
             problems.append(Problem(str(error), "mend or remove what it names"))
     with ThreadPoolExecutor() as pool:
-        probes = list(pool.map(lambda way: _probe(backend, way[1]), ways))
+        probes = list(pool.map(lambda way: _probe(backend, way[1], shared), ways))
     for (scheme, candidate), probed in zip(ways, probes, strict=True):
         if isinstance(probed, Problem):
             problems.append(probed)
@@ -106,8 +129,8 @@ def survey(backend: BackendDescription) -> Survey:
 
 def surveys() -> list[Survey]:
     """All backends on this machine."""
-    with ThreadPoolExecutor() as pool:
-        return list(pool.map(survey, registry().values()))
+    with Worker({}, silence_s=_PROBE_SILENCE_S) as worker, ThreadPoolExecutor() as pool:
+        return list(pool.map(partial(survey, shared=_Shared(worker)), registry().values()))
 
 
 def everything_real() -> list[Found]:

@@ -104,7 +104,7 @@ class Worker:
         deadline = time.monotonic() + allowed_s + self._silence_s
         try:
             protocol.send(self._requests, request)
-        except OSError:
+        except (OSError, ValueError):  # the second: it was lost before
             self._lost("ended")
         head = self._read(protocol.HEAD_BYTES, deadline)
         answer = protocol.decode_answer(self._read(protocol.body_length(head), deadline))

@@ -55,14 +55,14 @@ def _described(info: _core.DeviceInfo, ranks: int) -> protocol.DeviceDescription
 
 
 class Worker:
-    """Answers requests for one backend and at most one open device.
+    """Answers requests for at most one open device; backends stay loaded.
 
     ``communicator`` leads to the other ranks that take part in joint operations.
     """
 
     def __init__(self, communicator: _core.Communicator) -> None:
         self._communicator = communicator
-        self._backend: _core.Backend | None = None
+        self._backends: dict[str, _core.Backend] = {}
         self._device: _core.Device | None = None
         self._series: dict[int, _core.Series | _core.JointSeries] = {}
 
@@ -98,9 +98,9 @@ class Worker:
         return _described(info, self._communicator.size)
 
     def _load(self, library: str) -> _core.Backend:
-        if self._backend is None:
-            self._backend = _core.load_backend(library)
-        return self._backend
+        if library not in self._backends:
+            self._backends[library] = _core.load_backend(library)
+        return self._backends[library]
 
     def _offload(self, request: protocol.Offload) -> protocol.Answer:
         record = _core.measure_offload(
