@@ -84,12 +84,17 @@ def test_ranks_with_different_devices_give_one_file(isthmus: Command, tmp_path: 
     ("arguments", "code", "says"),
     [
         (("beff", "--device", "nonsense"), 2, "unknown backend"),
-        (("beff", "--device", "opencl:nosuch", "word"), 2, "'word' is not understood"),
-        (("beff", "--device", "host", "--colour", "red"), 2, "no axis 'colour'"),
-        (("beff", "--device", "host", "--reruns", "many"), 2, "--reruns"),
         (("beff", "--device", "host", "--reruns", "3"), 2, "cannot be started anew"),
-        (("beff", "--device", "host", "--device", "null"), 2, "no channel"),
-        (("transfer", "--device", "host"), 2, "without mpirun"),
+        *(
+            pytest.param(*case, marks=pytest.mark.slow)
+            for case in (
+                (("beff", "--device", "opencl:nosuch", "word"), 2, "'word' is not understood"),
+                (("beff", "--device", "host", "--colour", "red"), 2, "no axis 'colour'"),
+                (("beff", "--device", "host", "--reruns", "many"), 2, "--reruns"),
+                (("beff", "--device", "host", "--device", "null"), 2, "no channel"),
+                (("transfer", "--device", "host"), 2, "without mpirun"),
+            )
+        ),
     ],
 )
 def test_bad_input_is_said_once(
