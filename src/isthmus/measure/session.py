@@ -347,7 +347,7 @@ def _carry_out(
             budget_s = run.settings.budget_s - (time.monotonic() - began)
             usual = usual_budget_s(shared, run.settings.reruns)
             beside = fresh.usual_budget_s(own, quick=run.settings.quick)
-            share = usual / (usual + beside) if own and shared else float(not own)
+            share = usual / ((usual + beside) or 1.0) if own and shared else float(not own)
             settings = msgspec.structs.replace(run.settings, budget_s=share * budget_s)
             runner = Runner(shared, settings, binding, watcher, record, time.monotonic())
             if team:

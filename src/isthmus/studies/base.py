@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from isthmus.analysis.evidence import Answer, Evidence
+    from isthmus.analysis.findings import Finding
 
 Value = int | str
 OWN_SIZES = "own"
@@ -96,6 +97,8 @@ class Study:
     answers: Callable[[], Sequence[Callable[[Evidence], Answer]]] = tuple
     """What is asked of a run once it is measured. A function, so that measuring does not wait for
     the statistics to be loaded."""
+    findings: Callable[[], Callable[[Evidence], Sequence[Finding]]] | None = None
+    """Gives what makes the study's findings of a run; a function for the same reason."""
     complete: Callable[[], Callable[[pd.DataFrame, Sequence[Point]], pd.DataFrame]] | None = None
     """Gives what adds columns and rows of the study's own to a summary whose rows are of these
     points, each of one."""

@@ -10,6 +10,7 @@ from isthmus.units import format_size, parse_counts, parse_positive, parse_sizes
 
 if TYPE_CHECKING:
     from isthmus.analysis.evidence import Answer, Evidence
+    from isthmus.analysis.findings import Finding
 
 OPERATIONS = (
     "read", "write", "read_rw", "write_rw", "bidirectional", "map", "unmap", "launch",
@@ -53,6 +54,12 @@ def _answers() -> Sequence[Callable[[Evidence], Answer]]:
     )
 
 
+def _findings() -> Callable[[Evidence], Sequence[Finding]]:
+    from isthmus.analysis.found import transfer  # noqa: PLC0415 - slow to load
+
+    return transfer.found
+
+
 def _published(operation: str, apis: frozenset[str]) -> Published | None:
     """Peaks of the same operation through the same APIs (Li 2024)."""
     from isthmus import published  # noqa: PLC0415 - slow to load
@@ -89,5 +96,6 @@ STUDY = Study(
     columns=("depth", "bank"),
     thin=every_eighth,
     answers=_answers,
+    findings=_findings,
     published=_published,
 )

@@ -1,0 +1,173 @@
+"""What findings are made of: a row's figures, what they are held against, and names."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from isthmus.analysis.evidence import Evidence, board_of, each
+from isthmus.analysis.findings import Reference, Verdict
+from isthmus.models.pcie import link_of, path_of
+from isthmus.results.run_file import DeviceRecord
+from isthmus.statistics import Interval
+
+GOOD, FAIR = 0.85, 0.6
+"""Shares of a limit from which on a rate is good, or fair."""
+_USUAL_PAYLOAD = 256
+LATENCY_BYTES = 4096
+CALLS = {
+    ("opencl", "aligned"): "posix_memalign(4096) + CL_MEM_USE_HOST_PTR",
+    ("opencl", "hugepage"): "mmap + madvise(MADV_HUGEPAGE)",
+    ("opencl", "use_host_ptr"): "CL_MEM_USE_HOST_PTR",
+    ("opencl", "alloc_host"): "CL_MEM_ALLOC_HOST_PTR + clEnqueueMapBuffer",
+    ("opencl", "svm"): "clSVMAlloc",
+    ("xrt", "aligned"): "posix_memalign(4096)",
+    ("xrt", "hugepage"): "mmap + madvise(MADV_HUGEPAGE)",
+    ("xrt", "use_host_ptr"): "posix_memalign(4096) + xrt::bo(device, pointer, ...)",
+    ("xrt", "alloc_host"): "xrt::bo, xrt::bo::map",
+    ("xrt", "host_only"): "xrt::bo::flags::host_only",
+    ("cuda", "aligned"): "posix_memalign(4096)",
+    ("cuda", "hugepage"): "mmap + madvise(MADV_HUGEPAGE)",
+    ("cuda", "pinned"): "cudaHostAlloc",
+    ("cuda", "registered"): "cudaHostRegister",
+    ("cuda", "write_combined"): "cudaHostAlloc(cudaHostAllocWriteCombined)",
+    ("cuda", "mapped"): "cudaHostAlloc(cudaHostAllocMapped)",
+    ("cuda", "managed"): "cudaMallocManaged",
+    ("card", "aligned"): "posix_memalign(4096) + CL_MEM_USE_HOST_PTR, or xrt::bo",
+    ("card", "pinned"): "xrt::bo",
+}
+"""How memory of a kind is had, by API."""
+
+
+BEST_FIRST = ("pinned", "alloc_host", "host_only", "use_host_ptr", "registered", "aligned")
+"""Of kinds of memory that are equally fast, the one to advise."""
+
+
+def call_for(api: str, memory: str) -> str:
+    """The call that gives this kind of memory; "malloc" for ordinary memory."""
+    usual = "malloc" if memory == "pageable" else f"--memory {memory}"
+    return CALLS.get((api, memory), usual)
+
+
+def time_of(row: Any, confidence: float = 0.95) -> Interval:
+    """Seconds of a summary row, with the ends that it has."""
+    return Interval(float(row.median_s), float(row.ci_low_s), float(row.ci_high_s), confidence)
+
+
+def rate_of(row: Any, confidence: float = 0.95) -> Interval:
+    """Bytes a second of a summary row."""
+    moved = float(row.bandwidth_Bps) * float(row.median_s)
+    return time_of(row, confidence).inverse(moved)
+
+
+def device_of(evidence: Evidence, address: str) -> DeviceRecord | None:
+    """The run's record of a device."""
+    return next((one for one in evidence.run.devices if one.address == address), None)
+
+
+def simulated(evidence: Evidence, address: str) -> bool:
+    """Whether a device is a model."""
+    record = device_of(evidence, address)
+    return record is not None and record.simulated
+
+
+def title(evidence: Evidence, address: str) -> str:
+    """A device as a sentence names it: what is no hardware says so."""
+    record = device_of(evidence, address)
+    if record is None or record.real:
+        return address
+    return f"{address}, model" if record.simulated else f"{address}, no hardware"
+
+
+def who(evidence: Evidence, row: Any) -> str:
+    """Device, and kind of memory and axes where the operation has several of them on it."""
+    mine = evidence.rows[evidence.rows["device"] == row.device]
+    mine = mine[mine["operation"] == row.operation]
+    told = [getattr(row, name) for name in ("memory", "axes") if mine[name].nunique() > 1]
+    return ", ".join(filter(None, [title(evidence, str(row.device)), *told]))
+
+
+def to_decide(evidence: Evidence, *devices: str) -> str:
+    """The command, behind ``isthmus``, that measures these devices longer."""
+    named = " ".join(f"--device {address}" for address in dict.fromkeys(devices))
+    axes = evidence.run.settings.axes
+    asked = "".join(f" --{name} {axes[name]}" for name in ("memory", "operation") if name in axes)
+    budget = max(60, 60 * round(4 * evidence.run.settings.budget_s / 60))
+    return f"run {evidence.study} {named}{asked} --budget {budget}"
+
+
+def link_limit(evidence: Evidence, row: Any) -> Reference | None:
+    """Bytes a second that the device's link leaves for data, in the row's direction or both."""
+    record = device_of(evidence, str(row.device))
+    if record is None or not row.direction:
+        return None
+    both = row.direction == "both"
+    board = board_of(record)
+    if board is not None and board.has("link"):
+        path = path_of(board)
+        one_way = path.reads() if row.direction == "h2d" else path.writes()
+        rate = 2 * path.both() if both else one_way
+        cap = path.bus_rate() * (2 if both else 1)
+        return Reference(kind="limit", value=min(rate, cap), name="link")
+    link = link_of(record.link)
+    if link is None:
+        return None
+    payload = record.link.get("max_payload_bytes", "")
+    rate = link.payload(int(payload) if payload.isdecimal() else _USUAL_PAYLOAD)
+    return Reference(kind="limit", value=rate * (2 if both else 1), name="link")
+
+
+def memcpy_rows(evidence: Evidence) -> pd.DataFrame:
+    """Rows of the plain memory copy, the one named ``host`` where there are several."""
+    rows = evidence.rows[evidence.rows["device"].isin(evidence.copies)]
+    plain = rows[rows["device"] == "host"]
+    return rows if plain.empty else plain
+
+
+def memcpy(evidence: Evidence, row: Any) -> Reference | None:
+    """Rate of a memory copy of the same operation and size; None of a copy itself."""
+    if row.device in evidence.copies or row.clock != "host":
+        return None
+    rows = memcpy_rows(evidence)
+    same = rows[(rows["operation"] == row.operation) & (rows["bytes"] == row.bytes)]
+    if same.empty:
+        return None
+    return Reference(kind="memcpy", value=float(same["bandwidth_Bps"].max()), name="memcpy")
+
+
+def verdict_of(share: float | None) -> Verdict:
+    """What a share of a limit is worth."""
+    if share is None or not math.isfinite(share):
+        return "none"
+    return "good" if share >= GOOD else "fair" if share >= FAIR else "poor"
+
+
+REMARKS: dict[str, str] = {
+    "good": "near the limit", "fair": "below the limit", "poor": "far below the limit",
+}  # fmt: skip
+
+
+def pick(rows: pd.DataFrame, label: Any) -> Any:
+    """One row by its label, its columns as attributes."""
+    return next(each(rows.loc[[label]]))
+
+
+def at_largest(rows: pd.DataFrame) -> Any:
+    """The row of the largest size whose interval is known; of the largest where none is."""
+    known = rows[rows["ci_low_s"].notna()]
+    rows = rows if known.empty else known
+    return pick(rows, rows["bytes"].idxmax())
+
+
+def at_small(rows: pd.DataFrame) -> Any:
+    """The row of 4 KiB, or of the size nearest to it."""
+    distance = np.log2(rows["bytes"].clip(lower=1) / LATENCY_BYTES).abs()
+    return pick(rows, distance.idxmin())
+
+
+def at_peak(rows: pd.DataFrame) -> Any:
+    """The row of the highest rate."""
+    return pick(rows, rows["bandwidth_Bps"].idxmax())

@@ -1,0 +1,356 @@
+"""What the study ``transfer`` found: latency, rate at large sizes, and what would be faster."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import msgspec
+import pandas as pd
+
+from isthmus.analysis import wording
+from isthmus.analysis.evidence import Evidence, each
+from isthmus.analysis.findings import MOST_HEADLINES, Finding, Verdict, shown
+from isthmus.analysis.found import common
+from isthmus.analysis.sentences import say
+from isthmus.statistics import judge, relevant
+from isthmus.units import format_size
+
+WAYS = {
+    "write": "copy to device",
+    "read": "copy to host",
+    "bidirectional": "both ways at once",
+    "map": "map to read",
+    "unmap": "unmap after writing",
+    "stream": "stream through the device",
+    "kernel_read": "kernel reads device memory",
+    "kernel_write": "kernel writes device memory",
+    "peer_write": "copy to another device",
+    "peer_read": "copy from another device",
+}
+"""What is measured, in words."""
+_SERIES = ["device", "memory", "axes", "clock"]
+_PEAK = 1.25
+"""Over the rate at the largest size: from here on a peak is named."""
+_WORTH = 1.2
+"""Ratio from which on a change is advised before another figure is shown."""
+_CACHE_BYTES = 64 << 20
+
+
+def found(evidence: Evidence) -> Sequence[Finding]:
+    """At most four headlines: a rate each way, latency, and the change that gains most."""
+    series = dict(_series(evidence))
+    told = [_rate(evidence, rows) for rows in series.values()]
+    contending = [one for one in told if evidence.speaks_of(one.device)] or told
+    first = [
+        max(mine, key=_usable)
+        for way in ("write", "read")
+        if (mine := [one for one in contending if one.operation == way])
+    ] or sorted(contending, key=_usable, reverse=True)[:2]
+    changes = sorted(
+        _changes(evidence, series),
+        key=lambda one: one.device not in {of.device for of in first},
+    )
+    latency = list(_latencies(evidence, series))
+    head = [*first, *latency[:1], *changes[:1]]
+    both = [one for one in contending if one.operation == "bidirectional"]
+    if len(head) < MOST_HEADLINES and both:
+        head.append(max(both, key=_usable))
+    rest = [*told, *latency, *changes, *_launches(evidence), *_peaks(evidence, series)]
+    rest += _left_out(evidence)
+    headlines = [msgspec.structs.replace(one, headline=True) for one in head[:MOST_HEADLINES]]
+    return [*headlines, *(one for one in rest if one not in head[:MOST_HEADLINES])]
+
+
+def _usable(one: Finding) -> tuple[bool, float]:
+    """Order of rates, the best last: what has a size that most others reach goes first."""
+    return one.bytes >= 1 << 20, one.interval.value if one.interval else 0.0
+
+
+def _series(evidence: Evidence) -> Iterator[tuple[tuple[str, ...], pd.DataFrame]]:
+    """Rows that differ in size only, by operation, device, memory, axes and clock."""
+    rows = evidence.rows[evidence.rows["operation"].isin(WAYS)]
+    for operation in WAYS:
+        mine = rows[rows["operation"] == operation]
+        for key, group in mine.groupby(_SERIES, sort=False, dropna=False):
+            yield (operation, *map(str, key)), group.sort_values("bytes")
+
+
+def _at(row: Any) -> dict[str, Any]:
+    """Which point of the run a finding is."""
+    return {
+        "device": str(row.device), "operation": str(row.operation), "memory": str(row.memory),
+        "bytes": int(row.bytes), "clock": str(row.clock),
+    }  # fmt: skip
+
+
+def _rate(evidence: Evidence, rows: pd.DataFrame) -> Finding:
+    """The rate at the largest size, beside the link's limit or a memory copy."""
+    row = common.at_largest(rows)
+    rate = common.rate_of(row, evidence.confidence)
+    crosses = str(row.operation) not in {"kernel_read", "kernel_write", "stream"}
+    reference = common.link_limit(evidence, row) if crosses else None
+    reference = reference or common.memcpy(evidence, row)
+    share = rate.value / reference.value if reference else None
+    verdict: Verdict = common.verdict_of(share)
+    what, size = WAYS[str(row.operation)], format_size(int(row.bytes))
+    named = common.who(evidence, row)
+    values = {"what": what, "rate": shown(rate.value, "B/s"), "size": size, "who": named}
+    return Finding(
+        study=evidence.study,
+        subject=named,
+        quantity=f"{what}, {size}",
+        interval=rate,
+        unit="B/s",
+        reference=reference,
+        share=share,
+        verdict=verdict,
+        remark=common.REMARKS.get(verdict, "") if reference and reference.kind == "limit" else "",
+        sentence=say("rate_alone", **values)
+        if reference is None or share is None
+        else say("rate_of_limit", share=f"{100 * share:.0f} %", reference=reference.name, **values),
+        evidence="peaks",
+        **_at(row),
+    )
+
+
+def _latencies(
+    evidence: Evidence, series: dict[tuple[str, ...], pd.DataFrame]
+) -> Iterator[Finding]:
+    """Time of a small copy, of each device with its fastest memory; the fastest device first."""
+    best: dict[str, Any] = {}
+    for (operation, device, *_), rows in series.items():
+        row = common.at_small(rows)
+        small = operation == "write" or (operation == "read" and not _has(series, device, "write"))
+        if small and (device not in best or row.median_s < best[device].median_s):
+            best[device] = row
+    order = sorted(
+        best.values(), key=lambda row: (not evidence.speaks_of(row.device), row.median_s)
+    )
+    for row in order:
+        time, named = common.time_of(row, evidence.confidence), common.who(evidence, row)
+        what, size = WAYS[str(row.operation)], format_size(int(row.bytes))
+        yield Finding(
+            study=evidence.study,
+            subject=named,
+            quantity=f"{what}, {size}",
+            interval=time,
+            unit="s",
+            remark="latency",
+            sentence=say("latency", what=what, size=size, time=shown(time.value, "s"), who=named),
+            **_at(row),
+        )
+
+
+def _has(series: dict[tuple[str, ...], pd.DataFrame], device: str, operation: str) -> bool:
+    return any(key[:2] == (operation, device) for key in series)
+
+
+def _changes(evidence: Evidence, series: dict[tuple[str, ...], pd.DataFrame]) -> Iterator[Finding]:
+    """What would be faster: other memory, mapping, another device; the largest gain first."""
+    told = [*_memories(evidence, series), *_maps(evidence, series), *_devices(evidence, series)]
+    told.sort(key=lambda one: -one.interval.value if one.interval else 0.0)
+    yield from (one for one in told if one.interval and one.interval.value >= _WORTH)
+    yield from (one for one in told if not one.interval or one.interval.value < _WORTH)
+
+
+def _ratio(of: Evidence, best: Any, usual: Any, **more: Any) -> Finding:
+    """How much faster one row is than another of the same size, decided by their intervals."""
+    times = common.time_of(usual, of.confidence).over(common.time_of(best, of.confidence))
+    smallest = relevant(of.run.settings.precision)
+    verdict: Verdict = {"slower": "faster", "faster": "slower"}.get(  # type: ignore[assignment]
+        judged := judge(times, smallest), judged
+    )
+    what, size = WAYS[str(best.operation)], format_size(int(best.bytes))
+    return Finding(
+        study=of.study, quantity=f"{what}, {size}", interval=times, unit="1",
+        verdict=verdict, **more, **_at(best),
+    )  # fmt: skip
+
+
+def _reach(interval: Any) -> str:
+    """How far from 1 an interval reaches, as a percentage."""
+    if not interval.known or interval.low <= 0:
+        return "any factor"
+    return wording.percent(max(interval.high, 1 / interval.low) - 1)
+
+
+def _same_size(groups: Sequence[pd.DataFrame]) -> list[Any]:
+    """One row of each, at the largest size that all have and whose intervals are known."""
+    frames = [group[group["ci_low_s"].notna()] for group in groups]
+    common_sizes = set.intersection(*(set(frame["bytes"]) for frame in frames))
+    if not common_sizes:
+        return []
+    size = max(common_sizes)
+    return [next(each(frame[frame["bytes"] == size])) for frame in frames]
+
+
+def _memories(evidence: Evidence, series: dict[tuple[str, ...], pd.DataFrame]) -> Iterator[Finding]:
+    """The fastest kind of host memory over the usual one, on each device."""
+    kinds: dict[tuple[str, ...], list[pd.DataFrame]] = {}
+    for (operation, device, _, axes, clock), rows in series.items():
+        if operation == "write" and not common.simulated(evidence, device):
+            kinds.setdefault((device, axes, clock), []).append(rows)
+    for frames in kinds.values():
+        known = [frame[frame["ci_low_s"].notna()] for frame in frames]
+        known = [frame for frame in known if not frame.empty]
+        plain = [one for one in known if one["memory"].iloc[0] in {"pageable", "aligned"}] or known
+        if len(known) < 2:
+            continue
+        usual = common.at_largest(max(plain, key=lambda frame: int(frame["bytes"].max())))
+        others = [
+            row
+            for frame in known
+            for row in each(frame[frame["bytes"] == usual.bytes])
+            if row.memory != usual.memory
+        ]
+        if not others:
+            continue
+        best = _fastest(evidence, others)
+        told = _ratio(
+            evidence, best, usual,
+            subject=f"{best.memory} over {usual.memory}, {common.title(evidence, best.device)}",
+            sentence="", evidence="",
+        )  # fmt: skip
+        assert told.interval is not None
+        size, what = format_size(int(best.bytes)), WAYS[str(best.operation)]
+        if told.verdict == "faster":
+            yield msgspec.structs.replace(
+                told,
+                remark=f"use {best.memory} memory",
+                action=common.call_for(str(best.api), str(best.memory)),
+                sentence=say(
+                    "better_memory", best=str(best.memory), usual=str(usual.memory),
+                    ratio=wording.number(told.interval.value), what=what, size=size,
+                ),
+            )  # fmt: skip
+        elif told.verdict in {"same", "slower"}:
+            yield msgspec.structs.replace(
+                told, verdict="same", remark="no difference",
+                sentence=say("memory_same", percent=_reach(told.interval), size=size),
+            )  # fmt: skip
+        else:
+            yield msgspec.structs.replace(
+                told, remark="not decided",
+                sentence=say("memory_unclear", percent=_reach(told.interval), size=size),
+            )  # fmt: skip
+
+
+def _fastest(evidence: Evidence, rows: Sequence[Any]) -> Any:
+    """The fastest row; of those as fast, the kind of memory that is the usual advice."""
+    best = min(rows, key=lambda row: float(row.median_s))
+    most = best.median_s * (1 + relevant(evidence.run.settings.precision))
+    order = {kind: i for i, kind in enumerate(common.BEST_FIRST)}
+    alike = [row for row in rows if row.median_s <= most]
+    return min(alike, key=lambda row: order.get(row.memory, len(order)))
+
+
+def _maps(evidence: Evidence, series: dict[tuple[str, ...], pd.DataFrame]) -> Iterator[Finding]:
+    """Where mapping a buffer moves nothing and a copy takes longer."""
+    every = evidence.every
+    maps = every[(every["study"] == evidence.study) & (every["operation"] == "map")]
+    maps = maps[maps["median_s"].gt(0) & maps["flags"].str.contains("zero_copy")]
+    for (operation, device, *_), rows in series.items():
+        mine = maps[(maps["device"] == device) & (maps["clock"].isin(rows["clock"]))]
+        if operation != "read" or mine.empty:
+            continue
+        pair = _same_size([rows, mine])
+        if len(pair) == 2 and pair[0].median_s > _WORTH * pair[1].median_s:
+            copied, mapped = pair
+            named, size = common.title(evidence, device), format_size(int(copied.bytes))
+            yield _ratio(
+                evidence, mapped, copied, subject=f"map over copy, {named}",
+                remark="map buffers", action="clEnqueueMapBuffer in place of clEnqueueReadBuffer"
+                if mapped.api == "opencl" else "map in place of a copy",
+                sentence=say(
+                    "map_buffers", size=size, map=shown(float(mapped.median_s), "s"),
+                    copy=shown(float(copied.median_s), "s"), who=named,
+                ),
+            )  # fmt: skip
+
+
+def _devices(evidence: Evidence, series: dict[tuple[str, ...], pd.DataFrame]) -> Iterator[Finding]:
+    """The fastest device or API over the first one, with the same memory."""
+    alike: dict[tuple[str, ...], list[pd.DataFrame]] = {}
+    for (operation, device, memory, axes, clock), rows in series.items():
+        real = not common.simulated(evidence, device) and evidence.speaks_of(device)
+        if operation == "write" and real:
+            alike.setdefault((memory, axes, clock), []).append(rows)
+    groups = [_same_size(frames) for frames in alike.values() if len(frames) > 1]
+    for alike_rows in sorted(filter(None, groups), key=lambda rows: -int(rows[0].bytes))[:1]:
+        ordered: list[Any] = sorted(alike_rows, key=lambda row: float(row.median_s))
+        best, usual = ordered[0], ordered[-1]
+        one, other = (common.title(evidence, str(row.device)) for row in (best, usual))
+        told = _ratio(evidence, best, usual, subject=f"{one} over {other}", sentence="")
+        assert told.interval is not None
+        size, what = format_size(int(best.bytes)), WAYS[str(best.operation)]
+        if told.verdict == "faster":
+            ratio = wording.number(told.interval.value)
+            values = {"best": one, "usual": other, "ratio": ratio, "what": what, "size": size}
+            yield msgspec.structs.replace(
+                told, remark=f"{one} is faster", sentence=say("better_device", **values)
+            )
+            continue
+        same = told.verdict == "same"
+        yield msgspec.structs.replace(
+            told,
+            remark="no difference" if same else "not decided",
+            action="" if same else common.to_decide(evidence, best.device, usual.device),
+            sentence=say(
+                "device_same" if same else "device_unclear",
+                one=one, other=other, percent=_reach(told.interval), size=size,
+            ),
+        )  # fmt: skip
+
+
+def _launches(evidence: Evidence) -> Iterator[Finding]:
+    """Time of an empty kernel."""
+    rows = evidence.every[evidence.every["study"] == evidence.study]
+    rows = rows[(rows["operation"] == "launch") & rows["median_s"].gt(0)]
+    rows = rows[(rows["clock"] != "device") & ~rows["flags"].str.contains("through_emulation")]
+    for row in each(rows):
+        named, time = common.title(evidence, str(row.device)), common.time_of(row)
+        yield Finding(
+            study=evidence.study, subject=named, quantity="start a kernel and wait",
+            interval=time, unit="s", sentence=say("launch", time=shown(time.value, "s"), who=named),
+            **_at(row),
+        )  # fmt: skip
+
+
+def _peaks(evidence: Evidence, series: dict[tuple[str, ...], pd.DataFrame]) -> Iterator[Finding]:
+    """Rates at middle sizes that the largest does not keep; in a cache where there is no link."""
+    for (operation, *_), rows in series.items():
+        last = common.at_largest(rows)
+        top = common.at_peak(rows)
+        if operation not in {"read", "write"} or top.bandwidth_Bps < _PEAK * last.bandwidth_Bps:
+            continue
+        cached = top.bytes <= _CACHE_BYTES and common.link_limit(evidence, top) is None
+        what, named = WAYS[operation], common.who(evidence, top)
+        rate, size = shown(float(top.bandwidth_Bps), "B/s"), format_size(int(top.bytes))
+        yield Finding(
+            study=evidence.study, subject=named,
+            quantity=f"{what}, peak {'in cache ' if cached else ''}at {size}",
+            interval=common.rate_of(top, evidence.confidence), unit="B/s",
+            remark="in cache" if cached else "peak", evidence="peaks",
+            sentence=say("in_cache", what=what, rate=rate, size=size, who=named)
+            if cached
+            else say(
+                "peak", what=what, rate=rate, size=size, who=named,
+                largest=format_size(int(last.bytes)), slow=shown(float(last.bandwidth_Bps), "B/s"),
+            ),
+            **_at(top),
+        )  # fmt: skip
+
+
+def _left_out(evidence: Evidence) -> Iterator[Finding]:
+    """What a model cannot tell: copies that a runtime makes in host memory."""
+    rows = evidence.rows
+    for device in rows["device"].unique():
+        mine = rows[(rows["device"] == device) & (rows["operation"].isin(["read", "write"]))]
+        if common.simulated(evidence, str(device)) and mine["memory"].nunique() > 1:
+            yield Finding(
+                study=evidence.study, subject=common.title(evidence, str(device)),
+                quantity="kinds of host memory", interval=None, unit="",
+                sentence=say("model_memory"), remark="not in the model",
+                action=f"run allocation --device {device}", device=str(device),
+            )  # fmt: skip

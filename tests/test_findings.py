@@ -1,0 +1,191 @@
+"""What studies find: the same data everywhere, in sentences of few and plain words."""
+
+from __future__ import annotations
+
+import math
+import re
+import string
+
+import msgspec
+import pytest
+
+from isthmus.analysis.findings import MOST_HEADLINES, Finding, findings
+from isthmus.analysis.found.transfer import WAYS
+from isthmus.analysis.sentences import LONGEST, NAMES, TEMPLATES, say, shortened
+from isthmus.results.run_file import DeviceRecord, Run
+from synthetic import Law, point, run, transfer_run
+
+BANNED = (
+    "within one process", "told", "warm", "certainly", "not hardware", "remainder", "rerun",
+    "for certain", "unasked", "behind your back", "law", "as published", "the published's",
+    "more in the table", "cannot tell", "resolved", "crossing", "populate", "handover", "voice",
+)  # fmt: skip
+"""Words of ours that no reader knows, or that a sentence stumbled over."""
+NEGATION = re.compile(r"\b(?:no|not|none|never|nothing|neither|nor|without|cannot)\b")
+FAST, SLOW = Law(5e-6, 8e9), Law(15e-6, 2e9)
+SIZES = [1, 4096, 1 << 20, 1 << 26]
+LINK = {
+    "max_link_speed": "8.0 GT/s PCIe", "current_link_width": "16", "max_payload_bytes": "256",
+}  # fmt: skip
+
+
+def headlines(of: Run) -> list[Finding]:
+    return [one for one in findings(of) if one.headline]
+
+
+def fields(template: str) -> list[str]:
+    return [name for _, name, _, _ in string.Formatter().parse(template) if name]
+
+
+@pytest.mark.parametrize("name", TEMPLATES)
+def test_templates_are_short_plain_and_negate_once(name: str) -> None:
+    template = TEMPLATES[name]
+    assert template.endswith(".")
+    assert len(template) <= LONGEST
+    for word in BANNED:
+        assert not re.search(rf"\b{word}\b", template.lower()), word
+    assert len(NEGATION.findall(template.lower())) <= 1
+    usual = {"what": max(WAYS.values(), key=len), "size": "256Mi", "largest": "256Mi"}
+    values = {
+        field: usual.get(field, "x" * 60 if field in NAMES else "99.9 GB/s")
+        for field in fields(template)
+    }
+    said = say(name, **values)
+    assert len(said) <= LONGEST, "long names give way"
+    assert "{" not in said
+
+
+def test_a_sentence_needs_all_its_values() -> None:
+    with pytest.raises(KeyError):
+        say("latency", what="copy")
+
+
+@pytest.mark.parametrize("most", [12, 13, 20, 40])
+def test_names_lose_their_middle(most: int) -> None:
+    name = "card:u250,link.lanes=8,link.generation=4"
+    short = shortened(name, most)
+    assert len(short) == min(most, len(name))
+    assert short[:3] == name[:3]
+    assert short[-3:] == name[-3:]
+
+
+def test_figures_are_shown_with_their_interval_and_unit() -> None:
+    plain = headlines(transfer_run({"a": {"write": FAST}}, SIZES))[0]
+    assert plain.interval is not None
+    assert plain.figure == f"{plain.interval.value / 1e9:.2f} GB/s"
+    low, high = map(float, plain.span.split(" to "))
+    assert low <= plain.interval.value / 1e9 <= high
+
+
+def test_transfer_tells_a_rate_each_way_at_the_largest_size_and_latency() -> None:
+    measured = transfer_run({"a": {"write": FAST, "read": SLOW}}, SIZES)
+    found = headlines(measured)
+    assert len(found) <= MOST_HEADLINES
+    assert [(one.operation, one.bytes, one.unit) for one in found] == [
+        ("write", 1 << 26, "B/s"), ("read", 1 << 26, "B/s"), ("write", 4096, "s"),
+    ]  # fmt: skip
+    assert found[0].interval is not None
+    assert found[0].interval.value == pytest.approx((1 << 26) / FAST(1 << 26), rel=0.02)
+    assert found[2].interval is not None
+    assert found[2].interval.value == pytest.approx(FAST(4096), rel=0.02)
+
+
+def test_a_rate_is_a_share_of_the_link_it_crosses() -> None:
+    device = DeviceRecord(address="a", backend="a", real=True, link=LINK, api="opencl")
+    measured = transfer_run({"a": {"write": FAST}}, SIZES, devices=[device])
+    found = headlines(measured)[0]
+    assert found.reference is not None
+    assert (found.reference.kind, found.reference.name) == ("limit", "link")
+    assert found.reference.value == pytest.approx(8e9 * 128 / 130 * 16 / 8 * 256 / 280)
+    assert found.share == pytest.approx(found.interval.value / found.reference.value)
+    assert found.verdict == "poor"
+    assert f"{100 * found.share:.0f} % of the link" in found.sentence
+
+
+def test_without_a_link_a_rate_is_a_share_of_memcpy() -> None:
+    laws = {"host": {"write": Law(1e-7, 10e9)}, "a": {"write": Law(1e-7, 9e9)}}
+    found = headlines(transfer_run(laws, SIZES, apis={"host": "host"}))[0]
+    assert (found.device, found.reference.kind) == ("a", "memcpy")
+    assert found.share == pytest.approx(0.9, rel=0.02)
+    assert found.verdict == "good"
+
+
+def _kinds(**laws: Law) -> Run:
+    return run(
+        [
+            point("a", "write", size, [[law(size) * f] * 25 for f in (1, 1.01, 0.99) * 2],
+                  memory=kind, api="cuda")
+            for kind, law in laws.items()
+            for size in SIZES
+        ]
+    )  # fmt: skip
+
+
+def test_the_better_memory_is_named_with_the_call_that_gives_it() -> None:
+    found = headlines(_kinds(pageable=SLOW, registered=FAST, pinned=FAST))
+    (change,) = (one for one in found if one.unit == "1")
+    assert change.verdict == "faster"
+    assert change.action == "cudaHostAlloc"
+    assert change.sentence.startswith("pinned memory is 4.00 times as fast as pageable")
+
+
+def test_memory_that_makes_no_difference_is_said_as_a_bound() -> None:
+    (change,) = (one for one in findings(_kinds(pageable=FAST, pinned=FAST)) if one.unit == "1")
+    assert change.verdict == "same"
+    assert re.search(r"no difference: [0-9.]+ % at most", change.sentence)
+    wild = _kinds(pageable=FAST, pinned=Law(FAST.alpha_s, FAST.beta_Bps * 0.99))
+    (undecided,) = (one for one in findings(wild) if one.unit == "1")
+    assert undecided.verdict in {"same", "undecided"}
+
+
+def test_a_peak_in_cache_is_named_as_such() -> None:
+    points = [
+        point("a", "read", size, [[size / rate] * 25] * 3)
+        for size, rate in ((4096, 1e9), (1 << 20, 9e9), (1 << 26, 3e9))
+    ]
+    found = findings(run(points))
+    assert next(one for one in found if one.headline).bytes == 1 << 26
+    (peak,) = (one for one in found if "peak" in one.quantity)
+    assert "fit in a cache" in peak.sentence
+    assert not peak.headline
+
+
+def test_a_model_says_what_it_leaves_out() -> None:
+    points = [
+        point("card:u250", "write", size, [[FAST(size)]], memory=kind, api="card",
+              rerun_changes={"clock": "simulated"})
+        for size in SIZES
+        for kind in ("aligned", "offset64", "pinned")
+    ]  # fmt: skip
+    device = DeviceRecord(
+        address="card:u250", backend="card", real=False, simulated=True, api="card"
+    )
+    found = findings(run(points, devices=[device]))
+    assert not [one for one in found if one.verdict == "same"]
+    (left_out,) = (one for one in found if one.interval is None)
+    assert "model" in left_out.sentence
+    assert left_out.action == "run allocation --device card:u250"
+    assert all("model" in one.subject for one in found)
+
+
+PARTIAL = {
+    "no points": run([]),
+    "one point": run([point("a", "read", 64, [[1e-6] * 25] * 3)]),
+    "one sample": run([point(d, "read", 64, [[1e-6]]) for d in "ab"]),
+    "no samples": run([point(d, "read", 64, [[]]) for d in "ab"]),
+    "failed": run([point(d, "read", 64, [], error="gone") for d in "ab"]),
+    "zero times": run([point(d, "read", s, [[0.0] * 25]) for d in "ab" for s in SIZES]),
+    "no size": run([point(d, "launch", 0, [[1e-6] * 25], memory="") for d in "ab"]),
+    "other study": run([point("a", "bandwidth", 64, [[1e-6] * 25], study="elsewhere")]),
+    "no device list": run([point(d, "read", 64, [[1e-6] * 25] * 2) for d in "ab"], devices=[]),
+    "no axes": run([point(d, "read", 64, [[1e-6] * 25] * 2, axes={}) for d in "ab"]),
+}
+
+
+@pytest.mark.parametrize("partial", PARTIAL.values(), ids=PARTIAL.keys())
+def test_partial_runs_have_findings_that_hold(partial: Run) -> None:
+    for one in findings(partial):
+        assert len(one.sentence) <= LONGEST
+        assert not re.search(r"\b(?:nan|inf)\b", one.sentence + one.figure + one.span)
+        assert one.interval is None or math.isfinite(one.interval.value)
+        assert msgspec.json.encode(one.sentence)
