@@ -16,11 +16,11 @@ NAMES = frozenset({"who", "best", "usual", "one", "other"})
 TEMPLATES = MappingProxyType(
     {
         # transfer
-        "rate_of_limit": "{what} reaches {rate} at {size}, {share} of the {reference} ({who}).",
-        "rate_alone": "{what} reaches {rate} at {size} ({who}).",
-        "latency": "{what} of {size} takes {time} ({who}).",
+        "rate_of_limit": "{what}: {rate} at {size}, {share} of the {reference} ({who}).",
+        "rate_alone": "{what}: {rate} at {size} ({who}).",
+        "latency": "{what}: {time} for {size} ({who}).",
         "launch": "Starting an empty kernel and waiting for it takes {time} ({who}).",
-        "in_cache": "{what} peaks at {rate} with {size}, which fit in a cache ({who}).",
+        "in_cache": "{what}: {rate} at {size}, which fit in a cache ({who}).",
         "peak": "{what}: {rate} at {size}, but {slow} at {largest} ({who}).",
         "better_memory": "{best} memory is {ratio} times as fast as {usual} ({what}, {size}).",
         "better_device": "{best} is {ratio} times as fast as {usual} ({what}, {size}).",
@@ -32,6 +32,53 @@ TEMPLATES = MappingProxyType(
         "map_buffers": "Mapping {size} takes {map}, copying {copy}: map buffers ({who}).",
         "model_memory": "The model has no runtime that copies in host memory: "
         "its kinds of memory are alike.",
+        # hostmem
+        "copy_never": "Work on host memory directly: {size} take {direct}, "
+        "copied first {copy} ({who}).",
+        "copy_first": "Copy first: {size} in host memory take {direct}, copied {copy} ({who}).",
+        "copy_same": "{size} take {direct} in host memory, {copy} copied first: alike ({who}).",
+        "published_log": "The model is within {percent} (rms) of the published log, {count} points "
+        "({who}).",
+        # allocation
+        "offload_first_no": "No: the CPU needs {cpu}, a first offload {offload}, of it {start} to "
+        "start the runtime.",
+        "offload_first_yes": "Yes: a first offload needs {offload}, of it {start} to start the "
+        "runtime; the CPU {cpu}.",
+        "offload_first_open": "Undecided: the CPU needs {cpu}, a first offload {offload}.",
+        "offload_again_no": "No: even repeated, the offload needs {offload}, "
+        "the CPU {cpu} ({who}).",
+        "offload_again_yes": "Yes, if repeated: the offload needs {offload}, "
+        "the CPU {cpu} ({who}).",
+        "offload_again_open": "Undecided, if repeated: offload {offload}, CPU {cpu} ({who}).",
+        "memory_one": "One use: {best} memory takes {time}, {usual} {other_time}, "
+        "filling included.",
+        "memory_many": "Many uses: {best} memory takes {time} each time, {usual} {other_time}.",
+        "memory_one_open": "One use: {usual} is as good as any; "
+        "others differ by {percent} at most.",
+        "memory_many_open": "Many uses: undecided; kinds of memory differ by {percent} at most.",
+        "off_page": "Memory that starts off a page boundary takes {time} more each time ({who}).",
+        "phases": "First offload {total}: start the runtime {start}, fill the vectors {fill}, "
+        "kernel {kernel}.",
+        # beff
+        "b_eff": "b_eff is {rate} over channel {channel} ({who}).",
+        "b_eff_best": "b_eff is {rate} over channel {channel}; HPCC's best-of rule: {best_rate} "
+        "({who}).",
+        "b_eff_published": "b_eff is {rate} over channel {channel}, {share} of the published one "
+        "({who}).",
+        "message": "A message takes {time} and then {rate} over channel {channel} ({who}).",
+        "message_alone": "A message takes {time} over channel {channel} ({who}).",
+        # mmio
+        "access": "{what}: {time} ({who}).",
+        "stores": "One core stores {rate} to the device ({who}).",
+        "stores_of_limit": "One core stores {rate} to the device, {share} of the link ({who}).",
+        "fill_link": "Loads cannot fill the link: it needs {lines} cache lines in flight; use DMA "
+        "({who}).",
+        "crossover": "From {size} on DMA reads the device faster than {instruction} ({who}).",
+        "call_measured": "A system call adds {time} to a load ({who}).",
+        "call_extrapolated": "A system call costs {time}, from 4 to 64 B of configuration space "
+        "({who}).",
+        "write_combining": "Stores of {width} B beat one packet each: "
+        "write combining works ({who}).",
     }
 )
 

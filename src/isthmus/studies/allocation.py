@@ -11,6 +11,7 @@ from isthmus.units import parse_counts, parse_positive
 
 if TYPE_CHECKING:
     from isthmus.analysis.evidence import Answer, Evidence
+    from isthmus.analysis.findings import Finding
 
 ACCELERATOR = (
     "initialise", "program_device", "allocate", "populate", "map", "migrate_to_device",
@@ -52,6 +53,12 @@ def _answers() -> Sequence[Callable[[Evidence], Answer]]:
     return allocation.QUESTIONS
 
 
+def _findings() -> Callable[[Evidence], Sequence[Finding]]:
+    from isthmus.analysis.found import allocation  # noqa: PLC0415 - slow to load
+
+    return allocation.found
+
+
 STUDY = Study(
     name="allocation",
     question="What does a badly allocated host buffer cost an offload, phase by phase?",
@@ -74,4 +81,5 @@ STUDY = Study(
     unit_bytes=4,
     quick={"memory": QUICK_MEMORY},
     answers=_answers,
+    findings=_findings,
 )  # fmt: skip

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from isthmus.analysis.evidence import Answer, Evidence
+    from isthmus.analysis.findings import Finding
     from isthmus.results.run_file import Point
 
 EXCHANGES = ("exchange", "exchange_rank")
@@ -31,6 +32,12 @@ def _answers() -> Sequence[Callable[[Evidence], Answer]]:
     from isthmus.analysis import beff  # noqa: PLC0415 - slow to load
 
     return beff.ASKED
+
+
+def _findings() -> Callable[[Evidence], Sequence[Finding]]:
+    from isthmus.analysis.found import beff  # noqa: PLC0415 - slow to load
+
+    return beff.found
 
 
 def _published(operation: str, apis: frozenset[str]) -> Published | None:
@@ -69,6 +76,7 @@ STUDY = Study(
     size_sets=SIZES,
     joint=True,
     answers=_answers,
+    findings=_findings,
     complete=_complete,
     published=_published,
 )

@@ -11,6 +11,7 @@ from isthmus.units import parse_positive, parse_sizes
 
 if TYPE_CHECKING:
     from isthmus.analysis.evidence import Answer, Evidence
+    from isthmus.analysis.findings import Finding
 
 KERNELS = ("read_bandwidth", "write_bandwidth", "bandwidth")
 COPIES = ("write", "read")
@@ -21,6 +22,12 @@ def _answers() -> Sequence[Callable[[Evidence], Answer]]:
     from isthmus.analysis import hostmem  # noqa: PLC0415 - slow to load
 
     return hostmem.ASKED
+
+
+def _findings() -> Callable[[Evidence], Sequence[Finding]]:
+    from isthmus.analysis.found import hostmem  # noqa: PLC0415 - slow to load
+
+    return hostmem.found
 
 
 def _published(operation: str, apis: frozenset[str]) -> Published | None:
@@ -64,5 +71,6 @@ STUDY = Study(
     columns=("target", "implementation", "iterations", "outstanding", "burst_bytes", "page_bytes"),
     thin=every_eighth,
     answers=_answers,
+    findings=_findings,
     published=_published,
 )

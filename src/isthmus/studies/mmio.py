@@ -10,6 +10,7 @@ from isthmus.units import parse_positive, parse_sizes
 
 if TYPE_CHECKING:
     from isthmus.analysis.evidence import Answer, Evidence
+    from isthmus.analysis.findings import Finding
 
 OPERATIONS = (
     "register_load", "bar_memory_load", "store", "syscall_load", "syscall_store", "poll",
@@ -27,6 +28,12 @@ def _answers() -> Sequence[Callable[[Evidence], Answer]]:
     return mmio.ASKED
 
 
+def _findings() -> Callable[[Evidence], Sequence[Finding]]:
+    from isthmus.analysis.found import mmio  # noqa: PLC0415 - slow to load
+
+    return mmio.found
+
+
 STUDY = Study(
     name="mmio",
     question="What does one load or store to a device cost, and when is DMA better?",
@@ -42,4 +49,5 @@ STUDY = Study(
     ),
     columns=("width", "instruction", "fence", "pipelined"),
     answers=_answers,
+    findings=_findings,
 )

@@ -36,8 +36,8 @@ CALLS = {
     ("cuda", "write_combined"): "cudaHostAlloc(cudaHostAllocWriteCombined)",
     ("cuda", "mapped"): "cudaHostAlloc(cudaHostAllocMapped)",
     ("cuda", "managed"): "cudaMallocManaged",
-    ("card", "aligned"): "posix_memalign(4096) + CL_MEM_USE_HOST_PTR, or xrt::bo",
-    ("card", "pinned"): "xrt::bo",
+    ("card", "aligned"): "posix_memalign(4096) + CL_MEM_USE_HOST_PTR",
+    ("card", "pinned"): "xrt::bo, or CL_MEM_ALLOC_HOST_PTR",
 }
 """How memory of a kind is had, by API."""
 
@@ -171,3 +171,11 @@ def at_small(rows: pd.DataFrame) -> Any:
 def at_peak(rows: pd.DataFrame) -> Any:
     """The row of the highest rate."""
     return pick(rows, rows["bandwidth_Bps"].idxmax())
+
+
+def point_of(row: Any) -> dict[str, Any]:
+    """Which point of the run a finding is."""
+    return {
+        "device": str(row.device), "operation": str(row.operation), "memory": str(row.memory),
+        "bytes": int(row.bytes), "clock": str(row.clock),
+    }  # fmt: skip

@@ -76,14 +76,6 @@ def _series(evidence: Evidence) -> Iterator[tuple[tuple[str, ...], pd.DataFrame]
             yield (operation, *map(str, key)), group.sort_values("bytes")
 
 
-def _at(row: Any) -> dict[str, Any]:
-    """Which point of the run a finding is."""
-    return {
-        "device": str(row.device), "operation": str(row.operation), "memory": str(row.memory),
-        "bytes": int(row.bytes), "clock": str(row.clock),
-    }  # fmt: skip
-
-
 def _rate(evidence: Evidence, rows: pd.DataFrame) -> Finding:
     """The rate at the largest size, beside the link's limit or a memory copy."""
     row = common.at_largest(rows)
@@ -110,7 +102,7 @@ def _rate(evidence: Evidence, rows: pd.DataFrame) -> Finding:
         if reference is None or share is None
         else say("rate_of_limit", share=f"{100 * share:.0f} %", reference=reference.name, **values),
         evidence="peaks",
-        **_at(row),
+        **common.point_of(row),
     )
 
 
@@ -138,7 +130,7 @@ def _latencies(
             unit="s",
             remark="latency",
             sentence=say("latency", what=what, size=size, time=shown(time.value, "s"), who=named),
-            **_at(row),
+            **common.point_of(row),
         )
 
 
@@ -164,7 +156,7 @@ def _ratio(of: Evidence, best: Any, usual: Any, **more: Any) -> Finding:
     what, size = WAYS[str(best.operation)], format_size(int(best.bytes))
     return Finding(
         study=of.study, quantity=f"{what}, {size}", interval=times, unit="1",
-        verdict=verdict, **more, **_at(best),
+        verdict=verdict, **more, **common.point_of(best),
     )  # fmt: skip
 
 
@@ -313,7 +305,7 @@ def _launches(evidence: Evidence) -> Iterator[Finding]:
         yield Finding(
             study=evidence.study, subject=named, quantity="start a kernel and wait",
             interval=time, unit="s", sentence=say("launch", time=shown(time.value, "s"), who=named),
-            **_at(row),
+            **common.point_of(row),
         )  # fmt: skip
 
 
@@ -338,7 +330,7 @@ def _peaks(evidence: Evidence, series: dict[tuple[str, ...], pd.DataFrame]) -> I
                 "peak", what=what, rate=rate, size=size, who=named,
                 largest=format_size(int(last.bytes)), slow=shown(float(last.bandwidth_Bps), "B/s"),
             ),
-            **_at(top),
+            **common.point_of(top),
         )  # fmt: skip
 
 

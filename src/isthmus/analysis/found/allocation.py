@@ -1,0 +1,230 @@
+"""What the study ``allocation`` found: CPU against offload, and which memory to begin in."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+
+import msgspec
+
+from isthmus.analysis import wording
+from isthmus.analysis.evidence import Evidence
+from isthmus.analysis.findings import MOST_HEADLINES, Finding, Reference, Verdict, shown
+from isthmus.analysis.found import common
+from isthmus.analysis.offloads import ALGORITHM, Case, groups, real_hosts
+from isthmus.analysis.sentences import say
+from isthmus.statistics import Interval, exact, judge, over_processes, relevant
+from isthmus.studies.allocation import ACCELERATOR
+
+_LARGE_S = 1e-6
+"""A difference that is certain and beyond this is worth a word."""
+Seconds = Mapping[int, float]
+"""By process."""
+
+
+def found(evidence: Evidence) -> Sequence[Finding]:
+    """Headlines: the first offload and a repeated one beside the CPU, memory for one use and many.
+
+    They are those of the device whose repeated offload is the fastest.
+    """
+    by_device: dict[str, list[Case]] = {}
+    for every in groups(real_hosts(evidence.run)):
+        group = [case for case in every if case.verified]
+        known = by_device.get(group[0].device) if group else None
+        if group and (known is None or known[0].elements < group[0].elements):
+            by_device[group[0].device] = group
+    told = {device: list(_of(evidence, group)) for device, group in by_device.items()}
+    order = sorted(by_device, key=lambda device: min(map(_again_s, by_device[device])))
+    head = told[order[0]][:MOST_HEADLINES] if order else []
+    headlines = [msgspec.structs.replace(one, headline=True) for one in head]
+    return [*headlines, *(one for device in order for one in told[device] if one not in head)]
+
+
+def _again_s(case: Case) -> float:
+    """Seconds of a repeated offload whose buffers are there."""
+    return _median(_again(case))
+
+
+def _again(case: Case) -> Seconds:
+    """The same by process; of a model, whose first offload costs no more."""
+    return case.sum(ALGORITHM, warm=True) or case.sum(ALGORITHM)
+
+
+def _once(case: Case) -> Seconds:
+    """One offload but for starting the runtime: what its buffers cost is in it."""
+    return case.sum([name for name in ACCELERATOR[2:] if name in case.phases])
+
+
+def _median(seconds: Seconds) -> float:
+    """The same estimate that stands beside its interval; infinite where there is none."""
+    return over_processes(list(seconds.values())).value if seconds else math.inf
+
+
+def _interval(seconds: Seconds, *, simulated: bool) -> Interval:
+    values = list(seconds.values())
+    return exact(values[0]) if simulated else over_processes(values)
+
+
+def _ratio(of: Seconds, over: Seconds, *, simulated: bool) -> Interval:
+    """Process by process, so that what both suffered alike cancels."""
+    common_ones = sorted(set(of) & set(over))
+    values = [of[i] / over[i] for i in common_ones if over[i] > 0 and of[i] > 0]
+    if not values:
+        return Interval(math.nan, math.nan, math.nan)
+    return exact(values[0]) if simulated else over_processes(values)
+
+
+def _of(evidence: Evidence, group: Sequence[Case]) -> Iterator[Finding]:
+    yield from _worth(evidence, group)
+    yield from _memory(evidence, group)
+    yield from _offsets(evidence, group)
+    yield from _phases(evidence, group)
+
+
+def _kind(case: Case, group: Sequence[Case]) -> str:
+    """The kind of memory; whether it was copied only where that makes a difference."""
+    both = len({one.handover for one in group if one.memory == case.memory}) > 1
+    further = f" +{case.relative_offset} B" if case.relative_offset else ""
+    return f"{case.memory}{further}{' (copied)' if both and case.handover == 'copy' else ''}"
+
+
+def _finding(
+    evidence: Evidence, case: Case, quantity: str, seconds: Seconds, *, subject: str = "",
+    sentence: str, verdict: Verdict = "none", remark: str = "", action: str = "",
+    reference: Reference | None = None, table: str,
+) -> Finding:  # fmt: skip
+    return Finding(
+        study=evidence.study, subject=subject or common.title(evidence, case.device),
+        quantity=quantity, interval=_interval(seconds, simulated=case.simulated), unit="s",
+        sentence=sentence, verdict=verdict, remark=remark, action=action, reference=reference,
+        evidence=table, device=case.device, operation="total", memory=case.memory,
+        bytes=4 * case.elements, clock="simulated" if case.simulated else "host",
+    )  # fmt: skip
+
+
+def _judged(evidence: Evidence, ratio: Interval) -> Verdict:
+    """What a ratio of times says of the numerator."""
+    if not ratio.known:
+        return "undecided"
+    return judge(ratio, relevant(evidence.run.settings.precision))
+
+
+def _worth(evidence: Evidence, group: Sequence[Case]) -> Iterator[Finding]:
+    """The first offload, and a repeated one, beside the CPU."""
+    able = [case for case in group if case.add]
+    if not able:
+        return
+    for name, seconds_of, host in (
+        ("first", lambda case: case.sum(("total",)), ("populate",)),
+        ("again", _again, ()),
+    ):
+        best = min(able, key=lambda case: _median(seconds_of(case)))
+        offload, cpu = seconds_of(best), best.sum((*host, best.add))
+        if not offload or not cpu:
+            continue
+        verdict = _judged(evidence, _ratio(offload, cpu, simulated=best.simulated))
+        faster, undecided = verdict == "faster", verdict in {"same", "undecided"}
+        answer = "open" if undecided else "yes" if faster else "no"
+        who = common.title(evidence, best.device)
+        values = {
+            "cpu": shown(_median(cpu), "s"),
+            "offload": shown(_median(offload), "s"),
+            "who": who,
+        }
+        if name == "first":
+            values["start"] = shown(best.median("initialise", "program_device"), "s")
+        reference = Reference(kind="other", value=_median(cpu), name="CPU")
+        yield _finding(
+            evidence, best,
+            "first offload" if name == "first" else "repeated offload", offload,
+            subject=f"{who}, {_kind(best, group)}",
+            sentence=say(f"offload_{name}_{answer}", **values), verdict=verdict,
+            remark=f"CPU {values['cpu']}", reference=reference, table="host",
+        )  # fmt: skip
+
+
+def _memory(evidence: Evidence, group: Sequence[Case]) -> Iterator[Finding]:
+    """The kind of memory for one use and for many, over ordinary memory."""
+    plain = next((case for case in group if case.memory == "pageable"), group[0])
+    others = [case for case in group if case is not plain and not case.relative_offset]
+    if not others:
+        return
+    record = common.device_of(evidence, plain.device)
+    api, who = record.api if record else "", common.title(evidence, plain.device)
+    for use, seconds_of in (("one", _once), ("many", _again)):
+        best = min(others, key=lambda case: _median(seconds_of(case)))
+        ratio = _ratio(seconds_of(best), seconds_of(plain), simulated=best.simulated)
+        verdict = _judged(evidence, ratio)
+        kind, usual = _kind(best, group), _kind(plain, group)
+        quantity = "memory for one use" if use == "one" else "memory for many uses"
+        if verdict == "faster":
+            yield _finding(
+                evidence, best, quantity, seconds_of(best), subject=f"{who}, {kind}",
+                verdict=verdict, remark=f"{usual} {shown(_median(seconds_of(plain)), 's')}",
+                action=common.call_for(api, best.memory), table="advice",
+                reference=Reference(kind="other", value=_median(seconds_of(plain)), name=usual),
+                sentence=say(
+                    f"memory_{use}", best=kind, usual=usual,
+                    time=shown(_median(seconds_of(best)), "s"),
+                    other_time=shown(_median(seconds_of(plain)), "s"),
+                ),
+            )  # fmt: skip
+            continue
+        ratios = [
+            _ratio(seconds_of(case), seconds_of(plain), simulated=case.simulated) for case in others
+        ]
+        ends = [max(r.high, 1 / r.low) for r in ratios if r.known and r.low > 0]
+        percent = wording.percent(max(ends) - 1) if len(ends) == len(ratios) else "any factor"
+        yield _finding(
+            evidence, plain, quantity, seconds_of(plain), subject=f"{who}, {usual}",
+            verdict="undecided", remark="not decided", table="deltas",
+            action=common.to_decide(evidence, plain.device),
+            sentence=say(f"memory_{use}_open", percent=percent, usual=usual),
+        )  # fmt: skip
+
+
+def _offsets(evidence: Evidence, group: Sequence[Case]) -> Iterator[Finding]:
+    """What it costs to begin within a page, where it certainly costs something."""
+    aligned = next((case for case in group if case.memory == "aligned"), None)
+    if aligned is None:
+        return
+    costly = []
+    for case in group:
+        alike = case.memory.startswith("offset") and case.handover == aligned.handover
+        if not alike:
+            continue
+        both = sorted(set(_again(case)) & set(_again(aligned)))
+        extra = [_again(case)[i] - _again(aligned)[i] for i in both]
+        ratio = _ratio(_again(case), _again(aligned), simulated=case.simulated)
+        if _judged(evidence, ratio) == "slower" and _median(dict(enumerate(extra))) > _LARGE_S:
+            costly.append((case, dict(enumerate(extra))))
+    if costly:
+        worst, extra_s = max(costly, key=lambda one: _median(one[1]))
+        yield _finding(
+            evidence, worst, "begin within a page", _again(worst), verdict="slower",
+            subject=f"{common.title(evidence, worst.device)}, {worst.memory}", table="offsets",
+            remark=f"{shown(_median(extra_s), 's')} more", action="posix_memalign(4096)",
+            sentence=say(
+                "off_page", time=shown(_median(extra_s), "s"),
+                who=common.title(evidence, worst.device),
+            ),
+        )  # fmt: skip
+
+
+def _phases(evidence: Evidence, group: Sequence[Case]) -> Iterator[Finding]:
+    """Where the first offload's time goes, for the memory that others are held against."""
+    case = group[0]
+    total = case.sum(("total",))
+    parts = {
+        "start": case.median("initialise", "program_device"),
+        "fill": case.median("populate"), "kernel": case.median("kernel_run"),
+    }  # fmt: skip
+    if total and all(math.isfinite(seconds) for seconds in parts.values()):
+        yield _finding(
+            evidence, case, "phases of the first offload", total, table="phases",
+            subject=f"{common.title(evidence, case.device)}, {_kind(case, group)}",
+            sentence=say(
+                "phases", total=shown(_median(total), "s"),
+                **{name: shown(seconds, "s") for name, seconds in parts.items()},
+            ),
+        )  # fmt: skip

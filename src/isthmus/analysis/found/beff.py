@@ -1,0 +1,136 @@
+"""What the study ``beff`` found: b_eff, and the rate and latency of messages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import msgspec
+import numpy as np
+import pandas as pd
+
+from isthmus.analysis import beff
+from isthmus.analysis.evidence import Evidence, each
+from isthmus.analysis.findings import MOST_HEADLINES, Finding, Reference, shown
+from isthmus.analysis.fits import NO_LAW
+from isthmus.analysis.found import common
+from isthmus.analysis.sentences import say
+from isthmus.statistics import Interval
+from isthmus.units import format_size
+
+_THROUGH_HOST = ("mpi", "staged")
+"""Channels that leave out the links between devices."""
+
+
+def found(evidence: Evidence) -> Sequence[Finding]:
+    """b_eff of each channel, the fastest first; then the largest messages, then latencies."""
+    told = [*_b_eff(evidence), *_largest(evidence), *_latencies(evidence)]
+    head = [one for one in told if not _alone(evidence, one)][:MOST_HEADLINES]
+    headlines = [msgspec.structs.replace(one, headline=True) for one in head]
+    return [*headlines, *(one for one in told if one not in head)]
+
+
+def _alone(evidence: Evidence, one: Finding) -> bool:
+    """Whether one rank sent to itself, with no card's channels between: no network was there."""
+    rows = evidence.every[evidence.every["device"] == one.device]
+    mine = rows[(rows["study"] == evidence.study) & (rows["ranks"].isin(["", 1]))]
+    return not mine.empty and bool(mine["flags"].str.contains("to_itself").any())
+
+
+def _interval(row: Any, name: str) -> Interval:
+    ends = [float(getattr(row, f"{end}_{name}", np.nan)) for end in ("low", "high")]
+    return Interval(float(getattr(row, name)), *ends)
+
+
+def _ranks(row: Any) -> str:
+    count = int(getattr(row, "ranks", 1) or 1)
+    return f"{count} rank{'s' if count > 1 else ''}"
+
+
+def _who(evidence: Evidence, row: Any) -> str:
+    return f"{common.title(evidence, str(row.device))}, {_ranks(row)}"
+
+
+def _b_eff(evidence: Evidence) -> Iterator[Finding]:
+    table = beff.b_eff(evidence).table
+    order = [] if table.empty else list(np.argsort(-table["median_Bps"].to_numpy(float)))
+    for row in each(table.iloc[order]):
+        theirs = float(getattr(row, "published_Bps", np.nan))
+        reference = None
+        if np.isfinite(theirs):
+            reference = Reference(kind="published", value=theirs, name="published")
+        share = row.median_Bps / theirs if reference else None
+        values = {
+            "rate": shown(row.median_Bps, "B/s"), "channel": str(row.channel),
+            "who": _who(evidence, row),
+        }  # fmt: skip
+        best = shown(row.b_eff_Bps, "B/s")
+        yield Finding(
+            study=evidence.study, subject=values["who"], quantity=f"b_eff, channel {row.channel}",
+            interval=_interval(row, "median_Bps"), unit="B/s", reference=reference, share=share,
+            remark="" if best == values["rate"] else f"best-of rule {best}",
+            sentence=say("b_eff_published", share=f"{100 * share:.1f} %", **values)
+            if share is not None
+            else say("b_eff", **values)
+            if best == values["rate"]
+            else say("b_eff_best", best_rate=best, **values),
+            evidence="b_eff", device=str(row.device), operation="b_eff", memory=str(row.memory),
+            clock=str(row.clock),
+        )  # fmt: skip
+
+
+def _largest(evidence: Evidence) -> Iterator[Finding]:
+    """The rate of the largest messages, as a share of what the links carry."""
+    table = beff.by_size(evidence).table
+    if table.empty:
+        return
+    same = [name for name in ("device", "channel", "ranks", "clock") if name in table]
+    tops: list[Any] = []
+    for _, rows in table.groupby(same, sort=False, dropna=False):
+        tops.append(common.pick(rows, rows["bytes"].idxmax()))
+    for row in sorted(tops, key=lambda row: -float(row.bandwidth_Bps)):
+        share = float(getattr(row, "limit_share", np.nan))
+        values = {
+            "what": f"channel {row.channel}", "rate": shown(row.bandwidth_Bps, "B/s"),
+            "size": format_size(int(row.bytes)), "who": _who(evidence, row),
+        }  # fmt: skip
+        reference = None
+        if np.isfinite(share) and share > 0 and row.channel not in _THROUGH_HOST:
+            reference = Reference(kind="limit", value=row.bandwidth_Bps / share, name="links")
+        ring = reference is not None and common.simulated(evidence, str(row.device))
+        yield Finding(
+            study=evidence.study, subject=values["who"],
+            quantity=f"messages of {values['size']}, channel {row.channel}",
+            interval=_interval(row, "bandwidth_Bps"), unit="B/s",
+            reference=reference, share=share if reference else None,
+            # A card's step sends to one side, then to the other: half of its links rest.
+            remark="half is the ceiling" if ring else "",
+            sentence=say(
+                "rate_of_limit", share=f"{100 * share:.0f} %", reference="links", **values
+            )
+            if reference
+            else say("rate_alone", **values),
+            evidence="by_size", device=str(row.device), operation="exchange",
+            bytes=int(row.bytes), clock=str(getattr(row, "clock", "")),
+        )  # fmt: skip
+
+
+def _latencies(evidence: Evidence) -> Iterator[Finding]:
+    """Start-up time and rate of a message, where that describes it."""
+    table = beff.constants(evidence).table
+    rows = pd.DataFrame() if table.empty else table[table["worst_residual"].abs() <= NO_LAW]
+    for row in each(rows):
+        values = {"who": _who(evidence, row), "channel": str(row.channel)}
+        yield Finding(
+            study=evidence.study, subject=values["who"],
+            quantity=f"latency of a message, channel {row.channel}",
+            interval=_interval(row, "latency_s"), unit="s", remark="latency",
+            sentence=say(
+                "message", time=shown(row.latency_s, "s"), rate=shown(row.wire_Bps, "B/s"),
+                **values,
+            )
+            if np.isfinite(row.wire_Bps)
+            else say("message_alone", time=shown(row.latency_s, "s"), **values),
+            evidence="constants", device=str(row.device), operation="exchange",
+            memory=str(row.memory), clock=str(row.clock),
+        )  # fmt: skip
