@@ -9,6 +9,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tools"))
 
+import fingerprints
 import progress
 import setup
 
@@ -25,7 +26,6 @@ def put(path: Path, text: str = "") -> Path:
 def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A tree with one source, set-up's notes in it, and a build folder with CMake's memory."""
     monkeypatch.setattr(setup, "ROOT", tmp_path)
-    monkeypatch.setattr(setup, "NOT_BUILT", tmp_path / "cpp" / "tests")
     monkeypatch.setattr(setup, "STAMPS", tmp_path / "setup.json")
     monkeypatch.setattr(setup, "BUILD_FOLDERS", tmp_path / "build")
     put(tmp_path / "CMakeLists.txt")
@@ -38,16 +38,16 @@ def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_a_header_that_appears_changes_what_was_found(tmp_path: Path) -> None:
     prefixes = (str(tmp_path / "usr"), "", str(tmp_path / "opt"))
-    nothing = setup.fingerprint_of_found(prefixes)
+    nothing = fingerprints.of_found(prefixes)
     put(tmp_path / "usr" / "include" / "unrelated.h")
-    assert setup.fingerprint_of_found(prefixes) == nothing
+    assert fingerprints.of_found(prefixes) == nothing
     header = put(tmp_path / "opt" / XRT_HEADER)
-    there = setup.fingerprint_of_found(prefixes)
+    there = fingerprints.of_found(prefixes)
     assert str(header) in there
     put(header, "another version")
-    assert setup.fingerprint_of_found(prefixes) not in {nothing, there}
+    assert fingerprints.of_found(prefixes) not in {nothing, there}
     header.unlink()
-    assert setup.fingerprint_of_found(prefixes) == nothing
+    assert fingerprints.of_found(prefixes) == nothing
 
 
 def test_all_that_the_xrt_backend_needs_is_looked_for(tmp_path: Path) -> None:
@@ -60,35 +60,35 @@ def test_all_that_the_xrt_backend_needs_is_looked_for(tmp_path: Path) -> None:
         ("UUID_LIBRARY uuid", "lib/aarch64-linux-gnu/libuuid.so"),
     ):
         assert name in text
-        before = setup.fingerprint_of_found([str(tmp_path)])
+        before = fingerprints.of_found([str(tmp_path)])
         put(tmp_path / file)
-        assert setup.fingerprint_of_found([str(tmp_path)]) != before
+        assert fingerprints.of_found([str(tmp_path)]) != before
 
 
 def test_another_compiler_of_the_same_name_is_noticed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert setup.fingerprint_of_tools(["c++"]) == ""
+    assert fingerprints.of_tools("c++") == ""
     first = put(tmp_path / "g++-12", "#!/bin/sh\n")
     first.chmod(0o755)
     (tmp_path / "c++").symlink_to(first)
-    before = setup.fingerprint_of_tools(["c++", "ninja"])
+    before = fingerprints.of_tools("c++", "ninja")
     second = put(tmp_path / "g++-13", "#!/bin/sh\n")
     second.chmod(0o755)
     (tmp_path / "c++").unlink()
     (tmp_path / "c++").symlink_to(second)
-    assert setup.fingerprint_of_tools(["c++", "ninja"]) != before
+    assert fingerprints.of_tools("c++", "ninja") != before
 
 
 def test_the_build_depends_on_its_sources_and_on_what_surrounds_them(tree: Path) -> None:
-    before = setup.fingerprint_of_build("g++-12", "")
-    assert setup.fingerprint_of_build("g++-12", "") == before
-    assert setup.fingerprint_of_build("g++-12", "/usr/include/xrt/xrt_bo.h") != before
+    before = fingerprints.of_build(tree, "g++-12", "")
+    assert fingerprints.of_build(tree, "g++-12", "") == before
+    assert fingerprints.of_build(tree, "g++-12", "/usr/include/xrt/xrt_bo.h") != before
     put(tree / "cpp" / "tests" / "test.cpp")
-    assert setup.fingerprint_of_build("g++-12", "") == before
+    assert fingerprints.of_build(tree, "g++-12", "") == before
     put(tree / "cpp" / "engine.cpp", "int main() { return 1; }")
-    assert setup.fingerprint_of_build("g++-12", "") != before
+    assert fingerprints.of_build(tree, "g++-12", "") != before
 
 
 def test_what_appears_makes_cmake_look_again_and_keeps_what_was_compiled(tree: Path) -> None:
@@ -100,6 +100,11 @@ def test_what_appears_makes_cmake_look_again_and_keeps_what_was_compiled(tree: P
     setup.forget_what_changed(setup.Stamps(), "g++-12", "/usr/include/xrt/xrt_bo.h")
     assert not (tree / "build" / "wheel" / "CMakeCache.txt").exists()
     assert compiled.exists()
+
+
+def test_what_an_unknown_compiler_built_is_kept(tree: Path) -> None:
+    setup.forget_what_changed(setup.Stamps(), "g++-12", "")
+    assert (tree / "build" / "wheel" / "engine.o").exists()
 
 
 def test_another_compiler_compiles_everything(tree: Path) -> None:

@@ -12,7 +12,6 @@ import argparse
 import ast
 import ctypes.util
 import fcntl
-import hashlib
 import importlib.util
 import json
 import os
@@ -21,10 +20,11 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from fingerprints import COMPILER, of_build, of_compiler, of_found
 from progress import run, why_not
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -33,22 +33,6 @@ PYTHON = VENV / "bin" / "python"
 STAMPS = VENV / "setup.json"
 HEADERS = VENV / "python-headers"
 BUILD_FOLDERS = ROOT / "build"
-BUILT_FROM = ("CMakeLists.txt", "pyproject.toml", "cpp", "kernels", "card")
-NOT_BUILT = ROOT / "cpp" / "tests"
-TOOLS = (os.environ.get("CXX", "c++"), "cmake", "make", "ninja")
-PREFIXES = ("/usr", "/usr/local", "/opt/xilinx/xrt", os.environ.get("XILINX_XRT", ""))
-SOUGHT = (
-    "include/xrt/xrt_bo.h",
-    "include/xrt/xrt/xrt_bo.h",
-    "lib/libxrt_coreutil.so",
-    "lib/*/libxrt_coreutil.so",
-    "include/uuid/uuid.h",
-    "lib/*/libuuid.so",
-    "include/CL/cl.h",
-    "include/catch2/catch.hpp",
-    "bin/verilator",
-)
-"""What CMake looks for below these prefixes: the XRT backend and some tests are built with it."""
 
 
 class SetupError(Exception):
@@ -100,7 +84,7 @@ def succeeds(*command: str, text: str = "") -> bool:
 
 REQUIRED = (
     SystemPackage("python3-venv", "the virtual environment", has_module("ensurepip")),
-    SystemPackage("g++", "the engine", has_command(os.environ.get("CXX", "c++"))),
+    SystemPackage("g++", "the engine", has_command(COMPILER)),
     SystemPackage("make", "the engine", has_command("make")),
     SystemPackage("cmake", "the engine", has_command("cmake")),
     SystemPackage("git", "the version in run files", has_command("git")),
@@ -179,6 +163,10 @@ class Stamps:
     def has(self, step: str, fingerprint: str) -> bool:
         """Says whether the step was done with this fingerprint."""
         return self._done.get(step) == fingerprint
+
+    def has_other(self, step: str, fingerprint: str) -> bool:
+        """Says whether the step was done with another fingerprint."""
+        return step in self._done and not self.has(step, fingerprint)
 
     def add(self, step: str, fingerprint: str) -> None:
         """Notes that the step is done."""
@@ -309,65 +297,26 @@ def install_if_possible(name: str, title: str, cure: str, stamps: Stamps) -> Non
     stamps.add(failed if reason else name, " ".join(wanted))
 
 
-def built_files() -> Iterator[Path]:
-    """The files that the compiled parts are made of."""
-    for name in BUILT_FROM:
-        path = ROOT / name
-        for file in sorted(path.rglob("*")) if path.is_dir() else [path]:
-            if file.is_file() and NOT_BUILT not in file.parents and file.suffix != ".pyc":
-                yield file
-
-
-def fingerprint_of_build(*surroundings: str) -> str:
-    """Changes with the files that the compiled parts are made of, and with what surrounds them."""
-    digest = hashlib.sha256("\n".join(surroundings).encode())
-    for file in built_files():
-        content = hashlib.sha256(file.read_bytes()).hexdigest()
-        digest.update(f"{file.relative_to(ROOT)} {content}\n".encode())
-    return digest.hexdigest()
-
-
-def fingerprint_of_tools(names: Sequence[str]) -> str:
-    """Changes whenever one of these commands comes, goes or is another version."""
-    return stamp_of(Path(path) for path in map(shutil.which, names) if path)
-
-
-def fingerprint_of_found(prefixes: Iterable[str]) -> str:
-    """Changes whenever something comes, goes or changes that CMake looks for below the prefixes."""
-    folders = [Path(prefix) for prefix in dict.fromkeys(prefixes) if prefix]
-    return stamp_of(
-        file for folder in folders for name in SOUGHT for file in sorted(folder.glob(name))
-    )
-
-
-def stamp_of(files: Iterable[Path]) -> str:
-    """Where these files lie, their sizes and times: what packages change, without reading them."""
-    real = [file.resolve() for file in files if file.exists()]
-    known = [(file, file.stat()) for file in real]
-    return "; ".join(f"{file} {its.st_size} {its.st_mtime_ns}" for file, its in known)
-
-
-def forget_what_changed(stamps: Stamps, tools: str, found: str) -> None:
-    """Drops what build folders hold of other tools, and CMake's memory of what it found before.
+def forget_what_changed(stamps: Stamps, compiler: str, found: str) -> None:
+    """Drops what another compiler built, and CMake's memory of what it found before.
 
     CMake looks again for what it did not find, but believes for ever in what it found once.
     """
     caches = list(BUILD_FOLDERS.glob("*/CMakeCache.txt"))
-    if not stamps.has("tools", tools):
+    if stamps.has_other("compiler", compiler):
         for cache in caches:
             shutil.rmtree(cache.parent)
-        stamps.add("tools", tools)
     elif not stamps.has("found", found):
         for cache in caches:
             cache.unlink()
+    stamps.add("compiler", compiler)
     stamps.add("found", found)
 
 
 def compiles_python_header(folder: Path) -> bool:
     """Says whether a module of Python can be compiled with the headers in this folder."""
-    compiler = os.environ.get("CXX", "c++")
     options = ("-fsyntax-only", f"-I{folder}", "-xc++", "-")
-    return succeeds(compiler, *options, text="#include <Python.h>\n")
+    return succeeds(COMPILER, *options, text="#include <Python.h>\n")
 
 
 def unpack_headers(package: str, version: str) -> Path:
@@ -408,9 +357,9 @@ def python_headers() -> Path:
 
 def build_isthmus(stamps: Stamps) -> None:
     """Compiles what changed, and installs `isthmus` so that its Python sources are live."""
-    tools, found = fingerprint_of_tools(TOOLS), fingerprint_of_found(PREFIXES)
-    forget_what_changed(stamps, tools, found)
-    fingerprint = fingerprint_of_build(tools, found)
+    compiler, found = of_compiler(), of_found()
+    forget_what_changed(stamps, compiler, found)
+    fingerprint = of_build(ROOT, compiler, found)
     if stamps.has("isthmus", fingerprint):
         return
     chosen = shlex.split(os.environ.get("CMAKE_ARGS", ""))

@@ -1,0 +1,72 @@
+"""Fingerprints of what Isthmus is built from: its files, the compiler, and what CMake finds.
+
+They change when the build would come out differently, and take no process and little time.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+BUILT_FROM = ("CMakeLists.txt", "pyproject.toml", "cpp", "kernels", "card")
+NOT_BUILT = Path("cpp", "tests")
+COMPILER = os.environ.get("CXX", "c++")
+TOOLS = ("cmake", "make", "ninja", "verilator")
+PREFIXES = ("/usr", "/usr/local", "/opt/xilinx/xrt", os.environ.get("XILINX_XRT", ""))
+SOUGHT = (
+    "include/xrt/xrt_bo.h",
+    "include/xrt/xrt/xrt_bo.h",
+    "lib/libxrt_coreutil.so",
+    "lib/*/libxrt_coreutil.so",
+    "include/uuid/uuid.h",
+    "lib/*/libuuid.so",
+    "include/CL/cl.h",
+    "include/catch2/catch.hpp",
+)
+"""What CMake looks for below these prefixes, for the XRT backend and for tests; with Verilator the
+card has the RTL kernels."""
+
+
+def built_files(root: Path) -> Iterator[Path]:
+    """The files of a tree that the compiled parts are made of."""
+    for name in BUILT_FROM:
+        path = root / name
+        for file in sorted(path.rglob("*")) if path.is_dir() else [path]:
+            if file.is_file() and root / NOT_BUILT not in file.parents and file.suffix != ".pyc":
+                yield file
+
+
+def of_build(root: Path, *surroundings: str) -> str:
+    """Changes with the files that the compiled parts are made of, and with what surrounds them."""
+    digest = hashlib.sha256("\n".join(surroundings).encode())
+    for file in built_files(root):
+        content = hashlib.sha256(file.read_bytes()).hexdigest()
+        digest.update(f"{file.relative_to(root)} {content}\n".encode())
+    return digest.hexdigest()
+
+
+def of_compiler() -> str:
+    """Changes whenever another compiler is used."""
+    return of_tools(COMPILER)
+
+
+def of_found(prefixes: Iterable[str] = PREFIXES) -> str:
+    """Changes whenever something comes, goes or changes that CMake looks for."""
+    folders = [Path(prefix) for prefix in dict.fromkeys(prefixes) if prefix]
+    files = (file for folder in folders for name in SOUGHT for file in sorted(folder.glob(name)))
+    return f"{of_tools(*TOOLS)}; {stamp_of(files)}"
+
+
+def of_tools(*names: str) -> str:
+    """Changes whenever one of these commands comes, goes or is another version."""
+    return stamp_of(Path(path) for path in map(shutil.which, names) if path)
+
+
+def stamp_of(files: Iterable[Path]) -> str:
+    """Where these files lie, their sizes and times: what packages change, without reading them."""
+    real = [file.resolve() for file in files if file.exists()]
+    known = [(file, file.stat()) for file in real]
+    return "; ".join(f"{file} {its.st_size} {its.st_mtime_ns}" for file, its in known)
