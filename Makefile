@@ -4,8 +4,11 @@ BIN := .venv/bin
 SETUP := @$(PYTHON) tools/setup.py
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := help
+STAGE := @$(PYTHON) tools/stage.py
+# What protects rarely touched ground is tested where CI is set, and by test-all.
+PYTEST = $(if $(CI),,-m "not slow")
 CPP_SOURCES := git ls-files -co --exclude-standard '*.cpp' '*.hpp'
-.PHONY: help setup fpga-emulator mpi run test sanitize lint ruff mypy schema clang-format clang-tidy format bench
+.PHONY: help setup fpga-emulator mpi run test test-all sanitize coverage lint lint-all ruff mypy schema clang-format clang-tidy format bench
 
 help: ## show this
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 18
@@ -26,34 +29,45 @@ run: ## measure what is here (ARGS="--device ..." to choose) and write the repor
 	if [ -e $$run.json ]; then $(BIN)/isthmus report $$run.json --out $$run || status=$$?; fi; \
 	exit $$status
 
-test: ## C++ tests, then Python tests
+test: ## C++ tests, then Python tests; not the slow ones (ARGS="tests/test_x.py -k ..." to choose)
 	$(SETUP) test
 	@status=0; $(PYTHON) tools/cpp_tests.py $(if $(CI),--sanitize) || status=1; \
-	$(BIN)/python -m pytest $(ARGS) || status=1; exit $$status
+	$(PYTHON) tools/stage.py "Python tests" $(BIN)/python -m pytest $(PYTEST) $(ARGS) || status=1; \
+	exit $$status
+
+test-all: ## every test but the sanitizers'
+	@$(MAKE) test PYTEST=
 
 sanitize: ## C++ tests with the address, undefined and thread sanitizers
 	$(SETUP) test
 	@$(PYTHON) tools/cpp_tests.py --sanitize
 
-lint: ## every check of style, types and likely bugs
+coverage: ## which lines of cpp/ and card/ the C++ tests run
+	$(SETUP) test
+	@$(PYTHON) tools/cpp_tests.py --coverage
+
+lint: ## every check of style, types and likely bugs, of C++ where something changed since BASE
 	$(SETUP) lint
 	@$(MAKE) --keep-going ruff mypy schema clang-format clang-tidy
 
+lint-all: ## the same, of all C++ sources
+	@$(MAKE) lint ALL=--all
+
 ruff:
-	$(BIN)/ruff check .
-	$(BIN)/ruff format --check .
+	$(STAGE) "ruff check" $(BIN)/ruff check .
+	$(STAGE) "ruff format" $(BIN)/ruff format --check .
 
 mypy:
-	$(BIN)/mypy
+	$(STAGE) mypy $(BIN)/mypy
 
 schema:
-	$(BIN)/python tools/write_schema.py --check
+	$(STAGE) schema $(BIN)/python tools/write_schema.py --check
 
 clang-format:
-	$(CPP_SOURCES) | xargs $(BIN)/clang-format --dry-run -Werror
+	$(STAGE) clang-format $(BIN)/clang-format --dry-run -Werror $$($(CPP_SOURCES))
 
 clang-tidy:
-	$(PYTHON) tools/clang_tidy.py
+	$(STAGE) clang-tidy $(PYTHON) tools/clang_tidy.py $(ALL)
 
 format: ## format Python and C++
 	$(SETUP) lint

@@ -1,58 +1,121 @@
-"""Checks the C++ sources with clang-tidy, each as its build compiles it, and none twice."""
+"""Checks C++ sources with clang-tidy: those that changed, those that include what changed, or all.
+
+What changed is what differs from the commit BASE: the environment's, else where this branch left
+origin/main; on main itself the last commit that is a day older than the newest. Nothing that was
+found clean is looked at again until it or a header of its own changes.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import os
+import re
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from cpp_tests import CATCH2, ROOT, configure
+from cpp_tests import CATCH2, JOBS, MODULE, ROOT, configure
 
 CLANG_TIDY = ROOT / ".venv" / "bin" / "clang-tidy"
 ROOMS = ("cpp", "card")
 NOT_OF_TESTS = "-clang-analyzer-*"
 """It follows every path through Catch2's macros, four fifths of all the time, and the sanitizers
 run what it guesses at."""
-CLEAN = ROOT / "build" / "clang-tidy.json"  # fingerprints of what was found clean
+BUILD = ROOT / "build" / "clang-tidy"
+CLEAN = BUILD / "clean.json"  # fingerprints of what was found clean
+INCLUDE = re.compile(r'^\s*#include "(?:\.\./)*([^"]+)"', re.MULTILINE)
+DAY_S = 86_400
 
 
-def sources() -> dict[Path, Path]:
-    """Every compiled file of ours, with a build folder that knows how."""
-    found: dict[Path, Path] = {}
-    for commands in sorted((ROOT / "build").glob("*/compile_commands.json"), reverse=True):
-        for entry in json.loads(commands.read_text(encoding="utf-8")):
-            file = Path(entry["file"])
-            if file.exists() and any(file.is_relative_to(ROOT / room) for room in ROOMS):
-                found.setdefault(file, commands.parent)
-    return found
+def git(*arguments: str) -> str:
+    """What git answers; nothing where it fails."""
+    command = ["git", "-C", str(ROOT), *arguments]
+    return subprocess.run(command, check=False, capture_output=True, text=True).stdout.strip()
 
 
-def build_what_is_generated() -> None:
-    """Headers that are made while building; without Verilator there is no such target."""
-    command = ["cmake", "--build", str(ROOT / "build" / "tests"), "--parallel", str(os.cpu_count()),
-               "--target", "isthmus_card_rtl_models"]  # fmt: skip
+def base() -> str:
+    """The commit that changes are counted from; empty where history does not reach back to it."""
+    if named := os.environ.get("BASE"):
+        return named
+    left = git("merge-base", "HEAD", "origin/main")
+    if left and left != git("rev-parse", "HEAD"):
+        return left
+    newest = git("show", "--no-patch", "--format=%ct", "HEAD")
+    return git("rev-list", "-1", f"--before={int(newest) - DAY_S}", "HEAD") if newest else ""
+
+
+def changed(since: str) -> set[Path] | None:
+    """Files that differ from a commit; None where that means all."""
+    told = (
+        git("diff", "--name-only", since, "--") + "\n" + git("ls-files", "-o", "--exclude-standard")
+    )
+    if not git("rev-parse", "--verify", "--quiet", f"{since}^{{commit}}"):
+        return None
+    if ".clang-tidy" in told or "clang-tidy==" in git("diff", since, "--", "pyproject.toml"):
+        return None
+    return {ROOT / name for name in told.splitlines() if name}
+
+
+class Includes:
+    """Which files of ours each one includes; a name stands for every file that ends with it."""
+
+    def __init__(self) -> None:
+        files = [path for room in ROOMS for path in (ROOT / room).glob("**/*.[ch]pp")]
+        headers = [path for path in files if path.suffix == ".hpp"]
+        self._direct = {
+            file: {
+                header
+                for name in INCLUDE.findall(file.read_text(encoding="utf-8"))
+                for header in headers
+                if header.as_posix().endswith("/" + name)
+            }
+            for file in files
+        }
+
+    def of(self, file: Path) -> set[Path]:
+        """The file, and all that it includes, at first or second hand."""
+        found: set[Path] = set()
+        due = {file}
+        while due:
+            found |= due
+            due = {header for one in due for header in self._direct.get(one, ())} - found
+        return found
+
+
+def prepare() -> bool:
+    """Lets CMake say how each source is compiled, by itself, and makes what headers are made."""
+    cache = MODULE / "CMakeCache.txt"
+    python = re.findall(
+        r"^Python_(?:EXECUTABLE|INCLUDE_DIR):.*", cache.read_text(encoding="utf-8"), re.M
+    )
+    tests = "ON" if CATCH2.exists() else "OFF"
+    alone = ("-DCMAKE_UNITY_BUILD=OFF", "-DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON")
+    if not configure(BUILD, *alone, *(f"-D{one}" for one in python), f"-DISTHMUS_TESTS={tests}"):
+        return False
+    # Without Verilator there is no such target.
+    command = ["cmake", "--build", str(BUILD), "--parallel", JOBS, "--target", "isthmus_verilated"]
     subprocess.run(command, check=False, capture_output=True)
+    return True
 
 
-def headers() -> list[Path]:
-    """All headers of ours, in order."""
-    return sorted(path for room in ROOMS for path in (ROOT / room).glob("**/*.hpp"))
+def sources() -> list[Path]:
+    """Every compiled file of ours."""
+    entries = json.loads((BUILD / "compile_commands.json").read_text(encoding="utf-8"))
+    files = {Path(entry["file"]) for entry in entries}
+    return sorted(file for file in files if any(file.is_relative_to(ROOT / room) for room in ROOMS))
 
 
-def fingerprints(files: list[Path]) -> dict[Path, str]:
-    """One for each file: of itself and of what all depend on."""
-    shared = [ROOT / ".clang-tidy", ROOT / "pyproject.toml", *headers()]
-    common = b"".join(path.read_bytes() for path in shared if path.exists())
-    return {file: hashlib.sha256(common + file.read_bytes()).hexdigest() for file in files}
+def fingerprint(file: Path, includes: Includes) -> str:
+    """Of a file and of all that it depends on."""
+    read = [ROOT / ".clang-tidy", ROOT / "pyproject.toml", *sorted(includes.of(file))]
+    return hashlib.sha256(b"".join(path.read_bytes() for path in read)).hexdigest()
 
 
-def complaint(file: Path, build: Path) -> str:
+def complaint(file: Path) -> str:
     """What clang-tidy says against a file; nothing when it is content."""
-    command = [str(CLANG_TIDY), "-p", str(build), "--quiet", "--warnings-as-errors=*", str(file)]
+    command = [str(CLANG_TIDY), "-p", str(BUILD), "--quiet", "--warnings-as-errors=*", str(file)]
     if "tests" in file.relative_to(ROOT).parts:
         command.append(f"--checks={NOT_OF_TESTS}")
     answer = subprocess.run(command, check=False, capture_output=True, text=True)
@@ -60,22 +123,33 @@ def complaint(file: Path, build: Path) -> str:
 
 
 def main() -> int:
-    """Checks what changed since it was clean, and says how many files are clean."""
-    if CATCH2.exists() and not configure(ROOT / "build" / "tests"):
+    """Checks what is due, and says how many files that were."""
+    if not prepare():
         return 1
-    build_what_is_generated()
     found = sources()
-    prints = fingerprints(list(found))
+    includes = Includes()
+    since = base()
+    touched = None if "--all" in sys.argv[1:] else changed(since)
+    concerned = {
+        file: fingerprint(file, includes)
+        for file in found
+        if touched is None or includes.of(file) & touched
+    }
     known = set(json.loads(CLEAN.read_text(encoding="utf-8"))) if CLEAN.exists() else set()
-    due = {file: build for file, build in found.items() if prints[file] not in known}
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        complaints = dict(zip(due, pool.map(complaint, due, due.values()), strict=True))
-    for text in filter(None, complaints.values()):
+    due = [file for file, print_ in concerned.items() if print_ not in known]
+    with ThreadPoolExecutor(int(JOBS)) as pool:
+        told = zip(due, pool.map(complaint, due), strict=True)
+        complaints = {file: text for file, text in told if text}
+    for text in complaints.values():
         print(text)
-    clean = [prints[file] for file in found if not complaints.get(file)]
-    CLEAN.write_text(json.dumps(clean, indent=1), encoding="utf-8")
-    print(f"clang-tidy: {len(clean)} of {len(found)} files clean, {len(due)} looked at")
-    return 0 if len(clean) == len(found) else 1
+    clean = {print_ for file, print_ in concerned.items() if file not in complaints}
+    CLEAN.write_text(json.dumps(sorted(known | clean), indent=1), encoding="utf-8")
+    which = "all" if touched is None else f"changed since {since[:8]}"
+    print(
+        f"clang-tidy: {len(clean)} of {len(concerned)} files clean ({which}; {len(found)} in all), "
+        f"{len(due)} looked at"
+    )
+    return 1 if complaints else 0
 
 
 if __name__ == "__main__":

@@ -1,67 +1,139 @@
-"""Builds and runs the C++ tests; with --sanitize, under every sanitizer too."""
+"""Builds and runs the C++ tests, in the build folder of the module: what they test is compiled.
+
+With --sanitize they run under the sanitizers, too: all with the address and undefined behaviour
+sanitizers, those where threads meet with the thread sanitizer. With --coverage they say instead
+which lines of cpp/ and card/ they run.
+"""
 
 from __future__ import annotations
 
 import argparse
 import os
+import re
 import shutil
 import subprocess
 import sys
+import time
+from dataclasses import dataclass
 from pathlib import Path
 
 from progress import run
+from stage import note
 
 ROOT = Path(__file__).resolve().parent.parent
 CATCH2 = Path("/usr/include/catch2/catch.hpp")  # version 2
-STRICT = "ON" if os.environ.get("CI") else "OFF"
-SANITIZED = ("-DCMAKE_BUILD_TYPE=None", "-DCMAKE_CXX_FLAGS=-O1 -g1")  # twice as fast to build
-BUILDS = {"tests": "", "tests-address": "address,undefined", "tests-thread": "thread"}
+MODULE = ROOT / "build" / "module"  # as in pyproject.toml
+JOBS = str(os.cpu_count() or 1)
+APART = ("-DISTHMUS_PYTHON=OFF", "-DCMAKE_BUILD_TYPE=None")
 
 
-def configure(folder: Path, sanitizers: str = "") -> bool:
-    """Lets CMake prepare a build folder; in CI a warning is an error."""
-    return run(
-        f"Configuring {folder.relative_to(ROOT)}",
-        [
-            "cmake",
-            *("-S", str(ROOT), "-B", str(folder)),
-            "-DISTHMUS_PYTHON=OFF",
-            "-DISTHMUS_TESTS=ON",
-            f"-DISTHMUS_SANITIZE={sanitizers}",
-            *(SANITIZED if sanitizers else (f"-DISTHMUS_WERROR={STRICT}",)),
-        ],
-    )
+@dataclass(frozen=True)
+class Tests:
+    """A build of the tests: its folder, CMake's options, what is built, and what of it runs."""
+
+    name: str
+    folder: Path
+    options: tuple[str, ...]
+    target: str = "isthmus_tests"
+    only: tuple[str, ...] = ()
+    prefix: tuple[str, ...] = ()
 
 
-def without_random_addresses() -> list[str]:
+def sanitized(sanitizers: str) -> tuple[str, ...]:
+    """CMake's options for sanitizers; with little optimisation, twice as fast to build."""
+    return (*APART, "-DCMAKE_CXX_FLAGS=-O1 -g1", f"-DISTHMUS_SANITIZE={sanitizers}")
+
+
+def without_random_addresses() -> tuple[str, ...]:
     """What older thread sanitizers need in front: they cannot map very random addresses."""
-    prefix = ["setarch", "--addr-no-randomize"]
+    prefix = ("setarch", "--addr-no-randomize")
     allowed = shutil.which("setarch") and subprocess.run([*prefix, "true"], check=False)
-    return prefix if allowed and allowed.returncode == 0 else []
+    return prefix if allowed and allowed.returncode == 0 else ()
 
 
-def passes(folder: Path, sanitizers: str) -> bool:
-    """Builds the tests in a folder and runs them."""
-    jobs = str(os.cpu_count() or 1)
-    prefix = without_random_addresses() if sanitizers == "thread" else []
-    build = [*prefix, "cmake", "--build", str(folder), "--parallel", jobs]
-    test = [*prefix, "ctest", "--test-dir", str(folder), "--output-on-failure"]
-    return (
-        configure(folder, sanitizers)
-        and run(f"Building {folder.relative_to(ROOT)}", build)
-        and subprocess.run(test, check=False).returncode == 0
+def plain() -> Tests:
+    """The tests of what users run; in CI a warning is an error."""
+    options = ("-DISTHMUS_WERROR=ON",) if os.environ.get("CI") else ()
+    if not (MODULE / "CMakeCache.txt").exists():  # somebody removed what make setup built
+        options += (f"-DPython_EXECUTABLE={ROOT / '.venv' / 'bin' / 'python'}",)
+    return Tests("C++ tests", MODULE, options)
+
+
+def with_sanitizers() -> list[Tests]:
+    """One build for each sanitizer that excludes others."""
+    address, thread = ROOT / "build" / "tests-address", ROOT / "build" / "tests-thread"
+    return [
+        Tests("C++ tests, ASan and UBSan", address, sanitized("address,undefined")),
+        Tests(
+            "C++ tests, TSan", thread, sanitized("thread"), "isthmus_thread_tests",
+            ("--label-regex", "threads"), without_random_addresses(),
+        ),
+    ]  # fmt: skip
+
+
+def with_counters() -> Tests:
+    """The build that counts which lines run."""
+    options = (*APART, "-DCMAKE_CXX_FLAGS=-O0 -g1", "-DISTHMUS_COVERAGE=ON")
+    return Tests("C++ coverage", ROOT / "build" / "coverage", options)
+
+
+def configure(folder: Path, *options: str) -> bool:
+    """Lets CMake prepare a build folder."""
+    command = ["cmake", "-S", str(ROOT), "-B", str(folder), *options]
+    return run(f"Configuring {folder.relative_to(ROOT)}", command)
+
+
+def cases(folder: Path) -> int:
+    """How many test cases the programs of the last run say that they ran."""
+    log = folder / "Testing" / "Temporary" / "LastTest.log"
+    text = log.read_text(encoding="utf-8", errors="replace") if log.exists() else ""
+    told = re.findall(r"assertions? in (\d+) test cases?|^test cases: +(\d+)", text, re.MULTILINE)
+    return sum(int(passed or all_of_them) for passed, all_of_them in told)
+
+
+def passes(tests: Tests) -> bool:
+    """Builds tests and runs them, one process for each program."""
+    begin = time.monotonic()
+    build = ["cmake", "--build", str(tests.folder), "--parallel", JOBS, "--target", tests.target]
+    test = ["ctest", "--test-dir", str(tests.folder), "--output-on-failure", "--parallel", JOBS]
+    built = configure(tests.folder, "-DISTHMUS_TESTS=ON", *tests.options) and run(
+        f"Building {tests.folder.relative_to(ROOT)}", [*tests.prefix, *build]
     )
+    passed = (
+        built and subprocess.run([*tests.prefix, *test, *tests.only], check=False).returncode == 0
+    )
+    closing = f"{cases(tests.folder)} test cases" if built else "not built"
+    note(tests.name, time.monotonic() - begin, passed, closing)
+    return passed
+
+
+def covers() -> bool:
+    """Runs the tests where lines are counted, and says how many of them ran, file by file."""
+    tests = with_counters()
+    for old in tests.folder.glob("**/*.gcda"):
+        old.unlink()
+    report = [
+        str(ROOT / ".venv" / "bin" / "gcovr"), "--root", str(ROOT),
+        "--filter", f"{ROOT}/cpp/(include|engine|exchange|backends/[a-z]+/[^/]*$)",
+        "--filter", f"{ROOT}/card/", "--exclude", ".*/tests/",
+        "--gcov-ignore-parse-errors=all", "-j", JOBS, str(tests.folder),
+    ]  # fmt: skip
+    return passes(tests) and subprocess.run(report, check=False).returncode == 0
 
 
 def main() -> int:
     """Runs the tests; without Catch2 there are none, and that is said."""
     parser = argparse.ArgumentParser(description="Builds and runs the C++ tests")
     parser.add_argument("--sanitize", action="store_true", help="also with the sanitizers")
-    chosen = BUILDS if parser.parse_args().sanitize else {"tests": ""}
+    parser.add_argument("--coverage", action="store_true", help="only count which lines run")
+    chosen = parser.parse_args()
     if not CATCH2.exists():
         print("C++ tests skipped: Catch2 v2 is not here (apt-get install catch2)")
         return 0
-    failed = [name for name, using in chosen.items() if not passes(ROOT / "build" / name, using)]
+    if chosen.coverage:
+        return 0 if covers() else 1
+    builds = [plain(), *(with_sanitizers() if chosen.sanitize else ())]
+    failed = [tests.name for tests in builds if not passes(tests)]
     return 1 if failed else 0
 
 

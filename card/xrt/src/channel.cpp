@@ -22,7 +22,7 @@ constexpr milliseconds pause{1};
 constexpr milliseconds host_memory_patience{20'000};
 constexpr milliseconds farewell_patience{2'000};
 /// Larger pieces are no faster, and the program copies each several times.
-constexpr std::size_t piece_bytes = std::size_t{1} << 20U;
+constexpr std::size_t portion_bytes = std::size_t{1} << 20U;
 
 int connect_once(const sockaddr_un& address) {
   const int descriptor = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -129,7 +129,7 @@ Message ProgramMemory::ask(MessageWriter& request, Call call, std::span<const st
 
 void ProgramMemory::read(std::uint64_t address, std::span<std::byte> to) {
   while (!to.empty()) {
-    const auto piece = to.first(std::min(to.size(), piece_bytes));
+    const auto piece = to.first(std::min(to.size(), portion_bytes));
     MessageWriter request;
     request.number(1, address).number(2, piece.size());
     const Message answer = ask(request, Call::read_host_memory, {});
@@ -144,7 +144,7 @@ void ProgramMemory::read(std::uint64_t address, std::span<std::byte> to) {
 
 void ProgramMemory::write(std::uint64_t address, std::span<const std::byte> from) {
   while (!from.empty()) {
-    const auto piece = from.first(std::min(from.size(), piece_bytes));
+    const auto piece = from.first(std::min(from.size(), portion_bytes));
     MessageWriter request;
     request.number(1, address).number(2, piece.size()).announce(3, piece.size());
     if (ask(request, Call::write_host_memory, piece).number(1) == 0) {

@@ -61,7 +61,7 @@ DeviceInfo some_card() {
           .clock = ClockDomain::simulated};
 }
 
-DeviceInfo describe(const Board& board, const Options& options) {
+DeviceInfo described(const Board& board, const Options& options) {
   DeviceInfo info = some_card();
   info.operations = all_operations(board);
   if (board.memory) {
@@ -107,7 +107,7 @@ class CardDevice final : public Device {
  public:
   explicit CardDevice(const Options& options)
       : card_(board_from(options)),
-        info_(describe(card_.board(), options)),
+        info_(described(card_.board(), options)),
         speculation_(choice(options, "speculation", false)) {
     card_.set_fast_forward(choice(options, "fast_forward", true));
   }

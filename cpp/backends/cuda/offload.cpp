@@ -9,7 +9,7 @@
 namespace isthmus::cuda {
 namespace {
 
-constexpr unsigned block_threads = 256;
+constexpr unsigned add_threads = 256;
 constexpr const char* registered = "registered";
 
 /// Memory that kernels reach where it is: there is nothing to send and nothing to bring.
@@ -124,8 +124,8 @@ class CudaOffload final : public Offload {
       arguments = {addresses.data(), addresses.data() + 1, addresses.data() + 2, &size};
     });
     phases("kernel_enqueue", [&] {
-      const unsigned blocks = (size + block_threads - 1) / block_threads;
-      check(api().cuLaunchKernel(kernel_, blocks, 1, 1, block_threads, 1, 1, 0, stream,
+      const unsigned blocks = (size + add_threads - 1) / add_threads;
+      check(api().cuLaunchKernel(kernel_, blocks, 1, 1, add_threads, 1, 1, 0, stream,
                                  arguments.data(), nullptr),
             "cuLaunchKernel");
     });

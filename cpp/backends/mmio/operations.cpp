@@ -17,7 +17,7 @@
 namespace isthmus::mmio {
 namespace {
 
-constexpr std::uint64_t largest_block = std::uint64_t{1} << 20U;
+constexpr std::uint64_t most_bytes_at_once = std::uint64_t{1} << 20U;
 constexpr std::uint64_t most_spins = 10'000'000;
 
 /// One line of what is stored: the same 64-bit word, from which narrower stores take the low bytes.
@@ -254,7 +254,7 @@ constexpr unsigned vfio_width = 4;
 void add(std::vector<OperationInfo>& table, const std::vector<Access>& all, const char* memory,
          const Function& function, const Range& range) {
   const std::uint64_t at = function.bar_address(range.bar) + range.offset;
-  const std::uint64_t block = std::min(largest_block, range.bytes);
+  const std::uint64_t block = std::min(most_bytes_at_once, range.bytes);
   for (const Access& access : all) {
     if (loop_of(access) != nullptr && at % access.width == 0 && access.width <= range.bytes) {
       const bool one = access.operation == "register_load";
@@ -276,7 +276,7 @@ void add_memory(std::vector<OperationInfo>& table, const Function& function,
       add(table, all_stores(), kind, function, range);
     }
   }
-  const std::uint64_t most = std::min(largest_block, range.bytes);
+  const std::uint64_t most = std::min(most_bytes_at_once, range.bytes);
   if (has_vfio(function) && permission.loads) {
     table.push_back(describe({"syscall_load", "pread", vfio_width}, uncached, most));
   }

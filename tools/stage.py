@@ -1,0 +1,69 @@
+"""Notes how long each stage of the checks takes, and prints them all as a table.
+
+`stage.py NAME COMMAND...` runs a command; where ISTHMUS_STAGES names a file, a line of it says how
+long that took and what the command said last. `stage.py --table` prints those lines.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+FILE = os.environ.get("ISTHMUS_STAGES", "")
+COLOURS = re.compile(r"\x1b\[[0-9;]*m")
+
+
+def note(name: str, seconds: float, passed: bool, closing: str) -> None:
+    """Adds a stage to the table, if one is kept."""
+    if FILE:
+        stage = {"name": name, "seconds": seconds, "passed": passed, "closing": closing}
+        with Path(FILE).open("a", encoding="utf-8") as file:
+            file.write(json.dumps(stage) + "\n")
+
+
+def run(name: str, command: list[str]) -> int:
+    """Runs a command with its output shown, and notes its last line."""
+    if not FILE:
+        return subprocess.run(command, check=False).returncode
+    begin = time.monotonic()
+    closing = ""
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
+    ) as process:
+        for line in process.stdout or ():
+            print(line, end="", flush=True)
+            closing = COLOURS.sub("", line).strip(" =\n") or closing
+    note(name, time.monotonic() - begin, process.returncode == 0, closing)
+    return process.returncode
+
+
+def table() -> str:
+    """One line a stage: its name, seconds, and its own closing words."""
+    lines = Path(FILE).read_text(encoding="utf-8").splitlines() if Path(FILE).is_file() else []
+    stages = [json.loads(line) for line in lines]
+    rows = [
+        f"{stage['name']:<26} {stage['seconds']:>6.0f} s  "
+        f"{'' if stage['passed'] else 'FAILED: '}{stage['closing']}"
+        for stage in stages
+    ]
+    return "\n".join([*rows, f"{'all':<26} {sum(stage['seconds'] for stage in stages):>6.0f} s"])
+
+
+def main() -> int:
+    """Reads the command line."""
+    if sys.argv[1:] == ["--table"]:
+        print(table())
+        return 0
+    if len(sys.argv) < 3:
+        print("usage: stage.py NAME COMMAND... | stage.py --table", file=sys.stderr)
+        return 2
+    return run(sys.argv[1], sys.argv[2:])
+
+
+if __name__ == "__main__":
+    sys.exit(main())
