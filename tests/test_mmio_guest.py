@@ -11,7 +11,6 @@ import platform
 import shutil
 import subprocess
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -20,6 +19,7 @@ from conftest import LIMIT_S
 
 ROOT = Path(__file__).parents[1]
 KERNELS = ROOT / "build" / "guest"
+BUILD = ROOT / "build" / "module"
 QEMU = "qemu-system-x86_64"
 PACKAGE = "linux-image-cloud-amd64"
 MODULES = ("irqbypass", "vfio", "vfio_virqfd", "vfio_iommu_type1", "vfio-pci-core", "vfio-pci")
@@ -71,30 +71,12 @@ def kernel() -> Path:
 
 
 @pytest.fixture(scope="session")
-def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The backend and its steps in one program that needs nothing else."""
-    compiler = os.environ.get("CXX", "c++")
-    if not shutil.which(compiler):
-        pytest.skip("no C++ compiler: apt-get install g++")
-    folder = tmp_path_factory.mktemp("guest")
-    sources = [
-        *(ROOT / "cpp" / "engine").glob("*.cpp"),
-        *(ROOT / "cpp" / "exchange").glob("*.cpp"),
-        *(ROOT / "cpp" / "backends" / "mmio").glob("*.cpp"),
-        ROOT / "tests" / "guest" / "main.cpp",
-    ]
-    includes = [f"-I{ROOT / 'cpp' / part}" for part in ("include", "engine", "backends/mmio")]
-
-    def compiled(source: Path) -> Path:
-        made = folder / f"{source.parent.name}-{source.stem}.o"
-        run(compiler, "-std=c++20", "-O1", "-pthread", *includes, "-c", source, "-o", made)
-        return made
-
-    with ThreadPoolExecutor(2) as pool:
-        objects = list(pool.map(compiled, sources))
-    made = folder / "init"
-    run(compiler, "-static", "-pthread", *objects, "-ldl", "-o", made)
-    return made
+def program() -> Path:
+    """The backend and its steps in one program that needs nothing else, of the module's objects."""
+    if not shutil.which("cmake"):
+        pytest.skip("no cmake: apt-get install cmake")
+    run("cmake", "--build", BUILD, "--target", "isthmus_guest")
+    return BUILD / "isthmus_guest"
 
 
 def modules_of(kernel: Path) -> list[bytes]:
