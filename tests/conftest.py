@@ -23,11 +23,11 @@ settings.load_profile("isthmus")
 Command = Callable[..., CompletedProcess[str]]
 LIMIT_S = 600.0
 """Far beyond what anything takes, on a loaded machine too: only what hangs gets there."""
-COMPILING = {
+TOGETHER = {
     "test_card_exec.py", "test_emulation.py", "test_mmio_guest.py", "test_nccl.py", "test_page.py",
-    "test_vitis_kernels.py", "test_vitis_serial.py",
+    "test_validation.py", "test_vitis_kernels.py", "test_vitis_serial.py",
 }  # fmt: skip
-"""Files whose tests share what is dear to make: one process runs all of such a file."""
+"""Files whose tests share what takes seconds to make: one process runs all of such a file."""
 PER_SESSION = "ISTHMUS_TEST_FOLDER"
 
 
@@ -43,6 +43,8 @@ def pytest_configure(config: pytest.Config) -> None:
     # Nothing is kept from one session to the next, and what one process compiles all may use.
     os.environ.update(TMPDIR=str(own), POCL_CACHE_DIR=str(session / "pocl"))
     os.environ["ISTHMUS_LOCK"] = str(own / "measuring.lock")
+    # Nothing here is large: threads of BLAS would only fight for processors.
+    os.environ["OPENBLAS_NUM_THREADS"] = "1"
     tempfile.tempdir = None
 
 
@@ -54,7 +56,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
     class Scheduling(LoadScopeScheduling):
         def _split_scope(self, nodeid: str) -> str:
             file = nodeid.partition("::")[0]
-            return file if Path(file).name in COMPILING else nodeid
+            return file if Path(file).name in TOGETHER else nodeid
 
     return Scheduling(config, log)
 

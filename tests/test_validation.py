@@ -25,6 +25,7 @@ def validation() -> residuals.Validation:
     return residuals.validate()
 
 
+@pytest.mark.slow
 def test_the_boards_say_what_the_fits_give() -> None:
     for one in fitting.refit():
         assert one.in_file == pytest.approx(one.fitted, rel=5e-3), one.parameter
