@@ -97,7 +97,7 @@ def named(name: str) -> Launcher:
     """The launcher of a name; skips the test where it is not here."""
     if name not in known():
         pytest.skip(
-            f"no {name} that starts two ranks: make mpi, and as root apt-get install mpich openmpi-bin"
+            f"no {name} that starts two ranks: make mpi; apt-get install mpich openmpi-bin"
         )
     return known()[name]
 
