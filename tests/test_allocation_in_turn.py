@@ -13,8 +13,8 @@ import synthetic
 from conftest import Command
 from isthmus import _core
 from isthmus.analysis.offloads import SAME, Case, Comparison, cases, in_turn
-from isthmus.measure.fresh import reference_of
-from isthmus.measure.runner import Job
+from isthmus.measure.job import Job
+from isthmus.measure.offload import reference_of
 from isthmus.results import run_file
 from isthmus.results.run_file import Run, Samples
 from isthmus.studies.base import Task

@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
@@ -20,6 +21,7 @@ import synthetic
 from conftest import LIMIT_S, Command
 from isthmus.analysis.summary import COLUMNS
 from isthmus.cli.run import _close
+from isthmus.measure import session
 from isthmus.measure.assembly import assemble
 from isthmus.results import run_file
 from isthmus.results.journal import Entry
@@ -217,7 +219,7 @@ def test_ctrl_c_leaves_a_valid_file_and_resume_goes_on(
     assert process.wait(LIMIT_S) == 1
     before = run_file.load(tmp_path / "run.json")
     assert before.status == "interrupted"
-    kept = [r for p in before.points for r in p.reruns if r.state == "precision"]
+    kept = [r for p in before.points for r in p.reruns if r.state == "visit"]
     assert len(kept) >= 5
     assert not (tmp_path / "run.json.journal").exists()
 
@@ -263,7 +265,7 @@ def test_resume_loses_nothing_when_a_device_is_gone(isthmus: Command, tmp_path: 
 
 
 def test_the_budget_ends_a_run_and_says_so(isthmus: Command) -> None:
-    ended = isthmus("run", "transfer", *LONG[:6], "--budget", "4", *LONG[8:])
+    ended = isthmus("run", "transfer", *LONG[:4], "--budget", "4", *LONG[8:])
     assert ended.returncode == 0, ended.stderr
     assert any("budget_exhausted" in row["flags"] for row in rows(isthmus))
 
@@ -289,6 +291,70 @@ def test_one_isthmus_measures_at_a_time(tmp_path: Path) -> None:
     first.wait(LIMIT_S)
     second.communicate(timeout=LIMIT_S)
     assert second.returncode == 0
+
+
+@pytest.fixture
+def measuring() -> Iterator[int]:
+    """Somebody who measures here: a process id."""
+    path = Path(os.environ["ISTHMUS_LOCK"])
+    code = (
+        "import pathlib, sys, time\n"
+        "from isthmus.system import lock\n"
+        f"with lock.measuring(print, pathlib.Path({str(path)!r})):\n"
+        "    print('holds', flush=True)\n"
+        "    time.sleep(600)\n"
+    )
+    holder = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE)
+    assert holder.stdout is not None
+    assert holder.stdout.readline() == b"holds\n"
+    yield holder.pid
+    holder.kill()
+    holder.wait()
+    holder.stdout.close()
+
+
+@pytest.mark.parametrize("command", [
+    ("devices",), ("run", "transfer", "--device", "host"), ("run", "transfer", "--device", "null"),
+    ("run", "transfer"),
+])  # fmt: skip
+def test_no_wait_refuses_while_another_measures(
+    isthmus: Command, tmp_path: Path, measuring: int, command: tuple[str, ...]
+) -> None:
+    more = SMALL if "run" in command else ()
+    ended = isthmus(*command, *more, "--no-wait")
+    assert ended.returncode == 1
+    assert f"another Isthmus measures here (process {measuring})" in ended.stderr
+    assert not list(tmp_path.glob("*.json*"))
+
+
+def test_what_is_simulated_waits_for_nobody(
+    isthmus: Command, tmp_path: Path, measuring: int
+) -> None:
+    assert measuring
+    simulated = ("--device", "null:20us,clock=simulated")
+    alone = isthmus("run", "transfer", *simulated, *SMALL, "--out", "alone.json", timeout=60)
+    assert alone.returncode == 0, alone.stderr
+    assert "another" not in alone.stderr
+    beside = isthmus("run", "transfer", *simulated, "--device", "null", *SMALL, "--no-wait",
+                     "--out", "beside.json", timeout=60)  # fmt: skip
+    assert beside.returncode == 1
+    kept = run_file.load(tmp_path / "beside.json")
+    assert all(len(p.reruns) == ("simulated" in p.device) for p in kept.points)
+
+
+def test_a_quick_run_of_all_studies_gets_its_sixty_seconds() -> None:
+    request = session.Request(list(registry().values()), [], {}, Path("run.json"), [], quick=True)
+    settings = session.settings_of(request, [])
+    assert (settings.budget_s, settings.reruns, settings.precision) == (60.0, 3, 0.1)
+
+
+def test_by_default_the_number_of_processes_is_found(isthmus: Command, tmp_path: Path) -> None:
+    done = isthmus("run", "transfer", "--device", "null:20us", "--bytes", "1", "--operation=write",
+                   "--precision", "0.5", "--out", "run.json")  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    run = run_file.load(tmp_path / "run.json")
+    assert len(run.points[0].reruns) == 6
+    assert {rerun.state for rerun in run.points[0].reruns} == {"visit"}
 
 
 @pytest.mark.parametrize(

@@ -1,208 +1,186 @@
-"""Who is visited when time is short. The clock is one of its own: each visit takes what it says."""
+"""Whom the next processes visit, and how long. Results are built; no worker is started."""
 
 from __future__ import annotations
 
-import random
-from collections.abc import Callable
+import math
 from types import SimpleNamespace
 
 import pytest
 
-from isthmus.measure import schedule
-from isthmus.measure.costs import FIRST_LOOK, LARGE, VisitCosts
-from isthmus.measure.protocol import Measured, Noise, Part
-from isthmus.measure.runner import Job, Open
-from isthmus.measure.schedule import Schedule
+import synthetic
+from isthmus.measure.job import Cost, Job
+from isthmus.measure.schedule import (
+    OFFLOAD_LOOKS,
+    Schedule,
+    needed,
+    settled,
+    usual_budget_s,
+)
+from isthmus.results.run_file import Settings
+from isthmus.statistics import LOOKS, over_processes
 from isthmus.studies.base import Task
 
-PRECISION = 0.05
 SMALL = 4096
-EXACT = [100] * 25
-APART = [100, 108] * 20
-"""Half of the interval is 8 %: to be certain takes 1.6 times as many more."""
-WIDE = [100, 150] * 20
+LARGE = 256 << 20
 
 
-class Machine:
-    """Runs a schedule: ``visit`` says what each visit brings, and how long it takes."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.now = 0.0
-        self.costs = VisitCosts()
-        self.visited: list[Open] = []
-        monkeypatch.setattr(schedule, "time", SimpleNamespace(monotonic=lambda: self.now))
-
-    def run(
-        self,
-        works: list[Open],
-        visit: Callable[[Open, float], tuple[list[int], float]],
-        until: float,
-        reruns_left: int = 1,
-        seed: int = 1,
-    ) -> None:
-        """Points whose samples are all the same are done."""
-        still = dict.fromkeys(works)
-        order = random.Random(seed)
-        plan = Schedule(still, self.costs, PRECISION, reruns_left, order, self.now + until)
-        for work, most_s in plan.visits():
-            assert most_s > 0
-            ticks, seconds = visit(work, most_s)
-            part = Part(ticks=ticks, device_seconds=[], cold=None, moved_bytes=0)
-            setup = seconds - 1e-6 * sum(ticks)
-            block = Measured([part], 1, 1, "true", "", Noise(), setup, seconds, "open")
-            self.now += seconds
-            self.visited.append(work)
-            work.add(block, 0.95)
-            work.job.visits += 1
-            self.costs.learn(work.job, block, 1e-6)
-            if len(set(ticks)) == 1:
-                del still[work]
-
-    def count(self, work: Open) -> int:
-        return sum(other is work for other in self.visited)
+def settings(reruns: int = 0, precision: float = 0.05, *, quick: bool = False) -> Settings:
+    return Settings(
+        precision=precision, confidence=0.95, reruns=reruns, budget_s=60, seed=1, quick=quick,
+        repetitions=reruns,
+    )  # fmt: skip
 
 
-@pytest.fixture
-def machine(monkeypatch: pytest.MonkeyPatch) -> Machine:
-    return Machine(monkeypatch)
-
-
-def point(size: int, operation: str = "read", device: str = "host") -> Open:
+def job(
+    size: int = SMALL,
+    operation: str = "read",
+    device: str = "host",
+    *,
+    fresh: bool = False,
+    memory: str = "aligned",
+) -> Job:
     found = SimpleNamespace(address=device, description=SimpleNamespace(simulated=False))
-    task = Task(operation, size, "aligned", {}, {})
-    return Open(Job(found, task), 0)  # type: ignore[arg-type]
+    point = synthetic.point(device, operation, size, [])
+    return Job(found, Task(operation, size, memory, {}, {0: point}, fresh))  # type: ignore[arg-type]
 
 
-def test_small_points_come_first_and_once_each_in_an_order_of_the_seed(machine: Machine) -> None:
-    small = [point(SMALL, f"small {i}") for i in range(8)]
-    large = point(2 * LARGE)
-    machine.run([large, *small], lambda _w, _s: (EXACT, 0.3), 60.0)
-    assert machine.visited[-1] is large
-    assert set(machine.visited[:-1]) == set(small)
-    first = machine.visited[:-1]
-    machine.visited.clear()
-    again = [point(SMALL, work.job.task.operation) for work in small]
-    machine.run(again, lambda _w, _s: (EXACT, 0.3), 60.0, seed=2)
-    names = [[work.job.task.operation for work in some] for some in (first, machine.visited)]
-    assert names[0] != names[1]
+def visit(one: Job, *medians: float, noise: float = 0.0) -> None:
+    """Each a process of its own, with samples that lie so far around its median."""
+    for middle in medians:
+        number = len(one.processes)
+        samples = [middle * (1 + noise * k) for k in (-2, -1, 0, 1, 2)]
+        one.add(number, {0: synthetic.rerun(number, samples)})
+    one.cost = one.cost or Cost(1e-3, 1e-5)
 
 
-def test_what_is_soon_certain_goes_before_what_takes_long(machine: Machine) -> None:
-    near, far = point(SMALL, "near"), point(SMALL, "far")
-
-    def visit(work: Open, _s: float) -> tuple[list[int], float]:
-        return (APART if work is near else WIDE), 0.4
-
-    machine.run([near, far], visit, 4.0)
-    assert machine.count(near) > machine.count(far) >= 1
-
-
-def test_every_point_is_seen_although_others_never_end(machine: Machine) -> None:
-    endless = [point(SMALL, f"endless {i}") for i in range(10)]
-    largest = [point(256 << 20, f"large {i}") for i in range(4)]
-
-    def visit(work: Open, most_s: float) -> tuple[list[int], float]:
-        return WIDE, 0.1 if work in endless else max(0.2, min(0.4, most_s))
-
-    machine.run([*endless, *largest], visit, 6.0)
-    assert all(machine.count(work) >= 1 for work in [*endless, *largest])
-    assert machine.now == pytest.approx(6.0, abs=0.5)
+def test_the_first_round_visits_all_and_what_is_compared_comes_together() -> None:
+    jobs = [job(SMALL, f"op{n}", device) for device in ("host", "null") for n in range(8)]
+    jobs += [job(SMALL, f"op{n}", "null", memory="pageable") for n in range(8)]
+    chosen = Schedule(jobs, settings()).next_round(60.0)
+    assert sorted(map(id, chosen)) == sorted(map(id, jobs))
+    operations = [one.task.operation for one in chosen]
+    assert all(len(set(operations[n : n + 3])) == 1 for n in range(0, 24, 3))
+    again = Schedule(jobs, settings()).next_round(60.0)
+    assert [id(one) for one in again] == [id(one) for one in chosen]
+    assert operations != sorted(operations)
 
 
-def test_reruns_share_the_points_that_none_has_seen(machine: Machine) -> None:
-    endless = point(SMALL)
-    first = endless.job
-    largest = [point(256 << 20, f"large {i}") for i in range(6)]
-    seen: list[int] = []
-    for reruns_left in (3, 2, 1):
-        endless, *largest = [Open(work.job, 0) for work in (endless, *largest)]
-
-        def visit(work: Open, _s: float) -> tuple[list[int], float]:
-            return WIDE, 0.1 if work.job is first else 0.3
-
-        machine.run([endless, *largest], visit, 1.2, reruns_left)
-        seen.append(sum(work.job.visits > 0 for work in largest))
-    assert seen == [2, 4, 6]
+def test_the_first_round_leaves_out_what_leaves_no_time_for_the_rounds_after_it() -> None:
+    jobs = [job(SMALL, f"op{n}") for n in range(10)]
+    dear = [job(LARGE, f"dear{n}") for n in range(10)]
+    chosen = Schedule([*dear, *jobs], settings()).next_round(9.0)
+    assert set(jobs) < set(chosen)
+    assert 0 < len(set(dear) & set(chosen)) < len(dear)
 
 
-def test_a_point_that_cannot_be_certain_any_more_waits_for_others(machine: Machine) -> None:
-    works = [point(2 * LARGE, f"point {i}") for i in range(12)]
-    for work in works:
-        work.job.visits = 1
-    lost = works[::2]
-    for work in lost:
-        work.job.left_uncertain = True
-    machine.run(works, lambda _w, _s: (EXACT, 0.2), 60.0)
-    assert set(machine.visited[6:]) == set(lost)
+def test_each_gets_six_processes_and_then_those_that_it_needs() -> None:
+    steady, apart, hopeless = job(), job(SMALL, "apart"), job(SMALL, "hopeless")
+    plan = Schedule([steady, apart, hopeless], settings())
+    for one in (steady, apart, hopeless):
+        visit(one, 1.0)
+        assert needed(one, settings()) == LOOKS[0]
+    visit(steady, 1.01, 1.0, 1.0, 0.99, 1.0)
+    visit(apart, 1.06, 0.95, 0.95, 1.06, 1.0)
+    visit(hopeless, 2.0, 0.5, 2.0, 0.5, 1.0)
+    assert settled(steady, settings())
+    assert needed(apart, settings()) in LOOKS
+    assert needed(hopeless, settings()) == math.inf
+    plan.start_s["host"] = 1e-6  # starting a process is worth no visit beside
+    assert plan.next_round(60.0) == [apart]
+    visit(apart, *[1.0] * 24)
+    assert settled(apart, settings())
+    assert plan.next_round(60.0) == [hopeless]
+    visit(hopeless, *[1.0] * 24)
+    assert plan.next_round(60.0) == []
 
 
-def test_no_visit_is_begun_that_can_bring_no_interval(machine: Machine) -> None:
-    work = point(256 << 20)
-    work.job.visits = 1
-    machine.run([work], lambda _w, _s: (WIDE, 0.5), 0.1)
-    assert not machine.visited
+def test_what_a_start_costs_is_spent_on_others_as_well() -> None:
+    apart, hopeless = job(), job(SMALL, "hopeless")
+    visit(apart, *[1.06, 0.95] * 3)
+    visit(hopeless, *[2.0, 0.5] * 3)
+    plan = Schedule([apart, hopeless], settings())
+    plan.start_s["host"] = 0.5
+    assert set(plan.next_round(60.0)) == {apart, hopeless}
 
 
-def test_without_time_nobody_is_visited(machine: Machine) -> None:
-    machine.run([point(SMALL), point(2 * LARGE)], lambda _w, _s: (EXACT, 0.1), 0.0)
-    assert not machine.visited
+def test_what_cannot_be_certain_in_the_time_waits_for_what_can() -> None:
+    cheap, dear = job(), job(LARGE, "dear")
+    for one in (cheap, dear):
+        visit(one, *[1.06, 0.95] * 3)
+    dear.cost = Cost(5.0, 0.1)
+    plan = Schedule([cheap, dear], settings())
+    plan.start_s["host"] = 1e-6
+    assert plan.next_round(20.0) == [cheap]
+    assert set(plan.next_round(500.0)) == {cheap, dear}
 
 
-def test_what_is_compared_shares_a_horizon(machine: Machine) -> None:
-    steady, noisy = (point(SMALL, "copy", device) for device in ("host", "opencl:pocl"))
-    other = point(SMALL, "other")
-
-    def visit(work: Open, _s: float) -> tuple[list[int], float]:
-        return (WIDE if work is noisy else APART), 0.4
-
-    machine.run([steady, noisy, other], visit, 4.0)
-    assert machine.count(other) > machine.count(steady)
-
-
-def test_small_points_that_no_rerun_has_seen_go_first(machine: Machine) -> None:
-    works = [point(SMALL, f"small {i}") for i in range(30)]
-    for work in works[:25]:
-        work.job.visits = 1
-    machine.run(works, lambda _w, _s: (EXACT, 0.1), 0.5)
-    assert set(machine.visited) == set(works[25:])
+def test_the_number_that_is_needed_gives_the_interval_that_is_wanted() -> None:
+    one = job()
+    visit(one, 1.0, 1.08, 0.94, 1.05, 0.97, 1.0)
+    assert over_processes(one.medians[0, "host"]).half_width > 0.05
+    many = needed(one, settings())
+    balanced = [math.exp(sign * one.spread) for sign in (1, -1) * (int(many) // 2)]
+    assert over_processes(balanced).half_width <= 0.05 * 1.1
+    fewer = LOOKS[LOOKS.index(int(many)) - 1]
+    assert over_processes(balanced[:fewer]).half_width > 0.05
 
 
-def test_a_median_of_nothing_is_no_reason_to_come_back_first(machine: Machine) -> None:
-    nothing = [point(SMALL, f"nothing {i}") for i in range(5)]
-    near = point(SMALL, "near")
-
-    def visit(work: Open, _s: float) -> tuple[list[int], float]:
-        return ([0, 0, 0, 1] * 10 if work in nothing else APART), 0.05
-
-    machine.run([*nothing, near], visit, 2.0)
-    assert machine.count(near) > 1
+def test_it_is_looked_at_now_and_then_only() -> None:
+    one = job()
+    visit(one, *[1.0] * 5)
+    assert not settled(one, settings())
+    visit(one, 1.0)
+    assert settled(one, settings())
 
 
-def test_samples_missing_until_certain() -> None:
-    work = point(SMALL)
-    assert work.samples_missing(PRECISION) == FIRST_LOOK
-
-    def take(ticks: list[int]) -> None:
-        part = Part(ticks=ticks, device_seconds=[], cold=None, moved_bytes=0)
-        work.add(Measured([part], 1, 1, "true", "", Noise(), 0.1, 0.2, "open"), 0.95)
-        work.job.visits += 1
-
-    take([100, 101])
-    assert work.samples_missing(PRECISION) == FIRST_LOOK - 2
-    take(WIDE)
-    assert work.samples_missing(PRECISION) > 10 * len(WIDE)
-    work.drop_blocks()
-    assert work.samples_missing(PRECISION) == FIRST_LOOK
-    assert work.job.visits == 0
-    take(EXACT)
-    assert work.half_width == 0.0
+def test_a_number_that_was_asked_for_is_kept() -> None:
+    one = job()
+    visit(one, *[1.0] * 6)
+    assert settled(one, settings())
+    assert not settled(one, settings(reruns=7))
+    visit(one, 3.0)
+    assert settled(one, settings(reruns=7))
 
 
-def test_of_a_joint_point_the_slowest_rank_counts() -> None:
-    work = point(SMALL)
-    work.job.task = Task("exchange", SMALL, "aligned", {}, {}, joint=True)
-    whole, own = (
-        Part(ticks=ticks, device_seconds=[], cold=None, moved_bytes=0) for ticks in (EXACT, WIDE)
-    )
-    work.add(Measured([whole, own], 1, 1, "true", "", Noise(), 0.1, 0.2, "open"), 0.95)
-    assert work.half_width == 0.0
+def test_offloads_need_more_processes_for_each_brings_one_repetition() -> None:
+    one = job(fresh=True)
+    visit(one, *[1.0] * 6)
+    assert not settled(one, settings())
+    assert settled(one, settings(quick=True))
+    visit(one, *[1.0] * 6)
+    assert len(one.processes) == OFFLOAD_LOOKS[0]
+    assert settled(one, settings())
+
+
+def test_a_series_of_zeros_ends_at_once() -> None:
+    one = job()
+    visit(one, *[0.0] * 6)
+    assert settled(one, settings())
+
+
+def test_samples_are_worth_their_time_where_they_vary_more_than_processes() -> None:
+    alike, noisy, apart = job(), job(SMALL, "noisy"), job(SMALL, "apart")
+    visit(alike, 1.0)
+    visit(noisy, 1.0, 1.001, 0.999, noise=0.2)
+    visit(apart, 1.0, 1.3, 0.8, noise=0.001)
+    plan = Schedule([alike, noisy, apart], settings())
+    assert plan.samples(noisy) > plan.samples(alike) > plan.samples(apart)
+    before = plan.samples(alike)
+    alike.cost = Cost(1.0, 1e-5)
+    assert plan.samples(alike) > before
+
+
+def test_nothing_begins_that_would_have_no_time_after_its_start() -> None:
+    plan = Schedule([job()], settings())
+    plan.start_s["host"] = 2.0
+    assert plan.next_round(1.0) == []
+    assert plan.next_round(0.0) == []
+
+
+@pytest.mark.parametrize("quick", [True, False])
+def test_a_run_without_a_budget_gets_what_its_points_usually_need(quick: bool) -> None:
+    small, large = [job()], [job(), job(LARGE)]
+    of = settings(quick=quick)
+    assert usual_budget_s(small, of) < usual_budget_s(large, of)
+    more = usual_budget_s([job(fresh=True)], settings()), usual_budget_s([job(fresh=True)], of)
+    assert more[0] >= more[1]

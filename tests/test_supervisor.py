@@ -132,6 +132,40 @@ def test_a_refusal_leaves_the_worker_alive() -> None:
         assert measure(worker).verified == "na"
 
 
+def with_runtime(folder: Path, code: str) -> dict[str, str]:
+    """Environment of a worker in which a runtime does this as it loads."""
+    (folder / "sitecustomize.py").write_text(code)
+    return {"PYTHONPATH": str(folder)}
+
+
+def test_what_a_runtime_left_running_ends_with_its_worker(tmp_path: Path) -> None:
+    note = tmp_path / "pid"
+    code = (
+        "import subprocess\n"
+        "child = subprocess.Popen(['sleep', '600'])\n"
+        f"open({str(note)!r}, 'w').write(str(child.pid))\n"
+    )
+    with Worker(with_runtime(tmp_path, code)) as worker:
+        opened(worker)
+        child = psutil.Process(int(note.read_text()))
+        assert child.is_running()
+    deadline = time.monotonic() + 30
+    while child.is_running() and child.status() != psutil.STATUS_ZOMBIE:
+        assert time.monotonic() < deadline, "it outlived the worker"
+        time.sleep(0.05)
+
+
+def test_a_runtime_may_end_in_peace(tmp_path: Path) -> None:
+    note = tmp_path / "done"
+    code = (
+        "import atexit, time\n"
+        f"atexit.register(lambda: (time.sleep(0.5), open({str(note)!r}, 'w').close()))\n"
+    )
+    with Worker(with_runtime(tmp_path, code)) as worker:
+        opened(worker)
+    assert note.exists()
+
+
 def test_a_worker_dies_with_its_parent(tmp_path: Path) -> None:
     note = tmp_path / "pid"
     parent = subprocess.Popen(

@@ -12,8 +12,8 @@ namespace {
 /// Between the stamps of an operation's parts; their low bytes must keep changing with every
 /// repetition, for they are all that a one-byte buffer holds.
 constexpr std::uint64_t next_part = std::uint64_t{1} << 56U;
-/// Once is enough to know that this needs no batch.
-constexpr double surely_long_s = 1e-3;
+/// Twice is enough to know that this needs no batch: the first might have been interrupted.
+constexpr double surely_long_s = 1e-4;
 constexpr std::uint64_t most_batch = std::uint64_t{1} << 32U;
 /// Of the software above an emulated card: enough for an interval of the median.
 constexpr std::size_t most_software_samples = 25;
@@ -149,7 +149,7 @@ void Series::calibrate_batch(Operation& operation) {
     for (int i = 0; i < 25; ++i) {
       typical = std::min(typical, timed(1) - clock_->info().empty_pair_s);
       if (i > 0 && typical > surely_long_s) {
-        break;  // twice: the first might have been interrupted
+        break;
       }
     }
     if (typical < options_.batch_below_s) {
@@ -164,7 +164,7 @@ void Series::calibrate_batch(Operation& operation) {
   double once = 1e300;
   for (int i = 0; i < 5; ++i) {
     once = std::min(once, timed(batch_) - clock_->info().empty_pair_s);
-    if (once > surely_long_s) {
+    if (i > 0 && once > surely_long_s) {
       return;
     }
   }

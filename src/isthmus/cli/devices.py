@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -17,14 +18,19 @@ def add_to(app: typer.Typer) -> None:
 
 def devices(
     as_json: Annotated[bool, typer.Option("--json", help="for programs")] = False,
+    no_wait: Annotated[
+        bool, typer.Option("--no-wait", help="refuse where another Isthmus measures")
+    ] = False,
 ) -> None:
     """Lists devices, the studies that each can be measured with, and what is in the way of more.
 
     ``--json`` names the operations.
     """
     from isthmus.measure import discovery
+    from isthmus.system import lock
 
-    surveys = discovery.surveys()
+    with lock.alone(_say, no_wait=no_wait):  # runtimes that start would be part of its figures
+        surveys = discovery.surveys()
     if as_json:
         import msgspec
 
@@ -59,6 +65,10 @@ def devices(
             f"{', '.join(backends)}: {problem_and_cure}",
             markup=False, highlight=False, soft_wrap=True,
         )  # fmt: skip
+
+
+def _say(message: str) -> None:
+    print(f"isthmus: {message}", file=sys.stderr)
 
 
 def _studies_for(device: protocol.DeviceDescription) -> list[str]:

@@ -93,7 +93,8 @@ def run(
         list[str] | None, typer.Option(help="BACKEND[:SELECTOR][,key=value]; repeat for more")
     ] = None,
     quick: Annotated[
-        bool, typer.Option("--quick", help="10 % precision, one worker, 60 s; fewer sizes of some")
+        bool,
+        typer.Option("--quick", help="10 % precision, three processes, 60 s; fewer sizes of some"),
     ] = False,
     axis: Annotated[
         list[str] | None, typer.Option(help="NAME=VALUES, e.g. bytes=1:256Mi; repeat for more")
@@ -123,10 +124,15 @@ def run(
     budget: Annotated[
         float | None, typer.Option(help="seconds for the whole run [by number and size of points]")
     ] = None,
-    reruns: Annotated[int | None, typer.Option(help="fresh workers to repeat in [3]")] = None,
+    reruns: Annotated[
+        int | None, typer.Option(help="fresh processes for each point [6 to 30, by precision]")
+    ] = None,
     seed: Annotated[int, typer.Option(help="of the order in which points are visited")] = 1,
     out: Annotated[Path | None, typer.Option(help="run file to write; never overwritten")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="go on with the run of --out")] = False,
+    no_wait: Annotated[
+        bool, typer.Option("--no-wait", help="refuse where another Isthmus measures")
+    ] = False,
     cpus: Annotated[
         str | None, typer.Option(help="processors to bind workers to, e.g. 0,2-3")
     ] = None,
@@ -162,7 +168,9 @@ def run(
                 "--resume goes on as the run began: give only --out, --budget and --allow-..."
             )
         with _kept(out, console), over_ranks.team() as team, Progress(console) as progress:
-            done = session.resume(out, studies, budget, progress, leave=leave, team=team)
+            done = session.resume(
+                out, studies, budget, progress, leave=leave, no_wait=no_wait, team=team
+            )
         return _close(done, out, console)
     chosen = parse_cpus(cpus) if cpus else node_cpus(numa_node) if numa_node is not None else []
     target = out or _fresh_name(study)
@@ -177,6 +185,7 @@ def run(
         budget_s=budget,
         reruns=reruns,
         seed=seed,
+        no_wait=no_wait,
         options={
             **({"xclbin": xclbin} if xclbin else {}),
             **({"registers": registers} if registers else {}),

@@ -6,11 +6,9 @@ from collections.abc import Iterable
 
 import msgspec
 
+from isthmus.measure.job import FINAL_STATES
 from isthmus.results.journal import Entry, PointKey, key_of
-from isthmus.results.run_file import Point, Rerun, State
-
-FINAL_STATES: frozenset[State] = frozenset({"precision", "samples", "time", "once"})
-"""A series in one of these needs no more samples."""
+from isthmus.results.run_file import Point, Rerun
 
 
 def _worth(rerun: Rerun) -> tuple[bool, int]:

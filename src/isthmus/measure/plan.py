@@ -8,12 +8,11 @@ from itertools import product
 from math import prod
 from typing import cast
 
-import psutil
-
 from isthmus import _core
 from isthmus.measure.protocol import DeviceDescription, OperationDescription, PartDescription
 from isthmus.results.run_file import Point
 from isthmus.studies.base import Axis, Plan, Study, Task, Value, known_to, offered
+from isthmus.system.memory import available_bytes
 from isthmus.units import format_size
 
 _MEMORY_SHARE = 0.8
@@ -30,7 +29,7 @@ class Limits:
     @classmethod
     def of(cls, device: DeviceDescription) -> Limits:
         """Limits now: free host memory changes."""
-        return cls(device, psutil.virtual_memory().available)
+        return cls(device, available_bytes())
 
     def largest(self, operation: OperationDescription, axes: Mapping[str, Value]) -> int:
         """Bytes of the largest buffer with these values of its axes."""

@@ -108,6 +108,8 @@ class Criterion(msgspec.Struct, frozen=True):
     precision: float
     confidence: float
     most_seconds: float
+    samples: int = 0
+    """It ends after so many, in its first visit; 0: when they are certain, over several."""
 
 
 class Measure(msgspec.Struct, frozen=True, tag=True):

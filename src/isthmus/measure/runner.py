@@ -1,4 +1,8 @@
-"""The runner: interleaves points over devices, rounds and reruns until each is certain."""
+"""The runner: rounds of fresh workers, until each point is certain or the time is up.
+
+In a round each device has one worker, which visits some of its points; one point at a time is
+measured on a machine. An offload has a worker of its own.
+"""
 
 from __future__ import annotations
 
@@ -7,148 +11,383 @@ import random
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import partial
 from typing import Protocol
 
 import msgspec
 
-from isthmus import _core
-from isthmus.measure import protocol
-from isthmus.measure.assembly import FINAL_STATES
-from isthmus.measure.costs import FEWEST, FIRST_LOOK, VisitCosts
-from isthmus.measure.discovery import Found
-from isthmus.measure.schedule import Schedule
+from isthmus.measure import offload, protocol
+from isthmus.measure.job import FINAL_STATES, Cost, Job
+from isthmus.measure.schedule import Schedule, looks, settled
 from isthmus.measure.supervisor import Asked, Worker, WorkerDiedError, WorkerRefusedError
 from isthmus.results.journal import Entry
 from isthmus.results.run_file import ClockName, ClockRecord, Rerun, Samples, Settings, State
 from isthmus.studies.base import Task
 from isthmus.system.binding import Binding
-from isthmus.units import format_size
 
-MOST_POINT_S = 20.0
-"""Cap on the time of one point in one rerun."""
+_MOST_POINT_S = 20.0
+"""Cap on the time of one point in one process."""
+_LEAST_VISIT_S = 0.1
+_SLACK = 1.2
+"""Visits may take so much longer than they were thought to before dear ones are left out."""
 _MOST_DEATHS = 3
-"""Workers that a device may lose in one rerun before its remaining points are given up."""
+"""Workers that a device may lose before its remaining points are given up."""
+_SLOW_START_S = 2.0
 _SIMULATED_MOST_S = 600.0
 """An emulated card that says nothing for so long is stuck."""
 _DEVICE_TICK_S = 1e-9
 _SIMULATED_TICK_S = 1e-15
 
 
+_Blocks = list[tuple[protocol.Measured, protocol.Opened]]
+"""Visits to a point, each with what is known of its worker."""
+
+
 class Watcher(Protocol):
     """Whoever shows how far the run is."""
 
     def begin(self, total: int, done: int, most_s: float) -> None:
-        """So many tasks, each rerun counted, begin; so many were done by an earlier run.
+        """So many tasks begin, of which so many were done by an earlier run.
 
         It takes ``most_s`` seconds at most; what is simulated takes what it takes.
         """
 
     def visiting(self, label: str) -> None:
-        """A block of a task begins."""
+        """A visit to a task begins."""
 
     def finished(self, task: Task, rerun: int, state: State) -> None:
-        """A task has ended in this rerun."""
+        """A task has ended with this process, which is its last."""
 
     def say(self, message: str) -> None:
         """Something that the user should know."""
 
 
-@dataclass(eq=False)
-class Job:
-    """One task of one device: its points, and what is known of them so far."""
+class _Workers:
+    """The workers of one round, by address. They start together, and open when they are needed."""
 
-    found: Found
-    task: Task
-    error: str = ""
-    done: set[int] = field(default_factory=set)
-    """Reruns that have ended."""
-    visits: int = 0
-    left_uncertain: bool = False
-    """Whether a rerun ran out of time before its samples were enough."""
-    skipped: str = ""
-    """Why this machine does not allow it."""
-    totals: dict[int, float] = field(default_factory=dict)
-    """Of a task in fresh processes: seconds of the whole, by repetition."""
+    def __init__(self, stack: ExitStack, hire: Callable[[Job], AbstractContextManager[Asked]]):
+        self._stack = stack
+        self._hire = hire
+        self._started: dict[str, Asked] = {}
+        self._opened: dict[str, tuple[Asked, protocol.Opened]] = {}
+        self.start_s: dict[str, float] = {}
+        """What each made the runner wait for."""
 
-    @property
-    def simulated(self) -> bool:
-        """Whether an emulated card answers: once is enough, and nothing disturbs it."""
-        return self.found.description.simulated
+    def start(self, job: Job) -> None:
+        """Starts the worker of a job's device, unless it is there."""
+        address = job.found.address
+        if address not in self._started:
+            self._started[address] = self._stack.enter_context(self._hire(job))
 
-    def reruns(self, asked: int) -> set[int]:
-        """The reruns that it takes of those that were asked for."""
-        return set(range(1 if self.simulated else asked))
+    def of(self, job: Job) -> tuple[Asked, protocol.Opened]:
+        """The worker of a job's device, open. Raises WorkerDiedError."""
+        address = job.found.address
+        if address not in self._opened:
+            began = time.monotonic()
+            self.start(job)
+            worker = self._started[address]
+            try:
+                opened = worker.ask(job.found.open_request())
+            except WorkerRefusedError as error:
+                # Nobody can be asked anything: the same as a worker that died.
+                worker.end()
+                raise WorkerDiedError(f"cannot be opened: {error}") from error
+            assert isinstance(opened, protocol.Opened)
+            self._opened[address] = worker, opened
+            self.start_s[address] = time.monotonic() - began
+        return self._opened[address]
 
-    @property
-    def label(self) -> str:
-        """Device, operation and size in a few words."""
-        size = f" {format_size(self.task.bytes)}" if self.task.bytes else ""
-        memory = f" {self.task.memory}" if self.task.fresh else ""
-        return f"{self.found.address} {self.task.operation}{memory}{size}"
+    def forget(self, job: Job) -> None:
+        """It has died: the next who asks gets a fresh one."""
+        self._started.pop(job.found.address, None)
+        self._opened.pop(job.found.address, None)
 
 
-@dataclass(eq=False)
-class Open:
-    """A job while a rerun works on it."""
+@dataclass
+class Runner:
+    """Measures jobs; every result is handed to ``record`` as it ends."""
 
-    job: Job
-    series: int
-    blocks: list[protocol.Measured] = field(default_factory=list)
-    half_width: float = math.inf
-    """Of the interval around the median that is known least, relative to it."""
+    jobs: Sequence[Job]
+    settings: Settings
+    binding: Binding
+    watcher: Watcher
+    record: Callable[[Entry], None]
+    team: Asked | None = None
+    """The ranks that measure in place of workers: one process each, for the whole run."""
 
-    def samples_missing(self, precision: float) -> float:
-        """About so many until it is certain and seen to be: a look waits until they doubled."""
-        have = sum(len(block.parts[0].ticks) for block in self.blocks)
-        if math.isinf(self.half_width):
-            return max(have, FIRST_LOOK - have)
-        return have * max(1.0, (self.half_width / precision) ** 2 - 1.0)
+    def __post_init__(self) -> None:
+        self.schedule = Schedule(self.jobs, self.settings)
+        self.out_of_time = False
+        self._deaths: dict[str, int] = {}
 
-    def add(self, block: protocol.Measured, confidence: float) -> None:
-        """Another visit has brought this."""
-        self.blocks.append(block)
-        if block.state != "open":
-            return  # nobody asks any more
-        # What ends a joint series is known of the slowest rank, which is the first part.
-        parts = range(1 if self.job.task.joint else len(block.parts))
-        series: list[list[float]] = []
-        for part in parts:
-            series.append([t for b in self.blocks for t in b.parts[part].ticks])
-            series.append([s for b in self.blocks for s in b.parts[part].device_seconds])
-        self.half_width = max(half_width(taken, confidence) for taken in series)
+    def begin(self, most_s: float) -> None:
+        """Tells the watcher how much there is."""
+        if any(job.simulated for job in self.schedule.open):
+            most_s = math.inf
+        open_ = len(self.schedule.open)
+        self.watcher.begin(len(self.jobs), len(self.jobs) - open_, most_s)
 
-    def drop_blocks(self) -> None:
-        """What was brought is lost."""
-        self.job.visits -= len(self.blocks)
-        self.blocks.clear()
-        self.half_width = math.inf
+    def run_simulated(self) -> None:
+        """Each simulated point once, beside the budget: nothing of it is timed."""
+        simulated = [job for job in self.schedule.open if job.simulated]
+        random.Random(self.settings.seed).shuffle(simulated)
+        if simulated:
+            self._round(0, simulated, math.inf)
 
-    def reruns(self, rerun: int, opened: protocol.Opened, state: State) -> dict[int, Rerun]:
-        """The result by part of the operation."""
-        first = self.blocks[0]
-        return {
-            part: _rerun(self.blocks, part, rerun, opened.clock, state)
-            for part in range(len(first.parts))
+    def run(self, until: float) -> None:
+        """Measures what is timed until then, on ``time.monotonic``."""
+        if self.settings.reruns == 1:
+            self._run_in_one_process(until)
+        number = 1 + max((n for job in self.jobs for n in job.processes), default=-1)
+        while chosen := self.schedule.next_round(until - time.monotonic()):
+            if not self._round(number, chosen, until):
+                break
+            number += 1
+        self.out_of_time |= bool(self.schedule.open)
+        for job in self.schedule.open:
+            self.watcher.finished(job.task, len(job.processes) - 1, "budget")
+        self._tell_what_was_reached()
+
+    def _round(self, number: int, jobs: Sequence[Job], until: float) -> bool:
+        """One process of each device visits these; whether any was visited."""
+        visited = False
+        planned = {job: self.schedule.visit_s(job) for job in jobs}
+        usual_s = sum(planned.values()) / len(planned)
+        with ExitStack() as stack:
+            workers = _Workers(stack, self._hire)
+            for job in jobs:
+                if not job.task.fresh:
+                    workers.start(job)
+            late_s = 0.0
+            for job in jobs:
+                began = time.monotonic()
+                # One that cannot end in time is not begun, nor a dear one at the others' expense.
+                too_late = not job.simulated and planned[job] > usual_s < late_s
+                if job.given_up or too_late or began + planned[job] > until:
+                    continue
+                visited = True
+                self._attempt(job, workers, partial(self._visit, job, number, workers))
+                late_s += time.monotonic() - began - _SLACK * planned[job]
+        for address, seconds in workers.start_s.items():
+            if seconds > _SLOW_START_S and address not in self.schedule.start_s:
+                self.watcher.say(
+                    f"{address} takes {seconds:.0f} s to start: it is measured in fewer processes"
+                )
+            self.schedule.start_s[address] = seconds
+        return visited
+
+    def _hire(self, job: Job) -> AbstractContextManager[Asked]:
+        if self.team:
+            return _Borrowed(self.team)
+        return Worker(job.found.candidate.environment, binding=self.binding)
+
+    def _attempt(self, job: Job, workers: _Workers, work: Callable[[], None]) -> None:
+        """Does something for a job; what goes wrong costs that job, and sometimes its device."""
+        self.watcher.visiting(job.label)
+        try:
+            work()
+        except WorkerRefusedError as error:
+            self._fail(job, str(error), skip=job.task.fresh and error.unavailable)
+        except WorkerDiedError as error:
+            self._fail(job, str(error))
+            if not job.task.fresh:
+                self._bury(job, workers, error)
+
+    def _fail(self, job: Job, message: str, *, skip: bool = False) -> None:
+        """What cannot be had here is skipped; anything else has failed."""
+        job.error, job.skipped = ("", message) if skip else (message, "")
+        self.watcher.say(f"{job.label}: {'skipped: ' * skip}{message}")
+        self._tell_end(job)
+
+    def _tell_end(self, job: Job) -> None:
+        for point in job.task.points.values():
+            self.record(Entry(msgspec.structs.replace(point, error=job.error, skipped=job.skipped)))
+        self.watcher.finished(job.task, len(job.processes), "failed")
+
+    def _bury(self, job: Job, workers: _Workers, error: WorkerDiedError) -> None:
+        """A dead worker costs the point it was at; after a few the device is given up."""
+        address = job.found.address
+        workers.forget(job)
+        self._deaths[address] = self._deaths.get(address, 0) + 1
+        if not error.final and self._deaths[address] < _MOST_DEATHS:
+            return
+        why = str(error) if error.final else f"{_MOST_DEATHS} workers of this device died"
+        if not error.final:
+            self.watcher.say(f"{address}: given up after {_MOST_DEATHS} dead workers")
+        for other in self.schedule.open:
+            if other.found.address == address:
+                other.error = f"not measured: {why}"
+                self._tell_end(other)
+
+    def _visit(self, job: Job, number: int, workers: _Workers) -> None:
+        if job.task.fresh:
+            began = time.monotonic()
+            self._keep(job, number, offload.reruns(job, number, self._offload(job)))
+            job.visit_s = time.monotonic() - began
+            return
+        most_s = min(max(_LEAST_VISIT_S, 4 * self.schedule.visit_s(job)), _MOST_POINT_S)
+        samples = self.schedule.samples(job)
+        brought = self._measure(job, workers, most_s, samples)
+        state: State = brought[0].state if job.simulated else "visit"  # type: ignore[assignment]
+        self._keep_blocks(job, number, [brought], state)
+
+    def _offload(self, job: Job) -> protocol.Offloaded:
+        reference = offload.reference_of(job, self.jobs)
+        try:
+            return self._offload_beside(job, reference)
+        except (WorkerRefusedError, WorkerDiedError):
+            if reference is None:
+                raise
+            return self._offload_beside(job, None)  # the reference may be what failed
+
+    def _offload_beside(self, job: Job, reference: Job | None) -> protocol.Offloaded:
+        with self._hire(job) as worker:
+            answer = worker.ask(offload.request(job, reference), allowed_s=offload.MOST_S)
+        assert isinstance(answer, protocol.Offloaded)
+        return answer
+
+    def _measure(
+        self, job: Job, workers: _Workers, most_s: float, samples: int
+    ) -> tuple[protocol.Measured, protocol.Opened]:
+        """A visit; ``samples`` 0: until they are certain within the process."""
+        task, settings = job.task, self.settings
+        if job.simulated:
+            most_s = _SIMULATED_MOST_S
+        worker, opened = workers.of(job)
+        answer = worker.ask(
+            protocol.Measure(
+                self.jobs.index(job),
+                task.operation,
+                task.bytes,
+                task.memory,
+                {name: str(value) for name, value in task.axes.items()},
+                protocol.Criterion(settings.precision, settings.confidence, _MOST_POINT_S, samples),
+                most_s,
+                task.joint,
+            ),
+            allowed_s=most_s,
+        )
+        assert isinstance(answer, protocol.Measured)
+        # Parts of ranks are of the same time, others come one after the other.
+        parts = answer.parts[:1] if task.joint else answer.parts
+        taken = len(parts[0].ticks)
+        if taken:
+            sampled_s = opened.clock.seconds_per_tick * sum(sum(part.ticks) for part in parts)
+            # The last check takes about what the set-up did; what is left is samples and stamps.
+            sampled_s = max(sampled_s, answer.block_s - 2 * answer.setup_s)
+            job.learn(Cost(max(answer.block_s - sampled_s, 0.0), sampled_s / taken))
+        return answer, opened
+
+    def _run_in_one_process(self, until: float) -> None:
+        """Of one process more samples are all there is: block by block until each is certain."""
+        order = random.Random(self.settings.seed)
+        brought: dict[Job, _Blocks] = {job: [] for job in self.schedule.open if not job.task.fresh}
+        state: State = "interrupted"
+        with ExitStack() as stack:
+            workers = _Workers(stack, self._hire)
+
+            def visit(job: Job, most_s: float) -> None:
+                block, opened = self._measure(job, workers, most_s, 0)
+                if brought[job] and brought[job][0][1] is not opened:
+                    brought[job].clear()  # of a worker that has died since
+                brought[job].append((block, opened))
+                if block.state in FINAL_STATES:
+                    self._keep_blocks(job, 0, brought.pop(job), block.state)
+
+            try:
+                while brought and time.monotonic() < until:
+                    turn = list(brought)
+                    order.shuffle(turn)
+                    for visited, job in enumerate(turn):
+                        left_s = until - time.monotonic()
+                        if left_s <= 0:
+                            break
+                        if job.given_up:
+                            self._keep_blocks(job, 0, brought.pop(job), "failed")
+                            continue
+                        fair_s = max(_LEAST_VISIT_S, left_s / (len(turn) - visited))
+                        self._attempt(job, workers, partial(visit, job, min(fair_s, _MOST_POINT_S)))
+                state = "budget"
+            finally:
+                self.out_of_time |= bool(brought)
+                for job, blocks in brought.items():
+                    self._keep_blocks(job, 0, blocks, "failed" if job.given_up else state)
+
+    def _keep_blocks(
+        self,
+        job: Job,
+        number: int,
+        brought: _Blocks,
+        state: State,
+    ) -> None:
+        if not brought:
+            return
+        blocks = [block for block, _ in brought]
+        clock = brought[0][1].clock
+        parts = range(len(blocks[0].parts))
+        results = {part: _rerun(blocks, part, number, clock, state) for part in parts}
+        moved = {part: blocks[0].parts[part].moved_bytes for part in parts}
+        self._keep(job, number, results, moved)
+
+    def _keep(
+        self,
+        job: Job,
+        number: int,
+        results: Mapping[int, Rerun],
+        moved: Mapping[int, int] | None = None,
+    ) -> None:
+        """Records what one process brought for a job."""
+        for part, point in job.task.points.items():
+            if part in results:
+                bytes_ = moved[part] if moved else point.moved_bytes
+                known = msgspec.structs.replace(point, moved_bytes=bytes_, error=job.error)
+                self.record(Entry(known, results[part]))
+        job.add(number, results)
+        if settled(job, self.settings) and not job.given_up:
+            known_well = job.half_width(self.settings.confidence) <= self.settings.precision
+            state = "precision" if known_well else next(iter(results.values())).state
+            self.watcher.finished(job.task, number, state)
+
+    def _tell_what_was_reached(self) -> None:
+        """What the machine can give where processes differ by too much for what was asked for."""
+        settings = self.settings
+        known = {
+            job: job.half_width(settings.confidence)
+            for job in self.jobs
+            if len(job.processes) > 1
+            and not (job.simulated or job.given_up)
+            and len(looks(job, settings)) > 1
         }
+        short = sorted((job for job in known if known[job] > settings.precision), key=known.get)  # type: ignore[arg-type]
+        if not short:
+            return
+        typical = short[len(short) // 2]
+        reached = math.ceil(100 * known[typical]) / 100
+        self.watcher.say(
+            f"{len(short)} of {len(self.jobs)} points: processes differ by "
+            f"{100 * typical.spread:.0f} %, which gives {100 * reached:.0f} % in this time, not "
+            f"{100 * settings.precision:g} %; pin with --cpus, or ask for --precision {reached:.2g}"
+        )
 
 
-def half_width(taken: Sequence[float], confidence: float) -> float:
-    """Of the interval around the median of these, relative to it; infinite where there is none."""
-    if not taken:  # the device has no clock
-        return 0.0
-    if len(taken) < FEWEST:
-        return math.inf
-    import numpy as np  # noqa: PLC0415 - every command would wait for it
+class _Borrowed(AbstractContextManager[Asked]):
+    """What answers for the whole run, lent for a round."""
 
-    found = _core.median_interval(np.array(taken, dtype=np.float64), confidence)
-    return 0.0 if found.low == found.high else found.relative_half_width
+    def __init__(self, lent: Asked) -> None:
+        self._lent = lent
+
+    def __enter__(self) -> Asked:
+        return self._lent
+
+    def __exit__(self, *_: object) -> None:
+        pass
 
 
 def _rerun(
     blocks: Sequence[protocol.Measured],
     part: int,
-    rerun: int,
+    number: int,
     clock: protocol.ClockDescription,
     state: State,
 ) -> Rerun:
@@ -168,7 +407,7 @@ def _rerun(
     verdicts = {block.verified for block in blocks}
     noise = sum((block.noise for block in blocks), protocol.Noise())
     return Rerun(
-        rerun=rerun,
+        rerun=number,
         batch=blocks[-1].batch,
         intervals=blocks[-1].intervals,
         clocks=clocks,
@@ -183,202 +422,3 @@ def _rerun(
         measured_s=sum(block.block_s for block in blocks),
         remarks=list(dict.fromkeys(remark for block in blocks for remark in block.remarks)),
     )
-
-
-@dataclass
-class Runner:
-    """Measures jobs; every result is handed to ``record`` as it ends."""
-
-    jobs: Sequence[Job]
-    settings: Settings
-    binding: Binding
-    watcher: Watcher
-    record: Callable[[Entry], None]
-    began: float
-    """When the budget began to run, on ``time.monotonic``."""
-    hire: Callable[[Found, Binding], AbstractContextManager[Asked]] = lambda found, binding: Worker(
-        found.candidate.environment, binding=binding
-    )
-    """Who measures a device."""
-    out_of_time: bool = False
-    costs: VisitCosts = field(default_factory=VisitCosts)
-
-    def run(self) -> None:
-        """Measures everything. On KeyboardInterrupt what is open is recorded, then it is raised."""
-        whole = {job: job.reruns(self.settings.reruns) for job in self.jobs}
-        due = {job: reruns - job.done for job, reruns in whole.items()}
-        left = self.began + self.settings.budget_s - time.monotonic()
-        if any(due[job] for job in due if job.simulated):
-            left = math.inf
-        total = sum(map(len, whole.values()))
-        self.watcher.begin(total, total - sum(map(len, due.values())), left)
-        order = random.Random(self.settings.seed)
-        for rerun in range(self.settings.reruns):
-            now = [job for job in self.jobs if rerun in due[job] and not job.error]
-            share = (rerun + 1) / self.settings.reruns
-            deadline = self.began + share * self.settings.budget_s
-            if now:
-                _RerunOf(self, rerun, now, deadline, order).run()
-
-    def finish(self, work: Open, rerun: int, opened: protocol.Opened | None, state: State) -> None:
-        """Records what one rerun brought for a job."""
-        job = work.job
-        job.done.add(rerun)
-        self.out_of_time |= state == "budget"
-        job.left_uncertain |= state == "budget" and work.half_width > self.settings.precision
-        results = work.reruns(rerun, opened, state) if work.blocks and opened else {}
-        for part, point in job.task.points.items():
-            known = msgspec.structs.replace(
-                point,
-                error=job.error,
-                moved_bytes=work.blocks[0].parts[part].moved_bytes if work.blocks else 0,
-            )
-            self.record(Entry(known, results.get(part)))
-        self.watcher.finished(job.task, rerun, state)
-
-
-class _RerunOf:
-    """One rerun: fresh workers, every due job visited in rounds until it is done."""
-
-    def __init__(
-        self,
-        run: Runner,
-        rerun: int,
-        jobs: Sequence[Job],
-        deadline: float,
-        order: random.Random,
-    ) -> None:
-        self._run = run
-        self._order = order
-        self._rerun = rerun
-        self._deadline = deadline
-        self._open = {Open(job, series): None for series, job in enumerate(jobs)}
-        """In their order; a dictionary because each visit asks of each point whether it is open."""
-        self._workers: dict[str, tuple[Asked, protocol.Opened]] = {}
-        self._deaths: dict[str, int] = {}
-        settings = run.settings
-        self._criterion = protocol.Criterion(settings.precision, settings.confidence, MOST_POINT_S)
-
-    def run(self) -> None:
-        """Visits until all is done or time is up."""
-        with ExitStack() as self._stack:
-            try:
-                self._visit_simulated()
-                schedule = Schedule(
-                    self._open,
-                    self._run.costs,
-                    self._run.settings.precision,
-                    self._run.settings.reruns - self._rerun,
-                    self._order,
-                    self._deadline,
-                )
-                for work, most_s in schedule.visits():
-                    self._visit(work, most_s)
-                self._end_all("budget")
-            except KeyboardInterrupt:
-                self._end_all("interrupted")
-                raise
-
-    def _visit_simulated(self) -> None:
-        """Beside the budget, which is for what is timed."""
-        begin = time.monotonic()
-        simulated = [work for work in self._open if work.job.simulated]
-        self._order.shuffle(simulated)
-        while simulated := [work for work in simulated if work in self._open]:
-            for work in simulated:
-                if work in self._open:
-                    self._visit(work, _SIMULATED_MOST_S)
-        for worker, _ in self._workers.values():
-            worker.end()  # what it keeps is not to be there while others are timed
-        self._workers.clear()
-        took = time.monotonic() - begin
-        self._deadline += took
-        self._run.began += took
-
-    def _end_all(self, state: State) -> None:
-        for work in self._open:
-            self._run.finish(work, self._rerun, self._opened(work), state)
-        self._open.clear()
-
-    def _opened(self, work: Open) -> protocol.Opened | None:
-        known = self._workers.get(work.job.found.address)
-        return known[1] if known else None
-
-    def _worker(self, found: Found) -> Asked:
-        if found.address not in self._workers:
-            worker = self._stack.enter_context(self._run.hire(found, self._run.binding))
-            try:
-                opened = worker.ask(found.open_request())
-            except WorkerRefusedError as error:
-                # Nobody can be asked anything: the same as a worker that died.
-                worker.end()
-                raise WorkerDiedError(f"cannot be opened: {error}") from error
-            assert isinstance(opened, protocol.Opened)
-            self._workers[found.address] = (worker, opened)
-        return self._workers[found.address][0]
-
-    def _visit(self, work: Open, most_s: float) -> None:
-        task = work.job.task
-        self._run.watcher.visiting(work.job.label)
-        if not work.job.simulated:  # whoever hangs is to be found out before all time is gone
-            most_s = min(most_s, MOST_POINT_S)
-        try:
-            answer = self._worker(work.job.found).ask(
-                protocol.Measure(
-                    work.series,
-                    task.operation,
-                    task.bytes,
-                    task.memory,
-                    {name: str(value) for name, value in task.axes.items()},
-                    self._criterion,
-                    most_s,
-                    task.joint,
-                ),
-                allowed_s=most_s,
-            )
-        except WorkerRefusedError as error:
-            self._fail(work, str(error))
-            return
-        except WorkerDiedError as error:
-            self._bury(work, error)
-            return
-        assert isinstance(answer, protocol.Measured)
-        work.add(answer, self._run.settings.confidence)
-        work.job.visits += 1
-        opened = self._opened(work)
-        assert opened is not None
-        self._run.costs.learn(work.job, answer, opened.clock.seconds_per_tick)
-        if answer.state != "open":
-            del self._open[work]
-            self._run.finish(work, self._rerun, opened, _STATES[answer.state])
-
-    def _fail(self, work: Open, message: str) -> None:
-        work.job.error = message
-        del self._open[work]
-        self._run.watcher.say(f"{work.job.label}: {message}")
-        self._run.finish(work, self._rerun, self._opened(work), "failed")
-
-    def _bury(self, work: Open, error: WorkerDiedError) -> None:
-        """A dead worker costs the point it was at; its other open points begin anew."""
-        address = work.job.found.address
-        self._fail(work, str(error))
-        siblings = [other for other in self._open if other.job.found.address == address]
-        if error.final:
-            self._give_up(siblings, f"not measured: {error}")
-            return
-        self._workers.pop(address, None)
-        self._deaths[address] = self._deaths.get(address, 0) + 1
-        for sibling in siblings:
-            sibling.drop_blocks()
-        if self._deaths[address] >= _MOST_DEATHS:
-            self._run.watcher.say(f"{address}: given up after {_MOST_DEATHS} dead workers")
-            self._give_up(siblings, f"not measured: {_MOST_DEATHS} workers of this device died")
-
-    def _give_up(self, works: Sequence[Open], why: str) -> None:
-        for work in works:
-            work.job.error = why
-            del self._open[work]
-            self._run.finish(work, self._rerun, self._opened(work), "failed")
-
-
-_STATES: Mapping[str, State] = {state: state for state in FINAL_STATES}

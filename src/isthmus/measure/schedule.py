@@ -1,133 +1,204 @@
-"""Which point is visited next, and for how long: when time is short, what is soonest certain."""
+"""Which points the next processes visit, and how many samples they take there.
+
+Processes are the sample, so effort goes where more of them make most rows certain (T. Kalibera and
+R. Jones, "Rigorous benchmarking in reasonable time", ISMM 2013).
+"""
 
 from __future__ import annotations
 
 import math
 import random
-import time
-from collections.abc import Collection, Iterator, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Sequence
 
-from isthmus.measure.costs import FEWEST, LARGE, VisitCosts
+from isthmus.measure.job import Cost, Job
+from isthmus.results.run_file import Settings
+from isthmus.statistics import LOOKS
 
-if TYPE_CHECKING:
-    from isthmus.measure.runner import Open
+OFFLOAD_LOOKS = (12, 16, 24, 30)
+"""Of offloads, whose processes bring one repetition each."""
+QUICK_OFFLOADS = 6
+"""Of so many the whole range is a 95 % interval of the median."""
+START_S = 0.5
+"""What a worker needs to start, until the first has shown it."""
+_LEAST_SAMPLES = 5
+_MOST_SAMPLES = 1000
+_USUAL_RATIO = 9.0
+"""Of the variance of samples to that of processes, until it is known."""
+_FIRST_SHARE = 1 / LOOKS[0]
+"""Of the time, for the first process of each point: fewer than so many say nothing."""
 
-_LEAST_VISIT_S = 0.1
-"""What a first visit to a small point may take whatever is left: a look needs half of it."""
-_LEAST_LEFT_S = 0.05
-_FIRST_HORIZON_S = 0.125
-"""About what a small point takes that wants another visit."""
-_MOST_KEPT_SHARE = 0.5
-"""Of a rerun, for large points that no visit has seen: the others are to get some of it."""
-_VISITS_VARY = 1.5
-"""So much more than visits are thought to need is kept for them."""
-_OUT_OF_REACH = 4.0
-"""What an earlier rerun left uncertain waits as if it took so much longer: that point cannot be
-certain in all of them any more, but others can."""
+
+def looks(job: Job, settings: Settings) -> Sequence[int]:
+    """Numbers of processes at which a job may end; the last is the most that it gets."""
+    if job.simulated:
+        return (1,)
+    if job.task.fresh:
+        fixed = settings.repetitions or (QUICK_OFFLOADS if settings.quick else 0)
+        return (fixed,) if fixed else OFFLOAD_LOOKS
+    return (settings.reruns,) if settings.reruns else LOOKS
+
+
+def settled(job: Job, settings: Settings) -> bool:
+    """Whether it needs no more processes."""
+    at, have = looks(job, settings), len(job.processes)
+    if job.given_up or have >= at[-1]:
+        return True
+    return have in at and job.half_width(settings.confidence) <= settings.precision
+
+
+def needed(job: Job, settings: Settings) -> float:
+    """Processes after which it is certain, as far as their spread tells; infinite where none are.
+
+    Student's interval of the logarithms: t(n-1) spread / sqrt(n) is to reach log(1 + precision).
+    Infinite is said only where the spread is too large with 90 % confidence: that of few processes
+    is not well known.
+    """
+    at, have = looks(job, settings), len(job.processes)
+    if len(at) == 1 or have < at[0]:
+        return at[0]
+    from scipy.special import chdtri, stdtrit  # noqa: PLC0415 - every command would wait for it
+
+    def relative(n: int) -> float:
+        """The most that processes may differ by so that so many are enough."""
+        t = float(stdtrit(n - 1, 0.5 + settings.confidence / 2))
+        return math.log1p(settings.precision) * math.sqrt(n) / t
+
+    spread = job.spread
+    at_least = spread * math.sqrt((have - 1) / float(chdtri(have - 1, 0.1)))
+    if at_least > relative(at[-1]):
+        return math.inf
+    beyond = at[-1] * max(1.0, spread / relative(at[-1])) ** 2
+    return next((n for n in at if n > have and spread <= relative(n)), beyond)
+
+
+def _usual_cost(job: Job) -> Cost:
+    """Of a point that nobody has visited: memory is filled and checked at 1 GB/s, copied at 5."""
+    size = job.task.bytes
+    if job.task.fresh:
+        return Cost(0.7 + 2e-8 * size, 0.0)
+    return Cost(2e-3 + 1e-9 * size, 1e-5 + 2e-10 * size)
+
+
+def usual_budget_s(jobs: Iterable[Job], settings: Settings) -> float:
+    """Seconds that these jobs usually need; simulated ones take what they take beside it."""
+    budget = 0.0
+    for job in jobs:
+        if job.task.fresh and not job.simulated:
+            budget += 2 * looks(job, settings)[0] * _usual_cost(job).beside_s
+        elif not job.simulated:
+            budget += len(job.task.points) * (0.2 + (settings.reruns or 3) * 1e-9 * job.task.bytes)
+    return budget
 
 
 class Schedule:
-    """The visits of one rerun, until its time is up.
+    """What a round of processes visits."""
 
-    Small points come first, each once, in an order that the seed decides. Then come those that are
-    certain within 1/8 s more, as far as can be told; then within twice as long, and so on; within
-    such a horizon the seed decides again. What is compared, one operation and size on several
-    devices or in several kinds of memory, shares a horizon. Large points that no rerun has visited
-    yet are shared out among the reruns left, and time for this one's share is kept.
-    """
+    def __init__(self, jobs: Sequence[Job], settings: Settings) -> None:
+        self._jobs = jobs
+        self._settings = settings
+        self._order = random.Random(settings.seed)
+        self.start_s: dict[str, float] = {}
+        """What workers took to start, by address."""
+        self._shared_s: dict[str, float] = {}
 
-    def __init__(
-        self,
-        works: Collection[Open],
-        costs: VisitCosts,
-        precision: float,
-        reruns_left: int,
-        order: random.Random,
-        until: float,
-    ) -> None:
-        """``works``: a view of those still open; ``until``: on ``time.monotonic``."""
-        self._works = works
-        self._costs = costs
-        self._precision = precision
-        self._order = order
-        self._until = until
-        self._most_kept_s = _MOST_KEPT_SHARE * (until - time.monotonic())
-        unseen = [work for work in works if _is_large(work) and not work.job.visits]
-        unseen.sort(key=lambda work: work.job.task.bytes)
-        self._own_unseen = unseen[: math.ceil(len(unseen) / reruns_left)]
+    @property
+    def open(self) -> list[Job]:
+        """Jobs that more processes are to visit."""
+        return [job for job in self._jobs if not settled(job, self._settings)]
 
-    def visits(self) -> Iterator[tuple[Open, float]]:
-        """Whom to visit, and for how many seconds at most; it has been when the next is asked."""
-        yield from self._small_ones()
-        horizon = _FIRST_HORIZON_S
-        while self._works and (left := self._left_s()) > 0:
-            unseen = self._unseen()
-            free = left - self._kept_s(unseen)
-            able = [work for work in self._works if self._fits(work, free)]
-            if unseen and not able:
-                share = self._costs.of(unseen[0].job) / self._costs_of(unseen)
-                yield unseen[0], max(_LEAST_LEFT_S, share * left)
-            elif not able:
-                return
-            elif soon := self._soon(able, horizon):
-                self._order.shuffle(soon)
-                yield from self._round(soon)
-            else:
-                horizon *= 2
+    def next_round(self, left_s: float) -> list[Job]:
+        """Whom the next process of each device visits, in order.
 
-    def _small_ones(self) -> Iterator[tuple[Open, float]]:
-        waiting = [work for work in self._works if not _is_large(work)]
-        self._order.shuffle(waiting)
-        waiting.sort(key=lambda work: work.job.visits > 0)
-        for visited, work in enumerate(waiting):
-            free = self._left_s() - self._kept_s(self._unseen())
-            if free <= 0:
-                return
-            if work in self._works:
-                fair = free / (len(waiting) - visited)
-                yield work, min(max(_LEAST_LEFT_S, free), max(_LEAST_VISIT_S, fair))
+        The first round visits all points, or the cheapest: as many such rounds are to fit as a
+        point needs at least.
+        Then come those that can be certain in the time that is left, most a second first, and when
+        there are none, all that are not. What a start costs is spent on visits as well.
+        """
+        waiting = self.open
+        shared = self._shared_s = self._shared_start_s(waiting)
+        left_s -= max((self.start_s.get(job.found.address, 0.0) for job in waiting), default=0.0)
+        if left_s <= 0:
+            return []
+        if not any(job.processes for job in waiting):
+            return self._ordered(_fitting(waiting, self.visit_s, _FIRST_SHARE * left_s) or waiting)
+        certain_s = {
+            job: (needed(job, self._settings) - len(job.processes))
+            * (self.visit_s(job) + shared.get(job.found.address, 0.0))
+            for job in waiting
+        }
+        chosen: list[Job] = []
+        spent = 0.0
+        groups = _groups(job for job in waiting if certain_s[job] <= left_s)
+        for group in sorted(groups, key=lambda g: sum(map(certain_s.__getitem__, g)) / len(g)):
+            spent += sum(certain_s[job] for job in group)
+            if spent > left_s:
+                break
+            chosen += group
+        if not chosen:
+            return self._ordered(_fitting(waiting, self.visit_s, left_s) or waiting)
+        worth = sum(self.start_s.get(a, START_S) for a in {job.found.address for job in chosen})
+        spare = worth - sum(map(self.visit_s, chosen))
+        others = [job for job in waiting if job not in set(chosen) and not job.task.fresh]
+        return self._ordered(chosen + _fitting(others, self.visit_s, spare))
 
-    def _round(self, works: Sequence[Open]) -> Iterator[tuple[Open, float]]:
-        for work in works:
-            free = self._left_s() - self._kept_s(self._unseen())
-            if work in self._works and self._fits(work, free):
-                yield work, free
+    def visit_s(self, job: Job) -> float:
+        """About what a visit takes."""
+        if job.visit_s:
+            return job.visit_s
+        beside_s, sample_s = job.cost or _usual_cost(job)
+        return beside_s + self.samples(job) * sample_s
 
-    def _soon(self, works: Sequence[Open], horizon: float) -> list[Open]:
-        """Those that are certain by then, with all that they are compared with."""
-        needs: dict[object, float] = {}
-        for work in works:
-            needs[_compared(work)] = max(needs.get(_compared(work), 0.0), self._needs_s(work))
-        return [work for work in works if needs[_compared(work)] <= horizon]
+    def samples(self, job: Job) -> int:
+        """How many bring most in a visit: Kalibera and Jones 2013, optimal repetition counts.
 
-    def _left_s(self) -> float:
-        return self._until - time.monotonic()
+        The root of what processes cost relative to samples, times that of how samples vary relative
+        to processes.
+        """
+        if job.task.fresh:
+            return 1
+        beside_s, sample_s = job.cost or _usual_cost(job)
+        beside_s += self._shared_s.get(job.found.address, 0.0)
+        ratio = _USUAL_RATIO
+        if len(job.processes) > 2:
+            seen = job.spread**2  # with the variance of medians of so few samples
+            between = max(seen - job.within / job.samples, 0.1 * seen, 1e-8)
+            ratio = job.within / between
+        best = math.sqrt(ratio * beside_s / max(sample_s, 1e-6))
+        return round(min(max(best, _LEAST_SAMPLES), _MOST_SAMPLES))
 
-    def _unseen(self) -> list[Open]:
-        return [work for work in self._own_unseen if work in self._works and not work.job.visits]
+    def _shared_start_s(self, jobs: Sequence[Job]) -> dict[str, float]:
+        """What a worker's start costs each of the points that it visits."""
+        on: dict[str, int] = {}
+        for job in jobs:
+            if not job.task.fresh:
+                on[job.found.address] = on.get(job.found.address, 0) + 1
+        return {address: self.start_s.get(address, START_S) / n for address, n in on.items()}
 
-    def _costs_of(self, works: Sequence[Open]) -> float:
-        return sum(self._costs.of(work.job) for work in works)
-
-    def _kept_s(self, unseen: Sequence[Open]) -> float:
-        return min(_VISITS_VARY * self._costs_of(unseen), self._most_kept_s)
-
-    def _fits(self, work: Open, free: float) -> bool:
-        """Whether a visit brings enough for an interval before the time is up."""
-        return self._costs.of(work.job, FEWEST) <= free
-
-    def _needs_s(self, work: Open) -> float:
-        """Seconds until this point is certain."""
-        needs = self._costs.of(work.job, work.samples_missing(self._precision))
-        return needs * _OUT_OF_REACH if work.job.left_uncertain else needs
+    def _ordered(self, jobs: Sequence[Job]) -> list[Job]:
+        """Seeded; what is compared comes close together."""
+        groups = _groups(jobs)
+        self._order.shuffle(groups)
+        for group in groups:
+            self._order.shuffle(group)
+        return [job for group in groups for job in group]
 
 
-def _compared(work: Open) -> object:
+def _fitting(jobs: Iterable[Job], visit_s: Callable[[Job], float], seconds: float) -> list[Job]:
+    """As many as fit into this time."""
+    taken: list[Job] = []
+    for job in sorted(jobs, key=visit_s):
+        seconds -= visit_s(job)
+        if seconds < 0:
+            break
+        taken.append(job)
+    return taken
+
+
+def _groups(jobs: Iterable[Job]) -> list[list[Job]]:
     """What differs in the device and the kind of memory only is compared."""
-    task = work.job.task
-    return task.operation, task.bytes, tuple(sorted(task.axes.items()))
-
-
-def _is_large(work: Open) -> bool:
-    return work.job.task.bytes > LARGE
+    groups: dict[object, list[Job]] = {}
+    for job in jobs:
+        task = job.task
+        key = task.fresh, task.operation, task.bytes, tuple(sorted(task.axes.items()))
+        groups.setdefault(key, []).append(job)
+    return list(groups.values())

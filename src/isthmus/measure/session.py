@@ -14,13 +14,15 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from isthmus import __version__
-from isthmus.errors import UsageError
-from isthmus.measure import asked, discovery, fresh
-from isthmus.measure.assembly import FINAL_STATES, assemble
-from isthmus.measure.costs import usual_budget_s
-from isthmus.measure.fresh import FreshRunner
+from isthmus.backends import by_scheme
+from isthmus.errors import IsthmusError, UsageError
+from isthmus.measure import asked, discovery
+from isthmus.measure.address import Address
+from isthmus.measure.assembly import assemble
+from isthmus.measure.job import Job
 from isthmus.measure.plan import has_memory, memory_kinds_told, plan
-from isthmus.measure.runner import Job, Runner, Watcher
+from isthmus.measure.runner import Runner, Watcher
+from isthmus.measure.schedule import usual_budget_s
 from isthmus.results import journal, run_file
 from isthmus.results.journal import Entry, Journal
 from isthmus.results.run_file import DeviceRecord, Run, Settings, Software
@@ -33,10 +35,9 @@ if TYPE_CHECKING:
 
 QUICK_PRECISION = 0.1
 QUICK_BUDGET_S = 60.0
-QUICK_STUDY_S = 20.0
-"""A quick run gets so much for each study where there are several."""
+"""Over all studies."""
+QUICK_RERUNS = 3
 PRECISION = 0.02
-RERUNS = 3
 LED = "ISTHMUS_RANKS"
 """Variable of a process that leads ranks: descriptor to the first, their number, 1 on one host."""
 LEAST_BUDGET_S = 20.0
@@ -57,6 +58,8 @@ class Request:
     budget_s: float | None = None
     reruns: int | None = None
     seed: int = 1
+    no_wait: bool = False
+    """Refuse rather than wait where another Isthmus measures."""
     options: Mapping[str, str] = field(default_factory=dict)
     """Options that some backends take: ``xclbin``, ``registers``, ``allow_...``."""
     binding: Binding = field(default_factory=Binding)
@@ -76,15 +79,18 @@ def _given(request: Request, study: Study) -> Mapping[str, Sequence[Value]]:
     )
 
 
-def _alone(options: Mapping[str, str], watcher: Watcher) -> contextlib.AbstractContextManager[None]:
-    """Holds the machine from before a device is programmed: somebody else may be measuring it."""
-    return _locked(watcher) if "allow_program" in options else contextlib.nullcontext()
+def _for_discovery(
+    addresses: Sequence[str], options: Mapping[str, str], watcher: Watcher, *, no_wait: bool
+) -> contextlib.AbstractContextManager[None]:
+    """Holds the machine while real devices are looked for or programmed, and then measured.
 
-
-def _locked(watcher: Watcher) -> contextlib.AbstractContextManager[None]:
-    return lock.measuring(
-        lambda who: watcher.say(f"another Isthmus measures here (process {who}): waiting")
-    )
+    Their runtimes would disturb what somebody else measures. What is emulated waits for nobody.
+    """
+    meant = [Address.parse(address) for address in addresses]
+    real = not meant or any(by_scheme(a.scheme).real and not a.mode for a in meant)
+    if real or "allow_program" in options:
+        return lock.alone(watcher.say, no_wait=no_wait)
+    return contextlib.nullcontext()
 
 
 def _jobs(
@@ -132,31 +138,26 @@ def _command(request: Request) -> list[str]:
     return [*launcher, *request.command]
 
 
-def _settings(request: Request, jobs: Sequence[Job]) -> Settings:
-    reruns = request.reruns or (1 if request.quick or request.team else RERUNS)
-    shared, own = _by_way(jobs)
-    beside = fresh.usual_budget_s(own, quick=request.quick)
-    usual = max(LEAST_BUDGET_S, usual_budget_s(shared, reruns) + beside)
-    quick = max(QUICK_BUDGET_S, QUICK_STUDY_S * len(request.studies))
-    budget = request.budget_s or (quick if request.quick else usual)
-    return Settings(
-        precision=request.precision or (QUICK_PRECISION if request.quick else PRECISION),
+def settings_of(request: Request, jobs: Sequence[Job]) -> Settings:
+    """How a request is measured, with what was not said filled in."""
+    quick = request.quick
+    settings = Settings(
+        precision=request.precision or (QUICK_PRECISION if quick else PRECISION),
         confidence=0.95,
-        reruns=reruns,
-        budget_s=budget,
+        reruns=1 if request.team else request.reruns or (QUICK_RERUNS if quick else 0),
+        budget_s=request.budget_s or QUICK_BUDGET_S,
         seed=request.seed,
-        quick=request.quick,
+        quick=quick,
         axes=dict(request.axes),
         options=dict(request.options),
         cpus=list(request.binding.cpus),
         numa_node=request.binding.numa_node,
         repetitions=request.reruns or 0,
     )
-
-
-def _by_way(jobs: Sequence[Job]) -> tuple[list[Job], list[Job]]:
-    """Those that share their device's worker, and those whose repetitions have one each."""
-    return [j for j in jobs if not j.task.fresh], [j for j in jobs if j.task.fresh]
+    if request.budget_s or quick:
+        return settings
+    usual = max(LEAST_BUDGET_S, usual_budget_s(jobs, settings))
+    return msgspec.structs.replace(settings, budget_s=usual)
 
 
 def measure(request: Request, watcher: Watcher) -> Run:
@@ -165,12 +166,12 @@ def measure(request: Request, watcher: Watcher) -> Run:
     Raises UsageError or NoDeviceError before anything is measured, KeyboardInterrupt after what was
     measured is in the run file.
     """
-    began = time.monotonic()
     if request.out.exists():
         raise UsageError(f"{request.out} exists; nothing is overwritten: choose another --out")
     for study in request.studies:
         _given(request, study)  # a wrong one is told before any device is touched
-    with _alone(request.options, watcher):
+    with _for_discovery(request.devices, request.options, watcher, no_wait=request.no_wait):
+        began = time.monotonic()
         if request.team:
             found, records = asked.find_together(request.team, request.options, watcher)
         else:
@@ -186,7 +187,7 @@ def measure(request: Request, watcher: Watcher) -> Run:
             started=_now(),
             status="interrupted",
             studies=[study.name for study in request.studies],
-            settings=_settings(request, jobs),
+            settings=settings_of(request, jobs),
             environment={
                 **environment.host(),
                 **(request.team.described() if request.team else {}),
@@ -194,9 +195,8 @@ def measure(request: Request, watcher: Watcher) -> Run:
             devices=records,
             points=[],
         )
-        return _carry_out(
-            run, jobs, [], request.out, request.binding, watcher, began, team=request.team
-        )
+        spent_s = time.monotonic() - began
+        return _carry_out(run, jobs, [], request, watcher, spent_s)
 
 
 def _left(out: Path) -> tuple[Run, Sequence[Entry]]:
@@ -229,6 +229,7 @@ def resume(
     watcher: Watcher,
     *,
     leave: Mapping[str, str] = MappingProxyType({}),
+    no_wait: bool = False,
     team: Team | None = None,
 ) -> Run:
     """Goes on with a run that was cut off, or measures again what failed or ran out of time.
@@ -236,7 +237,6 @@ def resume(
     Leave to program or to touch a device (``allow_...``) is not taken from the file, which may be
     somebody else's, but from ``leave``.
     """
-    began = time.monotonic()
     left = journal.path_beside(out)
     if journal.path_before(out).exists():  # an earlier resume was cut off while it began
         journal.path_before(out).replace(left)
@@ -245,28 +245,33 @@ def resume(
         devices_of_ranks(out, 0)
     if [study.name for study in studies] != before.studies:
         raise UsageError(f"{out} was begun as '{' '.join(before.studies)}'")
-    kept = {k: v for k, v in before.settings.options.items() if not k.startswith("allow_")}
-    options = {**kept, **leave}
-    with _alone(options, watcher):
-        return _go_on(before, entries, studies, options, budget_s, out, watcher, began, team)
+    settings = before.settings
+    if budget_s is not None:
+        settings = msgspec.structs.replace(settings, budget_s=budget_s)
+    kept = {k: v for k, v in settings.options.items() if not k.startswith("allow_")}
+    request = Request(
+        studies,
+        [device.address for device in before.devices],
+        settings.axes,
+        out,
+        before.software.command,
+        no_wait=no_wait,
+        options={**kept, **leave},
+        binding=Binding(tuple(settings.cpus), settings.numa_node),
+        team=team,
+    )
+    with _for_discovery(request.devices, request.options, watcher, no_wait=no_wait):
+        return _go_on(before, settings, entries, request, watcher)
 
 
 def _go_on(
-    before: Run,
-    entries: Sequence[Entry],
-    studies: Sequence[Study],
-    options: Mapping[str, str],
-    budget_s: float | None,
-    out: Path,
-    watcher: Watcher,
-    began: float,
-    team: Team | None,
+    before: Run, settings: Settings, entries: Sequence[Entry], request: Request, watcher: Watcher
 ) -> Run:
-    left = journal.path_beside(out)
-    if team:
-        found, records = asked.find_together(team, options, watcher)
+    began = time.monotonic()
+    if request.team:
+        found, records = asked.find_together(request.team, request.options, watcher)
     else:
-        found, records = asked.find([device.address for device in before.devices], options, watcher)
+        found, records = asked.find(request.devices, request.options, watcher)
     # A device that is gone stays what it was: its points do.
     known = {device.address: device for device in before.devices}
     records = [
@@ -275,48 +280,33 @@ def _go_on(
         else record
         for record in records
     ]
-    settings = before.settings
-    if budget_s is not None:
-        settings = msgspec.structs.replace(settings, budget_s=budget_s)
-    request = Request(studies, (), settings.axes, out, before.software.command)
     jobs = _jobs(request, found, records, settings.quick, watcher)
-    done = {
-        (journal.key_of(e.point), e.rerun.rerun)
-        for e in entries
-        if e.rerun is not None and e.rerun.state in FINAL_STATES
-    }
     for job in jobs:
-        keys = [journal.key_of(point) for point in job.task.points.values()]
-        reruns = job.reruns(settings.reruns)
-        if job.task.fresh:
-            job.totals = fresh.totals(job, entries)
-        job.done = {n for n in reruns if all((key, n) in done for key in keys)}
-        job.visits = len(job.done)
+        job.add_before(entries)
     # A series that was not done is begun anew; the better of the two stays.
     kept = [e for e in entries if e.rerun is not None]
     run = msgspec.structs.replace(
         before, settings=settings, devices=records, status="interrupted", points=[]
     )
-    binding = Binding(tuple(settings.cpus), settings.numa_node)
+    left = journal.path_beside(request.out)
     if left.exists():  # kept until the new journal holds all of it
-        left.replace(journal.path_before(out))
-    return _carry_out(
-        run, jobs, kept, out, binding, watcher, began, replace=out.exists(), team=team
-    )
+        left.replace(journal.path_before(request.out))
+    spent_s = time.monotonic() - began
+    return _carry_out(run, jobs, kept, request, watcher, spent_s, replace=request.out.exists())
 
 
 def _carry_out(
     run: Run,
     jobs: Sequence[Job],
     entries: Sequence[Entry],
-    out: Path,
-    binding: Binding,
+    request: Request,
     watcher: Watcher,
-    began: float,
+    spent_s: float,
     *,
     replace: bool = False,
-    team: Team | None = None,
 ) -> Run:
+    """Measures what is to be measured; ``spent_s`` of the budget are gone."""
+    out = request.out
     kept = list(entries)
     planned = [point for job in jobs for point in job.task.points.values()]
     with Journal(journal.path_beside(out), run) as log:
@@ -338,28 +328,23 @@ def _carry_out(
             log.remove()
             return whole
 
-        waiting_since = time.monotonic()
-        with _locked(watcher):
-            began += time.monotonic() - waiting_since
-            steal = {"steal_before_s": environment.steal_seconds()}
-            run = msgspec.structs.replace(run, environment={**run.environment, **steal})
-            shared, own = _by_way(jobs)
-            budget_s = run.settings.budget_s - (time.monotonic() - began)
-            usual = usual_budget_s(shared, run.settings.reruns)
-            beside = fresh.usual_budget_s(own, quick=run.settings.quick)
-            share = usual / ((usual + beside) or 1.0) if own and shared else float(not own)
-            settings = msgspec.structs.replace(run.settings, budget_s=share * budget_s)
-            runner = Runner(shared, settings, binding, watcher, record, time.monotonic())
-            if team:
-                runner.hire = lambda _found, _binding: contextlib.nullcontext(team)
-            processes = FreshRunner(own, run.settings, binding, watcher, record)
-            try:
-                if shared:
-                    runner.run()
-                if own:
-                    processes.run((1.0 - share) * budget_s)
-            except KeyboardInterrupt:
+        left_s = run.settings.budget_s - spent_s
+        runner = Runner(jobs, run.settings, request.binding, watcher, record, request.team)
+        try:
+            runner.begin(left_s)
+            runner.run_simulated()
+            if runner.schedule.open:
+                with lock.alone(watcher.say, no_wait=request.no_wait):
+                    steal = {"steal_before_s": environment.steal_seconds()}
+                    run = msgspec.structs.replace(run, environment={**run.environment, **steal})
+                    runner.run(time.monotonic() + left_s)
+        except KeyboardInterrupt:
+            save("interrupted")
+            raise
+        except IsthmusError:  # nobody waits for the machine: what is simulated is kept
+            if any(entry.rerun for entry in kept):
                 save("interrupted")
-                raise
-        out_of_time = runner.out_of_time or processes.out_of_time
-        return save("budget" if out_of_time else "complete")
+            else:
+                log.remove()
+            raise
+        return save("budget" if runner.out_of_time else "complete")

@@ -21,6 +21,10 @@ from isthmus.system.binding import UNBOUND, Binding
 SILENCE_S = 60.0
 """A worker that says nothing for this long after its time was up is killed."""
 
+_TEARDOWN_S = 5.0
+"""A worker may take so long to end once it is let go: to kill a runtime within its own teardown can
+leave its device in a bad state."""
+_POLL_S = 0.005
 _STDERR_KEPT = 400
 
 
@@ -121,15 +125,15 @@ class Worker:
                 [self._answers], [], [], max(0.0, deadline - time.monotonic())
             )
             if not ready:
-                self._lost(f"was silent for {self._silence_s:.0f} s and was killed")
+                self._lost(f"was silent for {self._silence_s:.0f} s and was killed", patience_s=0.0)
             piece = os.read(self._answers, size - len(data))
             if not piece:
                 self._lost("ended")
             data += piece
         return data
 
-    def _lost(self, how: str) -> None:
-        code = self.end()
+    def _lost(self, how: str, patience_s: float = _TEARDOWN_S) -> None:
+        code = self.end(patience_s)
         if how == "ended" and code < 0:
             how = f"died by {signal.Signals(-code).name}"
         elif how == "ended":
@@ -143,17 +147,25 @@ class Worker:
         lines = self._stderr.read().decode(errors="replace").strip().splitlines()
         return lines[-1].strip() if lines else ""
 
-    def end(self) -> int:
-        """Ends the process, and whatever it started in its session; returns its exit code."""
+    def end(self, patience_s: float = _TEARDOWN_S) -> int:
+        """Ends the process, and whatever it started in its session; returns its exit code.
+
+        It may take ``patience_s`` to end by itself; what a runtime left running then ends with it.
+        """
         with contextlib.suppress(OSError):
             self._requests.close()
-        try:
-            code = self._process.wait(timeout=0.05)
-        except subprocess.TimeoutExpired:
+        if self._process.returncode is None:
+            deadline = time.monotonic() + patience_s
+            while not self._has_ended() and time.monotonic() < deadline:
+                time.sleep(_POLL_S)
+            # Not yet waited for, so that its number is nobody else's.
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self._process.pid, signal.SIGKILL)
-            code = self._process.wait()
-        return code
+        return self._process.wait()
+
+    def _has_ended(self) -> bool:
+        asked = os.WEXITED | os.WNOHANG | os.WNOWAIT
+        return os.waitid(os.P_PID, self._process.pid, asked) is not None
 
     def __enter__(self) -> Worker:
         return self

@@ -136,6 +136,9 @@ class Worker:
         options.precision = request.criterion.precision
         options.confidence = request.criterion.confidence
         options.most_seconds = request.criterion.most_seconds
+        if request.criterion.samples:
+            options.most_samples = request.criterion.samples
+            options.least_block_s = options.most_seconds = request.most_seconds
         asked = (request.operation, request.bytes, request.memory, request.axes, options)
         if request.joint:
             return _core.JointSeries(device, *asked, self._communicator)

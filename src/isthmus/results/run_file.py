@@ -21,7 +21,7 @@ ClockName = Literal["host", "device", "simulated", "hybrid"]
 JOURNAL_ENDING = ".journal"
 """Of the file beside a run file while it is measured."""
 Verified = Literal["true", "false", "na"]
-State = Literal["precision", "samples", "time", "once", "budget", "interrupted", "failed"]
+State = Literal["precision", "samples", "time", "once", "visit", "budget", "interrupted", "failed"]
 
 
 class ClockRecord(msgspec.Struct, frozen=True):
@@ -70,13 +70,23 @@ class Rerun(msgspec.Struct, frozen=True, kw_only=True):
     verified: Verified
     fault: str = ""
     state: State
-    """Why sampling ended; ``precision`` means converged, ``once`` that the worker was for one
-    repetition."""
+    """Why sampling ended: ``visit`` as planned, for processes are the sample; ``once`` likewise, of
+    a worker that was for one repetition. ``precision``: this process alone is that certain."""
     noise: Noise
     remarks: list[str] = []
     """What the backend says of it, e.g. ``fast_forward``; they become flags."""
     measured_s: float
     """Wall time spent on the point, set-up and verification included."""
+
+    def seconds(self, clock: ClockName) -> list[float]:
+        """Seconds of one repetition in each sample; the reading of the host clock is taken off."""
+        samples = self.clocks[clock]
+        taken = [ticks * samples.seconds_per_tick for ticks in samples.ticks]
+        if clock != "host":
+            return taken
+        empty = [ticks * samples.seconds_per_tick for ticks in samples.empty_ticks]
+        empty = empty or [self.intervals * self.clock.empty_pair_s] * len(taken)
+        return [max(s - e, 0.0) / self.batch for s, e in zip(taken, empty, strict=True)]
 
 
 class Point(msgspec.Struct, frozen=True, kw_only=True):
@@ -130,6 +140,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     precision: float
     confidence: float
     reruns: int
+    """Processes for each point; 0: until its interval is narrow enough."""
     budget_s: float
     seed: int
     quick: bool
@@ -141,7 +152,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """Processors the workers were bound to; empty: not bound."""
     numa_node: int | None = None
     repetitions: int = 0
-    """Processes for each offload; 0: until its total is certain."""
+    """The same for each offload, where the user has said it."""
 
 
 class Software(msgspec.Struct, frozen=True, kw_only=True):

@@ -103,7 +103,7 @@ class Study:
     """Gives what adds columns and rows of the study's own to a summary whose rows are of these
     points, each of one."""
     fresh: bool = False
-    """Asks devices for offloads: see ``measure.fresh``."""
+    """Asks devices for offloads: see ``measure.offload``."""
     reference: Callable[[Task], bool] | None = None
     """Of fresh tasks: whether the others of its device and size take turns with this one."""
     joint: bool = False

@@ -10,8 +10,24 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TextIO
 
+from isthmus.errors import IsthmusError
+
 _held: set[Path] = set()
 """Locks that this process holds."""
+
+
+def alone(
+    say: Callable[[str], None], *, no_wait: bool = False
+) -> contextlib.AbstractContextManager[None]:
+    """Holds the machine's lock; says whom it waits for, or raises IsthmusError with that."""
+
+    def wait(who: str) -> None:
+        told = f"another Isthmus measures here (process {who})"
+        if no_wait:
+            raise IsthmusError(f"{told}: try again later, or leave out --no-wait to wait for it")
+        say(f"{told}: waiting (--no-wait to give up instead)")
+
+    return measuring(wait)
 
 
 @contextlib.contextmanager

@@ -276,7 +276,8 @@ def _processes(run: Run) -> str:
         return f"the {len(ranks)} ranks"
     if all(device.simulated for device in run.devices):
         return "one per device: simulated time does not differ between processes"
-    return f"{run.settings.reruns} per device, each fresh, buffers allocated anew"
+    many = run.settings.reruns or "6 to 30"
+    return f"{many} per device, each fresh, buffers allocated anew"
 
 
 def _title(sections: Sequence[_Section]) -> str:

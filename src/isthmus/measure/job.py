@@ -1,0 +1,139 @@
+"""One task of one device, and what its processes have said of it so far."""
+
+from __future__ import annotations
+
+import math
+import statistics as stdlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+from isthmus.results.journal import Entry, key_of
+from isthmus.results.run_file import ClockName, Rerun, State
+from isthmus.statistics import over_processes
+from isthmus.studies.base import Task
+from isthmus.units import format_size
+
+if TYPE_CHECKING:
+    from isthmus.measure.discovery import Found
+
+FINAL_STATES: frozenset[State] = frozenset({"precision", "samples", "time", "once", "visit"})
+"""A process that ended in one of these has said what it was asked."""
+
+
+class Cost(NamedTuple):
+    """Seconds of a visit: beside its samples, and for each sample."""
+
+    beside_s: float
+    sample_s: float
+
+
+@dataclass(eq=False)
+class Job:
+    """What a worker is asked to measure; a process that has measured it adds one median a row."""
+
+    found: Found
+    task: Task
+    error: str = ""
+    skipped: str = ""
+    """Why this machine does not allow it."""
+    processes: set[int] = field(default_factory=set)
+    """Numbers of those that have measured it."""
+    medians: dict[tuple[int, ClockName], list[float]] = field(default_factory=dict)
+    """Seconds of each process, by part and clock: the rows that are judged."""
+    within: float = 0.0
+    """Variance of the median of one process, of its logarithm, times the number of samples; mean
+    over processes. From the halves of each series, so that what drifts counts."""
+    samples: float = 1.0
+    """Of a process; mean."""
+    cost: Cost | None = None
+    """As visits have shown, on the geometric mean of the latest and what was known before."""
+    visit_s: float = 0.0
+    """What a process of its own took, of an offload."""
+
+    @property
+    def simulated(self) -> bool:
+        """Whether an emulated card answers: once is enough, and nothing disturbs it."""
+        return self.found.description.simulated
+
+    @property
+    def given_up(self) -> bool:
+        """Whether nobody is to be asked for it again."""
+        return bool(self.error or self.skipped)
+
+    @property
+    def label(self) -> str:
+        """Device, operation and size in a few words."""
+        size = f" {format_size(self.task.bytes)}" if self.task.bytes else ""
+        memory = f" {self.task.memory}" if self.task.fresh else ""
+        return f"{self.found.address} {self.task.operation}{memory}{size}"
+
+    @property
+    def deciding(self) -> set[int]:
+        """Parts whose intervals decide when it is certain.
+
+        Of an offload the total, of a joint operation that of the slowest rank, which is the first.
+        """
+        parts = set(self.task.points)
+        if self.task.fresh:
+            whole = {n for n, p in self.task.points.items() if p.operation == "total"}
+            return whole or {max(parts)}
+        return {0} if self.task.joint and 0 in parts else parts
+
+    def add(self, number: int, results: Mapping[int, Rerun]) -> None:
+        """A process has measured it: its results by part."""
+        self.processes.add(number)
+        varies, samples = [0.0], 1
+        for part in self.deciding & results.keys():
+            for clock in results[part].clocks:
+                seconds = results[part].seconds(clock)
+                if seconds:
+                    self.medians.setdefault((part, clock), []).append(stdlib.median(seconds))
+                    varies.append(len(seconds) * _variance_of_median(seconds))
+                    samples = len(seconds)
+        new = 1 / len(self.processes)
+        self.within += new * (max(varies) - self.within)
+        self.samples += new * (samples - self.samples)
+
+    def learn(self, cost: Cost) -> None:
+        """A visit has taken this."""
+        before = self.cost or cost
+        self.cost = Cost(*(math.sqrt(max(a * b, 0.0)) for a, b in zip(before, cost, strict=True)))
+
+    def add_before(self, entries: Iterable[Entry]) -> None:
+        """What processes of an earlier session have measured."""
+        parts = {key_of(point): part for part, point in self.task.points.items()}
+        found: dict[int, dict[int, Rerun]] = {}
+        for entry in entries:
+            part = parts.get(key_of(entry.point))
+            if part is not None and entry.rerun and entry.rerun.state in FINAL_STATES:
+                found.setdefault(entry.rerun.rerun, {})[part] = entry.rerun
+        for number in sorted(found):
+            if self.deciding <= found[number].keys():
+                self.add(number, found[number])
+
+    def _judged(self) -> list[list[float]]:
+        """Rows that can be: below the clock's resolution there is no relative precision."""
+        return [medians for medians in self.medians.values() if min(medians) > 0]
+
+    def half_width(self, confidence: float) -> float:
+        """Of the row that is known least: relative, of the interval that is shown."""
+        rows = self._judged()
+        return max((over_processes(row, confidence).half_width for row in rows), default=0.0)
+
+    @property
+    def spread(self) -> float:
+        """Standard deviation of the logarithms of the medians, of the row where it is largest."""
+        rows = [list(map(math.log, row)) for row in self._judged() if len(row) > 1]
+        return max(map(stdlib.stdev, rows), default=0.0)
+
+
+def _variance_of_median(seconds: Sequence[float]) -> float:
+    """Relative, of a series: from how its halves differ."""
+    half = len(seconds) // 2
+    if not half:
+        return 0.0
+    first, second = stdlib.median(seconds[:half]), stdlib.median(seconds[-half:])
+    if min(first, second) <= 0:
+        return 0.0
+    return math.log(first / second) ** 2 / 4

@@ -1,0 +1,117 @@
+"""Offloads: every repetition in a process of its own, timed phase by phase.
+
+What a process does first is what is asked here, so no worker is used twice. Sample k of every phase
+comes from repetition k: differences and ratios are formed within one, and phases add up in each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from isthmus.measure import protocol
+from isthmus.measure.job import Job
+from isthmus.results.run_file import ClockName, ClockRecord, Point, Rerun, Samples
+from isthmus.studies import Study, by_name
+from isthmus.studies.base import Task
+
+MOST_S = 120.0
+"""A process that says nothing for so long is stuck."""
+_LEAST_AGAIN = 3
+_MOST_AGAIN = 63
+_AGAIN_BYTES = 4 << 20
+"""Offloads that follow the first in the same process: what it costs once all is warm. Of small
+vectors more, up to so many bytes of each in all: they take less than the process's start."""
+_SIMULATED_TICK_S = 1e-15
+
+
+def reference_of(job: Job, jobs: Iterable[Job]) -> Job | None:
+    """What a job's kind of memory is held against on its device, if that is another and works."""
+    study = _study(job)
+    takes_turns = study.reference
+    if takes_turns is None:
+        return None
+    return next(
+        (
+            other
+            for other in jobs
+            if other is not job
+            and (other.found.address, other.task.bytes) == (job.found.address, job.task.bytes)
+            and not (other.error or other.skipped)
+            and _study(other) is study
+            and takes_turns(other.task)
+        ),
+        None,
+    )
+
+
+def request(job: Job, reference: Job | None) -> protocol.Offload:
+    """What a fresh worker is asked, in turns with the reference if there is one."""
+    task, found = job.task, job.found
+    again = min(max(_AGAIN_BYTES // task.bytes, _LEAST_AGAIN), _MOST_AGAIN)
+    return protocol.Offload(
+        library=str(found.backend.library),
+        id=found.description.id,
+        options=found.options,
+        bytes=task.bytes,
+        placement=_placement(task),
+        again=0 if job.simulated else again,
+        reference=_placement(reference.task) if reference else None,
+    )
+
+
+def reruns(job: Job, number: int, answer: protocol.Offloaded) -> dict[int, Rerun]:
+    """What a process brought, by part: phases that it did not have are missing."""
+    first = {phase.name: phase for phase in answer.first}
+    return {
+        part: _rerun(point, number, answer, first)
+        for part, point in job.task.points.items()
+        if point.operation in first
+    }
+
+
+def _placement(task: Task) -> tuple[str, dict[str, str]]:
+    return task.memory, {name: str(value) for name, value in task.axes.items()}
+
+
+def _study(job: Job) -> Study:
+    return by_name(next(iter(job.task.points.values())).study)
+
+
+def _rerun(
+    point: Point,
+    repetition: int,
+    answer: protocol.Offloaded,
+    first: Mapping[str, protocol.Phase],
+) -> Rerun:
+    phase = first[point.operation]
+
+    def later(offloads: Sequence[Sequence[protocol.Phase]]) -> list[int]:
+        return [p.ticks for phases in offloads for p in phases if p.name == point.operation]
+
+    clock = answer.clock
+    clocks: dict[ClockName, Samples] = {}
+    if phase.simulated_fs or not any(other.ticks for other in first.values()):
+        clocks["simulated"] = Samples([phase.simulated_fs], _SIMULATED_TICK_S)
+    if any(other.ticks for other in first.values()):
+        clocks["host"] = Samples(
+            [phase.ticks],
+            clock.seconds_per_tick,
+            phase.ticks,
+            later(answer.again),
+            later(answer.beside),
+        )
+    return Rerun(
+        rerun=repetition,
+        batch=1,
+        intervals=0,  # the clock's own time stays in: phases add up to the total
+        clocks=clocks,
+        blocks=[1],
+        clock=ClockRecord(
+            clock.source, clock.reason, clock.uncertainty, clock.resolution_s, clock.empty_pair_s
+        ),
+        verified=answer.verified,  # type: ignore[arg-type]
+        fault=answer.fault,
+        state="once",
+        noise=phase.noise,
+        measured_s=answer.wall_s,
+    )

@@ -1,0 +1,44 @@
+"""Memory that this process may still have: of the machine, and of the container it is in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+
+GROUPS = Path("/sys/fs/cgroup")
+OWN = Path("/proc/self/cgroup")
+_FILES = (
+    ("", "memory.max", "memory.current", "inactive_file"),
+    ("memory", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
+)
+"""Of control groups, version 2 and 1: controller, limit, what is in use, and what of that is cache
+that the kernel gives up first."""
+
+
+def available_bytes(groups: Path = GROUPS, own: Path = OWN) -> int:
+    """Bytes that can be had without swapping: the least of the machine and all groups around."""
+    return min([psutil.virtual_memory().available, *_left_in_groups(groups, own)])
+
+
+def _left_in_groups(groups: Path, own: Path) -> Iterator[int]:
+    """What each control group that limits this process has left (kernel: cgroup-v2.rst, memory)."""
+    try:
+        lines = own.read_text().splitlines()
+    except OSError:
+        return
+    for line in lines:
+        _, controllers, name = line.split(":", 2)
+        for controller, limit, used, cache in _FILES:
+            if controller not in controllers.split(","):
+                continue
+            # A container may see its own group as the root, and its name from outside.
+            inner = Path(name.lstrip("/"))
+            for folder in (groups / controller / part for part in (inner, *inner.parents)):
+                try:
+                    most = int((folder / limit).read_text())
+                    known = dict(map(str.split, (folder / "memory.stat").read_text().splitlines()))
+                    yield max(0, most - int((folder / used).read_text()) + int(known[cache]))
+                except (OSError, ValueError, KeyError):  # not there, or "max"
+                    continue
