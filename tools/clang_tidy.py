@@ -38,7 +38,7 @@ def git(*arguments: str) -> str:
 def base() -> str:
     """The commit that changes are counted from; empty where history does not reach back to it."""
     if named := os.environ.get("BASE"):
-        return named
+        return git("merge-base", "HEAD", named) or named
     left = git("merge-base", "HEAD", "origin/main")
     if left and left != git("rev-parse", "HEAD"):
         return left
