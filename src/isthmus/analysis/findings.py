@@ -74,7 +74,8 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
         if found is None or not found.known or found.low == found.high:
             return ""
         scale, _ = _scale(found.value, self.unit)
-        return f"{_digits(found.low / scale)} to {_digits(found.high / scale)}"
+        low, high = _digits(found.low / scale), _digits(found.high / scale)
+        return f"{low} to {high}" if low != high else ""
 
     @property
     def percent(self) -> str:
@@ -118,8 +119,9 @@ def findings(run: Run, summary: pd.DataFrame | None = None) -> list[Finding]:
 
     rows = summarise(run) if summary is None else summary
     found: list[Finding] = []
-    for study in (studies.registry().get(name) for name in studies_in(run)):
-        if study is not None and study.findings is not None:
+    known = (studies.registry().get(name) for name in studies_in(run))
+    for study in sorted(filter(None, known), key=lambda study: study.place):
+        if study.findings is not None:
             told = list(study.findings()(Evidence.of(run, rows, study.name, study.columns)))
             told.sort(key=lambda one: not one.headline)
             found += told

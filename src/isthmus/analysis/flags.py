@@ -11,6 +11,9 @@ if TYPE_CHECKING:
 _DISTURBED_SHARE = 0.2
 """Of the rows: from here on it is said before anything else."""
 
+DISTURBED = r"\b(?:steal|unstable)\b"
+"""Pattern of the flags of a row whose machine did other things as well."""
+
 MEANINGS = MappingProxyType(
     {
         "above_link_limit": "faster than the link can be: not all bytes crossed it",
@@ -42,7 +45,7 @@ MEANINGS = MappingProxyType(
 
 def disturbed(summary: pd.DataFrame) -> str:
     """What to say of a run whose machine did other things as well; empty where it was quiet."""
-    noisy = int(summary["flags"].str.contains(r"\b(?:steal|unstable)\b").sum())
+    noisy = int(summary["flags"].str.contains(DISTURBED).sum())
     if noisy <= _DISTURBED_SHARE * len(summary):
         return ""
     return (

@@ -16,7 +16,7 @@ NAMES = frozenset({"who", "best", "usual", "one", "other"})
 TEMPLATES = MappingProxyType(
     {
         # transfer
-        "rate_of_limit": "{what}: {rate} at {size}, {share} of the {reference} ({who}).",
+        "rate_of_limit": "{what}: {rate} at {size}, {share} of {reference} ({who}).",
         "rate_alone": "{what}: {rate} at {size} ({who}).",
         "latency": "{what}: {time} for {size} ({who}).",
         "launch": "Starting an empty kernel and waiting for it takes {time} ({who}).",
@@ -56,6 +56,8 @@ TEMPLATES = MappingProxyType(
         "memory_one_open": "One use: {usual} is as good as any; "
         "others differ by {percent} at most.",
         "memory_many_open": "Many uses: undecided; kinds of memory differ by {percent} at most.",
+        "memory_one_few": "One use: too few processes to tell kinds of memory apart ({who}).",
+        "memory_many_few": "Many uses: too few processes to tell kinds of memory apart ({who}).",
         "off_page": "Memory that starts off a page boundary takes {time} more each time ({who}).",
         "phases": "First offload {total}: start the runtime {start}, fill the vectors {fill}, "
         "kernel {kernel}.",

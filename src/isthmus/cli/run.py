@@ -216,38 +216,15 @@ def _kept(out: Path, console: Console) -> Iterator[None]:
 
 
 def _close(run: Run, out: Path, console: Console) -> int:
-    """Answers, the file's name, and the exit code."""
+    """The summary, the file's name, and the exit code."""
     from isthmus.analysis import wording
-    from isthmus.analysis.answers import answers
-    from isthmus.analysis.flags import disturbed
-    from isthmus.analysis.summary import summarise
+    from isthmus.cli.program import program, shorter
+    from isthmus.reporters import summary
     from isthmus.reporters.cells import printable
-    from isthmus.reporters.table import plain_table
 
-    labels = wording.labels(run)
-    summary = summarise(run)
-    for answer in answers(run, summary):
-        if answer.found:
-            print(printable(answer.question))
-            for clause in answer.clauses:
-                print(f"  {printable(clause)}")
-            if answer.in_full:
-                print(plain_table(answer.table, labels))
-    failed = [p for p in run.points if p.error or any(r.verified == "false" for r in p.reruns)]
-    missing = [d for d in run.devices if d.error]
     for fault in wording.few(wording.faults(run)):  # errors were told as they came
         console.print(printable(fault), soft_wrap=True, highlight=False, markup=False)
-    if said := disturbed(summary):
-        console.print(said, soft_wrap=True, highlight=False, markup=False)
-    if failed:
-        console.print(f"{len(failed)} of {len(run.points)} points failed: see isthmus show {out}")
-    if run.status == "budget":
-        unseen = int((summary["samples"] == 0).sum())
-        never = f" ({unseen} of {len(summary)} rows have no sample)" if unseen else ""
-        console.print(
-            f"time was up before all was certain{never}: go on with isthmus run "
-            f"{' '.join(run.studies)} --resume --out {out} (--budget SECONDS for more of it)",
-            soft_wrap=True, highlight=False, markup=False,
-        )  # fmt: skip
+    print("\n".join(summary.lines(run, Path(shorter(out)), program())))
+    failed = any(p.error or any(r.verified == "false" for r in p.reruns) for p in run.points)
     print(out)
-    return 1 if failed or missing else 0
+    return 1 if failed or any(d.error for d in run.devices) else 0

@@ -1,11 +1,13 @@
-"""JSON: a list of one object per point and clock; what is missing is null."""
+"""JSON: ``findings``, and ``points`` with one object per point and clock; null where unknown."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
 import msgspec
+import pandas as pd
 
+from isthmus.analysis.findings import findings, plain
 from isthmus.analysis.summary import summarise
 from isthmus.reporters.base import Reporter
 from isthmus.reporters.cells import clocks_of, plain_rows, series_of
@@ -13,22 +15,31 @@ from isthmus.results.run_file import Run
 
 
 def _text(run: Run) -> str:
-    return _written(dict(row) for row in plain_rows(summarise(run)))
+    summary = summarise(run)
+    return _written(run, summary, (dict(row) for row in plain_rows(summary)))
 
 
 def _samples(run: Run) -> str:
+    summary = summarise(run)
     sources = (
         series_of(point, clock) for point in run.points for clock in clocks_of(point) or ["host"]
     )
-    return _written(
+    rows = (
         {**row, "seconds": [series._asdict() for series in source]}
-        for row, source in zip(plain_rows(summarise(run)), sources, strict=True)
+        for row, source in zip(plain_rows(summary), sources, strict=True)
+    )
+    return _written(run, summary, rows)
+
+
+def _written(run: Run, summary: pd.DataFrame, rows: Iterable[dict[str, object]]) -> str:
+    return (
+        f'{{"findings": {_list(map(plain, findings(run, summary)))},\n"points": {_list(rows)}}}\n'
     )
 
 
-def _written(rows: Iterable[dict[str, object]]) -> str:
+def _list(rows: Iterable[dict[str, object]]) -> str:
     lines = ",\n".join(msgspec.json.encode(row).decode() for row in rows)
-    return f"[\n{lines}\n]\n" if lines else "[]\n"
+    return f"[\n{lines}\n]" if lines else "[]"
 
 
-REPORTER = Reporter("json", "a list of rows, with their samples if wanted", _text, _samples)
+REPORTER = Reporter("json", "findings and rows, with their samples if wanted", _text, _samples)

@@ -1,4 +1,4 @@
-"""Markdown, as code hosts render it: answers first, then one row per point."""
+"""Markdown, as code hosts render it: findings first, then one row per point."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from isthmus.analysis import wording
-from isthmus.analysis.answers import answers
+from isthmus.analysis.findings import findings
 from isthmus.analysis.flags import MEANINGS
 from isthmus.analysis.summary import summarise
 from isthmus.reporters.base import Reporter
@@ -29,9 +29,9 @@ def _lines(run: Run) -> Iterator[str]:
     summary, labels = summarise(run), wording.labels(run)
     yield f"## {escape(heading(run))}"
     yield ""
-    for answer in answers(run, summary):
-        if answer.found:
-            yield f"- **{escape(answer.question)}** {escape(answer.verdict)}"
+    for found in findings(run, summary):
+        sentence = escape(found.sentence)
+        yield f"- **{sentence}**" if found.headline else f"- {sentence}"
     shown, common = view(summary, labels)
     yield ""
     if common:
@@ -54,4 +54,4 @@ def _table(cells: Table) -> Iterator[str]:
         yield f"| {' | '.join(map(escape, row))} |"
 
 
-REPORTER = Reporter("md", "a Markdown table and the answers", _text)
+REPORTER = Reporter("md", "the findings and a Markdown table", _text)

@@ -62,6 +62,8 @@ def _findings() -> Callable[[Evidence], Sequence[Finding]]:
 STUDY = Study(
     name="allocation",
     question="What does a badly allocated host buffer cost an offload, phase by phase?",
+    needs="a runtime that can be timed",
+    place=3,
     operations=OPERATIONS,
     axes=(
         Axis("elements", "32-bit integers in each vector", parse_positive, (6 << 20,)),

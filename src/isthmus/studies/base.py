@@ -92,6 +92,10 @@ class Study:
     axes: Sequence[Axis]
     columns: Sequence[str]
     """Axes that become columns of the study's own."""
+    needs: str = "other devices"
+    """What a device must have for it, in words."""
+    place: int = 99
+    """In the order in which findings are shown: the most used study first."""
     thin: Callable[[Sequence[int]], Sequence[int]] = lambda sizes: sizes
     """Sizes that a quick run keeps."""
     answers: Callable[[], Sequence[Callable[[Evidence], Answer]]] = tuple

@@ -59,6 +59,8 @@ def _published(operation: str, apis: frozenset[str]) -> Published | None:
 STUDY = Study(
     name="beff",
     question="What is the network between the devices worth, at which message size?",
+    needs="channels to other devices",
+    place=4,
     operations=EXCHANGES + ON_REQUEST,
     axes=(
         Axis("bytes", "size of a message", parse_sizes, SIZES["definition"]),

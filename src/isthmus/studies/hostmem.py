@@ -49,6 +49,8 @@ def _published(operation: str, apis: frozenset[str]) -> Published | None:
 STUDY = Study(
     name="hostmem",
     question="How fast do kernels on the card read and write host memory?",
+    needs="kernels that read and write host memory",
+    place=2,
     operations=KERNELS + COPIES,
     axes=(
         Axis("bytes", "size of the buffer", parse_sizes, parse_sizes("4Ki:256Mi")),

@@ -37,6 +37,8 @@ def _findings() -> Callable[[Evidence], Sequence[Finding]]:
 STUDY = Study(
     name="mmio",
     question="What does one load or store to a device cost, and when is DMA better?",
+    needs="registers that may be loaded",
+    place=5,
     operations=OPERATIONS + BASELINES,
     axes=(
         Axis("bytes", "size of the block", parse_sizes, SIZES),

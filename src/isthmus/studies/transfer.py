@@ -85,6 +85,8 @@ def _published(operation: str, apis: frozenset[str]) -> Published | None:
 STUDY = Study(
     name="transfer",
     question="What do transfers between host and card memory cost, and when does the API matter?",
+    needs="memory to copy to",
+    place=1,
     operations=OPERATIONS + ON_REQUEST,
     axes=(
         Axis("bytes", "size of one transfer", parse_sizes, parse_sizes("1:2Gi")),

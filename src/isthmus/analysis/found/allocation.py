@@ -18,6 +18,8 @@ from isthmus.studies.allocation import ACCELERATOR
 
 _LARGE_S = 1e-6
 """A difference that is certain and beyond this is worth a word."""
+_PLAIN = 2.0
+"""A ratio that needs no interval to be believed, if it is beyond that in every process."""
 Seconds = Mapping[int, float]
 """By process."""
 
@@ -102,11 +104,18 @@ def _finding(
     )  # fmt: skip
 
 
-def _judged(evidence: Evidence, ratio: Interval) -> Verdict:
-    """What a ratio of times says of the numerator."""
-    if not ratio.known:
-        return "undecided"
-    return judge(ratio, relevant(evidence.run.settings.precision))
+def _judged(evidence: Evidence, of: Seconds, over: Seconds, *, simulated: bool) -> Verdict:
+    """Which takes less, process by process.
+
+    Where there are too few processes for an interval: what is plain in each of several.
+    """
+    ratio = _ratio(of, over, simulated=simulated)
+    if ratio.known:
+        return judge(ratio, relevant(evidence.run.settings.precision))
+    each = [of[i] / over[i] for i in set(of) & set(over) if over[i] > 0]
+    if len(each) > 1 and (min(each) > _PLAIN or max(each) < 1 / _PLAIN):
+        return "slower" if min(each) > _PLAIN else "faster"
+    return "undecided"
 
 
 def _worth(evidence: Evidence, group: Sequence[Case]) -> Iterator[Finding]:
@@ -122,7 +131,7 @@ def _worth(evidence: Evidence, group: Sequence[Case]) -> Iterator[Finding]:
         offload, cpu = seconds_of(best), best.sum((*host, best.add))
         if not offload or not cpu:
             continue
-        verdict = _judged(evidence, _ratio(offload, cpu, simulated=best.simulated))
+        verdict = _judged(evidence, offload, cpu, simulated=best.simulated)
         faster, undecided = verdict == "faster", verdict in {"same", "undecided"}
         answer = "open" if undecided else "yes" if faster else "no"
         who = common.title(evidence, best.device)
@@ -153,8 +162,7 @@ def _memory(evidence: Evidence, group: Sequence[Case]) -> Iterator[Finding]:
     api, who = record.api if record else "", common.title(evidence, plain.device)
     for use, seconds_of in (("one", _once), ("many", _again)):
         best = min(others, key=lambda case: _median(seconds_of(case)))
-        ratio = _ratio(seconds_of(best), seconds_of(plain), simulated=best.simulated)
-        verdict = _judged(evidence, ratio)
+        verdict = _judged(evidence, seconds_of(best), seconds_of(plain), simulated=best.simulated)
         kind, usual = _kind(best, group), _kind(plain, group)
         quantity = "memory for one use" if use == "one" else "memory for many uses"
         if verdict == "faster":
@@ -174,12 +182,15 @@ def _memory(evidence: Evidence, group: Sequence[Case]) -> Iterator[Finding]:
             _ratio(seconds_of(case), seconds_of(plain), simulated=case.simulated) for case in others
         ]
         ends = [max(r.high, 1 / r.low) for r in ratios if r.known and r.low > 0]
-        percent = wording.percent(max(ends) - 1) if len(ends) == len(ratios) else "any factor"
+        bounded = len(ends) == len(ratios)
+        percent = wording.percent(max(ends) - 1) if bounded else ""
         yield _finding(
             evidence, plain, quantity, seconds_of(plain), subject=f"{who}, {usual}",
             verdict="undecided", remark="not decided", table="deltas",
             action=common.to_decide(evidence, plain.device),
-            sentence=say(f"memory_{use}_open", percent=percent, usual=usual),
+            sentence=say(f"memory_{use}_open", percent=percent, usual=usual)
+            if bounded
+            else say(f"memory_{use}_few", who=who),
         )  # fmt: skip
 
 
@@ -195,8 +206,8 @@ def _offsets(evidence: Evidence, group: Sequence[Case]) -> Iterator[Finding]:
             continue
         both = sorted(set(_again(case)) & set(_again(aligned)))
         extra = [_again(case)[i] - _again(aligned)[i] for i in both]
-        ratio = _ratio(_again(case), _again(aligned), simulated=case.simulated)
-        if _judged(evidence, ratio) == "slower" and _median(dict(enumerate(extra))) > _LARGE_S:
+        verdict = _judged(evidence, _again(case), _again(aligned), simulated=case.simulated)
+        if verdict == "slower" and _median(dict(enumerate(extra))) > _LARGE_S:
             costly.append((case, dict(enumerate(extra))))
     if costly:
         worst, extra_s = max(costly, key=lambda one: _median(one[1]))

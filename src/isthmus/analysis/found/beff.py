@@ -106,7 +106,7 @@ def _largest(evidence: Evidence) -> Iterator[Finding]:
             # A card's step sends to one side, then to the other: half of its links rest.
             remark="half is the ceiling" if ring else "",
             sentence=say(
-                "rate_of_limit", share=f"{100 * share:.0f} %", reference="links", **values
+                "rate_of_limit", share=f"{100 * share:.0f} %", reference="the links", **values
             )
             if reference
             else say("rate_alone", **values),
@@ -123,7 +123,7 @@ def _latencies(evidence: Evidence) -> Iterator[Finding]:
         values = {"who": _who(evidence, row), "channel": str(row.channel)}
         yield Finding(
             study=evidence.study, subject=values["who"],
-            quantity=f"latency of a message, channel {row.channel}",
+            quantity=f"latency, channel {row.channel}",
             interval=_interval(row, "latency_s"), unit="s", remark="latency",
             sentence=say(
                 "message", time=shown(row.latency_s, "s"), rate=shown(row.wire_Bps, "B/s"),

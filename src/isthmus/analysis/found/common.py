@@ -42,6 +42,8 @@ CALLS = {
 """How memory of a kind is had, by API."""
 
 
+FASTEST = {"cuda": "pinned", "opencl": "alloc_host"}
+"""By API, the kind of memory that the device's copy engines reach without a bounce copy."""
 BEST_FIRST = ("pinned", "alloc_host", "host_only", "use_host_ptr", "registered", "aligned")
 """Of kinds of memory that are equally fast, the one to advise."""
 
@@ -136,6 +138,11 @@ def memcpy(evidence: Evidence, row: Any) -> Reference | None:
     if same.empty:
         return None
     return Reference(kind="memcpy", value=float(same["bandwidth_Bps"].max()), name="memcpy")
+
+
+def named(reference: Reference) -> str:
+    """A reference within a sentence: "the link", "memcpy"."""
+    return f"the {reference.name}" if reference.kind == "limit" else reference.name
 
 
 def verdict_of(share: float | None) -> Verdict:

@@ -21,7 +21,7 @@ from isthmus.units import format_size
 WAYS = {
     "read_bandwidth": "kernels read host memory",
     "write_bandwidth": "kernels write host memory",
-    "bandwidth": "kernels read and write at once",
+    "bandwidth": "kernels read and write",
 }
 _PEAK = 1.1
 """Over the rate at the largest size: from here on it is said where the peak is."""
@@ -72,7 +72,7 @@ def _rate(evidence: Evidence, rows: pd.DataFrame) -> Finding:
         quantity=f"{values['what']}, {values['size']}", interval=rate, unit="B/s",
         reference=limit, share=share, verdict=verdict, remark=common.REMARKS.get(verdict, ""),
         sentence=say("rate_alone", **values) if share is None
-        else say("rate_of_limit", share=f"{100 * share:.0f} %", reference="link", **values),
+        else say("rate_of_limit", share=f"{100 * share:.0f} %", reference="the link", **values),
         evidence="crossing", **common.point_of(row),
     )  # fmt: skip
 

@@ -85,6 +85,10 @@ def _rate(evidence: Evidence, rows: pd.DataFrame) -> Finding:
     reference = reference or common.memcpy(evidence, row)
     share = rate.value / reference.value if reference else None
     verdict: Verdict = common.verdict_of(share)
+    mine = evidence.rows[evidence.rows["device"] == row.device]
+    other = common.FASTEST.get(str(row.api), "")
+    alone = crosses and mine[mine["operation"] == row.operation]["memory"].nunique() == 1
+    worth = alone and verdict == "poor" and other not in {"", row.memory}
     what, size = WAYS[str(row.operation)], format_size(int(row.bytes))
     named = common.who(evidence, row)
     values = {"what": what, "rate": shown(rate.value, "B/s"), "size": size, "who": named}
@@ -100,7 +104,15 @@ def _rate(evidence: Evidence, rows: pd.DataFrame) -> Finding:
         remark=common.REMARKS.get(verdict, "") if reference and reference.kind == "limit" else "",
         sentence=say("rate_alone", **values)
         if reference is None or share is None
-        else say("rate_of_limit", share=f"{100 * share:.0f} %", reference=reference.name, **values),
+        else say(
+            "rate_of_limit",
+            share=f"{100 * share:.0f} %",
+            reference=common.named(reference),
+            **values,
+        ),
+        action=f"run transfer --device {row.device} --memory {row.memory},{other}"
+        if worth and reference and reference.kind == "limit"
+        else "",
         evidence="peaks",
         **common.point_of(row),
     )
@@ -163,7 +175,7 @@ def _ratio(of: Evidence, best: Any, usual: Any, **more: Any) -> Finding:
 def _reach(interval: Any) -> str:
     """How far from 1 an interval reaches, as a percentage."""
     if not interval.known or interval.low <= 0:
-        return "any factor"
+        return "an unknown factor"
     return wording.percent(max(interval.high, 1 / interval.low) - 1)
 
 

@@ -1,0 +1,220 @@
+"""What a run found, on one screen: at most 25 lines of 80 columns, whatever was measured."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import textwrap
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pandas as pd
+
+from isthmus import studies
+from isthmus.analysis.answers import studies_in
+from isthmus.analysis.findings import Finding, findings
+from isthmus.analysis.flags import DISTURBED
+from isthmus.analysis.sentences import shortened
+from isthmus.analysis.summary import summarise
+from isthmus.reporters.base import Reporter
+from isthmus.reporters.cells import printable
+from isthmus.results.run_file import DeviceRecord, Run
+
+LINES, COLUMNS = 25, 80
+_LABEL = 33
+_FIGURE = 10
+_STUDY = 10
+_FROM = {2.5: 1, 5.0: 2, 8.0: 3, 16.0: 4, 32.0: 5, 64.0: 6}
+_LEAST_BUDGET_S = 60
+_MINUTES_FROM_S = 120
+
+
+def text(run: Run) -> str:
+    """The summary without commands: the run's file is not known."""
+    return "\n".join(lines(run)) + "\n"
+
+
+def lines(
+    run: Run,
+    path: Path | None = None,
+    program: str = "isthmus",
+    summary: pd.DataFrame | None = None,
+) -> list[str]:
+    """Machine and devices; what was found; what was not; how far it got; what to do next.
+
+    ``path`` is the run's file, ``program`` how Isthmus is called: they are in the commands.
+    """
+    rows = summarise(run) if summary is None else summary
+    found = findings(run, rows)
+    top = [*_wrapped(_title(run), 2), *_wrapped(_main(found), 2)]
+    bottom = ["", *_wrapped(_unmeasured(run, rows), 2), *_wrapped(_state(run, rows), 2)]
+    if path is not None:
+        bottom += ["", *_commands(run, found, path, program)]
+    room = LINES - 1 - len(top) - len(bottom) - 1  # the file's name comes last
+    table = list(_table(found, max(room, 1)))
+    return [printable(line).rstrip() for line in (*top, *([""] if table else []), *table, *bottom)]
+
+
+def _wrapped(text: str, most: int) -> list[str]:
+    """A text in so many lines at most."""
+    return textwrap.wrap(
+        text, COLUMNS, subsequent_indent="  ", max_lines=most, placeholder=" ...",
+        break_on_hyphens=False,
+    )  # fmt: skip
+
+
+def _title(run: Run) -> str:
+    """Devices, those that are the same thing together, accelerators first."""
+    named: dict[str, list[str]] = {}
+    known = [device for device in run.devices if device.api not in {"host", "mmio"}]
+    for device in sorted(known or run.devices, key=lambda device: not _accelerates(device)):
+        if "+" not in device.address or len(run.devices) == 1:
+            named.setdefault(_name(device), []).append(device.address)
+    told = "; ".join(f"{name} ({', '.join(addresses)})" for name, addresses in named.items())
+    real = [device for device in run.devices if device.real]
+    none = "no accelerator found: " if real and not any(map(_accelerates, run.devices)) else ""
+    return f"Isthmus: {none}{told or 'no device'}"
+
+
+def _accelerates(device: DeviceRecord) -> bool:
+    """Whether it is something else than this machine's own processors."""
+    return device.simulated or bool(device.link) or device.properties.get("type", "cpu") != "cpu"
+
+
+def _main(found: Sequence[Finding]) -> str:
+    """The sentence that matters most: what to change where that is certain, else the first."""
+    heads = [one for one in found if one.headline]
+    changes = [one for one in heads if one.unit == "1" and one.verdict == "faster"]
+    chosen = [*changes, *heads][:1]
+    if not chosen:
+        return ""
+    use = f" Use {chosen[0].action}." if chosen[0].action and chosen[0] in changes else ""
+    return chosen[0].sentence + use
+
+
+def _table(found: Sequence[Finding], room: int) -> Iterator[str]:
+    """Each study's first findings, as many as there is room for; none is without one."""
+    heads: dict[str, list[Finding]] = {}
+    for one in found:
+        if one.headline:
+            heads.setdefault(one.study, []).append(one)
+    shown = dict.fromkeys(heads, 0)
+    for _ in range(max(map(len, heads.values()), default=0)):
+        for study, mine in heads.items():
+            if shown[study] < len(mine) and sum(shown.values()) < room:
+                shown[study] += 1
+    for study, mine in heads.items():
+        for i, one in enumerate(mine[: shown[study]]):
+            yield _row(one, mine, study if i == 0 else "")
+
+
+def _row(one: Finding, beside: Sequence[Finding], study: str) -> str:
+    label = one.subject if one.unit == "1" else f"{one.quantity}{_whose(one, beside)}"
+    figure = one.figure.rjust(_FIGURE)
+    row = f"{study[:_STUDY]:{_STUDY}} {shortened(label, _LABEL):{_LABEL}} {figure}  "
+    notes = [f"{one.percent} of {one.reference.name}"] if one.reference and one.percent else []
+    notes += [one.remark] if one.remark and not notes else []
+    notes += [one.span.replace(" to ", "-")] if one.span else []
+    for i, note in enumerate(notes):
+        if len(row) + (2 if i else 0) + len(note) <= COLUMNS:
+            row += f", {note}" if i else note
+    return row
+
+
+def _whose(one: Finding, beside: Sequence[Finding]) -> str:
+    """What tells a finding from those beside it: its device where there are several, its memory."""
+    subjects = {other.subject for other in beside if other.unit != "1"}
+    if len(subjects) == 1:
+        return ""
+    if len({other.device for other in beside}) > 1:
+        return f", {one.subject}"
+    rest = one.subject.removeprefix(one.device).removeprefix(", model").strip(", ")
+    return f", {rest}" if rest else ""
+
+
+def _unmeasured(run: Run, rows: pd.DataFrame) -> str:
+    """What was asked for and not measured, each reason once."""
+    told = []
+    registry = studies.registry()
+    for name in studies_in(run):
+        if name in registry and name not in {point.study for point in run.points}:
+            told.append(f"{name} (needs {registry[name].needs})")
+    told += [f"{device.address} ({device.error})" for device in run.devices if device.error]
+    skipped = dict.fromkeys((p.memory or p.operation, p.skipped) for p in run.points if p.skipped)
+    told += [f"{what} ({why})" for what, why in skipped]
+    empty = rows[(rows["samples"] == 0) & (rows["operation"] != "b_eff")]
+    for flag, why in (
+        ("failed", "failed"), ("budget_exhausted", "time ran out"), ("interrupted", "interrupted"),
+    ):  # fmt: skip
+        count = int(empty["flags"].str.split(";").map(lambda flags, f=flag: f in flags).sum())
+        told += [f"{count} point{'s' if count > 1 else ''} ({why})"] if count else []
+    wrong = sum(any(r.verified == "false" for r in point.reruns) for point in run.points)
+    told += [f"{wrong} points (their data did not arrive)"] if wrong else []
+    return f"Not measured: {'; '.join(told)}" if told else ""
+
+
+def _state(run: Run, rows: pd.DataFrame) -> str:
+    """How far the run got, and what disturbs it."""
+    measured = rows[rows["samples"] > 0]
+    points = f"{len(run.points):,} point{'' if len(run.points) == 1 else 's'}"
+    took = _seconds(run)
+    how = {"complete": "", "budget": " (time ran out)", "interrupted": " (interrupted)"}
+    told = [f"{points}{f', {took}' if took else ''}{how[run.status]}"]
+    if len(measured) and run.devices and all(device.simulated for device in run.devices):
+        told.append("simulated: the same on every machine")
+    elif len(measured):
+        sure = 100 * measured["converged"].mean()
+        told.append(f"{sure:.0f} % of them certain to {100 * run.settings.precision:g} %")
+        noisy = 100 * measured["flags"].str.contains(DISTURBED).mean()
+        where = " (virtual machine)" if run.environment.get("virtualised") else ""
+        told += [f"{noisy:.0f} % disturbed{where}"] if noisy >= 1 else []
+    return "; ".join(told)
+
+
+def _seconds(run: Run) -> str:
+    """How long a run took; empty where it does not say."""
+    times = [
+        re.match(r"(\d+)-(\d+)-(\d+)T(\d+):(\d+):(\d+)", t) for t in (run.started, run.finished)
+    ]
+    if not all(times):
+        return ""
+    began, ended = (pd.Timestamp(t[0]) for t in times if t)
+    seconds = (ended - began).total_seconds()
+    return f"{seconds / 60:.0f} min" if seconds >= _MINUTES_FROM_S else f"{seconds:.0f} s"
+
+
+def _commands(run: Run, found: Sequence[Finding], path: Path, program: str) -> list[str]:
+    """Page, points, and what makes the run surer."""
+    file = shlex.quote(str(path))
+    told = [("Page:", f"report {file} --open"), ("Points:", f"show {file} --points")]
+    decide = next((one for one in found if one.headline and one.action.startswith("run ")), None)
+    study = run.studies[0] if len(run.studies) == 1 else "all"
+    if run.status != "complete" and (
+        len(run.studies) == 1 or set(run.studies) == set(studies.registry())
+    ):
+        budget = max(_LEAST_BUDGET_S, round(2 * run.settings.budget_s))
+        told.append(("Go on:", f"run {study} --resume --out {file} --budget {budget}"))
+    elif decide is not None:
+        told.append(("Surer:", decide.action))
+    launcher = run.software.command
+    before = launcher[: launcher.index("isthmus")] if "isthmus" in launcher else []
+    whole = [
+        (label, shlex.join(before) + " " if before and command.startswith("run ") else "", command)
+        for label, command in told
+    ]
+    return [line for label, first, command in whole
+            for line in _command(label, f"{first}{program} {command}")]  # fmt: skip
+
+
+def _command(label: str, command: str) -> Iterator[str]:
+    r"""A command in lines that can be pasted: where it is too long, continued behind ``\\``."""
+    line = f"{label:8}"
+    for word in re.findall(r"(?:'[^']*'|\S)+", command):
+        if len(f"{line} {word} \\") > COLUMNS:
+            yield f"{line} \\"
+            line = "   "
+        line += f" {word}"
+    yield line
+
+
+REPORTER = Reporter("summary", "what was found, on one screen", text)
