@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from isthmus import boards
+from isthmus.boards import listing
 from isthmus.boards.table import KINDS, REQUIRED_SECTIONS, TABLE, Value, of_section
 from isthmus.errors import UsageError
 
@@ -243,3 +244,44 @@ def test_the_card_reads_just_the_parameters_that_a_board_can_have() -> None:
     source = (SOURCES.parent / "src" / "board.cpp").read_text("utf-8")
     read = set(re.findall(r'"([a-z]+\.\w+)"', source))
     assert read == {"board.name", *TABLE}
+
+
+def test_a_board_as_toml_reads_as_the_same_board(tmp_path):
+    mine = tmp_path / "mine.toml"
+    board = boards.named("u250,link.lanes=8")
+    mine.write_text("\n".join(listing.toml(board)))
+    again = boards.load(str(mine))
+    assert {**again.flat(), "board.name": "u250"} == board.flat()
+    assert again.name == "my-u250"
+
+
+def test_a_board_may_begin_from_another_and_its_title_names_what_differs(tmp_path):
+    mine = tmp_path / "mine.toml"
+    mine.write_text(
+        '[board]\nname = "mine"\nbase = "u250"\n[link]\n'
+        'lanes = { value = 4, kind = "assumed", source = "a slot" }\n'
+    )
+    based = boards.load(str(mine))
+    changed = boards.named("u250,link.lanes=4")
+    assert {**based.flat(), "board.name": "u250"} == changed.flat()
+    assert changed.title == f"{boards.load('u250').title}, with link.lanes=4"
+    mine.write_text('[board]\nbase = "u250"\ninclude = "u250"\n')
+    with pytest.raises(UsageError, match="are the same"):
+        boards.load(str(mine))
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [
+        ("[bord]", ""),
+        ("[lnik]", "link"),
+        ("[link]\nlane = 1", "lanes"),
+        ('[board]\ntitel = "x"', "title"),
+        ("[link]\nlanes = { valu = 1 }", "value"),
+    ],
+)
+def test_unknown_keys_get_the_nearest_known_one(tmp_path, text, meant):
+    mine = tmp_path / "mine.toml"
+    mine.write_text(text)
+    with pytest.raises(UsageError, match=f"did you mean {meant}" if meant else "unknown"):
+        boards.load(str(mine))

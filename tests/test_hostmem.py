@@ -263,7 +263,7 @@ def test_faults_of_the_card_are_found_and_attributed(isthmus: Command, fault: st
         "--implementation", "model", "--out", "out.json",
     )  # fmt: skip
     assert done.returncode == 1
-    shown = json.loads(isthmus("show", "out.json", "--format", "json").stdout)
+    shown = json.loads(isthmus("show", "out.json", "--format", "json").stdout)["points"]
     wrong = {row["operation"] for row in shown if row["verified"] == "false"}
     single = "read_bandwidth" if "flip" in fault else "write_bandwidth"
     assert wrong == {single, "bandwidth"}

@@ -19,6 +19,7 @@ from rich.console import Console
 
 import synthetic
 from conftest import LIMIT_S, Command
+from isthmus import __version__
 from isthmus.analysis.summary import COLUMNS
 from isthmus.cli.run import _close
 from isthmus.measure import session
@@ -101,7 +102,14 @@ def test_reruns_are_fresh_workers(isthmus: Command, tmp_path: Path) -> None:
         (("run", "transfer", "--device", "null", "--budget", "inf"), 2, "--budget"),
         (("run", "transfer", "--device", "null", "--out", "missing/run.json"), 2, "cannot write"),
         (("run", "transfer", "--device", "null", "--xclbin", "x"), 2, "no device"),
-        (("run",), 2, "study"),
+        (("run", "transfr"), 2, "did you mean transfer?"),
+        (("run", "transfer", "--device", "crad:u250"), 2, "did you mean card?"),
+        (("run", "transfer", "--device", "u250"), 2, "did you mean card:u250?"),
+        (("run", "transfer", "--device", "card:u25"), 2, "did you mean u250?"),
+        (("run", "transfer", "--device", "card:u250,link.lane=8"), 2, "did you mean link.lanes?"),
+        (("run", "transfer", "--device", "null", "--byts", "1"), 2, "did you mean bytes?"),
+        (("run", "transfer", "--device", "null", "--operation", "raed"), 2, "did you mean read?"),
+        (("model", "pci"), 2, "did you mean pcie?"),
         (("show", "missing.json"), 2, "No such file"),
         (("nonsense",), 2, "nonsense"),
     ],
@@ -270,6 +278,33 @@ def test_the_budget_ends_a_run_and_says_so(isthmus: Command) -> None:
     assert any("budget_exhausted" in row["flags"] for row in rows(isthmus))
 
 
+def test_run_alone_lists_the_studies(isthmus: Command) -> None:
+    told = isthmus("run")
+    assert told.returncode == 0
+    for study in registry().values():
+        assert any(
+            line.startswith(f"{study.name} ") and study.question in line
+            for line in told.stdout.splitlines()
+        )
+
+
+def test_version(isthmus: Command) -> None:
+    assert isthmus("--version").stdout == f"isthmus {__version__}\n"
+
+
+def test_devices_are_a_line_each_with_the_studies_that_work(isthmus: Command) -> None:
+    lines = isthmus("devices").stdout.splitlines()
+    assert all(len(line) <= 80 or " " not in line.strip() for line in lines)
+    (host,) = (line for line in lines if line.startswith("host "))
+    assert "transfer" in host
+    assert "hostmem" not in host
+    (cards,) = (line for line in lines if line.startswith("card:BOARD  "))
+    assert all(study in cards for study in ("transfer", "hostmem", "allocation", "beff", "mmio"))
+    assert "card:BOARD: beff: only 520n" in lines
+    listed = {entry["backend"]: entry for entry in json.loads(isthmus("devices", "--json").stdout)}
+    assert "allocation" in listed["host"]["devices"][0]["studies"]
+
+
 def test_devices_for_programs(isthmus: Command) -> None:
     listed = json.loads(isthmus("devices", "--json").stdout)
     by_name = {entry["backend"]: entry for entry in listed}
@@ -424,4 +459,4 @@ def test_a_disturbed_machine_is_told(capsys: pytest.CaptureFixture[str]) -> None
     quiet = synthetic.point("null", "write", 1, [[1e-6] * 30])
     for points, told in (([noisy], True), ([quiet], False)):
         _close(synthetic.run(points), Path("run.json"), Console(stderr=True))
-        assert ("machine was disturbed: 1 of 1 rows" in capsys.readouterr().err) == told
+        assert ("100 % disturbed" in capsys.readouterr().out) == told

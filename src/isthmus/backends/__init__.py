@@ -18,6 +18,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from isthmus.errors import UsageError
+from isthmus.suggestion import nearest
 from isthmus.system import built
 
 if TYPE_CHECKING:
@@ -149,7 +150,7 @@ def by_scheme(scheme: str) -> BackendDescription:
     for backend in registry().values():
         if scheme in backend.schemes:
             return backend
-    known = ", ".join(sorted(s for backend in registry().values() for s in backend.schemes))
+    known = sorted(s for backend in registry().values() for s in backend.schemes)
     meant = next(filter(None, (b.meant_by(scheme) for b in registry().values())), "")
-    instead = f"did you mean {meant}? " if meant else ""
-    raise UsageError(f"unknown backend '{scheme}'; {instead}known: {known}")
+    instead = f"did you mean {meant}? " if meant else nearest(scheme, known)
+    raise UsageError(f"unknown backend '{scheme}'; {instead}known: {', '.join(known)}")

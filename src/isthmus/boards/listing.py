@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+import msgspec
+
 from isthmus.boards.board import Board, text
 from isthmus.boards.table import TABLE
 
@@ -48,6 +50,35 @@ def lines(board: Board) -> Iterator[str]:
         unit = TABLE[name].unit
         rows.append((name, text(setting.value), unit, setting.kind, setting.source + fitted))
     yield from columns(rows)
+
+
+def toml(board: Board) -> Iterator[str]:
+    """A file with all that the board says, which reads as the same board."""
+    yield f"# {board.title}. Change what differs."
+    yield f"# Shorter: [board] base = {_quoted(board.name)}, and below it only what differs."
+    yield "[board]"
+    yield f"name = {_quoted('my-' + board.name)}"
+    yield f"title = {_quoted('My ' + board.title)}"
+    section = ""
+    for name, setting in board.settings.items():
+        before, (section, key) = section, name.split(".")
+        if section != before:
+            yield ""
+            yield f"[{section}]"
+        value = _quoted(setting.value) if isinstance(setting.value, str) else text(setting.value)
+        kind = "assumed" if setting.kind == "chosen" else setting.kind
+        entry = [
+            f"value = {value}",
+            f"kind = {_quoted(kind)}",
+            f"source = {_quoted(setting.source)}",
+        ]
+        entry += [f"calibration = {_quoted(setting.calibration)}"] if setting.calibration else []
+        yield f"{key} = {{ {', '.join(entry)} }}"
+
+
+def _quoted(words: str) -> str:
+    """A text as TOML writes it; JSON's escapes are TOML's."""
+    return msgspec.json.encode(words).decode()
 
 
 def columns(rows: Sequence[Sequence[str]]) -> Iterator[str]:

@@ -12,8 +12,9 @@ import msgspec
 from isthmus.boards.board import Board, Setting
 from isthmus.boards.table import KINDS, REQUIRED_SECTIONS, SECTIONS, TABLE, of_section
 from isthmus.errors import UsageError
+from isthmus.suggestion import nearest
 
-_BOARD_KEYS = ("name", "title", "description", "include")
+_BOARD_KEYS = ("name", "title", "description", "base", "include")
 _SETTING_KEYS = ("value", "kind", "source", "calibration")
 
 
@@ -49,9 +50,9 @@ def _read(name_or_path: str, folder: Path, overrides: Mapping[str, str]) -> Boar
     complete = dict(_complete(settings, path))
     _fits_together(complete, path)
     name = about.get("name", path.stem)
-    return Board(
-        name, about.get("title", name), about.get("description", ""), MappingProxyType(complete)
-    )
+    changed_ones = ", ".join(f"{key}={value}" for key, value in overrides.items())
+    title = about.get("title", name) + (f", with {changed_ones}" if changed_ones else "")
+    return Board(name, title, about.get("description", ""), MappingProxyType(complete))
 
 
 def _locate(name_or_path: str, folder: Path, beside: Path | None = None) -> Path:
@@ -64,8 +65,11 @@ def _locate(name_or_path: str, folder: Path, beside: Path | None = None) -> Path
         return path
     path = folder / f"{name_or_path}.toml"
     if name_or_path.startswith("_") or not path.is_file():
-        known = ", ".join(sorted(p.stem for p in folder.glob("[!_]*.toml")))
-        raise UsageError(f"unknown board '{name_or_path}'; known: {known}, or a path to a .toml")
+        known = sorted(p.stem for p in folder.glob("[!_]*.toml"))
+        raise UsageError(
+            f"unknown board '{name_or_path}'; {nearest(name_or_path, known)}"
+            f"known: {', '.join(known)}, or a path to a .toml"
+        )
     return path
 
 
@@ -83,13 +87,16 @@ def _merged(
     document = _document(path)
     about = _about(document.pop("board", {}), path)
     settings = dict(_settings(document, path))
-    included = about.pop("include", None)
+    if "base" in about and "include" in about:
+        raise UsageError(f"{path}: board.base and board.include are the same: write one")
+    said = "base" if "base" in about else "include"
+    included = about.pop(said, None)
     if included is None:
         return about, settings
     try:
         other = _locate(included, folder, path.parent)
     except UsageError as error:
-        raise UsageError(f"{path}: board.include: {error}") from error
+        raise UsageError(f"{path}: board.{said}: {error}") from error
     _, under = _merged(other, folder, (*including, real))
     return about, {**under, **settings}
 
@@ -109,7 +116,8 @@ def _about(section: Any, path: Path) -> dict[str, str]:
     for key, value in section.items():
         if key not in _BOARD_KEYS:
             raise UsageError(
-                f"{path}: board.{key} is unknown; [board] has {', '.join(_BOARD_KEYS)}"
+                f"{path}: board.{key} is unknown; {nearest(key, _BOARD_KEYS)}"
+                f"[board] has {', '.join(_BOARD_KEYS)}"
             )
         if not isinstance(value, str) or not value:
             raise UsageError(f"{path}: board.{key} is no text")
@@ -119,7 +127,10 @@ def _about(section: Any, path: Path) -> dict[str, str]:
 def _settings(document: Mapping[str, Any], path: Path) -> Iterator[tuple[str, Setting]]:
     for section, entries in document.items():
         if section not in SECTIONS:
-            raise UsageError(f"{path}: [{section}] is unknown; known: board, {', '.join(SECTIONS)}")
+            raise UsageError(
+                f"{path}: [{section}] is unknown; {nearest(section, SECTIONS)}"
+                f"known: board, {', '.join(SECTIONS)}"
+            )
         if not isinstance(entries, dict):
             raise UsageError(f"{path}: {section} is no section; write [{section}]")
         for key, entry in entries.items():
@@ -132,13 +143,17 @@ def _settings(document: Mapping[str, Any], path: Path) -> Iterator[tuple[str, Se
 
 def _setting(name: str, entry: Any, file: str) -> Setting:
     if name not in TABLE:
-        section = name.partition(".")[0]
-        raise UsageError(f"unknown key; known: {', '.join(p.key for p in of_section(section))}")
+        section, _, key = name.partition(".")
+        known = [parameter.key for parameter in of_section(section)]
+        raise UsageError(f"unknown key; {nearest(key, known)}known: {', '.join(known)}")
     if not isinstance(entry, dict):
         raise UsageError("write { value = ..., kind = ..., source = ... }")
     for key in entry:
         if key not in _SETTING_KEYS:
-            raise UsageError(f"'{key}' is unknown; known: {', '.join(_SETTING_KEYS)}")
+            raise UsageError(
+                f"'{key}' is unknown; {nearest(key, _SETTING_KEYS)}"
+                f"known: {', '.join(_SETTING_KEYS)}"
+            )
     for key in ("value", "kind", "source"):
         if key not in entry:
             raise UsageError(f"'{key}' is missing")
@@ -154,7 +169,10 @@ def _setting(name: str, entry: Any, file: str) -> Setting:
 
 def _override(name: str, text: str) -> Setting:
     if name not in TABLE:
-        raise UsageError(f"{name}={text}: unknown parameter of a board")
+        raise UsageError(
+            f"{name}={text}: unknown parameter of a board; {nearest(name, TABLE)}"
+            "isthmus card boards u250 lists them"
+        )
     try:
         return Setting(TABLE[name].parse(text), "chosen", "given by the user")
     except UsageError as error:

@@ -7,7 +7,7 @@ import signal
 import sys
 import time
 import traceback
-from typing import NoReturn
+from typing import Annotated, NoReturn
 
 import typer
 
@@ -26,6 +26,28 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from isthmus import __version__
+
+        print(f"isthmus {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="print the version and end"
+        ),
+    ] = False,
+) -> None:
+    """Measures, explains and judges the crossing between a host and its accelerators."""
+
+
 for module in (devices, run, show, report, model, card, xclbin):
     module.add_to(app)
 

@@ -10,6 +10,7 @@ from isthmus import boards, models
 from isthmus.boards.listing import columns
 from isthmus.errors import UsageError
 from isthmus.models.base import Figure, Model, Option
+from isthmus.suggestion import nearest
 from isthmus.units import format_rate, format_seconds, format_size, parse_size
 
 
@@ -22,7 +23,7 @@ def options(arguments: Sequence[str], known: Sequence[str]) -> dict[str, str]:
         key = name.removeprefix("--")
         if not name.startswith("--") or key not in known:
             told = ", ".join(f"--{k}" for k in known) or "none"
-            raise UsageError(f"unknown option '{name}'; known: {told}")
+            raise UsageError(f"unknown option '{name}'; {nearest(key, known)}known: {told}")
         if key == "json":
             value = "true"
         elif not equals:

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from isthmus.cli import card_exec, card_xclbin
+from isthmus.errors import UsageError
 
 
 def add_to(app: typer.Typer) -> None:
@@ -33,6 +34,9 @@ def boards(
         str | None, typer.Argument(help="board or file, e.g. u250 or u250,link.lanes=8")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="for programs")] = False,
+    as_toml: Annotated[
+        bool, typer.Option("--toml", help="a file to start a board of one's own from")
+    ] = False,
 ) -> None:
     """Prints names and titles, or each parameter with value, unit, kind and source."""
     import msgspec
@@ -40,6 +44,11 @@ def boards(
     from isthmus import boards as known
     from isthmus.boards import listing
 
+    if as_toml:
+        if name is None:
+            raise UsageError("--toml writes one board: name it, isthmus card boards u250 --toml")
+        print("\n".join(listing.toml(known.named(name))))
+        return
     if name is None:
         rows = [known.load(board) for board in known.names()]
         told: object = [listing.about(board) for board in rows]

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import sys
+import textwrap
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 if TYPE_CHECKING:
-    from isthmus.measure import discovery, protocol
+    from isthmus.measure import discovery
+
+COLUMNS = 80
 
 
 def add_to(app: typer.Typer) -> None:
@@ -36,50 +40,81 @@ def devices(
 
         print(msgspec.json.format(msgspec.json.encode(_as_data(surveys)), indent=2).decode())
         return
-    from rich.console import Console
-    from rich.table import Column, Table
+    for line in _lines(surveys):
+        print(line)
 
-    from isthmus.units import format_size
 
-    console = Console()
-    table = Table(
-        Column("device", no_wrap=True), "name", "platform", "largest buffer", "studies", box=None
-    )
+def _lines(surveys: Sequence[discovery.Survey]) -> Iterator[str]:
+    """A line for each device, then what is missing and how to get it; 80 columns."""
+    from isthmus.boards.listing import columns
+    from isthmus.reporters.cells import printable
+
+    rows = [("device", "studies", "name")]
+    further: list[str] = []
     for survey in surveys:
         for found in survey.found:
-            described = found.description
-            table.add_row(
-                "\n".join([found.address, *found.others]),
-                described.name,
-                described.platform,
-                format_size(1 << (described.max_buffer_bytes.bit_length() - 1)),
-                " ".join(_studies_for(described)),
-            )
-    console.print(table)
+            able = studies_of(found)
+            if not found.others:
+                rows.append((found.address, " ".join(able), printable(found.description.name)))
+                continue
+            scheme = found.address.partition(":")[0]
+            by_board = _of_all([found.address, *found.others])
+            names = [address.removeprefix(f"{scheme}:") for address in by_board]
+            some = dict.fromkeys(name for able in by_board.values() for name in able)
+            rows.append((f"{scheme}:BOARD", " ".join(some), "one of the boards below"))
+            further += _wrapped(f"{scheme}:BOARD: {', '.join(names)}")
+            for study in some:
+                can = [n for n, able in zip(names, by_board.values(), strict=True) if study in able]
+                cannot = [name for name in names if name not in can]
+                few = f"only {', '.join(can)}" if len(can) < len(cannot) else (
+                    f"all but {', '.join(cannot)}"
+                )  # fmt: skip
+                further += _wrapped(f"{scheme}:BOARD: {study}: {few}") if cannot else []
+    for line in columns(rows):
+        yield line if len(line) <= COLUMNS else f"{line[: COLUMNS - 2]}.."
+    yield from ["", *further] if further else []
     told: dict[str, list[str]] = {}
     for survey in surveys:
         for problem in survey.problems:
             told.setdefault(f"{problem.what}; {problem.cure}", []).append(survey.backend.name)
-    for problem_and_cure, backends in told.items():
-        console.print(
-            f"{', '.join(backends)}: {problem_and_cure}",
-            markup=False, highlight=False, soft_wrap=True,
-        )  # fmt: skip
+    if told:
+        yield from ["", "Missing, and how to get it:"]
+    for what_and_cure, backends in told.items():
+        yield from _wrapped(f"{', '.join(backends)}: {printable(what_and_cure)}")
 
 
 def _say(message: str) -> None:
     print(f"isthmus: {message}", file=sys.stderr)
 
 
-def _studies_for(device: protocol.DeviceDescription) -> list[str]:
-    from isthmus import studies
-    from isthmus.studies.base import offered
+def _wrapped(text: str) -> list[str]:
+    return textwrap.wrap(
+        text, COLUMNS, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
+    )
 
+
+def studies_of(found: discovery.Found) -> list[str]:
+    """Studies that have something to measure on a device, as their plans say."""
+    from isthmus import studies
+    from isthmus.measure.plan import plan
+
+    known = sorted(studies.registry().values(), key=lambda study: study.place)
     return [
         study.name
-        for study in studies.registry().values()
-        if any(offered(study, device, str(operation)) for operation in study.operations_usually)
+        for study in known
+        if plan(study, found.address, found.description, {}, quick=True).tasks
     ]
+
+
+def _of_all(addresses: Sequence[str]) -> dict[str, list[str]]:
+    """The same of devices that nobody has to look for: each is opened to see what it can."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    from isthmus.measure import asked, discovery
+
+    with ThreadPoolExecutor() as pool:
+        found = pool.map(lambda address: asked.opened(discovery.resolve(address)), addresses)
+        return {address: studies_of(one) for address, one in zip(addresses, found, strict=True)}
 
 
 def _as_data(surveys: list[discovery.Survey]) -> list[dict[str, object]]:
@@ -92,7 +127,12 @@ def _as_data(surveys: list[discovery.Survey]) -> list[dict[str, object]]:
             "schemes": survey.backend.schemes,
             "real": survey.backend.real,
             "devices": [
-                {"address": f.address, "others": f.others, **msgspec.structs.asdict(f.description)}
+                {
+                    "address": f.address,
+                    "others": f.others,
+                    "studies": studies_of(f),
+                    **msgspec.structs.asdict(f.description),
+                }
                 for f in survey.found
             ],
             "problems": [{"what": p.what, "cure": p.cure} for p in survey.problems],

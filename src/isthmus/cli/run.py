@@ -88,7 +88,9 @@ def _positive(value: float | None, option: str) -> None:
 
 def run(
     context: typer.Context,
-    study: Annotated[str, typer.Argument(help="transfer, allocation, hostmem, mmio, beff, or all")],
+    study: Annotated[
+        str | None, typer.Argument(help="transfer, allocation, hostmem, mmio, beff, or all")
+    ] = None,
     device: Annotated[
         list[str] | None, typer.Option(help="BACKEND[:SELECTOR][,key=value]; repeat for more")
     ] = None,
@@ -144,6 +146,12 @@ def run(
     from isthmus.measure import session
     from isthmus.system.binding import Binding, node_cpus, parse_cpus
 
+    if study is None and not context.args:
+        from isthmus.cli.study_help import overview
+
+        print(overview(), end="")
+        return 0
+    study = study or ""
     studies = _studies(study)
     for value, option in ((precision, "--precision"), (budget, "--budget"), (reruns, "--reruns")):
         _positive(value, option)

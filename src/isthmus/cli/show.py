@@ -1,4 +1,4 @@
-"""``isthmus show``: one row per point."""
+"""``isthmus show``: what a run found, or its points."""
 
 from __future__ import annotations
 
@@ -10,19 +10,38 @@ import typer
 
 def add_to(app: typer.Typer) -> None:
     """Registers the command."""
-    app.command(name="show", help="Show a run file, one row per point and clock.")(show)
+    app.command(name="show", help="Show what a run found; or its points, as a table or as data.")(
+        show
+    )
 
 
 def show(
     run: Annotated[Path, typer.Argument(help="run file")],
-    form: Annotated[str, typer.Option("--format", help="table, csv, json or md")] = "table",
+    form: Annotated[
+        str | None, typer.Option("--format", help="summary, table, csv, json or md")
+    ] = None,
+    points: Annotated[
+        bool, typer.Option("--points", help="every point: the same as --format table")
+    ] = False,
+    study: Annotated[str | None, typer.Option(help="points of this study only")] = None,
+    operation: Annotated[
+        str | None, typer.Option(help="points of these operations only, e.g. read,write")
+    ] = None,
     samples: Annotated[
         bool, typer.Option("--samples", help="every sample instead of a summary")
     ] = False,
 ) -> None:
-    """Prints a run file in one of the text formats."""
+    """Prints a run file: its summary, or its points in one of the text formats."""
     from isthmus import reporters
+    from isthmus.cli.program import program, shorter
+    from isthmus.cli.selection import of_study_and_operations
+    from isthmus.reporters import summary
     from isthmus.results import run_file
 
-    reporter = reporters.by_name(form)
-    print(reporter.render(run_file.load(run), samples=samples), end="")
+    chosen = form or ("table" if points or study or operation or samples else "summary")
+    reporter = reporters.by_name(chosen)
+    loaded = of_study_and_operations(run_file.load(run), study, operation)
+    if reporter is summary.REPORTER and not samples:
+        print("\n".join(summary.lines(loaded, Path(shorter(run)), program())))
+    else:
+        print(reporter.render(loaded, samples=samples), end="")

@@ -32,6 +32,18 @@ class StudyCommand(TyperCommand):
         return super().parse_args(ctx, args)
 
 
+def overview() -> str:
+    """All studies and what they ask."""
+    from isthmus.boards.listing import columns
+    from isthmus.studies import registry
+
+    known = sorted(registry().values(), key=lambda study: study.place)
+    rows = [(study.name, study.question) for study in known]
+    rows.append(("all", "all of them"))
+    lines = ["isthmus run STUDY [--quick] [--device D ...]", *columns(rows)]
+    return "\n".join([*lines, "isthmus run STUDY --help says what a study varies.", ""])
+
+
 def usage(study: Study) -> str:
     """A study's axes and operations, and an example."""
     from isthmus.boards.listing import columns

@@ -38,7 +38,7 @@ def _record(found: discovery.Found) -> DeviceRecord:
     )
 
 
-def _opened(one: discovery.Found) -> discovery.Found:
+def opened(one: discovery.Found) -> discovery.Found:
     """The device as it describes itself once it is open: options may change what it can do.
 
     Raises UsageError for a wrong option, NoDeviceError where the device cannot be had.
@@ -79,7 +79,7 @@ def find(
         try:
             one = (known.get(address) or discovery.resolve(address)).with_run_options(options)
             taken |= one.run_options.keys()
-            one = _opened(one)
+            one = opened(one)
         except NoDeviceError as error:
             errors.append(str(error))
             if addresses:

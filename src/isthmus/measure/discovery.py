@@ -16,6 +16,7 @@ from isthmus.errors import IsthmusError, NoDeviceError, UsageError
 from isthmus.measure import protocol
 from isthmus.measure.address import Address
 from isthmus.measure.supervisor import Worker
+from isthmus.suggestion import nearest
 
 _PROBE_SILENCE_S = 30.0
 
@@ -199,7 +200,8 @@ def resolve(text: str, turn: int = 0) -> Found:
             return Found(text, backend, candidate, alike[turn % len(alike)])
         here += [backend.address_of(address.scheme, device) for device in probed]
     if here and address.selector not in backend.aliases:
-        raise UsageError(f"no device '{text}'; here: {', '.join(dict.fromkeys(here))}")
+        known = dict.fromkeys(here)
+        raise UsageError(f"no device '{text}'; {nearest(text, known)}here: {', '.join(known)}")
     why = "; ".join(f"{p.what} ({p.cure})" for p in problems)
     others = f"; here: {', '.join(dict.fromkeys(here))}" if here else ""
     raise NoDeviceError(f"'{text}' is not here{': ' + why if why else ''}{others}")

@@ -15,6 +15,7 @@ from types import MappingProxyType
 
 from isthmus.errors import UsageError
 from isthmus.models.base import Model
+from isthmus.suggestion import nearest
 
 __all__ = ["Model", "by_name", "registry"]
 
@@ -36,5 +37,6 @@ def by_name(name: str) -> Model:
     """The model of this name; raises UsageError for an unknown one."""
     models = registry()
     if name not in models:
-        raise UsageError(f"unknown model '{name}'; known: {', '.join(models)}, validate, fit")
+        known = [*models, "validate", "fit"]
+        raise UsageError(f"unknown model '{name}'; {nearest(name, known)}known: {', '.join(known)}")
     return models[name]

@@ -15,6 +15,7 @@ from types import MappingProxyType
 
 from isthmus.errors import UsageError
 from isthmus.reporters.base import Reporter
+from isthmus.suggestion import nearest
 
 __all__ = ["Reporter", "by_name", "registry"]
 
@@ -36,5 +37,7 @@ def by_name(name: str) -> Reporter:
     """The reporter of this name; raises UsageError for an unknown one."""
     reporters = registry()
     if name not in reporters:
-        raise UsageError(f"unknown format '{name}'; known: {', '.join(reporters)}")
+        raise UsageError(
+            f"unknown format '{name}'; {nearest(name, reporters)}known: {', '.join(reporters)}"
+        )
     return reporters[name]

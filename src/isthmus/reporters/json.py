@@ -24,7 +24,7 @@ def _samples(run: Run) -> str:
     sources = (
         series_of(point, clock) for point in run.points for clock in clocks_of(point) or ["host"]
     )
-    rows = (
+    rows: Iterable[dict[str, object]] = (
         {**row, "seconds": [series._asdict() for series in source]}
         for row, source in zip(plain_rows(summary), sources, strict=True)
     )

@@ -16,6 +16,7 @@ from isthmus.analysis.findings import Finding, findings
 from isthmus.analysis.flags import DISTURBED
 from isthmus.analysis.sentences import shortened
 from isthmus.analysis.summary import summarise
+from isthmus.models.pcie import link_of
 from isthmus.reporters.base import Reporter
 from isthmus.reporters.cells import printable
 from isthmus.results.run_file import DeviceRecord, Run
@@ -79,6 +80,17 @@ def _title(run: Run) -> str:
 def _accelerates(device: DeviceRecord) -> bool:
     """Whether it is something else than this machine's own processors."""
     return device.simulated or bool(device.link) or device.properties.get("type", "cpu") != "cpu"
+
+
+def _name(device: DeviceRecord) -> str:
+    board = device.properties.get("board.name", "")
+    if device.simulated:
+        return f"model of {board or 'a card'}, simulated, no board was used"
+    name = device.name or device.backend
+    link = link_of(device.link)
+    if link is None:
+        return name
+    return f"{name}, PCIe gen{_FROM.get(link.gigatransfers, '?')} x{link.lanes}"
 
 
 def _main(found: Sequence[Finding]) -> str:

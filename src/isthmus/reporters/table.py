@@ -1,4 +1,4 @@
-"""A table for the terminal, with the answers below it."""
+"""A table of all points for the terminal."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from isthmus.analysis import wording
-from isthmus.analysis.answers import answers
 from isthmus.analysis.flags import MEANINGS
 from isthmus.analysis.summary import summarise
 from isthmus.reporters.base import Reporter
@@ -24,11 +23,17 @@ from isthmus.results.run_file import Run
 
 _UNKNOWN_WIDTH = 200
 _FLAGS_WIDTH = 18
+_LEFT_OUT_FIRST = (
+    ("samples",), ("reruns",), ("verified",), ("min_s",), ("api",), ("clock",), ("converged",),
+    ("low_median_s", "high_median_s"), ("study",),
+)  # fmt: skip
+"""Columns that a narrow terminal goes without, the first of them first."""
 _ANY_HEIGHT = 25
 """Nothing depends on it, but without one the width is not believed on a dumb terminal."""
 
 
 def _text(run: Run) -> str:
+    """All points, fitted to the terminal: columns that tell least are left out of a narrow one."""
     text = io.StringIO()
     width = shutil.get_terminal_size((_UNKNOWN_WIDTH, 0)).columns
     console = _console(text, width)
@@ -37,9 +42,11 @@ def _text(run: Run) -> str:
     console.print(Text(heading(run), style="bold"))
     if common:
         console.print("  ".join(f"{name} {value}" for name, value in common.items()))
-    cells = table(shown, labels)
+    cells, left_out = _fitted(shown, labels, width)
     # A terminal wraps long lines by itself; figures cut short would be wrong ones.
     _console(text, max(width, _least_width(cells))).print(_rich(cells))
+    if left_out:
+        console.print(f"left out in {width} columns: {', '.join(left_out)} (--format csv has all)")
     for flag in flags_in(summary):
         meaning = MEANINGS.get(flag, "no description")
         console.print(Text.assemble((printable(flag), "yellow"), f": {meaning}"))
@@ -52,14 +59,21 @@ def _text(run: Run) -> str:
         if missing.error:
             told = f"{missing.address} was not measured: {missing.error}"
             console.print(Text(printable(told), style="red"))
-    for answer in answers(run, summary):
-        if answer.found:
-            console.print()
-            console.print(Text(answer.question, style="bold"))
-            console.print(Text(printable(answer.verdict)))
-            if answer.in_full:
-                console.print(plain_table(answer.table, labels), markup=False)
     return "\n".join(line.rstrip() for line in text.getvalue().splitlines()).rstrip() + "\n"
+
+
+def _fitted(shown: pd.DataFrame, labels: Mapping[str, str], width: int) -> tuple[Table, list[str]]:
+    """The table, without the columns that had to go, and their names."""
+    left_out: list[str] = []
+    cells = table(shown, labels)
+    for names in _LEFT_OUT_FIRST:
+        if _least_width(cells) <= width:
+            break
+        here = [name for name in names if name in shown]
+        shown = shown.drop(columns=here)
+        before, cells = cells.headings, table(shown, labels)
+        left_out += [name for name in before if name not in cells.headings]
+    return cells, left_out
 
 
 def plain_table(frame: pd.DataFrame, labels: Mapping[str, str]) -> str:
@@ -101,4 +115,4 @@ def _least_width(cells: Table) -> int:
     return sum(max(map(cell_len, column)) + 2 for column in columns[:-1]) + _FLAGS_WIDTH
 
 
-REPORTER = Reporter("table", "a table for the terminal and the answers", _text)
+REPORTER = Reporter("table", "all points, one row each", _text)

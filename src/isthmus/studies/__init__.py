@@ -15,6 +15,7 @@ from types import MappingProxyType
 
 from isthmus.errors import UsageError
 from isthmus.studies.base import Study
+from isthmus.suggestion import nearest
 
 __all__ = ["Study", "by_name", "registry"]
 
@@ -36,5 +37,6 @@ def by_name(name: str) -> Study:
     """The study of this name; raises UsageError for an unknown one."""
     studies = registry()
     if name not in studies:
-        raise UsageError(f"unknown study '{name}'; known: {', '.join([*studies, 'all'])}")
+        known = [*studies, "all"]
+        raise UsageError(f"unknown study '{name}'; {nearest(name, known)}known: {', '.join(known)}")
     return studies[name]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from isthmus.errors import UsageError
 from isthmus.measure.protocol import DeviceDescription, OperationDescription
 from isthmus.results.run_file import Point
+from isthmus.suggestion import nearest
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -134,8 +135,11 @@ class Study:
         for axis in self.axes:
             if axis.name == name:
                 return axis
-        known = ", ".join(axis.name for axis in self.axes)
-        raise UsageError(f"study '{self.name}' has no axis '{name}'; it has {known}")
+        known = [axis.name for axis in self.axes]
+        raise UsageError(
+            f"study '{self.name}' has no axis '{name}'; {nearest(name, known)}"
+            f"it has {', '.join(known)}"
+        )
 
     def parse(self, given: Mapping[str, str]) -> dict[str, Sequence[Value]]:
         """Values of the axes that the user gave, checked."""
@@ -144,11 +148,15 @@ class Study:
             if operation not in self.operations:
                 raise UsageError(
                     f"study '{self.name}' has no operation '{operation}'; "
+                    f"{nearest(str(operation), self.operations)}"
                     f"it has {', '.join(self.operations)}"
                 )
         for chosen in parsed.get("sizes", ()) if self.size_sets else ():
             if chosen not in self.size_sets:
-                raise UsageError(f"no sizes '{chosen}'; known: {', '.join(self.size_sets)}")
+                raise UsageError(
+                    f"no sizes '{chosen}'; {nearest(str(chosen), self.size_sets)}"
+                    f"known: {', '.join(self.size_sets)}"
+                )
             if self.size_axis in parsed:
                 raise UsageError(f"give --{self.size_axis} or --sizes: both choose the sizes")
         return parsed

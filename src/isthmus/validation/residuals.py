@@ -12,6 +12,7 @@ import msgspec
 from isthmus import boards
 from isthmus.boards.listing import columns
 from isthmus.errors import UsageError
+from isthmus.suggestion import nearest
 from isthmus.validation.fitting import Constant, HeldOut, constants, held_out, rms, worst
 from isthmus.validation.points import (
     AS_EVENTS,
@@ -149,7 +150,9 @@ def _percent(share: float) -> str:
 def known_format(form: str) -> str:
     """The format's name; raises UsageError for an unknown one."""
     if form not in FORMATS:
-        raise UsageError(f"unknown format '{form}'; known: {', '.join(FORMATS)}")
+        raise UsageError(
+            f"unknown format '{form}'; {nearest(form, FORMATS)}known: {', '.join(FORMATS)}"
+        )
     return form
 
 

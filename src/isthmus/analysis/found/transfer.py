@@ -115,7 +115,7 @@ def _rate(evidence: Evidence, rows: pd.DataFrame) -> Finding:
         else "",
         evidence="peaks",
         **common.point_of(row),
-    )
+    )  # fmt: skip
 
 
 def _latencies(

@@ -1,0 +1,177 @@
+"""The screen that a run ends in: small, the same data as elsewhere, and commands that work."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from conftest import Command
+from isthmus.analysis.findings import findings
+from isthmus.reporters import by_name, summary
+from isthmus.results import run_file
+from isthmus.results.run_file import DeviceRecord, Run
+from synthetic import Law, point, run, transfer_run
+
+STORED = sorted((Path(__file__).parents[1] / "benchmarks" / "results").glob("*.json.gz"))
+MODELS = ("u250", "520n", "u200")
+
+
+def stored(path: Path) -> Run:
+    return msgspec.json.decode(gzip.decompress(path.read_bytes()), type=Run)
+
+
+@pytest.fixture(scope="module")
+def simulated(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a run of each model over all studies, of a few sizes."""
+    folder = tmp_path_factory.mktemp("models")
+    for board in MODELS:
+        subprocess.run(
+            [sys.executable, "-m", "isthmus", "run", "all", "--device", f"card:{board}",
+             "--bytes", "1,4Ki,1Mi", "--out", f"{board}.json"],
+            cwd=folder, check=True, capture_output=True, timeout=300,
+        )  # fmt: skip
+    return folder
+
+
+def commands(lines: list[str]) -> Iterator[str]:
+    """Commands that a summary ends in, as a shell gets them."""
+    text = "\n".join(lines)
+    for found in re.finditer(r"^[A-Z][a-z ]+: +((?:.*\\\n)*.*)$", text, re.MULTILINE):
+        if "isthmus" in found[1] and "--" in found[1]:
+            yield found[1]
+
+
+def fits(lines: list[str], of: Run) -> None:
+    assert len(lines) < summary.LINES, "the file's name comes last"
+    assert all(len(line) <= summary.COLUMNS for line in lines)
+    heads = [one for one in findings(of) if one.headline]
+    shown = "\n".join(lines)
+    for study in {one.study for one in heads}:
+        first = next(one for one in heads if one.study == study)
+        assert f"{study:10}" in shown
+        assert first.figure in shown, "the headline of each study has a row"
+        assert sum(one.study == study for one in heads) <= 4
+
+
+@pytest.mark.parametrize("path", STORED, ids=lambda path: path.name.partition(".")[0])
+def test_stored_runs_fit_on_one_screen(path: Path) -> None:
+    measured = stored(path)
+    fits(summary.lines(measured, Path("runs/some-run.json"), ".venv/bin/isthmus"), measured)
+
+
+@pytest.mark.parametrize("board", MODELS)
+def test_models_fit_on_one_screen(simulated: Path, board: str) -> None:
+    measured = run_file.load(simulated / f"{board}.json")
+    lines = summary.lines(measured, Path(f"{board}.json"))
+    fits(lines, measured)
+    assert "no board was used" in lines[0]
+    assert ("needs channels" in "\n".join(lines)) == (board != "520n")
+
+
+@pytest.mark.parametrize("board", MODELS)
+def test_every_command_of_a_summary_works(simulated: Path, board: str, isthmus: Command) -> None:
+    file = simulated / f"{board}.json"
+    out = isthmus("show", str(file)).stdout.splitlines()
+    told = list(commands(out))
+    assert len(told) >= 2
+    for command in told:
+        words = shlex.split(command.replace("\\\n", " "))
+        start = next(i for i, word in enumerate(words) if word in {"run", "show", "report"})
+        given = [word for word in words[start:] if word != "--open"]  # there is no browser here
+        ended = isthmus(*given)
+        assert ended.returncode == 0, (given, ended.stderr)
+
+
+def test_the_same_findings_are_everywhere(simulated: Path, isthmus: Command) -> None:
+    file = simulated / "u250.json"
+    found = findings(run_file.load(file))
+    data = json.loads(isthmus("show", str(file), "--format", "json").stdout)["findings"]
+    assert [one["sentence"] for one in data] == [one.sentence for one in found]
+    for one, told in zip(found, data, strict=True):
+        assert told["headline"] == one.headline
+        assert one.interval is None or told["interval"]["value"] == one.interval.value
+    markdown = isthmus("show", str(file), "--format", "md").stdout.replace("\\", "")
+    assert all(one.sentence in markdown for one in found)
+
+
+def test_what_was_not_measured_is_said_once_with_its_reason() -> None:
+    points = [
+        point("a", "read", 1 << 20, [[1e-3] * 25] * 6),
+        point("a", "read", 1 << 21, [], error="gone"),
+        point("a", "write", 1 << 20, [], skipped="it may not", memory="pinned"),
+    ]
+    gone = DeviceRecord(address="cuda:0", backend="cuda", real=True, error="no driver")
+    here = DeviceRecord(address="a", backend="a", real=True, api="opencl")
+    measured = run(points, devices=[here, gone], studies=["transfer", "beff"])
+    told = " ".join(" ".join(summary.lines(measured)).split())
+    for reason in ("beff (needs channels", "cuda:0 (no driver)", "pinned (it may not)"):
+        assert told.count(reason) == 1, reason
+    assert "1 point (failed)" in told
+
+
+def test_a_run_that_was_cut_off_says_how_it_goes_on() -> None:
+    cut = transfer_run({"a": {"write": Law(1e-6, 1e9)}}, [1, 4096], status="budget")
+    (command,) = (c for c in commands(summary.lines(cut, Path("a b.json"))) if "--resume" in c)
+    assert "run transfer --resume --out 'a b.json'" in command
+    assert not any("--resume" in line for line in summary.lines(cut))
+
+
+@pytest.mark.parametrize("path", ["run.json", "a/" * 60 + "run.json"])
+def test_long_commands_go_on_behind_a_backslash(path: str) -> None:
+    lines = summary.lines(transfer_run({"a": {"write": Law(1e-6, 1e9)}}, [1]), Path(path))
+    for command in commands(lines):
+        assert path in shlex.split(command.replace("\\\n", " "))
+    assert all(len(line) <= summary.COLUMNS or path in line for line in lines)
+
+
+def test_the_program_is_named_as_it_was_called(tmp_path: Path) -> None:
+    ask = (
+        "from isthmus.cli.program import program; import sys; sys.argv[0] = {!r}; print(program())"
+    )
+
+    def told(called: str, **more: str) -> str:
+        done = subprocess.run(
+            [sys.executable, "-c", ask.format(called)], cwd=tmp_path, check=True,
+            capture_output=True, text=True, env={**os.environ, **more},
+        )  # fmt: skip
+        return done.stdout.strip()
+
+    script = tmp_path / "bin" / "isthmus"
+    script.parent.mkdir()
+    script.touch(mode=0o755)
+    assert told("bin/isthmus") == "bin/isthmus"
+    assert told(str(script)) == "bin/isthmus"
+    assert told(str(script), PATH=f"{script.parent}:{os.environ['PATH']}") == "isthmus"
+    assert told("/x/isthmus/__main__.py").endswith("python -m isthmus")
+
+
+def test_show_takes_a_part_of_a_run(simulated: Path, isthmus: Command) -> None:
+    file = str(simulated / "u250.json")
+    rows = isthmus("show", file, "--operation", "read,write", "--format", "csv").stdout
+    assert {line.split(",")[3] for line in rows.splitlines()[1:]} == {"read", "write"}
+    table = isthmus("show", file, "--study", "mmio").stdout
+    assert "register_load" in table
+    assert "read_bandwidth" not in table
+    for given, says in (
+        (("--study", "tranfser"), "did you mean transfer?"),
+        (("--operation", "raed"), "did you mean read?"),
+        (("--format", "tabel"), "did you mean table?"),
+    ):
+        wrong = isthmus("show", file, *given)
+        assert wrong.returncode == 2
+        assert says in wrong.stderr
+
+
+def test_the_summary_is_a_format_too() -> None:
+    measured = transfer_run({"a": {"write": Law(1e-6, 1e9)}}, [1, 4096])
+    assert by_name("summary").render(measured).splitlines() == summary.lines(measured)
