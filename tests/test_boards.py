@@ -230,7 +230,7 @@ def test_any_required_parameter_is_missed(tmp_path: Path, name: str) -> None:
 
 def test_no_file_and_no_board() -> None:
     assert refusal("/nowhere/at/all.toml") == "/nowhere/at/all.toml: no such file"
-    assert "unknown board 'u25'; known: 520n, " in refusal("u25")
+    assert "unknown board 'u25'; did you mean u250? known: 520n, " in refusal("u25")
 
 
 def test_what_the_user_replaced_is_not_blamed_on_the_file() -> None:

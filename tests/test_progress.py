@@ -1,8 +1,9 @@
-"""What a user is told of a run while it goes on, where there is no terminal."""
+"""What a user is told of a run while it goes on."""
 
 from __future__ import annotations
 
 import io
+import math
 from types import SimpleNamespace
 
 import pytest
@@ -13,49 +14,71 @@ from isthmus.cli.progress import Progress
 from isthmus.studies.base import Task
 
 TASK = Task("read", 1, "aligned", {}, {})
+LABEL = "transfer card:u250 read 4Ki"
 
 
 class Told:
     """A progress display on a clock of its own, and what it wrote."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, **console: object) -> None:
         self.now = 0.0
         monkeypatch.setattr(progress, "time", SimpleNamespace(monotonic=lambda: self.now))
-        self._out = io.StringIO()
-        self.display = Progress(Console(file=self._out, width=200))
+        self.out = io.StringIO()
+        self.display = Progress(Console(file=self.out, **console))  # type: ignore[arg-type]
+        self.display.visiting(LABEL)
+
+    def lines(self) -> list[str]:
+        return self.out.getvalue().splitlines()
 
     def after(self, seconds: float, finished: int) -> str:
         """The last line when so many tasks have ended in so many seconds more."""
         self.now += seconds
         for _ in range(finished):
             self.display.finished(TASK, 0, "precision")
-        return self._out.getvalue().splitlines()[-1]
+        self.display.visiting(LABEL)
+        return self.lines()[-1]
 
 
 @pytest.fixture
 def told(monkeypatch: pytest.MonkeyPatch) -> Told:
-    return Told(monkeypatch)
+    return Told(monkeypatch, width=200)
 
 
-def test_what_is_left_follows_from_what_was_done(told: Told) -> None:
-    told.display.begin(30, 0, 1000.0)
-    assert told.after(20.0, 1) == "1 of 30 measured, 100 % precise, about 9:40 left"
-
-
-def test_no_more_is_left_than_the_budget(told: Told) -> None:
+def test_what_is_measured_how_much_is_done_and_the_time_left_at_most(told: Told) -> None:
     told.display.begin(30, 0, 50.0)
-    assert told.after(20.0, 1).endswith("about 0:30 left")
-    assert told.after(40.0, 1).endswith("about 0:00 left")
+    assert told.after(20.0, 2) == f"1 of 30 done, at most 0:30 left: {LABEL}"
+    assert told.after(40.0, 1).startswith("3 of 30 done, at most 0:00 left")
 
 
-def test_another_part_of_the_run_counts_anew(told: Told) -> None:
-    told.display.begin(3, 0, 1000.0)
-    told.after(20.0, 3)
-    told.display.begin(2, 0, 1000.0)
-    assert told.after(20.0, 1) == "1 of 2 measured, 100 % precise, about 0:20 left"
-
-
-def test_more_repetitions_than_the_fewest_are_no_surplus(told: Told) -> None:
-    told.display.begin(1, 0, 1000.0)
+def test_without_a_terminal_a_line_comes_every_ten_seconds(told: Told) -> None:
+    told.display.begin(30, 0, 1000.0)
     told.after(11.0, 1)
-    assert told.after(20.0, 1) == "2 of 2 measured, 100 % precise, about 0:00 left"
+    before = len(told.lines())
+    for _ in range(9):
+        told.after(1.0, 1)
+    assert len(told.lines()) == before
+    told.after(1.0, 1)
+    assert len(told.lines()) == before + 1
+
+
+def test_what_is_simulated_has_no_limit_but_a_pace(told: Told) -> None:
+    told.display.begin(30, 10, math.inf)
+    assert told.after(11.0, 0).startswith("10 of 30 done: ")
+    told.after(9.0, 5)
+    assert told.after(11.0, 0).startswith("15 of 30 done, about 1:33 left")
+
+
+def test_a_task_that_ends_twice_is_no_surplus(told: Told) -> None:
+    told.display.begin(1, 0, 60.0)
+    assert told.after(11.0, 2).startswith("1 of 1 done")
+    assert told.after(11.0, 0).startswith("1 of 1 done")
+
+
+@pytest.mark.parametrize("width", [30, 60, 120])
+def test_on_a_terminal_it_is_one_line(monkeypatch: pytest.MonkeyPatch, width: int) -> None:
+    told = Told(monkeypatch, width=width, force_terminal=True, color_system=None)
+    with told.display:
+        told.display.begin(269, 0, 60.0)
+        told.display.visiting(LABEL * 5)
+    assert "0 of 269 done, at most 1:0" in told.out.getvalue()
+    assert "\n\n" not in told.out.getvalue().replace("\r", "")

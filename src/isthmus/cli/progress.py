@@ -1,42 +1,41 @@
-"""Progress of a run: points done, precision reached, time left."""
+"""Progress of a run: what is measured, how much is done, and the time that it takes at most."""
 
 from __future__ import annotations
 
+import math
 import time
-from collections import Counter
 from types import TracebackType
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
 from rich.progress import Progress as Bar
+from rich.progress import TextColumn
 
 from isthmus.results.run_file import State
 from isthmus.studies.base import Task
 
 _PLAIN_EVERY_S = 10.0
-_WIDE = 100
-"""Columns; narrower terminals go without a bar."""
 
 
 class Progress:
-    """A bar on a terminal; a line now and then elsewhere."""
+    """One line on a terminal; a line now and then elsewhere. Counts all studies of a run together.
+
+    A task is done once, however many processes it needs: how many those are nobody knows before.
+    """
 
     def __init__(self, console: Console) -> None:
         self._console = console
         self._bar = Bar(
-            TextColumn("{task.fields[now]}", justify="left"),
-            *([BarColumn(bar_width=24)] if console.width >= _WIDE else []),
-            MofNCompleteColumn(),
-            TextColumn("{task.fields[state]}"),
+            TextColumn("{task.fields[line]}", markup=False),
             console=console,
             transient=True,
             disable=not console.is_terminal,
         )
-        self._id = self._bar.add_task("", total=None, now="looking for devices", state="")
+        self._label = "looking for devices"
+        self._id = self._bar.add_task("", total=None, line=self._label)
         self._total = 0
+        self._done = 0
         self._before = 0
-        self._most_s = 0.0
-        self._states: Counter[State] = Counter()
+        self._ends = math.inf
         self._began = time.monotonic()
         self._last_line = self._began
 
@@ -53,44 +52,53 @@ class Progress:
         self._bar.stop()
 
     def begin(self, total: int, done: int, most_s: float) -> None:
-        """Starts counting anew: see Watcher."""
-        self._total = total
-        self._before = done
-        self._most_s = most_s
-        self._states.clear()
+        """Starts counting: see Watcher."""
+        self._total, self._done, self._before = total, done, done
         self._began = time.monotonic()
-        self._bar.update(self._id, total=total, completed=done)
+        self._ends = self._began + most_s
+        self._tell()
 
     def visiting(self, label: str) -> None:
         """Names what is measured now."""
-        width = 32 if self._console.width >= _WIDE else 20
-        self._bar.update(self._id, now=f"{label[:width]:<{width}}")
+        self._label = label
+        self._tell()
 
     def finished(self, task: Task, rerun: int, state: State) -> None:  # noqa: ARG002
         """Counts a task that ended."""
-        self._states[state] += 1
-        self._bar.update(self._id, advance=1, state=self._summary())
-        now = time.monotonic()
-        if not self._console.is_terminal and now - self._last_line > _PLAIN_EVERY_S:
-            self._last_line = now
-            done = self._before + self._done
-            total = max(done, self._total)  # some repeat until they are certain
-            self._console.print(f"{done} of {total} measured, {self._summary()}")
+        self._done += 1
+        self._tell()
 
     def say(self, message: str) -> None:
-        """One line above the bar."""
+        """One line above the progress."""
         self._bar.console.print(
             f"isthmus: {message}", markup=False, highlight=False, soft_wrap=True
         )
 
-    @property
-    def _done(self) -> int:
-        return sum(self._states.values())
+    def _tell(self) -> None:
+        counted = f"{min(self._done, self._total)} of {self._total} done{self._left()}"
+        if self._console.is_terminal:
+            room = self._console.width - len(counted) - 3
+            self._bar.update(self._id, line=f"{counted}  {self._label[: max(room, 0)]}")
+            return
+        now = time.monotonic()
+        if now - self._last_line >= _PLAIN_EVERY_S:
+            self._last_line = now
+            self._console.print(
+                f"{counted}: {self._label}", markup=False, highlight=False, soft_wrap=True
+            )
 
-    def _summary(self) -> str:
-        reached = 100 * self._states["precision"] / self._done
-        took = time.monotonic() - self._began
-        open_ = self._total - self._before - self._done
-        left = max(0.0, min(took / self._done * open_, self._most_s - took))
-        minutes, seconds = divmod(round(left), 60)
-        return f"{reached:.0f} % precise, about {minutes}:{seconds:02d} left"
+    def _left(self) -> str:
+        """Time left at most; of what is simulated, by what was done so far."""
+        now = time.monotonic()
+        if math.isfinite(self._ends):
+            return f", at most {_minutes(max(0.0, self._ends - now))} left"
+        fresh = self._done - self._before
+        if not fresh:
+            return ""
+        left = (now - self._began) / fresh * max(0, self._total - self._done)
+        return f", about {_minutes(left)} left"
+
+
+def _minutes(seconds: float) -> str:
+    minutes, rest = divmod(math.ceil(seconds), 60)
+    return f"{minutes}:{rest:02d}"

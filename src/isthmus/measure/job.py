@@ -62,6 +62,11 @@ class Job:
         return bool(self.error or self.skipped)
 
     @property
+    def study(self) -> str:
+        """Name of the study that asks for it."""
+        return next(iter(self.task.points.values())).study
+
+    @property
     def label(self) -> str:
         """Device, operation and size in a few words."""
         size = f" {format_size(self.task.bytes)}" if self.task.bytes else ""

@@ -184,7 +184,7 @@ class Runner:
 
     def _attempt(self, job: Job, workers: _Workers, work: Callable[[], None]) -> None:
         """Does something for a job; what goes wrong costs that job, and sometimes its device."""
-        self.watcher.visiting(job.label)
+        self.watcher.visiting(f"{job.study} {job.label}")
         try:
             work()
         except WorkerRefusedError as error:
