@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from statistics import NormalDist, stdev
 from types import SimpleNamespace
 
 import pytest
@@ -107,7 +108,7 @@ def test_what_cannot_be_certain_in_the_time_waits_for_what_can() -> None:
     cheap, dear = job(), job(LARGE, "dear")
     for one in (cheap, dear):
         visit(one, *[1.06, 0.95] * 3)
-    dear.cost = Cost(5.0, 0.1)
+    dear.cost = Cost(50.0, 0.1)
     plan = Schedule([cheap, dear], settings())
     plan.start_s["host"] = 1e-6
     assert plan.next_round(20.0) == [cheap]
@@ -118,11 +119,16 @@ def test_the_number_that_is_needed_gives_the_interval_that_is_wanted() -> None:
     one = job()
     visit(one, 1.0, 1.08, 0.94, 1.05, 0.97, 1.0)
     assert over_processes(one.medians[0, "host"]).half_width > 0.05
-    many = needed(one, settings())
-    balanced = [math.exp(sign * one.spread) for sign in (1, -1) * (int(many) // 2)]
-    assert over_processes(balanced).half_width <= 0.05 * 1.1
-    fewer = LOOKS[LOOKS.index(int(many)) - 1]
-    assert over_processes(balanced[:fewer]).half_width > 0.05
+    many = int(needed(one, settings()))
+    assert half_width_of_normal(one.spread(0.95), many) <= 0.05 * 1.1
+    assert half_width_of_normal(one.spread(0.95), LOOKS[LOOKS.index(many) - 1]) > 0.05
+
+
+def half_width_of_normal(spread: float, processes: int) -> float:
+    """Of processes whose medians lie as normal ones do, on average."""
+    shares = [(n + 0.5) / processes for n in range(processes)]
+    normal = [NormalDist().inv_cdf(share) for share in shares]
+    return over_processes([math.exp(spread * x / stdev(normal)) for x in normal]).half_width
 
 
 def test_it_is_looked_at_now_and_then_only() -> None:

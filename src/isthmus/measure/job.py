@@ -50,6 +50,8 @@ class Job:
     """As visits have shown, on the geometric mean of the latest and what was known before."""
     visit_s: float = 0.0
     """What a process of its own took, of an offload."""
+    _known: tuple[int, float] = (0, 0.0)
+    """After so many processes, the half-width."""
 
     @property
     def simulated(self) -> bool:
@@ -123,14 +125,27 @@ class Job:
 
     def half_width(self, confidence: float) -> float:
         """Of the row that is known least: relative, of the interval that is shown."""
-        rows = self._judged()
-        return max((over_processes(row, confidence).half_width for row in rows), default=0.0)
+        if self._known[0] != len(self.processes):
+            widths = (over_processes(row, confidence).half_width for row in self._judged())
+            self._known = len(self.processes), max(widths, default=0.0)
+        return self._known[1]
 
-    @property
-    def spread(self) -> float:
-        """Standard deviation of the logarithms of the medians, of the row where it is largest."""
-        rows = [list(map(math.log, row)) for row in self._judged() if len(row) > 1]
-        return max(map(stdlib.stdev, rows), default=0.0)
+    def spread(self, confidence: float) -> float:
+        """By how much processes differ, of that row: as a standard deviation of logarithms.
+
+        It is that with which Student's interval would be as wide as the one shown.
+        """
+        have = len(self.processes)
+        if have < 2:
+            return 0.0
+        return math.log1p(self.half_width(confidence)) / student(have, confidence)
+
+
+def student(processes: int, confidence: float) -> float:
+    """Half of Student's interval over so many processes, of which the deviation is 1."""
+    from scipy.special import stdtrit  # noqa: PLC0415 - every command would wait for it
+
+    return float(stdtrit(processes - 1, 0.5 + confidence / 2)) / math.sqrt(processes)
 
 
 def _variance_of_median(seconds: Sequence[float]) -> float:

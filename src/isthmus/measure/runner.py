@@ -364,10 +364,10 @@ class Runner:
             return
         typical = short[len(short) // 2]
         reached = math.ceil(100 * known[typical]) / 100
+        apart = 100 * typical.spread(settings.confidence)
         self.watcher.say(
-            f"{len(short)} of {len(self.jobs)} points: processes differ by "
-            f"{100 * typical.spread:.0f} %, which gives {100 * reached:.0f} % in this time, not "
-            f"{100 * settings.precision:g} %; pin with --cpus, or ask for --precision {reached:.2g}"
+            f"{len(short)} of {len(self.jobs)} points: processes differ by {apart:.0f} %, which "
+            f"gives {100 * reached:.0f} % in this time, not {100 * settings.precision:g} %; pin with --cpus, or ask for --precision {reached:.2g}"
         )
 
 

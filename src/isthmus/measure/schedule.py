@@ -10,7 +10,7 @@ import math
 import random
 from collections.abc import Callable, Iterable, Sequence
 
-from isthmus.measure.job import Cost, Job
+from isthmus.measure.job import Cost, Job, student
 from isthmus.results.run_file import Settings
 from isthmus.statistics import LOOKS
 
@@ -49,26 +49,22 @@ def settled(job: Job, settings: Settings) -> bool:
 def needed(job: Job, settings: Settings) -> float:
     """Processes after which it is certain, as far as their spread tells; infinite where none are.
 
-    Student's interval of the logarithms: t(n-1) spread / sqrt(n) is to reach log(1 + precision).
+    The interval narrows as Student's does: t(n-1) spread / sqrt(n) is to reach log(1 + precision).
     Infinite is said only where the spread is too large with 90 % confidence: that of few processes
     is not well known.
     """
     at, have = looks(job, settings), len(job.processes)
     if len(at) == 1 or have < at[0]:
         return at[0]
-    from scipy.special import chdtri, stdtrit  # noqa: PLC0415 - every command would wait for it
+    from scipy.special import chdtri  # noqa: PLC0415 - every command would wait for it
 
-    def relative(n: int) -> float:
-        """The most that processes may differ by so that so many are enough."""
-        t = float(stdtrit(n - 1, 0.5 + settings.confidence / 2))
-        return math.log1p(settings.precision) * math.sqrt(n) / t
-
-    spread = job.spread
+    aim = math.log1p(settings.precision)
+    spread = job.spread(settings.confidence)
     at_least = spread * math.sqrt((have - 1) / float(chdtri(have - 1, 0.1)))
-    if at_least > relative(at[-1]):
+    if at_least * student(at[-1], settings.confidence) > aim:
         return math.inf
-    beyond = at[-1] * max(1.0, spread / relative(at[-1])) ** 2
-    return next((n for n in at if n > have and spread <= relative(n)), beyond)
+    enough = (n for n in at if n > have and spread * student(n, settings.confidence) <= aim)
+    return next(enough, at[-1] * (spread * student(at[-1], settings.confidence) / aim) ** 2)
 
 
 def _usual_cost(job: Job) -> Cost:
@@ -160,7 +156,9 @@ class Schedule:
         beside_s += self._shared_s.get(job.found.address, 0.0)
         ratio = _USUAL_RATIO
         if len(job.processes) > 2:
-            seen = job.spread**2  # with the variance of medians of so few samples
+            seen = (
+                job.spread(self._settings.confidence) ** 2
+            )  # with the variance of medians of so few samples
             between = max(seen - job.within / job.samples, 0.1 * seen, 1e-8)
             ratio = job.within / between
         best = math.sqrt(ratio * beside_s / max(sample_s, 1e-6))
