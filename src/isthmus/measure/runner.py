@@ -367,7 +367,8 @@ class Runner:
         apart = 100 * typical.spread(settings.confidence)
         self.watcher.say(
             f"{len(short)} of {len(self.jobs)} points: processes differ by {apart:.0f} %, which "
-            f"gives {100 * reached:.0f} % in this time, not {100 * settings.precision:g} %; pin with --cpus, or ask for --precision {reached:.2g}"
+            f"gives {100 * reached:.0f} % in this time, not {100 * settings.precision:g} %; pin "
+            f"with --cpus, or ask for --precision {reached:.2g}"
         )
 
 

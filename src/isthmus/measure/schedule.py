@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Callable, Iterable, Sequence
+from statistics import mean
 
 from isthmus.measure.job import Cost, Job, student
 from isthmus.results.run_file import Settings
@@ -24,8 +25,8 @@ _LEAST_SAMPLES = 5
 _MOST_SAMPLES = 1000
 _USUAL_RATIO = 9.0
 """Of the variance of samples to that of processes, until it is known."""
-_FIRST_SHARE = 1 / LOOKS[0]
-"""Of the time, for the first process of each point: fewer than so many say nothing."""
+_STARTS_WORTH = 3.0
+"""Visits of a process take so many times as long as its start."""
 
 
 def looks(job: Job, settings: Settings) -> Sequence[int]:
@@ -105,10 +106,9 @@ class Schedule:
     def next_round(self, left_s: float) -> list[Job]:
         """Whom the next process of each device visits, in order.
 
-        The first round visits all points, or the cheapest: as many such rounds are to fit as a
-        point needs at least.
-        Then come those that can be certain in the time that is left, most a second first, and when
-        there are none, all that are not. What a start costs is spent on visits as well.
+        The first round visits all points, or the cheapest of them: as many such rounds are to fit
+        as a point needs. Then come those that can be certain in the time that is left, soonest
+        first, and all others behind, until the visits are worth the start of their workers.
         """
         waiting = self.open
         shared = self._shared_s = self._shared_start_s(waiting)
@@ -116,26 +116,32 @@ class Schedule:
         if left_s <= 0:
             return []
         if not any(job.processes for job in waiting):
-            return self._ordered(_fitting(waiting, self.visit_s, _FIRST_SHARE * left_s) or waiting)
+            share_s = left_s / (self._settings.reruns or LOOKS[0])
+            return self._ordered(_fitting(waiting, self.visit_s, share_s) or waiting)
+        # One that nobody has seen yet is to be seen before others are certain.
         certain_s = {
-            job: (needed(job, self._settings) - len(job.processes))
+            job: (needed(job, self._settings) - len(job.processes) if job.processes else 1)
             * (self.visit_s(job) + shared.get(job.found.address, 0.0))
             for job in waiting
         }
+        able = [job for job in waiting if certain_s[job] <= left_s]
+        others = [job for job in waiting if certain_s[job] > left_s]
+        queue = [
+            *sorted(_groups(able), key=lambda group: mean(map(certain_s.__getitem__, group))),
+            *sorted(_groups(others), key=lambda group: mean(map(self._had_s, group))),
+        ]
+        worth_s = _STARTS_WORTH * sum(self.start_s.get(address, START_S) for address in shared)
         chosen: list[Job] = []
-        spent = 0.0
-        groups = _groups(job for job in waiting if certain_s[job] <= left_s)
-        for group in sorted(groups, key=lambda g: sum(map(certain_s.__getitem__, g)) / len(g)):
-            spent += sum(certain_s[job] for job in group)
-            if spent > left_s:
+        for group in queue:
+            if chosen and worth_s <= 0:
                 break
             chosen += group
-        if not chosen:
-            return self._ordered(_fitting(waiting, self.visit_s, left_s) or waiting)
-        worth = sum(self.start_s.get(a, START_S) for a in {job.found.address for job in chosen})
-        spare = worth - sum(map(self.visit_s, chosen))
-        others = [job for job in waiting if job not in set(chosen) and not job.task.fresh]
-        return self._ordered(chosen + _fitting(others, self.visit_s, spare))
+            worth_s -= sum(map(self.visit_s, group))
+        return self._ordered(_fitting(chosen, self.visit_s, left_s) or chosen)
+
+    def _had_s(self, job: Job) -> float:
+        """What has been spent on it, and would be with another process."""
+        return self.visit_s(job) * (1 + len(job.processes))
 
     def visit_s(self, job: Job) -> float:
         """About what a visit takes."""
@@ -147,8 +153,8 @@ class Schedule:
     def samples(self, job: Job) -> int:
         """How many bring most in a visit: Kalibera and Jones 2013, optimal repetition counts.
 
-        The root of what processes cost relative to samples, times that of how samples vary relative
-        to processes.
+        The root of what a process costs relative to a sample, times the root of how the variance
+        of samples is to that of processes.
         """
         if job.task.fresh:
             return 1
@@ -156,9 +162,8 @@ class Schedule:
         beside_s += self._shared_s.get(job.found.address, 0.0)
         ratio = _USUAL_RATIO
         if len(job.processes) > 2:
-            seen = (
-                job.spread(self._settings.confidence) ** 2
-            )  # with the variance of medians of so few samples
+            # With the variance of medians of so few samples.
+            seen = job.spread(self._settings.confidence) ** 2
             between = max(seen - job.within / job.samples, 0.1 * seen, 1e-8)
             ratio = job.within / between
         best = math.sqrt(ratio * beside_s / max(sample_s, 1e-6))
@@ -197,6 +202,7 @@ def _groups(jobs: Iterable[Job]) -> list[list[Job]]:
     groups: dict[object, list[Job]] = {}
     for job in jobs:
         task = job.task
-        key = task.fresh, task.operation, task.bytes, tuple(sorted(task.axes.items()))
+        axes = () if task.fresh else tuple(sorted(task.axes.items()))
+        key = task.fresh, task.operation, task.bytes, axes
         groups.setdefault(key, []).append(job)
     return list(groups.values())
