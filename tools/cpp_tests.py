@@ -73,7 +73,7 @@ def with_sanitizers() -> list[Tests]:
 
 def with_counters() -> Tests:
     """The build that counts which lines run."""
-    options = (*APART, "-DCMAKE_CXX_FLAGS=-O0 -g1", "-DISTHMUS_COVERAGE=ON")
+    options = (*APART, "-DCMAKE_CXX_FLAGS=-Og -g1", "-DISTHMUS_COVERAGE=ON")
     return Tests("C++ coverage", ROOT / "build" / "coverage", options)
 
 
