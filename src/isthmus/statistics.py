@@ -50,6 +50,8 @@ class Interval(NamedTuple):
     @property
     def half_width(self) -> float:
         """The farther end's distance relative to the estimate; infinite where an end is unknown."""
+        if self.low == self.high:
+            return 0.0
         if not self.known or self.value <= 0:
             return math.inf
         return max(self.high - self.value, self.value - self.low) / self.value
@@ -74,15 +76,8 @@ class Interval(NamedTuple):
         return Interval(value, high, low, self.confidence)
 
     def minus(self, other: Interval) -> Interval:
-        """The difference of two estimates that erred independently, from their intervals.
-
-        Zou and Donner, "Construction of confidence limits about effect measures" (Statistics in
-        Medicine 27 (2008), 1693).
-        """
-        middle = self.value - other.value
-        down = math.hypot(self.value - self.low, other.high - other.value)
-        up = math.hypot(self.high - self.value, other.value - other.low)
-        return Interval(middle, middle - down, middle + up, self.confidence)
+        """The difference of two estimates that erred independently."""
+        return combined((1.0, -1.0), (self, other))
 
     def over(self, other: Interval) -> Interval:
         """The ratio of two such estimates, each > 0: the same on their logarithms."""
@@ -92,6 +87,12 @@ class Interval(NamedTuple):
         """Without what cannot be: no duration is below 0."""
         value, low, high = (x if math.isnan(x) else max(x, bound) for x in self[:3])
         return Interval(value, low, high, self.confidence)
+
+    def widened(self, confidence: float) -> Interval:
+        """Of another confidence, as if the estimate erred normally: on logarithms, of times."""
+        factor = _normal(confidence) / _normal(self.confidence)
+        down, up = factor * (self.value - self.low), factor * (self.high - self.value)
+        return Interval(self.value, self.value - down, self.value + up, confidence)
 
     def logarithm(self) -> Interval:
         """Of an estimate > 0; an end of 0 becomes minus infinity."""
@@ -107,6 +108,20 @@ class Interval(NamedTuple):
 def exact(value: float, confidence: float = 0.95) -> Interval:
     """What is known without error: a simulated time that does not vary."""
     return Interval(value, value, value, confidence)
+
+
+def combined(weights: Sequence[float], found: Sequence[Interval]) -> Interval:
+    """Weighted sum of estimates that erred independently, from their intervals; at least one.
+
+    Zou and Donner, "Construction of confidence limits about effect measures" (Statistics in
+    Medicine 27 (2008), 1693).
+    """
+    spans = [sorted((w * one.low, w * one.high)) for w, one in zip(weights, found, strict=True)]
+    parts = [w * one.value for w, one in zip(weights, found, strict=True)]
+    down = math.hypot(*(part - low for part, (low, _) in zip(parts, spans, strict=True)))
+    up = math.hypot(*(high - part for part, (_, high) in zip(parts, spans, strict=True)))
+    middle = math.fsum(parts)
+    return Interval(middle, middle - down, middle + up, found[0].confidence)
 
 
 def within_process(
@@ -209,6 +224,8 @@ def precise_enough(medians: Sequence[float], precision: float, confidence: float
     looks. (Anscombe, "Large-sample theory of sequential estimation", Mathematical Proceedings of
     the Cambridge Philosophical Society 48 (1952), 600.)
     """
+    if len(medians) > 1 and not any(medians):  # the clock saw nothing, and will not
+        return True
     return is_look(len(medians)) and over_processes(medians, confidence).half_width <= precision
 
 
@@ -258,9 +275,8 @@ def certainly_least(found: Sequence[Interval]) -> int | None:
     least = min(range(len(found)), key=lambda i: found[i].value)
     others = [one for i, one in enumerate(found) if i != least]
     for other in others:
-        shorter = other.minus(found[least])
-        wider = _normal(simultaneous(other.confidence, len(others))) / _normal(other.confidence)
-        if not shorter.value > wider * (shorter.value - shorter.low):
+        longer = other.minus(found[least])
+        if not longer.widened(simultaneous(other.confidence, len(others))).low > 0:
             return None
     return least
 

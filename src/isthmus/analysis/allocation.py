@@ -13,7 +13,6 @@ from isthmus.analysis.offloads import (
     ALGORITHM,
     SOFTWARE,
     Case,
-    Difference,
     against_host,
     at,
     cases,
@@ -22,6 +21,7 @@ from isthmus.analysis.offloads import (
     offloads,
     real_hosts,
 )
+from isthmus.statistics import Interval
 from isthmus.units import format_size
 
 _COLUMNS = {
@@ -88,14 +88,15 @@ def host(evidence: Evidence) -> Answer:
     rows = []
     clauses = []
     for group in groups(_worth(evidence)):
+        together = evidence.together(2 * len(group))
         for case in group:
             for software in filter(case.phases.get, SOFTWARE):
-                both = _both(case, software, evidence.confidence)
+                both = _both(case, software, together)
                 rows.append((case.device, case.elements, case.name, software, *_ends(both)))
         told = [case for case in group if case.add]
         if told:
             best = min(told, key=lambda case: case.median(*ALGORITHM))
-            total, algorithm = _both(best, best.add, evidence.confidence)
+            (total, _), (algorithm, _) = _both(best, best.add, together)
             how = "vectorised add" if best.add == SOFTWARE[1] else "add"
             clauses.append(
                 f"{at(evidence, best)}, {best.name}: the {how} on the host is "
@@ -114,7 +115,7 @@ def host(evidence: Evidence) -> Answer:
     )  # fmt: skip
 
 
-def _both(case: Case, software: str, confidence: float) -> tuple[Difference, Difference]:
+def _both(case: Case, software: str, confidence: float) -> tuple[tuple[Interval, int], ...]:
     """Host minus accelerator: in all, and the algorithm only."""
     return (
         against_host(case, ("total",), ("populate", software), confidence),
@@ -122,15 +123,15 @@ def _both(case: Case, software: str, confidence: float) -> tuple[Difference, Dif
     )
 
 
-def _ends(both: tuple[Difference, Difference]) -> tuple[float, ...]:
-    total, algorithm = both
-    return (*total[:3], *algorithm[:3], algorithm.repetitions)
+def _ends(both: tuple[tuple[Interval, int], ...]) -> tuple[float, ...]:
+    (total, _), (algorithm, count) = both
+    return (*total[:3], *algorithm[:3], count)
 
 
-def _faster(found: Difference) -> str:
-    if not found.certain:
+def _faster(found: Interval) -> str:
+    if not found.sign:
         return "neither faster nor slower for certain"
-    return f"{longer(found)} {'slower' if found.seconds > 0 else 'faster'}"
+    return f"{longer(found)} {'slower' if found.value > 0 else 'faster'}"
 
 
 def break_even(evidence: Evidence) -> Answer:
@@ -145,13 +146,12 @@ def break_even(evidence: Evidence) -> Answer:
         sized.sort(key=lambda case: case.elements)
         if len(sized) < 2:
             continue
-        signs = [_both(case, case.add, evidence.confidence)[1] for case in sized]
+        together = evidence.together(len(sized))
+        signs = [_both(case, case.add, together)[1][0].sign for case in sized]
         from_here = next(
-            (i for i in range(len(signs)) if all(d.low > 0 for d in signs[i:])), len(signs)
+            (i for i in range(len(signs)) if all(sign > 0 for sign in signs[i:])), len(signs)
         )
-        below = next(
-            (sized[i].elements for i in reversed(range(from_here)) if signs[i].high < 0), 0
-        )
+        below = next((sized[i].elements for i in reversed(range(from_here)) if signs[i] < 0), 0)
         reached = from_here < len(signs)
         rows.append(
             (device, name, below, sized[from_here].elements if reached else np.nan,

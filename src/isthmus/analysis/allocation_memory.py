@@ -13,8 +13,6 @@ from isthmus.analysis.offloads import (
     ALGORITHM,
     Case,
     Comparison,
-    Difference,
-    Relative,
     at,
     compare,
     contrast,
@@ -23,8 +21,8 @@ from isthmus.analysis.offloads import (
     longer,
     offloads,
     real_hosts,
-    simultaneous,
 )
+from isthmus.statistics import Interval
 from isthmus.studies.allocation import ACCELERATOR
 from isthmus.units import format_rate
 
@@ -41,6 +39,8 @@ _NO_COPY_BPS = 200e9
 _PASS_BPS = 50e9
 """A certain delay that copying at such a rate would not explain is no copy."""
 _COPY_SHARE = 0.9
+_RECURRING = ACCELERATOR[2:]
+"""What each offload costs: all but starting the runtime."""
 
 
 def deltas(evidence: Evidence) -> Answer:
@@ -49,12 +49,12 @@ def deltas(evidence: Evidence) -> Answer:
     clauses: list[str] = []
     each = {**{name: (name,) for name in ACCELERATOR}, "algorithm": ALGORITHM, "total": ("total",)}
     for group in groups(offloads(evidence.run)):
-        confidence = simultaneous(evidence, len(group) - 1)
+        confidence = evidence.together(len(group) - 1)
         for a, b in permutations(group, 2):
             for name, names in each.items():
                 if any(n in case.phases for n in names for case in (a, b)):
-                    found = compare(a, b, names, confidence)
-                    rows.append((a.device, a.elements, name, a.name, b.name, *found))
+                    found, count = compare(a, b, names, confidence)
+                    rows.append((a.device, a.elements, name, a.name, b.name, *found[:3], count))
         if len(group) > 1:
             clauses += _told(evidence, group)
     return Answer(
@@ -81,7 +81,7 @@ def _told(evidence: Evidence, group: Sequence[Case]) -> Iterator[str]:
         found |= looked
         here = f"{where}, once warm" if warm else where
         yield from _extremes(here, looked, reference, others, warm=warm)
-        same = {name: c.relative for name, c in looked.items() if c.same}
+        same = {name: c.ratio for name, c in looked.items() if c.judgement == "same"}
         if same:
             yield (
                 f"{here}: no difference between {reference.name} and "
@@ -90,7 +90,7 @@ def _told(evidence: Evidence, group: Sequence[Case]) -> Iterator[str]:
             )
         still = [case for case in still if not _decided(found.get(case.name))]
     if still:
-        wide = [found[case.name].relative for case in still if case.name in found]
+        wide = [found[case.name].ratio for case in still if case.name in found]
         reach = _reach(wide) if wide else ""
         yield (
             f"{where}: cannot tell {reference.name} from "
@@ -99,20 +99,20 @@ def _told(evidence: Evidence, group: Sequence[Case]) -> Iterator[str]:
         )
 
 
-def _span(found: Iterable[Relative]) -> str:
+def _span(found: Iterable[Interval]) -> str:
     every = list(found)
     low, high = min(r.low for r in every), max(r.high for r in every)
     return f"{wording.number(low)} to {wording.number(high)}"
 
 
-def _reach(found: Sequence[Relative]) -> str:
+def _reach(found: Sequence[Interval]) -> str:
     if not np.isfinite([(one.low, one.high) for one in found]).all():
         return " (too few repetitions)"
     return f" (intervals of the ratio reach {_span(found)})"
 
 
 def _decided(found: Comparison | None) -> bool:
-    return found is not None and (found.same or found.slower or found.faster)
+    return found is not None and found.judgement != "undecided"
 
 
 def _contrasts(
@@ -121,12 +121,13 @@ def _contrasts(
     """Of each with the reference; each of ``all_of`` is looked at twice, first and warm."""
 
     def one(case: Case) -> Comparison:
-        together = simultaneous(evidence, 2 * all_of)
-        turns = in_turn(case, reference, evidence.confidence, together) if warm else None
+        levels = evidence.confidence, evidence.together(2 * all_of)
+        precision = evidence.run.settings.precision
+        turns = in_turn(case, reference, *levels, precision) if warm else None
         return turns or contrast(evidence, case, reference, ALGORITHM, 2 * all_of, warm=warm)
 
     pairs = ((case.name, one(case)) for case in others)
-    return {name: found for name, found in pairs if found.difference.repetitions}
+    return {name: found for name, found in pairs if found.repetitions}
 
 
 def _extremes(
@@ -137,10 +138,10 @@ def _extremes(
     *,
     warm: bool,
 ) -> Iterator[str]:
-    slower = {name: c.difference for name, c in found.items() if c.slower}
-    faster = {name: c.difference for name, c in found.items() if c.faster}
+    slower = {name: c.difference for name, c in found.items() if c.judgement == "slower"}
+    faster = {name: c.difference for name, c in found.items() if c.judgement == "faster"}
     if slower:
-        name = max(slower, key=lambda n: slower[n].seconds)
+        name = max(slower, key=lambda n: slower[n].value)
         worst = next(case for case in others if case.name == name)
         phase = max(
             ALGORITHM,
@@ -154,7 +155,7 @@ def _extremes(
             f"most of it in {phase}"
         )
     if faster:
-        name = min(faster, key=lambda n: faster[n].seconds)
+        name = min(faster, key=lambda n: faster[n].value)
         yield f"{where}: {name} costs least, {longer(faster[name])} less than {reference.name}"
 
 
@@ -169,14 +170,14 @@ def copies(evidence: Evidence) -> Answer:
     rows = []
     clauses = []
     for group in groups(real_hosts(evidence.run)):
-        confidence = simultaneous(evidence, len(_MOVES) * (len(group) - 1))
+        confidence = evidence.together(len(_MOVES) * (len(group) - 1))
         copying: dict[str, list[str]] = {}
         for phase, names in _MOVES.items():
             having = [case for case in group if case.median(*names) >= 0]
             best = min(having, key=lambda case: case.median(*names), default=None)
             for case in having:
                 assert best is not None
-                seconds, beyond = case.median(*names), compare(case, best, names, confidence)
+                seconds, (beyond, _) = case.median(*names), compare(case, best, names, confidence)
                 moved = 4 * case.elements * _VECTORS[phase]
                 faults = sum(case.typical(name, "minor_faults") for name in names)
                 switches = sum(case.typical(name, "voluntary_switches") for name in names)
@@ -203,7 +204,7 @@ def copies(evidence: Evidence) -> Answer:
     )  # fmt: skip
 
 
-def _verdict(fresh: float, rate: float, moved: int, beyond: Difference) -> str:
+def _verdict(fresh: float, rate: float, moved: int, beyond: Interval) -> str:
     """What a move was.
 
     Pages touched for the first time are a copy's destination, or what is locked or mapped; time
@@ -244,7 +245,8 @@ def offsets(evidence: Evidence) -> Answer:
         warm_names = {name for name, c in found.items() if c is not first[name]}
         for name, c in found.items():
             use = "again" if name in warm_names else "first"
-            rows.append((aligned.device, aligned.elements, name, use, *c.difference, *c.relative))
+            figures = (*c.difference[:3], c.repetitions, *c.ratio[:3])
+            rows.append((aligned.device, aligned.elements, name, use, *figures))
         told = _worst_offset(evidence, found, warm_names)
         clauses.append(f"{at(evidence, aligned)}, map to read back: {told}")
     return Answer(
@@ -259,13 +261,13 @@ def offsets(evidence: Evidence) -> Answer:
 def _worst_offset(
     evidence: Evidence, found: Mapping[str, Comparison], warm: Collection[str]
 ) -> str:
-    slower = {name: c for name, c in found.items() if c.slower}
+    slower = {name: c for name, c in found.items() if c.judgement == "slower"}
     if slower:
-        name = max(slower, key=lambda n: slower[n].relative.ratio)
+        name = max(slower, key=lambda n: slower[n].ratio.value)
         use = ", once warm" if name in warm else ""
         return f"worst is {name}, {longer(slower[name].difference)} longer than aligned{use}"
-    relatives = [c.relative for c in found.values()]
-    if all(c.same or c.faster for c in found.values()):
+    relatives = [c.ratio for c in found.values()]
+    if all(c.judgement in {"same", "faster"} for c in found.values()):
         return f"no offset is worse than aligned (intervals of the ratio {_span(relatives)})"
     return f"cannot tell yet{_reach(relatives)}; {wording.how_to_tell(evidence.run)}"
 
@@ -281,22 +283,24 @@ def advice(evidence: Evidence) -> Answer:
             if before is None or before[0].elements < group[0].elements:
                 largest[group[0].device] = group
     for device, group in largest.items():
-        confidence = simultaneous(evidence, len(group) - 1)
-        best = min(group, key=lambda case: case.median(*_recurring(case)))
+        confidence = evidence.together(len(group) - 1)
+        best = min(group, key=lambda case: case.median(*_RECURRING))
         plain = next((case for case in group if case.memory == "pageable"), group[0])
-        gain = compare(plain, best, _recurring(plain), confidence)
-        rows.append((device, group[0].elements, best.name, plain.name, *gain))
+        gain, count = compare(plain, best, _RECURRING, confidence)
+        rows.append((device, group[0].elements, best.name, plain.name, *gain[:3], count))
+        others = (case for case in group if case not in (best, plain))
+        rivals = [c.name for c in others if compare(c, best, _RECURRING, confidence)[0].sign <= 0]
         name = evidence.labels[device]
-        if best is plain or not gain.certain:
+        if best is plain or not gain.sign:
             clauses.append(
                 f"{name}: for one offload nothing is certainly better than {plain.name} memory; "
                 "for many, what is told once warm decides"
             )
         else:
             clauses.append(
-                f"{name}: allocate {best.name} memory; from allocating to the result that takes "
-                f"{longer(gain)} less than {plain.name}, populating included "
-                f"({format_rate(12 * group[0].elements / best.median(*_recurring(best)))} of "
+                f"{name}: allocate {' or '.join([best.name, *rivals])} memory; from allocating "
+                f"to the result that takes {longer(gain)} less than {plain.name}, populating "
+                f"included ({format_rate(12 * group[0].elements / best.median(*_RECURRING))} of "
                 "operands and results)"
             )
     return Answer(
@@ -306,8 +310,3 @@ def advice(evidence: Evidence) -> Answer:
         table(rows, "device", "elements", "memory", "reference", "delta_s", "low_delta_s",
               "high_delta_s", "repetitions"),
     )  # fmt: skip
-
-
-def _recurring(case: Case) -> tuple[str, ...]:
-    """What each offload costs: all but starting the runtime."""
-    return tuple(name for name in ACCELERATOR[2:] if name in case.phases)

@@ -60,7 +60,7 @@ def per_call(evidence: Evidence) -> Answer:
             calls = [_call_s(times, key, part) for key in keys]
             over = wording.sizes(complete(part)["bytes"].tolist())
             names = (pair.device, pair.reference, pair.operation, pair.memory, pair.axes)
-            rows.append((*names, over, *calls, *found))
+            rows.append((*names, over, *calls, *found.cells))
             if low == 0:
                 said[pair.operation in FIRST_ASKED].append(
                     _clause(evidence, pair, over, calls, found)
@@ -98,15 +98,14 @@ def _clause(evidence: Evidence, pair: Pair, over: str, calls: Sequence[float], f
         f"{format_seconds(call)} on {evidence.labels[device]}"
         for call, device in zip(calls, (pair.device, pair.reference), strict=True)
     ]
-    if found.ratio < 1.0:
+    if found.interval.value < 1.0:
         found = found.inverse()
         told.reverse()
     ours, _, theirs = pair.memory.partition(" / ")
     memory = f"unlike memory: {ours} against {theirs}" if theirs else ours
     return (
         f"{_what(pair.operation, over, memory, pair.axes)}: {told[0]}, {told[1]}: "
-        f"{wording.number(found.ratio)} times as long "
-        f"({wording.interval(found, evidence.confidence)})"
+        f"{wording.number(found.interval.value)} times as long ({wording.interval(found)})"
     )
 
 

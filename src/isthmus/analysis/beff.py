@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -12,13 +12,14 @@ import pandas as pd
 from isthmus import boards, published
 from isthmus.analysis import fits, wording
 from isthmus.analysis.beff_channels import channels, links_rate
-from isthmus.analysis.beff_rows import SAME, best_rates, whole_sets
-from isthmus.analysis.evidence import Answer, Evidence, board_of, each, table
+from isthmus.analysis.beff_rows import SAME
+from isthmus.analysis.evidence import Answer, Evidence, board_of, each, rate_of, table
 from isthmus.analysis.held_out import held_out
 from isthmus.analysis.messages import messages
 from isthmus.analysis.ratios import groups
 from isthmus.boards import Board
 from isthmus.models import serial
+from isthmus.statistics import Interval, certainly_least, combined
 from isthmus.units import format_rate, format_seconds, format_size
 
 LOGS = {1: "b_eff_520n_1fpga", 8: "b_eff_520n_8fpga"}
@@ -66,64 +67,52 @@ def _exchanges(evidence: Evidence) -> pd.DataFrame:
     return evidence.rows[evidence.rows["operation"] == "exchange"]
 
 
-class _Mean(NamedTuple):
-    """b_eff of the medians, with the interval that those of the sizes give."""
-
-    rate: float
-    low: float
-    high: float
+def _b_effs(evidence: Evidence) -> pd.DataFrame:
+    return evidence.rows[evidence.rows["operation"] == "b_eff"]
 
 
-def _mean_of_medians(rows: pd.DataFrame) -> _Mean:
-    rates = rows["bandwidth_Bps"].to_numpy(float)
-    moved = rates * rows["median_s"].to_numpy(float)
-    low, high = moved / rows["ci_high_s"], moved / rows["ci_low_s"]
-    down, up = (np.sqrt(float(((end - rates) ** 2).sum())) / len(rows) for end in (low, high))
-    return _Mean(float(rates.mean()), float(rates.mean() - down), float(rates.mean() + up))
-
-
-def _alone(row: pd.Series) -> str:
+def _alone(row: Any) -> str:
     """What is to be said of a single rank's own figures."""
-    return " that sends to itself: no network" if "to_itself" in str(row["flags"]) else ""
+    return " that sends to itself: no network" if "to_itself" in str(row.flags) else ""
 
 
 def b_eff(evidence: Evidence) -> Answer:
-    """b_eff of each whole set of sizes: best over repetitions, and of the medians."""
+    """b_eff of each whole set of sizes: the mean of the best bandwidths that a process reached."""
     known = _boards(evidence)
     rows, clauses = [], []
-    for mine in whole_sets(evidence.rows):
-        first = mine.iloc[0]
-        board = known.get(first["device"])
-        best, typical = float(best_rates(mine).mean()), _mean_of_medians(mine)
-        sizes = serial.SIZES[first["sizes"]]
+    for row in each(_b_effs(evidence)):
+        found = Interval(row.bandwidth_Bps, row.low_bandwidth_Bps, row.high_bandwidth_Bps)
+        board = known.get(row.device)
+        sizes = serial.SIZES[row.sizes]
         model, theirs = np.nan, np.nan
         if board is not None:
-            shape = _as_measured(board, first)
-            model = serial.b_eff(shape, int(first["ranks"]), sizes, int(first["looplength"]))
-            told = published_rates(shape, first["ranks"], first["looplength"])
+            shape = _as_measured(board, row)
+            model = serial.b_eff(shape, int(row.ranks), sizes, int(row.looplength))
+            told = published_rates(shape, row.ranks, row.looplength)
             theirs = float(np.mean([told.get(size, np.nan) for size in sizes]))
-        ranks = int(first["ranks"] or 1)
+        ranks = int(row.ranks or 1)
         rows.append(
-            (*(first[name] for name in _NAMED), best, *typical, best / ranks, best / model - 1,
-             theirs, best / theirs - 1)
+            (*(getattr(row, name) for name in _NAMED), *found[:3], found.value / ranks,
+             found.value / model - 1, theirs, found.value / theirs - 1)
         )  # fmt: skip
-        spread = "" if typical.low == typical.high else (
-            f" (of the medians {format_rate(typical.rate)}, {format_rate(typical.low)} to "
-            f"{format_rate(typical.high)})"
-        )  # fmt: skip
-        said = f", {_percent(best / theirs - 1)} off the published one" * bool(np.isfinite(theirs))
+        spread = (
+            f" ({format_rate(found.low)} to {format_rate(found.high)})"
+            if found.known and found.low < found.high
+            else ""
+        )
+        off = f", {_percent(found.value / theirs - 1)} off the published one"
         clauses.append(
-            f"b_eff is {format_rate(best)}{spread} on the {first['sizes']}'s {len(mine)} sizes, "
-            f"channel {first['channel']}, {ranks} rank{'s' if ranks > 1 else _alone(first)}"
-            f"{said} ({evidence.labels[first['device']]})"
+            f"b_eff is {format_rate(found.value)}{spread} on the {row.sizes}'s {len(sizes)} sizes, "
+            f"channel {row.channel}, {ranks} rank{'s' if ranks > 1 else _alone(row)}"
+            f"{off if np.isfinite(theirs) else ''} ({evidence.labels[row.device]})"
         )
     return Answer(
         "b_eff",
         "What is the effective bandwidth, and on which sizes?",
         wording.few(clauses) or ("no set of sizes is whole: leave out --bytes",),
         table(
-            rows, *_NAMED, "b_eff_Bps", "median_Bps", "low_median_Bps", "high_median_Bps",
-            "rank_Bps", "model_residual", "published_Bps", "published_residual",
+            rows, *_NAMED, "b_eff_Bps", "low_b_eff_Bps", "high_b_eff_Bps", "rank_Bps",
+            "model_residual", "published_Bps", "published_residual",
         ).dropna(axis="columns", how="all"),
     )  # fmt: skip
 
@@ -176,7 +165,6 @@ def _beside(
     row: Any, board: Board | None, links: float, fitted: fits.AlphaBeta | None
 ) -> tuple[Any, ...]:
     size, rate, ranks = int(row.bytes), row.bandwidth_Bps, int(row.ranks or 1)
-    moved = rate * row.median_s
     limit = ranks * links if ranks > 1 else np.nan  # a rank alone uses no link
     model, theirs = np.nan, np.nan
     if board is not None:
@@ -186,11 +174,11 @@ def _beside(
         theirs = published_rates(shape, row.ranks, row.looplength).get(size, np.nan)
     law = np.nan
     if fitted is not None:
-        law = (fitted.alpha_s + size / fitted.beta_Bps) / row.median_s - 1
+        law = (fitted.alpha.value + size / fitted.beta.value) / row.median_s - 1
     return (
         row.device, row.channel, row.ranks, row.sizes, row.depth, row.clock, size, row.looplength,
-        row.transfer_s, moved / row.min_s, rate, moved / row.ci_high_s, moved / row.ci_low_s,
-        rate / limit, model, law, theirs, rate / theirs - 1,
+        row.transfer_s, rate * row.median_s / row.min_s, *rate_of(row)[:3], rate / limit,
+        model, law, theirs, rate / theirs - 1,
     )  # fmt: skip
 
 
@@ -214,8 +202,7 @@ def constants(evidence: Evidence) -> Answer:
             continue
         stated = serial.PUBLISHED_CONSTANTS["serial.latency_ns"] * 1e-9 if board else np.nan
         rows.append(
-            (*(first[name] for name in _NAMED), fitted.alpha_s, fitted.alpha_low_s,
-             fitted.alpha_high_s, fitted.beta_Bps, fitted.beta_low_Bps, fitted.beta_high_Bps,
+            (*(first[name] for name in _NAMED), *fitted.alpha[:3], *fitted.beta[:3],
              stated, serial.channel_rate(board) if board else np.nan, fitted.worst_residual,
              mine["bytes"].iloc[fitted.worst_at])
         )  # fmt: skip
@@ -241,12 +228,10 @@ def _law_told(fitted: fits.AlphaBeta, worst_bytes: float) -> str:
     if abs(fitted.worst_residual) > fits.NO_LAW:
         off = wording.percent(abs(fitted.worst_residual))
         return f"no latency and rate describe it: off by {off} at {wording.size(worst_bytes)}"
-    rate = format_rate(fitted.beta_Bps) if np.isfinite(fitted.beta_Bps) else "no limit seen"
-    return (
-        f"a message takes {format_seconds(fitted.alpha_s)} "
-        f"({format_seconds(fitted.alpha_low_s)} to {format_seconds(fitted.alpha_high_s)}) and "
-        f"its bytes at {rate}"
-    )
+    beta = fitted.beta.value
+    rate = format_rate(beta) if np.isfinite(beta) else "no limit seen"
+    latency, low, high = map(format_seconds, fitted.alpha[:3])
+    return f"a message takes {latency} ({low} to {high}) and its bytes at {rate}"
 
 
 def slowest(evidence: Evidence) -> Answer:
@@ -255,52 +240,67 @@ def slowest(evidence: Evidence) -> Answer:
     rows, clauses = [], []
     for _, mine in groups(own, SAME):
         first = mine.iloc[0]
-        rates = mine.assign(best=best_rates(mine)).groupby("rank")["best"].mean()
-        typical = float(rates.median())
-        by_rank = {int(rank): float(rate) for rank, rate in rates.items()}  # type: ignore[call-overload]
-        for rank, rate in sorted(by_rank.items()):
-            rows.append((*(first[name] for name in _NAMED), rank, rate, rate / typical))
-        if len(by_rank) == 1:
+        ranks = {int(str(r)): _mean_rate(some) for r, some in mine.groupby("rank")}
+        typical = float(np.median([found.value for found in ranks.values()]))
+        for rank, found in ranks.items():
+            rows.append((*(first[name] for name in _NAMED), rank, *found[:3],
+                         found.value / typical))  # fmt: skip
+        if len(ranks) == 1:
             continue
-        least = min(by_rank, key=lambda rank: by_rank[rank])
-        where = f"rank {least}"
-        if first["topology"] == "ring" and len(by_rank) > 1:
-            links = [(rank, (rank + 1) % len(by_rank)) for rank in sorted(by_rank)]
-            ends = min(links, key=lambda link: by_rank[link[0]] + by_rank[link[1]])
-            where = f"rank {least}, the slowest link that between ranks {ends[0]} and {ends[1]}"
-        clauses.append(
-            f"slowest is {where}: {format_rate(by_rank[least])} in the mean, "
-            f"{wording.number(by_rank[least] / typical)} of the median rank's; all "
-            f"{len(by_rank)} sum up to {format_rate(sum(by_rank.values()))}, channel "
-            f"{first['channel']} ({evidence.labels[first['device']]})"
-        )
+        total = format_rate(sum(found.value for found in ranks.values()))
+        least = certainly_least(list(ranks.values()))
+        told = f"no rank is certainly slower than each other; all {len(ranks)} sum up to {total}"
+        if least is not None:
+            rank, found = list(ranks.items())[least]
+            told = (
+                f"slowest is rank {rank}{_link(ranks, first)}: {format_rate(found.value)} in the "
+                f"mean, {wording.number(found.value / typical)} of the median rank's; all "
+                f"{len(ranks)} sum up to {total}"
+            )
+        clauses.append(f"{told}, channel {first['channel']} ({evidence.labels[first['device']]})")
     return Answer(
         "slowest",
         "Which link is the slowest?",
         wording.few(clauses) or ("no rank's own time is in this run",),
-        table(rows, *_NAMED, "rank", "rank_Bps", "median_ratio"),
-    )
+        table(
+            rows, *_NAMED, "rank", "rank_Bps", "low_rank_Bps", "high_rank_Bps", "median_ratio"
+        ),
+    )  # fmt: skip
+
+
+def _mean_rate(rows: pd.DataFrame) -> Interval:
+    """Bytes a second in the mean over sizes."""
+    found = [rate_of(row) for row in each(rows)]
+    return combined([1 / len(found)] * len(found), found)
+
+
+def _link(ranks: Mapping[int, Interval], first: pd.Series) -> str:
+    """The link of a ring whose two ends are certainly the slowest, in words."""
+    if first["topology"] != "ring":
+        return ""
+    links = [(rank, (rank + 1) % len(ranks)) for rank in sorted(ranks)]
+    least = certainly_least([combined((1.0, 1.0), [ranks[end] for end in ends]) for ends in links])
+    if least is None:
+        return ""
+    return f", the slowest link that between ranks {links[least][0]} and {links[least][1]}"
 
 
 def scaling(evidence: Evidence) -> Answer:
     """b_eff by number of ranks, each rank's part of it beside that of the fewest, and the model."""
     known = _boards(evidence)
     rows, clauses = [], []
-    whole = [mine for mine in whole_sets(evidence.rows) if mine["ranks"].iloc[0] != ""]
-    if not whole:
+    whole = _b_effs(evidence)
+    whole = whole[whole["ranks"] != ""]
+    if whole.empty:
         return Answer("scaling", _SCALING, ("no set of sizes is whole",), table([], "device"))
-    frame = pd.DataFrame(
-        [{**mine.iloc[0][SAME], "looplength": mine["looplength"].iloc[0],
-          "rate": float(best_rates(mine).mean())} for mine in whole]
-    )  # fmt: skip
-    for _, unsorted in groups(frame, [name for name in SAME if name != "ranks"]):
+    for _, unsorted in groups(whole, [name for name in SAME if name != "ranks"]):
         mine = unsorted.sort_values("ranks")
         first, last = mine.iloc[0], mine.iloc[-1]
         board = known.get(first["device"])
         if len(mine) < 2:
             continue
         for row in each(mine):
-            kept = row.rate / row.ranks / (first["rate"] / first["ranks"])
+            kept = row.bandwidth_Bps / row.ranks / (first["bandwidth_Bps"] / first["ranks"])
             model = np.nan
             if board is not None:
                 sizes, steps = serial.SIZES[row.sizes], int(row.looplength)
@@ -310,10 +310,10 @@ def scaling(evidence: Evidence) -> Answer:
                     for n in (first["ranks"], row.ranks)
                 )
                 model = many / few
-            rows.append((row.device, row.channel, row.sizes, row.ranks, row.rate, kept, model))
-        share = last["rate"] / last["ranks"] / (first["rate"] / first["ranks"])
+            rate = row.bandwidth_Bps
+            rows.append((row.device, row.channel, row.sizes, row.ranks, rate, kept, model))
         clauses.append(
-            f"{last['ranks']} ranks keep {wording.percent(share)} of what each of "
+            f"{last['ranks']} ranks keep {wording.percent(kept)} of what each of "
             f"{first['ranks']} has, channel {first['channel']} "
             f"({evidence.labels[first['device']]})"
         )

@@ -47,17 +47,19 @@ def links_rate(run: Run, address: str) -> float:
 def channels(evidence: Evidence) -> Answer:
     """Each two channels of the same devices: ratio of the times of a step, size by size."""
     rows, clauses = [], []
-    for name, reference, where, times in _pairs(evidence):
+    found_pairs = list(_pairs(evidence))
+    together = evidence.together(2 * len(found_pairs))  # of small messages, and of large ones
+    for name, reference, where, times in found_pairs:
         for size in by_size(times, evidence.confidence).itertuples(index=False):
             rows.append((*where, name, reference, *size))
         for over, mine in (
             ("small", times[times["bytes"] <= SMALL]),
             ("large", times[times["bytes"] >= LARGE]),
         ):
-            found = ratio(mine, evidence.confidence)
+            found = ratio(mine, together)
             if found is not None:
                 sizes = wording.sizes(complete(mine)["bytes"].tolist())
-                told = _told(name, reference, found, evidence.confidence)
+                told = _told(evidence, name, reference, found)
                 on = ", ".join(filter(None, (evidence.labels[where[0]], where[1])))
                 clauses.append(f"{over} messages ({sizes}) on {on}: {told}")
     return Answer(
@@ -97,12 +99,13 @@ def _pairs(evidence: Evidence) -> Iterator[tuple[str, str, tuple[str, str], pd.D
                 yield name, reference, where, times
 
 
-def _told(name: str, reference: str, found: Ratio, confidence: float) -> str:
+def _told(evidence: Evidence, name: str, reference: str, found: Ratio) -> str:
     """Which of the two takes longer, the slower one first."""
-    if found.finding in {"same", "unknown"}:
-        word = "no difference" if found.finding == "same" else "cannot tell"
-        return f"{word} between {name} and {reference} ({wording.interval(found, confidence)})"
-    if found.ratio < 1.0:
+    finding = evidence.judge(found.interval)
+    if finding in {"same", "undecided"}:
+        word = "no difference" if finding == "same" else "cannot tell"
+        return f"{word} between {name} and {reference} ({wording.interval(found)})"
+    if finding == "faster":
         name, reference, found = reference, name, found.inverse()
-    span = wording.interval(found, confidence)
-    return f"{name} takes {wording.number(found.ratio)} times as long as {reference} ({span})"
+    times = f"{wording.number(found.interval.value)} times as long as {reference}"
+    return f"{name} takes {times} ({wording.interval(found)})"

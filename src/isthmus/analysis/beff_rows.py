@@ -7,16 +7,18 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import pandas as pd
 
+from isthmus.analysis.summary import measured_on, per_repetition, resolution_s
 from isthmus.models.serial import SIZES
-from isthmus.results.run_file import Point
+from isthmus.results.run_file import ClockName, Point, Rerun
+from isthmus.statistics import Interval, exact, over_processes
 
 STUDY = "beff"
 SAME = ["device", "api", "memory", "clock", "channel", "ranks", "topology", "depth", "sizes"]
 """What the sizes of one b_eff share."""
 
 
-def complete(frame: pd.DataFrame, owners: Sequence[Point]) -> pd.DataFrame:
-    """Adds the columns ``looplength`` and ``transfer_s``, and a row ``b_eff`` for each whole set.
+def complete(frame: pd.DataFrame, owners: Sequence[Point], precision: float) -> pd.DataFrame:
+    """Adds columns, and a row ``b_eff`` with its interval for each whole set of sizes.
 
     ``looplength`` is the number of steps in one timed loop, the batch of the samples;
     ``transfer_s`` what such a loop takes in the median, in seconds.
@@ -31,7 +33,11 @@ def complete(frame: pd.DataFrame, owners: Sequence[Point]) -> pd.DataFrame:
     known = mine & steps.notna()
     frame["looplength"] = frame["looplength"].astype(object).where(~known, steps)
     frame["transfer_s"] = (steps * frame["median_s"]).where(mine)
-    rows = [_b_eff(group, frame.columns) for group in whole_sets(frame[mine])]
+    frame["low_bandwidth_Bps"] = frame["high_bandwidth_Bps"] = np.nan
+    rows = [
+        _b_eff(group, frame.columns, [owners[int(at)] for at in group.index], precision)
+        for group in whole_sets(frame[mine])
+    ]
     if not rows:
         return frame
     return pd.concat([frame, pd.DataFrame(rows, columns=frame.columns)], ignore_index=True)
@@ -48,14 +54,31 @@ def whole_sets(rows: pd.DataFrame) -> Iterator[pd.DataFrame]:
             yield group
 
 
-def best_rates(rows: pd.DataFrame) -> pd.Series[float]:
-    """Bytes a second of the fastest repetition of each row."""
-    return rows["bandwidth_Bps"] * rows["median_s"] / rows["min_s"]
+def best_mean(points: Sequence[Point], clock: ClockName) -> Interval:
+    """b_eff: mean over the points of the fastest repetition's bytes a second, over processes.
+
+    Those processes count that measured each of the points. An interval that says nothing about
+    others where there is one only; simulated time is exact.
+    """
+    by_process = [{r.rerun: _best(p, r, clock) for r in measured_on(p, clock)} for p in points]
+    common = sorted(set.intersection(*map(set, by_process)))
+    means = [float(np.mean([found[rerun] for found in by_process])) for rerun in common]
+    if clock == "simulated" and len(means) == 1:
+        return exact(means[0])
+    return over_processes(means) if means else Interval(np.nan, np.nan, np.nan)
 
 
-def _b_eff(group: pd.DataFrame, columns: pd.Index[str]) -> dict[str, object]:
+def _best(point: Point, rerun: Rerun, clock: ClockName) -> float:
+    least = max(float(per_repetition(rerun, clock).min()), resolution_s(rerun, clock))
+    return point.moved_bytes / least
+
+
+def _b_eff(
+    group: pd.DataFrame, columns: pd.Index[str], points: Sequence[Point], precision: float
+) -> dict[str, object]:
     """One row, of the mean over the sizes of the best bandwidth; times have no mean."""
     first = group.iloc[0]
+    found = best_mean(points, first["clock"])
     shared = {name: first[name] for name in columns if group[name].nunique(dropna=False) == 1}
     flags = {flag for text in group["flags"] for flag in str(text).split(";") if flag}
     return {
@@ -69,7 +92,9 @@ def _b_eff(group: pd.DataFrame, columns: pd.Index[str]) -> dict[str, object]:
         ),
         "samples": int(group["samples"].sum()),
         "reruns": int(group["reruns"].min()),
-        "bandwidth_Bps": float(best_rates(group).mean()),
-        "converged": bool(group["converged"].all()),
+        "bandwidth_Bps": found.value,
+        "low_bandwidth_Bps": found.low,
+        "high_bandwidth_Bps": found.high,
+        "converged": found.half_width <= precision,
         "flags": ";".join(sorted(flags)),
     }  # fmt: skip

@@ -20,6 +20,7 @@ from isthmus.analysis.ratios import (
     ratio,
 )
 from isthmus.analysis.speeds import peak_rows
+from isthmus.statistics import Interval
 from isthmus.units import format_size
 
 _HALVES = {"read_rw": "read", "write_rw": "write"}
@@ -37,12 +38,13 @@ def small(evidence: Evidence) -> Answer:
     said: dict[bool, list[str]] = {True: [], False: []}
     for pair in evidence.pairs:
         times = pair.times[pair.times["bytes"].between(1, SMALL)]
-        found = ratio(times, evidence.confidence)
+        found = ratio(times, evidence.together(len(evidence.pairs)))
         if found is None:
             continue
         each = by_size(times, evidence.confidence)["ratio"]
         over = wording.sizes(complete(times)["bytes"].tolist())
-        rows.append((*_names(pair), over, *found, each.min(), each.max(), found.finding))
+        finding = evidence.judge(found.interval)
+        rows.append((*_names(pair), over, *found.cells, each.min(), each.max(), finding))
         if pair in evidence.contending:
             said[pair.operation in FIRST_ASKED].append(
                 _varied(evidence, pair, each.min(), each.max())
@@ -75,15 +77,15 @@ def _longer(evidence: Evidence, pair: Pair, found: Ratio) -> str:
     """Which of two devices takes longer, the slower one first."""
     ours, theirs = evidence.labels[pair.device], evidence.labels[pair.reference]
     what = evidence.named(pair.operation, pair.memory, pair.axes)
-    if found.finding in {"same", "unknown"}:
-        word = "no difference" if found.finding == "same" else "cannot tell"
-        span = wording.interval(found, evidence.confidence)
+    finding, span = evidence.judge(found.interval), wording.interval(found)
+    if finding in {"same", "undecided"}:
+        word = "no difference" if finding == "same" else "cannot tell"
         return f"{what}: {word} between {ours} and {theirs} ({span})"
-    if found.ratio < 1.0:
+    if finding == "faster":
         found = found.inverse()
         ours, theirs = theirs, ours
-    span = wording.interval(found, evidence.confidence)
-    return f"{what}: {ours} takes {wording.number(found.ratio)} times as long as {theirs} ({span})"
+    times = f"{wording.number(found.interval.value)} times as long as {theirs}"
+    return f"{what}: {ours} takes {times} ({wording.interval(found)})"
 
 
 def _nothing_to_compare(evidence: Evidence) -> str:
@@ -94,13 +96,15 @@ def _nothing_to_compare(evidence: Evidence) -> str:
 
 
 def indistinguishable(evidence: Evidence) -> Answer:
-    """Size from which on the interval of two devices' ratio holds 1, always."""
+    """Size from which on two devices never differ for certain, by more than is relevant."""
     rows, clauses = [], []
+    sizes = sum(pair.times["bytes"].nunique() for pair in evidence.pairs)
     for pair in evidence.pairs:
-        each = by_size(pair.times, evidence.confidence)
+        each = by_size(pair.times, evidence.together(sizes))
         if each.empty:
             continue
-        differs = ~(each["low"].le(1.0) & each["high"].ge(1.0))
+        ratios = each[["ratio", "low", "high"]].itertuples(index=False)
+        differs = np.array([evidence.judge(Interval(*r)) in {"slower", "faster"} for r in ratios])
         alike = each.iloc[int(np.flatnonzero(differs)[-1]) + 1 if differs.any() else 0 :]
         found = "never" if alike.empty else "from" if differs.any() else "all"
         size = np.nan if alike.empty else alike["bytes"].iloc[0]
@@ -137,6 +141,7 @@ def _alike(
 def throttle(evidence: Evidence) -> Answer:
     """Whether either half of consecutive pairs takes longer than alone."""
     measured = medians(evidence.run, evidence.study)
+    parts: list[tuple[tuple[str, ...], pd.DataFrame]] = []
     rows: list[tuple[object, ...]] = []
     said: dict[tuple[str, ...], str] = {}
     for both, alone in _HALVES.items():
@@ -146,20 +151,21 @@ def throttle(evidence: Evidence) -> Answer:
             same = (measured["device"] == device) & (measured["memory"] == memory)
             same &= (measured["axes"] == axes) & (measured["operation"] == alone)
             times = divide(paired, measured[same])
-            for low, high in ((LARGE, np.inf), (0, SMALL)):  # what matters most first
-                part = times[times["bytes"].between(low, high)]
-                found = ratio(part, evidence.confidence)
-                if found is None:
-                    continue
-                over = wording.sizes(complete(part)["bytes"].tolist())
-                verdict = _slowed(found)
-                rows.append((device, both, alone, memory, axes, over, *found, verdict))
-                span = wording.interval(found, evidence.confidence, change=True)
-                said.setdefault(
-                    (both, *key),
-                    f"{evidence.named(alone, memory, axes)} of {over} on "
-                    f"{evidence.labels[device]}: {verdict} ({span})",
-                )
+            spans = ((LARGE, np.inf), (0, SMALL))  # what matters most first
+            for part in (times[times["bytes"].between(*span)] for span in spans):
+                if not complete(part).empty:
+                    parts.append(((device, both, alone, memory, axes), part))
+    for names, part in parts:
+        found = ratio(part, evidence.together(len(parts)))
+        if found is None:
+            continue
+        device, both, alone, memory, axes = names
+        over = wording.sizes(complete(part)["bytes"].tolist())
+        verdict = _slowed(evidence, found)
+        rows.append((*names, over, *found.cells, verdict))
+        told = f"{evidence.named(alone, memory, axes)} of {over} on {evidence.labels[device]}"
+        span = wording.interval(found, change=True)
+        said.setdefault(names, f"{told}: {verdict} ({span})")
     missing = "cannot tell: no operation was measured both alone and in consecutive pairs"
     return Answer(
         "throttle",
@@ -171,12 +177,13 @@ def throttle(evidence: Evidence) -> Answer:
     )
 
 
-def _slowed(found: Ratio) -> str:
-    match found.finding:
+def _slowed(evidence: Evidence, found: Ratio) -> str:
+    more = found.interval.value - 1
+    match evidence.judge(found.interval):
         case "slower":
-            return f"yes, by {wording.percent(found.ratio - 1)}"
+            return f"yes, by {wording.percent(more)}"
         case "faster":
-            return f"no, {wording.percent(1 - found.ratio)} less time"
+            return f"no, {wording.percent(-more)} less time"
         case "same":
             return "no difference"
         case _:
@@ -204,15 +211,15 @@ def ceiling(evidence: Evidence) -> Answer:
         if found is None:
             continue
         share = found if swapped else found.inverse()  # the copy's time over the device's
-        if key not in shares or share.ratio < shares[key][2].ratio:
+        if key not in shares or share.interval.value < shares[key][2].interval.value:
             shares[key] = (copy, size, share)
     rows = [
-        (device, copy, operation, memory, axes, size, *share[:4])
+        (device, copy, operation, memory, axes, size, *share.cells[:4])
         for (device, operation, memory, axes), (copy, size, share) in shares.items()
     ]
     clauses = [
         f"{evidence.named(operation, memory, axes)} at {format_size(size)}: "
-        f"{evidence.labels[device]} reaches {wording.percent(share.ratio)} of {copy}"
+        f"{evidence.labels[device]} reaches {wording.percent(share.interval.value)} of {copy}"
         for (device, operation, memory, axes), (copy, size, share) in shares.items()
         if operation in FIRST_ASKED
     ]

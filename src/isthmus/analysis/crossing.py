@@ -11,7 +11,7 @@ import pandas as pd
 
 from isthmus import boards, published
 from isthmus.analysis import wording
-from isthmus.analysis.evidence import Answer, Evidence, board_of, each, table
+from isthmus.analysis.evidence import Answer, Evidence, board_of, each, rate_of, table
 from isthmus.analysis.ratios import groups
 from isthmus.boards import Board
 from isthmus.models import host_memory
@@ -77,11 +77,8 @@ def crossing(evidence: Evidence) -> Answer:
         board = board_of(device)
         limit, model = _limit(device, str(row.operation)), _predicted(board, row)
         theirs = _theirs(board, row)
-        moved = row.bandwidth_Bps * row.median_s
-        low = moved / row.ci_high_s if np.isfinite(row.ci_high_s) else np.nan
-        high = moved / row.ci_low_s if row.ci_low_s > 0 else np.nan
         named = (row.device, row.operation, row.memory, row.axes, row.clock, row.bytes)
-        measured = (row.bandwidth_Bps, low, high, row.bandwidth_Bps / limit)
+        measured = (*rate_of(row)[:3], row.bandwidth_Bps / limit)
         beside = (row.bandwidth_Bps / model - 1, theirs, row.bandwidth_Bps / theirs - 1)
         data = {"true": "PASS", "false": "FAIL"}.get(str(row.verified), "not checked")
         rows.append((*named, *measured, *beside, data))

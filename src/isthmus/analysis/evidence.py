@@ -18,9 +18,11 @@ from isthmus.analysis.ratios import (
     varying_axes,
     with_axes,
 )
+from isthmus.analysis.summary import resolved
 from isthmus.boards import Board
 from isthmus.errors import IsthmusError
 from isthmus.results.run_file import DeviceRecord, Run
+from isthmus.statistics import Interval, Judgement, judge, relevant, simultaneous
 
 SERIES = ["device", "api", "operation", "memory", "axes", "clock"]
 """What makes one line in a plot: points that differ in size only."""
@@ -60,7 +62,8 @@ class Evidence:
     run: Run
     study: str
     every: pd.DataFrame
-    """Summary rows of all studies; ``axes`` in words where this study's differ."""
+    """Summary rows of all studies that the clock could tell; ``axes`` in words where this study's
+    differ."""
     rows: pd.DataFrame
     """This study's, of data that arrived and a bandwidth; all clocks but the device's."""
     pairs: list[Pair]
@@ -81,7 +84,7 @@ class Evidence:
         missing = [name for name in columns if name not in summary]
         summary = summary.assign(**dict.fromkeys(missing, ""))
         axes = varying_axes(point for point in run.points if point.study == study)
-        every = with_axes(summary, axes)
+        every = with_axes(resolved(summary), axes)
         rows = every[every["study"] == study]
         rows = rows[(rows["verified"] == "true") & rows["bandwidth_Bps"].gt(0)]
         found = pairs(run, study)
@@ -101,6 +104,14 @@ class Evidence:
         """That of every interval of the run."""
         return self.run.settings.confidence
 
+    def together(self, comparisons: int) -> float:
+        """Confidence of each interval of so many comparisons that one answer judges."""
+        return simultaneous(self.confidence, comparisons)
+
+    def judge(self, ratio: Interval) -> Judgement:
+        """What a ratio of times says, beyond what the run was asked to tell."""
+        return judge(ratio, relevant(self.run.settings.precision))
+
     def speaks_of(self, device: str) -> bool:
         """Whether a sentence should: the memory copy is left to the table beside others."""
         return device not in self.copies or set(self.rows["device"]) <= self.copies
@@ -113,6 +124,16 @@ class Evidence:
         ]
         told = list(filter(None, told))
         return f"{operation} ({', '.join(told)})" if told else operation
+
+
+def time_of(row: Any) -> Interval:
+    """Seconds of a summary row and their interval."""
+    return Interval(float(row.median_s), float(row.ci_low_s), float(row.ci_high_s))
+
+
+def rate_of(row: Any) -> Interval:
+    """Bytes a second of a summary row and their interval."""
+    return time_of(row).inverse(float(row.bandwidth_Bps * row.median_s))
 
 
 def each(rows: pd.DataFrame) -> Iterator[Any]:

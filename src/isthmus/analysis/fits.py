@@ -8,6 +8,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy import optimize, stats
 
+from isthmus.statistics import Interval
+
 _RISING = 1.05
 NO_LAW = 0.5
 """A fit that misses a point by more than this says nothing about the series."""
@@ -16,12 +18,10 @@ NO_LAW = 0.5
 class AlphaBeta(NamedTuple):
     """``seconds = alpha + bytes / beta``; intervals are those of the fit, model errors included."""
 
-    alpha_s: float
-    alpha_low_s: float
-    alpha_high_s: float
-    beta_Bps: float  # noqa: N815 - the columns' unit
-    beta_low_Bps: float  # noqa: N815
-    beta_high_Bps: float  # noqa: N815
+    alpha: Interval
+    """Seconds."""
+    beta: Interval
+    """Bytes a second; infinite where no size shows a limit."""
     worst_residual: float
     """Model over measurement, less 1, where it is largest; signed."""
     worst_at: int
@@ -54,33 +54,26 @@ def alpha_beta(
         variance * np.diag(np.linalg.pinv(design.T @ design))
     )
     low, high = np.maximum(solution - half, 0.0) / scale, (solution + half) / scale
-    (alpha, gap), worst = solution / scale, int(np.argmax(np.abs(residuals)))
+    worst = int(np.argmax(np.abs(residuals)))
+    alpha, gap = (
+        Interval(float(value), float(least), float(most), confidence)
+        for value, least, most in zip(solution / scale, low, high, strict=True)
+    )
     return AlphaBeta(
-        alpha_s=float(alpha),
-        alpha_low_s=float(low[0]),
-        alpha_high_s=float(high[0]),
-        beta_Bps=_inverse(gap),
-        beta_low_Bps=_inverse(high[1]),
-        beta_high_Bps=_inverse(low[1]),
+        alpha=alpha,
+        beta=gap.inverse(),
         worst_residual=float(residuals[worst]),
         worst_at=int(positions[worst]),
         points=len(times),
     )
 
 
-def _inverse(gap_s: float) -> float:
-    return 1.0 / float(gap_s) if gap_s > 0.0 else np.inf
-
-
 class HalfBandwidth(NamedTuple):
     """Size at which a series reaches half of its peak."""
 
-    size: float
-    """Bytes; interpolated."""
-    low: float
-    """Bytes of the measured size before it; 0 where the smallest already reaches half."""
-    high: float
-    """Bytes of the first measured size that reaches half."""
+    size: Interval
+    """Bytes; interpolated between the last measured size that does not reach half (0 where the
+    smallest already does) and the first that does."""
     still_rising: bool
     """The largest size is the fastest, by far: the true peak lies beyond, and so does this."""
 
@@ -95,7 +88,7 @@ def half_bandwidth(sizes: Sequence[float], rates: Sequence[float]) -> HalfBandwi
     rising = len(data) > 1 and data[-1][1] > _RISING * max(rate for _, rate in data[:-1])
     first = int(np.argmax(logs[:, 1] >= half))
     if first == 0:
-        return HalfBandwidth(data[0][0], 0.0, data[0][0], rising)
+        return HalfBandwidth(Interval(data[0][0], 0.0, data[0][0]), rising)
     (s0, r0), (s1, r1) = logs[first - 1], logs[first]
     size = float(2.0 ** (s0 + (s1 - s0) * (half - r0) / (r1 - r0)))
-    return HalfBandwidth(size, data[first - 1][0], data[first][0], rising)
+    return HalfBandwidth(Interval(size, data[first - 1][0], data[first][0]), rising)

@@ -17,6 +17,7 @@ DISTURBED = r"\b(?:steal|unstable)\b"
 MEANINGS = MappingProxyType(
     {
         "above_link_limit": "faster than the link can be: not all bytes crossed it",
+        "below_clock_resolution": "too short for the clock: no bandwidth, and in no comparison",
         "budget_exhausted": "the run's time ended before the precision was reached",
         "copy_engines": "the GPUs' copy engines sent the messages, not their processors",
         "failed": "the device or its worker failed; what was measured until then counts",
@@ -25,7 +26,7 @@ MEANINGS = MappingProxyType(
         "median_min_apart": "the median is 1.5 times the minimum or more: something interferes",
         "merged_stores": "the processor gathered stores: fewer packets than instructions",
         "not_measured": "no sample was taken",
-        "reruns_apart": "fresh processes differ by more than the precision asked for",
+        "reruns_apart": "the interval over processes is wider than the precision asked for",
         "samples_capped": "the most samples were taken before the precision was reached",
         "skipped": "this machine does not allow it; the table says what would",
         "speculated": "loads were served by a line fetched ahead: no access of the device's own",

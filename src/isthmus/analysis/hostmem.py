@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from isthmus.analysis import speeds, wording
 from isthmus.analysis.crossing import PUBLISHED, crossing
-from isthmus.analysis.evidence import Answer, Evidence, each, table
+from isthmus.analysis.evidence import Answer, Evidence, each, rate_of, table, time_of
 from isthmus.analysis.held_out import held_out
-from isthmus.analysis.ratios import TOLERANCE, groups
+from isthmus.analysis.ratios import groups
+from isthmus.statistics import Interval, Judgement, combined, exact
 from isthmus.units import format_rate, format_seconds, format_size
 
 _ALL_THERE = 0.95
@@ -19,6 +20,12 @@ _ALL_THERE = 0.95
 _KNOBS = ["implementation", "iterations", "outstanding", "burst_bytes", "page_bytes"]
 _SAME = ["device", "memory", "target", "clock", *_KNOBS]
 """What two kernels must share to be compared."""
+_TIMES = {
+    "faster": "less time",
+    "slower": "more time",
+    "same": "as much time",
+    "undecided": "perhaps less, perhaps more time",
+}
 _WORTH_MORE = 1e6
 """Sweeps: as good as always."""
 
@@ -48,34 +55,20 @@ def peaks(evidence: Evidence) -> Answer:
     )
 
 
-class _Share(NamedTuple):
-    """A ratio of two bandwidths with its interval."""
-
-    ratio: float
-    low: float
-    high: float
-
-
 def _span(low: str, high: str) -> str:
     """An interval in words; nothing where simulated time has none."""
     return f" ({low} to {high})" if low != high else ""
 
 
-def _over(one: Any, other: Any) -> _Share:
-    """One bandwidth over another, their intervals added in squares of logarithms."""
-    middle = np.log(one.bandwidth_Bps / other.bandwidth_Bps)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        down = np.hypot(
-            np.log(one.ci_high_s / one.median_s), np.log(other.median_s / other.ci_low_s)
-        )
-        up = np.hypot(np.log(one.median_s / one.ci_low_s), np.log(other.ci_high_s / other.median_s))
-    return _Share(*(float(np.exp(x)) for x in (middle, middle - down, middle + up)))
+def _over(one: Any, other: Any) -> Interval:
+    """One bandwidth over another."""
+    return rate_of(one).over(rate_of(other))
 
 
 def concurrent(evidence: Evidence) -> Answer:
     """What reading and writing at once moves, over the faster of the two alone."""
     rows: list[tuple[object, ...]] = []
-    best: dict[tuple[str, str], tuple[float, int, _Share]] = {}
+    best: dict[tuple[str, str], tuple[float, int, Interval]] = {}
     for key, mine in groups(_kernels(evidence), [*_SAME, "bytes"]):
         by_kernel = {str(row.operation): row for row in each(mine)}
         if len(by_kernel) < len(PUBLISHED):
@@ -87,13 +80,13 @@ def concurrent(evidence: Evidence) -> Answer:
         )
         share = _over(both, single)
         device, memory, target, clock = key[:4]
-        rows.append((device, target, memory, both.axes, clock, both.bytes, *share))
+        rows.append((device, target, memory, both.axes, clock, both.bytes, *share[:3]))
         of = (device, target)
         if of not in best or both.bandwidth_Bps > best[of][0]:
             best[of] = (both.bandwidth_Bps, both.bytes, share)
     clauses = [
         f"{target} memory on {evidence.labels[device]}: both at once move "
-        f"{wording.number(share.ratio)} times what one direction does alone, at "
+        f"{wording.number(share.value)} times what one direction does alone, at "
         f"{format_size(int(size))}{_span(wording.number(share.low), wording.number(share.high))}"
         for (device, target), (_, size, share) in best.items()
     ]
@@ -119,19 +112,19 @@ def knee(evidence: Evidence) -> Answer:
         peak = mine.iloc[int(mine["bandwidth_Bps"].argmax())]
         kept = mine[mine["bandwidth_Bps"] >= _ALL_THERE * peak["bandwidth_Bps"]]["bytes"]
         last = mine.iloc[-1]
-        left = _over(last, peak)
-        loss = _Share(1 - left.ratio, 1 - left.high, 1 - left.low)
+        left = _over(last, peak).logarithm().widened(evidence.together(len(mine) - 1))
+        loss = exact(1.0).minus(left.exponential())
         first, until = int(kept.iloc[0]), int(kept.iloc[-1])
         rows.append(
             (device, operation, target, memory, peak["axes"], clock, peak["bytes"], first, until,
-             last["bytes"], *loss)
+             last["bytes"], *loss[:3])
         )  # fmt: skip
         if target == "host":
             falls = bool(loss.low > 0 and until < last["bytes"])
             largest = format_size(int(last["bytes"]))
             if falls:
                 span = _span(wording.percent(loss.low), wording.percent(loss.high))
-                end = f"and loses {wording.percent(loss.ratio)}{span} by {largest}"
+                end = f"and loses {wording.percent(loss.value)}{span} by {largest}"
             elif until < last["bytes"] and np.isnan(loss.low):
                 end = f"and too few samples to tell what it loses by {largest}"
             else:
@@ -211,8 +204,9 @@ def direct(evidence: Evidence) -> Answer:
     copies = copies[copies["clock"] != "device"].drop_duplicates(
         ["device", "operation", "bytes", "clock"]
     )
+    found: list[tuple[Any, Any, Any]] = []
     rows: list[tuple[object, ...]] = []
-    said: dict[tuple[str, str], list[tuple[int, float, float]]] = {}
+    said: dict[tuple[str, str], list[tuple[int, Judgement, float]]] = {}
     kernels = _kernels(evidence)
     kernels = kernels[kernels["operation"] != "bandwidth"].sort_values("iterations", kind="stable")
     same = ["device", "clock", "operation", "bytes", "implementation", "outstanding", "burst_bytes"]
@@ -227,16 +221,18 @@ def direct(evidence: Evidence) -> Answer:
             (copies["device"] == device) & (copies["clock"] == clock)
             & (copies["operation"] == way) & (copies["bytes"] == size)
         ]  # fmt: skip
-        if copy.empty:
-            continue
-        host_s, card_s = (sides[x].median_s / sides[x].iterations for x in ("host", "device"))
-        copy_s = float(copy["median_s"].iloc[0])
-        extra = host_s - card_s
-        sweeps = copy_s / extra if extra > 0 else np.inf
-        once = host_s / (copy_s + card_s)
-        kind = copy["memory"].iloc[0]
-        rows.append((device, operation, clock, size, kind, host_s, copy_s, card_s, once, sweeps))
-        said.setdefault((device, operation), []).append((size, once, sweeps))
+        if not copy.empty:
+            found.append((sides["host"], sides["device"], copy.iloc[0]))
+    for on_host, on_card, copied in found:
+        host, card = (time_of(row).times(1 / row.iterations) for row in (on_host, on_card))
+        copy_s, extra = time_of(copied), host.value - card.value
+        sweeps = copy_s.value / extra if extra > 0 else np.inf
+        ratio = host.over(combined((1.0, 1.0), (copy_s, card))).logarithm()
+        once = ratio.widened(evidence.together(len(found))).exponential()
+        of = (on_host.device, on_host.operation)
+        seconds = (host.value, copy_s.value, card.value)
+        rows.append((*of, on_host.clock, on_host.bytes, copied.memory, *seconds, *once[:3], sweeps))
+        said.setdefault(of, []).append((int(on_host.bytes), evidence.judge(once), sweeps))
     clauses = [_verdict(evidence, *key, sizes) for key, sizes in said.items()]
     return Answer(
         "direct",
@@ -248,22 +244,19 @@ def direct(evidence: Evidence) -> Answer:
         ),
         table(
             rows, "device", "operation", "clock", "bytes", "copied_memory", "direct_sweep_s",
-            "copy_s", "card_sweep_s", "direct_time_ratio", "sweeps_until_copy_wins",
+            "copy_s", "card_sweep_s", "direct_time_ratio", "low_direct_time_ratio",
+            "high_direct_time_ratio", "sweeps_until_copy_wins",
         ),
     )  # fmt: skip
 
 
 def _verdict(
-    evidence: Evidence, device: str, operation: str, sizes: list[tuple[int, float, float]]
+    evidence: Evidence, device: str, operation: str, sizes: list[tuple[int, Judgement, float]]
 ) -> str:
     """Sizes in runs of the same finding, and for the largest how often the data may be used."""
     runs: list[tuple[str, list[int]]] = []
     for size, once, _ in sorted(sizes):
-        found = (
-            "less time" if once < 1 / (1 + TOLERANCE)
-            else "more time" if once > 1 + TOLERANCE
-            else "as much time"
-        )  # fmt: skip
+        found = _TIMES[once]
         if not runs or runs[-1][0] != found:
             runs.append((found, []))
         runs[-1][1].append(size)

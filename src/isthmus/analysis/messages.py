@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from isthmus.analysis import wording
-from isthmus.analysis.evidence import Answer, Evidence, each, table
+from isthmus.analysis.evidence import Answer, Evidence, each, rate_of, table, time_of
 from isthmus.analysis.ratios import groups
 from isthmus.units import format_rate, format_seconds, format_size
 
@@ -43,15 +43,14 @@ def _pairs(ranks: Any) -> int:
     return -(-int(ranks or 1) // 2)
 
 
-def _one_way(row: Any) -> tuple[float, float, float]:
+def _one_way(row: Any) -> tuple[float, ...]:
     """Seconds of half a round trip, and their interval."""
-    return row.median_s / 2, row.ci_low_s / 2, row.ci_high_s / 2
+    return time_of(row).times(0.5)[:3]
 
 
-def _of_a_pair(row: Any) -> tuple[float, float, float]:
+def _of_a_pair(row: Any) -> tuple[float, ...]:
     """Bytes a second, and their interval."""
-    moved = row.bandwidth_Bps * row.median_s / _pairs(row.ranks)
-    return moved / row.median_s, moved / row.ci_high_s, moved / row.ci_low_s
+    return rate_of(row).times(1 / _pairs(row.ranks))[:3]
 
 
 def _figures(row: Any) -> tuple[Any, ...]:

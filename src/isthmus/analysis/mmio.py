@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from isthmus.analysis import wording
-from isthmus.analysis.evidence import Answer, Evidence, each
+from isthmus.analysis.evidence import Answer, Evidence, each, time_of
 from isthmus.analysis.mmio_published import LINE, STATED_LINES, STATED_RATE, replica
-from isthmus.analysis.mmio_rows import NO_FENCE, answer, crossings, devices, time_of, ways
+from isthmus.analysis.mmio_rows import NO_FENCE, answer, crossings, devices, ways
 from isthmus.models import mmio as model
 from isthmus.models.littles_law import in_flight
 from isthmus.units import format_rate, format_seconds, format_size
@@ -40,7 +40,7 @@ def accesses(evidence: Evidence) -> Answer:
                 first = group[group["width"] == group["width"].where(group["width"] <= 8).max()]
                 row = first.iloc[0]
                 key = (device.address, device.clock, operation, kind, row["instruction"])
-                rows.append((*key, int(row["bytes"]), *time_of(row)))
+                rows.append((*key, int(row["bytes"]), *time_of(row)[:3]))
                 told.append(f"{words if not told else words.replace(' takes', '')} "
                             f"{format_seconds(row['median_s'])} ({kind})")  # fmt: skip
         stream = device.of("host_stream")
@@ -61,7 +61,7 @@ def driver(evidence: Evidence) -> Answer:
     clauses = []
     for device in devices(evidence):
         found = list(ways(device))
-        rows += [(device.address, device.clock, way, *value) for way, value in found]
+        rows += [(device.address, device.clock, way, *value[:3]) for way, value in found]
         if found:
             each = ", ".join(f"{format_seconds(value.value)} by {way}" for way, value in found)
             clauses.append(f"{each} ({device.label}, {device.clock} clock)")
@@ -173,7 +173,7 @@ def crossover(evidence: Evidence) -> Answer:
             if device.board and device.board.has("dma") and instruction == "movntdqa":
                 predicted = model.crossover_bytes(device.board)
             key = (device.address, device.clock, instruction)
-            rows.append((*key, *found, predicted, found.value / predicted - 1))
+            rows.append((*key, *found[:3], predicted, found.value / predicted - 1))
             told = f", {wording.size(predicted)} predicted" if np.isfinite(predicted) else ""
             clauses.append(
                 f"from {wording.size(found.value)} on DMA beats {instruction}{told} "

@@ -3,35 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from isthmus.analysis import wording
-from isthmus.analysis.evidence import Answer, Evidence, board_of, table
+from isthmus.analysis.evidence import Answer, Evidence, board_of, each, table, time_of
 from isthmus.analysis.summary import THROUGH_EMULATION
 from isthmus.boards import Board
 from isthmus.models.pcie import Link, link_of, path_of
+from isthmus.statistics import Interval, combined
 
 _MOVED = 1 << 20
 """Bytes that the first of the four ways moves in ever smaller blocks."""
 NO_FENCE = "none"
-
-
-class Value(NamedTuple):
-    """A figure and its interval."""
-
-    value: float
-    low: float
-    high: float
-
-    def minus(self, other: Value) -> Value:
-        """The difference; both ends as if the two erred independently."""
-        down = np.hypot(self.value - self.low, other.high - other.value)
-        up = np.hypot(self.high - self.value, other.value - other.low)
-        middle = self.value - other.value
-        return Value(middle, middle - down, middle + up)
 
 
 class Device:
@@ -54,24 +40,17 @@ class Device:
             found = found[found[name] == value]
         return found.sort_values("bytes")
 
-    def one(self, operation: str, **wanted: object) -> Value | None:
+    def one(self, operation: str, **wanted: object) -> Interval | None:
         """Time of the first such row; None where there is none."""
         found = self.of(operation, **wanted)
         return time_of(found.iloc[0]) if len(found) else None
 
-    def latency(self, operation: str) -> Value | None:
+    def latency(self, operation: str) -> Interval | None:
         """Of one load of 8 B, or of the widest below, that nothing overlaps."""
         alone = self.of(operation, pipelined="no", fence=NO_FENCE)
         alone = alone[alone["instruction"].isin(["mov", "read_register"])]
         alone = alone[alone["memory"].isin(["bar_uc", "bar_wc"])]
         return time_of(alone.iloc[-1]) if len(alone) else None
-
-
-def time_of(row: Any) -> Value:
-    """Median in seconds and its interval, as far as there is one."""
-    value = float(row["median_s"])
-    low, high = float(row["ci_low_s"]), float(row["ci_high_s"])
-    return Value(value, low if low > 0 else value, high if np.isfinite(high) else value)
 
 
 def devices(evidence: Evidence) -> Iterator[Device]:
@@ -92,7 +71,7 @@ def answer(
     return Answer(name, question, said or (otherwise,), table(rows, *columns), in_full=in_full)
 
 
-def ways(device: Device) -> Iterator[tuple[str, Value]]:
+def ways(device: Device) -> Iterator[tuple[str, Interval]]:
     """The driver's share of an access, in the report's ways as far as the run has rows for them.
 
     Beside them the start-up time of reads of configuration space.
@@ -101,7 +80,7 @@ def ways(device: Device) -> Iterator[tuple[str, Value]]:
     stores = stores[_MOVED % stores["bytes"] == 0]
     if len(stores) > 2:
         calls = _MOVED / stores["bytes"].to_numpy(dtype=float)
-        yield "1 MiB stored in shrinking blocks", _slope(calls, stores, calls)
+        yield "1 MiB stored in shrinking blocks", _line(calls, stores, calls)[0]
     for size in (8, 64):
         call = device.one("syscall_load", bytes=size, memory="bar_uc")
         pointer = device.one(
@@ -109,24 +88,23 @@ def ways(device: Device) -> Iterator[tuple[str, Value]]:
             pipelined="no" if size == 8 else "yes",
         )  # fmt: skip
         if call and pointer:
-            yield f"loads of {size} B", call.minus(pointer)
+            yield f"loads of {size} B", call.minus(pointer).at_least(0.0)
     spin, read = (device.one("poll", instruction=name) for name in ("mov", "pread"))
     if spin and read:
-        yield "spin, then load", read.minus(spin)
+        yield "spin, then load", read.minus(spin).at_least(0.0)
     config = device.of("syscall_load", memory="config", width=4)
     if len(config) > 2:
         words = config["bytes"].to_numpy(dtype=float) / 4
-        fit = np.polyfit(words, config["median_s"].to_numpy(dtype=float), 1)
-        yield "reads of configuration space, extrapolated to none", Value(fit[1], np.nan, np.nan)
+        none = _line(words, config)[1].at_least(0.0)
+        yield "reads of configuration space, extrapolated to none", none
 
 
-def _slope(x: Any, rows: pd.DataFrame, scale: Any) -> Value:
-    """Least squares of time over ``x``, at the rows' medians and at the ends of their intervals."""
-    ends = (
-        np.polyfit(x, scale * rows[name].to_numpy(dtype=float), 1)[0]
-        for name in ("median_s", "ci_low_s", "ci_high_s")
-    )
-    return Value(*map(float, ends))
+def _line(x: Any, rows: pd.DataFrame, scale: Any = 1.0) -> tuple[Interval, Interval]:
+    """Slope and start of the least-squares line of ``scale`` times the rows' times over ``x``."""
+    weights = np.linalg.pinv(np.column_stack([x, np.ones(len(x))])) * scale
+    times = [time_of(row) for row in each(rows)]
+    slope, start = (combined(part.tolist(), times) for part in weights)
+    return slope, start
 
 
 WAYS = {
@@ -141,7 +119,7 @@ _PIO = (("movntdqa", "bar_wc", 64), ("mov", "bar_uc", 8))
 """Pipelined loads that DMA is compared with: instruction, mapping, width."""
 
 
-def crossings(device: Device, evidence: Evidence) -> Iterator[tuple[str, Value]]:
+def crossings(device: Device, evidence: Evidence) -> Iterator[tuple[str, Interval]]:
     """Size from which DMA is faster, by the loads' instruction, and where both intervals put it."""
     dma = device.of("dma_read")
     if dma.empty:  # a study of transfers in the same run
@@ -153,7 +131,7 @@ def crossings(device: Device, evidence: Evidence) -> Iterator[tuple[str, Value]]
             "bar_memory_load", instruction=instruction, memory=memory, width=width, pipelined="yes"
         )
         ends = (("median_s", "median_s"), ("ci_high_s", "ci_low_s"), ("ci_low_s", "ci_high_s"))
-        found = Value(*(_meeting(pio, dma, *names) for names in ends))
+        found = Interval(*(_meeting(pio, dma, *names) for names in ends))
         if np.isfinite(found.value):
             yield instruction, found
 

@@ -8,12 +8,20 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import stdtrit
 
-from isthmus import _core
 from isthmus.analysis.evidence import Evidence
+from isthmus.analysis.summary import per_repetition
 from isthmus.measure.protocol import Noise
 from isthmus.results.run_file import ClockName, Point, Run
+from isthmus.statistics import (
+    Interval,
+    Judgement,
+    exact,
+    judge,
+    location,
+    over_processes,
+    relevant,
+)
 from isthmus.studies.allocation import ACCELERATOR, comes_before
 from isthmus.units import format_seconds, format_size
 
@@ -30,54 +38,18 @@ BY_REPETITION = dict[int, float]
 Turns = tuple[NDArray[np.float64], NDArray[np.float64]]
 """Seconds of the algorithm within one process: of a kind of memory, and of the reference's offload
 next to each."""
-_LEAST = 3
-"""Repetitions below which nothing is said of a difference."""
-SAME = 0.05
-"""Two kinds of memory whose ratio is certainly nearer to 1 than this do not differ."""
-
-
-class Difference(NamedTuple):
-    """First less second, in seconds."""
-
-    seconds: float
-    low: float
-    high: float
-    repetitions: int
-
-    @property
-    def certain(self) -> bool:
-        """Whether its sign is known."""
-        return self.low > 0 or self.high < 0
-
-
-class Relative(NamedTuple):
-    """First over second."""
-
-    ratio: float
-    low: float
-    high: float
 
 
 class Comparison(NamedTuple):
-    """What one kind of memory takes more than another: in seconds, and as a ratio."""
+    """What one kind of memory takes more than another."""
 
-    difference: Difference
-    relative: Relative
-
-    @property
-    def same(self) -> bool:
-        """Whether they certainly do not differ by more than is worth a word."""
-        return self.relative.low >= 1.0 - SAME and self.relative.high <= 1.0 + SAME
-
-    @property
-    def slower(self) -> bool:
-        """Whether the first certainly takes more, as difference and as ratio."""
-        return self.difference.low > 0 and self.relative.low > 1 and not self.same
-
-    @property
-    def faster(self) -> bool:
-        """The same of less."""
-        return self.difference.high < 0 and self.relative.high < 1 and not self.same
+    difference: Interval
+    """Seconds, first less second; holds together with those of the other comparisons made."""
+    ratio: Interval
+    """First over second. Its confidence is the run's: who says that none of many differs must be
+    right of each alone (Berger, Technometrics 24 (1982), 295)."""
+    repetitions: int
+    judgement: Judgement
 
 
 @dataclass(frozen=True)
@@ -123,9 +95,9 @@ class Case:
         return {rep: sum(part[rep] for part in parts) for rep in sorted(common)}
 
     def median(self, *names: str, warm: bool = False) -> float:
-        """Seconds of phases together; NaN where none was measured."""
+        """Seconds of phases together, over processes; NaN where none was measured."""
         values = list(self.sum(names, warm=warm).values())
-        return float(np.median(values)) if values else np.nan
+        return over_processes(values).value if values else np.nan
 
     def typical(self, phase: str, figure: str) -> float:
         """Median of what the process did in a phase: ``minor_faults``, ``voluntary_switches``."""
@@ -171,7 +143,8 @@ def _case(points: Sequence[Point], clock: ClockName, *, beside: bool) -> Case:
         for rerun in point.reruns:
             for samples in (s for name, s in rerun.clocks.items() if name == clock):
                 scale = samples.seconds_per_tick
-                phases.setdefault(point.operation, {})[rerun.rerun] = samples.ticks[0] * scale
+                first_s = float(per_repetition(rerun, clock)[0])
+                phases.setdefault(point.operation, {})[rerun.rerun] = first_s
                 if any(samples.warm_ticks):
                     again = np.asarray(samples.warm_ticks) * scale
                     warm.setdefault(point.operation, {})[rerun.rerun] = float(np.median(again))
@@ -217,57 +190,45 @@ def _before(case: Case) -> tuple[bool, ...]:
     return comes_before(case.memory, case.relative_offset, case.handover)
 
 
-def difference(first: BY_REPETITION, second: BY_REPETITION, confidence: float) -> Difference:
-    """Median of what two differ by in the same repetition, taken close to each other in time.
-
-    The interval is that of order statistics where there are enough repetitions, else Student's;
-    exact where there is one simulated value of each.
-    """
-    common = sorted(set(first) & set(second))
-    values = np.asarray([first[rep] - second[rep] for rep in common])
-    count = len(values)
-    if count == 0:
-        return Difference(np.nan, np.nan, np.nan, 0)
-    if count < _LEAST:
-        return Difference(float(np.median(values)), -np.inf, np.inf, count)
-    if 1.0 - 2.0 ** (1 - count) >= confidence:
-        found = _core.median_interval(values, confidence)
-        return Difference(found.median, found.low, found.high, count)
-    half = _student(values, confidence)
-    mean = float(values.mean())
-    return Difference(mean, mean - half, mean + half, count)
-
-
 def compare(
     a: Case, b: Case, names: Sequence[str], confidence: float, *, warm: bool = False
-) -> Difference:
-    """What ``a`` takes more than ``b`` for these phases."""
-    first, second = a.sum(names, warm=warm), b.sum(names, warm=warm)
-    if a.simulated and b.simulated:
-        exact = sum(first.values()) - sum(second.values())
-        return Difference(exact, exact, exact, 1)
-    return difference(first, second, confidence)
+) -> tuple[Interval, int]:
+    """What ``a`` takes more than ``b`` for these phases, and from how many repetitions.
+
+    Of the same repetition, taken close to each other in time.
+    """
+    return differing(a.sum(names, warm=warm), b.sum(names, warm=warm), confidence, a.simulated)
+
+
+def differing(
+    first: BY_REPETITION, second: BY_REPETITION, confidence: float, simulated: bool
+) -> tuple[Interval, int]:
+    """The same of seconds by repetition; a simulated value of each is exact."""
+    common = sorted(set(first) & set(second))
+    values = [first[rep] - second[rep] for rep in common]
+    if simulated and len(values) == 1:
+        return exact(values[0], confidence), 1
+    return location(values, confidence), len(values)
 
 
 def contrast(
     evidence: Evidence, a: Case, b: Case, names: Sequence[str], comparisons: int, *, warm: bool
 ) -> Comparison:
-    """The same, and as a ratio: repetition by repetition, which were taken close together.
-
-    The difference's interval holds together with ``comparisons`` others, so that none is a false
-    alarm. That of the ratio is the run's: who says that none of many differs must be right of each
-    alone, which no correction makes safer (Berger, Technometrics 24 (1982), 295).
-    """
+    """The same, and as a ratio, beside so many other comparisons."""
     first, second = a.sum(names, warm=warm), b.sum(names, warm=warm)
     common = sorted(set(first) & set(second))
-    logs = np.log([first[rep] / second[rep] for rep in common])
-    return Comparison(
-        compare(a, b, names, simultaneous(evidence, comparisons), warm=warm),
-        Relative(*np.exp(_centre(logs, evidence.confidence, exact=a.simulated))),
-    )
+    found, count = compare(a, b, names, evidence.together(comparisons), warm=warm)
+    ratios = [first[rep] / second[rep] for rep in common]
+    if not ratios or (a.simulated and len(ratios) == 1):
+        ratio = exact(ratios[0] if ratios else np.nan)
+    else:
+        ratio = over_processes(ratios, evidence.confidence)
+    return _judged(found, ratio, count, evidence.run.settings.precision)
 
 
-def in_turn(a: Case, b: Case, confidence: float, together: float) -> Comparison | None:
+def in_turn(
+    a: Case, b: Case, confidence: float, together: float, precision: float
+) -> Comparison | None:
     """The same of the algorithm, of offloads that took turns within each process.
 
     One value of each process: the median over its turns. What differs between processes, most of
@@ -276,64 +237,24 @@ def in_turn(a: Case, b: Case, confidence: float, together: float) -> Comparison 
     """
     if any(_before(b)) or not a.turns:
         return None
-    seconds = {rep: float(np.median(own - beside)) for rep, (own, beside) in a.turns.items()}
-    logs = [np.median(np.log(own / beside)) for own, beside in a.turns.values()]
-    return Comparison(
-        difference(seconds, dict.fromkeys(seconds, 0.0), together),
-        Relative(*np.exp(_centre(np.asarray(logs), confidence, exact=False))),
-    )
+    seconds = [float(np.median(own - beside)) for own, beside in a.turns.values()]
+    ratios = [float(np.median(own / beside)) for own, beside in a.turns.values()]
+    found = location(seconds, together)
+    return _judged(found, over_processes(ratios, confidence), len(ratios), precision)
 
 
-def _centre(
-    values: NDArray[np.float64], confidence: float, *, exact: bool
-) -> tuple[float, float, float]:
-    """Where values lie that scatter alike to both sides, as paired logarithms do.
-
-    Hodges and Lehmann's estimate with the interval of Wilcoxon's signed ranks, exact for any
-    number of values; of very few Student's. (Hollander and Wolfe, Nonparametric Statistical
-    Methods, section 3.)
-    """
-    count = len(values)
-    if count == 0 or (count < _LEAST and not exact):
-        middle = float(np.median(values)) if count else np.nan
-        return middle, -np.inf, np.inf
-    if exact:
-        return (float(np.median(values)),) * 3
-    rank = _signed_ranks_beyond(count, 0.5 - confidence / 2)
-    if rank < 0:
-        half = _student(values, confidence)
-        return float(values.mean()), float(values.mean()) - half, float(values.mean()) + half
-    rows, columns = np.triu_indices(count)
-    means = np.sort((values[rows] + values[columns]) / 2)
-    return float(np.median(means)), float(means[rank]), float(means[-1 - rank])
+def _judged(found: Interval, ratio: Interval, count: int, precision: float) -> Comparison:
+    """What the ratio says, if the difference says so too beside all the others."""
+    judgement = judge(ratio, relevant(precision))
+    if {"slower": 1, "faster": -1}.get(judgement, found.sign) != found.sign:
+        judgement = "undecided"
+    return Comparison(found, ratio, count, judgement)
 
 
-def _signed_ranks_beyond(count: int, share: float) -> int:
-    """The largest sum of signed ranks that is not reached with more than this probability.
-
-    -1 where there are too few values. Each of the ranks 1 to ``count`` is in the sum or not.
-    """
-    chances = np.ones(1)
-    for rank in range(1, count + 1):
-        without = np.append(chances, np.zeros(rank))
-        chances = (without + np.roll(without, rank)) / 2
-    return int(np.searchsorted(np.cumsum(chances), share, side="right")) - 1
-
-
-def _student(values: NDArray[np.float64], confidence: float) -> float:
-    count = len(values)
-    return float(stdtrit(count - 1, 0.5 + confidence / 2) * values.std(ddof=1) / np.sqrt(count))
-
-
-def simultaneous(evidence: Evidence, comparisons: int) -> float:
-    """Confidence of each interval so that all together have the run's (Bonferroni)."""
-    return 1.0 - (1.0 - evidence.confidence) / max(comparisons, 1)
-
-
-def longer(found: Difference) -> str:
+def longer(found: Interval) -> str:
     """The size of a difference and its interval, whatever its sign."""
     ends = sorted((abs(found.low), abs(found.high)))
-    told = f"{format_seconds(abs(found.seconds))}"
+    told = f"{format_seconds(abs(found.value))}"
     if ends[0] == ends[1]:
         return told
     return f"{told} (interval {format_seconds(ends[0])} to {format_seconds(ends[1])})"
@@ -348,10 +269,6 @@ def at(evidence: Evidence, case: Case) -> str:
 
 def against_host(
     case: Case, names: Sequence[str], host: Sequence[str], confidence: float
-) -> Difference:
+) -> tuple[Interval, int]:
     """What the host takes more than the device, in the same process."""
-    ours, theirs = case.sum(host), case.sum(names)
-    if case.simulated:
-        exact = sum(ours.values()) - sum(theirs.values())
-        return Difference(exact, exact, exact, 1)
-    return difference(ours, theirs, confidence)
+    return differing(case.sum(host), case.sum(names), confidence, case.simulated)

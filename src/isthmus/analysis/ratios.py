@@ -9,63 +9,47 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from isthmus.analysis.summary import (
-    interval_over_reruns,
     interval_within,
     is_timer_bound,
     simulated_devices,
+    too_short,
 )
 from isthmus.results.run_file import Point, Rerun, Run, Verified
+from isthmus.statistics import LOOKS, Interval, over_processes
 
 SMALL = 4096
 """Bytes: up to here a transfer is all overhead."""
 LARGE = 1 << 20
 """Bytes: from here on a transfer is mostly bandwidth."""
-TOLERANCE = 0.05
-"""Two series whose ratio's interval contains 1 and stays this near to it do not differ."""
-
-Finding = Literal["slower", "faster", "same", "unknown"]
-
-
 _MEDIANS = ("device", "api", "operation", "memory", "bytes", "rerun", "log", "log_low", "log_high")
 
 
 class Ratio(NamedTuple):
     """A ratio of times with its interval."""
 
-    ratio: float
-    low: float
-    high: float
-    within: bool
-    """Whether the interval speaks for one process only."""
+    interval: Interval
     sizes: int
     reruns: int
 
     @property
-    def finding(self) -> Finding:
-        """What the interval says about the numerator."""
-        if self.low > 1.0:
-            return "slower"
-        if self.high < 1.0:
-            return "faster"
-        near = self.high <= 1.0 + TOLERANCE and self.low >= 1.0 / (1.0 + TOLERANCE)
-        return "same" if near else "unknown"
+    def within(self) -> bool:
+        """Whether the interval speaks for one process only."""
+        return self.reruns == 1
+
+    @property
+    def cells(self) -> tuple[float, float, float, bool, int, int]:
+        """As tables show it: ratio, both ends, whether within one process, sizes, reruns."""
+        return (*self.interval[:3], self.within, self.sizes, self.reruns)
 
     def inverse(self) -> Ratio:
         """The same with numerator and denominator exchanged."""
-        return Ratio(
-            1 / self.ratio,
-            1 / self.high,
-            1 / self.low if self.low else np.inf,
-            self.within,
-            self.sizes,
-            self.reruns,
-        )
+        return self._replace(interval=self.interval.inverse())
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,7 +104,7 @@ def _trusted(point: Point, verified: Verified) -> Iterator[Rerun]:
 
 
 def medians(run: Run, study: str, verified: Verified = "true") -> pd.DataFrame:
-    """Logs of each trusted rerun's host-clock median and of its interval's ends, in log seconds."""
+    """Logs of each trusted rerun's host-clock median and of its 95 % interval, in log seconds."""
     rows: list[dict[str, object]] = []
     simulated = simulated_devices(run)
     for point in run.points:
@@ -128,11 +112,11 @@ def medians(run: Run, study: str, verified: Verified = "true") -> pd.DataFrame:
         if point.study != study or point.device in simulated:
             continue
         for rerun in _trusted(point, verified):
-            found = interval_within(rerun, "host", run.settings.confidence)
-            if found.median <= 0.0:  # below what the clock can tell
+            found = interval_within(rerun)
+            if too_short(found, [rerun]):
                 continue
             with np.errstate(divide="ignore"):
-                logs = np.log([found.median, found.low, found.high])
+                logs = np.log(found[:3])
             identity = (point.device, point.api, point.operation, point.memory, point.bytes)
             known = zip(_MEDIANS, (*identity, rerun.rerun, *logs), strict=True)
             rows.append({**dict(known), **point.axes})
@@ -155,11 +139,19 @@ def divide(numerator: pd.DataFrame, denominator: pd.DataFrame) -> pd.DataFrame:
 
 
 def complete(times: pd.DataFrame) -> pd.DataFrame:
-    """Of the sizes that have every rerun, so that no rerun stands for other sizes than another."""
+    """Sizes that have the same reruns, so that no rerun stands for other sizes than another.
+
+    As many sizes as have six reruns in common, and more reruns where that costs no size.
+    """
     if times.empty:
         return times
     reruns = {size: frozenset(group) for size, group in times.groupby("bytes")["rerun"]}
-    most = max(reruns.values(), key=len)
+
+    def worth(common: frozenset[int]) -> tuple[int, int]:
+        having = sum(common <= found for found in reruns.values())
+        return having * min(len(common), LOOKS[0]), len(common)
+
+    most = max(reruns.values(), key=worth)
     sizes = [size for size, found in reruns.items() if most <= found]
     kept = times[times["bytes"].isin(sizes) & times["rerun"].isin(most)]
     return kept if len(most) > 1 else kept.dropna()  # too few samples for an interval
@@ -177,11 +169,11 @@ def ratio(times: pd.DataFrame, confidence: float) -> Ratio | None:
     sizes = list(kept["bytes"].unique())
     per_rerun = kept.groupby("rerun")["log"].mean()
     if len(per_rerun) > 1:
-        found = interval_over_reruns(np.exp(per_rerun.to_numpy()).tolist(), confidence)
-        return Ratio(found.median, found.low, found.high, False, len(sizes), len(per_rerun))
+        found = over_processes(np.exp(per_rerun).tolist(), confidence)
+        return Ratio(found, len(sizes), len(per_rerun))
     centre, down, up = (float(kept[name].mean()) for name in ("log", "down", "up"))
-    low, middle, high = (float(np.exp(x)) for x in (centre - down, centre, centre + up))
-    return Ratio(middle, low, high, True, len(sizes), 1)
+    logs = Interval(centre, centre - down, centre + up).widened(confidence)
+    return Ratio(logs.exponential(), len(sizes), 1)
 
 
 def by_size(times: pd.DataFrame, confidence: float) -> pd.DataFrame:
@@ -190,7 +182,7 @@ def by_size(times: pd.DataFrame, confidence: float) -> pd.DataFrame:
     for size, group in times.groupby("bytes"):
         found = ratio(group, confidence)
         if found is not None:
-            rows.append((size, *found[:4]))
+            rows.append((size, *found.cells[:4]))
     return pd.DataFrame(rows, columns=["bytes", "ratio", "low", "high", "within"])
 
 

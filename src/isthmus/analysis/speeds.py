@@ -70,7 +70,7 @@ def half(evidence: Evidence) -> Answer:
         if found is None:
             continue
         note = "still rising at the largest size" if found.still_rising else ""
-        rows.append((*key, found.size, found.low, found.high, note))
+        rows.append((*key, *found.size[:3], note))
         device, _, operation, memory, axes, _ = key
         if operation in FIRST_ASKED and evidence.speaks_of(device):
             clauses.append(
@@ -86,21 +86,22 @@ def half(evidence: Evidence) -> Answer:
 
 
 def _where(found: HalfBandwidth) -> str:
-    if found.low == 0.0:
-        return f"at {wording.size(found.size)} or below"
+    size, low, high = map(wording.size, found.size[:3])
+    if found.size.low == 0.0:
+        return f"at {size} or below"
     if found.still_rising:
-        return f"not before {wording.size(found.size)}: it still rises at the largest size"
-    if found.high > _FINE_STEP * found.low:
-        return f"between {wording.size(found.low)} and {wording.size(found.high)}"
-    return f"at about {wording.size(found.size)}"
+        return f"not before {size}: it still rises at the largest size"
+    if found.size.high > _FINE_STEP * found.size.low:
+        return f"between {low} and {high}"
+    return f"at about {size}"
 
 
 def _law(found: AlphaBeta, worst_bytes: float) -> str:
     off = wording.percent(abs(found.worst_residual))
     if abs(found.worst_residual) > NO_LAW:
         return f"no such law, the best is off by {off} at {wording.size(worst_bytes)}"
-    rate = format_rate(found.beta_Bps) if np.isfinite(found.beta_Bps) else "no limit seen"
-    return f"{format_seconds(found.alpha_s)} + bytes / {rate}, off by up to {off}"
+    rate = format_rate(found.beta.value) if np.isfinite(found.beta.value) else "no limit seen"
+    return f"{format_seconds(found.alpha.value)} + bytes / {rate}, off by up to {off}"
 
 
 def fits(evidence: Evidence) -> Answer:
@@ -112,7 +113,8 @@ def fits(evidence: Evidence) -> Answer:
         if found is None:
             continue
         size = group["bytes"].iloc[found.worst_at]
-        rows.append((*key, *found[:6], found.worst_residual, size, found.points))
+        ends = (*found.alpha[:3], *found.beta[:3])
+        rows.append((*key, *ends, found.worst_residual, size, found.points))
         device, _, operation, memory, axes, _ = key
         if operation in FIRST_ASKED and evidence.speaks_of(device):
             named = evidence.named(operation, memory, axes)

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from typing import NamedTuple
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.special import stdtrit
 
 from isthmus import _core, studies
 from isthmus.models.pcie import link_of
 from isthmus.results.run_file import ClockName, Point, Rerun, Run
+from isthmus.statistics import Interval, exact, over_processes, within_process
 
 Seconds = NDArray[np.float64]
 
@@ -32,23 +31,13 @@ _STATE_FLAGS = {
 }
 THROUGH_EMULATION = "through_emulation"
 """Flag of the host's time where the device is simulated: of its software, and of ours."""
+BELOW_RESOLUTION = "below_clock_resolution"
+"""Flag of times that the clock could not tell from none: without a bandwidth, in no comparison."""
 _STEAL_SHARE = 0.01
 _TIMER_SHARE = 0.1
 _MEDIAN_TO_MIN = 1.5
 _DRIFT_CONFIDENCE = 0.999
 _DRIFT_LEAST_SAMPLES = 24
-_RANGE_LEAST = 6
-"""Processes of one sample each whose range is a 95 % interval of the median: 1 - 2^(1-6)."""
-
-
-class Estimate(NamedTuple):
-    """A median in seconds and its interval."""
-
-    median: float
-    low: float
-    high: float
-    within: bool
-    """Whether the interval speaks for one process only."""
 
 
 def per_repetition(rerun: Rerun, clock: ClockName = "host") -> Seconds:
@@ -68,59 +57,45 @@ def empty_seconds(rerun: Rerun) -> Seconds:
     return np.asarray(rerun.intervals * rerun.clock.empty_pair_s)
 
 
-def interval_within(rerun: Rerun, clock: ClockName = "host", confidence: float = 0.95) -> Estimate:
-    """Median of one process and its distribution-free interval.
-
-    NaN for the interval's ends where even all samples together do not span it: n samples hold the
-    median between them with probability 1 - 2^(1-n).
-    """
-    samples = per_repetition(rerun, clock)
+def resolution_s(rerun: Rerun, clock: ClockName = "host") -> float:
+    """Least seconds of one repetition that the clock can tell from none; 0 where time is exact."""
     if clock == "host":
-        resolution = rerun.clock.resolution_s / rerun.batch
-    else:  # it does not tell its own
-        resolution = _core.step_of(samples) if clock == "device" else 0.0
-    found = _core.median_interval(samples, confidence, resolution)
-    if 1.0 - 2.0 ** (1 - len(samples)) < confidence:
-        return Estimate(found.median, np.nan, np.nan, within=True)
-    return Estimate(found.median, found.low, found.high, within=True)
+        return rerun.intervals * rerun.clock.resolution_s / rerun.batch
+    return _core.step_of(per_repetition(rerun, clock)) if clock == "device" else 0.0
 
 
-def interval_over_reruns(medians: Sequence[float], confidence: float = 0.95) -> Estimate:
-    """Centre of several processes' medians: geometric mean with Student's interval of their logs.
-
-    Processes differ by more than their own intervals say (addresses, page placement, threads), so
-    the medians themselves are the sample; with k of them there are k - 1 degrees of freedom.
-    """
-    values = np.asarray(medians, dtype=np.float64)
-    if np.any(values <= 0.0):
-        return Estimate(
-            float(np.median(values)), float(values.min()), float(values.max()), within=False
-        )
-    logs = np.log(values)
-    free = len(logs) - 1
-    half = stdtrit(free, 0.5 + confidence / 2) * logs.std(ddof=1) / np.sqrt(len(logs))
-    centre = logs.mean()
-    median, low, high = (float(np.exp(x)) for x in (centre, centre - half, centre + half))
-    return Estimate(median, low, high, within=False)
+def interval_within(rerun: Rerun, clock: ClockName = "host", confidence: float = 0.95) -> Interval:
+    """Median of one process in seconds and its interval: ``statistics.within_process``."""
+    return within_process(per_repetition(rerun, clock), confidence, resolution_s(rerun, clock))
 
 
 def estimate(
     reruns: Sequence[Rerun], clock: ClockName = "host", confidence: float = 0.95
-) -> Estimate:
-    """Interval over both levels; of one process alone where there is only one."""
-    have = [r for r in reruns if clock in r.clocks and r.clocks[clock].ticks]
-    if clock == "simulated" and len(have[0].clocks[clock].ticks) == 1:
-        exact = float(per_repetition(have[0], clock)[0])
-        return Estimate(exact, exact, exact, within=False)
-    if len(have) == 1:
-        return interval_within(have[0], clock, confidence)
-    if len(have) >= _RANGE_LEAST and all(r.state == "once" for r in have):
-        singles = np.concatenate([per_repetition(r, clock) for r in have])
-        found = _core.median_interval(singles, confidence)
-        return Estimate(found.median, found.low, found.high, within=False)
-    return interval_over_reruns(
-        [float(np.median(per_repetition(r, clock))) for r in have], confidence
-    )
+) -> Interval:
+    """Seconds of one repetition: over processes, or of one alone where there is only one.
+
+    Never narrower than what the clock can tell. Each rerun has samples on that clock.
+    """
+    if len(reruns) > 1:
+        medians = [float(np.median(per_repetition(r, clock))) for r in reruns]
+        found = over_processes(medians, confidence)
+        half = max(resolution_s(r, clock) for r in reruns) / 2
+        low, high = min(found.low, found.value - half), max(found.high, found.value + half)
+        return found._replace(low=low, high=high).at_least(0.0)
+    if clock == "simulated" and len(reruns[0].clocks[clock].ticks) == 1:
+        return exact(float(per_repetition(reruns[0], clock)[0]), confidence)
+    return interval_within(reruns[0], clock, confidence)
+
+
+def too_short(found: Interval, reruns: Sequence[Rerun], clock: ClockName = "host") -> bool:
+    """Whether the clock could not tell this time from none; simulated time has no such limit."""
+    limit = max(resolution_s(r, clock) for r in reruns)
+    return clock != "simulated" and (found.low <= 0 or found.value <= limit)
+
+
+def resolved(rows: pd.DataFrame) -> pd.DataFrame:
+    """Rows whose time the clock could tell: no other is in a peak, a ratio or on an axis."""
+    return rows[~rows["flags"].str.contains(BELOW_RESOLUTION)]
 
 
 def drifts(seconds: Seconds, precision: float) -> bool:
@@ -145,54 +120,37 @@ def is_timer_bound(rerun: Rerun) -> bool:
     return float(np.median(empty_seconds(rerun))) > _TIMER_SHARE * timed
 
 
-def _certain(rerun: Rerun, clock: ClockName, run: Run) -> bool:
-    """Whether the median of one process is known as well as was asked for.
-
-    The engine looks at its series on a doubling schedule, and may be cut off by the time between
-    two looks: what the samples are worth then is seen here, once.
-    """
-    if clock == "simulated" or (clock == "host" and rerun.state == "precision"):
-        return rerun.state == "precision"
-    found = interval_within(rerun, clock, run.settings.confidence)
-    half = max(found.high - found.median, found.median - found.low)
-    return half <= run.settings.precision * found.median
-
-
 def _flags(
-    point: Point,
-    clock: ClockName,
-    run: Run,
-    found: Estimate,
-    lowest: float,
-    certain: Collection[int],
-) -> list[str]:
-    """``certain``: the reruns whose median is known well enough, however they ended."""
-    cut_off = (r.state for r in point.reruns if r.rerun not in certain)
-    flags = {_STATE_FLAGS[state] for state in cut_off if state in _STATE_FLAGS}
-    flags.update(remark for r in point.reruns for remark in r.remarks)
+    point: Point, clock: ClockName, run: Run, found: Interval, lowest: float, *, converged: bool
+) -> set[str]:
+    measured = measured_on(point, clock)
+    flags = {remark for r in point.reruns for remark in r.remarks}
+    if not converged:
+        flags.update(_STATE_FLAGS[r.state] for r in point.reruns if r.state in _STATE_FLAGS)
+        flags.update({"budget_exhausted"} if run.status == "budget" and not point.error else ())
     if point.error:
         flags.add("failed")
     if clock == "simulated":  # nothing of what follows can disturb it
-        return sorted(flags)
-    measured = [r for r in point.reruns if clock in r.clocks and r.clocks[clock].ticks]
+        return flags
+    if too_short(found, measured, clock):
+        flags.add(BELOW_RESOLUTION)
+    if clock == "host" and point.device in simulated_devices(run):
+        flags.add(THROUGH_EMULATION)
     precision = run.settings.precision
     if any(drifts(per_repetition(r, clock), precision) for r in measured):
         flags.add("unstable")
-    if found.within:
+    if len(measured) == 1:
         flags.add("within")
-    elif (
-        found.median <= 0
-        or max(found.high / found.median, found.median / max(found.low, 1e-300)) > 1 + precision
-    ):
+    elif found.half_width > precision:
         flags.add("reruns_apart")
-    if lowest * _MEDIAN_TO_MIN < found.median:
+    if lowest * _MEDIAN_TO_MIN < found.value:
         flags.add("median_min_apart")
     processors = int(run.environment.get("logical_cpus") or 1)
     if any(r.noise.steal_s > _STEAL_SHARE * r.measured_s * processors for r in measured):
         flags.add("steal")
     if clock == "host" and any(map(is_timer_bound, measured)):
         flags.add("timer_bound")
-    return sorted(flags)
+    return flags
 
 
 def simulated_devices(run: Run) -> frozenset[str]:
@@ -209,45 +167,32 @@ def _link_limit(point: Point, run: Run) -> float:
     return link.raw * (2 if point.direction == "both" else 1)
 
 
+def measured_on(point: Point, clock: ClockName) -> list[Rerun]:
+    """Reruns that have samples on this clock."""
+    return [r for r in point.reruns if clock in r.clocks and r.clocks[clock].ticks]
+
+
 def _row(point: Point, clock: ClockName, run: Run) -> dict[str, object]:
-    confidence = run.settings.confidence
-    measured = [r for r in point.reruns if clock in r.clocks and r.clocks[clock].ticks]
-    found = estimate(measured, clock, confidence)
+    measured = measured_on(point, clock)
+    found = estimate(measured, clock, run.settings.confidence)
     pooled = np.concatenate([per_repetition(r, clock) for r in measured])
     p10, p90, p99 = np.quantile(pooled, [0.1, 0.9, 0.99])
-    cold = [
-        c.cold_ticks * c.seconds_per_tick
-        for c in (r.clocks[clock] for r in measured)
-        if c.cold_ticks is not None
-    ]
-    once = all(r.state == "once" for r in point.reruns)
-    certain = set() if once else {r.rerun for r in measured if _certain(r, clock, run)}
-    flags = _flags(point, clock, run, found, float(pooled.min()), certain)
-    bandwidth = point.moved_bytes / found.median if point.moved_bytes and found.median else np.nan
-    emulated = point.device in simulated_devices(run)
-    if emulated and clock == "host":
-        flags = sorted([*flags, THROUGH_EMULATION])
-        bandwidth = np.nan  # no bytes crossed a link
+    samples = (r.clocks[clock] for r in measured)
+    cold = [s.cold_ticks * s.seconds_per_tick for s in samples if s.cold_ticks is not None]
+    speaks_for_all = len(measured) > 1 or clock == "simulated"
+    converged = speaks_for_all and found.half_width <= run.settings.precision
+    flags = _flags(point, clock, run, found, float(pooled.min()), converged=converged)
+    bandwidth = point.moved_bytes / found.value if point.moved_bytes and found.value else np.nan
+    if flags & {BELOW_RESOLUTION, THROUGH_EMULATION}:  # of the latter no bytes crossed a link
+        bandwidth = np.nan
     if bandwidth > _link_limit(point, run):
-        flags = sorted([*flags, "above_link_limit"])
+        flags.add("above_link_limit")
     verified = {r.verified for r in measured}
-    asked = 1 if emulated else run.settings.reruns
-    complete = len(point.reruns) >= asked and not point.error
-    if once:  # the interval over them says it
-        half = max(found.high - found.median, found.median - found.low)
-        complete = not point.error
-        converged = half <= run.settings.precision * found.median
-        if run.status == "budget" and not converged:
-            flags = sorted([*flags, "budget_exhausted"])
-    else:
-        converged = len(certain) == len(measured)
-        if run.status == "budget" and not complete and not point.error:
-            flags = sorted({*flags, "budget_exhausted"})  # not all reruns came to it
     return {
         **_identity(point, clock),
         "samples": len(pooled),
         "reruns": len(measured),
-        "median_s": found.median,
+        "median_s": found.value,
         "ci_low_s": found.low,
         "ci_high_s": found.high,
         "min_s": float(pooled.min()),
@@ -258,8 +203,8 @@ def _row(point: Point, clock: ClockName, run: Run) -> dict[str, object]:
         "cold_s": float(np.median(cold)) if cold else np.nan,
         "bandwidth_Bps": bandwidth,
         "verified": "false" if "false" in verified else "true" if "true" in verified else "na",
-        "converged": complete and len(measured) == len(point.reruns) and converged,
-        "flags": ";".join(flags),
+        "converged": converged,
+        "flags": ";".join(sorted(flags)),
         **point.axes,
     }
 
@@ -338,6 +283,6 @@ def summarise(run: Run) -> pd.DataFrame:
     for name in dict.fromkeys(point.study for point in run.points):
         known = studies.registry().get(name)
         if known is not None and known.complete is not None:
-            frame = known.complete()(frame, owners)
+            frame = known.complete()(frame, owners, run.settings.precision)
             owners += [owners[-1]] * (len(frame) - len(owners))
     return frame

@@ -42,15 +42,16 @@ def sizes(values: Sequence[int]) -> str:
     return format_size(low) if low == high else f"{format_size(low)} to {format_size(high)}"
 
 
-def interval(found: Ratio, confidence: float, *, change: bool = False) -> str:
+def interval(found: Ratio, *, change: bool = False) -> str:
     """``95 % interval 1.9 to 2.1``, or what it speaks for where that is one process only.
 
     With ``change`` as the difference from 1: ``-0.3 to +1.2 %``.
     """
+    _, low, high, confidence = found.interval
     kind = "within one process" if found.within else f"{confidence * 100:.3g} % interval"
     if change:
-        return f"{kind} {100 * (found.low - 1):+.1f} to {100 * (found.high - 1):+.1f} %"
-    return f"{kind} {number(found.low)} to {number(found.high)}"
+        return f"{kind} {100 * (low - 1):+.1f} to {100 * (high - 1):+.1f} %"
+    return f"{kind} {number(low)} to {number(high)}"
 
 
 def labels(run: Run) -> dict[str, str]:

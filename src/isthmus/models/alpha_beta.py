@@ -33,7 +33,7 @@ def predict(board: Board, inputs: Mapping[str, float]) -> list[Figure]:
             times = [dma.transfer_s(board, direction, size) for size in _SIZES]
             law = fits.alpha_beta(_SIZES, times)
             if law is not None:
-                laws[direction] = (law.alpha_s, law.beta_Bps)
+                laws[direction] = (law.alpha.value, law.beta.value)
     figures = []
     for name, (alpha, beta) in laws.items():
         figures += [

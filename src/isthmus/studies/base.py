@@ -104,9 +104,11 @@ class Study:
     the statistics to be loaded."""
     findings: Callable[[], Callable[[Evidence], Sequence[Finding]]] | None = None
     """Gives what makes the study's findings of a run; a function for the same reason."""
-    complete: Callable[[], Callable[[pd.DataFrame, Sequence[Point]], pd.DataFrame]] | None = None
+    complete: (
+        Callable[[], Callable[[pd.DataFrame, Sequence[Point], float], pd.DataFrame]] | None
+    ) = None
     """Gives what adds columns and rows of the study's own to a summary whose rows are of these
-    points, each of one."""
+    points, each of one, and of a run of this precision."""
     fresh: bool = False
     """Asks devices for offloads: see ``measure.offload``."""
     reference: Callable[[Task], bool] | None = None

@@ -22,7 +22,7 @@ ON_REQUEST = ("pingpong", "window")
 """As other network benchmarks do it, measured where ``--axis operation`` names it."""
 
 
-def _complete() -> Callable[[pd.DataFrame, Sequence[Point]], pd.DataFrame]:
+def _complete() -> Callable[[pd.DataFrame, Sequence[Point], float], pd.DataFrame]:
     from isthmus.analysis import beff_rows  # noqa: PLC0415 - slow to load
 
     return beff_rows.complete
