@@ -19,8 +19,8 @@ from isthmus.analysis.summary import COLUMNS, summarise
 from isthmus.errors import UsageError
 from isthmus.reporters import cells
 from isthmus.results.run_file import DeviceRecord, Run
-from synthetic import Law, point, rerun, run, transfer_run
 from isthmus.statistics import over_processes
+from synthetic import Law, point, rerun, run, transfer_run
 
 HOSTILE = 'a|b,"c"\n<script>alert(1)</script>\x1b[31m[bold]`x`\u202e'
 RUN = transfer_run(

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import synthetic
+from isthmus.analysis.answers import answers
 from isthmus.analysis.summary import (
     drifts,
     interval_within,
@@ -14,8 +15,8 @@ from isthmus.analysis.summary import (
     per_repetition,
     summarise,
 )
-from isthmus.analysis.answers import answers
 from isthmus.results.run_file import Samples
+
 
 def test_drift_is_told() -> None:
     random = np.random.default_rng(1)

@@ -1,0 +1,252 @@
+"""Intervals hold what they claim as often as they claim it, and no figure lies outside its own."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import wilcoxon
+
+import synthetic
+from isthmus.analysis.answers import answers
+from isthmus.analysis.summary import summarise
+from isthmus.results.run_file import Run
+from isthmus.statistics import (
+    LOOKS,
+    Interval,
+    certainly_least,
+    combined,
+    exact,
+    judge,
+    location,
+    over_processes,
+    precise_enough,
+    relevant,
+    simultaneous,
+    within_process,
+)
+
+Shape = Callable[[np.random.Generator, int], np.ndarray]
+TRIALS = 1000
+MOST = LOOKS[-1]
+SPREAD = 0.05
+
+
+def _outliers(random: np.random.Generator, count: int) -> np.ndarray:
+    """One process in ten is slower by a fifth to twice: median of all moved by ``_SHIFT``."""
+    slow = random.random(count) < 0.1
+    return SPREAD * random.standard_normal(count) + slow * random.uniform(0.2, 0.7, count)
+
+
+def _drift(random: np.random.Generator, count: int) -> np.ndarray:
+    """Slower or faster from process to process, by twice the spread between first and last."""
+    ramp = np.linspace(-SPREAD, SPREAD, count) * random.choice([-1, 1])
+    return SPREAD * random.standard_normal(count) + ramp
+
+
+SHAPES: dict[str, tuple[Shape, float]] = {
+    "normal": (lambda random, count: SPREAD * random.standard_normal(count), 0.0),
+    "heavy tails": (lambda random, count: SPREAD * random.standard_t(3, count), 0.0),
+    "outliers": (_outliers, SPREAD * 0.139),  # of the normal part, its quantile 0.5 / 0.9
+    "drift": (_drift, 0.0),
+}
+
+
+@pytest.mark.parametrize("count", [3, 6, 12, 30])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_the_interval_over_processes_holds_their_median(shape: str, count: int) -> None:
+    logs, centre = SHAPES[shape]
+    random = np.random.default_rng(count)
+    found = (over_processes(np.exp(logs(random, count)).tolist()) for _ in range(TRIALS))
+    covered = sum(one.low <= math.exp(centre) <= one.high for one in found)
+    assert 0.93 <= covered / TRIALS <= 0.99
+
+
+@pytest.mark.parametrize("shape", ["normal", "outliers"])
+@pytest.mark.parametrize("precision", [0.05, 0.02])
+def test_stopping_where_it_is_precise_costs_no_coverage(shape: str, precision: float) -> None:
+    """Processes are added until the interval is narrow enough, as the runner does."""
+    logs, centre = SHAPES[shape]
+    random = np.random.default_rng(7)
+    covered = 0
+    for _ in range(TRIALS):
+        medians = np.exp(logs(random, MOST)).tolist()
+        looks = (n for n in range(3, MOST + 1) if precise_enough(medians[:n], precision))
+        found = over_processes(medians[: next(looks, MOST)])
+        covered += found.low <= math.exp(centre) <= found.high
+    assert 0.92 <= covered / TRIALS <= 0.98
+
+
+def test_what_is_the_same_is_called_different_rarely_and_in_many_comparisons_too() -> None:
+    """Ratios of a thing to itself, process by process, twelve at once."""
+    random = np.random.default_rng(5)
+    several, alarms, runs = 12, 0, 0
+    for _ in range(TRIALS // 2):
+        ratios = np.exp(SPREAD * random.standard_t(4, (several, 12)))
+        alone = [over_processes(row.tolist()) for row in ratios]
+        alarms += sum(one.low > 1 or one.high < 1 for one in alone)
+        level = simultaneous(0.95, several)
+        found = [judge(over_processes(row.tolist(), level), 0.01) for row in ratios]
+        runs += any(one in {"slower", "faster"} for one in found)
+    assert 0.02 <= alarms / (several * TRIALS / 2) <= 0.06
+    assert runs / (TRIALS / 2) <= 0.02
+
+
+@pytest.mark.parametrize("count", [6, 7, 11])
+def test_the_interval_is_where_the_signed_rank_test_rejects(count: int) -> None:
+    values = np.random.default_rng(count).standard_normal(count)
+    found = location(values.tolist())
+    for inside in (found.low + 1e-6, found.high - 1e-6):
+        assert wilcoxon(values - inside, method="exact").pvalue > 0.05
+    for outside in (found.low - 1e-6, found.high + 1e-6):
+        assert wilcoxon(values - outside, method="exact").pvalue <= 0.05
+
+
+@given(st.lists(st.floats(1e-9, 1e3), min_size=1, max_size=12), st.floats(0.5, 0.9999))
+def test_a_figure_lies_in_its_interval(medians: list[float], confidence: float) -> None:
+    found = over_processes(medians, confidence)
+    assert found.confidence == confidence
+    if len(medians) == 1:
+        assert found.value == pytest.approx(medians[0])
+        assert not found.known
+        assert found.half_width == math.inf
+    else:
+        assert 0 <= found.low <= found.value <= found.high
+
+
+def test_what_the_clock_did_not_see_is_no_interval_of_few() -> None:
+    """Once the least to the greatest of any number was called a 95 % interval."""
+    assert not over_processes([0.0, 1e-9, 2e-9]).known
+    assert over_processes([0.0, *[1e-9] * 9]).known
+    assert precise_enough([0.0, 0.0], 0.01)
+    assert over_processes([0.0, 0.0]).value == 0.0
+    with pytest.raises(ValueError, match="no process"):
+        over_processes([])
+
+
+def test_few_samples_have_no_interval() -> None:
+    assert not within_process(np.ones(5)).known
+    assert within_process(np.ones(6)).known
+    assert within_process(np.zeros(9), resolution=1e-9)[:3] == (0.0, 0.0, 0.5e-9)
+
+
+def test_looks_are_few() -> None:
+    medians = [1.0, 1.0001] * 20
+    looked = [n for n in range(1, 41) if precise_enough(medians[:n], 0.5)]
+    assert looked == list(LOOKS)
+
+
+def test_figures_measured_apart() -> None:
+    one, other = Interval(10.0, 7.0, 13.0), Interval(4.0, 0.0, 8.0)
+    assert one.minus(other)[:3] == (6.0, 1.0, 11.0)
+    assert combined((0.5, 0.5), (one, other))[:3] == (7.0, 4.5, 9.5)
+    ratio = one.over(Interval(2.0, 2.0, 2.0))
+    assert ratio[:3] == pytest.approx((5.0, 3.5, 6.5))
+    assert one.over(other).high == math.inf
+    assert one.inverse(910.0)[:3] == pytest.approx((91.0, 70.0, 130.0))
+    assert Interval(-1.0, -2.0, 3.0).at_least(0.0)[:3] == (0.0, 0.0, 3.0)
+    assert not one.minus(Interval(1.0, math.nan, math.nan)).known
+    assert [Interval(1.0, *ends).sign for ends in ((0.5, 2), (-1, 2), (math.nan, 2))] == [1, 0, 0]
+    assert one.widened(0.99).low < one.low < one.widened(0.9).low
+
+
+def test_same_and_different_need_different_things() -> None:
+    def said(low: float, value: float, high: float) -> str:
+        return judge(Interval(value, low, high), relevant(0.05))
+
+    assert said(1.001, 1.01, 1.02) == "same", "however certain, it is not relevant"
+    assert said(1.02, 1.10, 1.20) == "slower"
+    assert said(0.80, 0.90, 0.99) == "faster"
+    assert said(1.01, 1.04, 1.10) == "undecided", "the estimate is not beyond what is relevant"
+    assert said(0.90, 1.10, 1.30) == "undecided"
+    assert said(math.nan, 1.10, math.nan) == "undecided"
+    assert relevant(0.001) == 0.01
+
+
+def test_the_least_is_named_where_it_is_certain() -> None:
+    near = [Interval(1.0, 0.9, 1.1), Interval(1.16, 1.06, 1.26)]
+    assert certainly_least(near) == 0
+    # The same two among many: chance would find such a pair.
+    assert certainly_least([*near, *[Interval(1.16, 1.06, 1.26)] * 20]) is None
+    assert certainly_least([exact(2.0), exact(1.0)]) == 1
+    assert certainly_least([exact(1.0), exact(1.0)]) is None
+    assert certainly_least([Interval(1.0, math.nan, math.nan), exact(2.0)]) is None
+    assert certainly_least([]) is None
+
+
+def _triples(table: pd.DataFrame) -> list[tuple[str, str, str]]:
+    named = [str(name) for name in table.columns]
+    ends = [name.removeprefix("low_") for name in named if name.startswith("low_")]
+    found = [(f"low_{name}", name, f"high_{name}") for name in ends]
+    return [*found, *([("ci_low_s", "median_s", "ci_high_s")] if "ci_low_s" in named else [])]
+
+
+LAWS = {
+    device: {
+        operation: synthetic.Law(alpha, 8e9)
+        for operation in ("read", "write", "read_rw", "write_rw", "bidirectional")
+    }
+    for device, alpha in (("opencl:a", 15e-6), ("xrt:0", 5e-6), ("host", 1e-7))
+}
+SIZES = [1, 64, 4096, 1 << 18, 1 << 20, 1 << 24, 1 << 26]
+
+
+def _offloads(processes: int) -> Run:
+    random = np.random.default_rng(3)
+    phases = ("initialise", "allocate", "populate", "migrate_to_device", "kernel_run", "read_back",
+              "remainder", "total", "software_vadd")  # fmt: skip
+    points = [
+        synthetic.point(
+            "cuda:0", phase, 4096, np.exp(random.standard_t(2, (processes, 1)) - 8).tolist(),
+            study="allocation", memory=memory, axes={"elements": 1024, "handover": "copy"},
+            rerun_changes={"state": "once"},
+        )
+        for memory in ("pageable", "aligned", "offset64", "pinned")
+        for phase in phases
+    ]  # fmt: skip
+    return synthetic.run(points)
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        *(
+            synthetic.transfer_run(
+                LAWS, SIZES, reruns=reruns, between=0.3, noise=0.2, apis={"host": "host"}
+            )
+            for reruns in (1, 3, 9)
+        ),
+        *map(_offloads, (1, 2, 7)),
+    ],
+    ids=["transfer 1", "transfer 3", "transfer 9", "offload 1", "offload 2", "offload 7"],
+)
+def test_every_figure_of_every_answer_lies_in_its_interval(run: Run) -> None:
+    summary = summarise(run)
+    seen = 0
+    for table in (summary, *(answer.table for answer in answers(run, summary))):
+        for low, value, high in _triples(table):
+            known = table[[low, value, high]].astype(float).dropna()
+            seen += len(known)
+            assert (known[low] <= known[value] * (1 + 1e-12) + 1e-15).all(), (low, known)
+            assert (known[value] <= known[high] * (1 + 1e-12) + 1e-15).all(), (high, known)
+            if value.endswith(("_s", "_Bps")) and "delta" not in value and "beyond" not in value:
+                assert (known[low] >= 0).all(), low
+    assert seen > 50 or len(run.points[0].reruns) == 1
+
+
+def test_an_offload_is_the_same_in_the_table_and_in_the_answer() -> None:
+    """The total of one run was 98.9 ms in the table and 184 ms in the CSV."""
+    run = _offloads(7)
+    rows = summarise(run)
+    told = synthetic.answer(run, "phases").table
+    told = told[told["use"] == "first"].set_index("memory")
+    for memory, phase in itertools.product(("pageable", "pinned"), ("populate", "total")):
+        (row,) = rows[(rows["memory"] == memory) & (rows["operation"] == phase)]["median_s"]
+        (named,) = (name for name in told.index if name.startswith(memory))
+        assert told.loc[named, f"{phase}_s"] == row
