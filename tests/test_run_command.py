@@ -95,6 +95,7 @@ def test_reruns_are_fresh_workers(isthmus: Command, tmp_path: Path) -> None:
         (("run", "transfer", "--device", "null", "--axis", "operation=fly"), 2, "no operation"),
         (("run", "transfer", "--device", "host", "--axis", "memory=paper"), 2, "no memory kind"),
         (("run", "transfer", "--device", "null", "--precision", "0"), 2, "--precision"),
+        (("run", "transfer", "--device", "null", "--precision", "7"), 2, "0.02 for 2 %"),
         (("run", "transfer", "--device", "null", "--reruns", "many"), 2, "--reruns"),
         (("run", "transfer", "--device", "null", "--cpus", "4096"), 2, "processor 4096"),
         (("run", "transfer", "--resume"), 2, "--out"),

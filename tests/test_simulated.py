@@ -42,6 +42,14 @@ def test_a_simulated_point_has_one_exact_sample_in_one_rerun(
         assert (row["samples"], row["converged"], row["flags"]) == ("1", "true", "")
 
 
+def test_studies_that_take_no_time_share_none(isthmus: Isthmus, tmp_path: Path) -> None:
+    """Simulated points need no budget: what all studies need together was 0, and divided by."""
+    done = isthmus("run", "all", "--device", SIMULATED, "--quick", "--out",
+                   str(tmp_path / "run.json"))  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert {"transfer", "allocation"} <= {p.study for p in load(tmp_path / "run.json").points}
+
+
 def test_a_budget_that_is_spent_leaves_no_simulated_point_out(
     isthmus: Isthmus, tmp_path: Path
 ) -> None:

@@ -155,6 +155,8 @@ def run(
     studies = _studies(study)
     for value, option in ((precision, "--precision"), (budget, "--budget"), (reruns, "--reruns")):
         _positive(value, option)
+    if precision is not None and precision >= 1:
+        raise UsageError("--precision is a share below 1: 0.02 for 2 %")
     leave = {
         name: "yes"
         for name, given in (
