@@ -243,11 +243,25 @@ PHASES = {
 def test_no_false_alarm_where_nothing_differs(seed: int) -> None:
     same = dict.fromkeys(("aligned", "pageable", "offset1", "offset64", "offset2048"), PHASES)
     run = offload_run(same, spread=0.02, seed=seed, count=24)
+    coarse = msgspec.structs.replace(run.settings, precision=0.05)
+    run = msgspec.structs.replace(run, settings=coarse)
     told = {answer.name: answer.verdict for answer in answers(run)}
     assert "no difference between aligned and the 4 other kinds" in told["deltas"]
     assert "no offset is worse" in told["offsets"]
     assert "nothing was copied unasked" in told["copies"]
     assert "for one offload nothing is certainly better" in told["advice"]
+
+
+def test_advice_counts_all_that_either_kind_takes() -> None:
+    """What one kind alone has to do was left out: 31.3 ms were told where 18.2 ms were true."""
+    copied = {name: time for name, time in PHASES.items() if name != "map"}
+    kinds = {
+        "pageable": {**copied, "read_back": 40e-3},
+        "registered": {**PHASES, "map": 13e-3, "read_back": 9e-3},
+    }
+    found = asked(offload_run(kinds), "advice")
+    assert "allocate registered memory" in found.verdict
+    assert found.table["delta_s"][0] == pytest.approx(18e-3, rel=0.1)
 
 
 def test_the_worst_offset_is_found() -> None:
@@ -262,7 +276,7 @@ def test_the_worst_offset_is_found() -> None:
 
 def test_too_few_repetitions_tell_nothing() -> None:
     kinds = {"aligned": PHASES, "offset64": {**PHASES, "kernel_run": 0.02}}
-    run = offload_run(kinds, count=2)
+    run = offload_run(kinds, count=1)
     assert "cannot tell" in asked(run, "deltas").verdict
     assert "neither faster nor slower for certain" in asked(run, "host").verdict
 

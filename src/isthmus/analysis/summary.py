@@ -60,7 +60,7 @@ def empty_seconds(rerun: Rerun) -> Seconds:
 def resolution_s(rerun: Rerun, clock: ClockName = "host") -> float:
     """Least seconds of one repetition that the clock can tell from none; 0 where time is exact."""
     if clock == "host":
-        return rerun.intervals * rerun.clock.resolution_s / rerun.batch
+        return max(rerun.intervals, 1) * rerun.clock.resolution_s / rerun.batch
     return _core.step_of(per_repetition(rerun, clock)) if clock == "device" else 0.0
 
 
