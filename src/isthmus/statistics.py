@@ -166,7 +166,7 @@ def location(values: Sequence[float], confidence: float = 0.95) -> Interval:
     Annals of Mathematical Statistics 34 (1963), 598), between those that the signed-rank test does
     not reject (Wilcoxon, Biometrics 1 (1945), 80): exact for any such distribution, and hardly
     moved by outliers. So few values have no such interval (below 6 at 95 %): theirs is Student's.
-    ``benchmarks/intervals.py`` compares both with order statistics. NaN without values, no ends for
+    ``benchmarks/coverage.py`` compares both with order statistics. NaN without values, no ends for
     a single one.
     """
     count = len(values)
@@ -222,7 +222,7 @@ def precise_enough(medians: Sequence[float], precision: float, confidence: float
 
     Who looks after each process stops where the processes happen to agree, and too early: 88 % of
     such intervals hold the truth, of which 95 % are told. Looks at 6, 8, 12, 16, 24 and 30 leave
-    93 to 97 % (``benchmarks/intervals.py``). A number of processes that was fixed before needs no
+    93 to 97 % (``benchmarks/coverage.py``). A number of processes that was fixed before needs no
     looks. (Anscombe, "Large-sample theory of sequential estimation", Mathematical Proceedings of
     the Cambridge Philosophical Society 48 (1952), 600.)
     """

@@ -1,0 +1,243 @@
+"""How often intervals hold the truth, and how often a thing is told to differ from itself.
+
+Without arguments: simulated processes, and the spread of those recorded in ``results/``. With run
+files of many processes: each point's even processes against its odd ones, which measured the same.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import math
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import msgspec
+import numpy as np
+from scipy.special import stdtrit
+from scipy.stats import binom
+
+from isthmus import statistics
+from isthmus.analysis.summary import measured_on, per_repetition, resolution_s
+from isthmus.results.run_file import Run
+from isthmus.statistics import Interval, judge, over_processes, precise_enough, simultaneous
+
+RECORDED = Path(__file__).parent / "results" / "2026-11-22-h100-allocation.json.gz"
+COUNTS = (3, 4, 5, 6, 8, 12, 16, 30)
+MOST = statistics.LOOKS[-1]
+SPREAD = 0.05
+SEVERAL = 12
+RAMP = np.linspace(0.0, 2 * SPREAD, MOST)
+Logs = Callable[[np.random.Generator, int], np.ndarray]
+
+
+def student(logs: Sequence[float]) -> tuple[float, float]:
+    """Ends of Student's interval of the mean."""
+    count = len(logs)
+    half = stdtrit(count - 1, 0.975) * np.std(logs, ddof=1) / math.sqrt(count)
+    return float(np.mean(logs) - half), float(np.mean(logs) + half)
+
+
+def order(logs: Sequence[float]) -> tuple[float, float]:
+    """Order statistics around the median; of too few Student's."""
+    count = len(logs)
+    rank = int(binom.ppf(0.025, count, 0.5))
+    rank -= binom.cdf(rank, count, 0.5) > 0.025
+    if rank < 0:
+        return student(logs)
+    ordered = sorted(logs)
+    return ordered[rank], ordered[-1 - rank]
+
+
+def signed_ranks(logs: Sequence[float]) -> tuple[float, float]:
+    """Ours."""
+    found = statistics.location(logs)
+    return found.low, found.high
+
+
+def recorded() -> np.ndarray:
+    """Logarithms of an H100's processes around the median of their point, in units of ``SPREAD``.
+
+    Each point is brought to the same spread (median absolute deviation).
+    """
+    run = msgspec.json.decode(gzip.decompress(RECORDED.read_bytes()), type=Run)
+    found = []
+    for point in run.points:
+        seconds = [float(np.median(per_repetition(r))) for r in measured_on(point, "host")]
+        if len(seconds) >= 9 and min(seconds) > 1e-6:
+            logs = np.log(seconds) - np.median(np.log(seconds))
+            scale = 1.4826 * np.median(np.abs(logs))
+            if scale > 0:
+                found.append(SPREAD * logs / scale)
+    return np.concatenate(found)
+
+
+def shapes() -> dict[str, tuple[Logs, Callable[[int], float]]]:
+    """How processes differ, in logarithms, and the centre of the first so many."""
+
+    def normal(random: np.random.Generator, count: int) -> np.ndarray:
+        return SPREAD * random.standard_normal(count)
+
+    def outliers(random: np.random.Generator, count: int) -> np.ndarray:
+        slow = random.random(count) < 0.1
+        return normal(random, count) + slow * random.uniform(0.2, 0.7, count)
+
+    def two_kinds(random: np.random.Generator, count: int) -> np.ndarray:
+        return 0.3 * normal(random, count) + 2 * SPREAD * (random.random(count) < 0.3)
+
+    def drift(random: np.random.Generator, count: int) -> np.ndarray:
+        return normal(random, count) + RAMP[:count]
+
+    pool = recorded()
+    several = {
+        "normal": normal,
+        "heavy tails (t, 3)": lambda random, count: SPREAD * random.standard_t(3, count),
+        "one in ten 20 to 100 % slower": outliers,
+        "two kinds, 70 and 30 %": two_kinds,
+        "drift by twice the spread": drift,
+        "as recorded (H100)": lambda random, count: random.choice(pool, count),
+    }
+    random = np.random.default_rng(0)
+    found: dict[str, tuple[Logs, Callable[[int], float]]] = {}
+    for name, logs in several.items():
+        middle = float(np.median(logs(random, 400_000))) if logs is not drift else 0.0
+        found[name] = logs, lambda _, middle=middle: middle
+    found["drift by twice the spread"] = drift, lambda count: float(np.mean(RAMP[:count]))
+    return found
+
+
+def estimators(trials: int) -> None:
+    """Coverage and width of three intervals, by number of processes."""
+    print("\n### Estimators: coverage in % / median half-width over the spread\n")
+    print("| processes differ as | interval |", " | ".join(map(str, COUNTS)), "|")
+    print("|---|---|" + "---|" * len(COUNTS))
+    for name, (logs, centre) in shapes().items():
+        for title, ends_of in (
+            ("Student of the logarithms", student),
+            ("signed ranks of the logarithms", signed_ranks),
+            ("order statistics", order),
+        ):
+            cells = []
+            for count in COUNTS:
+                random = np.random.default_rng(count)
+                ends = np.array([ends_of(logs(random, count).tolist()) for _ in range(trials)])
+                truth = centre(count)
+                held = np.mean((ends[:, 0] <= truth) & (truth <= ends[:, 1]))
+                width = np.median(ends[:, 1] - ends[:, 0]) / 2 / SPREAD
+                cells.append(f"{100 * held:.1f} / {width:.2f}")
+            print(f"| {name} | {title} | {' | '.join(cells)} |", flush=True)
+
+
+def stopping(trials: int) -> None:
+    """Coverage where processes are added until the interval is narrow enough."""
+    print("\n### Added until precise, 3 to 30: coverage in % (mean number of processes)\n")
+    precisions = (3.0, 2.0, 1.0, 0.7, 0.5)
+    told = " | ".join(f"precision {p:g} x spread" for p in precisions)
+    print(f"| processes differ as | looks | {told} |\n|---|---|" + "---|" * len(precisions))
+
+    def each(medians: Sequence[float], precision: float) -> bool:
+        return len(medians) >= 3 and over_processes(medians).half_width <= precision
+
+    for name, (logs, centre) in shapes().items():
+        for title, enough in (("after each", each), (f"{statistics.LOOKS}", precise_enough)):
+            cells = []
+            for precision in precisions:
+                random = np.random.default_rng(11)
+                held, used = 0, 0
+                for _ in range(trials):
+                    medians = np.exp(logs(random, MOST)).tolist()
+                    count = next(
+                        (n for n in range(3, MOST) if enough(medians[:n], precision * SPREAD)), MOST
+                    )
+                    found = over_processes(medians[:count])
+                    truth = math.exp(centre(count))
+                    held += found.low <= truth <= found.high
+                    used += count
+                cells.append(f"{100 * held / trials:.1f} ({used / trials:.1f})")
+            print(f"| {name} | {title} | {' | '.join(cells)} |", flush=True)
+
+
+def comparisons(trials: int) -> None:
+    """Ratios that are taken process by process, one and several at once; nothing differs."""
+    print(f"\n### Ratios, alone and {SEVERAL} at once, 12 processes, nothing differs\n")
+    print("| processes differ as | ratio holds 1, % | of several each holds 1 (corrected), % "
+          "| runs with any difference told, % |\n|---|---|---|---|")  # fmt: skip
+    level = simultaneous(0.95, SEVERAL)
+    for name, (logs, _) in shapes().items():
+        random = np.random.default_rng(13)
+        alone, all_hold, told = 0, 0, 0
+        for _ in range(trials):
+            machine = 0.3 * random.standard_normal(12)  # what both suffer alike
+            found: list[Interval] = []
+            for _ in range(SEVERAL):
+                one, other = (np.exp(machine + logs(random, 12)) for _ in range(2))
+                found.append(over_processes((one / other).tolist(), level))
+            single = over_processes((one / other).tolist())
+            alone += single.low <= 1 <= single.high
+            all_hold += all(ratio.low <= 1 <= ratio.high for ratio in found)
+            told += any(judge(ratio, 0.02) in {"slower", "faster"} for ratio in found)
+        shares = (f"{100 * count / trials:.1f}" for count in (alone, all_hold, told))
+        print(f"| {name} | {' | '.join(shares)} |", flush=True)
+
+
+def halves(run: Run) -> Iterator[list[float]]:
+    """For each point the ratios of neighbouring processes, even over odd."""
+    for point in run.points:
+        measured = sorted(measured_on(point, "host"), key=lambda rerun: rerun.rerun)
+        seconds = [float(np.median(per_repetition(rerun))) for rerun in measured]
+        if len(seconds) >= 6 and min(seconds) > max(map(resolution_s, measured)):
+            turns = zip(seconds[::2], seconds[1::2], strict=False)
+            yield [a / b if i % 2 else b / a for i, (a, b) in enumerate(turns)]
+
+
+def itself(path: Path, trials: int) -> None:
+    """A recorded run against itself, with the processes' pairs drawn anew in each trial."""
+    data = path.read_bytes()
+    run = msgspec.json.decode(gzip.decompress(data) if path.suffix == ".gz" else data, type=Run)
+    points = list(halves(run))
+    level = simultaneous(0.95, len(points))
+    random = np.random.default_rng(17)
+    single, after = [], 0
+    for trial in range(trials):
+        # The first as recorded; then each pair turned round or not by chance, as nothing differs.
+        turned = [
+            [r if trial == 0 or random.random() < 0.5 else 1 / r for r in ratios]
+            for ratios in points
+        ]
+        smallest = statistics.relevant(run.settings.precision)
+        found = [over_processes(ratios) for ratios in turned]
+        single.append(np.mean([not one.low <= 1 <= one.high for one in found]))
+        after += any(
+            judge(over_processes(ratios, level), smallest) in {"slower", "faster"}
+            for ratios in turned
+        )
+        if trial == 0:
+            recorded_after = after
+    print(
+        f"| {' '.join(run.software.command[1:])} | {len(points)} | "
+        f"{np.median([len(ratios) for ratios in points]):.0f} | {100 * single[0]:.1f} | "
+        f"{100 * np.mean(single):.1f} | {'yes' if recorded_after else 'no'} | "
+        f"{100 * after / trials:.1f} |",
+        flush=True,
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("runs", nargs="*", type=Path, help="run files of 12 or more processes")
+    parser.add_argument("--trials", type=int, default=1000)
+    chosen = parser.parse_args()
+    if chosen.runs:
+        print("| run | points | pairs of processes | points called different, uncorrected, "
+              "% | the same, pairs turned by chance, % | any told, corrected | runs with "
+              "any told, turned by chance, % |\n|---|---|---|---|---|---|---|")  # fmt: skip
+        for path in chosen.runs:
+            itself(path, chosen.trials)
+        return
+    estimators(chosen.trials)
+    stopping(chosen.trials)
+    comparisons(chosen.trials)
+
+
+if __name__ == "__main__":
+    main()
