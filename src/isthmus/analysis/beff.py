@@ -77,10 +77,16 @@ def _alone(row: Any) -> str:
 
 
 def b_eff(evidence: Evidence) -> Answer:
-    """b_eff of each whole set of sizes: the mean of the best bandwidths that a process reached."""
+    """b_eff of each whole set of sizes: the mean of the best bandwidths that a process reached.
+
+    Beside it, as another figure with its own interval, the mean of the medians.
+    """
     known = _boards(evidence)
     rows, clauses = [], []
-    for row in each(_b_effs(evidence)):
+    exchanges = dict(groups(_exchanges(evidence), SAME))
+    for key, mine in groups(_b_effs(evidence), SAME):
+        (row,) = each(mine)
+        typical = _mean_rate(exchanges[key])
         found = Interval(row.bandwidth_Bps, row.low_bandwidth_Bps, row.high_bandwidth_Bps)
         board = known.get(row.device)
         sizes = serial.SIZES[row.sizes]
@@ -92,8 +98,8 @@ def b_eff(evidence: Evidence) -> Answer:
             theirs = float(np.mean([told.get(size, np.nan) for size in sizes]))
         ranks = int(row.ranks or 1)
         rows.append(
-            (*(getattr(row, name) for name in _NAMED), *found[:3], found.value / ranks,
-             found.value / model - 1, theirs, found.value / theirs - 1)
+            (*(getattr(row, name) for name in _NAMED), *found[:3], *typical[:3],
+             found.value / ranks, found.value / model - 1, theirs, found.value / theirs - 1)
         )  # fmt: skip
         spread = (
             f" ({format_rate(found.low)} to {format_rate(found.high)})"
@@ -111,8 +117,9 @@ def b_eff(evidence: Evidence) -> Answer:
         "What is the effective bandwidth, and on which sizes?",
         wording.few(clauses) or ("no set of sizes is whole: leave out --bytes",),
         table(
-            rows, *_NAMED, "b_eff_Bps", "low_b_eff_Bps", "high_b_eff_Bps", "rank_Bps",
-            "model_residual", "published_Bps", "published_residual",
+            rows, *_NAMED, "b_eff_Bps", "low_b_eff_Bps", "high_b_eff_Bps",
+            "median_Bps", "low_median_Bps", "high_median_Bps", "rank_Bps", "model_residual",
+            "published_Bps", "published_residual",
         ).dropna(axis="columns", how="all"),
     )  # fmt: skip
 
@@ -249,7 +256,7 @@ def slowest(evidence: Evidence) -> Answer:
             continue
         total = format_rate(sum(found.value for found in ranks.values()))
         least = certainly_least(list(ranks.values()))
-        told = f"no rank is certainly slower than each other; all {len(ranks)} sum up to {total}"
+        told = f"no rank is certainly the slowest; all {len(ranks)} sum up to {total}"
         if least is not None:
             rank, found = list(ranks.items())[least]
             told = (

@@ -14,7 +14,7 @@ import pandas as pd
 from isthmus import studies
 from isthmus.analysis import wording
 from isthmus.analysis.ratios import by_size, contenders, pairs, varying_axes, with_axes
-from isthmus.analysis.summary import THROUGH_EMULATION
+from isthmus.analysis.summary import THROUGH_EMULATION, resolved
 from isthmus.results.run_file import Run
 from isthmus.studies.base import Published
 from isthmus.units import format_rate, format_seconds
@@ -95,7 +95,7 @@ def slugged(text: str) -> str:
 def _lines(run: Run, summary: pd.DataFrame, study: str) -> pd.DataFrame:
     """Rows to draw; ``series`` is a device and its clock, ``variant`` is what else differs."""
     rows = with_axes(
-        summary[summary["study"] == study],
+        resolved(summary[summary["study"] == study]),
         varying_axes(point for point in run.points if point.study == study),
     )
     # The device's own clock leaves out what the host had to do, and the host's above an emulated
