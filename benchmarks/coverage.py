@@ -88,6 +88,10 @@ def shapes() -> dict[str, tuple[Logs, Callable[[int], float]]]:
     def drift(random: np.random.Generator, count: int) -> np.ndarray:
         return normal(random, count) + RAMP[:count]
 
+    def disturbed(random: np.random.Generator, count: int) -> np.ndarray:
+        slow = random.random(count) < 0.05
+        return drift(random, count) + slow * random.uniform(0.1, 0.4, count)
+
     pool = recorded()
     several = {
         "normal": normal,
@@ -95,15 +99,21 @@ def shapes() -> dict[str, tuple[Logs, Callable[[int], float]]]:
         "one in ten 20 to 100 % slower": outliers,
         "two kinds, 70 and 30 %": two_kinds,
         "drift by twice the spread": drift,
+        "drift, and one in twenty 10 to 50 % slower": disturbed,
         "as recorded (H100)": lambda random, count: random.choice(pool, count),
     }
     random = np.random.default_rng(0)
-    found: dict[str, tuple[Logs, Callable[[int], float]]] = {}
+    found: dict[str, Callable[[int], float]] = {}
     for name, logs in several.items():
-        middle = float(np.median(logs(random, 400_000))) if logs is not drift else 0.0
-        found[name] = logs, lambda _, middle=middle: middle
-    found["drift by twice the spread"] = drift, lambda count: float(np.mean(RAMP[:count]))
-    return found
+        drifts = name.startswith("drift")
+        some = [logs(random, 1)[0] for _ in range(100_000)] if drifts else logs(random, 400_000)
+        middle = float(np.median(some))
+        found[name] = (
+            (lambda count, middle=middle: middle + float(np.mean(RAMP[:count])))
+            if drifts
+            else (lambda _, middle=middle: middle)
+        )
+    return {name: (several[name], centre) for name, centre in found.items()}
 
 
 def estimators(trials: int) -> None:

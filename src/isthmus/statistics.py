@@ -220,9 +220,9 @@ def is_look(processes: int) -> bool:
 def precise_enough(medians: Sequence[float], precision: float, confidence: float = 0.95) -> bool:
     """Whether a point needs no further process: its interval is within the precision, at a look.
 
-    Who looks after each process stops where the processes happen to agree, and too early: 88 % of
-    such intervals hold the truth, of which 95 % are told. Looks at 6, 8, 12, 16, 24 and 30 leave
-    93 to 97 % (``benchmarks/coverage.py``). A number of processes that was fixed before needs no
+    Who looks after each process stops where the processes happen to agree, and too early: 90 % of
+    such intervals hold the truth, where 95 % are told. Looks at 6, 8, 12, 16, 24 and 30 leave
+    93 to 97 % (``benchmarks/coverage.py``; 92 where one process in ten is far slower). A number of processes that was fixed before needs no
     looks. (Anscombe, "Large-sample theory of sequential estimation", Mathematical Proceedings of
     the Cambridge Philosophical Society 48 (1952), 600.)
     """
