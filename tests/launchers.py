@@ -96,9 +96,7 @@ def known() -> dict[str, Launcher]:
 def named(name: str) -> Launcher:
     """The launcher of a name; skips the test where it is not here."""
     if name not in known():
-        pytest.skip(
-            f"no {name} that starts two ranks: make mpi; apt-get install mpich openmpi-bin"
-        )
+        pytest.skip(f"no {name} that starts two ranks: make mpi; apt-get install mpich openmpi-bin")
     return known()[name]
 
 

@@ -20,17 +20,22 @@ ONE = ("run", "transfer", "--device", "card:u250", "--bytes", "64", "--operation
     "arguments",
     [
         (),
-        ("--help",),
         ("--verbose", "nonsense"),
-        ("run", "--help"),
         (*ONE, "--out", "missing/run.json"),
-        ("show", "run.json"),
         ("show", "run.json", "--format", "csv"),
-        ("report", "run.json", "--out", "page"),
         ("devices", "--json"),
-        ("model", "pcie"),
-        ("card", "boards"),
         ("xclbin", "dump", "missing.xclbin"),
+        *(
+            pytest.param(words, marks=pytest.mark.slow)
+            for words in (
+                ("--help",),
+                ("run", "--help"),
+                ("show", "run.json"),
+                ("report", "run.json", "--out", "page"),
+                ("model", "pcie"),
+                ("card", "boards"),
+            )
+        ),
     ],
 )
 def test_a_command_ends_as_one_that_was_started_anew(
