@@ -105,7 +105,7 @@ def host(evidence: Evidence) -> Answer:
             )
     return Answer(
         "host",
-        "Host minus accelerator: is the offload worth it?",
+        "Is the offload faster than the CPU?",
         wording.few(clauses) or ("no add on the host beside an offload",),
         table(
             rows, "device", "elements", "memory", "reference",

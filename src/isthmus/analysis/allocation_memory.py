@@ -59,7 +59,7 @@ def deltas(evidence: Evidence) -> Answer:
             clauses += _told(evidence, group)
     return Answer(
         "deltas",
-        "What do kinds of memory differ by?",
+        "How much does the kind of host memory matter?",
         wording.few(clauses) or ("one kind of memory only: nothing to compare",),
         table(
             rows, "device", "elements", "operation", "memory", "reference",
@@ -196,7 +196,7 @@ def copies(evidence: Evidence) -> Answer:
         clauses.append(f"{where}: {', '.join(told) or 'nothing was copied unasked'}")
     return Answer(
         "copies",
-        "Which copies did the runtime make behind your back?",
+        "Which copies did the runtime make on its own?",
         wording.few(clauses) or ("nothing was measured",),
         table(rows, "device", "elements", "memory", "operation", "median_s", "rate_Bps", "faults",
               "fresh_vectors", "switches", "beyond_best_s", "low_beyond_best_s",
