@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gzip
 import math
 import re
 import string
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -12,6 +14,7 @@ import pytest
 from isthmus.analysis.findings import MOST_HEADLINES, Finding, findings
 from isthmus.analysis.found.transfer import WAYS
 from isthmus.analysis.sentences import LONGEST, NAMES, TEMPLATES, say, shortened
+from isthmus.models.serial import SIZES as SIZES_BY_SET
 from isthmus.results.run_file import DeviceRecord, Run
 from synthetic import Law, point, run, transfer_run
 
@@ -193,3 +196,49 @@ def test_partial_runs_have_findings_that_hold(partial: Run) -> None:
         assert not re.search(r"\b(?:nan|inf)\b", one.sentence + one.figure + one.span)
         assert one.interval is None or math.isfinite(one.interval.value)
         assert msgspec.json.encode(one.sentence)
+
+
+def stored(name: str) -> Run:
+    path = Path(__file__).parents[1] / "benchmarks" / "results" / f"{name}.json.gz"
+    return msgspec.json.decode(gzip.decompress(path.read_bytes()), type=Run)
+
+
+def test_allocation_answers_for_one_use_and_for_many_and_names_the_call() -> None:
+    found = findings(stored("2026-11-22-h100-allocation"))
+    for device in ("cuda:0", "opencl:nvidia"):
+        mine = [one for one in found if one.device == device]
+        for quantity in ("memory for one use", "memory for many uses"):
+            (advice,) = (one for one in mine if one.quantity == quantity)
+            assert advice.verdict == "faster"
+            assert "(" in advice.action or advice.action.startswith("cl")
+            assert advice.figure in advice.sentence
+    first, again = (one for one in found if one.headline and "offload" in one.quantity)
+    assert first.sentence.startswith("No: the CPU needs")
+    assert again.sentence.startswith("Yes, if repeated")
+    assert again.reference is not None
+    assert again.interval is not None
+    assert again.interval.value < again.reference.value
+
+
+def test_b_eff_has_its_interval_and_links_their_share() -> None:
+    heads = headlines(stored("2026-11-22-h200x2-beff"))
+    b_eff, *_, largest = heads
+    assert b_eff.operation == "b_eff"
+    assert b_eff.interval is not None
+    assert b_eff.interval.low < b_eff.interval.value < b_eff.interval.high
+    assert largest.reference is not None
+    assert largest.reference.kind == "limit"
+    assert 0 < (largest.share or 0) < 1
+
+
+@pytest.mark.parametrize("alone", [True, False])
+def test_one_rank_without_a_network_is_no_headline(alone: bool) -> None:
+    axes = {"channel": "mpi", "ranks": 1 if alone else 2, "topology": "ring", "sizes": "definition"}
+    points = [
+        point("host", "exchange", size, [[1e-6 + size / 1e9] * 25] * 6, study="beff", axes=axes,
+              api="host", rerun_changes={"remarks": ["to_itself"] if alone else []})
+        for size in SIZES_BY_SET["definition"]
+    ]  # fmt: skip
+    found = findings(run(points))
+    assert any("b_eff" in one.quantity for one in found)
+    assert any(one.headline for one in found) != alone

@@ -280,6 +280,16 @@ def test_the_budget_ends_a_run_and_says_so(isthmus: Command) -> None:
     assert any("budget_exhausted" in row["flags"] for row in rows(isthmus))
 
 
+def test_resume_with_nothing_left_says_so(isthmus: Command) -> None:
+    first = isthmus("run", "mmio", "--device", "card:u250", "--operation", "register_load",
+                    "--bytes", "4,8", "--out", "run.json")  # fmt: skip
+    assert first.returncode == 0, first.stderr
+    assert "nothing is left" not in first.stderr
+    again = isthmus("run", "mmio", "--resume", "--out", "run.json")
+    assert again.returncode == 0, again.stderr
+    assert "nothing is left to measure" in again.stderr
+
+
 def test_run_alone_lists_the_studies(isthmus: Command) -> None:
     told = isthmus("run")
     assert told.returncode == 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+import shlex
 import sys
 from collections.abc import Iterator
 from datetime import datetime
@@ -177,7 +178,7 @@ def run(
             raise UsageError(
                 "--resume goes on as the run began: give only --out, --budget and --allow-..."
             )
-        with _kept(out, console), over_ranks.team() as team, Progress(console) as progress:
+        with _kept(study, out, console), over_ranks.team() as team, Progress(console) as progress:
             done = session.resume(
                 out, studies, budget, progress, leave=leave, no_wait=no_wait, team=team
             )
@@ -204,22 +205,25 @@ def run(
         },
         binding=Binding(tuple(chosen), numa_node),
     )
-    with _kept(target, console), over_ranks.team() as team, Progress(console) as progress:
+    with _kept(study, target, console), over_ranks.team() as team, Progress(console) as progress:
         request.team = team
         done = session.measure(request, progress)
     return _close(done, target, console)
 
 
 @contextlib.contextmanager
-def _kept(out: Path, console: Console) -> Iterator[None]:
+def _kept(study: str, out: Path, console: Console) -> Iterator[None]:
     """Tells who interrupts a run where it is kept, and how it goes on."""
     try:
         yield
     except KeyboardInterrupt:
         if out.exists():
+            from isthmus.cli.program import program, shorter
+
+            file = shlex.quote(shorter(out))
             console.print(
-                f"what was measured is in {out}; go on with the same command and "
-                f"--resume --out {out}",
+                f"what was measured is in {out}; go on: "
+                f"{program()} run {study} --resume --out {file}",
                 soft_wrap=True, highlight=False, markup=False,
             )  # fmt: skip
         raise

@@ -332,6 +332,8 @@ def _carry_out(
         runner = Runner(jobs, run.settings, request.binding, watcher, record, request.team)
         try:
             runner.begin(left_s)
+            if not runner.schedule.open:
+                watcher.say("nothing is left to measure: every point was done before")
             runner.run_simulated()
             if runner.schedule.open:
                 with lock.alone(watcher.say, no_wait=request.no_wait):

@@ -73,8 +73,9 @@ def _title(run: Run) -> str:
             named.setdefault(_name(device), []).append(device.address)
     told = "; ".join(f"{name} ({', '.join(addresses)})" for name, addresses in named.items())
     real = [device for device in run.devices if device.real]
-    none = "no accelerator found: " if real and not any(map(_accelerates, run.devices)) else ""
-    return f"Isthmus: {none}{told or 'no device'}"
+    if real and told and not any(map(_accelerates, run.devices)):
+        return f"Isthmus: no accelerator found; {told} stands in"
+    return f"Isthmus: {told or 'no device'}"
 
 
 def _accelerates(device: DeviceRecord) -> bool:
@@ -148,13 +149,19 @@ def _unmeasured(run: Run, rows: pd.DataFrame) -> str:
     """What was asked for and not measured, each reason once."""
     told = []
     registry = studies.registry()
+    asked = {point.study for point in run.points}
+    sampled = set(rows[rows["samples"] > 0]["study"])
     for name in studies_in(run):
-        if name in registry and name not in {point.study for point in run.points}:
+        if name in registry and name not in asked:
             told.append(f"{name} (needs {registry[name].needs})")
+    if run.status != "complete":
+        why = "time ran out" if run.status == "budget" else "interrupted"
+        told += [f"{name} ({why})" for name in studies_in(run) if name in asked - sampled]
     told += [f"{device.address} ({device.error})" for device in run.devices if device.error]
     skipped = dict.fromkeys((p.memory or p.operation, p.skipped) for p in run.points if p.skipped)
     told += [f"{what} ({why})" for what, why in skipped]
     empty = rows[(rows["samples"] == 0) & (rows["operation"] != "b_eff")]
+    empty = empty[empty["study"].isin(sampled)]
     for flag, why in (
         ("failed", "failed"), ("budget_exhausted", "time ran out"), ("interrupted", "interrupted"),
     ):  # fmt: skip
