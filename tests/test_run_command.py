@@ -227,6 +227,9 @@ def test_ctrl_c_leaves_a_valid_file_and_resume_goes_on(
     wait_for_entries(tmp_path / "run.json.journal", 5)
     process.send_signal(how)
     assert process.wait(LIMIT_S) == 1
+    assert process.stderr is not None
+    assert "go on: " in (told := process.stderr.read())
+    assert "run transfer --resume --out run.json" in told
     before = run_file.load(tmp_path / "run.json")
     assert before.status == "interrupted"
     kept = [r for p in before.points for r in p.reruns if r.state == "visit"]

@@ -48,7 +48,7 @@ def lines(
     rows = summarise(run) if summary is None else summary
     found = findings(run, rows)
     top = [*_wrapped(_title(run), 2), *_wrapped(_main(found), 2)]
-    bottom = ["", *_wrapped(_unmeasured(run, rows), 2), *_wrapped(_state(run, rows), 2)]
+    bottom = ["", *_wrapped(_unmeasured(run, rows, found), 2), *_wrapped(_state(run, rows), 2)]
     if path is not None:
         bottom += ["", *_commands(run, found, path, program)]
     room = LINES - 1 - len(top) - len(bottom) - 1  # the file's name comes last
@@ -145,23 +145,23 @@ def _whose(one: Finding, beside: Sequence[Finding]) -> str:
     return f", {rest}" if rest else ""
 
 
-def _unmeasured(run: Run, rows: pd.DataFrame) -> str:
+def _unmeasured(run: Run, rows: pd.DataFrame, found: Sequence[Finding]) -> str:
     """What was asked for and not measured, each reason once."""
     told = []
     registry = studies.registry()
     asked = {point.study for point in run.points}
-    sampled = set(rows[rows["samples"] > 0]["study"])
+    silent = asked - {one.study for one in found}
     for name in studies_in(run):
         if name in registry and name not in asked:
             told.append(f"{name} (needs {registry[name].needs})")
     if run.status != "complete":
         why = "time ran out" if run.status == "budget" else "interrupted"
-        told += [f"{name} ({why})" for name in studies_in(run) if name in asked - sampled]
+        told += [f"{name} ({why})" for name in studies_in(run) if name in silent]
     told += [f"{device.address} ({device.error})" for device in run.devices if device.error]
     skipped = dict.fromkeys((p.memory or p.operation, p.skipped) for p in run.points if p.skipped)
     told += [f"{what} ({why})" for what, why in skipped]
     empty = rows[(rows["samples"] == 0) & (rows["operation"] != "b_eff")]
-    empty = empty[empty["study"].isin(sampled)]
+    empty = empty[~empty["study"].isin(silent)]
     for flag, why in (
         ("failed", "failed"), ("budget_exhausted", "time ran out"), ("interrupted", "interrupted"),
     ):  # fmt: skip
