@@ -118,7 +118,7 @@ def test_what_cannot_be_certain_in_the_time_waits_for_what_can() -> None:
 
 
 def test_a_short_run_makes_most_points_certain() -> None:
-    """Processes that differ by 6 %: 60 s for 60 small and 20 large points, on a clock of its own."""
+    """Processes that differ by 6 %: 60 s for 60 small and 20 large points."""
     random = Random(1)
     jobs = [job(size, f"op{n}") for size in (SMALL, SMALL, SMALL, LARGE) for n in range(20)]
     costs = {one: Cost(2e-3 + 1.5e-9 * one.task.bytes, 2e-5) for one in jobs}

@@ -47,7 +47,7 @@ class Job:
     samples: float = 1.0
     """Of a process; mean."""
     cost: Cost | None = None
-    """As visits have shown, on the geometric mean of the latest and what was known before."""
+    """As visits have shown, the mean of the latest and of what was known before."""
     visit_s: float = 0.0
     """What a process of its own took, of an offload."""
     _known: tuple[int, float] = (0, 0.0)
@@ -105,7 +105,7 @@ class Job:
     def learn(self, cost: Cost) -> None:
         """A visit has taken this."""
         before = self.cost or cost
-        self.cost = Cost(*(math.sqrt(max(a * b, 0.0)) for a, b in zip(before, cost, strict=True)))
+        self.cost = Cost(*((a + b) / 2 for a, b in zip(before, cost, strict=True)))
 
     def add_before(self, entries: Iterable[Entry]) -> None:
         """What processes of an earlier session have measured."""

@@ -162,8 +162,10 @@ class Runner:
             late_s = 0.0
             for job in jobs:
                 began = time.monotonic()
-                # One that cannot end in time is not begun, nor a dear one at the others' expense.
-                too_late = not job.simulated and planned[job] > usual_s < late_s
+                # One that cannot end in time is not begun, nor one that is dear, and that nobody
+                # knows yet, where others took longer than they were thought to.
+                unknown = not (job.cost or job.task.fresh or job.simulated)
+                too_late = unknown and planned[job] > usual_s < late_s
                 if job.given_up or too_late or began + planned[job] > until:
                     continue
                 visited = True
