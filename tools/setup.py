@@ -123,7 +123,11 @@ QEMU = SystemPackage(
     "qemu-system-x86", "the tests on a kernel of their own", has_command("qemu-system-x86_64")
 )
 MPICH = SystemPackage("mpich", "the tests of ranks over MPICH", has_command("mpiexec.hydra"))
+OPEN_MPI = SystemPackage(
+    "openmpi-bin", "the tests of ranks over the system's Open MPI", has_command("mpirun.openmpi")
+)
 YOSYS = SystemPackage("yosys", "the table of what the kernels need", has_command("yosys"))
+TCL = SystemPackage("tcl", "the tests of the scripts for Vivado", has_command("tclsh"))
 
 # What each use wants beyond `isthmus` itself: extras of pyproject.toml, and system packages.
 USES: dict[str, tuple[tuple[str, ...], tuple[SystemPackage, ...]]] = {
@@ -140,6 +144,9 @@ USES: dict[str, tuple[tuple[str, ...], tuple[SystemPackage, ...]]] = {
             ICARUS,
             QEMU,
             MPICH,
+            OPEN_MPI,
+            YOSYS,
+            TCL,
             *XRT,
         ),
     ),

@@ -10,7 +10,7 @@ import math
 import random
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
@@ -181,7 +181,7 @@ class Runner:
 
     def _hire(self, job: Job) -> AbstractContextManager[Asked]:
         if self.team:
-            return _Borrowed(self.team)
+            return nullcontext(self.team)
         return Worker(job.found.candidate.environment, binding=self.binding)
 
     def _attempt(self, job: Job, workers: _Workers, work: Callable[[], None]) -> None:
@@ -225,7 +225,7 @@ class Runner:
     def _visit(self, job: Job, number: int, workers: _Workers) -> None:
         if job.task.fresh:
             began = time.monotonic()
-            self._keep(job, number, offload.reruns(job, number, self._offload(job)))
+            self._keep(job, number, offload.reruns(job, number, self._offload(job)), {})
             job.visit_s = time.monotonic() - began
             return
         most_s = min(max(_LEAST_VISIT_S, 4 * self.schedule.visit_s(job)), _MOST_POINT_S)
@@ -236,16 +236,15 @@ class Runner:
 
     def _offload(self, job: Job) -> protocol.Offloaded:
         reference = offload.reference_of(job, self.jobs)
-        try:
-            return self._offload_beside(job, reference)
-        except (WorkerRefusedError, WorkerDiedError):
-            if reference is None:
-                raise
-            return self._offload_beside(job, None)  # the reference may be what failed
-
-    def _offload_beside(self, job: Job, reference: Job | None) -> protocol.Offloaded:
-        with self._hire(job) as worker:
-            answer = worker.ask(offload.request(job, reference), allowed_s=offload.MOST_S)
+        for beside in (reference, None) if reference else (None,):
+            try:
+                with self._hire(job) as worker:
+                    answer = worker.ask(offload.request(job, beside), allowed_s=offload.MOST_S)
+            except (WorkerRefusedError, WorkerDiedError):
+                if not beside:
+                    raise  # else the reference may be what failed
+            else:
+                break
         assert isinstance(answer, protocol.Offloaded)
         return answer
 
@@ -316,35 +315,23 @@ class Runner:
                 for job, blocks in brought.items():
                     self._keep_blocks(job, 0, blocks, "failed" if job.given_up else state)
 
-    def _keep_blocks(
-        self,
-        job: Job,
-        number: int,
-        brought: _Blocks,
-        state: State,
-    ) -> None:
-        if not brought:
-            return
-        blocks = [block for block, _ in brought]
-        clock = brought[0][1].clock
-        parts = range(len(blocks[0].parts))
-        results = {part: _rerun(blocks, part, number, clock, state) for part in parts}
-        moved = {part: blocks[0].parts[part].moved_bytes for part in parts}
-        self._keep(job, number, results, moved)
+    def _keep_blocks(self, job: Job, number: int, brought: _Blocks, state: State) -> None:
+        if brought:
+            blocks = [block for block, _ in brought]
+            parts = range(len(blocks[0].parts))
+            clock = brought[0][1].clock
+            results = {part: _rerun(blocks, part, number, clock, state) for part in parts}
+            self._keep(job, number, results, {n: blocks[0].parts[n].moved_bytes for n in parts})
 
     def _keep(
-        self,
-        job: Job,
-        number: int,
-        results: Mapping[int, Rerun],
-        moved: Mapping[int, int] | None = None,
+        self, job: Job, number: int, results: Mapping[int, Rerun], moved: Mapping[int, int]
     ) -> None:
         """Records what one process brought for a job."""
-        for part, point in job.task.points.items():
-            if part in results:
-                bytes_ = moved[part] if moved else point.moved_bytes
-                known = msgspec.structs.replace(point, moved_bytes=bytes_, error=job.error)
-                self.record(Entry(known, results[part]))
+        for part in job.task.points.keys() & results.keys():
+            known = msgspec.structs.replace(
+                job.task.points[part], moved_bytes=moved.get(part, 0), error=job.error
+            )
+            self.record(Entry(known, results[part]))
         job.add(number, results)
         if settled(job, self.settings) and not job.given_up:
             known_well = job.half_width(self.settings.confidence) <= self.settings.precision
@@ -372,19 +359,6 @@ class Runner:
             f"gives {100 * reached:.0f} % in this time, not {100 * settings.precision:g} %; pin "
             f"with --cpus, or ask for --precision {reached:.2g}"
         )
-
-
-class _Borrowed(AbstractContextManager[Asked]):
-    """What answers for the whole run, lent for a round."""
-
-    def __init__(self, lent: Asked) -> None:
-        self._lent = lent
-
-    def __enter__(self) -> Asked:
-        return self._lent
-
-    def __exit__(self, *_: object) -> None:
-        pass
 
 
 def _rerun(
