@@ -6,6 +6,7 @@ import math
 import statistics as stdlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import combinations
 from typing import TYPE_CHECKING, NamedTuple
 
 from isthmus.results.journal import Entry, key_of
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
 FINAL_STATES: frozenset[State] = frozenset({"precision", "samples", "time", "once", "visit"})
 """A process that ended in one of these has said what it was asked."""
+_OF_NORMAL = 1.0483
+"""Standard deviation of a normal distribution by the median difference of two of it."""
 
 
 class Cost(NamedTuple):
@@ -51,7 +54,9 @@ class Job:
     visit_s: float = 0.0
     """What a process of its own took, of an offload."""
     _known: tuple[int, float] = (0, 0.0)
-    """After so many processes, the half-width."""
+    """After so many processes, the half-width ..."""
+    _spread: tuple[int, float] = (0, 0.0)
+    """... and the spread."""
 
     @property
     def simulated(self) -> bool:
@@ -130,15 +135,19 @@ class Job:
             self._known = len(self.processes), max(widths, default=0.0)
         return self._known[1]
 
-    def spread(self, confidence: float) -> float:
-        """By how much processes differ, of that row: as a standard deviation of logarithms.
+    @property
+    def spread(self) -> float:
+        """By how much processes differ: standard deviation of logarithms, of the row with most.
 
-        It is that with which Student's interval would be as wide as the one shown.
+        From the median difference of two, which single outlying processes hardly move, as they do
+        not move the interval of many (Shamos's estimator; Rousseeuw and Croux, "Alternatives to the
+        median absolute deviation", JASA 88 (1993), 1273).
         """
-        have = len(self.processes)
-        if have < 2:
-            return 0.0
-        return math.log1p(self.half_width(confidence)) / student(have, confidence)
+        if self._spread[0] != len(self.processes):
+            rows = [list(map(math.log, row)) for row in self._judged() if len(row) > 1]
+            apart = (stdlib.median(abs(x - y) for x, y in combinations(row, 2)) for row in rows)
+            self._spread = len(self.processes), _OF_NORMAL * max(apart, default=0.0)
+        return self._spread[1]
 
 
 def student(processes: int, confidence: float) -> float:

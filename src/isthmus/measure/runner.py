@@ -353,7 +353,7 @@ class Runner:
             return
         typical = short[len(short) // 2]
         reached = math.ceil(100 * known[typical]) / 100
-        apart = 100 * typical.spread(settings.confidence)
+        apart = 100 * typical.spread
         self.watcher.say(
             f"{len(short)} of {len(self.jobs)} points: processes differ by {apart:.0f} %, which "
             f"gives {100 * reached:.0f} % in this time, not {100 * settings.precision:g} %; pin "

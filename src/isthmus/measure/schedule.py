@@ -60,7 +60,7 @@ def needed(job: Job, settings: Settings) -> float:
     from scipy.special import chdtri  # noqa: PLC0415 - every command would wait for it
 
     aim = math.log1p(settings.precision)
-    spread = job.spread(settings.confidence)
+    spread = job.spread
     at_least = spread * math.sqrt((have - 1) / float(chdtri(have - 1, 0.1)))
     if at_least * student(at[-1], settings.confidence) > aim:
         return math.inf
@@ -163,7 +163,7 @@ class Schedule:
         ratio = _USUAL_RATIO
         if len(job.processes) > 2:
             # With the variance of medians of so few samples.
-            seen = job.spread(self._settings.confidence) ** 2
+            seen = job.spread**2
             between = max(seen - job.within / job.samples, 0.1 * seen, 1e-8)
             ratio = job.within / between
         best = math.sqrt(ratio * beside_s / max(sample_s, 1e-6))
