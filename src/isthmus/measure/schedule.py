@@ -47,25 +47,17 @@ def settled(job: Job, settings: Settings) -> bool:
     return have in at and job.half_width(settings.confidence) <= settings.precision
 
 
-def needed(job: Job, settings: Settings) -> float:
-    """Processes after which it is certain, as far as their spread tells; infinite where none are.
+def needed(job: Job, settings: Settings) -> int:
+    """Processes after which it is certain, as far as their spread tells, or the most that it gets.
 
     The interval narrows as Student's does: t(n-1) spread / sqrt(n) is to reach log(1 + precision).
-    Infinite is said only where the spread is too large with 90 % confidence: that of few processes
-    is not well known.
     """
     at, have = looks(job, settings), len(job.processes)
-    if len(at) == 1 or have < at[0]:
+    if have < at[0]:
         return at[0]
-    from scipy.special import chdtri  # noqa: PLC0415 - every command would wait for it
-
     aim = math.log1p(settings.precision)
-    spread = job.spread
-    at_least = spread * math.sqrt((have - 1) / float(chdtri(have - 1, 0.1)))
-    if at_least * student(at[-1], settings.confidence) > aim:
-        return math.inf
-    enough = (n for n in at if n > have and spread * student(n, settings.confidence) <= aim)
-    return next(enough, at[-1] * (spread * student(at[-1], settings.confidence) / aim) ** 2)
+    enough = (n for n in at if n > have and job.spread * student(n, settings.confidence) <= aim)
+    return next(enough, at[-1])
 
 
 def _usual_cost(job: Job) -> Cost:
@@ -107,8 +99,8 @@ class Schedule:
         """Whom the next process of each device visits, in order.
 
         The first round visits all points, or the cheapest of them: as many such rounds are to fit
-        as a point needs. Then come those that can be certain in the time that is left, soonest
-        first, and all others behind, until the visits are worth the start of their workers.
+        as a point needs. Then come those that are soonest certain, until the visits are worth
+        the start of their workers; what no number of processes makes certain needs most.
         """
         waiting = self.open
         shared = self._shared_s = self._shared_start_s(waiting)
@@ -118,18 +110,8 @@ class Schedule:
         if not any(job.processes for job in waiting):
             share_s = left_s / (self._settings.reruns or LOOKS[0])
             return self._ordered(_fitting(waiting, self.visit_s, share_s) or waiting)
-        # One that nobody has seen yet is to be seen before others are certain.
-        certain_s = {
-            job: (needed(job, self._settings) - len(job.processes) if job.processes else 1)
-            * (self.visit_s(job) + shared.get(job.found.address, 0.0))
-            for job in waiting
-        }
-        able = [job for job in waiting if certain_s[job] <= left_s]
-        others = [job for job in waiting if certain_s[job] > left_s]
-        queue = [
-            *sorted(_groups(able), key=lambda group: mean(map(certain_s.__getitem__, group))),
-            *sorted(_groups(others), key=lambda group: mean(map(self._had_s, group))),
-        ]
+        cost = {job: self._until_certain_s(job) for job in waiting}
+        queue = sorted(_groups(waiting), key=lambda group: mean(map(cost.__getitem__, group)))
         worth_s = _STARTS_WORTH * sum(self.start_s.get(address, START_S) for address in shared)
         chosen: list[Job] = []
         for group in queue:
@@ -139,9 +121,11 @@ class Schedule:
             worth_s -= sum(map(self.visit_s, group))
         return self._ordered(_fitting(chosen, self.visit_s, left_s) or chosen)
 
-    def _had_s(self, job: Job) -> float:
-        """What has been spent on it, and would be with another process."""
-        return self.visit_s(job) * (1 + len(job.processes))
+    def _until_certain_s(self, job: Job) -> float:
+        """Seconds that it still needs; to be seen at all comes before being certain."""
+        each_s = self.visit_s(job) + self._shared_s.get(job.found.address, 0.0)
+        have = len(job.processes)
+        return (needed(job, self._settings) - have if have else 1) * each_s
 
     def visit_s(self, job: Job) -> float:
         """About what a visit takes."""
