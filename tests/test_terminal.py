@@ -121,6 +121,20 @@ def test_what_was_not_measured_is_said_once_with_its_reason() -> None:
     assert "1 point (failed)" in told
 
 
+def test_what_a_finding_says_to_try_can_be_run(isthmus: Command) -> None:
+    points = [
+        point("host", "write", 4096, [[1e-6 * f] * 25 for f in factors], memory=kind, api="host")
+        for kind, factors in (("pageable", (1, 2, 4) * 2), ("aligned", (4, 1, 2) * 2))
+    ]
+    lines = summary.lines(run(points))
+    assert not list(commands(lines)), "without a file there is none"
+    (told,) = (c for c in commands(summary.lines(run(points), Path("run.json"))) if " run " in c)
+    given = shlex.split(told.replace("\\\n", " "))[1:]
+    given[given.index("--budget") + 1] = "2"
+    ended = isthmus(*given, "--bytes", "4Ki", "--operation", "write", "--out", "tried.json")
+    assert ended.returncode == 0, ended.stderr
+
+
 def test_a_run_that_was_cut_off_says_how_it_goes_on() -> None:
     cut = transfer_run({"a": {"write": Law(1e-6, 1e9)}}, [1, 4096], status="budget")
     (command,) = (c for c in commands(summary.lines(cut, Path("a b.json"))) if "--resume" in c)

@@ -213,8 +213,8 @@ def _commands(run: Run, found: Sequence[Finding], path: Path, program: str) -> l
     ):
         budget = max(_LEAST_BUDGET_S, round(2 * run.settings.budget_s))
         told.append(("Go on:", f"run {study} --resume --out {file} --budget {budget}"))
-    elif decide is not None:
-        told.append(("Surer:", decide.action))
+    if decide is not None:
+        told.append(("Try:", decide.action))
     launcher = run.software.command
     before = launcher[: launcher.index("isthmus")] if "isthmus" in launcher else []
     whole = [

@@ -236,6 +236,7 @@ def _memories(evidence: Evidence, series: dict[tuple[str, ...], pd.DataFrame]) -
         else:
             yield msgspec.structs.replace(
                 told, remark="not decided",
+                action=common.to_decide(evidence, str(best.device)),
                 sentence=say("memory_unclear", percent=_reach(told.interval), size=size),
             )  # fmt: skip
 
