@@ -117,7 +117,7 @@ def test_what_the_machine_does_not_allow_is_skipped_with_its_cure(
     assert not told["aligned"]
     flags = summarise(run).set_index("memory")["flags"]
     assert set(flags["hugetlb"]) == {"skipped"}
-    assert "was skipped" in isthmus("show", "run.json").stdout
+    assert "Not measured: hugetlb (" in isthmus("show", "run.json").stdout
 
 
 def test_a_worker_that_dies_costs_its_own_kind_only(isthmus: Command, tmp_path: Path) -> None:
