@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+import os
 import re
 import shutil
 import subprocess
+from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import NamedTuple
 
 import altair as alt
 import msgspec
+import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from conftest import LIMIT_S
-from isthmus.analysis.summary import summarise
 from isthmus.errors import IsthmusError, UsageError
-from isthmus.reporters.html import charts, write_page
+from isthmus.reporters.html import boards, charts, drawing, write_page
+from isthmus.reporters.html import page as page_module
+from isthmus.results import run_file
 from isthmus.results.run_file import DeviceRecord, Run
 from synthetic import Law, point, run, transfer_run
 
@@ -80,166 +87,7 @@ def without_scripts(text: str) -> str:
     return re.sub(r"<script\b.*?</script>", "", text, flags=re.DOTALL)
 
 
-# Text and files
-
-
-def test_title_is_stable_and_says_which_run(text):
-    assert "<title>Isthmus: transfer on bench, 2025-01-01</title>" in text
-
-
-def test_plots_lie_beside_the_page_and_are_linked(page, text):
-    linked = {link["href"] for link in Seen(text).all("a") if "download" in link}
-    files = {f"plots/{path.name}" for path in (page.parent / "plots").iterdir()}
-    assert linked == files
-    stems = {Path(name).stem for name in files}
-    assert {f"{stem}.svg" for stem in stems} | {f"{stem}.png" for stem in stems} == {
-        Path(name).name for name in files
-    }
-    assert stems == {
-        "run-1-transfer-read-bandwidth",
-        "run-1-transfer-read-time",
-        "run-1-transfer-write-time",
-        "run-1-transfer-read-ratio",
-    }
-    for path in (page.parent / "plots").glob("*.png"):
-        assert path.read_bytes().startswith(b"\x89PNG\r\n")
-    svg = (page.parent / "plots" / "run-1-transfer-read-bandwidth.svg").read_text("utf-8")
-    assert "published, AWS F1 VU9P: xrt" in svg
-    assert svg.count("mark-line") >= 4
-
-
-def test_nothing_is_loaded_from_anywhere(text):
-    seen = Seen(text)
-    for tag, attributes in seen.tags:
-        for name in ("src", "srcset", "data", "action", "poster"):
-            assert name not in attributes, tag
-        if tag == "link":
-            assert attributes["href"].startswith("data:")
-        if tag == "a":
-            assert attributes["href"].startswith(("plots/", "#"))
-    policy = next(m["content"] for m in seen.all("meta") if "content-security" in str(m).lower())
-    assert policy.startswith("default-src 'none'; script-src 'sha256-")
-    assert "unsafe-eval" not in policy
-    assert "@import" not in text
-    assert "url(" not in seen.texts["style"]
-
-
-def test_names_from_the_run_file_stay_text(text):
-    assert HOSTILE not in text
-    assert "&lt;script&gt;alert(1)" in without_scripts(text)
-    assert not Seen(text).all("img")
-    kinds = [script.get("type", "") for script in Seen(text).all("script")]
-    assert kinds.count("") == 2, "the library's and the page's own"
-
-
-def test_text_answers_first_and_labels_what_is_no_hardware(text):
-    body = without_scripts(text)
-    assert body.index("In short") < body.index("Peaks") < body.index("Bandwidth and time")
-    assert "times as long as" in body
-    assert "Not hardware: card:x" in body
-    assert "card:x (not hardware)" in body
-    assert "in 1 the data did not arrive" in body
-    assert "does not say whether GB or GiB" in body
-    assert "isthmus run transfer" in body
-
-
-def test_published_figures_are_drawn_only_where_they_fit():
-    def series(api: str, operation: str) -> list[str]:
-        measured = transfer_run({"d": {operation: Law(1e-6, 1e9)}}, SIZES, apis={"d": api})
-        found = charts.figures(measured, summarise(measured), "transfer", "x")
-        values = json.dumps(found[0].spec)
-        return sorted(set(re.findall(r'"published, AWS F1 VU9P: (\w+)"', values)))
-
-    assert series("opencl", "read") == ["opencl"]
-    assert series("xrt", "write_rw") == ["xrt"]
-    assert series("cuda", "read") == []
-    assert series("xrt", "map") == []
-
-
-def test_specifications_follow_vega_lites_schema():
-    measured = whole()
-    for figure in charts.figures(measured, summarise(measured), "transfer", "x"):
-        alt.Chart.from_dict(figure.spec, validate=True)
-        assert figure.spec["width"] == charts.WIDTH
-
-
-def test_a_series_keeps_its_colour_in_every_plot():
-    measured = whole()
-    colours: dict[str, set[str]] = {}
-    for figure in charts.figures(measured, summarise(measured), "transfer", "x"):
-        for layer in figure.spec["layer"] if figure.kind != "ratio" else []:
-            if layer["mark"]["type"] == "line":
-                scale = layer["encoding"]["color"]["scale"]
-                for name, colour in zip(scale["domain"], scale["range"], strict=True):
-                    colours.setdefault(name, set()).add(colour)
-    assert len(colours) == 4
-    assert all(len(found) == 1 for found in colours.values())
-
-
-# Runs of all kinds
-
-
-def many_points() -> Run:
-    laws = {f"d{i}": {f"op{i}-{j}": Law(1e-6, 1e9) for j in range(2)} for i in range(2)}
-    sizes = [1 + 7 * i for i in range(500)]
-    return transfer_run(laws, sizes, samples=2, reruns=1)
-
-
-UNUSUAL = {
-    "no points": (run([]), "This run holds no points."),
-    "interrupted": (
-        run([point("a", "read", 64, [[1e-6] * 25])], status="interrupted"),
-        "This run was interrupted",
-    ),
-    "out of time": (run([point("a", "read", 64, [[1e-6]])], status="budget"), "time was up"),
-    "failed": (
-        run([point("a", "read", 64, [], error="cable <cut>")]),
-        "Failed: a: cable &lt;cut&gt;",
-    ),
-    "other study": (
-        run([point("a", "bandwidth", 64, [[1e-6] * 25], study="elsewhere")]),
-        "<details open>\n<summary>All points (1 rows)",
-    ),
-    "pairs without an interval": (
-        run([point(device, "read", 64, [[1e-6]]) for device in ("a", "b")]),
-        "All points (2 rows)",
-    ),
-    "2000 points": (many_points(), "All points (2000 rows)"),
-    "zero times": (run([point("a", "read", 64, [[0.0] * 25])]), "All points (1 rows)"),
-}
-
-
-@pytest.mark.parametrize(("measured", "told"), UNUSUAL.values(), ids=UNUSUAL.keys())
-def test_unusual_runs_get_a_page(measured, told, tmp_path):
-    page = write_page([("run.json", measured)], tmp_path / "deep" / "er")
-    assert told in page.read_text(encoding="utf-8")
-
-
-def test_several_runs_are_sections_with_plots_of_their_own(tmp_path):
-    one = run([point("a", "read", size, [[1e-6] * 25]) for size in SIZES])
-    text = write_page([("a.json", one), ("b.json", one)], tmp_path).read_text(encoding="utf-8")
-    assert "<title>Isthmus: 2 runs: a.json, b.json</title>" in text
-    assert [s["id"] for s in Seen(text).all("section") if "id" in s] == ["run-1", "run-2"]
-    assert len(list((tmp_path / "plots").glob("*-read-time.svg"))) == 2
-
-
-def test_only_pages_of_ours_are_replaced(tmp_path):
-    write_page([("a.json", run([]))], tmp_path)
-    page = write_page([("b.json", run([]))], tmp_path)
-    assert "b.json" not in page.read_text(encoding="utf-8"), "one run needs no name"
-    page.write_text("mine", encoding="utf-8")
-    with pytest.raises(UsageError, match="no page of Isthmus"):
-        write_page([("a.json", run([]))], tmp_path)
-    assert page.read_text(encoding="utf-8") == "mine"
-
-
-def test_a_folder_that_cannot_be_written_is_said_in_one_line(tmp_path):
-    (tmp_path / "file").write_text("", encoding="utf-8")
-    with pytest.raises(IsthmusError, match=r"cannot write .*file"):
-        write_page([("a.json", run([]))], tmp_path / "file")
-
-
-# In a browser
+# A browser
 
 BROWSER = shutil.which("chromium") or shutil.which("google-chrome")
 needs_browser = pytest.mark.skipif(BROWSER is None, reason="no chromium here to draw the page")
@@ -281,26 +129,471 @@ def visit(page: Path, profile: Path, *options: str) -> Visit:
     )
 
 
-@pytest.mark.slow
+PROBE = """
+const shown = (e) => e.getClientRects().length > 0;
+const box = (e) => {
+  const { left, top, right, bottom } = e.getBoundingClientRect();
+  return [left, top, right, bottom];
+};
+const name = (s) => [...document.querySelectorAll(s)].filter(shown).map(box);
+const overlaps = [], outside = [];
+for (const svg of document.querySelectorAll(".panels svg")) if (shown(svg)) {
+  const all = [...svg.querySelectorAll("text")].map((t) => [t.textContent, ...box(t)]);
+  const [left, , right] = box(svg);
+  for (const [told, l, , r] of all) if (l < left - 1 || r > right + 1) outside.push(told);
+  all.forEach((a, i) => all.slice(i + 1).forEach((b) => {
+    const same = a.join() === b.join();
+    const wide = Math.min(a[3], b[3]) - Math.max(a[1], b[1]);
+    const high = Math.min(a[4], b[4]) - Math.max(a[2], b[2]);
+    if (!same && wide > 1 && high > 3) overlaps.push([a[0], b[0]]);
+  }));
+}
+const canvas = document.querySelector(".canvas");
+canvas.focus();
+canvas.dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowRight" }));
+const tip = document.getElementById("tip").textContent;
+document.querySelector("[value=linear]")?.click();
+const scale = document.querySelector("figure").dataset.scale;
+const th = [...document.querySelectorAll("thead th")].find((t) => t.textContent === "value");
+th?.querySelector("button").click();
+const column = th ? [...th.closest("table").tBodies[0].rows].map(
+  (r) => r.cells[th.cellIndex].textContent) : [];
+parent.postMessage(JSON.stringify({
+  overlaps, outside, tip, scale, column, first: ["h1", ".state", ".verdict", ".tiles li",
+    ".canvas", "aside"].map((s) => name(s).slice(0, 4)),
+  width: document.documentElement.scrollWidth, height: document.documentElement.scrollHeight,
+  seen: [innerWidth, innerHeight], figures: name("figure").length,
+}), "*");
+"""
+
+
+FRAME = """
+<body style="margin:0"><iframe src="probed.html" style="border:0" width="{}" height="{}"></iframe>
+<script>onmessage = (e) => {{
+  const out = document.createElement("pre");
+  out.id = "probe";
+  out.textContent = e.data;
+  document.body.append(out);
+}}</script>
+"""
+
+
+def probed(page: Path, profile: Path, wide: int, high: int):
+    """What the page looks like at that size, as its elements say, and what the browser logged.
+
+    In a frame, because a window is at least 500 pixels wide.
+    """
+    text = page.read_text("utf-8")
+    free = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", text)
+    probe = f"<script>{PROBE}</script></body>"
+    (page.parent / "probed.html").write_text(free.replace("</body>", probe), "utf-8")
+    (page.parent / "frame.html").write_text(FRAME.format(wide, high), "utf-8")
+    seen = visit(page.parent / "frame.html", profile, "--window-size=1400,900")
+    found = re.search(r'<pre id="probe">(.*?)</pre>', seen.document, re.DOTALL)
+    assert found, seen.console
+    return json.loads(unescape(found[1])), seen
+
+
+# Text and files
+
+
+def test_the_answer_comes_first_and_the_method_last(text):
+    body = without_scripts(text)
+    order = [
+        "<h1>", 'class="state"', 'class="verdict"', 'class="tiles"', "<figure", "What to do",
+        'aria-label="Contents"', 'id="transfer"', "what was found", "<details>",
+        'id="method"', "Measured with", "All points (",
+    ]  # fmt: skip
+    places = [body.index(mark) for mark in order]
+    assert places == sorted(places)
+    assert "simulated" in body
+    assert "in 1 the data did not arrive" in body
+    assert re.search(r"<title>Isthmus: [^<]*, 2025-01-01</title>", text)
+
+
+def test_studies_come_in_the_order_of_use():
+    names = ["mmio", "own", "beff", "transfer"]
+    points = [point("a", "read", size, [[1e-6] * 25], study=n) for n in names for size in SIZES]
+    sources = [charts.Source("a", run(points))]
+    assert page_module._in_order(sources) == ["transfer", "beff", "mmio", "own"]
+
+
+def test_plots_lie_beside_the_page_in_four_formats(page, text):
+    linked = {link["href"] for link in Seen(text).all("a") if "download" in link}
+    files = {f"plots/{path.name}" for path in (page.parent / "plots").iterdir()}
+    assert linked == files == {f"plots/transfer-rate.{e}" for e in ("svg", "pdf", "png", "csv")}
+    starts = {"svg": b"<svg", "pdf": b"%PDF", "png": b"\x89PNG", "csv": b"panel,series,bytes"}
+    for ending, start in starts.items():
+        content = (page.parent / "plots" / f"transfer-rate.{ending}").read_bytes()
+        assert content.startswith(start)
+    picture = (page.parent / "plots" / "transfer-rate.svg").read_text("utf-8")
+    assert "var(" not in picture, "a file has colours of its own"
+    assert "memcpy" in picture
+    drawn = pd.read_csv(page.parent / "plots" / "transfer-rate.csv")
+    (rate,) = drawn[(drawn["series"] == "memcpy") & (drawn["bytes"] == 1 << 20)]["GB_per_s"]
+    assert rate == pytest.approx((1 << 20) / Law(1e-7, 12e9)(1 << 20) / 1e9, rel=0.05)
+
+
+def test_nothing_is_loaded_from_anywhere(text):
+    seen = Seen(text)
+    for tag, attributes in seen.tags:
+        for name in ("src", "srcset", "data", "action", "poster"):
+            assert name not in attributes, tag
+        if tag == "link":
+            assert attributes["href"].startswith("data:")
+        if tag == "a":
+            assert attributes["href"].startswith(("plots/", "#"))
+    policy = next(m["content"] for m in seen.all("meta") if "content-security" in str(m).lower())
+    assert policy.startswith("default-src 'none'; script-src 'sha256-")
+    assert "unsafe-eval" not in policy
+    assert "@import" not in text
+    assert "url(" not in text
+    assert len(text.encode()) < 1_500_000
+
+
+def test_names_from_the_run_file_stay_text(text):
+    assert HOSTILE not in text
+    assert "&lt;script&gt;alert(1)" in without_scripts(text)
+    assert not Seen(text).all("img")
+    assert len(Seen(text).all("script")) == 1, "the page's own"
+
+
+def test_headings_and_regions_are_in_order_and_named(text):
+    seen = Seen(text)
+    levels = [int(tag[1]) for tag, _ in seen.tags if re.fullmatch("h[1-6]", tag)]
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert all(after <= before + 1 for before, after in itertools.pairwise(levels))
+    for tag, attributes in seen.tags:
+        if tag == "nav" or attributes.get("role") in {"region", "img", "group"}:
+            assert attributes["aria-label"]
+    ids = [attributes["id"] for _, attributes in seen.tags if "id" in attributes]
+    assert len(ids) == len(set(ids))
+    targets = {a["href"][1:] for a in seen.all("a") if a["href"].startswith("#")}
+    assert targets <= set(ids)
+
+
+def luminance(colour: str) -> float:
+    parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    linear = [p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
+    return sum(w * p for w, p in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+
+
+def contrast(first: str, second: str) -> float:
+    low, high = sorted((luminance(first), luminance(second)))
+    return (high + 0.05) / (low + 0.05)
+
+
+def test_text_and_lines_stand_out_in_light_and_dark(text):
+    style = Seen(text).texts["style"]
+    themes = [
+        dict(re.findall(r"--(\w+): (#[0-9a-f]{6})", found))
+        for found in re.findall(r":root \{(.*?)\}", style, re.DOTALL)
+    ]
+    assert len(themes) == 2
+    for theme in themes:
+        for name in ("ink", "quiet", "accent", *(f"c{i}" for i in range(1, 9))):
+            assert contrast(theme[name], theme["ground"]) >= 4.5, name
+    drawn = {name: colour for name, colour in drawing.LIGHT.items() if name != "ground"}
+    assert {name: themes[0][name] for name in drawn} == drawn
+
+
+def test_pairs_are_listed_once():
+    rows = [("a", "b", "read", 1), ("b", "a", "read", 1), ("a", "b", "write", 1)]
+    frame = pd.DataFrame(rows, columns=["device", "reference", "operation", "bytes"])
+    assert page_module._once(frame).to_numpy().tolist() == [list(rows[0]), list(rows[2])]
+    kinds = frame.rename(columns={"device": "memory"}).assign(device="d")
+    assert page_module._once(kinds)["operation"].tolist() == ["read", "write"]
+
+
+# Plots
+
+
+def drawn(measured: Run, study: str = "transfer") -> list[drawing.Figure]:
+    return charts.figures(study, [charts.Source("x", measured)], charts.Palette())
+
+
+def texts(figure: drawing.Figure) -> str:
+    return json.dumps([figure.draw(i, 360, True) for i in range(figure.panels)])
+
+
+def test_published_marks_are_of_the_same_board_only():
+    def marks(device: str, api: str) -> list[str]:
+        measured = transfer_run({device: {"write": Law(1e-6, 1e9)}}, SIZES, apis={device: api})
+        names = [DeviceRecord(address=device, backend="x", real=True, name=device, api=api)]
+        (figure,) = drawn(msgspec.structs.replace(measured, devices=names))
+        return sorted(set(re.findall(r"published, AWS F1 VU9P \(Li 2024\), (\w+)", texts(figure))))
+
+    assert marks("xrt f1-vu9p", "xrt") == ["xrt"]
+    assert marks("opencl f1-vu9p", "opencl") == ["opencl"]
+    assert marks("xrt u250", "xrt") == []
+    assert marks("cuda:0", "cuda") == []
+
+
+def test_specifications_follow_vega_lites_schema():
+    for figure in drawn(whole()):
+        for log in (True, False):
+            spec = figure.draw(0, 360, log)
+            alt.Chart.from_dict(spec, validate=True)
+            sides = spec["padding"]
+            assert spec["width"] + sides["left"] + sides["right"] == pytest.approx(360)
+
+
+def test_no_plot_has_a_single_size():
+    one = transfer_run({"a": {"read": Law(1e-6, 1e9)}, "b": {"read": Law(1e-6, 2e9)}}, [4096])
+    assert drawn(one) == []
+
+
+def test_a_device_keeps_its_colour_in_every_plot():
+    laws = {"a": {"read": Law(1e-6, 1e9)}, "b": {"read": Law(1e-6, 2e9)}}
+    measured = transfer_run(laws, SIZES)
+    source, palette = charts.Source("x", measured), charts.Palette()
+    charts.figures("transfer", [source], palette)
+    first = [palette.of(source, name, "opencl") for name in ("a", "b")]
+    charts.figures("transfer", [source], palette)
+    assert first == [palette.of(source, name, "opencl") for name in ("a", "b")]
+    assert len(set(first)) == 2
+    assert palette.of(source, "host", "host") not in drawing.COLOURS
+
+
+def test_model_hardware_and_memory_are_told_apart_without_colour():
+    (figure,) = drawn(whole())
+    spec = figure.draw(0, 360, True)
+    dashes = [layer["mark"].get("strokeDash") for layer in spec["layer"]
+              if layer["mark"]["type"] == "line"]  # fmt: skip
+    assert dashes == [None, [6, 3]]
+
+
+@given(
+    st.lists(st.floats(0, 200), min_size=1, max_size=10),
+    st.floats(1, 18),
+)
+def test_labels_are_moved_apart_and_stay_in_order(places, gap):
+    moved = drawing.spread(places, gap, 0, 200)
+    order = sorted(range(len(places)), key=places.__getitem__)
+    apart = [moved[b] - moved[a] for a, b in itertools.pairwise(order)]
+    assert all(distance >= gap - 1e-6 for distance in apart)
+    assert all(-1e-6 <= place <= 200 + 1e-6 for place in moved)
+
+
+@given(
+    st.lists(st.floats(1e-9, 1e6), min_size=1, max_size=5),
+    st.booleans(),
+)
+def test_axes_hold_all_values(values, log):
+    (low, high), ticks = drawing._ends(values, log=log)
+    assert low <= min(values) * (1 + 1e-9)
+    assert high >= max(values) * (1 - 1e-9)
+    assert low < high
+    assert ticks
+
+
+@pytest.fixture(scope="module")
+def cards(run_isthmus, tmp_path_factory) -> list[tuple[str, Run]]:
+    """Each study, as an emulated card shows it."""
+    folder = tmp_path_factory.mktemp("cards")
+    asked = {
+        "transfer": ("card:f1-vu9p", "--bytes", "1,4Ki,1Mi"),
+        "hostmem": ("card:u250", "--bytes", "4Ki,64Ki"),
+        "allocation": ("card:u200", "--memory", "aligned,pageable,offset16"),
+        "beff": ("card:520n", "--bytes", "1,4Ki,64Ki"),
+        "mmio": ("card:stratix4-gen2x8", "--bytes", "8,64,4Ki"),
+    }
+    for study, (card, *axis) in asked.items():
+        done = run_isthmus(
+            "run", study, "--device", card, *axis, "--out", f"{study}.json", cwd=folder
+        )
+        assert done.returncode == 0, done.stderr
+    return [(f"{study}.json", run_file.load(folder / f"{study}.json")) for study in asked]
+
+
+def test_each_study_gets_its_plots_and_one_open_table(cards, tmp_path):
+    text = write_page(cards, tmp_path).read_text("utf-8")
+    plots = {path.stem for path in (tmp_path / "plots").iterdir()}
+    assert plots == {
+        "transfer-rate", "hostmem-rate", "allocation-phases", "allocation-memory", "beff-rate",
+        "mmio-access", "mmio-size",
+    }  # fmt: skip
+    assert text.count("<figure") == len(plots) + 1 <= 12
+    for study in charts.ORDER:
+        section = text[text.index(f'<section id="{study}">') :]
+        section = section[: section.index("</section>")]
+        assert 1 <= section.count("<figure") <= 2, study
+        shown = re.sub(r"<details>.*?</details>", "", section, flags=re.DOTALL)
+        assert shown.count("<table>") == 1, study
+    for study, name in (("hostmem", "U250 gen3 x16"), ("transfer", "AWS F1"), ("beff", "1 x 520N")):
+        drawn = (tmp_path / "plots" / f"{study}-rate.svg").read_text("utf-8")
+        assert f"published, {name}" in drawn
+    assert len(text.encode()) < 1_500_000
+
+
 @needs_browser
-@pytest.mark.parametrize("width", [1280, 400])
-def test_browser_draws_every_plot_and_asks_nobody(page, text, tmp_path, width):
-    seen = visit(page, tmp_path, f"--window-size={width},2000")
+@pytest.mark.slow
+def test_no_label_of_any_study_lies_on_another(cards, tmp_path):
+    page = write_page(cards, tmp_path)
+    for wide in (1280, 400):
+        found, seen = probed(page, tmp_path / str(wide), wide, 800)
+        assert seen.console == []
+        assert found["overlaps"] == []
+        assert found["outside"] == []
+        assert found["width"] <= wide
+        assert found["height"] < (7000 if wide > 1000 else 11000)
+
+
+# Runs of all kinds
+
+
+def many_points() -> Run:
+    laws = {f"d{i}": {f"op{i}-{j}": Law(1e-6, 1e9) for j in range(2)} for i in range(2)}
+    sizes = [1 + 7 * i for i in range(500)]
+    return transfer_run(laws, sizes, samples=2, reruns=1)
+
+
+UNUSUAL = {
+    "no points": (run([]), "this run holds no points"),
+    "interrupted": (
+        run([point("a", "read", 64, [[1e-6] * 25])], status="interrupted"),
+        "interrupted",
+    ),
+    "out of time": (run([point("a", "read", 64, [[1e-6]])], status="budget"), "time was up"),
+    "failed": (
+        run([point("a", "read", 64, [], error="cable <cut>")]),
+        "Not measured: a: cable &lt;cut&gt;",
+    ),
+    "other study": (
+        run([point("a", "bandwidth", size, [[1e-6] * 25], study="elsewhere") for size in SIZES]),
+        '<section id="elsewhere">',
+    ),
+    "pairs without an interval": (
+        run([point(device, "read", 64, [[1e-6]]) for device in ("a", "b")]),
+        "All points (2 rows)",
+    ),
+    "2000 points": (many_points(), "All points (2,000 rows)"),
+    "zero times": (run([point("a", "read", 64, [[0.0] * 25])]), "All points (1 rows)"),
+}
+
+
+@pytest.mark.parametrize(("measured", "told"), UNUSUAL.values(), ids=UNUSUAL.keys())
+def test_unusual_runs_get_a_page(measured, told, tmp_path):
+    page = write_page([("run.json", measured)], tmp_path / "deep" / "er")
+    assert told in page.read_text(encoding="utf-8")
+
+
+def test_several_runs_of_a_study_overlay_in_its_plots(tmp_path):
+    one = transfer_run({"a": {"write": Law(1e-6, 1e9)}}, SIZES)
+    two = transfer_run({"a": {"write": Law(1e-6, 3e9)}}, SIZES)
+    text = write_page([("old.json", one), ("new.json", two)], tmp_path).read_text("utf-8")
+    assert text.count('<section id="transfer">') == 1
+    series = set(pd.read_csv(tmp_path / "plots" / "transfer-rate.csv")["series"])
+    assert series == {"OpenCL, old", "OpenCL, new"}
+    assert text.count("All points (4 rows)") == 2
+
+
+def test_without_an_accelerator_published_boards_stand_beside_the_emulated_card(tmp_path):
+    measured = transfer_run({"host": {"read": Law(1e-7, 1e10)}}, SIZES, apis={"host": "host"})
+    text = write_page([("run.json", measured)], tmp_path).read_text("utf-8")
+    first = text.index("No accelerator was found")
+    assert text.index("<h1>") < first < text.index('class="state"')
+    section = unescape(text[text.index('<section id="boards">') :])
+    for one in boards.beside_published():
+        assert abs(one.difference) < 0.06, one.what
+        assert one.source in section
+        assert f"isthmus run {one.study} --device {one.device}" in section
+
+
+def test_only_pages_of_ours_are_replaced(tmp_path):
+    write_page([("a.json", run([]))], tmp_path)
+    page = write_page([("b.json", run([]))], tmp_path)
+    assert "b.json" not in page.read_text(encoding="utf-8"), "one run needs no name"
+    page.write_text("mine", encoding="utf-8")
+    with pytest.raises(UsageError, match="no page of Isthmus"):
+        write_page([("a.json", run([]))], tmp_path)
+    assert page.read_text(encoding="utf-8") == "mine"
+
+
+def test_a_folder_that_cannot_be_written_is_said_in_one_line(tmp_path):
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    with pytest.raises(IsthmusError, match=r"cannot write .*file"):
+        write_page([("a.json", run([]))], tmp_path / "file")
+
+
+def test_the_command_replaces_a_page_only_by_force(isthmus, tmp_path):
+    run_file.save(run([]), tmp_path / "run.json")
+    assert isthmus("report", "run.json").returncode == 0
+    again = isthmus("report", "run.json")
+    assert again.returncode == 2
+    assert "--force" in again.stderr
+    assert isthmus("report", "run.json", "--force").returncode == 0
+
+
+# In a browser
+
+
+@needs_browser
+@pytest.mark.slow
+@pytest.mark.parametrize(("wide", "high"), [(1280, 800), (400, 800)])
+def test_first_screen_holds_answer_plot_and_advice(page, tmp_path, wide, high):
+    found, seen = probed(page, tmp_path, wide, high)
     assert seen.console == []
     assert seen.requests == []
-    document = Seen(seen.document)
-    assert "<title>Isthmus: transfer on bench, 2025-01-01</title>" in seen.document
-    plots = [figure for figure in document.all("figure") if "data-plot" in figure]
-    assert len(plots) == len(Seen(text).all("figure")) == 4
-    assert [plot["data-drawn"] for plot in plots] == ["yes"] * 4
-    drawn = re.findall(r"<figure.*?</figure>", seen.document, flags=re.DOTALL)
-    for figure in drawn:
-        assert len(re.findall(r'<path aria-label="[^"]*size', figure)) >= 1, "points"
-        assert re.search(r'class="mark-line[^>]*>\s*<path[^>]* d="M', figure), "lines"
+    assert found["seen"][0] == wide
+    assert found["width"] <= wide
+    assert found["overlaps"] == []
+    assert found["outside"] == []
+    assert found["height"] < 5 * high
+    heads, *_, plots, advice = found["first"]
+    assert len(heads) == 1
+    for (_, top, _, bottom), least in ((plots[0], 150), (advice[0], 20)):
+        assert min(bottom, high) - top >= least, "of it is on the first screen"
+    assert re.search(r", 1 B: [\d.]+ .B/s", found["tip"])
+    assert found["scale"] == "linear"
 
 
-@pytest.mark.slow
 @needs_browser
+@pytest.mark.slow
+def test_page_is_drawn_under_its_own_policy(page, tmp_path):
+    seen = visit(page, tmp_path, "--window-size=1280,800")
+    assert seen.console == []
+    assert seen.requests == []
+    assert '<th scope="col"><button>what</button>' in seen.document, "its script ran"
+
+
+@needs_browser
+@pytest.mark.slow
+def test_tables_sort_by_value(page, tmp_path):
+    found, _ = probed(page, tmp_path, 1280, 800)
+    units = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "kB/s": 1e3, "MB/s": 1e6, "GB/s": 1e9}
+    values = [
+        float(n) * units.get(u, 1.0) for n, _, u in (c.partition(" ") for c in found["column"])
+    ]
+    assert len(values) > 3
+    assert values == sorted(values)
+
+
+@needs_browser
+@pytest.mark.slow
+@pytest.mark.skipif("ISTHMUS_AXE" not in os.environ, reason="ISTHMUS_AXE names no axe.min.js")
+def test_axe_finds_nothing_serious(page, tmp_path):
+    axe = Path(os.environ["ISTHMUS_AXE"]).read_text("utf-8")
+    text = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", page.read_text("utf-8"))
+    ask = (
+        "axe.run().then((r) => { const p = document.createElement('pre'); p.id = 'probe';"
+        "p.textContent = JSON.stringify(r.violations.filter((v) => ['serious', 'critical']"
+        ".includes(v.impact)).map((v) => [v.id, v.nodes.map((n) => n.html.slice(0, 90))]));"
+        "document.body.append(p); });"
+    )
+    copy = page.parent / "axe.html"
+    copy.write_text(
+        text.replace("</body>", f"<script>{axe}</script><script>{ask}</script>"), "utf-8"
+    )
+    seen = visit(copy, tmp_path, "--window-size=1280,800")
+    found = re.search(r'<pre id="probe">(.*?)</pre>', seen.document, re.DOTALL)
+    assert found
+    assert json.loads(unescape(found[1])) == []
+
+
+@needs_browser
+@pytest.mark.slow
 def test_browser_check_notices_what_it_looks_for(tmp_path):
     bad = tmp_path / "bad.html"
     bad.write_text(

@@ -21,6 +21,7 @@ def report(
         Path | None, typer.Option(help="folder of the page [the first run file's name]")
     ] = None,
     open_page: Annotated[bool, typer.Option("--open", help="show it in the browser")] = False,
+    force: Annotated[bool, typer.Option("--force", help="replace a page that is there")] = False,
 ) -> None:
     """Writes index.html and its plots; prints where the page is."""
     from isthmus.reporters.html import write_page
@@ -30,8 +31,8 @@ def report(
     folder = out or runs[0].with_suffix("")
     if folder.exists() and not folder.is_dir():
         raise UsageError(f"{folder} is not a folder")
-    if (folder / "index.html").exists():
-        raise UsageError(f"{folder} holds a page already; nothing is overwritten: choose --out")
+    if (folder / "index.html").exists() and not force:
+        raise UsageError(f"{folder} holds a page already: choose --out, or --force to replace it")
     page = write_page(loaded, folder)
     print(page)
     if open_page:

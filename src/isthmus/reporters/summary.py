@@ -47,8 +47,8 @@ def lines(
     """
     rows = summarise(run) if summary is None else summary
     found = findings(run, rows)
-    top = [*_wrapped(_title(run), 2), *_wrapped(_main(found), 2)]
-    bottom = ["", *_wrapped(_unmeasured(run, rows, found), 2), *_wrapped(_state(run, rows), 2)]
+    top = [*_wrapped(_title(run), 2), *_wrapped(main_sentence(found), 2)]
+    bottom = ["", *_wrapped(unmeasured(run, rows, found), 2), *_wrapped(_state(run, rows), 2)]
     if path is not None:
         bottom += ["", *_commands(run, found, path, program)]
     room = LINES - 1 - len(top) - len(bottom) - 1  # the file's name comes last
@@ -68,17 +68,17 @@ def _title(run: Run) -> str:
     """Devices, those that are the same thing together, accelerators first."""
     named: dict[str, list[str]] = {}
     known = [device for device in run.devices if device.api not in {"host", "mmio"}]
-    for device in sorted(known or run.devices, key=lambda device: not _accelerates(device)):
+    for device in sorted(known or run.devices, key=lambda device: not accelerates(device)):
         if "+" not in device.address or len(run.devices) == 1:
             named.setdefault(_name(device), []).append(device.address)
     told = "; ".join(f"{name} ({', '.join(addresses)})" for name, addresses in named.items())
     real = [device for device in run.devices if device.real]
-    if real and told and not any(map(_accelerates, run.devices)):
+    if real and told and not any(map(accelerates, run.devices)):
         return f"Isthmus: no accelerator found; {told} stands in"
     return f"Isthmus: {told or 'no device'}"
 
 
-def _accelerates(device: DeviceRecord) -> bool:
+def accelerates(device: DeviceRecord) -> bool:
     """Whether it is something else than this machine's own processors."""
     return device.simulated or bool(device.link) or device.properties.get("type", "cpu") != "cpu"
 
@@ -94,7 +94,7 @@ def _name(device: DeviceRecord) -> str:
     return f"{name}, PCIe gen{_FROM.get(link.gigatransfers, '?')} x{link.lanes}"
 
 
-def _main(found: Sequence[Finding]) -> str:
+def main_sentence(found: Sequence[Finding]) -> str:
     """The sentence that matters most: what to change where that is certain, else the first."""
     heads = [one for one in found if one.headline]
     changes = [one for one in heads if one.unit == "1" and one.verdict == "faster"]
@@ -145,7 +145,7 @@ def _whose(one: Finding, beside: Sequence[Finding]) -> str:
     return f", {rest}" if rest else ""
 
 
-def _unmeasured(run: Run, rows: pd.DataFrame, found: Sequence[Finding]) -> str:
+def unmeasured(run: Run, rows: pd.DataFrame, found: Sequence[Finding]) -> str:
     """What was asked for and not measured, each reason once."""
     told = []
     registry = studies.registry()

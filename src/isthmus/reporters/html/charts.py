@@ -1,351 +1,634 @@
-"""Plots of a run as Vega-Lite specifications, free of any theme: page and files bring their own."""
+"""Which plots a study gets, from the runs that hold it: at most two, none with a single size."""
 
 from __future__ import annotations
 
-import math
 import re
-from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
-import altair as alt
 import numpy as np
 import pandas as pd
 
 from isthmus import studies
-from isthmus.analysis import wording
-from isthmus.analysis.ratios import by_size, contenders, pairs, varying_axes, with_axes
-from isthmus.analysis.summary import THROUGH_EMULATION, resolved
-from isthmus.results.run_file import Run
-from isthmus.studies.base import Published
+from isthmus.analysis.beff import LOGS, published_log
+from isthmus.analysis.crossing import published_rates
+from isthmus.analysis.evidence import board_of, each
+from isthmus.analysis.ratios import groups
+from isthmus.analysis.sentences import shortened
+from isthmus.analysis.summary import THROUGH_EMULATION, resolved, summarise
+from isthmus.models.pcie import link_of, path_of
+from isthmus.published import series as published_series
+from isthmus.reporters.html.drawing import (
+    COLOURS,
+    LIGHT,
+    Dot,
+    Figure,
+    Line,
+    Panel,
+    Stack,
+    dots,
+    lines,
+    size_text,
+    stacks,
+)
+from isthmus.results.run_file import DeviceRecord, Run
 from isthmus.units import format_rate, format_seconds
 
-PALETTE = (
-    "#2f6fdb", "#e0662b", "#12916a", "#a04bc8", "#c99700", "#d6447f", "#3f9fc0", "#8a7458",
-)  # fmt: skip
-"""Tells series apart on a light and on a dark ground."""
-NEUTRAL = "#8a8a8a"
-WIDTH, HEIGHT = 560, 280
-_SHAPES = ["diamond", "triangle-up", "square"]
-"""Of what others published."""
-
-_SIZE_LABEL = "+".join(
-    f"(datum.value>={1 << low}&&datum.value<{1 << high}"
-    f"?format(datum.value/{1 << low},'~g')+'{unit}':'')"
-    for low, high, unit in (
-        (0, 10, ""), (10, 20, "Ki"), (20, 30, "Mi"), (30, 40, "Gi"), (40, 60, "Ti"),
-    )
-)  # fmt: skip
-_TIME_LABEL = (
-    "datum.value>=0.9995?format(datum.value,'~g')+' s'"
-    ":datum.value>=0.9995e-3?format(datum.value*1e3,'~g')+' ms'"
-    ":datum.value>=0.9995e-6?format(datum.value*1e6,'~g')+' us'"
-    ":format(datum.value*1e9,'~g')+' ns'"
-)
-
-_Options = dict[str, Any]
+ORDER = ("transfer", "hostmem", "allocation", "beff", "mmio")
+"""Studies in the order in which a reader needs them."""
+_APIS = {
+    "cuda": "CUDA", "opencl": "OpenCL", "xrt": "XRT", "mmio": "PCIe", "nccl": "NCCL", "mpi": "MPI",
+}  # fmt: skip
+_ORDINARY = ("aligned", "pageable")
+_MOST_LINES = 6
+_MOST_ROWS = 12
+_DECADE = 10
+_LONGEST = 24
+"""Characters of a device's name in a plot."""
 
 
-class Figure(NamedTuple):
-    """One plot."""
+@dataclass(frozen=True, eq=False)
+class Source:
+    """One run, and how its devices are named where several runs stand on one page."""
 
     name: str
-    """File name without its ending."""
-    kind: str
-    """``bandwidth``, ``time`` or ``ratio``."""
-    operation: str
-    title: str
-    note: str
-    """What the plot alone does not say."""
-    spec: dict[str, Any]
+    run: Run
+    several: bool = False
+
+    @cached_property
+    def summary(self) -> pd.DataFrame:
+        """Its rows."""
+        return summarise(self.run)
+
+    def device(self, address: str) -> DeviceRecord:
+        """What the run says of a device."""
+        known = (d for d in self.run.devices if d.address == address)
+        return next(known, DeviceRecord(address=address, backend="", real=True))
+
+    def label(self, address: str, api: str = "") -> str:
+        """``CUDA``, ``memcpy``, ``U250 (model)``: as short as it can be told from the others."""
+        found = self.device(address)
+        api = api or found.api
+        if found.simulated:
+            text = f"{address.partition(':')[2].upper() if ',' not in address else address} (model)"
+        elif api == "host":
+            text = " ".join(["memcpy", *address.split(":")[1:]])
+        else:
+            same = [d for d in self.run.devices if d.api == found.api and d.real]
+            alone = len(same) <= 1 or "+" in address
+            text = _APIS.get(api, api) if alone and api in _APIS else address
+        return shortened(f"{text}, {self.name}" if self.several else text, _LONGEST)
+
+    def rows(self, study: str) -> pd.DataFrame:
+        """Rows of a study that stand for the device as its user sees it, and that can be trusted.
+
+        The device's own clock leaves out what the host had to do, and the host's above an emulated
+        card is of software.
+        """
+        rows = resolved(self.summary[self.summary["study"] == study])
+        rows = rows[(rows["clock"] != "device") & (rows["median_s"] > 0)]
+        rows = rows[(rows["verified"] != "false") & ~rows["flags"].str.contains(THROUGH_EMULATION)]
+        if rows.empty:  # its columns have no types to reckon with
+            return rows
+        known = studies.registry().get(study)
+        missing = set(known.columns if known else ()) - set(rows.columns)
+        return rows.assign(
+            **dict.fromkeys(missing, ""),
+            low=rows["ci_low_s"].where(rows["ci_low_s"] > 0, rows["median_s"]),
+            high=rows["ci_high_s"].where(np.isfinite(rows["ci_high_s"]), rows["median_s"]),
+        )
 
 
-def figures(run: Run, summary: pd.DataFrame, study: str, prefix: str) -> list[Figure]:
-    """All plots of a study whose points differ in size, operation by operation."""
-    rows = _lines(run, summary, study)
-    known = studies.registry().get(study)
+class Palette:
+    """One colour for each device and API on the whole page; memory copies of the host are grey."""
 
-    def beside(operation: str, rates: pd.DataFrame) -> Published | None:
-        return known.published(operation, frozenset(rates["api"])) if known else None
+    def __init__(self) -> None:
+        self._taken: dict[tuple[str, str, str], str] = {}
 
-    found: list[Figure] = []
-    for operation in dict.fromkeys(rows["operation"]):
-        mine = rows[rows["operation"] == operation]
-        slug = f"{prefix}-{slugged(operation)}"
-        rates = mine[(mine["verified"] == "true") & mine["bandwidth_Bps"].gt(0)]
-        if not rates.empty:
-            found.append(
-                _bandwidth(study, f"{slug}-bandwidth", operation, rates, beside(operation, rates))
+    def of(self, source: Source, address: str, api: str) -> str:
+        """The colour of an API on a device of a run."""
+        if api == "host":
+            return LIGHT["quiet"]
+        key = (source.name if source.several else "", address, api)
+        return self._taken.setdefault(key, COLOURS[len(self._taken) % len(COLOURS)])
+
+
+def figures(study: str, sources: Sequence[Source], palette: Palette) -> list[Figure]:
+    """Plots of a study over all runs that hold it; none of a study that is not known here."""
+    makers: dict[str, Callable[[Sequence[Source], Palette], Iterator[Figure]]] = {
+        "transfer": _transfer, "hostmem": _hostmem, "allocation": _allocation, "beff": _beff,
+        "mmio": _mmio,
+    }  # fmt: skip
+    held = [source for source in sources if not source.rows(study).empty]
+    return list(makers.get(study, _others(study))(held, palette)) if held else []
+
+
+def _tip(label: str, row: Any, value: str, interval: str) -> str:
+    at = f", {size_text(row.bytes)}" if row.bytes else ""
+    flags = f"; {row.flags.replace(';', ', ')}" if row.flags else ""
+    return f"{label}{at}: {value}{interval}{flags}"
+
+
+def _between(low: float, high: float, told: Callable[[float], str]) -> str:
+    return f" ({told(low)} to {told(high)})" if low < high else ""
+
+
+def _rate_line(source: Source, palette: Palette, rows: pd.DataFrame, **look: Any) -> Line:
+    first = rows.iloc[0]
+    label = look.pop("label", source.label(first["device"], first["api"]))
+    told = look.pop("told", label)
+    moved = rows["bandwidth_Bps"] * rows["median_s"]
+    drawn = rows.assign(
+        x=rows["bytes"], y=rows["bandwidth_Bps"] / 1e9,
+        low_=moved / rows["high"] / 1e9, high_=moved / rows["low"] / 1e9,
+    ).sort_values("x")  # fmt: skip
+    tips = [
+        _tip(told, r, format_rate(r.y * 1e9), _between(r.low_ * 1e9, r.high_ * 1e9, format_rate))
+        for r in each(drawn)
+    ]
+    return _line(
+        source, palette, drawn.assign(low=drawn["low_"], high=drawn["high_"]), tips, label, look
+    )
+
+
+def _time_line(source: Source, palette: Palette, rows: pd.DataFrame, **look: Any) -> Line:
+    first = rows.iloc[0]
+    label = look.pop("label", source.label(first["device"], first["api"]))
+    drawn = rows.assign(x=rows["bytes"], y=rows["median_s"]).sort_values("x")
+    tips = [
+        _tip(label, r, format_seconds(r.y), _between(r.low, r.high, format_seconds))
+        for r in each(drawn)
+    ]
+    return _line(source, palette, drawn, tips, label, look)
+
+
+def _line(
+    source: Source, palette: Palette, drawn: pd.DataFrame, tips: list[str], label: str,
+    look: dict[str, Any],
+) -> Line:  # fmt: skip
+    first = drawn.iloc[0]
+    colour = palette.of(source, first["device"], first["api"])
+    modelled = first["clock"] == "simulated"
+    drawn = drawn.assign(tip=tips)[["x", "y", "low", "high", "tip"]]
+    return Line(label, colour, drawn.reset_index(drop=True), modelled=modelled, **look)
+
+
+def _drawable(rows: pd.DataFrame) -> bool:
+    return rows["bytes"].nunique() > 1
+
+
+def _frame(panels: Sequence[Panel], unit: str) -> pd.DataFrame:
+    parts = [
+        line.rows.assign(panel=panel.title, series=line.label)
+        for panel in panels
+        for line in panel.lines
+    ]
+    parts += [
+        panel.published.assign(panel=panel.title, series="published", low=np.nan, high=np.nan)
+        for panel in panels
+        if panel.published is not None
+    ]
+    named = {"x": "bytes", "y": unit, "low": "interval_low", "high": "interval_high"}
+    columns = ["panel", "series", "x", "y", "low", "high"]
+    return pd.concat(parts, ignore_index=True)[columns].rename(columns=named)
+
+
+def _figure(
+    name: str, title: str, panels: Sequence[Panel], unit: str, of_what: str, note: str = ""
+) -> Iterator[Figure]:
+    panels = [panel for panel in panels if panel.lines]
+    if panels:
+        frame = _frame(panels, "GB_per_s" if unit == "GB/s" else "seconds")
+        draw = lines(panels, unit, of_what)
+        yield Figure(name, title, len(panels), draw, frame, note=note, unit=unit)
+
+
+def _limit(source: Source, address: str, operation: str) -> float:
+    """Bytes a second that a device's link leaves for data; NaN where it is not known."""
+    device = source.device(address)
+    both, to_host = (
+        operation in {"bidirectional", "bandwidth"},
+        operation in {"read", "write_bandwidth"},
+    )
+    board = board_of(device)
+    if board is not None:
+        path = path_of(board)
+        rate = 2 * path.both() if both else path.writes() if to_host else path.reads()
+        return min(rate, path.bus_rate() * (2 if both else 1))
+    link = link_of(device.link)
+    return np.nan if link is None else link.payload() * (2 if both else 1)
+
+
+def _limits(found: Iterable[tuple[Source, str]], operation: str) -> list[tuple[float, str]]:
+    """Each limit once; more than two say nothing."""
+    rates = sorted({round(_limit(s, a, operation) / 1e9, 1) for s, a in dict.fromkeys(found)})
+    return [(rate, f"link limit {rate:.3g} GB/s") for rate in rates if rate > 0][-2:]
+
+
+# transfer
+
+_DIRECTIONS = {
+    "to device": ("write", ("write", "unmap")),
+    "to host": ("read", ("read", "map")),
+    "both at once": ("bidirectional", ("bidirectional",)),
+}
+_WAYS = {"unmap": "mapped", "map": "mapped"}
+
+
+def _transfer(sources: Sequence[Source], palette: Palette) -> Iterator[Figure]:
+    panels = [
+        _direction(title, operation, names, sources, palette)
+        for title, (operation, names) in _DIRECTIONS.items()
+    ]
+    kept = [panel for panel in panels if panel.lines]
+    if kept:
+        yield from _figure("transfer-rate", _seen(kept), kept, "GB/s", "size of one transfer")
+    yield from _kinds(sources, palette)
+
+
+def _direction(
+    title: str, operation: str, names: Sequence[str], sources: Sequence[Source], palette: Palette
+) -> Panel:
+    drawn: list[Line] = []
+    on: list[tuple[Source, str]] = []
+    marks = []
+    for source in sources:
+        rows = source.rows("transfer")
+        rows = rows[rows["operation"].isin(names) & rows["bandwidth_Bps"].gt(0)]
+        rows = rows[rows["bank"].eq(rows["bank"].min()) & rows["depth"].eq(1)]
+        for (address, api), mine in groups(rows, ["device", "api"]):
+            found = list(_memories(mine))
+            for told, filled, part in found:
+                label = source.label(address, api)
+                label = (
+                    f"{label}, {told}" if told and (len(found) > 1 or told == "mapped") else label
+                )
+                drawn.append(_rate_line(source, palette, part, label=label, filled=filled))
+            on.append((source, address))
+            marks += _peaks(source, address, api, operation)
+    published = pd.DataFrame(marks) if marks else None
+    return Panel(title, drawn[:_MOST_LINES], published, _limits(on, operation))
+
+
+def _memories(rows: pd.DataFrame) -> Iterator[tuple[str, bool, pd.DataFrame]]:
+    """Ordinary memory and the fastest kind beside it: others stand in the plot of kinds."""
+    by = {
+        (operation, memory): part
+        for (operation, memory), part in groups(rows, ["operation", "memory"])
+        if _drawable(part)
+    }
+    plain = [key for key in by if key[0] not in _WAYS and key[1] in _ORDINARY][:1]
+    rest = [key for key in by if key not in plain and key[1] not in _ORDINARY]
+    best = sorted(rest, key=lambda key: by[key].sort_values("bytes")["bandwidth_Bps"].iloc[-1])[-1:]
+    for operation, memory in [*plain, *best]:
+        told = _WAYS.get(operation, "ordinary" if memory in _ORDINARY else memory.replace("_", " "))
+        yield told, memory not in _ORDINARY, by[operation, memory]
+
+
+def _peaks(source: Source, address: str, api: str, operation: str) -> list[dict[str, Any]]:
+    """Li 2024's peaks of the board that this is, through the same API."""
+    if _board(source, address) != "f1-vu9p":
+        return []
+    peaks = published_series("opencl_xrt_peaks")
+    peaks = peaks[(peaks["target"] == "hw") & (peaks["operation"] == operation)]
+    if api in _APIS:
+        peaks = peaks[peaks["api"] == api]
+    return [
+        {"x": row.at_bytes, "y": row.peak_GBps,
+         "tip": f"published, AWS F1 VU9P (Li 2024), {row.api}: {row.peak_GBps} GB/s"}
+        for row in each(peaks)
+    ]  # fmt: skip
+
+
+def _board(source: Source, address: str) -> str:
+    """The board that a device is, or is a model of without changes; empty: none we know."""
+    device = source.device(address)
+    if device.simulated:
+        return address.partition(":")[2]
+    name = device.name.lower()
+    return next((b for b in ("u250", "u200", "520n", "f1-vu9p") if b in name), "")
+
+
+def _seen(panels: Sequence[Panel]) -> str:
+    """What the first panel shows: the fastest at the largest size, beside the link or memcpy."""
+    panel = panels[0]
+    copies = [line for line in panel.lines if line.colour == LIGHT["quiet"]]
+    others = [line for line in panel.lines if line.colour != LIGHT["quiet"]] or copies
+    best = max(others, key=lambda line: float(line.rows["y"].iloc[-1]))
+    size, rate = best.rows["x"].iloc[-1], best.rows["y"].iloc[-1]
+    text = f"{best.label}: {rate:.3g} GB/s {panel.title} at {size_text(size)}"
+    if panel.limits:
+        return f"{text}, {100 * rate / panel.limits[0][0]:.0f} % of the link"
+    beside = [y for line in copies for y in line.rows["y"][line.rows["x"] == size]]
+    if beside and best.colour != LIGHT["quiet"]:
+        return f"{text}, {100 * rate / beside[0]:.0f} % of memcpy"
+    return text
+
+
+def _kinds(sources: Sequence[Source], palette: Palette) -> Iterator[Figure]:
+    """Kinds of memory at the largest size that all were measured at, where there are three."""
+    found: list[Dot] = []
+    size = 0
+    for source in sources:
+        rows = source.rows("transfer")
+        rows = rows[rows["operation"].eq("write") & rows["verified"].eq("true")]
+        for (address, api), mine in groups(rows, ["device", "api"]):
+            kinds = mine["memory"].nunique()
+            sizes = mine.groupby("bytes")["memory"].nunique()
+            if kinds >= 3 and (sizes == kinds).any():
+                size = int(sizes[sizes == kinds].index.max())
+                label = source.label(address, api)
+                at = mine[mine["bytes"] == size].sort_values("median_s").head(_MOST_ROWS)
+                found += [
+                    _dot(
+                        source, palette, row, f"{label}, {row.memory}", row.memory not in _ORDINARY
+                    )
+                    for row in each(at)
+                ]
+    if found:
+        low, high = min(found, key=lambda d: d.value), max(found, key=lambda d: d.value)
+        title = (
+            f"{size_text(size)} to device: {high.label} takes {high.value / low.value:.2g} times "
+            f"as long as {low.label}"
+        )
+        yield _of_dots("transfer-memory", title, found[: 2 * _MOST_ROWS])
+
+
+def _dot(source: Source, palette: Palette, row: Any, label: str, filled: bool = True) -> Dot:
+    value = format_seconds(row.median_s)
+    tip = _tip(label, row, value, _between(row.low, row.high, format_seconds))
+    colour = palette.of(source, row.device, row.api)
+    return Dot(label, colour, row.median_s, row.low, row.high, value, tip, filled)
+
+
+def _of_dots(name: str, title: str, rows: Sequence[Dot], note: str = "") -> Figure:
+    frame = pd.DataFrame(
+        [(d.label, d.value, d.low, d.high) for d in rows],
+        columns=["series", "seconds", "interval_low", "interval_high"],
+    )
+    wide = max(d.value for d in rows) > _DECADE * min(d.value for d in rows)
+    return Figure(name, title, 1, dots(rows), frame, log=wide, note=note, unit="s")
+
+
+# hostmem
+
+_KERNELS = {
+    "read_bandwidth": "kernels read", "write_bandwidth": "kernels write",
+    "bandwidth": "read and write",
+}  # fmt: skip
+
+
+def _hostmem(sources: Sequence[Source], palette: Palette) -> Iterator[Figure]:
+    panels = []
+    for operation, title in _KERNELS.items():
+        drawn, on, published = [], [], None
+        for source in sources:
+            rows = source.rows("hostmem")
+            alone = rows["device"].nunique() == 1 and len(sources) == 1
+            rows = rows[rows["operation"].eq(operation) & rows["bandwidth_Bps"].gt(0)]
+            for (address, api, target), mine in groups(rows, ["device", "api", "target"]):
+                mine = mine[mine["iterations"].eq(mine["iterations"].max())]  # noqa: PLW2901
+                mine = mine.drop_duplicates("bytes")  # noqa: PLW2901 - one of several shapes
+                if not _drawable(mine):
+                    continue
+                hosts = target == "host"
+                name = source.label(address, api)
+                where = "host memory" if hosts else "own memory"
+                label = where if alone else f"{name}, {where}"
+                drawn.append(
+                    _rate_line(source, palette, mine, label=label, told=name, filled=hosts)
+                )
+                if hosts:
+                    on.append((source, address))
+                    published = _log(source, address, operation, published)
+        panels.append(Panel(title, drawn[:_MOST_LINES], published, _limits(on, operation)))
+    kept = [panel for panel in panels if panel.lines]
+    if kept:
+        on_host = [line for line in kept[0].lines if line.filled] or kept[0].lines
+        last = on_host[0].rows.iloc[-1]
+        who = last["tip"].partition(", ")[0]
+        where = on_host[0].label.rpartition(", ")[2]
+        title = f"{who}: {kept[0].title} {where} at {last['y']:.3g} GB/s ({size_text(last['x'])})"
+        yield from _figure("hostmem-rate", title, kept, "GB/s", "size of the buffer")
+
+
+def _log(
+    source: Source, address: str, operation: str, before: pd.DataFrame | None
+) -> pd.DataFrame | None:
+    """The published log of a U250, for that board only."""
+    if _board(source, address) != "u250":
+        return before
+    rates = published_rates(operation)
+    tips = [f"published, U250 gen3 x16, {size_text(s)}: {format_rate(r)}" for s, r in rates.items()]
+    return pd.DataFrame({"x": list(rates), "y": [r / 1e9 for r in rates.values()], "tip": tips})
+
+
+# allocation
+
+_PHASES = {
+    "start": ("initialise", "program_device"),
+    "allocate": ("allocate",),
+    "fill": ("populate",),
+    "map": ("map",),
+    "to device": ("migrate_to_device", "migrate_to_device_wait"),
+    "kernel": ("set_arguments", "kernel_enqueue", "kernel_run"),
+    "back": ("read_back",),
+    "rest": ("remainder",),
+}
+"""Of an offload, in order, as the plot names them."""
+
+
+def _allocation(sources: Sequence[Source], palette: Palette) -> Iterator[Figure]:
+    bars: list[Stack] = []
+    found: list[Dot] = []
+    for source in sources:
+        rows = source.rows("allocation")
+        several = rows[rows["operation"] == "total"]["device"].nunique() > 1 or len(sources) > 1
+        for (address, api), mine in groups(rows, ["device", "api"]):
+            kinds = dict(_offloads(mine))
+            totals: dict[str, Any] = {
+                kind: next(each(part[part["operation"] == "total"]), None)
+                for kind, part in kinds.items()
+            }
+            known = sorted(
+                (k for k in totals if totals[k]), key=lambda k: float(totals[k].median_s)
             )
-        found.append(_time(study, f"{slug}-time", operation, mine))
-    found += _ratios(run, study, prefix)
-    taken: dict[str, int] = {}
-    unique = []
-    for figure in found:
-        count = taken[figure.name] = taken.get(figure.name, 0) + 1
-        name = figure.name if count == 1 else f"{figure.name}-{count}"
-        unique.append(figure._replace(name=name))
-    return unique
+            before = f"{source.label(address, api)}, " if several else ""
+            found += [
+                _dot(source, palette, totals[k], f"{before}{k}", not k.startswith(_ORDINARY))
+                for k in known[:_MOST_ROWS]
+            ]
+            shown = [known[0], *[k for k in known if k in _ORDINARY], known[-1]] if known else []
+            for kind in dict.fromkeys(shown):
+                bars.append(_stack(source, palette, kinds[kind], f"{before}{kind}"))
+    if not bars:
+        return
+    part, seconds, _ = max(bars[0].parts, key=lambda part: part[1])
+    whole = sum(value for _, value, _ in bars[0].parts)
+    yield Figure(
+        "allocation-phases",
+        f"First offload, {bars[0].label}: '{part}' takes {format_seconds(seconds)} of "
+        f"{format_seconds(whole)}",
+        1,
+        stacks(bars),
+        pd.DataFrame(
+            [(b.label, name, value) for b in bars for name, value, _ in b.parts],
+            columns=["memory", "phase", "seconds"],
+        ),
+        log=False,
+        note="Medians of each phase, one after the other.",
+    )
+    if len(found) > 1:
+        yield _of_dots("allocation-memory", _differ(found), found[: 2 * _MOST_ROWS])
+
+
+def _offloads(rows: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
+    """Offloads of the largest vectors, by kind of memory."""
+    rows = rows[rows["bytes"] == rows["bytes"].max()]
+    for (memory, handover, offset), part in groups(rows, ["memory", "handover", "relative_offset"]):
+        further = f" +{float(offset):.0f} B" if offset.strip("0.") else ""
+        yield f"{memory}{further}{' (copied)' if handover == 'copy' else ''}", part
+
+
+def _stack(source: Source, palette: Palette, rows: pd.DataFrame, label: str) -> Stack:
+    medians = rows.set_index("operation")["median_s"]
+    first = rows.iloc[0]
+    parts = []
+    for name, phases in _PHASES.items():
+        value = float(sum(medians.get(phase, 0.0) for phase in phases))
+        if value > 0:
+            parts.append((name, value, f"{label}, {name}: {format_seconds(value)}"))
+    colour = palette.of(source, first["device"], first["api"])
+    return Stack(label, colour, parts, format_seconds(sum(value for _, value, _ in parts)))
+
+
+def _differ(found: Sequence[Dot]) -> str:
+    low, high = min(found, key=lambda d: d.value), max(found, key=lambda d: d.value)
+    if low.high >= high.low:
+        return "Whole offload: intervals of all kinds of memory overlap"
+    more = format_seconds(high.value - low.value)
+    return f"Whole offload: {high.label} takes {more} more than {low.label}"
+
+
+# beff
+
+
+def _beff(sources: Sequence[Source], palette: Palette) -> Iterator[Figure]:
+    drawn: list[Line] = []
+    ranks: list[Line] = []
+    marks = None
+    for source in sources:
+        rows = source.rows("beff")
+        rows = rows[rows["bandwidth_Bps"].gt(0)]
+        for operation in ("exchange", "exchange_rank"):
+            keys = ["device", "api", "channel", "ranks", "rank"]
+            mine = rows[rows["operation"] == operation]
+            for (address, api, channel, *numbers), part in groups(mine, keys):
+                part = part.drop_duplicates("bytes")  # noqa: PLW2901 - of several topologies the first
+                if not _drawable(part):
+                    continue
+                name, (count, rank) = source.label(address, api), map(_whole, numbers)
+                look: dict[str, Any] = {"filled": channel != "staged"}
+                if operation == "exchange":
+                    label = f"{name}, {channel}" if channel not in {"card", api} else name
+                    label = f"{label}, to itself" if "to_itself" in part["flags"].iloc[0] else label
+                    drawn.append(_rate_line(source, palette, part, label=label, **look))
+                    marks = _rings(source, address, count, marks)
+                elif count > 1:
+                    label = f"{channel}, rank {rank}"
+                    ranks.append(_rate_line(source, palette, part, label=label, **look))
+    if drawn:
+        best = max(drawn, key=lambda line: line.rows["y"].iloc[-1])
+        last = best.rows.iloc[-1]
+        title = f"{best.label}: {last['y']:.3g} GB/s in all at {size_text(last['x'])}"
+        panels = [Panel("sum over all", drawn[:_MOST_LINES], marks)]
+        yield from _figure("beff-rate", title, panels, "GB/s", "size of a message")
+    if ranks:
+        ends = [line.rows["y"].iloc[-1] for line in ranks]
+        title = f"Each rank's own rate: {min(ends):.3g} to {max(ends):.3g} GB/s at the largest size"
+        panels = [Panel("each rank", ranks[: 2 * _MOST_LINES])]
+        yield from _figure("beff-ranks", title, panels, "GB/s", "size of a message")
+
+
+def _whole(number: str) -> int:
+    return 0 if number in {"", "nan"} else int(float(number))
+
+
+def _rings(
+    source: Source, address: str, ranks: int, before: pd.DataFrame | None
+) -> pd.DataFrame | None:
+    if _board(source, address) != "520n" or ranks not in LOGS:
+        return before
+    log = published_log(ranks)
+    tips = [f"published, {ranks} x 520N, {size_text(s)}: {format_rate(r)}" for s, r in log.items()]
+    return pd.DataFrame({"x": list(log), "y": [r / 1e9 for r in log.values()], "tip": tips})
+
+
+# mmio
+
+_ACCESSES = {
+    "register_load": "register load", "bar_memory_load": "memory load", "store": "store",
+    "syscall_load": "load by system call", "syscall_store": "store by system call",
+    "poll": "start and poll", "host_load": "host memory load", "line_exchange": "line to a CPU",
+}  # fmt: skip
+
+
+def _mmio(sources: Sequence[Source], palette: Palette) -> Iterator[Figure]:
+    found: list[Dot] = []
+    drawn: list[Line] = []
+    for source in sources:
+        rows = source.rows("mmio")
+        for (address, api), mine in groups(rows, ["device", "api"]):
+            before = f"{source.label(address, api)}, " if rows["device"].nunique() > 1 else ""
+            for (operation, memory), part in groups(mine, ["operation", "memory"]):
+                name = _ACCESSES.get(operation, operation.replace("_", " "))
+                kind = memory.replace("bar_", "") if operation == "store" else ""
+                label = f"{before}{name}{f', {kind}' if kind else ''}"
+                if operation in _ACCESSES:
+                    single = part[part["bytes"] <= 64].sort_values(["bytes", "median_s"])
+                    row = next(each(single[single["bytes"].isin([4, 8, 64])]), None)
+                    found += [_dot(source, palette, row, label)] if row else []
+                quickest = part.sort_values("median_s").drop_duplicates("bytes")
+                if _drawable(quickest) and operation not in {"poll", "host_stream"}:
+                    drawn.append(_time_line(source, palette, quickest, label=label))
+    if len(found) > 1:
+        found.sort(key=lambda d: d.value)
+        title = (
+            f"One {found[-1].label} takes {found[-1].text}, one {found[0].label} {found[0].text}"
+        )
+        yield _of_dots("mmio-access", title, found[:_MOST_ROWS])
+    if drawn:
+        ends = sorted(drawn, key=lambda line: (-line.rows["x"].iloc[-1], line.rows["y"].iloc[-1]))
+        first, last = ends[0].rows.iloc[0], ends[0].rows.iloc[-1]
+        title = (
+            f"{ends[0].label}: {format_seconds(first['y'])} for {size_text(first['x'])}, "
+            f"{format_seconds(last['y'])} for {size_text(last['x'])}"
+        )
+        panels = [Panel("quickest of each way", drawn[:_MOST_LINES])]
+        yield from _figure("mmio-size", title, panels, "s", "size of the block")
+
+
+def _others(study: str) -> Callable[[Sequence[Source], Palette], Iterator[Figure]]:
+    """Of a study that others added: rates by size of each operation that has two sizes."""
+
+    def draw(sources: Sequence[Source], palette: Palette) -> Iterator[Figure]:
+        panels: dict[str, list[Line]] = {}
+        for source in sources:
+            rows = source.rows(study)
+            rows = rows[rows["bandwidth_Bps"].gt(0)]
+            for (operation, _, _), part in groups(rows, ["operation", "device", "api"]):
+                part = part.drop_duplicates("bytes")  # noqa: PLW2901
+                if _drawable(part):
+                    panels.setdefault(operation, []).append(_rate_line(source, palette, part))
+        kept = [Panel(name, found[:_MOST_LINES]) for name, found in panels.items()][:3]
+        if kept:
+            yield from _figure(f"{slugged(study)}-rate", _seen(kept), kept, "GB/s", "size")
+
+    return draw
 
 
 def slugged(text: str) -> str:
     """Text as a part of a file's name."""
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-") or "other"
-
-
-def _lines(run: Run, summary: pd.DataFrame, study: str) -> pd.DataFrame:
-    """Rows to draw; ``series`` is a device and its clock, ``variant`` is what else differs."""
-    rows = with_axes(
-        resolved(summary[summary["study"] == study]),
-        varying_axes(point for point in run.points if point.study == study),
-    )
-    # The device's own clock leaves out what the host had to do, and the host's above an emulated
-    # card is of software: other quantities, in the table.
-    rows = rows[(rows["median_s"] > 0) & (rows["bytes"] > 0) & (rows["clock"] != "device")]
-    rows = rows[~rows["flags"].str.contains(THROUGH_EMULATION)]
-    if rows.empty:  # its columns have no types to reckon with
-        return rows
-    labels = wording.labels(run)
-    rows = rows.assign(
-        series=[
-            labels[device] + ("" if clock == "host" else f", {clock} clock")
-            for device, clock in zip(rows["device"], rows["clock"], strict=True)
-        ]
-    )
-    kinds = rows.groupby(["operation", "device"])["memory"].transform("nunique")
-    memory = rows["memory"].where(kinds > 1, "")
-    deep = rows.groupby(["operation", "device"])["axes"].transform("nunique")
-    axes = rows["axes"].where(deep > 1, "")
-    variant = [", ".join(filter(None, both)) for both in zip(memory, axes, strict=True)]
-    low = rows["ci_low_s"].where(rows["ci_low_s"] > 0, rows["median_s"])
-    return _coloured(rows).assign(
-        variant=variant,
-        low_s=low,
-        high_s=rows["ci_high_s"].where(np.isfinite(rows["ci_high_s"]), rows["median_s"]),
-        size_text=rows["bytes"].map(wording.size),
-    )
-
-
-def _of_what(study: str) -> str:
-    """What the sizes of a study are, as its axis says."""
-    known = studies.registry().get(study)
-    axes = known.axes if known else ()
-    return next((axis.describes for axis in axes if axis.name == "bytes"), "size")
-
-
-def _size_axis(study: str, sizes: Sequence[int]) -> alt.X:
-    low, high = math.log2(min(sizes)), math.log2(max(sizes))
-    step = next(s for s in (1, 2, 5, 10) if high - low <= 8 * s or s == 10)
-    ticks = [1 << power for power in range(math.ceil(high) + 1) if power % step == 0]
-    return alt.X(
-        "bytes:Q",
-        title=f"{_of_what(study)} (bytes)",
-        scale=alt.Scale(type="log", base=2, nice=False, domain=_padded(low, high)),
-        axis=alt.Axis(values=ticks, labelExpr=_SIZE_LABEL, labelOverlap=True),
-    )
-
-
-def _padded(low: float, high: float) -> list[float]:
-    return [2 ** (low - 0.5), 2 ** (high + 0.5)] if low == high else [2**low, 2**high]
-
-
-def _of_one(rows: pd.DataFrame) -> str:
-    """The device, where the colours do not tell it: there is but one."""
-    names = rows["series"].unique()
-    return f", {names[0]}" if len(names) == 1 else ""
-
-
-def _decades(values: Sequence[float]) -> list[float]:
-    low, high = math.floor(math.log10(min(values))), math.ceil(math.log10(max(values)))
-    steps = (1,) if high - low > 2 else (1, 2, 5)
-    ticks = [float(f"{step}e{power}") for power in range(low, high + 1) for step in steps]
-    first = max((i for i, tick in enumerate(ticks) if tick <= min(values)), default=0)
-    last = min((i for i, tick in enumerate(ticks) if tick >= max(values)), default=len(ticks) - 1)
-    return ticks[first : max(last, first + 1) + 1]
-
-
-def _colours(names: Sequence[str]) -> list[str]:
-    return [PALETTE[i % len(PALETTE)] for i in range(len(names))]
-
-
-def _coloured(rows: pd.DataFrame) -> pd.DataFrame:
-    """Gives each series a colour that it keeps in every plot."""
-    names = list(dict.fromkeys(rows["series"]))
-    return rows.assign(colour=rows["series"].map(dict(zip(names, _colours(names), strict=True))))
-
-
-def _legend(**options: Any) -> alt.Legend:
-    return alt.Legend(
-        title=None,
-        orient="bottom",
-        direction="vertical",
-        symbolOpacity=1,
-        **options,
-    )
-
-
-def _look(rows: pd.DataFrame) -> dict[str, Any]:
-    """Colour tells devices apart, dashes what one device was measured with."""
-    series, variants = list(dict.fromkeys(rows["series"])), list(dict.fromkeys(rows["variant"]))
-    by, names, title = ("series", series, "device")
-    if len(series) == 1 and len(variants) > 1:
-        by, names, title = ("variant", variants, "measured with")
-    legend = _legend()
-    colours = list(dict(zip(rows["series"], rows["colour"], strict=True)).values())
-    if by == "variant":
-        colours = _colours(names)
-    look: dict[str, Any] = {
-        "color": alt.Color(
-            f"{by}:N", title=title, scale=alt.Scale(domain=names, range=colours), legend=legend
-        ),
-        "detail": [alt.Detail("series:N"), alt.Detail("variant:N")],
-    }
-    if by == "series" and len(variants) > 1:
-        look["strokeDash"] = alt.StrokeDash("variant:N", sort=variants, legend=legend)
-    return look
-
-
-def _drawn(
-    study: str, rows: pd.DataFrame, value: str, y: _Options, tips: Sequence[alt.Tooltip]
-) -> list[alt.Chart]:
-    """Band, line and points of each series; the band spans ``low_`` to ``high_`` of the value."""
-    x, look = _size_axis(study, rows["bytes"].tolist()), _look(rows)
-    chart = alt.Chart(rows)
-    solid = {name: channel for name, channel in look.items() if name != "strokeDash"}
-    return [
-        chart.mark_area(opacity=0.22).encode(
-            x=x, y=alt.Y(f"low_{value}:Q", **y), y2=f"high_{value}:Q", **solid
-        ),
-        chart.mark_line(strokeWidth=1.8).encode(x=x, y=alt.Y(f"{value}:Q", **y), **look),
-        chart.mark_point(filled=True, size=26, opacity=1).encode(
-            x=x, y=alt.Y(f"{value}:Q", **y), tooltip=list(tips), **solid
-        ),
-    ]
-
-
-def _spec(layers: Sequence[alt.Chart], title: str, description: str) -> dict[str, Any]:
-    chart = alt.layer(*layers).properties(
-        width=WIDTH, height=HEIGHT, title=title, description=description
-    )
-    spec: dict[str, Any] = chart.to_dict(validate=False)
-    del spec["config"]  # Altair's own theme
-    return spec
-
-
-def _tips(*more: alt.Tooltip) -> list[alt.Tooltip]:
-    return [
-        alt.Tooltip("series:N", title="device"),
-        alt.Tooltip("variant:N", title="measured with"),
-        alt.Tooltip("size_text:N", title="size"),
-        *more,
-        alt.Tooltip("flags:N", title="flags"),
-    ]
-
-
-def _bandwidth(
-    study: str, name: str, operation: str, rows: pd.DataFrame, beside: Published | None
-) -> Figure:
-    moved = rows["bandwidth_Bps"] * rows["median_s"]
-    rows = rows.assign(
-        rate=rows["bandwidth_Bps"] / 1e9,
-        low_rate=moved / rows["high_s"] / 1e9,
-        high_rate=moved / rows["low_s"] / 1e9,
-        rate_text=rows["bandwidth_Bps"].map(format_rate),
-    )
-    y: _Options = {"title": "bandwidth (GB/s)", "scale": alt.Scale(zero=True, nice=True)}
-    keep = ["bytes", "series", "colour", "variant", "size_text", "flags"]
-    tips = _tips(alt.Tooltip("rate_text:N", title="bandwidth"))
-    drawn = rows[[*keep, "rate", "low_rate", "high_rate", "rate_text"]]
-    layers = _drawn(study, drawn, "rate", y, tips)
-    if beside is not None:
-        others = pd.DataFrame({"bytes": beside.sizes, "rate": beside.rates, "text": beside.names})
-        sizes = [*rows["bytes"], *others["bytes"]]
-        for layer in layers:
-            layer.encoding.x = _size_axis(study, sizes)
-        names = list(dict.fromkeys(beside.names))
-        shapes = alt.Scale(domain=names, range=_SHAPES[: len(names)])
-        legend = _legend(symbolFillColor="transparent", symbolStrokeColor=NEUTRAL)
-        layers.append(
-            alt.Chart(others)
-            .mark_point(size=90, filled=False, color=NEUTRAL, opacity=1)
-            .encode(
-                x=_size_axis(study, sizes),
-                y=alt.Y("rate:Q", **y),
-                shape=alt.Shape("text:N", scale=shapes, legend=legend),
-                tooltip=[
-                    alt.Tooltip("text:N", title="not measured here"),
-                    alt.Tooltip("rate:Q", title="GB/s or GiB/s"),
-                ],
-            )
-        )
-    title = f"{operation}: bandwidth{_of_one(rows)}"
-    description = f"Bandwidth of {operation} by size, one line per device."
-    note = "" if beside is None else beside.note
-    return Figure(name, "bandwidth", operation, title, note, _spec(layers, title, description))
-
-
-def _time(study: str, name: str, operation: str, rows: pd.DataFrame) -> Figure:
-    rows = rows.assign(seconds=rows["median_s"], time_text=rows["median_s"].map(format_seconds))
-    rows = rows.rename(columns={"low_s": "low_seconds", "high_s": "high_seconds"})
-    ticks = _decades([*rows["low_seconds"], *rows["high_seconds"]])
-    y: _Options = {
-        "title": "median time",
-        "scale": alt.Scale(type="log", nice=False, domain=[ticks[0], ticks[-1]]),
-        "axis": alt.Axis(values=ticks, labelExpr=_TIME_LABEL, labelOverlap=True),
-    }
-    keep = ["bytes", "series", "colour", "variant", "size_text", "flags", "seconds"]
-    tips = _tips(alt.Tooltip("time_text:N", title="median"))
-    drawn = rows[[*keep, "low_seconds", "high_seconds", "time_text"]]
-    layers = _drawn(study, drawn, "seconds", y, tips)
-    title = f"{operation}: time{_of_one(rows)}"
-    description = f"Median time of {operation} by size, one line per device."
-    return Figure(name, "time", operation, title, "", _spec(layers, title, description))
-
-
-def _ratios(run: Run, study: str, prefix: str) -> Iterator[Figure]:
-    labels, confidence = wording.labels(run), run.settings.confidence
-    parts = [
-        by_size(pair.times, confidence).assign(
-            operation=pair.operation,
-            series=f"{labels[pair.device]} over {labels[pair.reference]}",
-            variant=", ".join(filter(None, [pair.memory, pair.axes])),
-        )
-        for pair in contenders(run, pairs(run, study))
-    ]
-    told = [part for part in parts if not part.empty]  # others have no types to reckon with
-    if not told:
-        return
-    rows = _coloured(pd.concat(told, ignore_index=True))
-    rows = rows[(rows["bytes"] > 0) & (rows["low"] > 0) & np.isfinite(rows["high"])]
-    for operation in dict.fromkeys(rows["operation"]):
-        mine = rows[rows["operation"] == operation]
-        yield _ratio(study, f"{prefix}-{slugged(operation)}-ratio", operation, mine)
-
-
-def _ratio(study: str, name: str, operation: str, rows: pd.DataFrame) -> Figure:
-    within = bool(rows["within"].any())
-    rows = rows.rename(columns={"low": "low_ratio", "high": "high_ratio"}).assign(
-        size_text=rows["bytes"].map(wording.size),
-        flags=["within one process" if w else "" for w in rows["within"]],
-        ratio_text=[
-            f"{wording.number(r)} ({wording.number(low)} to {wording.number(high)})"
-            for r, low, high in zip(rows["ratio"], rows["low"], rows["high"], strict=True)
-        ],
-    )
-    if rows["variant"].nunique() == 1:
-        rows["variant"] = ""
-    ticks = _decades([*rows["low_ratio"], *rows["high_ratio"], 1.0])
-    y: _Options = {
-        "title": "ratio of times",
-        "scale": alt.Scale(type="log", nice=False, domain=[ticks[0], ticks[-1]]),
-        "axis": alt.Axis(values=ticks, format="~g", labelOverlap=True),
-    }
-    tips = _tips(alt.Tooltip("ratio_text:N", title="ratio"))
-    layers = _drawn(study, rows.drop(columns="within"), "ratio", y, tips)
-    even = alt.Chart(pd.DataFrame({"even": [1.0]}))
-    layers.insert(
-        0, even.mark_rule(color=NEUTRAL, strokeDash=[5, 4]).encode(y=alt.Y("even:Q", **y))
-    )
-    title = f"{operation}: ratio of times"
-    note = "Bands speak for one process only." if within else ""
-    description = f"Ratio of the times of {operation} between devices by size."
-    return Figure(name, "ratio", operation, title, note, _spec(layers, title, description))

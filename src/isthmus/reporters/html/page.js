@@ -1,61 +1,77 @@
 "use strict";
-// Draws each plot from the specification beside it, in the colours of the page.
+// Hover, keyboard and scale of plots; order of tables. The page reads without it.
 (() => {
-  const dark = window.matchMedia("(prefers-color-scheme: dark)");
+  const tip = document.getElementById("tip");
+  const reach = 40;
 
-  function theme(width) {
-    const style = getComputedStyle(document.documentElement);
-    const [ink, quiet, line] = ["--ink", "--quiet", "--line"].map((name) =>
-      style.getPropertyValue(name).trim(),
-    );
-    return {
-      background: "transparent",
-      font: "system-ui, sans-serif",
-      title: { color: ink, anchor: "start", fontWeight: 600 },
-      axis: {
-        labelColor: quiet,
-        titleColor: quiet,
-        titleFontWeight: "normal",
-        gridColor: line,
-        domainColor: line,
-        tickColor: line,
-      },
-      legend: {
-        labelColor: ink,
-        labelLimit: Math.max(width - 60, 100),
-        layout: { bottom: { direction: "vertical" } },
-      },
-      view: { stroke: line },
-    };
+  function middle(mark) {
+    const box = mark.getBoundingClientRect();
+    return [box.x + box.width / 2, box.y + box.height / 2];
   }
 
-  async function draw(figure) {
-    const canvas = figure.querySelector(".canvas");
-    const spec = JSON.parse(figure.querySelector("script").textContent);
-    spec.width = "container";
-    spec.autosize = { type: "fit-x", contains: "padding" };
-    try {
-      await window.vegaEmbed(canvas, spec, {
-        renderer: "svg",
-        actions: false,
-        ast: true, // interpreted: the page allows no code from text
-        config: theme(canvas.clientWidth),
-        tooltip: { theme: dark.matches ? "dark" : "light" },
-      });
-      figure.dataset.drawn = "yes";
-    } catch (error) {
-      figure.dataset.drawn = "no";
-      canvas.textContent = `This plot could not be drawn: ${error.message}`;
-    }
+  function show(canvas, mark) {
+    canvas.querySelector(".at")?.classList.remove("at");
+    tip.hidden = !mark;
+    if (!mark) return;
+    mark.classList.add("at");
+    tip.textContent = mark.dataset.t;
+    const [x, y] = middle(mark);
+    const left = Math.max(4, Math.min(x + 10, innerWidth - tip.offsetWidth - 12));
+    tip.style.left = `${left + scrollX}px`;
+    tip.style.top = `${Math.max(0, y - tip.offsetHeight - 10) + scrollY}px`;
   }
 
-  async function drawAll() {
-    for (const figure of document.querySelectorAll("figure[data-plot]")) {
-      await draw(figure);
-    }
-    document.documentElement.dataset.drawn = "yes";
+  for (const canvas of document.querySelectorAll(".canvas")) {
+    const marks = () => [...canvas.querySelectorAll("[data-t]")].filter((m) => m.getClientRects().length);
+    canvas.addEventListener("pointermove", ({ clientX, clientY, target }) => {
+      const far = (mark) => Math.hypot(...middle(mark).map((v, i) => v - [clientX, clientY][i]));
+      const near = marks().reduce((a, b) => (a && far(a) <= far(b) ? a : b), null);
+      show(canvas, target.dataset.t ? target : near && far(near) < reach ? near : null);
+    });
+    canvas.addEventListener("pointerleave", () => show(canvas, null));
+    canvas.addEventListener("blur", () => show(canvas, null));
+    canvas.addEventListener("keydown", (event) => {
+      if (event.key === "Escape") return show(canvas, null);
+      const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
+      if (!step) return;
+      event.preventDefault();
+      const all = marks();
+      const next = all.indexOf(canvas.querySelector(".at")) + step;
+      show(canvas, all[(next + all.length) % all.length]);
+    });
   }
 
-  dark.addEventListener("change", drawAll);
-  drawAll();
+  for (const button of document.querySelectorAll(".switch button")) {
+    button.addEventListener("click", () => {
+      button.closest("figure").dataset.scale = button.value;
+      for (const one of button.parentElement.children) one.ariaPressed = one === button;
+    });
+  }
+
+  const units = {
+    ns: 1e-9, us: 1e-6, ms: 1e-3, s: 1, "kB/s": 1e3, "MB/s": 1e6, "GB/s": 1e9,
+    Ki: 1024, Mi: 1024 ** 2, Gi: 1024 ** 3,
+  };
+  function value(text) {
+    const found = /^([+-]?[\d.]+) ?(\S*)/.exec(text);
+    return found ? found[1] * (units[found[2]] ?? 1) : text ? NaN : -Infinity;
+  }
+  function compare(a, b) {
+    const [x, y] = [value(a), value(b)];
+    return Number.isNaN(x) || Number.isNaN(y) ? a.localeCompare(b) : x - y || 0;
+  }
+  for (const th of document.querySelectorAll("thead th")) {
+    const button = document.createElement("button");
+    button.append(...th.childNodes);
+    th.append(button);
+    button.addEventListener("click", () => {
+      const order = th.ariaSort === "ascending" ? "descending" : "ascending";
+      for (const other of th.parentElement.children) other.ariaSort = null;
+      th.ariaSort = order;
+      const body = th.closest("table").tBodies[0];
+      const text = (row) => row.cells[th.cellIndex].textContent;
+      const rows = [...body.rows].sort((a, b) => compare(text(a), text(b)));
+      body.append(...(order === "ascending" ? rows : rows.reverse()));
+    });
+  }
 })();

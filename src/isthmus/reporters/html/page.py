@@ -1,183 +1,352 @@
-"""Puts a page together: what a run came to, in reading order, and its plots as files."""
+"""Puts a page together: the answer first, a section a study, method and all points last."""
 
 from __future__ import annotations
 
 import base64
 import hashlib
-import json
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
+from datetime import datetime
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import altair as alt
 import jinja2
 import pandas as pd
-import vl_convert
 from markupsafe import Markup
 
 from isthmus import studies
 from isthmus.analysis import wording
-from isthmus.analysis.answers import Answer, answers_to, studies_in
-from isthmus.analysis.flags import MEANINGS, disturbed
+from isthmus.analysis.answers import answers_to, studies_in
+from isthmus.analysis.findings import MOST_HEADLINES, Finding, findings
+from isthmus.analysis.flags import MEANINGS
 from isthmus.analysis.ratios import software_alone
-from isthmus.analysis.summary import summarise
 from isthmus.errors import IsthmusError, UsageError
+from isthmus.models.pcie import link_of
 from isthmus.reporters.cells import Table, heading, lift, printable, table, view
-from isthmus.reporters.html.charts import Figure, figures, slugged
-from isthmus.results.run_file import Run
+from isthmus.reporters.html import boards
+from isthmus.reporters.html.charts import ORDER, Palette, Source, figures
+from isthmus.reporters.html.drawing import Figure
+from isthmus.reporters.html.rendering import Drawing, drawing, files
+from isthmus.reporters.summary import accelerates, main_sentence, unmeasured
+from isthmus.results.run_file import DeviceRecord, Run
 from isthmus.units import format_seconds
 
 _FOLDER = Path(__file__).parent
 _GENERATOR = '<meta name="generator" content="Isthmus">'
-_VEGA_LITE = ".".join(alt.SCHEMA_VERSION.lstrip("v").split(".")[:2])
-_PNG_SCALE = 2.0
-_FILE_THEME: dict[str, object] = {
-    "background": "white",
-    "font": "sans-serif",
-    "axis": {"gridColor": "#e4e4e4", "titleFontWeight": "normal", "labelColor": "#333"},
-    "view": {"stroke": "#cccccc"},
-    "legend": {"labelLimit": 480, "layout": {"bottom": {"direction": "vertical"}}},
+_HEADINGS = {
+    "transfer": "Copies between host and device",
+    "hostmem": "Kernels on host memory",
+    "allocation": "An offload and its memory",
+    "beff": "Network between devices",
+    "mmio": "Single loads and stores",
 }
-_ENDINGS = {
-    "interrupted": "This run was interrupted: what was measured until then is shown.",
-    "budget": "This run ended when its time was up: points without the wanted precision are "
-    "flagged, and some may be missing.",
-}
+_ENDINGS = {"interrupted": "interrupted", "budget": "ended when its time was up"}
+_GENERATIONS = {2.5: 1, 5.0: 2, 8.0: 3, 16.0: 4, 32.0: 5, 64.0: 6}
+_MOST_TOLD = 3
+"""Advice, and things that were not measured, on the first screen."""
+_MOST_FOLDED = 500
+"""Rows of a table behind an answer."""
+_COMMANDS = ("run ", "model ", "card ", "devices")
+_FINDINGS = ("what", "of", "value", "interval", "share", "remark")
 
 
-class _Shown(NamedTuple):
-    """An answer with its table in text."""
+class _Folded(NamedTuple):
+    """A table to open."""
 
-    answer: Answer
+    title: str
     cells: Table
-    common: dict[str, str]
-    """What is the same in all rows and stands in none."""
+    common: Mapping[str, str]
 
 
-class _Part(NamedTuple):
-    """One study of a run: what it came to, and its plots."""
+class _Study(NamedTuple):
+    """One study, of all runs that hold it."""
 
     name: str
+    heading: str
     question: str
-    answers: list[_Shown]
-    plots: list[tuple[str, list[Figure]]]
-    """By operation: bandwidth and time side by side."""
-    ratios: list[Figure]
+    told: list[str]
+    plots: list[Drawing]
+    found: Table
+    folded: list[_Folded]
 
 
-class _Section(NamedTuple):
-    """One run on the page."""
+class _Method(NamedTuple):
+    """How one run was measured."""
 
     id: str
     name: str
     heading: str
-    run: Run
-    notices: list[str]
-    parts: list[_Part]
     convergence: str
     flags: list[tuple[str, str, int]]
-    common: dict[str, str]
-    points: Table
     devices: list[tuple[str, list[tuple[str, str]]]]
     environment: list[tuple[str, str]]
     method: list[tuple[str, str]]
+    points: _Folded
+    command: str
 
 
 def write(runs: Sequence[tuple[str, Run]], folder: Path) -> Path:
     """See ``write_page``."""
     page = folder / "index.html"
-    sections = [_section(f"run-{i}", name, run) for i, (name, run) in enumerate(runs, 1)]
-    drawn = [figure for section in sections for figure in _figures(section)]
-    text = _render(sections)
+    sources = _sources(runs)
+    palette = Palette()
+    plots = {name: figures(name, sources, palette) for name in _in_order(sources)}
+    text = _render(sources, plots)
     try:
         if page.exists() and _GENERATOR not in page.read_text("utf-8", errors="replace")[:2000]:
             raise UsageError(f"{page} is no page of Isthmus; choose another folder with --out")
         (folder / "plots").mkdir(parents=True, exist_ok=True)
-        for figure in drawn:
-            _write_plot(figure, folder / "plots")
+        for figure in (figure for found in plots.values() for figure in found):
+            for ending, content in files(figure).items():
+                (folder / "plots" / f"{figure.name}.{ending}").write_bytes(content)
         page.write_text(text, encoding="utf-8")
     except OSError as error:
         raise IsthmusError(f"cannot write {error.filename or page}: {error.strerror}") from error
     return page
 
 
-def _figures(section: _Section) -> Iterator[Figure]:
-    for part in section.parts:
-        for _, group in part.plots:
-            yield from group
-        yield from part.ratios
+def _sources(runs: Sequence[tuple[str, Run]]) -> list[Source]:
+    """Runs; where two hold the same study, devices are told apart by the runs' names."""
+    held = [name for _, run in runs for name in set(studies_in(run))]
+    several = len(held) > len(set(held))
+    names = [Path(name).stem for name, _ in runs]
+    if len(set(names)) < len(names):
+        names = [name for name, _ in runs]
+    elif several:
+        names = _apart(names)
+    return [Source(name, run, several) for name, (_, run) in zip(names, runs, strict=True)]
 
 
-def _write_plot(figure: Figure, folder: Path) -> None:
-    svg = vl_convert.vegalite_to_svg(figure.spec, vl_version=_VEGA_LITE, config=_FILE_THEME)
-    (folder / f"{figure.name}.svg").write_text(svg, encoding="utf-8")
-    (folder / f"{figure.name}.png").write_bytes(vl_convert.svg_to_png(svg, scale=_PNG_SCALE))
+def _apart(names: Sequence[str]) -> list[str]:
+    """Names without the words that all begin or end with: ``h100-transfer``, ``h200-transfer``."""
+    words = [name.split("-") for name in names]
+    while min(map(len, words)) > 1 and len({w[-1] for w in words}) == 1:
+        words = [w[:-1] for w in words]
+    while min(map(len, words)) > 1 and len({w[0] for w in words}) == 1:
+        words = [w[1:] for w in words]
+    return ["-".join(w) for w in words]
 
 
-def _section(id: str, name: str, run: Run) -> _Section:  # noqa: A002 - the attribute's name
-    summary, labels = summarise(run), wording.labels(run)
+def _in_order(sources: Sequence[Source]) -> list[str]:
+    held = {name for source in sources for name in studies_in(source.run)}
+    return [*(n for n in ORDER if n in held), *sorted(held - set(ORDER))]
+
+
+def _render(sources: Sequence[Source], plots: Mapping[str, list[Figure]]) -> str:
+    found = [(source, one) for source in sources for one in findings(source.run, source.summary)]
+    rank = {name: i for i, name in enumerate(_in_order(sources))}
+    found.sort(key=lambda pair: (not pair[1].headline, rank[pair[1].study]))
+    tiles = _tiles(found)
+    first = next((figure for name in rank for figure in plots[name]), None)
+    script = Markup((_FOLDER / "page.js").read_text("utf-8"))
+    none = not any(map(accelerates, _devices(sources)))
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(_FOLDER),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=lambda value: value if isinstance(value, Markup) else printable(value),
+    )
+    return environment.get_template("page.html.j2").render(
+        title=f"Isthmus: {_machine(sources)}, {sources[0].run.started[:10]}",
+        generator=Markup(_GENERATOR),
+        machine=_machine(sources),
+        stands_in=_stands_in(sources) if none else "",
+        states=[_state(source) for source in sources],
+        verdict=main_sentence([one for _, one in found]),
+        tiles=tiles,
+        first=drawing(first, first=True) if first else None,
+        advice=_advice(found),
+        missing=[
+            text
+            for source in sources
+            for text in _missing(source, [one for of, one in found if of is source])
+        ],
+        most_told=_MOST_TOLD,
+        studies=[_study(name, sources, found, plots[name], first) for name in rank],
+        boards=boards.beside_published() if none and any(s.run.points for s in sources) else [],
+        methods=[_method(f"run-{i}", source) for i, source in enumerate(sources, 1)],
+        script=script,
+        hash=Markup(_hash(script)),
+        style=Markup((_FOLDER / "page.css").read_text("utf-8")),
+    )
+
+
+# The first screen
+
+
+def _devices(sources: Sequence[Source]) -> list[DeviceRecord]:
+    return [device for source in sources for device in source.run.devices]
+
+
+def _machine(sources: Sequence[Source]) -> str:
+    """What was measured: accelerators with their links, else the processor."""
+    named: dict[str, None] = {}
+    for source in sources:
+        for device in filter(accelerates, source.run.devices):
+            if device.simulated:
+                named[source.label(device.address).partition(", ")[0]] = None
+                continue
+            link = link_of(device.link)
+            generation = _GENERATIONS.get(link.gigatransfers) if link else None
+            told = f", PCIe gen{generation} x{link.lanes}" if link and generation else ""
+            named[device.name + told] = None
+    processors = (str(source.run.environment.get("cpu", "")) for source in sources)
+    return " and ".join(named) or next(filter(None, processors), "no device")
+
+
+def _stands_in(sources: Sequence[Source]) -> str:
+    """The first line where there is no accelerator."""
+    beside = [d.address for d in _devices(sources) if d.api == "opencl" and not d.error]
+    rest = f": {beside[0]}, the processor, stands in" if beside else ""
+    return f"No accelerator was found{rest}."
+
+
+def _state(source: Source) -> str:
+    run = source.run
+    parts = [source.name] if source.several else []
+    parts += [run.started[:10], str(run.environment.get("host", ""))]
+    parts += ["virtual machine"] if run.environment.get("virtualised") else []
+    if run.finished:
+        began, ended = map(datetime.fromisoformat, (_time(run.started), _time(run.finished)))
+        parts.append(f"{len(run.points):,} points in {format_seconds((ended - began).seconds)}")
+    parts += ["quick"] if run.settings.quick else []
+    parts += [_ENDINGS[run.status]] if run.status in _ENDINGS else []
+    rows = source.summary
+    noisy = int(rows["flags"].str.contains(r"\b(?:steal|unstable)\b").sum()) if len(rows) else 0
+    parts += [f"{100 * noisy / len(rows):.0f} % of the rows disturbed"] if noisy else []
+    if run.points and all(device.simulated for device in run.devices):
+        parts.append("simulated: what the model predicts, no hardware")
+    return " · ".join(filter(None, parts))
+
+
+def _time(text: str) -> str:
+    return text.replace("Z", "+00:00")
+
+
+def _subject(source: Source, found: Finding) -> str:
+    return f"{found.subject}, {source.name}" if source.several else found.subject
+
+
+def _share(found: Finding) -> str:
+    if found.reference is None or found.share is None:
+        return ""
+    article = "the " if found.reference.kind == "limit" else ""
+    return f"{found.percent} of {article}{found.reference.name}"
+
+
+def _tiles(found: Sequence[tuple[Source, Finding]]) -> list[dict[str, str | float | None]]:
+    """Headlines with a figure: of the first study, and of others where those are fewer."""
+    return [
+        {
+            "what": one.quantity,
+            "of": _subject(source, one),
+            "value": one.figure.rpartition(" ")[0],
+            "unit": one.figure.rpartition(" ")[2],
+            "share": one.share,
+            "told": _share(one) or one.remark,
+        }
+        for source, one in found
+        if one.headline and one.figure and one.verdict != "undecided"
+    ][:MOST_HEADLINES]
+
+
+def _advice(found: Sequence[tuple[Source, Finding]]) -> list[tuple[str, str]]:
+    """What to change: sentence and call or command, each call once."""
+    told: dict[str, str] = {}
+    for _, one in found:
+        if one.action:
+            action = f"isthmus {one.action}" if one.action.startswith(_COMMANDS) else one.action
+            told.setdefault(action, one.sentence)
+    return [(sentence, action) for action, sentence in told.items()][:_MOST_TOLD]
+
+
+def _missing(source: Source, found: Sequence[Finding]) -> list[str]:
+    """What went wrong or was not measured, each once."""
+    run = source.run
+    told = [f"{address}: no card behind it, its API's software alone" for address in
+            sorted(software_alone(run))]  # fmt: skip
+    told += sorted(wording.troubles(run))
+    told += [unmeasured(run, source.summary, found).removeprefix("Not measured: ")]
+    return [*filter(None, told)] if run.points else ["this run holds no points", *told]
+
+
+# A study
+
+
+def _study(
+    name: str,
+    sources: Sequence[Source],
+    found: Sequence[tuple[Source, Finding]],
+    plots: Sequence[Figure],
+    first: Figure | None,
+) -> _Study:
+    mine = [(source, one) for source, one in found if one.study == name]
+    known = studies.registry().get(name)
+    rows = [
+        [one.quantity, _subject(source, one), one.figure, one.span,
+         _share(one), one.remark]
+        for source, one in mine
+    ]  # fmt: skip
+    return _Study(
+        name,
+        _HEADINGS.get(name, name),
+        known.question if known else "",
+        [one.sentence for _, one in mine if one.headline],
+        # What stands alone on the first screen is not repeated.
+        [drawing(figure) for figure in plots if figure is not first or figure.panels > 1],
+        _filled(rows),
+        [folded for source in sources for folded in _answers(name, source)],
+    )
+
+
+def _filled(rows: Sequence[Sequence[str]]) -> Table:
+    """Findings as a table, without columns that are empty throughout."""
+    kept = [i for i in range(len(_FINDINGS)) if any(row[i] for row in rows)]
+    cells = [[row[i] for i in kept] for row in rows]
+    return Table([_FINDINGS[i] for i in kept], cells, [i in {2, 3} for i in kept])
+
+
+def _answers(study: str, source: Source) -> Iterator[_Folded]:
+    labels = wording.labels(source.run)
+    for answer in answers_to(study, source.run, source.summary):
+        if answer.found:
+            frame, common = lift(_once(answer.table), labels)
+            title = f"{answer.question} ({source.name})" if source.several else answer.question
+            if len(frame) > _MOST_FOLDED:
+                title = f"{title} ({_MOST_FOLDED} of {len(frame):,} rows)"
+            yield _Folded(title, table(frame.head(_MOST_FOLDED), labels), common)
+
+
+def _once(frame: pd.DataFrame) -> pd.DataFrame:
+    """A table of pairs, of devices or kinds of memory, each only one way round."""
+    if "reference" not in frame:
+        return frame
+    of = "memory" if set(frame["reference"]) <= set(frame.get("memory", ())) else "device"
+    both = zip(frame[of], frame["reference"], strict=True)
+    pairs = [" ".join(sorted(map(str, pair))) for pair in both]
+    rest = {"device", "operation", "memory", "axes", "elements", "bytes"} - {of}
+    return frame[~frame[list(rest & set(frame))].assign(pair=pairs).duplicated()]
+
+
+# Method, flags, environment, points
+
+
+def _method(id: str, source: Source) -> _Method:  # noqa: A002 - the attribute's name
+    run, summary, labels = source.run, source.summary, wording.labels(source.run)
     shown, common = view(summary, labels)
-    return _Section(
+    return _Method(
         id=id,
-        name=name,
+        name=source.name,
         heading=heading(run),
-        run=run,
-        notices=[*_notices(run), *filter(None, [disturbed(summary)])],
-        parts=[_part(study, run, summary, f"{id}-{slugged(study)}") for study in studies_in(run)],
         convergence=_convergence(summary),
         flags=_flags(summary),
-        common=common,
-        points=table(shown, labels),
-        devices=list(_devices(run)),
+        devices=list(_told(run)),
         environment=list(_flattened(run.environment)),
-        method=list(_method(run)),
+        method=list(_settings(run)),
+        points=_Folded(f"All points ({len(shown):,} rows)", table(shown, labels), common),
+        command=" ".join(run.software.command),
     )
-
-
-def _part(study: str, run: Run, summary: pd.DataFrame, prefix: str) -> _Part:
-    drawn, labels = figures(run, summary, study, prefix), wording.labels(run)
-    flat = [figure for figure in drawn if figure.kind != "ratio"]
-    known = studies.registry().get(study)
-    return _Part(
-        name=study,
-        question=known.question if known else "",
-        answers=[
-            _shown(answer, labels) for answer in answers_to(study, run, summary) if answer.found
-        ],
-        plots=[
-            (operation, [figure for figure in flat if figure.operation == operation])
-            for operation in dict.fromkeys(figure.operation for figure in flat)
-        ],
-        ratios=[figure for figure in drawn if figure.kind == "ratio"],
-    )
-
-
-def _shown(answer: Answer, labels: Mapping[str, str]) -> _Shown:
-    frame, common = lift(answer.table, labels)
-    return _Shown(answer, table(frame, labels), common)
-
-
-def _notices(run: Run) -> list[str]:
-    notices = [_ENDINGS[run.status]] if run.status in _ENDINGS else []
-    if not run.points:
-        notices.append("This run holds no points.")
-    bare = software_alone(run)
-    if bare:
-        notices.append(
-            f"{', '.join(sorted(bare))}: every call returns with nothing behind it. What is timed "
-            "is the API's own software: argument checks, handles, locks, queues. No driver, no "
-            "DMA, no link and no card is in it; nothing moves, so there is no bandwidth and "
-            "nothing to verify."
-        )
-    unreal = [d.address for d in run.devices if not d.real and d.address not in bare]
-    if unreal:
-        notices.append(f"Not hardware: {', '.join(unreal)}. Its figures say nothing about a board.")
-    if run.settings.quick:
-        notices.append("A quick run: fewer sizes, wider intervals, one process per device.")
-    failed = set(wording.troubles(run))
-    failed |= {f"{device.address}: {device.error}" for device in run.devices if device.error}
-    return notices + [f"Failed: {text}" for text in sorted(failed)]
 
 
 def _convergence(summary: pd.DataFrame) -> str:
@@ -187,9 +356,7 @@ def _convergence(summary: pd.DataFrame) -> str:
     wrong = int((summary["verified"] == "false").sum())
     text = f"{reached} of {len(summary)} rows reached the wanted precision"
     text += f"; {missing} have no samples" if missing else ""
-    text += f"; in {wrong} the data did not arrive: they count in no peak and no ratio" * bool(
-        wrong
-    )
+    text += f"; in {wrong} the data did not arrive: they count nowhere" if wrong else ""
     return f"{text}."
 
 
@@ -202,7 +369,7 @@ def _flags(summary: pd.DataFrame) -> list[tuple[str, str, int]]:
     ]
 
 
-def _devices(run: Run) -> Iterator[tuple[str, list[tuple[str, str]]]]:
+def _told(run: Run) -> Iterator[tuple[str, list[tuple[str, str]]]]:
     labels = wording.labels(run)
     for device in run.devices:
         facts = {
@@ -236,7 +403,7 @@ def _flattened(facts: Mapping[str, object], before: str = "") -> Iterator[tuple[
             yield title, text
 
 
-def _method(run: Run) -> Iterator[tuple[str, str]]:
+def _settings(run: Run) -> Iterator[tuple[str, str]]:
     settings = run.settings
     yield "precision", f"interval of the median within {wording.percent(settings.precision)}"
     yield "confidence", wording.percent(settings.confidence)
@@ -280,53 +447,6 @@ def _processes(run: Run) -> str:
     return f"{many} per device, each fresh, buffers allocated anew"
 
 
-def _title(sections: Sequence[_Section]) -> str:
-    if len(sections) == 1:
-        run = sections[0].run
-        studies, host = ", ".join(run.studies) or "no study", run.environment.get("host", "")
-        place = f" on {host}" if host else ""
-        return f"Isthmus: {studies}{place}, {run.started[:10]}"
-    return f"Isthmus: {len(sections)} runs: {', '.join(section.name for section in sections)}"
-
-
-def _render(sections: Sequence[_Section]) -> str:
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(_FOLDER),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        finalize=lambda value: value if isinstance(value, Markup) else printable(value),
-    )
-    drawn = any(True for section in sections for _ in _figures(section))
-    scripts = [_inline(_library()), _inline((_FOLDER / "page.js").read_text("utf-8"))]
-    return environment.get_template("page.html.j2").render(
-        title=_title(sections),
-        generator=Markup(_GENERATOR),
-        sections=sections,
-        scripts=scripts if drawn else [],
-        sources=Markup(" ".join(_hash(script) for script in scripts) if drawn else "'none'"),
-        style=Markup((_FOLDER / "page.css").read_text("utf-8")),
-        as_json=_as_json,
-    )
-
-
-@cache
-def _library() -> str:
-    """Vega, Vega-Lite and Vega-Embed in one script."""
-    return vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", vl_version=_VEGA_LITE)
-
-
-def _inline(script: str) -> Markup:
-    """A script that can stand between its tags: nothing in it ends it early."""
-    return Markup(script.replace("\r\n", "\n").replace("</script", r"<\/script"))
-
-
 def _hash(script: str) -> str:
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     return f"'sha256-{digest}'"
-
-
-def _as_json(value: Any) -> Markup:
-    text = json.dumps(value, separators=(",", ":"))
-    return Markup(text.replace("<", r"\u003c").replace(">", r"\u003e").replace("&", r"\u0026"))

@@ -1,0 +1,129 @@
+"""Specifications made into pictures: SVG in a page's colours, and files to keep."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Iterator
+from functools import cache
+from html import escape
+from typing import NamedTuple
+
+import altair as alt
+import vl_convert
+from markupsafe import Markup
+
+from isthmus.reporters.html.drawing import LIGHT, THEME, Figure
+
+_VEGA_LITE = ".".join(alt.SCHEMA_VERSION.lstrip("v").split(".")[:2])
+_NARROW = 360
+"""Pixels of a panel on a telephone, and of a column of a paper at 96 per inch."""
+_WIDE = {1: 556, 2: 556, 3: 360}
+"""Pixels of each of so many panels beside one another."""
+_FIRST = 780
+_PNG_SCALE = 3.0
+_VARIABLES = {colour: f"var(--{name})" for name, colour in LIGHT.items()}
+_NUMBER = re.compile(r"-?\d+\.\d{2,}")
+_MARK = re.compile(r' aria-label="([^"]*)" role="graphics-symbol" aria-roledescription="[^"]*"')
+_DISC = re.compile(
+    r'transform="translate\(([-\d.]+),([-\d.]+)\)" '
+    r'd="M([\d.]+),0A\3,\3,0,1,1,-\3,0A\3,\3,0,1,1,\3,0"'
+)
+_NEEDLESS = re.compile(
+    r" (?:role|aria-roledescription|aria-label|aria-hidden|class|pointer-events|font-family"
+    r'|font-size|stroke-miterlimit|xmlns:xlink|version)="[^"]*"'
+    r'| opacity="1"|<path class="(?:background|foreground)"[^>]*/>'
+)
+_FRAME = re.compile(r'<path class="(?:background|foreground)"[^>]*/>')
+
+
+class Drawing(NamedTuple):
+    """A plot as a page shows it."""
+
+    name: str
+    title: str
+    note: str
+    narrow: list[tuple[str, Markup]]
+    """Scale and picture of each panel, for small screens."""
+    wide: list[tuple[str, Markup]]
+    """The same for others; empty where they are no different."""
+    linear: bool
+    """Whether there is a linear scale beside the logarithmic one."""
+
+
+@cache
+def _svg(figure: Figure, panel: int, width: int, log: bool) -> str:
+    spec = figure.draw(panel, width, log)
+    return vl_convert.vegalite_to_svg(spec, vl_version=_VEGA_LITE, config=THEME)
+
+
+def drawing(figure: Figure, *, first: bool = False) -> Drawing:
+    """What a page shows of a plot; of the ``first`` its first panel, as large as there is room."""
+    wide = _FIRST if first else _WIDE[min(figure.panels, 3)]
+    panels = range(1 if first else figure.panels)
+
+    def drawn(width: int) -> list[tuple[str, Markup]]:
+        scales = (("log", True), ("linear", False)) if figure.log else (("log", False),)
+        return [
+            (scale, _inline(_svg(figure, panel, width, log)))
+            for panel in panels
+            for scale, log in scales
+        ]
+
+    name = f"{figure.name}-first" if first else figure.name
+    return Drawing(
+        name, figure.title, figure.note, drawn(_NARROW),
+        drawn(wide) if wide != _NARROW else [], figure.log,
+    )  # fmt: skip
+
+
+def _inline(svg: str) -> Markup:
+    """A picture for a page: its colours are variables, its marks say what they are."""
+    svg = _MARK.sub(r' data-t="\1"', _FRAME.sub("", svg))
+    svg = re.sub(r'data-t="([XY]-axis|Title)[^"]*"', "", svg)
+    svg = _NUMBER.sub(lambda found: f"{float(found[0]):.1f}", svg)
+    svg = _DISC.sub(r'cx="\1" cy="\2" r="\3"', svg)
+    svg = re.sub(r'<path( data-t="[^"]*") (cx="[^>]*?)/>', r"<circle\1 \2/>", svg)
+    svg = _NEEDLESS.sub("", svg)
+    for colour, variable in _VARIABLES.items():
+        svg = svg.replace(f'"{colour}"', f'"{variable}"')
+    width = re.search(r'width="(\d+)"', svg)
+    style = f'aria-hidden="true" style="max-width:{width[1] if width else _FIRST}px"'
+    return Markup(re.sub(r' width="\d+" height="\d+"', f" {style}", svg, count=1))
+
+
+def files(figure: Figure) -> dict[str, bytes]:
+    """Contents by the ending of a file's name: one column wide, panels below one another."""
+    svg = _column(figure)
+    return {
+        "svg": svg.encode(),
+        "pdf": vl_convert.svg_to_pdf(svg),
+        "png": vl_convert.svg_to_png(svg, scale=_PNG_SCALE),
+        "csv": figure.frame.to_csv(index=False).encode(),
+    }
+
+
+def _column(figure: Figure) -> str:
+    return "".join(_stacked(figure))
+
+
+def _stacked(figure: Figure) -> Iterator[str]:
+    heads = textwrap.wrap(figure.title, 54)
+    panels = [_svg(figure, panel, _NARROW, figure.log) for panel in range(figure.panels)]
+    heights = [int(found[1]) for p in panels if (found := re.search(r'height="(\d+)"', p))]
+    top = 14 * len(heads) + 10
+    width, height = _NARROW + 16, top + sum(heights) + 8
+    yield (
+        f'<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" '
+        f'width="{width}" height="{height}" viewBox="0 0 {width} {height}">'
+        f'<rect width="{width}" height="{height}" fill="white"/>'
+    )
+    for i, line in enumerate(heads):
+        yield (
+            f'<text x="8" y="{14 * i + 16}" font-family="sans-serif" font-size="12" '
+            f'font-weight="600" fill="{LIGHT["ink"]}">{escape(line)}</text>'
+        )
+    for panel, down in zip(panels, heights, strict=True):
+        yield panel.replace("<svg ", f'<svg x="8" y="{top}" ', 1)
+        top += down
+    yield "</svg>\n"
