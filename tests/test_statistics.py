@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import gzip
 import itertools
 import math
 from collections.abc import Callable
+from pathlib import Path
 
+import msgspec
 import numpy as np
 import pandas as pd
 import pytest
@@ -21,6 +24,7 @@ from isthmus.statistics import (
     LOOKS,
     Interval,
     certainly_least,
+    certainly_most,
     combined,
     exact,
     judge,
@@ -178,6 +182,7 @@ def test_the_least_is_named_where_it_is_certain() -> None:
     assert certainly_least([exact(1.0), exact(1.0)]) is None
     assert certainly_least([Interval(1.0, math.nan, math.nan), exact(2.0)]) is None
     assert certainly_least([]) is None
+    assert certainly_most([*near, Interval(2.0, 1.9, 2.1)]) == 2
 
 
 def _triples(table: pd.DataFrame) -> list[tuple[str, str, str]]:
@@ -213,9 +218,18 @@ def _offloads(processes: int) -> Run:
     return synthetic.run(points)
 
 
+STORED = Path(__file__).parents[1] / "benchmarks" / "results"
+
+
+def _stored(name: str) -> Run:
+    return msgspec.json.decode(gzip.decompress((STORED / name).read_bytes()), type=Run)
+
+
 @pytest.mark.parametrize(
     "run",
     [
+        _stored("2026-11-22-h200x4-beff.json.gz"),
+        _stored("2026-11-22-h100-allocation.json.gz"),
         *(
             synthetic.transfer_run(
                 LAWS, SIZES, reruns=reruns, between=0.3, noise=0.2, apis={"host": "host"}
@@ -224,7 +238,16 @@ def _offloads(processes: int) -> Run:
         ),
         *map(_offloads, (1, 2, 7)),
     ],
-    ids=["transfer 1", "transfer 3", "transfer 9", "offload 1", "offload 2", "offload 7"],
+    ids=[
+        "beff",
+        "allocation",
+        "transfer 1",
+        "transfer 3",
+        "transfer 9",
+        "offload 1",
+        "offload 2",
+        "offload 7",
+    ],
 )
 def test_every_figure_of_every_answer_lies_in_its_interval(run: Run) -> None:
     summary = summarise(run)

@@ -286,6 +286,11 @@ def certainly_least(found: Sequence[Interval]) -> int | None:
     return least
 
 
+def certainly_most(found: Sequence[Interval]) -> int | None:
+    """The same of the greatest."""
+    return certainly_least([combined((-1.0,), (one,)) for one in found])
+
+
 def _normal(confidence: float) -> float:
     from statistics import NormalDist  # noqa: PLC0415 - seldom asked
 

@@ -22,7 +22,7 @@ from isthmus.analysis.offloads import (
     offloads,
     real_hosts,
 )
-from isthmus.statistics import Interval
+from isthmus.statistics import Interval, certainly_least, certainly_most
 from isthmus.studies.allocation import ACCELERATOR
 from isthmus.units import format_rate
 
@@ -142,6 +142,9 @@ def _extremes(
     faster = {name: c.difference for name, c in found.items() if c.judgement == "faster"}
     if slower:
         name = max(slower, key=lambda n: slower[n].value)
+        most = f"{name} costs most"
+        if certainly_most(list(slower.values())) is None:
+            most = f"{', '.join(slower)} cost more, {name}"
         worst = next(case for case in others if case.name == name)
         phase = max(
             ALGORITHM,
@@ -151,12 +154,15 @@ def _extremes(
             ),
         )
         yield (
-            f"{where}: {name} costs most, {longer(slower[name])} longer than {reference.name}, "
+            f"{where}: {most}, {longer(slower[name])} longer than {reference.name}, "
             f"most of it in {phase}"
         )
     if faster:
         name = min(faster, key=lambda n: faster[n].value)
-        yield f"{where}: {name} costs least, {longer(faster[name])} less than {reference.name}"
+        least = f"{name} costs least"
+        if certainly_least(list(faster.values())) is None:
+            least = f"{', '.join(faster)} cost less, {name}"
+        yield f"{where}: {least}, {longer(faster[name])} less than {reference.name}"
 
 
 def _others(names: Sequence[str], all_of: int) -> str:
@@ -265,7 +271,10 @@ def _worst_offset(
     if slower:
         name = max(slower, key=lambda n: slower[n].ratio.value)
         use = ", once warm" if name in warm else ""
-        return f"worst is {name}, {longer(slower[name].difference)} longer than aligned{use}"
+        worst = f"worst is {name},"
+        if certainly_most([c.difference for c in slower.values()]) is None:
+            worst = f"no worst of {', '.join(slower)} for certain; {name} takes"
+        return f"{worst} {longer(slower[name].difference)} longer than aligned{use}"
     relatives = [c.ratio for c in found.values()]
     if all(c.judgement in {"same", "faster"} for c in found.values()):
         return f"no offset is worse than aligned (intervals of the ratio {_span(relatives)})"
