@@ -222,9 +222,9 @@ def precise_enough(medians: Sequence[float], precision: float, confidence: float
 
     Who looks after each process stops where the processes happen to agree, and too early: 90 % of
     such intervals hold the truth, where 95 % are told. Looks at 6, 8, 12, 16, 24 and 30 leave
-    93 to 97 % (``benchmarks/coverage.py``; 92 where one process in ten is far slower). A number of processes that was fixed before needs no
-    looks. (Anscombe, "Large-sample theory of sequential estimation", Mathematical Proceedings of
-    the Cambridge Philosophical Society 48 (1952), 600.)
+    93 to 97 % (``benchmarks/coverage.py``; 92 where one process in ten is far slower). A number of
+    processes that was fixed before needs no looks. (Anscombe, "Large-sample theory of sequential
+    estimation", Mathematical Proceedings of the Cambridge Philosophical Society 48 (1952), 600.)
     """
     if len(medians) > 1 and not any(medians):  # the clock saw nothing, and will not
         return True
