@@ -67,13 +67,13 @@ def _interval(seconds: Seconds, *, simulated: bool) -> Interval:
     return exact(values[0]) if simulated else over_processes(values)
 
 
-def _ratio(of: Seconds, over: Seconds, *, simulated: bool) -> Interval:
+def _ratio(of: Seconds, over: Seconds, confidence: float, *, simulated: bool) -> Interval:
     """Process by process, so that what both suffered alike cancels."""
     common_ones = sorted(set(of) & set(over))
     values = [of[i] / over[i] for i in common_ones if over[i] > 0 and of[i] > 0]
     if not values:
         return Interval(math.nan, math.nan, math.nan)
-    return exact(values[0]) if simulated else over_processes(values)
+    return exact(values[0]) if simulated else over_processes(values, confidence)
 
 
 def _of(evidence: Evidence, group: Sequence[Case]) -> Iterator[Finding]:
@@ -104,12 +104,14 @@ def _finding(
     )  # fmt: skip
 
 
-def _judged(evidence: Evidence, of: Seconds, over: Seconds, *, simulated: bool) -> Verdict:
-    """Which takes less, process by process.
+def _judged(
+    evidence: Evidence, of: Seconds, over: Seconds, among: int, *, simulated: bool
+) -> Verdict:
+    """Which takes less, process by process; picked by its outcome among so many comparisons.
 
     Where there are too few processes for an interval: what is plain in each of several.
     """
-    ratio = _ratio(of, over, simulated=simulated)
+    ratio = _ratio(of, over, evidence.together(among), simulated=simulated)
     if ratio.known:
         return judge(ratio, relevant(evidence.run.settings.precision))
     each = [of[i] / over[i] for i in set(of) & set(over) if over[i] > 0]
@@ -131,7 +133,7 @@ def _worth(evidence: Evidence, group: Sequence[Case]) -> Iterator[Finding]:
         offload, cpu = seconds_of(best), best.sum((*host, best.add))
         if not offload or not cpu:
             continue
-        verdict = _judged(evidence, offload, cpu, simulated=best.simulated)
+        verdict = _judged(evidence, offload, cpu, len(able), simulated=best.simulated)
         faster, undecided = verdict == "faster", verdict in {"same", "undecided"}
         answer = "open" if undecided else "yes" if faster else "no"
         who = common.title(evidence, best.device)
@@ -162,7 +164,9 @@ def _memory(evidence: Evidence, group: Sequence[Case]) -> Iterator[Finding]:
     api, who = record.api if record else "", common.title(evidence, plain.device)
     for use, seconds_of in (("one", _once), ("many", _again)):
         best = min(others, key=lambda case: _median(seconds_of(case)))
-        verdict = _judged(evidence, seconds_of(best), seconds_of(plain), simulated=best.simulated)
+        verdict = _judged(
+            evidence, seconds_of(best), seconds_of(plain), len(others), simulated=best.simulated
+        )
         kind, usual = _kind(best, group), _kind(plain, group)
         quantity = "memory for one use" if use == "one" else "memory for many uses"
         if verdict == "faster":
@@ -179,7 +183,10 @@ def _memory(evidence: Evidence, group: Sequence[Case]) -> Iterator[Finding]:
             )  # fmt: skip
             continue
         ratios = [
-            _ratio(seconds_of(case), seconds_of(plain), simulated=case.simulated) for case in others
+            _ratio(
+                seconds_of(case), seconds_of(plain), evidence.confidence, simulated=case.simulated
+            )
+            for case in others
         ]
         ends = [max(r.high, 1 / r.low) for r in ratios if r.known and r.low > 0]
         bounded = len(ends) == len(ratios)
@@ -200,13 +207,13 @@ def _offsets(evidence: Evidence, group: Sequence[Case]) -> Iterator[Finding]:
     if aligned is None:
         return
     costly = []
-    for case in group:
-        alike = case.memory.startswith("offset") and case.handover == aligned.handover
-        if not alike:
-            continue
+    same = (case for case in group if case.handover == aligned.handover)
+    within = [case for case in same if case.memory.startswith("offset")]
+    for case in within:
         both = sorted(set(_again(case)) & set(_again(aligned)))
         extra = [_again(case)[i] - _again(aligned)[i] for i in both]
-        verdict = _judged(evidence, _again(case), _again(aligned), simulated=case.simulated)
+        among, simulated = len(within), case.simulated
+        verdict = _judged(evidence, _again(case), _again(aligned), among, simulated=simulated)
         if verdict == "slower" and _median(dict(enumerate(extra))) > _LARGE_S:
             costly.append((case, dict(enumerate(extra))))
     if costly:

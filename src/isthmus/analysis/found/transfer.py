@@ -158,9 +158,13 @@ def _changes(evidence: Evidence, series: dict[tuple[str, ...], pd.DataFrame]) ->
     yield from (one for one in told if not one.interval or one.interval.value < _WORTH)
 
 
-def _ratio(of: Evidence, best: Any, usual: Any, **more: Any) -> Finding:
-    """How much faster one row is than another of the same size, decided by their intervals."""
+def _ratio(of: Evidence, best: Any, usual: Any, *, among: int = 1, **more: Any) -> Finding:
+    """How much faster one row is than another of the same size, decided by their intervals.
+
+    ``among``: comparisons of which this one was picked by its outcome.
+    """
     times = common.time_of(usual, of.confidence).over(common.time_of(best, of.confidence))
+    times = times.logarithm().widened(of.together(among)).exponential()
     smallest = relevant(of.run.settings.precision)
     verdict: Verdict = {"slower": "faster", "faster": "slower"}.get(  # type: ignore[assignment]
         judged := judge(times, smallest), judged
@@ -212,7 +216,7 @@ def _memories(evidence: Evidence, series: dict[tuple[str, ...], pd.DataFrame]) -
             continue
         best = _fastest(evidence, others)
         told = _ratio(
-            evidence, best, usual,
+            evidence, best, usual, among=len(others),
             subject=f"{best.memory} over {usual.memory}, {common.title(evidence, best.device)}",
             sentence="", evidence="",
         )  # fmt: skip
@@ -286,7 +290,10 @@ def _devices(evidence: Evidence, series: dict[tuple[str, ...], pd.DataFrame]) ->
         ordered: list[Any] = sorted(alike_rows, key=lambda row: float(row.median_s))
         best, usual = ordered[0], ordered[-1]
         one, other = (common.title(evidence, str(row.device)) for row in (best, usual))
-        told = _ratio(evidence, best, usual, subject=f"{one} over {other}", sentence="")
+        among = len(ordered) * (len(ordered) - 1) // 2
+        told = _ratio(
+            evidence, best, usual, among=among, subject=f"{one} over {other}", sentence=""
+        )
         assert told.interval is not None
         size, what = format_size(int(best.bytes)), WAYS[str(best.operation)]
         if told.verdict == "faster":
