@@ -34,7 +34,7 @@ LOOKS = (6, 8, 12, 16, 24, 30)
 """Numbers of processes after which it is decided whether there are enough."""
 _LEAST_RELEVANT = 0.01
 _FAMILY = 0.2
-"""Of the error of one comparison: what several may err together."""
+"""Of the error of an interval: what all comparisons of one question may err together."""
 _MOST_LOG = 700.0
 
 
@@ -232,17 +232,15 @@ def precise_enough(medians: Sequence[float], precision: float, confidence: float
 
 
 def simultaneous(confidence: float, comparisons: int) -> float:
-    """Confidence of each of several intervals of which the ends are judged; at least of one.
+    """Confidence of each of so many intervals of which the ends are judged.
 
     The one correction for multiplicity here, because it gives intervals: what is shown is what is
-    judged. Together they err a fifth as often as one alone may, 1 % at 95 %, for a run tells many
-    things. Never too narrow for intervals that depend on one another. (Sidak, "Rectangular
-    confidence regions for the means of multivariate normal distributions", Journal of the American
-    Statistical Association 62 (1967), 626.)
+    judged. All that answer one question err together a fifth as often as an interval may, 1 % at
+    95 %, for a run answers several. Never too narrow for intervals that depend on one another.
+    (Sidak, "Rectangular confidence regions for the means of multivariate normal distributions",
+    Journal of the American Statistical Association 62 (1967), 626.)
     """
-    if comparisons <= 1:
-        return confidence
-    return float((1 - _FAMILY * (1 - confidence)) ** (1 / comparisons))
+    return float((1 - _FAMILY * (1 - confidence)) ** (1 / max(comparisons, 1)))
 
 
 def relevant(precision: float) -> float:
