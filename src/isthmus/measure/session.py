@@ -127,9 +127,9 @@ def _jobs(
 
 def _none_can(request: Request, found: Sequence[discovery.Found]) -> str:
     """Why there is no point: no device has what the studies ask for."""
-    names = " and ".join(study.name for study in request.studies)
     addresses = ", ".join(one.address for one in found)
-    return f"study {names} asks for nothing that {addresses} can do (isthmus devices)"
+    needs = "; ".join(f"{study.name} needs {study.needs}" for study in request.studies)
+    return f"{needs}: not on {addresses}; isthmus devices says which devices have that"
 
 
 def _command(request: Request) -> list[str]:
