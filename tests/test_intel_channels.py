@@ -32,7 +32,7 @@ def card() -> str:
 
 def arguments(card: str, *more: str) -> tuple[str, ...]:
     sizes = ",".join(map(str, SIZES))
-    return ("beff", "--device", card, "--channel", "intel", "--bytes", sizes, "--precision", "10",
+    return ("beff", "--device", card, "--channel", "intel", "--bytes", sizes, "--precision", "0.9",
             "--out", "run.json", *more)  # fmt: skip
 
 

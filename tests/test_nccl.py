@@ -24,7 +24,7 @@ from synthetic import answer
 
 ROOT = Path(__file__).parents[1]
 STAND_INS = ROOT / "tests" / "gpu_stand_in"
-SMALL = ("--channel", "nccl", "--precision", "10", "--out", "run.json")
+SMALL = ("--channel", "nccl", "--precision", "0.9", "--out", "run.json")
 
 
 def made(target: Path, *sources: str) -> str:
