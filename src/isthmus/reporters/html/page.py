@@ -17,7 +17,7 @@ from isthmus import studies
 from isthmus.analysis import wording
 from isthmus.analysis.answers import answers_to, studies_in
 from isthmus.analysis.findings import MOST_HEADLINES, Finding, findings
-from isthmus.analysis.flags import MEANINGS
+from isthmus.analysis.flags import DISTURBED, MEANINGS
 from isthmus.analysis.ratios import software_alone
 from isthmus.errors import IsthmusError, UsageError
 from isthmus.models.pcie import link_of
@@ -152,7 +152,7 @@ def _render(sources: Sequence[Source], plots: Mapping[str, list[Figure]]) -> str
         generator=Markup(_GENERATOR),
         machine=_machine(sources),
         stands_in=_stands_in(sources) if none else "",
-        states=[_state(source) for source in sources],
+        states=list(_states(sources)),
         verdict=main_sentence([one for _, one in found]),
         tiles=tiles,
         first=drawing(first, first=True) if first else None,
@@ -202,22 +202,36 @@ def _stands_in(sources: Sequence[Source]) -> str:
     return f"No accelerator was found{rest}."
 
 
-def _state(source: Source) -> str:
-    run = source.run
-    parts = [source.name] if source.several else []
-    parts += [run.started[:10], str(run.environment.get("host", ""))]
-    parts += ["virtual machine"] if run.environment.get("virtualised") else []
-    if run.finished:
-        began, ended = map(datetime.fromisoformat, (_time(run.started), _time(run.finished)))
-        parts.append(f"{len(run.points):,} points in {format_seconds((ended - began).seconds)}")
-    parts += ["quick"] if run.settings.quick else []
-    parts += [_ENDINGS[run.status]] if run.status in _ENDINGS else []
-    rows = source.summary
-    noisy = int(rows["flags"].str.contains(r"\b(?:steal|unstable)\b").sum()) if len(rows) else 0
-    parts += [f"{100 * noisy / len(rows):.0f} % of the rows disturbed"] if noisy else []
-    if run.points and all(device.simulated for device in run.devices):
-        parts.append("simulated: what the model predicts, no hardware")
-    return " · ".join(filter(None, parts))
+def _states(sources: Sequence[Source]) -> Iterator[str]:
+    """A line for each run; for all of a day on a machine together where no two can be confused."""
+    days: dict[tuple[str, str, str, str], list[Source]] = {}
+    for source in sources:
+        run = source.run
+        virtual = "virtual machine" if run.environment.get("virtualised") else ""
+        name = source.name if source.several else ""
+        day = (name, run.started[:10], str(run.environment.get("host", "")), virtual)
+        days.setdefault(day, []).append(source)
+    for day, held in days.items():
+        yield " · ".join(filter(None, [*day, *_state(held)]))
+
+
+def _state(sources: Sequence[Source]) -> Iterator[str]:
+    """How far runs came, and what disturbed them."""
+    runs = [source.run for source in sources]
+    if all(run.finished for run in runs):
+        times = [[datetime.fromisoformat(_time(t)) for t in (r.started, r.finished)] for r in runs]
+        took = sum((ended - began).total_seconds() for began, ended in times)
+        many = f"{len(runs)} runs, " if len(runs) > 1 else ""
+        points = sum(len(run.points) for run in runs)
+        yield f"{many}{points:,} points in {format_seconds(took)}"
+    yield "quick" if any(run.settings.quick for run in runs) else ""
+    yield from dict.fromkeys(_ENDINGS.get(run.status, "") for run in runs)
+    flags = pd.concat([source.summary["flags"] for source in sources])
+    noisy = int(flags.str.contains(DISTURBED).sum()) if len(flags) else 0
+    yield f"{100 * noisy / len(flags):.0f} % of the rows disturbed" if noisy else ""
+    devices = _devices(sources)
+    if devices and all(device.simulated for device in devices):
+        yield "simulated: what the model predicts, no hardware"
 
 
 def _time(text: str) -> str:
