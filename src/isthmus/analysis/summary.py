@@ -42,11 +42,7 @@ _DRIFT_LEAST_SAMPLES = 24
 
 def per_repetition(rerun: Rerun, clock: ClockName = "host") -> Seconds:
     """Seconds of one repetition for each sample; the empty pair taken off the host clock's."""
-    samples = rerun.clocks[clock]
-    seconds: Seconds = np.asarray(samples.ticks, dtype=np.float64) * samples.seconds_per_tick
-    if clock != "host":
-        return seconds
-    return np.asarray(np.maximum(seconds - empty_seconds(rerun), 0.0) / rerun.batch)
+    return np.asarray(rerun.seconds(clock), dtype=np.float64)
 
 
 def empty_seconds(rerun: Rerun) -> Seconds:
