@@ -68,6 +68,11 @@ class _Study(NamedTuple):
     found: Table
     folded: list[_Folded]
 
+    @property
+    def holds_anything(self) -> bool:
+        """Whether there is something to show: what could not be measured has no section."""
+        return bool(self.plots or self.found.rows or self.folded)
+
 
 class _Method(NamedTuple):
     """How one run was measured."""
@@ -163,7 +168,11 @@ def _render(sources: Sequence[Source], plots: Mapping[str, list[Figure]]) -> str
             for text in _missing(source, [one for of, one in found if of is source])
         ],
         most_told=_MOST_TOLD,
-        studies=[_study(name, sources, found, plots[name], first) for name in rank],
+        studies=[
+            study
+            for name in rank
+            if (study := _study(name, sources, found, plots[name], first)).holds_anything
+        ],
         boards=boards.beside_published() if none and any(s.run.points for s in sources) else [],
         methods=[_method(f"run-{i}", source) for i, source in enumerate(sources, 1)],
         script=script,
