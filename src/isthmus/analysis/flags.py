@@ -3,13 +3,6 @@
 from __future__ import annotations
 
 from types import MappingProxyType
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-_DISTURBED_SHARE = 0.2
-"""Of the rows: from here on it is said before anything else."""
 
 DISTURBED = r"\b(?:steal|unstable)\b"
 """Pattern of the flags of a row whose machine did other things as well."""
@@ -42,14 +35,3 @@ MEANINGS = MappingProxyType(
         "zero_copy": "the time does not grow with the size: nothing was copied, so no bandwidth",
     }
 )
-
-
-def disturbed(summary: pd.DataFrame) -> str:
-    """What to say of a run whose machine did other things as well; empty where it was quiet."""
-    noisy = int(summary["flags"].str.contains(DISTURBED).sum())
-    if noisy <= _DISTURBED_SHARE * len(summary):
-        return ""
-    return (
-        f"The machine was disturbed: {noisy} of {len(summary)} rows are flagged steal or "
-        "unstable. Another run may come to other figures than the intervals say."
-    )
