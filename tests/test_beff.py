@@ -347,14 +347,13 @@ def test_channels_are_compared_size_by_size() -> None:
     assert answer(only, "channels").table.empty
 
 
-def test_plots_say_what_their_sizes_are_of() -> None:
+def test_a_plot_has_every_channel_over_the_size_of_a_message() -> None:
     measured = _on_gpus(GPU_CHANNELS, 2)
-    drawn = charts.figures(measured, summarise(measured), "beff", "x")
-    assert {figure.kind for figure in drawn} == {"bandwidth", "time"}
-    for figure in drawn:
-        spec = str(figure.spec)
-        assert "size of a message (bytes)" in spec
-        assert all(channel in spec for channel in GPU_CHANNELS)
+    drawn = charts.figures("beff", [charts.Source("x", measured)], charts.Palette())
+    assert [figure.name for figure in drawn] == ["beff-rate"]
+    spec = str(drawn[0].draw(0, 720, True))
+    assert "size of a message" in spec
+    assert all(f"'{label}'" in spec for label in ("CUDA", "NCCL", "CUDA, staged"))
 
 
 def test_messages_between_two_are_told_as_latency_and_bandwidth() -> None:

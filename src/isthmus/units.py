@@ -86,3 +86,8 @@ def format_rate(bytes_per_second: float) -> str:
     if math.isnan(bytes_per_second):
         return ""
     return _scaled(bytes_per_second, ((1e9, "GB/s"), (1e6, "MB/s"), (1e3, "kB/s"), (1.0, "B/s")))
+
+
+def printable(text: object) -> str:
+    r"""Text without anything that steers a terminal or a page: ``\x1b`` instead of the thing."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in str(text))

@@ -47,7 +47,7 @@ def devices(
 def _lines(surveys: Sequence[discovery.Survey]) -> Iterator[str]:
     """A line for each device, then what is missing and how to get it; 80 columns."""
     from isthmus.boards.listing import columns
-    from isthmus.reporters.cells import printable
+    from isthmus.units import printable
 
     rows = [("device", "studies", "name")]
     further: list[str] = []

@@ -234,7 +234,7 @@ def _close(run: Run, out: Path, console: Console) -> int:
     from isthmus.analysis import wording
     from isthmus.cli.program import program, shorter
     from isthmus.reporters import summary
-    from isthmus.reporters.cells import printable
+    from isthmus.units import printable
 
     for fault in wording.few(wording.faults(run)):  # errors were told as they came
         console.print(printable(fault), soft_wrap=True, highlight=False, markup=False)

@@ -13,7 +13,7 @@ from isthmus.analysis import wording
 from isthmus.analysis.ratios import whole
 from isthmus.analysis.summary import COLUMNS, per_repetition
 from isthmus.results.run_file import ClockName, Point, Run
-from isthmus.units import format_rate, format_seconds
+from isthmus.units import format_rate, format_seconds, printable
 
 _BY_SUFFIX: tuple[tuple[str, Callable[[float], str]], ...] = (
     ("_s", format_seconds),
@@ -54,11 +54,6 @@ class Table(NamedTuple):
     rows: list[list[str]]
     numeric: list[bool]
     """Columns to align to the right."""
-
-
-def printable(text: object) -> str:
-    r"""Text without anything that steers a terminal or a page: ``\x1b`` instead of the thing."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in str(text))
 
 
 def cell(name: str, value: Any) -> str:

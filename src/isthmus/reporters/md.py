@@ -10,8 +10,9 @@ from isthmus.analysis.findings import findings
 from isthmus.analysis.flags import MEANINGS
 from isthmus.analysis.summary import summarise
 from isthmus.reporters.base import Reporter
-from isthmus.reporters.cells import Table, flags_in, heading, printable, table, view
+from isthmus.reporters.cells import Table, flags_in, heading, table, view
 from isthmus.results.run_file import Run
+from isthmus.units import printable
 
 _SPECIAL = re.compile(r"([\\`*_\[\]<>|~&])")
 

@@ -18,8 +18,8 @@ from isthmus.analysis.sentences import shortened
 from isthmus.analysis.summary import summarise
 from isthmus.models.pcie import link_of
 from isthmus.reporters.base import Reporter
-from isthmus.reporters.cells import printable
 from isthmus.results.run_file import DeviceRecord, Run
+from isthmus.units import printable
 
 LINES, COLUMNS = 25, 80
 _LABEL = 33

@@ -18,8 +18,9 @@ from isthmus.analysis import wording
 from isthmus.analysis.flags import MEANINGS
 from isthmus.analysis.summary import summarise
 from isthmus.reporters.base import Reporter
-from isthmus.reporters.cells import Table, flags_in, heading, lift, printable, table, view
+from isthmus.reporters.cells import Table, flags_in, heading, lift, table, view
 from isthmus.results.run_file import Run
+from isthmus.units import printable
 
 _UNKNOWN_WIDTH = 200
 _FLAGS_WIDTH = 18

@@ -21,14 +21,14 @@ from isthmus.analysis.flags import DISTURBED, MEANINGS
 from isthmus.analysis.ratios import software_alone
 from isthmus.errors import IsthmusError, UsageError
 from isthmus.models.pcie import link_of
-from isthmus.reporters.cells import Table, heading, lift, printable, table, view
+from isthmus.reporters.cells import Table, heading, lift, table, view
 from isthmus.reporters.html import boards
 from isthmus.reporters.html.charts import ORDER, Palette, Source, figures
 from isthmus.reporters.html.drawing import Figure
 from isthmus.reporters.html.rendering import Drawing, drawing, files
 from isthmus.reporters.summary import accelerates, main_sentence, unmeasured
 from isthmus.results.run_file import DeviceRecord, Run
-from isthmus.units import format_seconds
+from isthmus.units import format_seconds, printable
 
 _FOLDER = Path(__file__).parent
 _GENERATOR = '<meta name="generator" content="Isthmus">'
