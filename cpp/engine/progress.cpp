@@ -21,10 +21,9 @@ void Progress::begin_visit(std::size_t parts) {
   seconds_.resize(2 * parts);
   looked_ = false;
   if (criteria_.empty()) {
-    criteria_.assign(2 * parts,
-                     StoppingCriterion(options_.precision, options_.most_samples,
-                                       options_.confidence,
-                                       std::min(first_look, options_.most_samples)));
+    criteria_.assign(
+        2 * parts, StoppingCriterion(options_.precision, options_.most_samples, options_.confidence,
+                                     std::min(first_look, options_.most_samples)));
   }
 }
 
