@@ -222,7 +222,12 @@ def test_allocation_answers_for_one_use_and_for_many_and_names_the_call() -> Non
 
 def test_b_eff_has_its_interval_and_links_their_share() -> None:
     heads = headlines(stored("2026-11-22-h200x2-beff"))
-    b_eff, *_, largest = heads
+    b_eff, gain, largest, _ = heads
+    assert (
+        gain.sentence == "Channel cuda has 5.55 times the b_eff of nccl (cuda:0+cuda:1, 2 ranks)."
+    )
+    assert gain.interval is not None
+    assert gain.interval.low > 5
     assert b_eff.operation == "b_eff"
     assert b_eff.interval is not None
     assert b_eff.interval.low < b_eff.interval.value < b_eff.interval.high

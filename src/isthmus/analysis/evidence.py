@@ -126,14 +126,14 @@ class Evidence:
         return f"{operation} ({', '.join(told)})" if told else operation
 
 
-def time_of(row: Any) -> Interval:
+def time_of(row: Any, confidence: float = 0.95) -> Interval:
     """Seconds of a summary row and their interval."""
-    return Interval(float(row.median_s), float(row.ci_low_s), float(row.ci_high_s))
+    return Interval(float(row.median_s), float(row.ci_low_s), float(row.ci_high_s), confidence)
 
 
-def rate_of(row: Any) -> Interval:
+def rate_of(row: Any, confidence: float = 0.95) -> Interval:
     """Bytes a second of a summary row and their interval."""
-    return time_of(row).inverse(float(row.bandwidth_Bps * row.median_s))
+    return time_of(row, confidence).inverse(float(row.bandwidth_Bps * row.median_s))
 
 
 def each(rows: pd.DataFrame) -> Iterator[Any]:

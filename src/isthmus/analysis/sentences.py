@@ -30,6 +30,8 @@ TEMPLATES = MappingProxyType(
         "device_same": "{one} and {other} are equally fast, within {percent} ({size}).",
         "device_unclear": "{one} and {other} may differ by up to {percent} ({size}): not decided.",
         "map_buffers": "Mapping {size} takes {map}, copying {copy}: map buffers ({who}).",
+        "map_shares": "Mapping {size} copies nothing here: {map}, a copy {copy}; map buffers "
+        "({who}).",
         "model_memory": "The model has no runtime that copies in host memory: "
         "its kinds of memory are alike.",
         # hostmem
@@ -50,14 +52,15 @@ TEMPLATES = MappingProxyType(
         "offload_again_yes": "Yes, if repeated: the offload needs {offload}, "
         "the CPU {cpu} ({who}).",
         "offload_again_open": "Undecided, if repeated: offload {offload}, CPU {cpu} ({who}).",
-        "memory_one": "One use: {best} memory takes {time}, {usual} {other_time}, "
-        "filling included.",
-        "memory_many": "Many uses: {best} memory takes {time} each time, {usual} {other_time}.",
-        "memory_one_open": "One use: {usual} is as good as any; "
+        "memory_one": "Used once, filled: {best} memory takes {time}, {usual} "
+        "{other_time} ({size} vectors).",
+        "memory_many": "Used often: {best} memory takes {time} each time, {usual} {other_time} "
+        "({size} vectors).",
+        "memory_one_open": "Used once: {usual} is as good as any; "
         "others differ by {percent} at most.",
-        "memory_many_open": "Many uses: undecided; kinds of memory differ by {percent} at most.",
-        "memory_one_few": "One use: too few processes to tell kinds of memory apart ({who}).",
-        "memory_many_few": "Many uses: too few processes to tell kinds of memory apart ({who}).",
+        "memory_many_open": "Used often: undecided; kinds of memory differ by {percent} at most.",
+        "memory_one_few": "Used once: too few processes to tell kinds of memory apart ({who}).",
+        "memory_many_few": "Used often: too few processes to tell kinds of memory apart ({who}).",
         "off_page": "Memory that starts off a page boundary takes {time} more each time ({who}).",
         "phases": "First offload {total}: start the runtime {start}, fill the vectors {fill}, "
         "kernel {kernel}.",
@@ -67,6 +70,7 @@ TEMPLATES = MappingProxyType(
         "({who}).",
         "b_eff_published": "b_eff is {rate} over channel {channel}, {share} of the published one "
         "({who}).",
+        "better_channel": "Channel {best} has {ratio} times the b_eff of {usual} ({who}).",
         "message": "A message takes {time} and then {rate} over channel {channel} ({who}).",
         "message_alone": "A message takes {time} over channel {channel} ({who}).",
         # mmio

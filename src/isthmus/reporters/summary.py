@@ -74,7 +74,7 @@ def _title(run: Run) -> str:
     told = "; ".join(f"{name} ({', '.join(addresses)})" for name, addresses in named.items())
     real = [device for device in run.devices if device.real]
     if real and told and not any(map(accelerates, run.devices)):
-        return f"Isthmus: no accelerator found; {told} stands in"
+        return f"Isthmus: no accelerator found; the processor stands in: {told}"
     return f"Isthmus: {told or 'no device'}"
 
 
@@ -183,7 +183,11 @@ def _state(run: Run, rows: pd.DataFrame) -> str:
         told.append("simulated: the same on every machine")
     elif len(measured):
         sure = 100 * measured["converged"].mean()
-        told.append(f"{sure:.0f} % of them certain to {100 * run.settings.precision:g} %")
+        told.append(
+            "of one process: another may differ by more than the intervals"
+            if measured["reruns"].max() == 1
+            else f"{sure:.0f} % of them certain to {100 * run.settings.precision:g} %"
+        )
         noisy = 100 * measured["flags"].str.contains(DISTURBED).mean()
         where = " (virtual machine)" if run.environment.get("virtualised") else ""
         told += [f"{noisy:.0f} % disturbed{where}"] if noisy >= 1 else []

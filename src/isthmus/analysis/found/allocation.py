@@ -15,6 +15,7 @@ from isthmus.analysis.offloads import ALGORITHM, Case, groups, real_hosts
 from isthmus.analysis.sentences import say
 from isthmus.statistics import Interval, exact, judge, over_processes, relevant
 from isthmus.studies.allocation import ACCELERATOR
+from isthmus.units import format_size
 
 _LARGE_S = 1e-6
 """A difference that is certain and beyond this is worth a word."""
@@ -179,6 +180,7 @@ def _memory(evidence: Evidence, group: Sequence[Case]) -> Iterator[Finding]:
                     f"memory_{use}", best=kind, usual=usual,
                     time=shown(_median(seconds_of(best)), "s"),
                     other_time=shown(_median(seconds_of(plain)), "s"),
+                    size=format_size(4 * best.elements),
                 ),
             )  # fmt: skip
             continue

@@ -15,7 +15,8 @@ from isthmus.analysis.findings import MOST_HEADLINES, Finding, Reference, shown
 from isthmus.analysis.fits import NO_LAW
 from isthmus.analysis.found import common
 from isthmus.analysis.sentences import say
-from isthmus.statistics import Interval
+from isthmus.analysis.wording import number
+from isthmus.statistics import Interval, judge, relevant
 from isthmus.units import format_size
 
 _THROUGH_HOST = ("mpi", "staged")
@@ -23,8 +24,10 @@ _THROUGH_HOST = ("mpi", "staged")
 
 
 def found(evidence: Evidence) -> Sequence[Finding]:
-    """b_eff of each channel, the fastest first; then the largest messages, then latencies."""
-    told = [*_b_eff(evidence), *_largest(evidence), *_latencies(evidence)]
+    """b_eff of the fastest channel, what it gains, the largest messages; then all the rest."""
+    means, largest = list(_b_eff(evidence)), list(_largest(evidence))
+    gains = list(_better(evidence, [one for one in means if not _alone(evidence, one)]))
+    told = [*means[:1], *gains, *largest[:1], *means[1:], *largest[1:], *_latencies(evidence)]
     head = [one for one in told if not _alone(evidence, one)][:MOST_HEADLINES]
     headlines = [msgspec.structs.replace(one, headline=True) for one in head]
     return [*headlines, *(one for one in told if one not in head)]
@@ -35,6 +38,28 @@ def _alone(evidence: Evidence, one: Finding) -> bool:
     rows = evidence.every[evidence.every["device"] == one.device]
     mine = rows[(rows["study"] == evidence.study) & (rows["ranks"].isin(["", 1]))]
     return not mine.empty and bool(mine["flags"].str.contains("to_itself").any())
+
+
+def _better(evidence: Evidence, means: Sequence[Finding]) -> Iterator[Finding]:
+    """The fastest channel over the next one between the same devices, where that is certain."""
+    by_device: dict[str, list[Finding]] = {}
+    for one in means:
+        by_device.setdefault(one.device, []).append(one)
+    for mine in by_device.values():
+        if len(mine) < 2 or mine[0].interval is None or mine[1].interval is None:
+            continue
+        best, usual = (one.quantity.rpartition(" ")[2] for one in mine[:2])
+        gain = mine[0].interval.over(mine[1].interval)
+        gain = gain.logarithm().widened(evidence.together(len(mine) - 1)).exponential()
+        # A rate that is higher is a time that is lower.
+        if judge(gain, relevant(evidence.run.settings.precision)) == "slower":
+            yield msgspec.structs.replace(
+                mine[0], subject=f"{best} over {usual}", quantity="b_eff", interval=gain, unit="1",
+                reference=None, share=None, verdict="faster", remark=f"use channel {best}",
+                action=f"--channel {best}", evidence="channels",
+                sentence=say("better_channel", best=best, usual=usual,
+                             ratio=number(gain.value), who=mine[0].subject),
+            )  # fmt: skip
 
 
 def _interval(row: Any, name: str) -> Interval:

@@ -8,14 +8,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from isthmus.analysis.evidence import Evidence, board_of, each
+from isthmus.analysis.evidence import Evidence, board_of, each, rate_of
 from isthmus.analysis.findings import Reference, Verdict
 from isthmus.models.pcie import link_of, path_of
 from isthmus.results.run_file import DeviceRecord
-from isthmus.statistics import Interval
 
 GOOD, FAIR = 0.85, 0.6
 """Shares of a limit from which on a rate is good, or fair."""
+KNOWN = 2.0
+"""Rates whose interval is wider than this factor are held against nothing."""
 _USUAL_PAYLOAD = 256
 LATENCY_BYTES = 4096
 CALLS = {
@@ -37,7 +38,7 @@ CALLS = {
     ("cuda", "mapped"): "cudaHostAlloc(cudaHostAllocMapped)",
     ("cuda", "managed"): "cudaMallocManaged",
     ("card", "aligned"): "posix_memalign(4096) + CL_MEM_USE_HOST_PTR",
-    ("card", "pinned"): "xrt::bo, or CL_MEM_ALLOC_HOST_PTR",
+    ("card", "pinned"): "CL_MEM_ALLOC_HOST_PTR in OpenCL, xrt::bo in XRT",
 }
 """How memory of a kind is had, by API."""
 
@@ -52,17 +53,6 @@ def call_for(api: str, memory: str) -> str:
     """The call that gives this kind of memory; "malloc" for ordinary memory."""
     usual = "malloc" if memory == "pageable" else f"--memory {memory}"
     return CALLS.get((api, memory), usual)
-
-
-def time_of(row: Any, confidence: float = 0.95) -> Interval:
-    """Seconds of a summary row, with the ends that it has."""
-    return Interval(float(row.median_s), float(row.ci_low_s), float(row.ci_high_s), confidence)
-
-
-def rate_of(row: Any, confidence: float = 0.95) -> Interval:
-    """Bytes a second of a summary row."""
-    moved = float(row.bandwidth_Bps) * float(row.median_s)
-    return time_of(row, confidence).inverse(moved)
 
 
 def device_of(evidence: Evidence, address: str) -> DeviceRecord | None:
@@ -137,7 +127,10 @@ def memcpy(evidence: Evidence, row: Any) -> Reference | None:
     same = rows[(rows["operation"] == row.operation) & (rows["bytes"] == row.bytes)]
     if same.empty:
         return None
-    return Reference(kind="memcpy", value=float(same["bandwidth_Bps"].max()), name="memcpy")
+    copy = pick(same, same["bandwidth_Bps"].idxmax())
+    if any(rate.high > KNOWN * rate.low for rate in map(rate_of, (copy, row))):
+        return None
+    return Reference(kind="memcpy", value=float(copy.bandwidth_Bps), name="memcpy")
 
 
 def named(reference: Reference) -> str:

@@ -11,7 +11,7 @@ import pandas as pd
 
 from isthmus.analysis import hostmem, wording
 from isthmus.analysis.crossing import crossing
-from isthmus.analysis.evidence import Evidence, each
+from isthmus.analysis.evidence import Evidence, each, rate_of
 from isthmus.analysis.findings import MOST_HEADLINES, Finding, Reference, shown
 from isthmus.analysis.found import common
 from isthmus.analysis.sentences import say
@@ -63,7 +63,7 @@ def _values(evidence: Evidence, row: Any) -> dict[str, str]:
 
 def _rate(evidence: Evidence, rows: pd.DataFrame) -> Finding:
     row = common.at_largest(rows)
-    rate, values = common.rate_of(row, evidence.confidence), _values(evidence, row)
+    rate, values = rate_of(row, evidence.confidence), _values(evidence, row)
     limit = common.link_limit(evidence, row)
     share = rate.value / limit.value if limit else None
     verdict = common.verdict_of(share)
@@ -117,7 +117,7 @@ def _peaks(evidence: Evidence, series: Sequence[pd.DataFrame]) -> Iterator[Findi
         yield Finding(
             study=evidence.study, subject=values["who"],
             quantity=f"{values['what']}, peak at {values['size']}",
-            interval=common.rate_of(top, evidence.confidence), unit="B/s", remark="peak",
+            interval=rate_of(top, evidence.confidence), unit="B/s", remark="peak",
             sentence=say(
                 "peak", largest=format_size(int(last.bytes)),
                 slow=shown(float(last.bandwidth_Bps), "B/s"), **values,

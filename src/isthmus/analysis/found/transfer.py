@@ -9,7 +9,7 @@ import msgspec
 import pandas as pd
 
 from isthmus.analysis import wording
-from isthmus.analysis.evidence import Evidence, each
+from isthmus.analysis.evidence import Evidence, each, rate_of, time_of
 from isthmus.analysis.findings import MOST_HEADLINES, Finding, Verdict, shown
 from isthmus.analysis.found import common
 from isthmus.analysis.sentences import say
@@ -79,7 +79,7 @@ def _series(evidence: Evidence) -> Iterator[tuple[tuple[str, ...], pd.DataFrame]
 def _rate(evidence: Evidence, rows: pd.DataFrame) -> Finding:
     """The rate at the largest size, beside the link's limit or a memory copy."""
     row = common.at_largest(rows)
-    rate = common.rate_of(row, evidence.confidence)
+    rate = rate_of(row, evidence.confidence)
     crosses = str(row.operation) not in {"kernel_read", "kernel_write", "stream"}
     reference = common.link_limit(evidence, row) if crosses else None
     reference = reference or common.memcpy(evidence, row)
@@ -132,7 +132,7 @@ def _latencies(
         best.values(), key=lambda row: (not evidence.speaks_of(row.device), row.median_s)
     )
     for row in order:
-        time, named = common.time_of(row, evidence.confidence), common.who(evidence, row)
+        time, named = time_of(row, evidence.confidence), common.who(evidence, row)
         what, size = WAYS[str(row.operation)], format_size(int(row.bytes))
         yield Finding(
             study=evidence.study,
@@ -163,7 +163,7 @@ def _ratio(of: Evidence, best: Any, usual: Any, *, among: int = 1, **more: Any) 
 
     ``among``: comparisons of which this one was picked by its outcome.
     """
-    times = common.time_of(usual, of.confidence).over(common.time_of(best, of.confidence))
+    times = time_of(usual, of.confidence).over(time_of(best, of.confidence))
     times = times.logarithm().widened(of.together(among)).exponential()
     smallest = relevant(of.run.settings.precision)
     verdict: Verdict = {"slower": "faster", "faster": "slower"}.get(  # type: ignore[assignment]
@@ -255,27 +255,30 @@ def _fastest(evidence: Evidence, rows: Sequence[Any]) -> Any:
 
 
 def _maps(evidence: Evidence, series: dict[tuple[str, ...], pd.DataFrame]) -> Iterator[Finding]:
-    """Where mapping a buffer moves nothing and a copy takes longer."""
+    """Where mapping a buffer is faster than copying it, or moves nothing at all."""
     every = evidence.every
     maps = every[(every["study"] == evidence.study) & (every["operation"] == "map")]
-    maps = maps[maps["median_s"].gt(0) & maps["flags"].str.contains("zero_copy")]
+    maps = maps[maps["median_s"].gt(0) & (maps["verified"] != "false")]
     for (operation, device, *_), rows in series.items():
         mine = maps[(maps["device"] == device) & (maps["clock"].isin(rows["clock"]))]
-        if operation != "read" or mine.empty:
+        if operation != "read" or mine.empty or common.simulated(evidence, device):
             continue
         pair = _same_size([rows, mine])
-        if len(pair) == 2 and pair[0].median_s > _WORTH * pair[1].median_s:
-            copied, mapped = pair
-            named, size = common.title(evidence, device), format_size(int(copied.bytes))
-            yield _ratio(
-                evidence, mapped, copied, subject=f"map over copy, {named}",
-                remark="map buffers", action="clEnqueueMapBuffer in place of clEnqueueReadBuffer"
-                if mapped.api == "opencl" else "map in place of a copy",
-                sentence=say(
-                    "map_buffers", size=size, map=shown(float(mapped.median_s), "s"),
-                    copy=shown(float(copied.median_s), "s"), who=named,
-                ),
-            )  # fmt: skip
+        if len(pair) < 2 or pair[0].median_s < _WORTH * pair[1].median_s:
+            continue
+        copied, mapped = pair
+        named, size = common.title(evidence, device), format_size(int(copied.bytes))
+        shares = "zero_copy" in mapped.flags
+        yield _ratio(
+            evidence, mapped, copied, subject=f"map over copy, {named}",
+            remark="map buffers", action="clEnqueueMapBuffer in place of clEnqueueReadBuffer"
+            if mapped.api == "opencl" else "map in place of a copy",
+            sentence=say(
+                "map_shares" if shares else "map_buffers", size=size,
+                map=shown(float(mapped.median_s), "s"), copy=shown(float(copied.median_s), "s"),
+                who=named,
+            ),
+        )  # fmt: skip
 
 
 def _devices(evidence: Evidence, series: dict[tuple[str, ...], pd.DataFrame]) -> Iterator[Finding]:
@@ -321,7 +324,7 @@ def _launches(evidence: Evidence) -> Iterator[Finding]:
     rows = rows[(rows["operation"] == "launch") & rows["median_s"].gt(0)]
     rows = rows[(rows["clock"] != "device") & ~rows["flags"].str.contains("through_emulation")]
     for row in each(rows):
-        named, time = common.title(evidence, str(row.device)), common.time_of(row)
+        named, time = common.title(evidence, str(row.device)), time_of(row)
         yield Finding(
             study=evidence.study, subject=named, quantity="start a kernel and wait",
             interval=time, unit="s", sentence=say("launch", time=shown(time.value, "s"), who=named),
@@ -342,7 +345,7 @@ def _peaks(evidence: Evidence, series: dict[tuple[str, ...], pd.DataFrame]) -> I
         yield Finding(
             study=evidence.study, subject=named,
             quantity=f"{what}, peak {'in cache ' if cached else ''}at {size}",
-            interval=common.rate_of(top, evidence.confidence), unit="B/s",
+            interval=rate_of(top, evidence.confidence), unit="B/s",
             remark="in cache" if cached else "peak", evidence="peaks",
             sentence=say("in_cache", what=what, rate=rate, size=size, who=named)
             if cached
