@@ -53,7 +53,9 @@ def changed(since: str) -> set[Path] | None:
     )
     if not git("rev-parse", "--verify", "--quiet", f"{since}^{{commit}}"):
         return None
-    if ".clang-tidy" in told or "clang-tidy==" in git("diff", since, "--", "pyproject.toml"):
+    if ".clang-tidy" in told or "clang-tidy==" in git(
+        "diff", "--unified=0", since, "--", "pyproject.toml"
+    ):
         return None
     return {ROOT / name for name in told.splitlines() if name}
 
