@@ -36,6 +36,8 @@ _LEAST_RELEVANT = 0.01
 _FAMILY = 0.2
 """Of the error of an interval: what all comparisons of one question may err together."""
 _MOST_LOG = 700.0
+_MOST_RANKS = 60
+"""Processes up to which the distribution of signed ranks is counted out."""
 
 
 class Interval(NamedTuple):
@@ -181,7 +183,7 @@ def location(values: Sequence[float], confidence: float = 0.95) -> Interval:
         return Interval(value, means[rank], means[-1 - rank], confidence)
     mean = math.fsum(values) / count
     variance = math.fsum((x - mean) ** 2 for x in values) / (count - 1)
-    width = _student(count - 1, 0.5 + confidence / 2) * math.sqrt(variance / count)
+    width = student(count - 1, 0.5 + confidence / 2) * math.sqrt(variance / count)
     return Interval(value, min(mean - width, value), max(mean + width, value), confidence)
 
 
@@ -189,8 +191,11 @@ def location(values: Sequence[float], confidence: float = 0.95) -> Interval:
 def _signed_rank(count: int, share: float) -> int:
     """The largest sum of signed ranks that is not exceeded with more than this probability, or -1.
 
-    Each of the ranks 1 to ``count`` is in the sum or not.
+    Each of the ranks 1 to ``count`` is in the sum or not; of many, the sum is all but normal.
     """
+    if count > _MOST_RANKS:
+        mean, variance = count * (count + 1) / 4, count * (count + 1) * (2 * count + 1) / 24
+        return math.floor(mean - _normal(1 - 2 * share) * math.sqrt(variance) - 0.5)
     ways = [1]
     for rank in range(1, count + 1):
         ways = [
@@ -206,7 +211,8 @@ def _signed_rank(count: int, share: float) -> int:
 
 
 @lru_cache(maxsize=1024)
-def _student(free: int, share: float) -> float:
+def student(free: int, share: float) -> float:
+    """Quantile of Student's t with so many degrees of freedom."""
     from scipy.special import stdtrit  # noqa: PLC0415 - every command would wait for it
 
     return float(stdtrit(free, share))

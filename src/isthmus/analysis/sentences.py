@@ -25,6 +25,7 @@ TEMPLATES = MappingProxyType(
         "better_memory": "{best} memory is {ratio} times as fast as {usual} ({what}, {size}).",
         "better_device": "{best} is {ratio} times as fast as {usual} ({what}, {size}).",
         "memory_same": "The kind of host memory makes no difference: {percent} at most ({size}).",
+        "memory_fastest": "No kind of memory is faster than {usual} ({what}, {size}).",
         "memory_unclear": "Kinds of host memory may differ by up to {percent} ({size}); "
         "none is proven faster.",
         "device_same": "{one} and {other} are equally fast, within {percent} ({size}).",
@@ -56,8 +57,9 @@ TEMPLATES = MappingProxyType(
         "{other_time} ({size} vectors).",
         "memory_many": "Used often: {best} memory takes {time} each time, {usual} {other_time} "
         "({size} vectors).",
-        "memory_one_open": "Used once: {usual} is as good as any; "
-        "others differ by {percent} at most.",
+        "memory_one_best": "Used once: no kind of memory is faster than {usual}.",
+        "memory_many_best": "Used often: no kind of memory is faster than {usual}.",
+        "memory_one_open": "Used once: undecided; kinds of memory differ by {percent} at most.",
         "memory_many_open": "Used often: undecided; kinds of memory differ by {percent} at most.",
         "memory_one_few": "Used once: too few processes to tell kinds of memory apart ({who}).",
         "memory_many_few": "Used often: too few processes to tell kinds of memory apart ({who}).",

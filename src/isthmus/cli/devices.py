@@ -110,11 +110,17 @@ def _of_all(addresses: Sequence[str]) -> dict[str, list[str]]:
     """The same of devices that nobody has to look for: each is opened to see what it can."""
     from concurrent.futures import ThreadPoolExecutor
 
+    from isthmus.errors import IsthmusError
     from isthmus.measure import asked, discovery
 
+    def able(address: str) -> list[str]:
+        try:
+            return studies_of(asked.opened(discovery.resolve(address)))
+        except IsthmusError:  # what is wrong with one is nothing to the others
+            return []
+
     with ThreadPoolExecutor() as pool:
-        found = pool.map(lambda address: asked.opened(discovery.resolve(address)), addresses)
-        return {address: studies_of(one) for address, one in zip(addresses, found, strict=True)}
+        return dict(zip(addresses, pool.map(able, addresses), strict=True))
 
 
 def _as_data(surveys: list[discovery.Survey]) -> list[dict[str, object]]:

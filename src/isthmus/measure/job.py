@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from isthmus.results.journal import Entry, key_of
 from isthmus.results.run_file import ClockName, Rerun, State
-from isthmus.statistics import over_processes
+from isthmus.statistics import over_processes, student
 from isthmus.studies.base import Task
 from isthmus.units import format_size
 
@@ -150,11 +150,9 @@ class Job:
         return self._spread[1]
 
 
-def student(processes: int, confidence: float) -> float:
+def student_half_width(processes: int, confidence: float) -> float:
     """Half of Student's interval over so many processes, of which the deviation is 1."""
-    from scipy.special import stdtrit  # noqa: PLC0415 - every command would wait for it
-
-    return float(stdtrit(processes - 1, 0.5 + confidence / 2)) / math.sqrt(processes)
+    return student(processes - 1, 0.5 + confidence / 2) / math.sqrt(processes)
 
 
 def _variance_of_median(seconds: Sequence[float]) -> float:

@@ -10,7 +10,7 @@ import math
 import random
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, nullcontext
+from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
@@ -138,7 +138,8 @@ class Runner:
     def run(self, until: float) -> None:
         """Measures what is timed until then, on ``time.monotonic``."""
         if self.settings.reruns == 1:
-            self._run_in_one_process(until)
+            offloads = (job for job in self.schedule.open if job.task.fresh)
+            self._run_in_one_process(until - sum(map(self.schedule.visit_s, offloads)))
         number = 1 + max((n for job in self.jobs for n in job.processes), default=-1)
         while chosen := self.schedule.next_round(until - time.monotonic()):
             if not self._round(number, chosen, until):
@@ -156,9 +157,12 @@ class Runner:
         usual_s = sum(planned.values()) / len(planned)
         with ExitStack() as stack:
             workers = _Workers(stack, self._hire)
-            for job in jobs:
-                if not job.task.fresh:
-                    workers.start(job)
+            shared = [job for job in jobs if not job.task.fresh]
+            for job in shared:
+                workers.start(job)
+            for job in shared:  # none starts while another is timed
+                with suppress(WorkerDiedError):  # whoever visits it is told again
+                    workers.of(job)
             late_s = 0.0
             for job in jobs:
                 began = time.monotonic()
@@ -172,7 +176,8 @@ class Runner:
                 self._attempt(job, workers, partial(self._visit, job, number, workers))
                 late_s += time.monotonic() - began - _SLACK * planned[job]
         for address, seconds in workers.start_s.items():
-            if seconds > _SLOW_START_S and address not in self.schedule.start_s:
+            new = address not in self.schedule.start_s
+            if seconds > _SLOW_START_S and new and math.isfinite(until):
                 self.watcher.say(
                     f"{address} takes {seconds:.0f} s to start: it is measured in fewer processes"
                 )
@@ -229,7 +234,7 @@ class Runner:
             job.visit_s = time.monotonic() - began
             return
         most_s = min(max(_LEAST_VISIT_S, 4 * self.schedule.visit_s(job)), _MOST_POINT_S)
-        samples = self.schedule.samples(job)
+        samples = 0 if job.simulated else self.schedule.samples(job)
         brought = self._measure(job, workers, most_s, samples)
         state: State = brought[0].state if job.simulated else "visit"  # type: ignore[assignment]
         self._keep_blocks(job, number, [brought], state)
@@ -347,6 +352,7 @@ class Runner:
             if len(job.processes) > 1
             and not (job.simulated or job.given_up)
             and len(looks(job, settings)) > 1
+            and math.isfinite(job.half_width(settings.confidence))
         }
         short = sorted((job for job in known if known[job] > settings.precision), key=known.get)  # type: ignore[arg-type]
         if not short:
@@ -354,10 +360,11 @@ class Runner:
         typical = short[len(short) // 2]
         reached = math.ceil(100 * known[typical]) / 100
         apart = 100 * typical.spread
+        cure = f"--precision {reached:.2g}" if reached < 1 else "a larger --budget"
         self.watcher.say(
             f"{len(short)} of {len(self.jobs)} points: processes differ by {apart:.0f} %, which "
             f"gives {100 * reached:.0f} % in this time, not {100 * settings.precision:g} %; pin "
-            f"with --cpus, or ask for --precision {reached:.2g}"
+            f"with --cpus, or ask for {cure}"
         )
 
 

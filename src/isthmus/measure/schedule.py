@@ -11,7 +11,7 @@ import random
 from collections.abc import Callable, Iterable, Sequence
 from statistics import mean
 
-from isthmus.measure.job import Cost, Job, student
+from isthmus.measure.job import Cost, Job, student_half_width
 from isthmus.results.run_file import Settings
 from isthmus.statistics import LOOKS
 
@@ -56,7 +56,8 @@ def needed(job: Job, settings: Settings) -> int:
     if have < at[0]:
         return at[0]
     aim = math.log1p(settings.precision)
-    enough = (n for n in at if n > have and job.spread * student(n, settings.confidence) <= aim)
+    confidence = settings.confidence
+    enough = (n for n in at if n > have and job.spread * student_half_width(n, confidence) <= aim)
     return next(enough, at[-1])
 
 

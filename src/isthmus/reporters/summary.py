@@ -209,14 +209,17 @@ def _seconds(run: Run) -> str:
 def _commands(run: Run, found: Sequence[Finding], path: Path, program: str) -> list[str]:
     """Page, points, and what makes the run surer."""
     file = shlex.quote(str(path))
-    told = [("Page:", f"report {file} --open"), ("Points:", f"show {file} --points")]
+    told = [("Page:", f"report {file} --force --open"), ("Points:", f"show {file} --points")]
     decide = next((one for one in found if one.headline and one.action.startswith("run ")), None)
     study = run.studies[0] if len(run.studies) == 1 else "all"
     if run.status != "complete" and (
         len(run.studies) == 1 or set(run.studies) == set(studies.registry())
     ):
         budget = max(_LEAST_BUDGET_S, round(2 * run.settings.budget_s))
-        told.append(("Go on:", f"run {study} --resume --out {file} --budget {budget}"))
+        allowed = [f" --{n.replace('_', '-')}" for n in run.settings.options if "allow_" in n]
+        told.append(
+            ("Go on:", f"run {study} --resume --out {file} --budget {budget}{''.join(allowed)}")
+        )
     if decide is not None:
         told.append(("Try:", decide.action))
     launcher = run.software.command

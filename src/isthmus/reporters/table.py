@@ -18,7 +18,7 @@ from isthmus.analysis import wording
 from isthmus.analysis.flags import MEANINGS
 from isthmus.analysis.summary import summarise
 from isthmus.reporters.base import Reporter
-from isthmus.reporters.cells import Table, flags_in, heading, lift, table, view
+from isthmus.reporters.cells import Table, flags_in, heading, table, view
 from isthmus.results.run_file import Run
 from isthmus.units import printable
 
@@ -75,14 +75,6 @@ def _fitted(shown: pd.DataFrame, labels: Mapping[str, str], width: int) -> tuple
         before, cells = cells.headings, table(shown, labels)
         left_out += [name for name in before if name not in cells.headings]
     return cells, left_out
-
-
-def plain_table(frame: pd.DataFrame, labels: Mapping[str, str]) -> str:
-    """A frame as text, as wide as it needs to be."""
-    text = io.StringIO()
-    cells = table(lift(frame, labels)[0], labels)
-    _console(text, _least_width(cells)).print(_rich(cells))
-    return "\n".join(line.rstrip() for line in text.getvalue().splitlines()).strip("\n")
 
 
 def _console(text: io.StringIO, width: int) -> Console:

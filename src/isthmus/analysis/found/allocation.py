@@ -19,8 +19,6 @@ from isthmus.units import format_size
 
 _LARGE_S = 1e-6
 """A difference that is certain and beyond this is worth a word."""
-_PLAIN = 2.0
-"""A ratio that needs no interval to be believed, if it is beyond that in every process."""
 Seconds = Mapping[int, float]
 """By process."""
 
@@ -108,17 +106,11 @@ def _finding(
 def _judged(
     evidence: Evidence, of: Seconds, over: Seconds, among: int, *, simulated: bool
 ) -> Verdict:
-    """Which takes less, process by process; picked by its outcome among so many comparisons.
-
-    Where there are too few processes for an interval: what is plain in each of several.
-    """
+    """Which takes less, process by process; picked by its outcome among so many comparisons."""
     ratio = _ratio(of, over, evidence.together(among), simulated=simulated)
-    if ratio.known:
-        return judge(ratio, relevant(evidence.run.settings.precision))
-    each = [of[i] / over[i] for i in set(of) & set(over) if over[i] > 0]
-    if len(each) > 1 and (min(each) > _PLAIN or max(each) < 1 / _PLAIN):
-        return "slower" if min(each) > _PLAIN else "faster"
-    return "undecided"
+    if not ratio.known:
+        return "undecided"
+    return judge(ratio, relevant(evidence.run.settings.precision))
 
 
 def _worth(evidence: Evidence, group: Sequence[Case]) -> Iterator[Finding]:
@@ -184,6 +176,13 @@ def _memory(evidence: Evidence, group: Sequence[Case]) -> Iterator[Finding]:
                 ),
             )  # fmt: skip
             continue
+        if verdict in {"same", "slower"}:
+            yield _finding(
+                evidence, plain, quantity, seconds_of(plain), subject=f"{who}, {usual}",
+                verdict="same", remark="none is faster", table="deltas",
+                sentence=say(f"memory_{use}_best", usual=usual),
+            )  # fmt: skip
+            continue
         ratios = [
             _ratio(
                 seconds_of(case), seconds_of(plain), evidence.confidence, simulated=case.simulated
@@ -197,7 +196,7 @@ def _memory(evidence: Evidence, group: Sequence[Case]) -> Iterator[Finding]:
             evidence, plain, quantity, seconds_of(plain), subject=f"{who}, {usual}",
             verdict="undecided", remark="not decided", table="deltas",
             action=common.to_decide(evidence, plain.device),
-            sentence=say(f"memory_{use}_open", percent=percent, usual=usual)
+            sentence=say(f"memory_{use}_open", percent=percent)
             if bounded
             else say(f"memory_{use}_few", who=who),
         )  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 from typing import Any
 
 import numpy as np
@@ -84,11 +85,16 @@ def who(evidence: Evidence, row: Any) -> str:
 
 def to_decide(evidence: Evidence, *devices: str) -> str:
     """The command, behind ``isthmus``, that measures these devices longer."""
-    named = " ".join(f"--device {address}" for address in dict.fromkeys(devices))
-    axes = evidence.run.settings.axes
-    asked = "".join(f" --{name} {axes[name]}" for name in ("memory", "operation") if name in axes)
-    budget = max(60, 60 * round(4 * evidence.run.settings.budget_s / 60))
-    return f"run {evidence.study} {named}{asked} --budget {budget}"
+    settings = evidence.run.settings
+    budget = max(60, 60 * round(4 * settings.budget_s / 60))
+    words = ["run", evidence.study]
+    for address in dict.fromkeys(devices):
+        words += ["--device", address]
+    for name in ("memory", "operation"):
+        words += [f"--{name}", settings.axes[name]] if name in settings.axes else []
+    for name, value in settings.options.items():
+        words += [f"--{name.replace('_', '-')}", *([] if value == "yes" else [value])]
+    return shlex.join([*words, "--budget", str(budget)])
 
 
 def link_limit(evidence: Evidence, row: Any) -> Reference | None:

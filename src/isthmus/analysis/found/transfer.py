@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from shlex import quote
 from typing import Any
 
 import msgspec
@@ -110,7 +111,7 @@ def _rate(evidence: Evidence, rows: pd.DataFrame) -> Finding:
             reference=common.named(reference),
             **values,
         ),
-        action=f"run transfer --device {row.device} --memory {row.memory},{other}"
+        action=f"run transfer --device {quote(row.device)} --memory {row.memory},{other}"
         if worth and reference and reference.kind == "limit"
         else "",
         evidence="peaks",
@@ -232,10 +233,15 @@ def _memories(evidence: Evidence, series: dict[tuple[str, ...], pd.DataFrame]) -
                     ratio=wording.number(told.interval.value), what=what, size=size,
                 ),
             )  # fmt: skip
-        elif told.verdict in {"same", "slower"}:
+        elif told.verdict == "same":
             yield msgspec.structs.replace(
-                told, verdict="same", remark="no difference",
+                told, remark="no difference",
                 sentence=say("memory_same", percent=_reach(told.interval), size=size),
+            )  # fmt: skip
+        elif told.verdict == "slower":
+            yield msgspec.structs.replace(
+                told, remark=f"{usual.memory} is fastest",
+                sentence=say("memory_fastest", usual=str(usual.memory), what=what, size=size),
             )  # fmt: skip
         else:
             yield msgspec.structs.replace(
@@ -367,5 +373,5 @@ def _left_out(evidence: Evidence) -> Iterator[Finding]:
                 study=evidence.study, subject=common.title(evidence, str(device)),
                 quantity="kinds of host memory", interval=None, unit="",
                 sentence=say("model_memory"), remark="not in the model",
-                action=f"run allocation --device {device}", device=str(device),
+                action=f"run allocation --device {quote(device)}", device=str(device),
             )  # fmt: skip
