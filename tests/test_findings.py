@@ -145,6 +145,23 @@ def test_memory_that_makes_no_difference_is_said_as_a_bound() -> None:
     assert undecided.verdict in {"same", "undecided"}
 
 
+def test_memory_that_is_slower_than_the_usual_is_not_called_alike() -> None:
+    (told,) = (one for one in findings(_kinds(pageable=FAST, registered=SLOW)) if one.unit == "1")
+    assert told.verdict == "slower"
+    assert told.sentence.startswith("No kind of memory is faster than pageable")
+    assert not told.action
+
+
+def test_what_is_hardly_known_is_held_against_nothing() -> None:
+    points = [
+        point("host", "write", 1 << 26, [[1e-2 * f] * 25 for f in (1, 9, 3)], api="host"),
+        point("a", "write", 1 << 26, [[1e-2 * f] * 25 for f in (1, 1.01, 0.99)]),
+    ]
+    (found,) = (one for one in findings(run(points)) if one.device == "a" and one.unit == "B/s")
+    assert found.reference is None
+    assert found.share is None
+
+
 def test_a_peak_in_cache_is_named_as_such() -> None:
     points = [
         point("a", "read", size, [[size / rate] * 25] * 3)

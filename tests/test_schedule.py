@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from random import Random
 from statistics import NormalDist, stdev
 from types import SimpleNamespace
@@ -11,6 +12,7 @@ import pytest
 
 import synthetic
 from isthmus.measure.job import Cost, Job
+from isthmus.measure.runner import Runner
 from isthmus.measure.schedule import (
     OFFLOAD_LOOKS,
     Schedule,
@@ -21,6 +23,7 @@ from isthmus.measure.schedule import (
 from isthmus.results.run_file import Settings
 from isthmus.statistics import LOOKS, over_processes
 from isthmus.studies.base import Task
+from isthmus.system.binding import Binding
 
 SMALL = 4096
 LARGE = 256 << 20
@@ -218,3 +221,21 @@ def test_a_run_without_a_budget_gets_what_its_points_usually_need(quick: bool) -
     assert usual_budget_s(small, of) < usual_budget_s(large, of)
     more = usual_budget_s([job(fresh=True)], settings()), usual_budget_s([job(fresh=True)], of)
     assert more[0] >= more[1]
+
+
+@pytest.mark.parametrize("apart", [1.05, 1.25])
+def test_what_processes_cannot_give_is_said_with_a_cure_that_works(apart: float) -> None:
+    told: list[str] = []
+    wide, once = job(), job(SMALL, "once")
+    visit(wide, 1e-3, apart * 1e-3)
+    visit(once, 1e-3)
+    once.processes.add(1)  # a process that brought no sample: there is no interval
+    watcher = SimpleNamespace(say=told.append, finished=lambda *_: None)
+    runner = Runner([wide, once], settings(), Binding(), watcher, told.append)  # type: ignore[arg-type]
+    runner.run(until=0.0)
+    (said,) = told
+    width = wide.half_width(0.95)
+    asked = re.search(r"--precision ([\d.]+)", said)
+    assert (asked is not None) == (width < 1)
+    assert asked is None or width <= float(asked[1]) < 1
+    assert asked or "--budget" in said
