@@ -105,7 +105,7 @@ def _run(request: bytes, out: int, err: int) -> None:
     os.environ.update(asked["env"])
     os.dup2(out, 1)
     os.dup2(err, 2)
-    sys.argv = ["isthmus", *asked["arguments"]]
+    sys.argv = [str(Path(sys.executable).with_name("isthmus")), *asked["arguments"]]
     try:
         cli.main()
     except SystemExit as ended:

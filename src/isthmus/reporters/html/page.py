@@ -68,11 +68,6 @@ class _Study(NamedTuple):
     found: Table
     folded: list[_Folded]
 
-    @property
-    def holds_anything(self) -> bool:
-        """Whether there is something to show: what could not be measured has no section."""
-        return bool(self.plots or self.found.rows or self.folded)
-
 
 class _Method(NamedTuple):
     """How one run was measured."""
@@ -169,9 +164,9 @@ def _render(sources: Sequence[Source], plots: Mapping[str, list[Figure]]) -> str
         ],
         most_told=_MOST_TOLD,
         studies=[
-            study
-            for name in rank
-            if (study := _study(name, sources, found, plots[name], first)).holds_anything
+            _study(name, sources, found, plots[name], first)
+            for name in rank  # what could not be measured has no section
+            if not all(source.rows(name).empty for source in sources)
         ],
         boards=boards.beside_published() if none and any(s.run.points for s in sources) else [],
         methods=[_method(f"run-{i}", source) for i, source in enumerate(sources, 1)],
