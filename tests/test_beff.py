@@ -223,6 +223,21 @@ def test_a_measured_run_names_its_slowest_link_and_its_best() -> None:
     assert law["low_latency_s"] <= law["latency_s"] <= law["high_latency_s"]
 
 
+def test_sizes_that_other_processes_visited_have_their_b_eff() -> None:
+    def later(of: Point) -> Point:
+        if of.bytes > 64:
+            return of
+        others = [msgspec.structs.replace(r, rerun=r.rerun + 100) for r in of.reruns]
+        return msgspec.structs.replace(of, reruns=others)
+
+    points = _mpi([4e9, 4e9])
+    together, apart = (
+        answer(run(some), "b_eff").table.iloc[0] for some in (points, list(map(later, points)))
+    )
+    for name in ("low_b_eff_Bps", "b_eff_Bps", "high_b_eff_Bps"):
+        assert apart[name] == together[name] > 0
+
+
 def test_half_a_set_is_no_b_eff() -> None:
     partial = run(_mpi([4e9, 4e9], sizes=serial.SIZES["definition"][:-1]))
     assert "b_eff" not in set(summarise(partial)["operation"])

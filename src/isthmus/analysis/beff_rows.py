@@ -57,12 +57,12 @@ def whole_sets(rows: pd.DataFrame) -> Iterator[pd.DataFrame]:
 def best_mean(points: Sequence[Point], clock: ClockName) -> Interval:
     """b_eff: mean over the points of the fastest repetition's bytes a second, over processes.
 
-    Those processes count that measured each of the points. An interval that says nothing about
-    others where there is one only; simulated time is exact.
+    The first process of each point makes one mean, the second of each the next: points need not
+    have been visited by the same processes. An interval that says nothing about others where there
+    is one only; simulated time is exact.
     """
-    by_process = [{r.rerun: _best(p, r, clock) for r in measured_on(p, clock)} for p in points]
-    common = sorted(set.intersection(*map(set, by_process)))
-    means = [float(np.mean([found[rerun] for found in by_process])) for rerun in common]
+    by_point = [[_best(p, rerun, clock) for rerun in measured_on(p, clock)] for p in points]
+    means = [float(np.mean(found)) for found in zip(*by_point)]  # noqa: B905 - as many as all have
     if clock == "simulated" and len(means) == 1:
         return exact(means[0])
     return over_processes(means) if means else Interval(np.nan, np.nan, np.nan)
