@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 import re
+from dataclasses import replace
 from random import Random
 from statistics import NormalDist, stdev
 from types import SimpleNamespace
 
+import msgspec
 import pytest
 
 import synthetic
@@ -239,3 +241,18 @@ def test_what_processes_cannot_give_is_said_with_a_cure_that_works(apart: float)
     assert (asked is not None) == (width < 1)
     assert asked is None or width <= float(asked[1]) < 1
     assert asked or "--budget" in said
+
+
+def test_where_time_is_short_each_study_gets_its_share() -> None:
+    """Offloads cost a hundred times what copies do; both are in the first round all the same."""
+    copies = [job(SMALL << n % 8, f"op{n}") for n in range(40)]
+    offloads = [job(SMALL, "offload", memory=f"kind{n}", fresh=True) for n in range(4)]
+    for one in offloads:
+        point = msgspec.structs.replace(one.task.points[0], study="allocation")
+        one.task = replace(one.task, points={0: point})
+        one.visit_s = 1.0
+    plan = Schedule([*copies, *offloads], settings(3, quick=True))
+    whole = sum(map(plan.visit_s, copies)) + sum(map(plan.visit_s, offloads))
+    chosen = plan.next_round(3 * whole * 0.7)
+    assert 0 < len(set(chosen) & set(offloads)) < len(offloads)
+    assert 0 < len(set(chosen) & set(copies)) < len(copies)

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import accumulate
 from statistics import mean
 
 from isthmus.measure.job import Cost, Job, student_half_width
@@ -17,8 +18,7 @@ from isthmus.statistics import LOOKS
 
 OFFLOAD_LOOKS = (12, 16, 24, 30)
 """Of offloads, whose processes bring one repetition each."""
-QUICK_OFFLOADS = 6
-"""Of so many the whole range is a 95 % interval of the median."""
+QUICK_OFFLOADS = 3
 START_S = 0.5
 """What a worker needs to start, until the first has shown it."""
 _LEAST_SAMPLES = 5
@@ -99,8 +99,8 @@ class Schedule:
     def next_round(self, left_s: float) -> list[Job]:
         """Whom the next process of each device visits, in order.
 
-        The first round visits all points, or the cheapest of them: as many such rounds are to fit
-        as a point needs. Then come those that are soonest certain, until the visits are worth
+        The first round visits all points, or the cheapest of each study: as many such rounds are to
+        fit as a point needs. Then come those that are soonest certain, until the visits are worth
         the start of their workers; what no number of processes makes certain needs most.
         """
         waiting = self.open
@@ -110,9 +110,12 @@ class Schedule:
             return []
         if not any(job.processes for job in waiting):
             share_s = left_s / (self._settings.reruns or LOOKS[0])
-            return self._ordered(_fitting(waiting, self.visit_s, share_s) or waiting)
-        cost = {job: self._until_certain_s(job) for job in waiting}
-        queue = sorted(_groups(waiting), key=lambda group: mean(map(cost.__getitem__, group)))
+            queue = _in_turn(waiting, {job: self.visit_s(job) for job in waiting})
+            first = [job for group in queue for job in group]
+            spent = accumulate(map(self.visit_s, first))
+            fitting = [job for job, s in zip(first, spent, strict=True) if s <= share_s]
+            return self._ordered(fitting or waiting)
+        queue = _in_turn(waiting, {job: self._until_certain_s(job) for job in waiting})
         worth_s = _STARTS_WORTH * sum(self.start_s.get(address, START_S) for address in shared)
         chosen: list[Job] = []
         for group in queue:
@@ -169,6 +172,18 @@ class Schedule:
         for group in groups:
             self._order.shuffle(group)
         return [job for group in groups for job in group]
+
+
+def _in_turn(jobs: Sequence[Job], cost_s: Mapping[Job, float]) -> list[list[Job]]:
+    """What is compared together, cheapest first, of each study the same share of what it has."""
+    by_study: dict[str, list[list[Job]]] = {}
+    for group in _groups(jobs):
+        by_study.setdefault(group[0].study, []).append(group)
+    ranked: list[tuple[float, list[Job]]] = []
+    for groups in by_study.values():
+        groups.sort(key=lambda group: mean(cost_s[job] for job in group))
+        ranked += [((i + 0.5) / len(groups), group) for i, group in enumerate(groups)]
+    return [group for _, group in sorted(ranked, key=lambda pair: pair[0])]
 
 
 def _fitting(jobs: Iterable[Job], visit_s: Callable[[Job], float], seconds: float) -> list[Job]:

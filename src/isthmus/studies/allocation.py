@@ -27,10 +27,7 @@ MEMORY = (
     "svm", "host_only", "pinned", "write_combined", "registered", "mapped", "managed", "p2p",
     *(f"node{node}" for node in _NODES if len(_NODES) > 1),
 )  # fmt: skip
-QUICK_MEMORY = (
-    "pageable", "aligned", "offset16", "offset2048", "hugepage", "alloc_host", "svm", "host_only",
-    "pinned", "registered", "mapped", "managed",
-)  # fmt: skip
+QUICK_MEMORY = ("pageable", "aligned", "offset16", "alloc_host", "host_only", "pinned")
 
 
 def comes_before(memory: str, relative_offset: int, handover: str) -> tuple[bool, ...]:
