@@ -191,3 +191,13 @@ def test_show_takes_a_part_of_a_run(simulated: Path, isthmus: Command) -> None:
 def test_the_summary_is_a_format_too() -> None:
     measured = transfer_run({"a": {"write": Law(1e-6, 1e9)}}, [1, 4096])
     assert by_name("summary").render(measured).splitlines() == summary.lines(measured)
+
+
+def test_an_interval_that_says_nothing_is_said_to_say_nothing() -> None:
+    def told(*factors: float) -> str:
+        one = point("a", "write", 1 << 20, [[1e-3 * factor] * 25 for factor in factors])
+        (line,) = (line for line in summary.lines(run([one])) if line.startswith("transfer"))
+        return line
+
+    assert told(1, 30, 900).endswith("hardly known")
+    assert re.search(r"1\.0\d+-1\.0\d+$", told(1, 1.01, 0.99))

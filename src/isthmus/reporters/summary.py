@@ -28,6 +28,8 @@ _STUDY = 10
 _FROM = {2.5: 1, 5.0: 2, 8.0: 3, 16.0: 4, 32.0: 5, 64.0: 6}
 _LEAST_BUDGET_S = 60
 _MINUTES_FROM_S = 120
+_ROUGH = 10.0
+"""An interval that spans more than this factor is no figure to read."""
 
 
 def text(run: Run) -> str:
@@ -127,7 +129,8 @@ def _row(one: Finding, beside: Sequence[Finding], study: str) -> str:
     row = f"{study[:_STUDY]:{_STUDY}} {shortened(label, _LABEL):{_LABEL}} {figure}  "
     notes = [f"{one.percent} of {one.reference.name}"] if one.reference and one.percent else []
     notes += [one.remark] if one.remark and not notes else []
-    notes += [one.span.replace(" to ", "-")] if one.span else []
+    wide = one.interval is not None and one.interval.high > _ROUGH * one.interval.low > 0
+    notes += ["hardly known" if wide else one.span.replace(" to ", "-")] if one.span else []
     for i, note in enumerate(notes):
         if len(row) + (2 if i else 0) + len(note) <= COLUMNS:
             row += f", {note}" if i else note
