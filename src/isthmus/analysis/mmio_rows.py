@@ -96,7 +96,7 @@ def ways(device: Device) -> Iterator[tuple[str, Interval]]:
     if len(config) > 2:
         words = config["bytes"].to_numpy(dtype=float) / 4
         none = _line(words, config)[1].at_least(0.0)
-        yield "reads of configuration space, extrapolated to none", none
+        yield "reads of configuration space, extrapolated to 0 B", none
 
 
 def _line(x: Any, rows: pd.DataFrame, scale: Any = 1.0) -> tuple[Interval, Interval]:
