@@ -218,11 +218,6 @@ def student(free: int, share: float) -> float:
     return float(stdtrit(free, share))
 
 
-def is_look(processes: int) -> bool:
-    """Whether to decide after so many processes: see ``precise_enough``."""
-    return processes in LOOKS
-
-
 def precise_enough(medians: Sequence[float], precision: float, confidence: float = 0.95) -> bool:
     """Whether a point needs no further process: its interval is within the precision, at a look.
 
@@ -234,7 +229,7 @@ def precise_enough(medians: Sequence[float], precision: float, confidence: float
     """
     if len(medians) > 1 and not any(medians):  # the clock saw nothing, and will not
         return True
-    return is_look(len(medians)) and over_processes(medians, confidence).half_width <= precision
+    return len(medians) in LOOKS and over_processes(medians, confidence).half_width <= precision
 
 
 def simultaneous(confidence: float, comparisons: int) -> float:
