@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 
-import msgspec
-
 from isthmus.analysis import wording
 from isthmus.analysis.evidence import Evidence
 from isthmus.analysis.findings import MOST_HEADLINES, Finding, Reference, Verdict, shown
@@ -37,8 +35,7 @@ def found(evidence: Evidence) -> Sequence[Finding]:
     told = {device: list(_of(evidence, group)) for device, group in by_device.items()}
     order = sorted(by_device, key=lambda device: min(map(_again_s, by_device[device])))
     head = told[order[0]][:MOST_HEADLINES] if order else []
-    headlines = [msgspec.structs.replace(one, headline=True) for one in head]
-    return [*headlines, *(one for device in order for one in told[device] if one not in head)]
+    return common.headed(head, (one for device in order for one in told[device]))
 
 
 def _again_s(case: Case) -> float:

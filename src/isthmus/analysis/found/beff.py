@@ -29,8 +29,7 @@ def found(evidence: Evidence) -> Sequence[Finding]:
     gains = list(_better(evidence, [one for one in means if not _alone(evidence, one)]))
     told = [*means[:1], *gains, *largest[:1], *means[1:], *largest[1:], *_latencies(evidence)]
     head = [one for one in told if not _alone(evidence, one)][:MOST_HEADLINES]
-    headlines = [msgspec.structs.replace(one, headline=True) for one in head]
-    return [*headlines, *(one for one in told if one not in head)]
+    return common.headed(head, told)
 
 
 def _alone(evidence: Evidence, one: Finding) -> bool:

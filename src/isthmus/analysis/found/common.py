@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 import shlex
+from collections.abc import Iterable, Sequence
 from typing import Any
 
+import msgspec
 import numpy as np
 import pandas as pd
 
 from isthmus.analysis.evidence import Evidence, board_of, each, rate_of
-from isthmus.analysis.findings import Reference, Verdict
+from isthmus.analysis.findings import MOST_HEADLINES, Finding, Reference, Verdict
 from isthmus.models.pcie import link_of, path_of
 from isthmus.results.run_file import DeviceRecord
 
@@ -185,3 +187,10 @@ def point_of(row: Any) -> dict[str, Any]:
         "device": str(row.device), "operation": str(row.operation), "memory": str(row.memory),
         "bytes": int(row.bytes), "clock": str(row.clock),
     }  # fmt: skip
+
+
+def headed(head: Sequence[Finding], others: Iterable[Finding]) -> list[Finding]:
+    """These first, as headlines, as many as a study may have; then the others."""
+    first = head[:MOST_HEADLINES]
+    headlines = [msgspec.structs.replace(one, headline=True) for one in first]
+    return [*headlines, *(one for one in others if one not in first)]

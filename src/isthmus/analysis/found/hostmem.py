@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-import msgspec
 import numpy as np
 import pandas as pd
 
@@ -40,8 +39,7 @@ def found(evidence: Evidence) -> Sequence[Finding]:
     copies = list(_copies(evidence))
     head = [*head, *copies[:1]][:MOST_HEADLINES]
     rest = [*rates, *copies, *_peaks(evidence, series), *_published(evidence)]
-    headlines = [msgspec.structs.replace(one, headline=True) for one in head]
-    return [*headlines, *(one for one in rest if one not in head)]
+    return common.headed(head, rest)
 
 
 def _series(evidence: Evidence) -> Iterator[pd.DataFrame]:

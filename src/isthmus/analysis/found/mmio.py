@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-import msgspec
 import numpy as np
 
 from isthmus.analysis import mmio, wording
@@ -36,10 +35,9 @@ def found(evidence: Evidence) -> Sequence[Finding]:
     for one in accesses:
         first.setdefault(one.operation, one)
     head = [first[name] for name in ACCESSES if name in first][:MOST_HEADLINES]
-    headlines = [msgspec.structs.replace(one, headline=True) for one in head]
     rest = [*accesses, *_stores(evidence), *_lines(evidence), *_crossover(evidence)]
     rest += [*_driver(evidence), *_combining(evidence)]
-    return [*headlines, *(one for one in rest if one not in head)]
+    return common.headed(head, rest)
 
 
 def _accesses(evidence: Evidence) -> Iterator[Finding]:

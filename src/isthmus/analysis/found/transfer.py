@@ -59,8 +59,7 @@ def found(evidence: Evidence) -> Sequence[Finding]:
         head.append(max(both, key=_usable))
     rest = [*told, *latency, *changes, *_launches(evidence), *_peaks(evidence, series)]
     rest += _left_out(evidence)
-    headlines = [msgspec.structs.replace(one, headline=True) for one in head[:MOST_HEADLINES]]
-    return [*headlines, *(one for one in rest if one not in head[:MOST_HEADLINES])]
+    return common.headed(head, rest)
 
 
 def _usable(one: Finding) -> tuple[bool, float]:
