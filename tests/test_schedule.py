@@ -119,7 +119,27 @@ def test_what_takes_longer_waits() -> None:
     plan.start_s["host"] = 1e-6
     assert plan.next_round(500.0) == [cheap]
     plan.start_s["host"] = 1.0
+    assert plan.next_round(500.0) == [cheap]
+    dear.cost = Cost(0.1, 0.1)
+    plan.visit_s(dear)
     assert set(plan.next_round(500.0)) == {cheap, dear}
+
+
+def test_of_what_nobody_makes_certain_the_dear_get_fewer_processes_but_enough() -> None:
+    """Twelve points of 4 ms and four of 150 ms, whose processes differ by 30 %: 15 s."""
+    random = Random(1)
+    cheap = [job(SMALL, f"cheap{n}") for n in range(12)]
+    dear = [job(LARGE, f"dear{n}") for n in range(4)]
+    plan, now, number = Schedule([*cheap, *dear], settings()), 0.0, 0
+    while chosen := plan.next_round(15.0 - now):
+        now += plan.start_s.setdefault("host", 0.5)
+        for one in chosen:
+            now += 0.004 if one in cheap else 0.15
+            one.add(number, {0: synthetic.rerun(number, [math.exp(random.gauss(0.0, 0.3))] * 5)})
+            one.learn(Cost(0.004 if one in cheap else 0.15, 0.0))
+        number += 1
+    least, most = (min(len(one.processes) for one in jobs) for jobs in (dear, cheap))
+    assert LOOKS[0] <= least < 0.8 * most
 
 
 def test_a_short_run_makes_most_points_certain() -> None:
@@ -197,16 +217,17 @@ def test_a_series_of_zeros_ends_at_once() -> None:
     assert settled(one, settings())
 
 
-def test_samples_are_worth_their_time_where_they_vary_more_than_processes() -> None:
-    alike, noisy, apart = job(), job(SMALL, "noisy"), job(SMALL, "apart")
-    visit(alike, 1.0)
-    visit(noisy, 1.0, 1.001, 0.999, noise=0.2)
-    visit(apart, 1.0, 1.3, 0.8, noise=0.001)
-    plan = Schedule([alike, noisy, apart], settings())
-    assert plan.samples(noisy) > plan.samples(alike) > plan.samples(apart)
-    before = plan.samples(alike)
-    alike.cost = Cost(1.0, 1e-5)
-    assert plan.samples(alike) > before
+def test_samples_take_as_long_as_what_is_beside_them() -> None:
+    cheap, dear, dearest = job(), job(LARGE), job(LARGE, "dearest")
+    cheap.cost, dear.cost, dearest.cost = Cost(2e-3, 1e-5), Cost(1.0, 0.05), Cost(0.1, 1.0)
+    plan = Schedule([cheap, dear, dearest], settings())
+    assert plan.samples(cheap) == 200
+    assert plan.samples(dear) == 20
+    assert plan.samples(dearest) == 5
+    plan.start_s["host"] = 0.03
+    plan.next_round(60.0)
+    assert plan.samples(cheap) == 1000  # a third of the start is its own
+    assert plan.samples(dearest) == 5
 
 
 def test_nothing_begins_that_would_have_no_time_after_its_start() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import statistics as stdlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import combinations
 from typing import TYPE_CHECKING, NamedTuple
@@ -44,11 +44,6 @@ class Job:
     """Numbers of those that have measured it."""
     medians: dict[tuple[int, ClockName], list[float]] = field(default_factory=dict)
     """Seconds of each process, by part and clock: the rows that are judged."""
-    within: float = 0.0
-    """Variance of the median of one process, of its logarithm, times the number of samples; mean
-    over processes. From the halves of each series, so that what drifts counts."""
-    samples: float = 1.0
-    """Of a process; mean."""
     cost: Cost | None = None
     """As visits have shown, the mean of the latest and of what was known before."""
     visit_s: float = 0.0
@@ -95,17 +90,11 @@ class Job:
     def add(self, number: int, results: Mapping[int, Rerun]) -> None:
         """A process has measured it: its results by part."""
         self.processes.add(number)
-        varies, samples = [0.0], 1
         for part in self.deciding & results.keys():
             for clock in results[part].clocks:
                 seconds = results[part].seconds(clock)
                 if seconds:
                     self.medians.setdefault((part, clock), []).append(stdlib.median(seconds))
-                    varies.append(len(seconds) * _variance_of_median(seconds))
-                    samples = len(seconds)
-        new = 1 / len(self.processes)
-        self.within += new * (max(varies) - self.within)
-        self.samples += new * (samples - self.samples)
 
     def learn(self, cost: Cost) -> None:
         """A visit has taken this."""
@@ -153,14 +142,3 @@ class Job:
 def student_half_width(processes: int, confidence: float) -> float:
     """Half of Student's interval over so many processes, of which the deviation is 1."""
     return student(processes - 1, 0.5 + confidence / 2) / math.sqrt(processes)
-
-
-def _variance_of_median(seconds: Sequence[float]) -> float:
-    """Relative, of a series: from how its halves differ."""
-    half = len(seconds) // 2
-    if not half:
-        return 0.0
-    first, second = stdlib.median(seconds[:half]), stdlib.median(seconds[-half:])
-    if min(first, second) <= 0:
-        return 0.0
-    return math.log(first / second) ** 2 / 4

@@ -9,8 +9,8 @@ from __future__ import annotations
 import math
 import random
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
@@ -98,6 +98,11 @@ class _Workers:
             self.start_s[address] = time.monotonic() - began
         return self._opened[address]
 
+    def let_go(self) -> None:
+        """Nobody asks them any more: they begin to end."""
+        for worker in self._started.values():
+            worker.let_go()
+
     def forget(self, job: Job) -> None:
         """It has died: the next who asks gets a fresh one."""
         self._started.pop(job.found.address, None)
@@ -120,6 +125,8 @@ class Runner:
         self.schedule = Schedule(self.jobs, self.settings)
         self.out_of_time = False
         self._deaths: dict[str, int] = {}
+        self._leaving = ExitStack()
+        """The workers of the round before, which may not have ended yet."""
 
     def begin(self, most_s: float) -> None:
         """Tells the watcher how much there is."""
@@ -133,7 +140,8 @@ class Runner:
         simulated = [job for job in self.schedule.open if job.simulated]
         random.Random(self.settings.seed).shuffle(simulated)
         if simulated:
-            self._round(0, simulated, math.inf)
+            with self._workers_ended():
+                self._round(0, simulated, math.inf)
 
     def run(self, until: float) -> None:
         """Measures what is timed until then, on ``time.monotonic``."""
@@ -141,10 +149,11 @@ class Runner:
             offloads = (job for job in self.schedule.open if job.task.fresh)
             self._run_in_one_process(until - sum(map(self.schedule.visit_s, offloads)))
         number = 1 + max((n for job in self.jobs for n in job.processes), default=-1)
-        while chosen := self.schedule.next_round(until - time.monotonic()):
-            if not self._round(number, chosen, until):
-                break
-            number += 1
+        with self._workers_ended():
+            while chosen := self.schedule.next_round(until - time.monotonic()):
+                if not self._round(number, chosen, until):
+                    break
+                number += 1
         self.out_of_time |= bool(self.schedule.open)
         for job in self.schedule.open:
             self.watcher.finished(job.task, len(job.processes) - 1, "budget")
@@ -155,11 +164,15 @@ class Runner:
         visited = False
         planned = {job: self.schedule.visit_s(job) for job in jobs}
         usual_s = sum(planned.values()) / len(planned)
-        with ExitStack() as stack:
-            workers = _Workers(stack, self._hire)
+        stack = ExitStack()
+        workers = _Workers(stack, self._hire)
+        try:
             shared = [job for job in jobs if not job.task.fresh]
-            for job in shared:
-                workers.start(job)
+            began = time.monotonic()
+            with self._leaving:  # they end while these start, before these are opened
+                for job in shared:
+                    workers.start(job)
+            waited_s = time.monotonic() - began
             for job in shared:  # none starts while another is timed
                 with suppress(WorkerDiedError):  # whoever visits it is told again
                     workers.of(job)
@@ -175,7 +188,11 @@ class Runner:
                 visited = True
                 self._attempt(job, workers, partial(self._visit, job, number, workers))
                 late_s += time.monotonic() - began - _SLACK * planned[job]
-        for address, seconds in workers.start_s.items():
+        finally:
+            workers.let_go()
+            self._leaving = stack
+        for address, own_s in workers.start_s.items():
+            seconds = own_s + waited_s / len(workers.start_s)
             new = address not in self.schedule.start_s
             if seconds > _SLOW_START_S and new and math.isfinite(until):
                 self.watcher.say(
@@ -183,6 +200,14 @@ class Runner:
                 )
             self.schedule.start_s[address] = seconds
         return visited
+
+    @contextmanager
+    def _workers_ended(self) -> Iterator[None]:
+        """On leaving, no worker is left."""
+        try:
+            yield
+        finally:
+            self._leaving.close()
 
     def _hire(self, job: Job) -> AbstractContextManager[Asked]:
         if self.team:

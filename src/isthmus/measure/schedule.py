@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import accumulate
 from statistics import mean
 
@@ -23,10 +23,8 @@ START_S = 0.5
 """What a worker needs to start, until the first has shown it."""
 _LEAST_SAMPLES = 5
 _MOST_SAMPLES = 1000
-_USUAL_RATIO = 9.0
-"""Of the variance of samples to that of processes, until it is known."""
-_STARTS_WORTH = 3.0
-"""Visits of a process take so many times as long as its start."""
+_BEYOND_REACH = 0.25
+"""Worth of a process to a point that none makes certain, beside one to another."""
 
 
 def looks(job: Job, settings: Settings) -> Sequence[int]:
@@ -48,17 +46,23 @@ def settled(job: Job, settings: Settings) -> bool:
 
 
 def needed(job: Job, settings: Settings) -> int:
-    """Processes after which it is certain, as far as their spread tells, or the most that it gets.
-
-    The interval narrows as Student's does: t(n-1) spread / sqrt(n) is to reach log(1 + precision).
-    """
+    """Processes after which its spread says that it is certain, or the most that it gets."""
     at, have = looks(job, settings), len(job.processes)
     if have < at[0]:
         return at[0]
-    aim = math.log1p(settings.precision)
-    confidence = settings.confidence
-    enough = (n for n in at if n > have and job.spread * student_half_width(n, confidence) <= aim)
-    return next(enough, at[-1])
+    return next((n for n in at if n > have and _makes_certain(n, job, settings)), at[-1])
+
+
+def beyond_reach(job: Job, settings: Settings) -> bool:
+    """Whether its processes differ by so much that the most that it gets leave it uncertain."""
+    at = looks(job, settings)
+    return len(job.processes) >= at[0] and not _makes_certain(at[-1], job, settings)
+
+
+def _makes_certain(processes: int, job: Job, settings: Settings) -> bool:
+    """The interval narrows as Student's does: t(n-1) spread / sqrt(n), of logarithms."""
+    half_width = job.spread * student_half_width(processes, settings.confidence)
+    return half_width <= math.log1p(settings.precision)
 
 
 def _usual_cost(job: Job) -> Cost:
@@ -100,8 +104,9 @@ class Schedule:
         """Whom the next process of each device visits, in order.
 
         The first round visits all points, or the cheapest of each study: as many such rounds are to
-        fit as a point needs. Then come those that are soonest certain, until the visits are worth
-        the start of their workers; what no number of processes makes certain needs most.
+        fit as a point needs. In later ones those that are soonest certain come first, what no
+        number of processes makes certain last, and a visit is made if it brings more for its time
+        than the round so far, the start of its workers included.
         """
         waiting = self.open
         shared = self._shared_s = self._shared_start_s(waiting)
@@ -110,26 +115,43 @@ class Schedule:
             return []
         if not any(job.processes for job in waiting):
             share_s = left_s / (self._settings.reruns or LOOKS[0])
-            queue = _in_turn(waiting, {job: self.visit_s(job) for job in waiting})
+            queue = _in_turn(waiting, lambda job: (False, self.visit_s(job)))
             first = [job for group in queue for job in group]
             spent = accumulate(map(self.visit_s, first))
             fitting = [job for job, s in zip(first, spent, strict=True) if s <= share_s]
             return self._ordered(fitting or waiting)
-        queue = _in_turn(waiting, {job: self._until_certain_s(job) for job in waiting})
-        worth_s = _STARTS_WORTH * sum(self.start_s.get(address, START_S) for address in shared)
+        queue = _in_turn(waiting, self._urgency)
+        spent_s = sum(self.start_s.get(address, START_S) for address in shared)
+        brought = 0.0
         chosen: list[Job] = []
         for group in queue:
-            if chosen and worth_s <= 0:
-                break
-            chosen += group
-            worth_s -= sum(map(self.visit_s, group))
+            brings, takes_s = sum(map(self._brings, group)), sum(map(self.visit_s, group))
+            if not chosen or brings * spent_s >= brought * takes_s:
+                chosen += group
+                brought += brings
+                spent_s += takes_s
         return self._ordered(_fitting(chosen, self.visit_s, left_s) or chosen)
 
-    def _until_certain_s(self, job: Job) -> float:
-        """Seconds that it still needs; to be seen at all comes before being certain."""
+    def _urgency(self, job: Job) -> tuple[bool, float]:
+        """Seconds until it is certain; where it cannot be, by what its next process brings."""
         each_s = self.visit_s(job) + self._shared_s.get(job.found.address, 0.0)
+        if beyond_reach(job, self._settings):
+            return True, each_s / self._brings(job)
+        # To be seen at all comes before being certain.
         have = len(job.processes)
-        return (needed(job, self._settings) - have if have else 1) * each_s
+        return False, (needed(job, self._settings) - have if have else 1) * each_s
+
+    def _brings(self, job: Job) -> float:
+        """By how much one more process lowers the variance of a mean, of which one process has 1.
+
+        Visits that bring the most for their time give a point that is n times as dear one process
+        where others get the root of n (W. Cochran, "Sampling techniques", optimum allocation).
+        """
+        have = len(job.processes)
+        if not have:
+            return 1.0
+        worth = _BEYOND_REACH if beyond_reach(job, self._settings) else 1.0
+        return worth / (have * (have + 1))
 
     def visit_s(self, job: Job) -> float:
         """About what a visit takes."""
@@ -139,23 +161,16 @@ class Schedule:
         return beside_s + self.samples(job) * sample_s
 
     def samples(self, job: Job) -> int:
-        """How many bring most in a visit: Kalibera and Jones 2013, optimal repetition counts.
+        """So many that they take as long as all else that the visit costs, its start included.
 
-        The root of what a process costs relative to a sample, times the root of how the variance
-        of samples is to that of processes.
+        At most twice as long as the best number needs, whatever that is: fewer are the best where
+        processes differ, more where the machine is disturbed for longer than a visit lasts.
         """
         if job.task.fresh:
             return 1
         beside_s, sample_s = job.cost or _usual_cost(job)
         beside_s += self._shared_s.get(job.found.address, 0.0)
-        ratio = _USUAL_RATIO
-        if len(job.processes) > 2:
-            # With the variance of medians of so few samples.
-            seen = job.spread**2
-            between = max(seen - job.within / job.samples, 0.1 * seen, 1e-8)
-            ratio = job.within / between
-        best = math.sqrt(ratio * beside_s / max(sample_s, 1e-6))
-        return round(min(max(best, _LEAST_SAMPLES), _MOST_SAMPLES))
+        return round(min(max(beside_s / max(sample_s, 1e-7), _LEAST_SAMPLES), _MOST_SAMPLES))
 
     def _shared_start_s(self, jobs: Sequence[Job]) -> dict[str, float]:
         """What a worker's start costs each of the points that it visits."""
@@ -174,14 +189,19 @@ class Schedule:
         return [job for group in groups for job in group]
 
 
-def _in_turn(jobs: Sequence[Job], cost_s: Mapping[Job, float]) -> list[list[Job]]:
-    """What is compared together, cheapest first, of each study the same share of what it has."""
+def _in_turn(jobs: Sequence[Job], urgency: Callable[[Job], tuple[bool, float]]) -> list[list[Job]]:
+    """What is compared together, most urgent first, of each study the same share of what it has."""
+
+    def of_group(group: Sequence[Job]) -> tuple[float, float]:
+        beyond, seconds = zip(*map(urgency, group), strict=True)
+        return mean(beyond), mean(seconds)
+
     by_study: dict[str, list[list[Job]]] = {}
     for group in _groups(jobs):
         by_study.setdefault(group[0].study, []).append(group)
     ranked: list[tuple[float, list[Job]]] = []
     for groups in by_study.values():
-        groups.sort(key=lambda group: mean(cost_s[job] for job in group))
+        groups.sort(key=of_group)
         ranked += [((i + 0.5) / len(groups), group) for i, group in enumerate(groups)]
     return [group for _, group in sorted(ranked, key=lambda pair: pair[0])]
 

@@ -56,8 +56,11 @@ class Asked(Protocol):
         WorkerDiedError or WorkerRefusedError.
         """
 
+    def let_go(self) -> None:
+        """It is asked no more, and may begin to end, where that can be."""
+
     def end(self) -> object:
-        """Lets go of the device, where that can be."""
+        """Lets go of the device, where that can be, and waits for its end."""
 
 
 class Worker:
@@ -147,13 +150,17 @@ class Worker:
         lines = self._stderr.read().decode(errors="replace").strip().splitlines()
         return lines[-1].strip() if lines else ""
 
+    def let_go(self) -> None:
+        """See Asked."""
+        with contextlib.suppress(OSError):
+            self._requests.close()
+
     def end(self, patience_s: float = _TEARDOWN_S) -> int:
         """Ends the process, and whatever it started in its session; returns its exit code.
 
         It may take ``patience_s`` to end by itself; what a runtime left running then ends with it.
         """
-        with contextlib.suppress(OSError):
-            self._requests.close()
+        self.let_go()
         if self._process.returncode is None:
             deadline = time.monotonic() + patience_s
             while not self._has_ended() and time.monotonic() < deadline:

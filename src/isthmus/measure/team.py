@@ -236,6 +236,9 @@ class Team:
             return self._opened
         return self._all([request] * len(self._ranks), allowed_s)[0]
 
+    def let_go(self) -> None:
+        """Nothing: the ranks stay for the whole run."""
+
     def end(self) -> None:
         """Nothing: no rank can be started anew."""
 
