@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import textwrap
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -58,7 +59,7 @@ def _lines(surveys: Sequence[discovery.Survey]) -> Iterator[str]:
                 rows.append((found.address, " ".join(able), printable(found.description.name)))
                 continue
             scheme = found.address.partition(":")[0]
-            by_board = _of_all([found.address, *found.others])
+            by_board = _of_all(found)
             names = [address.removeprefix(f"{scheme}:") for address in by_board]
             some = dict.fromkeys(name for able in by_board.values() for name in able)
             rows.append((f"{scheme}:BOARD", " ".join(some), "one of the boards below"))
@@ -106,21 +107,20 @@ def studies_of(found: discovery.Found) -> list[str]:
     ]
 
 
-def _of_all(addresses: Sequence[str]) -> dict[str, list[str]]:
-    """The same of devices that nobody has to look for: each is opened to see what it can."""
-    from concurrent.futures import ThreadPoolExecutor
-
+def _of_all(found: discovery.Found) -> dict[str, list[str]]:
+    """The same of a device and the others of its kind, by address: one worker opens all in turn."""
     from isthmus.errors import IsthmusError
-    from isthmus.measure import asked, discovery
+    from isthmus.measure import asked
+    from isthmus.measure.supervisor import Worker
 
     def able(address: str) -> list[str]:
         try:
-            return studies_of(asked.opened(discovery.resolve(address)))
+            return studies_of(asked.opened_by(worker, replace(found, address=address)))
         except IsthmusError:  # what is wrong with one is nothing to the others
             return []
 
-    with ThreadPoolExecutor() as pool:
-        return dict(zip(addresses, pool.map(able, addresses), strict=True))
+    with Worker(found.candidate.environment) as worker:
+        return {address: able(address) for address in (found.address, *found.others)}
 
 
 def _as_data(surveys: list[discovery.Survey]) -> list[dict[str, object]]:

@@ -11,7 +11,7 @@ from isthmus.errors import NoDeviceError, UsageError
 from isthmus.measure import discovery, protocol
 from isthmus.measure.address import Address
 from isthmus.measure.runner import Watcher
-from isthmus.measure.supervisor import Worker, WorkerDiedError, WorkerRefusedError
+from isthmus.measure.supervisor import Asked, Worker, WorkerDiedError, WorkerRefusedError
 from isthmus.results.run_file import DeviceRecord
 from isthmus.system import environment
 
@@ -45,9 +45,14 @@ def opened(one: discovery.Found) -> discovery.Found:
     """
     if not (one.options or one.backend.run_options(one.candidate, one.description)):
         return one
+    with Worker(one.candidate.environment) as worker:
+        return opened_by(worker, one)
+
+
+def opened_by(worker: Asked, one: discovery.Found) -> discovery.Found:
+    """The same, by a worker that has the environment of its candidate."""
     try:
-        with Worker(one.candidate.environment) as worker:
-            answer = worker.ask(one.open_request())
+        answer = worker.ask(one.open_request())
     except (WorkerRefusedError, WorkerDiedError) as error:
         if isinstance(error, WorkerRefusedError) and error.usage:
             raise UsageError(f"device '{one.address}': {error}") from error
