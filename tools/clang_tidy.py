@@ -2,7 +2,7 @@
 
 What changed is what differs from the commit BASE: the environment's, else where this branch left
 origin/main; on main itself the last commit that is a day older than the newest. Nothing that was
-found clean is looked at again until it or a header of its own changes.
+found clean is looked at again until it, a header of its own or the way it is compiled changes.
 """
 
 from __future__ import annotations
@@ -102,17 +102,21 @@ def prepare() -> bool:
     return True
 
 
-def sources() -> list[Path]:
-    """Every compiled file of ours."""
+def sources() -> dict[Path, str]:
+    """Every compiled file of ours, and the commands that compile it, one for each target."""
     entries = json.loads((BUILD / "compile_commands.json").read_text(encoding="utf-8"))
-    files = {Path(entry["file"]) for entry in entries}
-    return sorted(file for file in files if any(file.is_relative_to(ROOT / room) for room in ROOMS))
+    commands: dict[Path, str] = {}
+    for file, command in sorted((Path(entry["file"]), entry["command"]) for entry in entries):
+        if any(file.is_relative_to(ROOT / room) for room in ROOMS):
+            commands[file] = f"{commands.get(file, '')}{command}\n"
+    return commands
 
 
-def fingerprint(file: Path, includes: Includes) -> str:
-    """Of a file and of all that it depends on."""
+def fingerprint(file: Path, commands: str, includes: Includes) -> str:
+    """Of a file, of how it is compiled, and of all that it depends on."""
     read = [ROOT / ".clang-tidy", ROOT / "pyproject.toml", *sorted(includes.of(file))]
-    return hashlib.sha256(b"".join(path.read_bytes() for path in read)).hexdigest()
+    contents = [commands.encode(), *(path.read_bytes() for path in read)]
+    return hashlib.sha256(b"".join(contents)).hexdigest()
 
 
 def complaint(file: Path) -> str:
@@ -133,8 +137,8 @@ def main() -> int:
     since = base()
     touched = None if "--all" in sys.argv[1:] else changed(since)
     concerned = {
-        file: fingerprint(file, includes)
-        for file in found
+        file: fingerprint(file, commands, includes)
+        for file, commands in found.items()
         if touched is None or includes.of(file) & touched
     }
     known = set(json.loads(CLEAN.read_text(encoding="utf-8"))) if CLEAN.exists() else set()
