@@ -20,10 +20,10 @@ constexpr std::size_t word_bytes = sizeof(std::uint64_t);
 /// Pieces in which a device's memory is filled and checked: large enough for it, and fit a cache.
 constexpr std::size_t cached_bytes = std::size_t{1} << 20U;
 /// Odd, so that consecutive words differ in every bit position's period; 2^64 / golden ratio.
-constexpr std::uint64_t step = 0x9E3779B97F4A7C15U;
+constexpr std::uint64_t pattern_step = 0x9E3779B97F4A7C15U;
 
 std::uint64_t stamp_word(std::uint64_t stamp, std::size_t page) {
-  return stamp * step + page * 0xD1342543DE82EF95U;
+  return stamp * pattern_step + page * 0xD1342543DE82EF95U;
 }
 
 /// Where in its page the word of this stamp goes; it wanders through all 512 places.
@@ -54,8 +54,8 @@ Grid grid_of(std::size_t bytes, std::size_t place) {
 /// Eight words at a time: two vectors of four even without AVX, and no multiplication in the loop.
 using Lanes = std::uint64_t __attribute__((vector_size(64)));
 
-/// Fills the whole words of `to` from the pattern's word `word` on; returns the bytes filled.
-std::size_t fill_words(std::span<std::byte> to, std::uint64_t word) {
+/// Fills the whole words of `to` with `word` and what follows by `step`; returns the bytes filled.
+std::size_t fill_words(std::span<std::byte> to, std::uint64_t word, std::uint64_t step) {
   const std::size_t words = to.size() / word_bytes;
   Lanes lanes{};
   for (std::size_t i = 0; i < 8; ++i) {
@@ -71,6 +71,23 @@ std::size_t fill_words(std::span<std::byte> to, std::uint64_t word) {
     std::memcpy(to.data() + i * word_bytes, &value, word_bytes);
   }
   return words * word_bytes;
+}
+
+/// Fills memory from the byte `offset` on of the words `first`, `first + step`, ...
+void fill(std::span<std::byte> to, std::uint64_t first, std::uint64_t step, std::size_t offset) {
+  std::size_t at = 0;
+  while (at < to.size()) {
+    const std::size_t position = offset + at;
+    const std::uint64_t word = first + position / word_bytes * step;
+    const std::size_t inside = position % word_bytes;
+    if (inside == 0 && to.size() - at >= word_bytes) {
+      at += fill_words(to.subspan(at), word, step);
+    } else {
+      const std::size_t part = std::min(word_bytes - inside, to.size() - at);
+      std::memcpy(to.data() + at, reinterpret_cast<const std::byte*>(&word) + inside, part);
+      at += part;
+    }
+  }
 }
 
 /// Where there is much memory, as large as several processors want it. Little, which is what most
@@ -164,15 +181,9 @@ bool all_hold(Memory& memory, std::size_t bytes, const Holds& holds) {
   });
 }
 
-/// Differs from the pattern in every bit. Piece by piece, so that it stays in a cache meanwhile.
+/// Differs from the pattern in every bit, for ~(seed + i step) is ~seed - i step.
 void fill_inverted(std::span<std::byte> to, std::uint64_t seed, std::size_t offset) {
-  for (std::size_t at = 0; at < to.size(); at += page_bytes) {
-    const auto piece = to.subspan(at, std::min(page_bytes, to.size() - at));
-    fill_pattern(piece, seed, offset + at);
-    for (std::byte& value : piece) {
-      value = ~value;
-    }
-  }
+  fill(to, ~seed, 0 - pattern_step, offset);
 }
 
 std::vector<std::uint64_t> stamp_words(std::uint64_t stamp, std::size_t count) {
@@ -205,19 +216,7 @@ void Memory::get_words(std::size_t offset, std::span<std::uint64_t> words) {
 }
 
 void fill_pattern(std::span<std::byte> to, std::uint64_t seed, std::size_t offset) {
-  std::size_t at = 0;
-  while (at < to.size()) {
-    const std::size_t position = offset + at;
-    const std::uint64_t word = seed + position / word_bytes * step;
-    const std::size_t inside = position % word_bytes;
-    if (inside == 0 && to.size() - at >= word_bytes) {
-      at += fill_words(to.subspan(at), word);
-    } else {
-      const std::size_t part = std::min(word_bytes - inside, to.size() - at);
-      std::memcpy(to.data() + at, reinterpret_cast<const std::byte*>(&word) + inside, part);
-      at += part;
-    }
-  }
+  fill(to, seed, pattern_step, offset);
 }
 
 bool has_pattern(std::span<const std::byte> data, std::uint64_t seed, std::size_t offset) {
@@ -250,7 +249,7 @@ std::uint64_t pattern_sum(std::size_t bytes, std::uint64_t seed) {
   std::uint64_t tail = 0;
   fill_pattern(std::as_writable_bytes(std::span(&tail, 1)).first(bytes % word_bytes), seed,
                words * word_bytes);
-  return words * seed + pairs * step + tail;
+  return words * seed + pairs * pattern_step + tail;
 }
 
 void poison(Memory& memory, std::size_t bytes, std::uint64_t seed) {
