@@ -40,8 +40,8 @@ class Tests:
 
 
 def sanitized(sanitizers: str) -> tuple[str, ...]:
-    """CMake's options for sanitizers; with little optimisation, twice as fast to build."""
-    return (*APART, "-DCMAKE_CXX_FLAGS=-O1 -g1", f"-DISTHMUS_SANITIZE={sanitizers}")
+    """CMake's options for sanitizers; with little optimisation, thrice as fast to build."""
+    return (*APART, "-DCMAKE_CXX_FLAGS=-Og -g1", f"-DISTHMUS_SANITIZE={sanitizers}")
 
 
 def without_random_addresses() -> tuple[str, ...]:
@@ -78,8 +78,10 @@ def with_counters() -> Tests:
 
 
 def configure(folder: Path, *options: str) -> bool:
-    """Lets CMake prepare a build folder."""
+    """Lets CMake prepare a build folder; a new one for Ninja, which waits for less, if it is there."""
     command = ["cmake", "-S", str(ROOT), "-B", str(folder), *options]
+    if shutil.which("ninja") and not (folder / "CMakeCache.txt").exists():
+        command += ["-G", "Ninja"]
     return run(f"Configuring {folder.relative_to(ROOT)}", command)
 
 
