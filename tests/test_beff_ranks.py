@@ -21,6 +21,8 @@ SMALL = ("--bytes", "4Ki", "--precision", "0.9", "--out", "run.json")
 LONG = ("beff", "--device", "host", "--bytes", "1:1Mi", "--precision", "0.00001",
         "--budget", "100000", "--out", "run.json")  # fmt: skip
 """Nobody waits for its end."""
+SILENCE_S = 15.0
+"""Of ranks that beat once a second: who hangs is told from who only waits for a processor."""
 
 
 def rows(isthmus: Command) -> list[dict[str, str]]:
@@ -127,7 +129,7 @@ def test_a_rank_that_dies_or_hangs_ends_the_run_and_is_named(
     tmp_path: Path, how: signal.Signals, rank: int
 ) -> None:
     # Who hangs is known by his silence; who waits for others says that he lives.
-    process = launchers.any_launcher().start(2, tmp_path, *LONG, silence_s=40)
+    process = launchers.any_launcher().start(2, tmp_path, *LONG, silence_s=SILENCE_S)
     with launchers.ended(process):
         pid = begun(process, tmp_path)[rank].pid
         os.kill(pid, how)
@@ -145,7 +147,7 @@ def test_a_rank_that_hangs_in_its_device_is_named(tmp_path: Path) -> None:
     """It lives and beats: only what it is at tells it from the one that waits for it."""
     devices = ("--device", "null,move=correct", "--device", "null,move=correct,hang=40")
     process = launchers.any_launcher().start(
-        2, tmp_path, "beff", *devices, "--channel", "staged", *SMALL, silence_s=40
+        2, tmp_path, "beff", *devices, "--channel", "staged", *SMALL, silence_s=SILENCE_S
     )
     with launchers.ended(process):
         _, err = process.communicate(timeout=LIMIT_S)

@@ -78,7 +78,7 @@ def with_counters() -> Tests:
 
 
 def configure(folder: Path, *options: str) -> bool:
-    """Lets CMake prepare a build folder; a new one for Ninja, which waits for less, if it is there."""
+    """Lets CMake prepare a build folder; a new one for Ninja, if it is here."""
     command = ["cmake", "-S", str(ROOT), "-B", str(folder), *options]
     if shutil.which("ninja") and not (folder / "CMakeCache.txt").exists():
         command += ["-G", "Ninja"]
