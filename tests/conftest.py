@@ -25,7 +25,7 @@ LIMIT_S = 600.0
 """Far beyond what anything takes, on a loaded machine too: only what hangs gets there."""
 TOGETHER = {
     "test_card_exec.py", "test_emulation.py", "test_mmio_guest.py", "test_nccl.py", "test_page.py",
-    "test_validation.py", "test_vitis_kernels.py", "test_vitis_serial.py",
+    "test_terminal.py", "test_validation.py", "test_vitis_kernels.py", "test_vitis_serial.py",
 }  # fmt: skip
 """Files whose tests share what takes seconds to make: one process runs all of such a file."""
 PER_SESSION = "ISTHMUS_TEST_FOLDER"
@@ -43,9 +43,17 @@ def pytest_configure(config: pytest.Config) -> None:
     # Nothing is kept from one session to the next, and what one process compiles all may use.
     os.environ.update(TMPDIR=str(own), POCL_CACHE_DIR=str(session / "pocl"))
     os.environ["ISTHMUS_LOCK"] = str(own / "measuring.lock")
+    # Workers start by the hundred: what they import is compiled once.
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     # Nothing here is large: threads of BLAS would only fight for processors.
     os.environ["OPENBLAS_NUM_THREADS"] = "1"
     tempfile.tempdir = None
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """Two processes for each processor: half of the time a test waits for another process."""
+    return 2 * len(os.sched_getaffinity(0))
 
 
 @pytest.hookimpl(optionalhook=True)
