@@ -285,7 +285,7 @@ void expired(const std::string& xclbin) {
 /// A kernel that runs for long after a thread was cancelled in a wait: nobody waits any more.
 void cancelling(const std::string& xclbin) {
   Card card(xclbin);
-  LongRun kernel(card, 1 << 19);
+  LongRun kernel(card, 1 << 17);
   pthread_t waiter{};
   const auto wait = [](void*) -> void* {
     std::this_thread::sleep_for(std::chrono::milliseconds(200));
