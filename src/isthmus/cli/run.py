@@ -76,9 +76,10 @@ def _studies(name: str) -> list[Study]:
     return list(registry().values()) if name == "all" else [by_name(name)]
 
 
-def _fresh_name(study: str) -> Path:
+def fresh_name(study: str, folder: Path = Path()) -> Path:
+    """A run file that is not there yet."""
     stem = f"{study}-{datetime.now().strftime('%Y%m%d-%H%M%S')}"
-    candidates = (Path(f"{stem}{f'-{n}' if n else ''}.json") for n in range(1000))
+    candidates = (folder / f"{stem}{f'-{n}' if n else ''}.json" for n in range(1000))
     return next(path for path in candidates if not path.exists())
 
 
@@ -184,7 +185,7 @@ def run(
             )
         return _close(done, out, console)
     chosen = parse_cpus(cpus) if cpus else node_cpus(numa_node) if numa_node is not None else []
-    target = out or _fresh_name(study)
+    target = out or fresh_name(study)
     request = session.Request(
         studies=studies,
         devices=device or [],

@@ -1,0 +1,211 @@
+"""``isthmus reproduce``: published figures beside ours."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from isthmus.errors import IsthmusError, UsageError
+
+if TYPE_CHECKING:
+    from isthmus.analysis.beside import Beside, FigureFound
+    from isthmus.measure.session import Request
+    from isthmus.published import Figure, Row
+    from isthmus.published.source import Study
+
+_GATE_FAILED = 3
+_FEW = 4
+
+
+def add_to(app: typer.Typer) -> None:
+    """Registers the command."""
+    app.command(
+        name="reproduce",
+        help="Show what others published beside ours: on the emulated card at once, on a board "
+        "with --device. Without a name: the list of all figures, and how far each is reproduced.",
+    )(reproduce)
+
+
+def reproduce(
+    name: Annotated[
+        str | None, typer.Argument(help="SOURCE/FIGURE, a whole SOURCE, or all")
+    ] = None,
+    device: Annotated[
+        str | None, typer.Option(help="a device in place of the emulated card")
+    ] = None,
+    gate: Annotated[bool, typer.Option("--gate", help="exit 3 where an aim is missed")] = False,
+    out: Annotated[Path, typer.Option(help="folder of the run files")] = Path(),
+) -> int:
+    """Prints published figures beside ours, and writes run files."""
+    from isthmus import published
+
+    if name is None:
+        print("\n".join(_listed()))
+        return 0
+    figures = published.chosen(name)
+    found, files = _found(figures, device, out)
+    print("\n".join(_overview(found) if name == "all" else _in_full(found)))
+    from isthmus.analysis.beside import missed_aims
+    from isthmus.cli.program import program, shorter
+
+    missed = missed_aims(found, published.sources().values())
+    if missed:
+        print("\n".join(["", "Missed aims:", *(f"  {text}" for text in missed)]))
+    if files:
+        print("\nPage with the plots:", f"{program()} report", *map(shorter, files))
+    return _GATE_FAILED if gate and missed else 0
+
+
+def _listed() -> Iterator[str]:
+    """Every source with its figures, a line each."""
+    from isthmus import published
+    from isthmus.boards.listing import columns
+
+    for source in published.sources().values():
+        yield f"{source.by}: {source.title}"
+        rows = [
+            (
+                f"  {figure.name}",
+                figure.state,
+                ": ".join(filter(None, (figure.title, figure.because))),
+            )
+            for figure in source.figures
+        ]
+        yield from columns(rows)
+        yield ""
+    yield "isthmus reproduce NAME shows the figures of a name, of a source or of all beside ours."
+
+
+def _found(
+    figures: Sequence[Figure], device: str | None, out: Path
+) -> tuple[list[FigureFound], list[Path]]:
+    """Runs what the figures need, and what it came to; the files of the runs."""
+    from isthmus.analysis.beside import FigureFound, from_model
+
+    rows = list({id(row): row for figure in figures for row in figure.rows}.values())
+    runs: dict[str, tuple[Study, list[Row]]] = {}
+    beside: dict[int, Beside] = {}
+    for row in rows:
+        if row.run:
+            runs.setdefault(f"{row.source}/{row.run.name}", (row.run, []))[1].append(row)
+        else:
+            beside[id(row)] = from_model(row)
+    if device and not runs:
+        raise UsageError("no study gives these figures: leave --device out")
+    files: list[Path] = []
+    for name, (study, mine) in runs.items():
+        for one in _run(name, study, mine, device, out, files):
+            beside[id(one.row)] = one
+    found = [FigureFound(f, tuple(beside[id(row)] for row in f.rows)) for f in figures]
+    return found, files
+
+
+def _run(
+    name: str, study: Study, rows: Sequence[Row], device: str | None, out: Path, files: list[Path]
+) -> list[Beside]:
+    """Measures one study and compares it."""
+    from isthmus.analysis.beside import from_run
+    from isthmus.analysis.summary import simulated_devices, summarise
+    from isthmus.cli import over_ranks
+    from isthmus.cli.progress import Progress
+    from isthmus.measure import session
+
+    console = over_ranks.LastingConsole(stderr=True)
+    request = _request(name, study, rows, device, out)
+    with Progress(console) as progress:
+        run = session.measure(request, progress)
+    files.append(request.out)
+    address = run.devices[0].address
+    if run.devices[0].error:
+        raise IsthmusError(f"{address}: {run.devices[0].error}")
+    simulated = address in simulated_devices(run)
+    how = "" if address == study.device else "simulated" if simulated else "measured"
+    return from_run(rows, summarise(run), address, how)
+
+
+def _request(
+    name: str, study: Study, rows: Sequence[Row], device: str | None, out: Path
+) -> Request:
+    """The study on its card, or on another device, with the axes that all points name."""
+    from isthmus.cli.run import fresh_name
+    from isthmus.measure import session
+    from isthmus.studies import by_name
+    from isthmus.units import format_size
+
+    what = by_name(study.study)
+    asked = []
+    for term in (term for row in rows for term in row.terms):
+        sizes = {"bytes": format_size(term.bytes)} if term.bytes else {}
+        asked.append({"operation": term.operation, **sizes, **term.where})
+    axes = {
+        axis: ",".join(dict.fromkeys(point[axis] for point in asked))
+        for axis in asked[0]
+        if all(axis in point for point in asked)
+    }
+    if device is None:
+        axes = {**({"memory": study.memory} if study.memory else {}), **axes, **study.axes}
+    out.mkdir(parents=True, exist_ok=True)
+    return session.Request(
+        studies=[what],
+        devices=[device or study.device],
+        axes=axes,
+        out=fresh_name(f"reproduce-{name.replace('/', '-')}", out),
+        command=["isthmus", *sys.argv[1:]],
+    )
+
+
+def _in_full(found: Sequence[FigureFound]) -> Iterator[str]:
+    """A table for each figure."""
+    from isthmus.boards.listing import columns
+
+    for one in found:
+        yield f"{one.figure.name}: {one.figure.title}"
+        if one.rows:
+            cells = [("item", "published", "here", "residual", "how")]
+            yield from (f"  {line}" for line in columns([*cells, *map(_cells, one.rows)]))
+        else:
+            yield f"  {one.figure.state}: {one.figure.because or one.figure.title}"
+        yield from (f"  {note}" for note in _notes(one))
+        yield ""
+
+
+def _notes(one: FigureFound) -> Iterator[str]:
+    """What is to be said of the figure, and of some rows; what all rows share has no item."""
+    if one.figure.note:
+        yield one.figure.note
+    of_rows: dict[str, list[str]] = {}
+    for beside in one.rows:
+        of_rows.setdefault(beside.row.note, []).append(beside.row.item)
+    for note, items in of_rows.items():
+        if note:
+            yield f"{', '.join(items)}: {note}" if len(items) < _FEW else note
+
+
+def _cells(one: Beside) -> tuple[str, str, str, str, str]:
+    unit = "" if one.row.unit == "ratio" else f" {one.row.unit}"
+    here = "" if one.here is None else f"{one.here:.5g}{unit}"
+    residual = "" if one.residual is None else f"{100 * one.residual:+.2f} %"
+    return (one.row.item, f"{one.row.published:.5g}{unit}", here, residual, one.how)
+
+
+def _overview(found: Sequence[FigureFound]) -> Iterator[str]:
+    """A line for each figure."""
+    from isthmus.boards.listing import columns
+
+    rows = [("figure", "rows", "farthest off", "", "state")]
+    for one in found:
+        worst = one.worst
+        rows.append(
+            (
+                one.figure.name,
+                str(len(one.rows) or ""),
+                f"{100 * worst.residual:+.2f} %" if worst and worst.residual is not None else "",
+                worst.row.item if worst else "",
+                one.figure.state,
+            )
+        )
+    yield from columns(rows)
