@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 _GATE_FAILED = 3
 _FEW = 4
+_WIDTH = 80
+_DEEP = " " * 6
 
 
 def add_to(app: typer.Typer) -> None:
@@ -30,6 +32,16 @@ def add_to(app: typer.Typer) -> None:
     )(reproduce)
 
 
+class _Measuring(NamedTuple):
+    """What was said of how to measure."""
+
+    device: str | None
+    out: Path
+    quick: bool
+    budget_s: float | None
+    options: Mapping[str, str]
+
+
 def reproduce(
     name: Annotated[
         str | None, typer.Argument(help="SOURCE/FIGURE, a whole SOURCE, or all")
@@ -39,15 +51,32 @@ def reproduce(
     ] = None,
     gate: Annotated[bool, typer.Option("--gate", help="exit 3 where an aim is missed")] = False,
     out: Annotated[Path, typer.Option(help="folder of the run files")] = Path(),
+    quick: Annotated[
+        bool, typer.Option("--quick", help="of a device: 10 % precision, three processes, 60 s")
+    ] = False,
+    budget: Annotated[float | None, typer.Option(help="of a device: seconds for each run")] = None,
+    xclbin: Annotated[
+        str | None, typer.Option(help="bitstream for devices that take one: a file, or loaded")
+    ] = None,
+    allow_program: Annotated[
+        bool, typer.Option("--allow-program", help="let the device be programmed with it")
+    ] = False,
 ) -> int:
     """Prints published figures beside ours, and writes run files."""
     from isthmus import published
+    from isthmus.cli.run import positive
 
     if name is None:
         print("\n".join(_listed()))
         return 0
+    positive(budget, "--budget")
     figures = published.chosen(name)
-    found, files = _found(figures, device, out)
+    options = {
+        **({"xclbin": xclbin} if xclbin else {}),
+        **({"allow_program": "yes"} if allow_program else {}),
+    }
+    how = _Measuring(device, out, quick, budget, options)
+    found, files = _found(figures, how)
     print("\n".join(_overview(found) if name == "all" else _in_full(found)))
     from isthmus.analysis.beside import missed_aims
     from isthmus.cli.program import program, shorter
@@ -61,27 +90,26 @@ def reproduce(
 
 
 def _listed() -> Iterator[str]:
-    """Every source with its figures, a line each."""
+    """Every source with its figures: what each shows, and how far it is reproduced."""
+    import textwrap
+
     from isthmus import published
-    from isthmus.boards.listing import columns
 
     for source in published.sources().values():
-        yield f"{source.by}: {source.title}"
-        rows = [
-            (
-                f"  {figure.name}",
-                figure.state,
-                ": ".join(filter(None, (figure.title, figure.because))),
+        yield from textwrap.wrap(f"{source.by}: {source.title}", _WIDTH, break_on_hyphens=False)
+        for one in source.figures:
+            yield f"  {one.name}: {one.title}"
+            told = ": ".join(filter(None, (one.state, one.because or one.note)))
+            yield from textwrap.wrap(
+                told, _WIDTH, initial_indent=_DEEP, subsequent_indent=_DEEP, break_on_hyphens=False
             )
-            for figure in source.figures
-        ]
-        yield from columns(rows)
         yield ""
-    yield "isthmus reproduce NAME shows the figures of a name, of a source or of all beside ours."
+    yield "isthmus reproduce NAME shows the figures of a name, of a source or of all beside"
+    yield "ours."
 
 
 def _found(
-    figures: Sequence[Figure], device: str | None, out: Path
+    figures: Sequence[Figure], measuring: _Measuring
 ) -> tuple[list[FigureFound], list[Path]]:
     """Runs what the figures need, and what it came to; the files of the runs."""
     from isthmus.analysis.beside import FigureFound, from_model
@@ -94,18 +122,18 @@ def _found(
             runs.setdefault(f"{row.source}/{row.run.name}", (row.run, []))[1].append(row)
         else:
             beside[id(row)] = from_model(row)
-    if device and not runs:
+    if measuring.device and not runs:
         raise UsageError("no study gives these figures: leave --device out")
     files: list[Path] = []
     for name, (study, mine) in runs.items():
-        for one in _run(name, study, mine, device, out, files):
+        for one in _run(name, study, mine, measuring, files):
             beside[id(one.row)] = one
     found = [FigureFound(f, tuple(beside[id(row)] for row in f.rows)) for f in figures]
     return found, files
 
 
 def _run(
-    name: str, study: Study, rows: Sequence[Row], device: str | None, out: Path, files: list[Path]
+    name: str, study: Study, rows: Sequence[Row], measuring: _Measuring, files: list[Path]
 ) -> list[Beside]:
     """Measures one study and compares it."""
     from isthmus.analysis.beside import from_run
@@ -115,7 +143,7 @@ def _run(
     from isthmus.measure import session
 
     console = over_ranks.LastingConsole(stderr=True)
-    request = _request(name, study, rows, device, out)
+    request = _request(name, study, rows, measuring)
     with Progress(console) as progress:
         run = session.measure(request, progress)
     files.append(request.out)
@@ -127,9 +155,7 @@ def _run(
     return from_run(rows, summarise(run), address, how)
 
 
-def _request(
-    name: str, study: Study, rows: Sequence[Row], device: str | None, out: Path
-) -> Request:
+def _request(name: str, study: Study, rows: Sequence[Row], measuring: _Measuring) -> Request:
     """The study on its card, or on another device, with the axes that all points name."""
     from isthmus.cli.run import fresh_name
     from isthmus.measure import session
@@ -146,15 +172,18 @@ def _request(
         for axis in asked[0]
         if all(axis in point for point in asked)
     }
-    if device is None:
+    if measuring.device is None:
         axes = {**({"memory": study.memory} if study.memory else {}), **axes, **study.axes}
-    out.mkdir(parents=True, exist_ok=True)
+    measuring.out.mkdir(parents=True, exist_ok=True)
     return session.Request(
         studies=[what],
-        devices=[device or study.device],
+        devices=[measuring.device or study.device],
         axes=axes,
-        out=fresh_name(f"reproduce-{name.replace('/', '-')}", out),
+        out=fresh_name(f"reproduce-{name.replace('/', '-')}", measuring.out),
         command=["isthmus", *sys.argv[1:]],
+        quick=measuring.quick,
+        budget_s=measuring.budget_s,
+        options=measuring.options,
     )
 
 
@@ -193,19 +222,19 @@ def _cells(one: Beside) -> tuple[str, str, str, str, str]:
 
 
 def _overview(found: Sequence[FigureFound]) -> Iterator[str]:
-    """A line for each figure."""
+    """A line for each figure that is compared or needs something; then how many are neither."""
     from isthmus.boards.listing import columns
 
-    rows = [("figure", "rows", "farthest off", "", "state")]
+    rows = [("figure", "rows", "farthest off", "how", "at")]
     for one in found:
         worst = one.worst
-        rows.append(
-            (
-                one.figure.name,
-                str(len(one.rows) or ""),
-                f"{100 * worst.residual:+.2f} %" if worst and worst.residual is not None else "",
-                worst.row.item if worst else "",
-                one.figure.state,
+        if worst and worst.residual is not None:
+            off = f"{100 * worst.residual:+.2f} %"
+            rows.append(
+                (one.figure.name, str(len(one.rows)), off, one.figure.state, worst.row.item)
             )
-        )
+        elif one.figure.needs:
+            rows.append((one.figure.name, "", "", one.figure.state, ""))
     yield from columns(rows)
+    without = sum(bool(one.figure.because) for one in found)
+    yield f"{without} more are not modelled; isthmus reproduce says why"

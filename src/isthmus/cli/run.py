@@ -83,7 +83,8 @@ def fresh_name(study: str, folder: Path = Path()) -> Path:
     return next(path for path in candidates if not path.exists())
 
 
-def _positive(value: float | None, option: str) -> None:
+def positive(value: float | None, option: str) -> None:
+    """Raises UsageError for a value of an option that must be above 0 and is not."""
     if value is not None and not 0 < value < math.inf:
         raise UsageError(f"{option} must be a number above 0")
 
@@ -156,7 +157,7 @@ def run(
     study = study or ""
     studies = _studies(study)
     for value, option in ((precision, "--precision"), (budget, "--budget"), (reruns, "--reruns")):
-        _positive(value, option)
+        positive(value, option)
     if precision is not None and precision >= 1:
         raise UsageError("--precision is a share below 1: 0.02 for 2 %")
     leave = {

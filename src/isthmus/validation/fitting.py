@@ -86,7 +86,7 @@ FITS = (
         {"dma.submit_ns": 5000.0},
     ),
     Fit(
-        "Li 2024, table 1: peak of XRT's write, 8.775", "f1-vu9p", {"host.memory_latency_ns": 800.0}
+        "Li 2024, table 4: peak of XRT's write, 8.775", "f1-vu9p", {"host.memory_latency_ns": 800.0}
     ),
     Fit(
         "AMD Vitis runtime tutorial 2020.2, example 2, aligned: "
