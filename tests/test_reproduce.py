@@ -78,7 +78,7 @@ def test_no_published_number_is_left_out():
     assert mine["host-memory"] == 3 * counts["host_memory_bw_u250_gen3x16"] + 3
     assert mine["b_eff"] == counts["b_eff_520n_1fpga"] + counts["b_eff_520n_8fpga"] + 2 + 3
     peaks = published.series("opencl_xrt_peaks")
-    assert mine["opencl-xrt"] == (peaks["target"] == "hw").sum()
+    assert mine["opencl-xrt"] == (peaks["target"] == "hw").sum() + 6
     assert {row.how for row in rows} == set(KINDS)
 
 
@@ -133,6 +133,26 @@ def test_another_device_is_measured_and_said_to_be(isthmus, tmp_path):
     )
     line = next(line for line in done.stdout.splitlines() if "xrt write rw" in line)
     assert line.endswith("simulated")
+
+
+def test_small_transfers_are_a_hybrid_and_need_xrt(isthmus, tmp_path):
+    """The range that the source states is no single number: inside it the residual is 0."""
+    asked = ("reproduce", "opencl-xrt/small-transfers", "--out", str(tmp_path / "runs"))
+    without = isthmus(*asked, env={"XILINX_XRT": str(tmp_path)})
+    lines = [line for line in without.stdout.splitlines() if "XRT over OpenCL" in line]
+    assert len(lines) == 6
+    assert all(line.endswith("not measured") for line in lines)
+    assert "XILINX_XRT" in without.stderr
+    (row, *_) = published.chosen("opencl-xrt/small-transfers")[0].rows
+    assert row.residual(0.4) == 0
+    assert row.residual(0.6) == pytest.approx(0.2)
+    assert row.residual(0.1) == pytest.approx(0.1 / 0.3333 - 1)
+    found = isthmus(*asked)
+    lines = [line for line in found.stdout.splitlines() if "XRT over OpenCL" in line]
+    if "hybrid" not in lines[0]:
+        pytest.skip("no XRT here")
+    for line in lines:
+        assert 0.1 < float(line.split(" to 0.5 ")[1].split()[0]) < 1
 
 
 def test_a_folder_of_somebody_elses(tmp_path, monkeypatch):

@@ -8,9 +8,11 @@ from dataclasses import dataclass
 import pandas as pd
 
 from isthmus import boards
-from isthmus.analysis.evidence import each
-from isthmus.analysis.summary import resolved
+from isthmus.analysis.evidence import Evidence, each
+from isthmus.analysis.hybrid import estimated
+from isthmus.analysis.summary import resolved, summarise
 from isthmus.published.source import Figure, Row, Source, Term
+from isthmus.results.run_file import Run
 from isthmus.validation.closed_forms import closed_form
 from isthmus.validation.combining import combined
 
@@ -27,7 +29,7 @@ class Beside:
     @property
     def residual(self) -> float | None:
         """Ours over the published, less 1."""
-        return None if self.here is None else self.here / self.row.published - 1.0
+        return None if self.here is None else self.row.residual(self.here)
 
     @property
     def missed(self) -> bool:
@@ -36,19 +38,27 @@ class Beside:
         return residual is not None and aim is not None and abs(residual) > aim
 
 
-def from_run(
-    rows: Sequence[Row], summary: pd.DataFrame, device: str, how: str = ""
-) -> list[Beside]:
-    """Rows by the points of one device; ``how`` replaces what a row says of the model.
+def from_run(rows: Sequence[Row], run: Run, address: str = "") -> list[Beside]:
+    """Rows by the points of a run.
 
-    Of an emulated card its simulated time counts, of any other device the host's.
+    ``address`` is the device that stands in for the rows' own; empty: none does. Of an emulated
+    card its simulated time counts, of any other device the host's.
     """
+    summary = summarise(run)
+    if not address and rows[0].run and rows[0].run.hybrid:
+        found = estimated(Evidence.of(run, summary, rows[0].run.study)).table
+        return _beside(rows, found.rename(columns={"hybrid_s": "median_s"}), "hybrid")
     mine = resolved(summary)
-    mine = mine[(mine["device"] == device) & mine["verified"].ne("false") & mine["median_s"].gt(0)]
-    clock = "simulated" if mine["clock"].eq("simulated").any() else "host"
-    mine = mine[mine["clock"] == clock]
+    mine = mine[mine["verified"].ne("false") & mine["median_s"].gt(0)]
+    simulated = mine["clock"].eq("simulated").any()
+    mine = mine[mine["clock"] == ("simulated" if simulated else "host")]
+    how = "simulated" if simulated else "measured"
+    return _beside(rows, mine, how if address else "")
+
+
+def _beside(rows: Sequence[Row], points: pd.DataFrame, how: str) -> list[Beside]:
     known: dict[tuple[str, int], list[dict[str, object]]] = {}
-    for one in each(mine):
+    for one in each(points):
         point = one._asdict()
         known.setdefault((str(one.operation), int(one.bytes)), []).append(point)
         known.setdefault((str(one.operation), 0), []).append(point)

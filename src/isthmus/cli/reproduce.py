@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from isthmus.errors import IsthmusError, UsageError
+from isthmus.errors import NoDeviceError, UsageError
 
 if TYPE_CHECKING:
     from isthmus.analysis.beside import Beside, FigureFound
@@ -112,7 +112,7 @@ def _found(
     figures: Sequence[Figure], measuring: _Measuring
 ) -> tuple[list[FigureFound], list[Path]]:
     """Runs what the figures need, and what it came to; the files of the runs."""
-    from isthmus.analysis.beside import FigureFound, from_model
+    from isthmus.analysis.beside import Beside, FigureFound, from_model
 
     rows = list({id(row): row for figure in figures for row in figure.rows}.values())
     runs: dict[str, tuple[Study, list[Row]]] = {}
@@ -126,8 +126,14 @@ def _found(
         raise UsageError("no study gives these figures: leave --device out")
     files: list[Path] = []
     for name, (study, mine) in runs.items():
-        for one in _run(name, study, mine, measuring, files):
-            beside[id(one.row)] = one
+        try:
+            compared = _run(name, study, mine, measuring, files)
+        except NoDeviceError as error:
+            if measuring.device or not study.beside:
+                raise
+            print(f"isthmus: {name}: {str(error).partition('; ')[0]}", file=sys.stderr)
+            compared = [Beside(row, None, "not measured") for row in mine]
+        beside.update((id(one.row), one) for one in compared)
     found = [FigureFound(f, tuple(beside[id(row)] for row in f.rows)) for f in figures]
     return found, files
 
@@ -137,7 +143,6 @@ def _run(
 ) -> list[Beside]:
     """Measures one study and compares it."""
     from isthmus.analysis.beside import from_run
-    from isthmus.analysis.summary import simulated_devices, summarise
     from isthmus.cli import over_ranks
     from isthmus.cli.progress import Progress
     from isthmus.measure import session
@@ -147,12 +152,10 @@ def _run(
     with Progress(console) as progress:
         run = session.measure(request, progress)
     files.append(request.out)
-    address = run.devices[0].address
-    if run.devices[0].error:
-        raise IsthmusError(f"{address}: {run.devices[0].error}")
-    simulated = address in simulated_devices(run)
-    how = "" if address == study.device else "simulated" if simulated else "measured"
-    return from_run(rows, summarise(run), address, how)
+    for one in run.devices:
+        if one.error:
+            raise NoDeviceError(f"{one.address}: {one.error}")
+    return from_run(rows, run, measuring.device or "")
 
 
 def _request(name: str, study: Study, rows: Sequence[Row], measuring: _Measuring) -> Request:
@@ -163,6 +166,7 @@ def _request(name: str, study: Study, rows: Sequence[Row], measuring: _Measuring
     from isthmus.units import format_size
 
     what = by_name(study.study)
+    known = {axis.name for axis in what.axes}
     asked = []
     for term in (term for row in rows for term in row.terms):
         sizes = {"bytes": format_size(term.bytes)} if term.bytes else {}
@@ -170,18 +174,18 @@ def _request(name: str, study: Study, rows: Sequence[Row], measuring: _Measuring
     axes = {
         axis: ",".join(dict.fromkeys(point[axis] for point in asked))
         for axis in asked[0]
-        if all(axis in point for point in asked)
+        if all(axis in point for point in asked) and axis in known
     }
     if measuring.device is None:
         axes = {**({"memory": study.memory} if study.memory else {}), **axes, **study.axes}
     measuring.out.mkdir(parents=True, exist_ok=True)
     return session.Request(
         studies=[what],
-        devices=[measuring.device or study.device],
+        devices=[measuring.device] if measuring.device else [study.device, *study.beside],
         axes=axes,
         out=fresh_name(f"reproduce-{name.replace('/', '-')}", measuring.out),
         command=["isthmus", *sys.argv[1:]],
-        quick=measuring.quick,
+        quick=measuring.quick or study.hybrid,
         budget_s=measuring.budget_s,
         options=measuring.options,
     )
@@ -218,7 +222,9 @@ def _cells(one: Beside) -> tuple[str, str, str, str, str]:
     unit = "" if one.row.unit == "ratio" else f" {one.row.unit}"
     here = "" if one.here is None else f"{one.here:.5g}{unit}"
     residual = "" if one.residual is None else f"{100 * one.residual:+.2f} %"
-    return (one.row.item, f"{one.row.published:.5g}{unit}", here, residual, one.how)
+    ends = [end for end in (one.row.published, one.row.published_to) if end is not None]
+    theirs = " to ".join(f"{end:.5g}" for end in ends)
+    return (one.row.item, f"{theirs}{unit}", here, residual, one.how)
 
 
 def _overview(found: Sequence[FigureFound]) -> Iterator[str]:

@@ -7,20 +7,21 @@
     (what); ``note``.
 ``[run.NAME]``
     What is run to get ours: ``study``, ``device``, ``memory`` and further ``axes`` of that device.
+    ``beside`` it may name further devices, whose software ``hybrid`` adds to its simulated time.
 ``[[row]]``
     One published number, or one for each line of a CSV file (``data = "NAME"``, of which ``only``
     keeps the lines whose columns have these values). Texts may name columns: ``"{size_bytes}"``;
-    ``{size}`` is ``bytes`` as people write it. What was published: ``item``, ``value`` (number, or
-    column), ``divide`` (what it is divided by), ``unit``, ``figures`` (names, with blanks between).
-    What gives ours: ``run`` and ``operation``, ``bytes``, ``where`` (further axes); or lists
-    ``plus``, ``minus`` and ``over`` of these: the first's sum less the second's, ``times`` a
-    number, over the third's sum. ``combine`` is ``sum``, or over all sizes of ``bytes`` ``mean``,
-    ``max`` or ``cost of a call`` (per call, of 1 MiB moved in blocks of these sizes).
-    What else gives it: ``model`` with ``inputs``, a closed form. How: ``fit`` (the calibration that
-    saw it; ``fits`` by item), else ``kind``: ``predicted``, ``after the fact``, ``reproduced`` (the
-    source's own arithmetic) or ``fitted``. ``series`` groups rows in the residual table, ``events``
-    puts the emulated card's own figure there too, ``headline`` (by item) puts the row on a page
-    without boards. ``aim`` is the largest residual that is good enough.
+    ``{size}`` is ``bytes`` as people write it. What was published: ``item``, ``value`` (number, the
+    two ends of a range, or column), ``divide`` (what it is divided by), ``unit``, ``figures``
+    (names, with blanks between). What gives ours: ``run`` and ``operation``, ``bytes``, ``where``
+    (further axes); or lists ``plus``, ``minus`` and ``over`` of these: the first's sum less the
+    second's, ``times`` a number, over the third's sum. ``combine`` is ``sum``, or over all sizes of
+    ``bytes`` ``mean``, ``max`` or ``cost of a call`` (per call, of 1 MiB moved in blocks of these
+    sizes). What else gives it: ``model`` with ``inputs``, a closed form. How: ``fit`` (the
+    calibration that saw it; ``fits`` by item), else ``kind``: ``predicted``, ``after the fact``,
+    ``reproduced`` (the source's own arithmetic) or ``fitted``. ``series`` groups rows in the
+    residual table, ``events`` puts the emulated card's own figure there too, ``headline`` (by item)
+    puts the row on a page without boards. ``aim`` is the largest residual that is good enough.
 ``[[aim]]``
     The same for whole ``series``: ``name``, ``worst`` and perhaps ``rms``.
 """
@@ -68,6 +69,10 @@ class Study:
     device: str
     memory: str = ""
     axes: Mapping[str, str] = field(default_factory=dict)
+    beside: Sequence[str] = ()
+    """Further devices that the same run needs."""
+    hybrid: bool = False
+    """Whether software as measured and the crossing as simulated are added up."""
 
 
 @dataclass(frozen=True)
@@ -80,6 +85,8 @@ class Row:
     published: float
     unit: str
     board: str
+    published_to: float | None = None
+    """The other end of a range."""
     series: str = ""
     run: Study | None = None
     plus: tuple[Term, ...] = ()
@@ -103,6 +110,12 @@ class Row:
     def scale(self) -> float:
         """Of the unit, in seconds, bytes a second, or 1."""
         return UNITS.get(self.unit, 1.0)
+
+    def residual(self, here: float) -> float:
+        """Ours in the row's unit over the published, less 1; 0 within a range."""
+        ends = sorted((self.published, self.published_to or self.published))
+        nearest = min(max(here, ends[0]), ends[1])
+        return here / nearest - 1.0
 
     @property
     def how(self) -> str:
@@ -216,7 +229,9 @@ def _rows(
 ) -> Iterator[Row]:
     for line in _lines(folder, told):
         block = _filled(told, line)
-        value = block["value"]
+        value, end = block["value"], None
+        if isinstance(value, list):
+            value, end = value
         published = float(line[value] or "nan") if isinstance(value, str) else float(value)
         if math.isnan(published):  # not in the source
             continue
@@ -232,6 +247,7 @@ def _rows(
             published=published / block.get("divide", 1),
             unit=unit,
             board=block.get("board", board),
+            published_to=end,
             series=series,
             run=runs[block["run"]] if "run" in block else None,
             plus=tuple(_terms([*single, *block.get("plus", ())], sizes, where)),
