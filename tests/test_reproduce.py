@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import json
 from pathlib import Path
 
@@ -156,9 +155,19 @@ def test_small_transfers_are_a_hybrid_and_need_xrt(isthmus, tmp_path):
 
 
 def test_a_folder_of_somebody_elses(tmp_path, monkeypatch):
-    entry = importlib.metadata.EntryPoint("two", "tests.none:FOLDER", "isthmus.published")
-    monkeypatch.setattr(importlib.metadata.EntryPoint, "load", lambda _: folder(tmp_path))
-    monkeypatch.setattr(importlib.metadata, "entry_points", lambda **_: [entry])
+    """Found by its package's entry point, as an installed package has it."""
+    (tmp_path / "data").mkdir()
+    folder(tmp_path / "data")
+    (tmp_path / "rings.py").write_text(
+        "from pathlib import Path\nFOLDER = Path(__file__).parent / 'data'\n", encoding="utf-8"
+    )
+    package = tmp_path / "rings-1.dist-info"
+    package.mkdir()
+    (package / "METADATA").write_text("Name: rings\nVersion: 1\n", encoding="utf-8")
+    (package / "entry_points.txt").write_text(
+        "[isthmus.published]\ntwo = rings:FOLDER\n", encoding="utf-8"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
     published.sources.cache_clear()
     try:
         found = published.chosen("two")
