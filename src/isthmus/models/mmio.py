@@ -1,7 +1,8 @@
 """Programmed IO: what loads and stores to a card cost, and when DMA is better.
 
     load(n)   = CPU and root complex + request on the wire + 2 link latencies
-                + cycles / clock of the register block (+ SRAM) + completion of n bytes on the wire
+                + cycles / clock of the register block (+ SRAM)
+                + completion of n bytes on the wire or through the card's interface
                 + (n / width - 1) cycles more where n is wider than a register
     stores    : 64 B write-combined posted writes fill the link: 64 / ((64 + 24) byte time)
     streaming : MOVNTDQA loads of 64 B, k in flight: k 64 / load(64), at most the wire
@@ -37,7 +38,7 @@ def load_s(board: Board, width: int = 8, *, sram: bool = False) -> float:
         + path.request_s()
         + 2 * board.seconds("link.latency_ns")
         + cycles / board.hertz("registers.clock_MHz")
-        + path.completions_s(width)
+        + max(path.completions_s(width), path.bus_s(width))
     )
 
 
