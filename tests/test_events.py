@@ -13,6 +13,7 @@ import pytest
 from isthmus import _core, boards
 from isthmus.backends import registry
 from isthmus.boards import Board
+from isthmus.errors import UsageError
 from isthmus.models import dma, host_memory, mmio, offload, posted, serial
 from isthmus.models.pcie import path_of
 from isthmus.validation.events import OPERATIONS
@@ -20,6 +21,27 @@ from isthmus.validation.events import OPERATIONS
 BACKEND = _core.load_backend(str(registry()["card"].library))
 SIZES = (1, 4096, 16384, 65536, 1 << 20, 2 << 20)
 ALL = [pytest.param(boards.load(name), id=name) for name in boards.names()]
+
+
+def test_transfers_of_f1_stay_at_their_peak() -> None:
+    """As the source says: past the peak the rate stays the same as sizes grow."""
+    board = boards.load("f1-vu9p")
+    for operation in ("read", "write"):
+        sizes = [1 << i for i in range(20, 31, 2)]
+        rates = [size / simulated_s(board, operation, size) for size in sizes]
+        assert rates == sorted(rates)
+        assert rates[-1] / rates[-3] == pytest.approx(1, abs=0.003)  # 64 MiB to 1 GiB
+
+
+@pytest.mark.parametrize("name", ["f1-vu9p", "520n"])
+def test_kernels_reach_host_memory_only_where_the_board_lets_them(name: str) -> None:
+    board = boards.load(name)
+    for target, works in (("device", True), ("host", False)):
+        memory = "device" if target == "device" else "host_only"
+        seconds = simulated_s(board, "read_bandwidth", 4096, memory, target=target, iterations=1)
+        assert math.isnan(seconds) != works
+    with pytest.raises(UsageError, match="do not reach host memory"):
+        host_memory.predict(board, {"iterations": 1024})
 
 
 def simulated_s(
@@ -66,7 +88,11 @@ def test_transfer(board: Board, operation: str) -> None:
         assert abs(dma.transfer_s(board, way, size) - events) <= allowed, size
 
 
-@pytest.mark.parametrize("board", [one for one in ALL if one.values[0].has("kernel")])
+def reaches_host(board: Board) -> bool:
+    return board.has("kernel") and bool(board.value("kernel.reaches_host"))
+
+
+@pytest.mark.parametrize("board", [one for one in ALL if reaches_host(one.values[0])])
 @pytest.mark.parametrize("kernel", host_memory.KERNELS)
 def test_hostmem(board: Board, kernel: str) -> None:
     """Within one request, which the closed form counts on the link and in the round trip too.

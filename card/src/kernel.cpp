@@ -33,6 +33,13 @@ std::int64_t KernelUnit::requests(const Board& board) {
   return std::min(kernel.tags, kernel.outstanding * each);
 }
 
+void KernelUnit::require_reach(const Board& board, Target target) {
+  if (target == Target::host && !board.kernel.value().reaches_host) {
+    throw BoardError("kernels of " + board.name +
+                     " do not reach host memory: kernel.reaches_host is false");
+  }
+}
+
 Time KernelUnit::run(const KernelJob& job) {
   machine_->forget();
   const Time begin = machine_->now();
@@ -56,6 +63,7 @@ void KernelUnit::start(const KernelJob& job, Actor* owner, std::uint64_t tag) {
     }
     return;
   }
+  require_reach(machine_->board, job.target);
   const KernelParameters& kernel = machine_->board.kernel.value();
   const std::int64_t burst = kernel.width_bytes * kernel.burst_beats;
   StreamPlan plan;

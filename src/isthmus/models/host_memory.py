@@ -32,6 +32,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from isthmus.boards.board import Board
+from isthmus.errors import UsageError
 from isthmus.models import posted
 from isthmus.models.base import Figure, Model, Option
 from isthmus.models.cache import miss_s, missing
@@ -50,7 +51,7 @@ def round_trip_s(board: Board) -> float:
         path.request_s()
         + 2 * board.seconds("link.latency_ns")
         + board.seconds("host.memory_latency_ns")
-        + path.completions_s(path.max_read_request)
+        + path.answer_s(path.max_read_request)
         + board.seconds("kernel.host_latency_ns")
     )
 
@@ -145,7 +146,9 @@ def bandwidth(board: Board, kernel: str, size: int, iterations: int = 1024) -> f
 
 
 def predict(board: Board, inputs: Mapping[str, float]) -> list[Figure]:
-    """Bandwidth of the three kernels by buffer size."""
+    """Bandwidth of the three kernels by buffer size; raises UsageError where they reach none."""
+    if not board.value("kernel.reaches_host"):
+        raise UsageError(f"kernels of board '{board.name}' do not reach host memory")
     sizes = [int(inputs["bytes"])] if inputs.get("bytes") else _SIZES
     return [
         Figure(kernel, bandwidth(board, kernel, size, int(inputs["iterations"])), "B/s", size)

@@ -38,7 +38,7 @@ def load_s(board: Board, width: int = 8, *, sram: bool = False) -> float:
         + path.request_s()
         + 2 * board.seconds("link.latency_ns")
         + cycles / board.hertz("registers.clock_MHz")
-        + max(path.completions_s(width), path.bus_s(width))
+        + path.answer_s(width)
     )
 
 
@@ -60,7 +60,7 @@ def streaming_rate(board: Board, *, in_flight: int | None = None) -> float:
     """Bytes a second of streaming loads: Little's law, at most the wire's completions."""
     sram = board.has("sram")
     count = in_flight or board.whole("host.streaming_loads_in_flight")
-    wire = LINE / path_of(board).completions_s(LINE)
+    wire = LINE / path_of(board).answer_s(LINE)
     return min(wire, count * LINE / load_s(board, LINE, sram=sram))
 
 

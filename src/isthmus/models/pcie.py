@@ -102,6 +102,12 @@ class Path:
         beats = (size + _HEADER) / self.bus_bytes
         return (beats if self.straddle else math.ceil(beats)) / self.bus_hertz
 
+    def answer_s(self, size: int) -> float:
+        """The completions of a read, until the last is through the card's interface."""
+        whole, rest = divmod(size, self.max_payload)
+        bus = whole * self.bus_s(self.max_payload) + (self.bus_s(rest) if rest else 0.0)
+        return max(self.completions_s(size), bus)
+
     def bus_rate(self) -> float:
         """What the card's interface takes or gives: n in the time of one packet, n = MPS."""
         return self.max_payload / self.bus_s(self.max_payload)

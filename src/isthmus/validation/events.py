@@ -1,8 +1,8 @@
 """Published figures through the emulated card's event model, beside the closed forms.
 
 What was published really runs on ``card:BOARD`` in this process, verified: kernels that sweep 1024
-times over host memory, rings of cards that exchange messages. The sweeps take a few seconds for
-all 51 points, so that what was found for a board is kept.
+times over host memory, rings of cards that exchange messages, transfers to 2 GiB. Sweeps and large
+transfers take a few seconds each, so that what was found for a board is kept.
 """
 
 from __future__ import annotations
@@ -30,6 +30,11 @@ def host_memory(board: Board) -> Mapping[tuple[str, int], float]:
 def exchange(board: Board, devices: int, size: int) -> float:
     """Bytes a second that so many devices in a ring send, as in the published loop."""
     return _exchange(_parameters(board), devices, size)
+
+
+def transfer(board: Board, direction: str, size: int) -> float:
+    """Bytes a second of one transfer between host and card memory, software included."""
+    return _transfer(_parameters(board), direction, size)
 
 
 _Parameters = tuple[tuple[str, str], ...]
@@ -64,6 +69,12 @@ def _host_memory(parameters: _Parameters) -> Mapping[tuple[str, int], float]:
 def _exchange(parameters: _Parameters, devices: int, size: int) -> float:
     axes = {"ranks": str(devices), "looplength": str(LOOPLENGTH)}
     return _bandwidth(_card(parameters), "exchange", size, "device", axes)
+
+
+@lru_cache(maxsize=64)
+def _transfer(parameters: _Parameters, direction: str, size: int) -> float:
+    operation = {"h2d": "write", "d2h": "read"}[direction]
+    return _bandwidth(_card(parameters), operation, size, "pinned", {})
 
 
 def _bandwidth(

@@ -64,7 +64,14 @@ AIMS = (
         )
         for how in ("", AS_EVENTS)
     ),
-    Aim("transfer peaks, the better reading", ("transfer peaks, F1, read as GiB/s",), 0.01),
+    *(
+        Aim(
+            f"transfer peaks, the better reading{how}",
+            (f"transfer peaks, F1, read as GiB/s{how}",),
+            0.01,
+        )
+        for how in ("", AS_EVENTS)
+    ),
 )
 
 
