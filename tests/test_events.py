@@ -141,6 +141,13 @@ def test_mmio(board: Board) -> None:
         assert mmio.store_rate(board) == pytest.approx(lines / stores, rel=0.005)
         sram = simulated_s(board, "bar_memory_load", 8, "bar_uc", width=8, **alone)
         assert mmio.load_s(board, sram=True) == pytest.approx(sram, rel=1e-6)
+        for memory, most in (
+            ("bar_uc", 8),
+            ("bar_wc", 16),
+        ):  # bytes of a load that is not streaming
+            wide = simulated_s(board, "bar_memory_load", 4096, memory, width=64,
+                               instruction="movdqa", fence="none", pipelined="yes")  # fmt: skip
+            assert wide == pytest.approx(4096 / most * mmio.load_s(board, most, sram=True))
         streamed = simulated_s(board, "bar_memory_load", lines, "bar_wc", width=64,
                                instruction="movntdqa", fence="none", pipelined="yes")  # fmt: skip
         assert mmio.streaming_s(board, lines) == pytest.approx(streamed, rel=0.005)

@@ -81,11 +81,6 @@ FITS = (
         {"host.system_call_ns": 100.0},
     ),
     Fit("McCalpin, TACC TR-14-10: sram_read", "stratix4-gen2x8", {"sram.extra_cycles": 10.0}),
-    Fit(
-        "McCalpin, TACC TR-14-10: pio_to_dma_crossover",
-        "stratix4-gen2x8",
-        {"dma.submit_ns": 5000.0},
-    ),
     Fit(PEAK_FIT, "f1-vu9p", {"host.memory_latency_ns": 800.0}),
     Fit(
         "AMD Vitis runtime tutorial 2020.2, example 2, aligned: "
