@@ -16,9 +16,9 @@ from isthmus.boards import Board
 from isthmus.errors import UsageError
 from isthmus.models import dma, host_memory, mmio, offload, posted, serial
 from isthmus.models.pcie import path_of
-from isthmus.validation.events import OPERATIONS
 
 BACKEND = _core.load_backend(str(registry()["card"].library))
+OPERATIONS = {"read": "read_bandwidth", "write": "write_bandwidth", "copy": "bandwidth"}
 SIZES = (1, 4096, 16384, 65536, 1 << 20, 2 << 20)
 ALL = [pytest.param(boards.load(name), id=name) for name in boards.names()]
 

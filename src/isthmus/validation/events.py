@@ -19,12 +19,11 @@ from isthmus.models.host_memory import KERNELS
 from isthmus.models.serial import LOOPLENGTH
 
 OPERATIONS = dict(zip(KERNELS, ("read_bandwidth", "write_bandwidth", "bandwidth"), strict=True))
-SIZES = tuple(4096 << i for i in range(17))
 
 
-def host_memory(board: Board) -> Mapping[tuple[str, int], float]:
-    """Bytes a second of each kernel and buffer size, launch included."""
-    return _host_memory(_parameters(board))
+def host_memory(board: Board, kernel: str, size: int) -> float:
+    """Bytes a second of a kernel's sweeps, launch included."""
+    return _host_memory(_parameters(board), kernel, size)
 
 
 def exchange(board: Board, devices: int, size: int) -> float:
@@ -54,15 +53,10 @@ def _card(parameters: _Parameters) -> _core.Device:
     return _core.load_backend(str(registry()["card"].library)).open("", dict(parameters))
 
 
-@lru_cache(maxsize=8)
-def _host_memory(parameters: _Parameters) -> Mapping[tuple[str, int], float]:
-    device = _card(parameters)
+@lru_cache(maxsize=512)
+def _host_memory(parameters: _Parameters, kernel: str, size: int) -> float:
     axes = {"target": "host", "implementation": "model"}
-    return {
-        (kernel, size): _bandwidth(device, operation, size, "host_only", axes)
-        for kernel, operation in OPERATIONS.items()
-        for size in SIZES
-    }
+    return _bandwidth(_card(parameters), OPERATIONS[kernel], size, "host_only", axes)
 
 
 @lru_cache(maxsize=512)

@@ -42,12 +42,11 @@ class PublishedPoint:
     closed_form: Callable[[Board], float] | None = None
     """Of a point that events predict, which take seconds: a fit goes by this, times their ratio."""
 
-    def quick(self, board: Board) -> Callable[[Board], float]:
-        """What stands for ``predict`` near that board."""
+    def quick(self, board: Board) -> tuple[Callable[[Board], float], float]:
+        """A closed form, and the factor by which it stands for ``predict`` near that board."""
         if self.closed_form is None:
-            return self.predict
-        closed_form, ratio = self.closed_form, self.predict(board) / self.closed_form(board)
-        return lambda tried: ratio * closed_form(tried)
+            return self.predict, 1.0
+        return self.closed_form, self.predict(board) / self.closed_form(board)
 
     @property
     def how(self) -> str:
@@ -125,7 +124,7 @@ def _host_memory() -> Iterator[PublishedPoint]:
                 return host_memory.bandwidth(board, kernel, size) / GIB
 
             def simulated(board: Board, kernel: str = kernel, size: int = size) -> float:
-                return events.host_memory(board)[kernel, size] / GIB
+                return events.host_memory(board, kernel, size) / GIB
 
             odd = kernel == "read" and size == 512 << 10
             note = "half of the copy ran faster than the read alone" if odd else ""
