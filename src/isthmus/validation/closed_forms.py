@@ -45,6 +45,7 @@ CLOSED_FORMS: Mapping[str, Callable[..., float]] = {
     "stores": mmio.store_rate,
     "streaming speedup": mmio.streaming_speedup,
     "crossover": mmio.crossover_bytes,
+    "share of DMA": lambda b: mmio.share_of_dma(b, 64),
     "raw link": lambda b: path_of(b).link.raw,
     "lines in flight": lambda _, rate, latency: littles_law.in_flight(rate, latency) / mmio.LINE,
     "parameter": lambda b, name: b.seconds(name),

@@ -19,6 +19,7 @@ HOST_MEMORY_SERIES = {
     "copy": "host memory, U250, both",
 }
 HOST_MEMORY_FIT = "host_memory_bw_u250_gen3x16: all 51 points"
+PEAK_FIT = "Li 2024, table 4: peak of XRT's write, 8.775"
 OFFLOAD_SERIES = "offload, U200"
 OFFLOAD_FIT = "AMD Vitis runtime tutorial 2020.2, example 2: aligned, and unaligned map and migrate"
 
@@ -42,12 +43,11 @@ class PublishedPoint:
     closed_form: Callable[[Board], float] | None = None
     """Of a point that events predict, which take seconds: a fit goes by this, times their ratio."""
 
-    def quick(self, board: Board) -> Callable[[Board], float]:
-        """What stands for ``predict`` near that board."""
+    def quick(self, board: Board) -> tuple[Callable[[Board], float], float]:
+        """A closed form, and the factor by which it stands for ``predict`` near that board."""
         if self.closed_form is None:
-            return self.predict
-        closed_form, ratio = self.closed_form, self.predict(board) / self.closed_form(board)
-        return lambda tried: ratio * closed_form(tried)
+            return self.predict, 1.0
+        return self.closed_form, self.predict(board) / self.closed_form(board)
 
     @property
     def how(self) -> str:

@@ -192,8 +192,8 @@ def _tables(validation: Validation) -> Iterator[tuple[str, list[str], Cells]]:
         ],
     )  # fmt: skip
     yield (
-        "Held out: fitted on every second point, the others predicted",
-        ["series", "fitted", "rms", "worst", "held out", "rms", "worst"],
+        "Held out: each size predicted by a fit to the other sizes",
+        ["series", "in each fit", "rms of the board", "worst", "held out", "rms", "worst"],
         [
             [
                 h.series, str(h.fitted_points), _spaced(f"{h.fitted_rms:.2%}"),
