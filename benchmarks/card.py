@@ -13,9 +13,10 @@ from common import BUILD, build_bare, heading
 from isthmus import boards
 from isthmus.units import parse_sizes
 from isthmus.validation.fitting import rms, worst
-from isthmus.validation.points import GIB, HOST_MEMORY_SERIES, all_points
+from isthmus.validation.points import HOST_MEMORY_SERIES, all_points
 
 BOARD = "u250"
+GIB = float(1 << 30)
 
 
 def speed() -> None:

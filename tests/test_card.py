@@ -14,8 +14,6 @@ import pytest
 from isthmus import _core, boards
 from isthmus.backends import registry
 from isthmus.boards.table import TABLE
-from isthmus.models import dma, posted
-from isthmus.models.pcie import path_of
 
 Isthmus = Callable[..., CompletedProcess[str]]
 Rows = list[dict[str, str]]
@@ -248,35 +246,3 @@ def test_files_and_card_have_the_same_limits(name: str) -> None:
         extremes, beyond = (least.get(name, low), high), (-1, 2 * high + 1)
     assert [refusal(value) for value in extremes] == [""] * len(extremes)
     assert all(name in refusal(value) for value in beyond)
-
-
-@pytest.mark.parametrize("board", boards.names())
-def test_events_and_closed_form_agree(run: Callable[..., Rows], board: str) -> None:
-    """Two ways to the same time, for buffers that the host's cache holds wholly.
-
-    The closed form leaves out the doorbell and the status on the link and the memory at the card's
-    end, and takes a window of requests as full from the start to the end: together at most two more
-    crossings, the memory's latency, and one window. Within the window it counts in fractions of a
-    request, the events in whole ones.
-    """
-    chosen = boards.load(board)
-    kept = min(chosen.number("host.cache_read_bytes"), chosen.number("host.cache_write_bytes"))
-    sizes = [size for size in (1, 4096, 65536, 1 << 20, 2 << 20) if size <= kept]
-    path = path_of(chosen)
-    channel = chosen.whole("dma.tags") // chosen.whole("dma.engines")
-    window = {
-        "h2d": dma.round_trip_s(chosen),
-        "d2h": posted.return_s(chosen),
-    }
-    whole = {
-        "h2d": 1 / channel,
-        "d2h": path.max_payload / posted.window_bytes(chosen),
-    }
-    left_out = 2 * chosen.seconds("link.latency_ns") + chosen.seconds("memory.latency_ns")
-    for row in run(f"card:{board}", sizes=",".join(map(str, sizes)), operations="read,write"):
-        way = row["direction"]
-        closed = dma.transfer_s(chosen, way, int(row["bytes"]))
-        events = float(row["median_s"])
-        moving = events - dma.fixed_s(chosen, way)
-        allowed = left_out + window[way] + whole[way] * max(moving, 0.0)
-        assert abs(closed - events) <= allowed, (row["operation"], row["bytes"])

@@ -88,9 +88,13 @@ def test_misses_slow_host_memory_down() -> None:
         assert host_memory.bandwidth(board, kernel, large) < host_memory.bandwidth(
             board, kernel, 2 << 20
         )
-        assert host_memory.sweep_rate(cached, kernel, large) == host_memory.sweep_rate(
+        doubled = host_memory.sweep_s(cached, kernel, large) - host_memory.sweep_s(
+            cached, kernel, large // 2
+        )
+        again = host_memory.sweep_s(cached, kernel, 2 * small) - host_memory.sweep_s(
             cached, kernel, small
         )
+        assert doubled / (large // 2) == pytest.approx(again / small)
 
 
 def test_the_published_constants_give_the_published_model() -> None:

@@ -495,10 +495,12 @@ def test_without_an_accelerator_published_boards_stand_beside_the_emulated_card(
     first = text.index("No accelerator was found")
     assert text.index("<h1>") < first < text.index('class="state"')
     section = unescape(text[text.index('<section id="boards">') :])
-    for one in boards.beside_published():
+    found = boards.beside_published()
+    assert len(found) == 5
+    for one in found:
         assert abs(one.difference) < 0.06, one.what
         assert one.source in section
-        assert f"isthmus run {one.study} --device {one.device}" in section
+        assert f"isthmus reproduce {one.figure}" in section
 
 
 def test_only_pages_of_ours_are_replaced(tmp_path):

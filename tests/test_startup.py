@@ -48,6 +48,7 @@ def loaded_by(folder: Path, *command: str) -> set[str]:
             PLOTS | ARRAYS | CONSOLE | {"isthmus._core", "isthmus.measure", "psutil"},
             420,
         ),
+        (["reproduce"], PLOTS | ARRAYS | MEASURING - {"msgspec"} | CONSOLE, 330),
         (["devices"], PLOTS | ARRAYS | {"isthmus.analysis"}, 540),
     ],
 )

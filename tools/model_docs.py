@@ -1,11 +1,14 @@
-"""Writes the residual table into docs/models.md, between its markers; ``--check`` only compares."""
+"""Writes the residual table into docs/models.md, and held-out errors into their file.
+
+``--check`` only compares the page.
+"""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
 
-from isthmus.validation import residuals
+from isthmus.validation import fitting, residuals
 
 TARGET = Path(__file__).parents[1] / "docs" / "models.md"
 BEGIN = "<!-- residuals: begin, written by tools/model_docs.py -->\n"
@@ -23,7 +26,9 @@ def updated(text: str, validation: residuals.Validation) -> str:
 
 if __name__ == "__main__":
     page = TARGET.read_text(encoding="utf-8")
-    new = updated(page, residuals.validate())
+    found = residuals.validate()
+    new = updated(page, found)
     if "--check" in sys.argv:
         sys.exit(0 if page == new else f"{TARGET} is out of date: run {__file__}")
+    fitting.HELD_OUT.write_text(fitting.held_out_text(found.held_out), encoding="utf-8")
     TARGET.write_text(new, encoding="utf-8")

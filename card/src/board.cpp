@@ -76,8 +76,9 @@ class Fields {
     return value;
   }
   /// True for `yes`, false for `no`.
-  bool either(const std::string& key, std::string_view yes, std::string_view no) {
-    const std::string value = text(key);
+  bool either(const std::string& key, std::string_view yes, std::string_view no,
+              const std::string& otherwise = {}) {
+    const std::string value = text(key, otherwise);
     if (value != yes && value != no) {
       refuse(key, value, "choose " + std::string(yes) + " or " + std::string(no));
     }
@@ -202,6 +203,7 @@ KernelParameters kernel_from(Fields& of) {
   kernel.burst_beats = of.whole("kernel.burst_beats", 1, 256);
   kernel.outstanding = of.whole("kernel.outstanding", 1, 1024);
   kernel.tags = of.whole("kernel.tags", 1, 4096);
+  kernel.reaches_host = of.either("kernel.reaches_host", "true", "false", "true");
   kernel.launch_ns = of.nanoseconds("kernel.launch_ns");
   kernel.block_interval_ns = of.nanoseconds("kernel.block_interval_ns");
   kernel.copy_block_interval_ns = of.nanoseconds("kernel.copy_block_interval_ns");

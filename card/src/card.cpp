@@ -175,6 +175,7 @@ KernelJob Card::job_of(const KernelCall& call) const {
   if (!kernel_) {
     throw CardError("this card has no kernels");
   }
+  KernelUnit::require_reach(board(), call.target);
   KernelJob job{.kernel = call.kernel,
                 .target = call.target,
                 .bytes = static_cast<std::int64_t>(call.bytes),

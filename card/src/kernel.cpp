@@ -28,9 +28,16 @@ Residence KernelUnit::residence(const Board& board, const KernelJob& job, bool r
 
 std::int64_t KernelUnit::requests(const Board& board) {
   const KernelParameters& kernel = board.kernel.value();
-  const std::int64_t open_bytes = kernel.outstanding * kernel.width_bytes * kernel.burst_beats;
-  return std::min(kernel.tags,
-                  std::max<std::int64_t>(1, open_bytes / board.link.max_read_request_bytes));
+  const std::int64_t burst = kernel.width_bytes * kernel.burst_beats;
+  const std::int64_t each = std::max<std::int64_t>(1, burst / board.link.max_read_request_bytes);
+  return std::min(kernel.tags, kernel.outstanding * each);
+}
+
+void KernelUnit::require_reach(const Board& board, Target target) {
+  if (target == Target::host && !board.kernel.value().reaches_host) {
+    throw BoardError("kernels of " + board.name +
+                     " do not reach host memory: kernel.reaches_host is false");
+  }
 }
 
 Time KernelUnit::run(const KernelJob& job) {
@@ -56,6 +63,7 @@ void KernelUnit::start(const KernelJob& job, Actor* owner, std::uint64_t tag) {
     }
     return;
   }
+  require_reach(machine_->board, job.target);
   const KernelParameters& kernel = machine_->board.kernel.value();
   const std::int64_t burst = kernel.width_bytes * kernel.burst_beats;
   StreamPlan plan;

@@ -68,6 +68,9 @@ DeviceInfo described(const Board& board, const Options& options) {
     info.max_buffer_bytes = static_cast<std::uint64_t>(board.memory->bank_bytes);
     info.memory_bytes = info.max_buffer_bytes * static_cast<std::uint64_t>(board.memory->banks);
   }
+  if (board.kernel && !board.kernel->reaches_host) {
+    info.lacks.emplace_back("target=host", "kernels of this board do not reach host memory");
+  }
   if (board.link.error_rate > 0) {
     info.simulated_samples = random_samples;
   }

@@ -250,7 +250,7 @@ std::vector<OperationInfo> host_memory_kernels(const Board& board) {
     return table;
   }
   for (const bool near : {false, true}) {
-    if (near && !board.memory) {
+    if (near ? !board.memory.has_value() : !board.kernel->reaches_host) {
       continue;
     }
     add_kernels(table, board, near, "model");

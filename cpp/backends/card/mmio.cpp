@@ -16,6 +16,10 @@ constexpr std::int64_t line_bytes = 64;
 constexpr std::int64_t most_block_bytes = std::int64_t{1} << 20U;
 /// Through the driver so much is stored in all, in calls of the point's size each.
 constexpr std::int64_t stored_by_calls = std::int64_t{1} << 20U;
+/// An uncached load is of a general register; other loads of a write-combined mapping take what one
+/// of SSE does. Wider instructions are so many of them (McCalpin, TACC TR-14-10, section 3.2).
+constexpr std::int64_t uncached_load_bytes = 8;
+constexpr std::int64_t plain_load_bytes = 16;
 /// A load that hits the nearest cache or a fill buffer: waited for, and not.
 constexpr Time waited_hit = 3 * nanosecond / 2;
 constexpr Time pipelined_hit = nanosecond / 3;
@@ -77,8 +81,15 @@ class Block final : public MmioOperation {
         remark("merged_stores");
       }
     } else {
+      const bool uncached = spec.memory == "bar_uc";
       made_.instruction = streams && combines ? Instruction::streaming_load : Instruction::load;
       made_.in_flight = access.pipelined ? 0 : 1;
+      if (made_.instruction == Instruction::streaming_load) {
+        made_.width =
+            block() % line_bytes == 0 ? line_bytes : made_.width;  // a line serves several
+      } else if (!calls_) {
+        made_.width = std::min(made_.width, uncached ? uncached_load_bytes : plain_load_bytes);
+      }
     }
   }
   [[nodiscard]] std::uint64_t least_batch() const override {

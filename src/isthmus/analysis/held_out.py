@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
 
 from isthmus import boards
 from isthmus.analysis import wording
@@ -20,11 +19,6 @@ def held_out(board: str) -> Callable[[Evidence], Answer]:
     return ask
 
 
-@cache
-def _errors(board: str) -> tuple[fitting.HeldOut, ...]:
-    return tuple(fitting.held_out(board, closed_forms_only=True))
-
-
 def _answer(evidence: Evidence, board: str) -> Answer:
     on_it = [
         device.address
@@ -33,11 +27,12 @@ def _answer(evidence: Evidence, board: str) -> Answer:
         and found.flat() == boards.load(board).flat()
         and device.address in set(evidence.rows["device"])
     ]
-    errors = _errors(board) if on_it else ()
+    errors = fitting.known_held_out(board) if on_it else ()
     clauses = [
-        f"{one.series}: {wording.percent(one.fitted_rms)} rms on the {one.fitted_points} points "
-        f"that were fitted, {wording.percent(one.held_out_rms)} on the {one.held_out_points} that "
-        f"were not, at worst {wording.percent(abs(one.held_out_worst))}"
+        f"{one.series}: {wording.percent(one.held_out_rms)} rms where each of the "
+        f"{one.held_out_points} sizes is predicted from the others, at worst "
+        f"{wording.percent(abs(one.held_out_worst))}; {wording.percent(one.fitted_rms)} rms as the "
+        "board is"
         for one in errors
     ]
     return Answer(

@@ -6,7 +6,15 @@ import numpy as np
 
 from isthmus.analysis import wording
 from isthmus.analysis.evidence import Answer, Evidence, each, time_of
-from isthmus.analysis.mmio_published import LINE, STATED_LINES, STATED_RATE, replica
+from isthmus.analysis.mmio_published import (
+    CPU_HERTZ,
+    FLOPS_PER_CYCLE,
+    INSTRUCTIONS_PER_CYCLE,
+    LINE,
+    STATED_LINES,
+    STATED_RATE,
+    replica,
+)
 from isthmus.analysis.mmio_rows import NO_FENCE, answer, crossings, devices, ways
 from isthmus.models import mmio as model
 from isthmus.models.littles_law import in_flight
@@ -17,9 +25,7 @@ _PACKET = 24
 _COMPLETION = 20
 _TRIPS = 3.0
 """Read latencies of one synchronisation: half to push, one and a half to poll, one to fetch."""
-_CPU_HERTZ = 3.4e9
 _ACCELERATOR_FLOPS = 1e12
-_INSTRUCTIONS_PER_CYCLE = 1.0
 
 
 def accesses(evidence: Evidence) -> Answer:
@@ -145,11 +151,12 @@ def synchronisation(evidence: Evidence) -> Answer:
         if load is None:
             continue
         cost = _TRIPS * load.value
-        cycles, lost = cost * _CPU_HERTZ, cost * _ACCELERATOR_FLOPS
+        cycles, lost = cost * CPU_HERTZ, cost * _ACCELERATOR_FLOPS
         seen = device.one("poll", instruction="mov")
         measured = seen.value if seen else np.nan
         key = (device.address, device.clock, load.value, cost, measured, measured / load.value)
-        rows.append((*key, cycles, cycles * _INSTRUCTIONS_PER_CYCLE, lost))
+        instructions, flops = cycles * INSTRUCTIONS_PER_CYCLE, cycles * FLOPS_PER_CYCLE
+        rows.append((*key, cycles, instructions, flops, lost))
         loads = wording.number(measured / load.value)
         told = f" (a polled round trip took {loads} loads)" if seen else ""
         clauses.append(
@@ -159,7 +166,7 @@ def synchronisation(evidence: Evidence) -> Answer:
     return answer(
         "synchronisation", "What does one synchronisation with the device cost?", clauses, rows,
         "device", "clock", "load_s", "three_loads_s", "polled_s", "polled_in_loads", "cycles",
-        "instructions", "flops_not_done",
+        "instructions", "cpu_flops", "flops_not_done",
     )  # fmt: skip
 
 

@@ -167,6 +167,8 @@ _PARAMETERS = (
     _int("kernel.burst_beats", "beats of a burst", high=256),
     _int("kernel.outstanding", "bursts in flight, each way", high=1024),
     _int("kernel.tags", "PCIe read requests in flight for kernels", high=4096),
+    Parameter("kernel", "reaches_host", bool, "", "kernels reach host memory across the link",
+              default=True),
     _float("kernel.launch_ns", "software's part of a launch: enqueue and completion", "ns"),
     _float("kernel.block_interval_ns", "start to start of single 4 KiB blocks (buffers to 8 KiB)",
            "ns"),

@@ -110,7 +110,7 @@ def overview() -> str:
     """All models, a line each."""
     known: Mapping[str, Model] = models.registry()
     rows = [(m.name, m.summary) for m in known.values()]
-    rows.append(("validate", "every published hardware figure beside its prediction"))
+    rows.append(("validate", "published figures beside what closed forms and events predict"))
     rows.append(("fit", "redo the fits of the boards' fitted parameters"))
     lines = ["isthmus model NAME [--board BOARD] [--option value ...] [--json]"]
     return "\n".join([*lines, *columns(rows)]) + "\n"

@@ -76,13 +76,15 @@ def _studies(name: str) -> list[Study]:
     return list(registry().values()) if name == "all" else [by_name(name)]
 
 
-def _fresh_name(study: str) -> Path:
+def fresh_name(study: str, folder: Path = Path()) -> Path:
+    """A run file that is not there yet."""
     stem = f"{study}-{datetime.now().strftime('%Y%m%d-%H%M%S')}"
-    candidates = (Path(f"{stem}{f'-{n}' if n else ''}.json") for n in range(1000))
+    candidates = (folder / f"{stem}{f'-{n}' if n else ''}.json" for n in range(1000))
     return next(path for path in candidates if not path.exists())
 
 
-def _positive(value: float | None, option: str) -> None:
+def positive(value: float | None, option: str) -> None:
+    """Raises UsageError for a value of an option that must be above 0 and is not."""
     if value is not None and not 0 < value < math.inf:
         raise UsageError(f"{option} must be a number above 0")
 
@@ -155,7 +157,7 @@ def run(
     study = study or ""
     studies = _studies(study)
     for value, option in ((precision, "--precision"), (budget, "--budget"), (reruns, "--reruns")):
-        _positive(value, option)
+        positive(value, option)
     if precision is not None and precision >= 1:
         raise UsageError("--precision is a share below 1: 0.02 for 2 %")
     leave = {
@@ -184,7 +186,7 @@ def run(
             )
         return _close(done, out, console)
     chosen = parse_cpus(cpus) if cpus else node_cpus(numa_node) if numa_node is not None else []
-    target = out or _fresh_name(study)
+    target = out or fresh_name(study)
     request = session.Request(
         studies=studies,
         devices=device or [],

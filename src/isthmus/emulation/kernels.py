@@ -46,15 +46,17 @@ def design(names: Iterable[str], board: Board | None = None, mode: ModeName = "h
     """An xclbin with these kernels; raises UsageError for one that the card does not have.
 
     Each buffer may lie in the first bank or in the host's memory; XRT's ``group_id`` is the latter
-    for the bandwidth kernels, and OpenCL places what names no memory in the bank.
+    for the bandwidth kernels, and OpenCL places what names no memory in the bank. On a board whose
+    kernels do not reach the host's memory they all lie in the bank.
     """
+    reaches = board is None or not board.has("kernel") or board.value("kernel.reaches_host")
     chosen = []
     for name in names:
         if name not in KERNELS:
             raise UsageError(f"no kernel '{name}'; the emulated card has {', '.join(KERNELS)}")
         chosen.append(KERNELS[name])
     connect: dict[str, tuple[str, ...]] = {
-        f"{kernel.name}_1.{argument.name}": ("bank0", HOST)
+        f"{kernel.name}_1.{argument.name}": ("bank0", HOST) if reaches else ("bank0",)
         for kernel in chosen
         for argument in kernel.arguments
         if argument in {_INPUT, _OUTPUT}

@@ -36,7 +36,7 @@ def round_trip_s(board: Board) -> float:
         path.request_s()
         + 2 * board.seconds("link.latency_ns")
         + board.seconds("host.memory_latency_ns")
-        + path.completions_s(path.max_read_request)
+        + path.answer_s(path.max_read_request)
     )
 
 

@@ -3,16 +3,20 @@
 ``iterations`` sweeps over a buffer of ``size`` bytes, one launch around them:
 
     time  = launch + iterations x sweep
-    sweep = size / rate + drain                    above 8 KiB
-    sweep = (size / 4 KiB) x block interval        up to 8 KiB: single blocks
+    sweep = window / path + (size - window) / rate + drain      above 8 KiB
+    sweep = (size / 4 KiB) x block interval                     up to 8 KiB: single blocks
 
 ``drain``: the next sweep starts when the last data have arrived (read: one round trip), when the
-last write is answered (write), or after one and then the other (copy).
+last write is answered (write), or after one and then the other (copy). The first ``window`` of a
+sweep (all of it, if it is smaller) waits for nothing that has to come back.
 
 ``rate`` (bytes a second, each direction) is the least of
- - the wire and the card's interface (``isthmus.models.pcie``),
- - reads: tags x MRRS / round trip, Little's law over the requests in flight,
- - writes: credits / time until they return, Little's law over the posted data in flight,
+ - ``path``: the wire, the card's interface to it (``isthmus.models.pcie``), and the kernel's own
+   port, width x clock,
+ - reads: requests x MRRS / round trip, Little's law over the requests in flight: as many as there
+   are tags, or as fit into the bursts that the kernel has outstanding,
+ - writes: credits / time until they return, Little's law over the posted data in flight; and
+   outstanding bursts / (one burst to its last packet + its response),
  - what misses the last-level cache, of both directions together, at ``memory_bandwidth_Bps``.
 
 A line that is not in the last-level cache (``isthmus.models.cache``) adds ``memory_miss_ns`` to the
@@ -22,13 +26,17 @@ The parameters' sources are in the boards; how sure this is, in ``docs/models.md
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
+from dataclasses import replace
+from typing import NamedTuple
 
 from isthmus.boards.board import Board
+from isthmus.errors import UsageError
 from isthmus.models import posted
 from isthmus.models.base import Figure, Model, Option
 from isthmus.models.cache import miss_s, missing
-from isthmus.models.pcie import path_of
+from isthmus.models.pcie import Path, path_of
 
 KERNELS = ("read", "write", "copy")
 _BLOCK = 4096
@@ -37,60 +45,98 @@ _SIZES = tuple(4096 << i for i in range(17))
 
 
 def round_trip_s(board: Board) -> float:
-    """A kernel's read of one MRRS of host memory, data in the cache; seconds."""
-    path = path_of(board)
+    """A kernel's read of one request of host memory, data in the cache; seconds."""
+    path = kernel_path(board)
     return (
         path.request_s()
         + 2 * board.seconds("link.latency_ns")
         + board.seconds("host.memory_latency_ns")
-        + path.completions_s(path.max_read_request)
+        + path.answer_s(path.max_read_request)
         + board.seconds("kernel.host_latency_ns")
     )
 
 
-def read_rate(board: Board, missed: float) -> float:
-    """Bytes a second of a kernel's reads when this share of the lines misses."""
-    path = path_of(board)
-    tags = min(
-        board.number("kernel.tags"),
-        board.number("link.nonposted_header_credits"),
+def port_rate(board: Board) -> float:
+    """Bytes a second of a kernel's port, each way: width x clock."""
+    return board.number("kernel.width_bytes") * board.hertz("kernel.clock_MHz")
+
+
+def burst_bytes(board: Board) -> int:
+    """A full burst of a kernel's port, bytes."""
+    return board.whole("kernel.width_bytes") * board.whole("kernel.burst_beats")
+
+
+class Flow(NamedTuple):
+    """One direction of a sweep."""
+
+    path: float
+    """Bytes a second while nothing has to be waited for."""
+    window: float
+    """Bytes that may be on their way together."""
+    rate: float
+    """Bytes a second when the window is full all the time, at most ``path``."""
+
+    def seconds(self, size: float, limit: float = math.inf) -> float:
+        """``size`` bytes within ``limit``: a window at ``path``, the rest at ``rate``."""
+        head = min(size, self.window)
+        return head / min(self.path, limit) + (size - head) / min(self.rate, limit)
+
+
+def kernel_path(board: Board) -> Path:
+    """The link as kernels use it: no packet is longer than a burst."""
+    path, burst = path_of(board), burst_bytes(board)
+    return replace(
+        path,
+        max_payload=min(path.max_payload, burst),
+        max_read_request=min(path.max_read_request, burst),
     )
+
+
+def reads(board: Board, missed: float) -> Flow:
+    """A kernel's reads when this share of the lines misses."""
+    path = kernel_path(board)
+    requests = min(
+        board.whole("kernel.tags"),
+        board.whole("link.nonposted_header_credits"),
+        board.whole("kernel.outstanding") * (burst_bytes(board) // path.max_read_request),
+    )
+    window = requests * path.max_read_request
+    full = min(path.reads(), path.bus_rate(), port_rate(board))
     trip = round_trip_s(board) + miss_s(board, missed)
-    return min(path.reads(), path.bus_rate(), tags * path.max_read_request / trip)
+    return Flow(full, window, min(full, window / trip))
 
 
-def write_rate(board: Board, missed: float) -> float:
-    """Bytes a second of a kernel's posted writes when this share of the lines misses."""
-    path = path_of(board)
+def writes(board: Board, missed: float) -> Flow:
+    """A kernel's posted writes when this share of the lines misses."""
+    path = kernel_path(board)
+    full = min(path.writes(), path.bus_rate(), port_rate(board))
+    granted = posted.window_bytes(board)
     back = posted.return_s(board) + miss_s(board, missed)
-    return min(path.writes(), path.bus_rate(), posted.window_bytes(board) / back)
-
-
-def sweep_rate(board: Board, kernel: str, size: float) -> float:
-    """Bytes a second of each direction within a sweep."""
-    shared = kernel == "copy"
-    reading = 0.0 if kernel == "write" else missing(board, "read", size, shared=shared)
-    writing = 0.0 if kernel == "read" else missing(board, "write", size, shared=shared)
-    limits = []
-    if kernel != "write":
-        limits.append(read_rate(board, reading))
-    if kernel != "read":
-        limits.append(write_rate(board, writing))
-    if shared:
-        limits.append(path_of(board).both())
-    if reading + writing > 0:
-        limits.append(board.number("host.memory_bandwidth_Bps") / (reading + writing))
-    return min(limits)
+    burst = burst_bytes(board)
+    bursts = board.number("kernel.outstanding") * burst
+    answered = (burst - path.max_payload) / full + board.seconds("kernel.write_response_ns")
+    return Flow(full, min(granted, bursts), min(full, granted / back, bursts / answered))
 
 
 def sweep_s(board: Board, kernel: str, size: int) -> float:
     """One sweep over the buffer, seconds."""
+    copies = kernel == "copy"
     if size <= _SINGLE_BLOCKS_TO:
-        name = "kernel.copy_block_interval_ns" if kernel == "copy" else "kernel.block_interval_ns"
+        name = "kernel.copy_block_interval_ns" if copies else "kernel.block_interval_ns"
         return max(1.0, size / _BLOCK) * board.seconds(name)
-    drain = 0.0 if kernel == "write" else round_trip_s(board)
-    drain += 0.0 if kernel == "read" else board.seconds("kernel.write_response_ns")
-    return size / sweep_rate(board, kernel, size) + drain
+    reading = 0.0 if kernel == "write" else missing(board, "read", size, shared=copies)
+    writing = 0.0 if kernel == "read" else missing(board, "write", size, shared=copies)
+    missed = reading + writing
+    memory = board.number("host.memory_bandwidth_Bps") / missed if missed else math.inf
+    limit = min(memory, path_of(board).both() if copies else math.inf)
+    moving, drain = [], 0.0
+    if kernel != "write":
+        moving.append(reads(board, reading).seconds(size, limit))
+        drain += round_trip_s(board)
+    if kernel != "read":
+        moving.append(writes(board, writing).seconds(size, limit))
+        drain += board.seconds("kernel.write_response_ns")
+    return max(moving) + drain
 
 
 def bandwidth(board: Board, kernel: str, size: int, iterations: int = 1024) -> float:
@@ -100,7 +146,9 @@ def bandwidth(board: Board, kernel: str, size: int, iterations: int = 1024) -> f
 
 
 def predict(board: Board, inputs: Mapping[str, float]) -> list[Figure]:
-    """Bandwidth of the three kernels by buffer size."""
+    """Bandwidth of the three kernels by buffer size; raises UsageError where they reach none."""
+    if not board.value("kernel.reaches_host"):
+        raise UsageError(f"kernels of board '{board.name}' do not reach host memory")
     sizes = [int(inputs["bytes"])] if inputs.get("bytes") else _SIZES
     return [
         Figure(kernel, bandwidth(board, kernel, size, int(inputs["iterations"])), "B/s", size)

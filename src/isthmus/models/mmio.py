@@ -1,13 +1,17 @@
 """Programmed IO: what loads and stores to a card cost, and when DMA is better.
 
     load(n)   = CPU and root complex + request on the wire + 2 link latencies
-                + cycles / clock of the register block (+ SRAM) + completion of n bytes on the wire
+                + cycles / clock of the register block (+ SRAM)
+                + completion of n bytes on the wire or through the card's interface
                 + (n / width - 1) cycles more where n is wider than a register
     stores    : 64 B write-combined posted writes fill the link: 64 / ((64 + 24) byte time)
+    uncached  : loads of at most 8 B, one at a time; wider instructions are several of them
     streaming : MOVNTDQA loads of 64 B, k in flight: k 64 / load(64), at most the wire
     sync      : round trips x load(8): half to push, 1.5 to poll, one to fetch the answer
     crossover : the size at which DMA (``isthmus.models.dma``, card to host) takes as long as
                 streaming loads
+    caching   : uncached over cached loads: 64 B / 8 B, lines in flight, prefetching, and how much
+                farther the device's memory is than the host's
 
 Seconds, bytes, bytes a second. Source: McCalpin, TACC TR-14-10, for the decomposition and the
 measurements; PCI Express Base Specification, section 2.2, for packets.
@@ -23,6 +27,13 @@ from isthmus.models.base import Figure, Model, Option
 from isthmus.models.pcie import path_of
 
 LINE = 64
+PLAIN = 16
+"""Bytes of a load by SSE (MOVDQA)."""
+PUSH, POLL, FETCH = 0.5, 1.5, 1.0
+"""Read latencies of one synchronisation (McCalpin, TACC TR-14-10, section 5.2)."""
+LOCAL_MEMORY_S, OTHER_CACHE_S = 67e-9, 71e-9
+"""A load from memory, and from another processor's cache, on a host with two Xeon E5-2680
+(McCalpin, TACC TR-14-10, section 5.2)."""
 _WIDTHS = (1, 2, 4, 8, 16, 32, 64)
 
 
@@ -37,7 +48,7 @@ def load_s(board: Board, width: int = 8, *, sram: bool = False) -> float:
         + path.request_s()
         + 2 * board.seconds("link.latency_ns")
         + cycles / board.hertz("registers.clock_MHz")
-        + path.completions_s(width)
+        + path.answer_s(width)
     )
 
 
@@ -59,20 +70,40 @@ def streaming_rate(board: Board, *, in_flight: int | None = None) -> float:
     """Bytes a second of streaming loads: Little's law, at most the wire's completions."""
     sram = board.has("sram")
     count = in_flight or board.whole("host.streaming_loads_in_flight")
-    wire = LINE / path_of(board).completions_s(LINE)
+    wire = LINE / path_of(board).answer_s(LINE)
     return min(wire, count * LINE / load_s(board, LINE, sram=sram))
 
 
 def streaming_speedup(board: Board) -> float:
-    """Streaming loads over 8 B uncached loads of the same memory."""
-    return streaming_rate(board) * load_s(board, sram=board.has("sram")) / 8
+    """Streaming loads over 16 B loads (MOVDQA) of the same write-combined memory."""
+    return streaming_rate(board) * load_s(board, PLAIN, sram=board.has("sram")) / PLAIN
 
 
 def streaming_s(board: Board, size: float, *, in_flight: int | None = None) -> float:
-    """``size`` bytes by streaming loads."""
-    first = load_s(board, LINE, sram=board.has("sram"))
-    rest = max(0.0, size - LINE)
-    return first + rest / streaming_rate(board, in_flight=in_flight)
+    """``size`` bytes by streaming loads: those in flight together, then the rest at their rate."""
+    window = LINE * (in_flight or board.whole("host.streaming_loads_in_flight"))
+    together = (min(max(size, LINE), window) - LINE) / LINE * path_of(board).answer_s(LINE)
+    rest = max(0.0, size - window) / streaming_rate(board, in_flight=in_flight)
+    return load_s(board, LINE, sram=board.has("sram")) + together + rest
+
+
+def caching_factor(board: Board) -> float:
+    """Cached loads of the host's memory over uncached 8 B loads of the device's.
+
+    McCalpin, TACC TR-14-10, section 3.2: 64 B for 8, at least eight in flight for one, twice by
+    prefetching, and the device's latency over the host's.
+    """
+    farther = load_s(board, sram=board.has("sram")) / LOCAL_MEMORY_S
+    return LINE / 8 * 8 * 2 * farther
+
+
+def share_of_dma(board: Board, size: float) -> float:
+    """Time to get a result by streaming loads over that by DMA, both with their synchronisation.
+
+    Either way the work is pushed (half a load) and its flag polled (one and a half on average).
+    """
+    before = (PUSH + POLL) * load_s(board)
+    return (before + streaming_s(board, size)) / (before + dma.transfer_s(board, "d2h", size))
 
 
 def block_speedup(board: Board) -> float:
@@ -86,9 +117,10 @@ def block_speedup(board: Board) -> float:
 
 def crossover_bytes(board: Board) -> float:
     """Size above which DMA to the host beats streaming loads; infinite if it never does."""
+    window = LINE * board.whole("host.streaming_loads_in_flight")
     slope = 1 / streaming_rate(board) - 1 / dma.rate(board, "d2h")
-    ahead = dma.transfer_s(board, "d2h", LINE) - load_s(board, LINE, sram=board.has("sram"))
-    return LINE + ahead / slope if slope > 0 else float("inf")
+    ahead = dma.transfer_s(board, "d2h", window) - streaming_s(board, window)
+    return max(0.0, window + ahead / slope) if slope > 0 else float("inf")
 
 
 def predict(board: Board, inputs: Mapping[str, float]) -> list[Figure]:
@@ -100,21 +132,31 @@ def predict(board: Board, inputs: Mapping[str, float]) -> list[Figure]:
         ]
     load = load_s(board)
     trips = inputs["round-trips"]
+    cycles = trips * load * inputs["cpu-ghz"] * 1e9
+    farthest = load_s(board, sram=board.has("sram"))
     figures += [
         Figure("uncached load bandwidth", 8 / load, "B/s", 8, "one load in flight"),
         Figure("write-combined stores", store_rate(board), "B/s", LINE),
         Figure("one store", store_s(board, 8), "s", 8, "until usable at the card"),
         Figure("streaming loads", streaming_rate(board), "B/s", LINE),
-        Figure("streaming over uncached", streaming_speedup(board), "", note="8 B loads"),
+        Figure("streaming over plain", streaming_speedup(board), "", note="16 B loads (MOVDQA)"),
         Figure("block reads over uncached", block_speedup(board), "", note="what if: 64 B"),
         Figure("one synchronisation", trips * load, "s", note=f"{trips:g} loads"),
-        Figure("its cycles", trips * load * inputs["cpu-ghz"] * 1e9, "", note="of the CPU"),
+        Figure("its cycles", cycles, "", note="of the CPU"),
+        Figure("its instructions", cycles * inputs["instructions"], "", note="of the CPU"),
+        Figure("its CPU operations", cycles * inputs["cpu-flops"], "", note="floating point"),
         Figure(
             "its operations", trips * load * inputs["accelerator-gflops"] * 1e9, "",
             note="that the accelerator does not do",
         ),
+        Figure("cached over uncached", caching_factor(board), "", 8, "the host's memory"),
+        Figure("load over another cache's", farthest / OTHER_CACHE_S, "", 8, "71 ns elsewhere"),
     ]  # fmt: skip
     if board.has("dma"):
+        figures += [
+            Figure("loads' share of DMA's time", share_of_dma(board, size), "", size, "in all")
+            for size in (64, 128, 256, 512, 1024)
+        ]
         figures.append(Figure("crossover with DMA", crossover_bytes(board), "B", note="d2h"))
     return figures
 
@@ -125,8 +167,10 @@ MODEL = Model(
     predict,
     default_board="stratix4-gen2x8",
     options=(
-        Option("round-trips", "", "loads that one synchronisation takes", 3),
+        Option("round-trips", "", "loads that one synchronisation takes", PUSH + POLL + FETCH),
         Option("cpu-ghz", "GHz", "clock of the CPU", 3.4),
+        Option("instructions", "", "of the CPU in a cycle", 4),
+        Option("cpu-flops", "", "floating point operations of the CPU in a cycle", 8),
         Option("accelerator-gflops", "Gflop/s", "what the accelerator does meanwhile", 1000),
     ),
 )

@@ -5,7 +5,7 @@ With n elements in each of three vectors of p pages and B bytes:
     populate           2 p fault + n populate            operands touched for the first time
     map                3 p pin                            vectors that begin at a page
                        3 p (pin + fault) + 3 B / copy     others: the driver's own pages, filled
-    migrate_to_device  DMA of 2 B  (+ 2 B / copy)
+    migrate_to_device  DMA of B, twice  (+ 2 B / copy)
     kernel_run         launch + n kernel
     read_back          DMA of B    (+ B / copy + p fault)  the result's pages, touched at last
     software_vadd      p fault + n add                    into memory that nobody has touched
@@ -43,7 +43,7 @@ def phases(board: Board, elements: int, *, aligned: bool) -> dict[str, float]:
         "populate": 2 * pages * fault + elements * board.seconds("offload.populate_ns"),
         "software_vadd": pages * fault + elements * board.seconds("offload.add_ns"),
         "map": 3 * (pages * pin + touched + copy),
-        "migrate_to_device": dma.transfer_s(board, "h2d", 2 * size) + 2 * copy,
+        "migrate_to_device": 2 * (dma.transfer_s(board, "h2d", size) + copy),
         "set_arguments": board.seconds("offload.arguments_ns"),
         "kernel_enqueue": board.seconds("offload.enqueue_ns"),
         "kernel_run": board.seconds("kernel.launch_ns") + kernel,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -96,13 +97,20 @@ class Path:
         """The completions of a read of ``size`` bytes, split at the payload limit."""
         return (size + -(-size // self.max_payload) * _COMPLETION) * self.byte_s
 
+    def bus_s(self, size: float) -> float:
+        """A packet of ``size`` bytes through the card's interface: (n + 16) / W cycles."""
+        beats = (size + _HEADER) / self.bus_bytes
+        return (beats if self.straddle else math.ceil(beats)) / self.bus_hertz
+
+    def answer_s(self, size: int) -> float:
+        """The completions of a read, until the last is through the card's interface."""
+        whole, rest = divmod(size, self.max_payload)
+        bus = whole * self.bus_s(self.max_payload) + (self.bus_s(rest) if rest else 0.0)
+        return max(self.completions_s(size), bus)
+
     def bus_rate(self) -> float:
-        """What the card's interface takes or gives: f W n / (W ceil((n + 16) / W)), n = MPS."""
-        if self.straddle:
-            share = self.max_payload / (self.max_payload + _HEADER)
-            return self.bus_hertz * self.bus_bytes * share
-        beats = -(-(self.max_payload + _HEADER) // self.bus_bytes)
-        return self.bus_hertz * self.max_payload / beats
+        """What the card's interface takes or gives: n in the time of one packet, n = MPS."""
+        return self.max_payload / self.bus_s(self.max_payload)
 
     def writes(self) -> float:
         """Rate of posted writes of full payload, bare link: MPS / ((MPS + 24) byte time)."""

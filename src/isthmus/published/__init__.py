@@ -1,26 +1,70 @@
-"""Figures that other people measured and published; sources and units in ``README.md``.
+"""Figures that other people measured and published.
+
+A source is a folder here: ``source.toml`` says which figures and tables it has and what gives ours,
+the CSV files beside it hold what was published. Other packages add theirs through the entry point
+group ``isthmus.published``: each entry is a path to such a folder.
 
 References for models and reports, never measurements of ours.
 """
 
 from __future__ import annotations
 
+import importlib.metadata
+from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
-
-import pandas as pd
+from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from isthmus.errors import UsageError
+from isthmus.published.source import Figure, Row, Source, read
+from isthmus.suggestion import nearest
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["Figure", "Row", "Source", "chosen", "names", "series", "sources"]
 
 _FOLDER = Path(__file__).parent
 
 
+@cache
+def sources() -> Mapping[str, Source]:
+    """All sources by name: those that come with Isthmus, then those of other packages."""
+    folders = {path.parent.name: path.parent for path in sorted(_FOLDER.glob("*/source.toml"))}
+    for entry in importlib.metadata.entry_points(group="isthmus.published"):
+        folders.setdefault(entry.name, Path(entry.load()))
+    return MappingProxyType({name: read(name, folder) for name, folder in folders.items()})
+
+
+def chosen(name: str) -> list[Figure]:
+    """Figures of a name: ``all``, a source, or ``SOURCE/FIGURE``; UsageError for an unknown one."""
+    every = {figure.name: figure for source in sources().values() for figure in source.figures}
+    if name == "all":
+        return list(every.values())
+    found = [figure for known, figure in every.items() if name in {known, known.split("/")[0]}]
+    if not found:
+        known = [*sources(), *every]
+        raise UsageError(
+            f"nothing published is called '{name}'; {nearest(name, known)}"
+            "isthmus reproduce lists what there is"
+        )
+    return found
+
+
+def _files() -> dict[str, Path]:
+    return {path.stem: path for path in sorted(_FOLDER.glob("*/*.csv"))}
+
+
 def names() -> list[str]:
     """Series there are."""
-    return sorted(path.stem for path in _FOLDER.glob("*.csv"))
+    return sorted(_files())
 
 
 def series(name: str) -> pd.DataFrame:
     """One series as published, in the units that its columns name."""
+    import pandas as pd  # noqa: PLC0415 - slow to load
+
     if name not in names():
         raise UsageError(f"no published series '{name}'; known: {', '.join(names())}")
-    return pd.read_csv(_FOLDER / f"{name}.csv")
+    return pd.read_csv(_files()[name])

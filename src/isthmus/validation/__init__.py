@@ -1,1 +1,1 @@
-"""The models against every published hardware figure: points, fits, residual table."""
+"""The models against published figures: points, fits, residual table."""

@@ -1,38 +1,44 @@
 """Published figures through the emulated card's event model, beside the closed forms.
 
 What was published really runs on ``card:BOARD`` in this process, verified: kernels that sweep 1024
-times over host memory, rings of cards that exchange messages. The sweeps take a few seconds for
-all 51 points, so that what was found for a board is kept.
+times over host memory, rings of cards that exchange messages. That takes seconds, so that what was
+found for a board is kept.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import lru_cache
 
 from isthmus import _core
 from isthmus.backends import registry
 from isthmus.boards import Board
 from isthmus.boards.table import TABLE
-from isthmus.errors import IsthmusError
-from isthmus.models.host_memory import KERNELS
-from isthmus.models.serial import LOOPLENGTH
-
-OPERATIONS = dict(zip(KERNELS, ("read_bandwidth", "write_bandwidth", "bandwidth"), strict=True))
-SIZES = tuple(4096 << i for i in range(17))
-
-
-def host_memory(board: Board) -> Mapping[tuple[str, int], float]:
-    """Bytes a second of each kernel and buffer size, launch included."""
-    return _host_memory(_parameters(board))
-
-
-def exchange(board: Board, devices: int, size: int) -> float:
-    """Bytes a second that so many devices in a ring send, as in the published loop."""
-    return _exchange(_parameters(board), devices, size)
-
+from isthmus.errors import IsthmusError, UsageError
+from isthmus.models.offload import ELEMENTS
+from isthmus.published.source import Row, Term
+from isthmus.studies import by_name
+from isthmus.validation.combining import combined
 
 _Parameters = tuple[tuple[str, str], ...]
+
+
+def figure(row: Row, board: Board) -> float:
+    """A row's figure on the emulated card, in the row's unit."""
+    run = row.run
+    if run is None:
+        raise UsageError(f"{row.source}, {row.item}: no study runs it")
+    parameters, fresh = _parameters(board), by_name(run.study).fresh
+
+    def point(term: Term) -> float:
+        axes = {**run.axes, **term.where}
+        memory = axes.pop("memory", run.memory)
+        if fresh:
+            return _phases(parameters, memory)[term.operation]
+        told = tuple(sorted(axes.items()))
+        moved, seconds = _measured(parameters, term.operation, term.bytes or 1, memory, told)
+        return moved / seconds if row.rate else seconds
+
+    return combined(row, point)
 
 
 def _parameters(board: Board) -> _Parameters:
@@ -45,32 +51,34 @@ def _parameters(board: Board) -> _Parameters:
     return tuple(board.with_values(fractions).flat().items())
 
 
+def _backend() -> _core.Backend:
+    return _core.load_backend(str(registry()["card"].library))
+
+
+@lru_cache(maxsize=2)
 def _card(parameters: _Parameters) -> _core.Device:
-    return _core.load_backend(str(registry()["card"].library)).open("", dict(parameters))
+    return _backend().open("", dict(parameters))
 
 
-@lru_cache(maxsize=8)
-def _host_memory(parameters: _Parameters) -> Mapping[tuple[str, int], float]:
-    device = _card(parameters)
-    axes = {"target": "host", "implementation": "model"}
-    return {
-        (kernel, size): _bandwidth(device, operation, size, "host_only", axes)
-        for kernel, operation in OPERATIONS.items()
-        for size in SIZES
-    }
-
-
-@lru_cache(maxsize=512)
-def _exchange(parameters: _Parameters, devices: int, size: int) -> float:
-    axes = {"ranks": str(devices), "looplength": str(LOOPLENGTH)}
-    return _bandwidth(_card(parameters), "exchange", size, "device", axes)
-
-
-def _bandwidth(
-    device: _core.Device, operation: str, size: int, memory: str, axes: Mapping[str, str]
-) -> float:
-    block = _core.Series(device, operation, size, memory, dict(axes)).measure(0.0)
+@lru_cache(maxsize=1024)
+def _measured(
+    parameters: _Parameters,
+    operation: str,
+    size: int,
+    memory: str,
+    axes: tuple[tuple[str, str], ...],
+) -> tuple[float, float]:
+    """Bytes that one verified repetition moved, and its simulated seconds."""
+    block = _core.Series(_card(parameters), operation, size, memory, dict(axes)).measure(0.0)
     if block.fault:
         raise IsthmusError(f"{operation} of {size} B on the emulated card: {block.fault}")
     (part,) = block.parts
-    return float(part.moved_bytes / (part.simulated_fs[0] * 1e-15))
+    return float(part.moved_bytes), part.simulated_fs[0] * 1e-15
+
+
+@lru_cache(maxsize=8)
+def _phases(parameters: _Parameters, memory: str) -> dict[str, float]:
+    """Seconds of each phase of one offload."""
+    placement = (memory, dict[str, str]())
+    record = _core.measure_offload(_backend(), "", dict(parameters), 4 * ELEMENTS, placement, 0)
+    return {phase.name: phase.simulated_fs * 1e-15 for phase in record.first}

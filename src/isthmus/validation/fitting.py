@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import math
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from pathlib import Path
+from typing import NamedTuple, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +23,7 @@ from isthmus.validation.points import (
     HOST_MEMORY_FIT,
     HOST_MEMORY_SERIES,
     OFFLOAD_FIT,
+    PEAK_FIT,
     PublishedPoint,
     all_points,
 )
@@ -27,6 +31,8 @@ from isthmus.validation.points import (
 _PAGE = 4096
 _DIGITS = 4
 _STEP = 1e-4
+_ROUGHLY = 1e-3
+"""Far below the errors that are looked for."""
 
 
 class Fit(NamedTuple):
@@ -80,14 +86,7 @@ FITS = (
         {"host.system_call_ns": 100.0},
     ),
     Fit("McCalpin, TACC TR-14-10: sram_read", "stratix4-gen2x8", {"sram.extra_cycles": 10.0}),
-    Fit(
-        "McCalpin, TACC TR-14-10: pio_to_dma_crossover",
-        "stratix4-gen2x8",
-        {"dma.submit_ns": 5000.0},
-    ),
-    Fit(
-        "Li 2024, table 1: peak of XRT's write, 8.775", "f1-vu9p", {"host.memory_latency_ns": 800.0}
-    ),
+    Fit(PEAK_FIT, "f1-vu9p", {"host.memory_latency_ns": 800.0}),
     Fit(
         "AMD Vitis runtime tutorial 2020.2, example 2, aligned: "
         "migrate_to_device, 2 x 24 MiB in 6.615 ms",
@@ -119,14 +118,20 @@ FITS = (
 """In order: a later one of the same board starts from the values of the earlier."""
 
 
-def solve(board: Board, start: Mapping[str, float], points: Sequence[PublishedPoint]) -> Board:
+def solve(
+    board: Board,
+    start: Mapping[str, float],
+    points: Sequence[PublishedPoint],
+    tolerance: float = 1e-12,
+) -> Board:
     """The board with the parameters that make the squared relative residuals least.
 
     Parameters are searched as multiples of their start, so that nanoseconds and bytes weigh alike.
     What events predict is taken as their closed form times the ratio that both have on ``board``:
     right where the fit gives the board back.
     """
-    quick = [(point.quick(board), point.published) for point in points]
+    quick = [(*point.quick(board), point.published) for point in points]
+    forms = dict.fromkeys(form for form, _, _ in quick)
     scale = np.array(list(start.values()))
 
     def at(multiples: NDArray[np.float64]) -> Board:
@@ -135,15 +140,18 @@ def solve(board: Board, start: Mapping[str, float], points: Sequence[PublishedPo
 
     def residuals(multiples: NDArray[np.float64]) -> NDArray[np.float64]:
         tried = at(multiples)
-        return np.array([predict(tried) / published - 1.0 for predict, published in quick])
+        told = {form: form(tried) for form in forms}
+        return np.array(
+            [factor * told[form] / published - 1.0 for form, factor, published in quick]
+        )
 
     found = optimize.least_squares(
         residuals,
         np.ones(len(scale)),
         diff_step=np.full(len(scale), _STEP),
-        xtol=1e-12,
-        ftol=1e-12,
-        gtol=1e-12,
+        xtol=tolerance,
+        ftol=tolerance,
+        gtol=tolerance,
     )
     return at(found.x)
 
@@ -260,44 +268,73 @@ def _half_widths(
 
 
 class HeldOut(NamedTuple):
-    """Errors of a fit on every second point of a curve, there and on the others."""
+    """Errors of a curve where each size is predicted by a fit to all the others."""
 
     series: str
     fitted_points: int
+    """Of the curve, in each of the fits."""
     fitted_rms: float
     fitted_worst: float
+    """Of the board in the file, which has seen what its calibration names."""
     held_out_points: int
     held_out_rms: float
     held_out_worst: float
 
 
-def held_out(board: str = "", *, closed_forms_only: bool = False) -> list[HeldOut]:
-    """Fits on every second point, and predicts the rest; the first point is fitted.
+HELD_OUT = Path(__file__).with_name("held_out.csv")
+"""What ``held_out`` gave last: 20 s. ``tools/model_docs.py`` writes it, a test compares."""
 
-    Of one board, where it is named; ``closed_forms_only`` leaves out events, which take seconds.
+
+def known_held_out(board: str) -> list[HeldOut]:
+    """Of this board's events, which ``card:BOARD`` runs, as the file has them."""
+    mine = [series for fit in FITS if fit.board == board for series in fit.series]
+    with HELD_OUT.open(encoding="utf-8", newline="") as file:
+        rows = [row for row in csv.DictReader(file) if row["series"] in mine]
+    return [
+        HeldOut(**{name: kind(row[name]) for name, kind in get_type_hints(HeldOut).items()})
+        for row in rows
+        if row["series"].endswith(AS_EVENTS)
+    ]
+
+
+def held_out_text(found: Sequence[HeldOut]) -> str:
+    """The file's text."""
+    told = io.StringIO()
+    writer = csv.writer(told, lineterminator="\n")
+    writer.writerow(HeldOut._fields)
+    writer.writerows([f"{v:.4g}" if isinstance(v, float) else v for v in one] for one in found)
+    return told.getvalue()
+
+
+def held_out() -> list[HeldOut]:
+    """Leaves one size out of all curves of a fit, and predicts it; for each size in turn.
+
+    Events near a board are its closed form times the ratio of the two on the board in the file
+    (``solve``); what is predicted really runs on the card.
     """
-    points = all_points()
+    points = [point for point in all_points() if point.name != "mean"]
     found = []
     for fit in FITS:
         curves = {
-            series: [p for p in points if p.series == series and p.name != "mean"]
-            for series in fit.series
-            if not (closed_forms_only and series.endswith(AS_EVENTS))
+            series: [point for point in points if point.series == series] for series in fit.series
         }
-        if not curves or board not in {"", fit.board}:
+        if not curves:
             continue
-        chosen = [point for curve in curves.values() for point in curve[::2]]
-        # The board in the file has seen all points: events are compared with one that has not.
-        unseeing = [point for point in chosen if point.closed_form is None]
-        blind = solve(boards.load(fit.board), fit.start, unseeing)
-        solved = blind if len(unseeing) == len(chosen) else solve(blind, fit.start, chosen)
-        for series, curve in curves.items():
-            seen = [point.residual(solved) for point in curve[::2]]
-            unseen = [point.residual(solved) for point in curve[1::2]]
+        before = boards.load(fit.board)
+        unseen: dict[str, list[float]] = {series: [] for series in curves}
+        every = [point for curve in curves.values() for point in curve]
+        start = {name: before.number(name) for name in fit.start}
+        for size in dict.fromkeys(point.name for point in every):
+            solved = solve(before, start, [p for p in every if p.name != size], _ROUGHLY)
+            for point in every:
+                if point.name == size:
+                    unseen[point.series].append(point.residual(solved))
+        for series, left_out in unseen.items():
+            seen = [point.residual(before) for point in curves[series]]
             found.append(
                 HeldOut(
-                    series, len(seen), rms(seen), worst(seen),
-                    len(unseen), rms(unseen), worst(unseen),
+                    series, len(seen) - 1, rms(seen), worst(seen),
+                    len(left_out), rms(left_out), worst(left_out),
                 )
             )  # fmt: skip
     return found

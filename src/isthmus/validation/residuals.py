@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 import csv
+import dataclasses
 import io
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import msgspec
 
-from isthmus import boards
+from isthmus import boards, published
 from isthmus.boards.listing import columns
 from isthmus.errors import UsageError
+from isthmus.published.source import Aim
 from isthmus.suggestion import nearest
 from isthmus.validation.fitting import Constant, HeldOut, constants, held_out, rms, worst
-from isthmus.validation.points import (
-    AS_EVENTS,
-    BEFF_SERIES,
-    HOST_MEMORY_SERIES,
-    NOT_MODELLED,
-    PublishedPoint,
-    all_points,
-)
+from isthmus.validation.points import AS_EVENTS, PublishedPoint, all_points
 
 FORMATS = ("table", "md", "csv", "json")
 
@@ -38,34 +33,6 @@ class Row(NamedTuple):
     """Predicted over published, less 1."""
     kind: str
     note: str
-
-
-class Aim(NamedTuple):
-    """How near the model should be to a group of series, all points together."""
-
-    name: str
-    series: tuple[str, ...]
-    worst: float
-    rms: float | None = None
-
-
-AIMS = (
-    *(
-        Aim(f"b_eff per size{how}", tuple(series + how for series in BEFF_SERIES), 0.005)
-        for how in ("", AS_EVENTS)
-    ),
-    Aim("MMIO latencies and write bandwidth", ("MMIO, Stratix IV gen2 x8",), 0.01),
-    *(
-        Aim(
-            f"host memory, all 51 points{how}",
-            tuple(series + how for series in HOST_MEMORY_SERIES.values()),
-            0.06,
-            0.03,
-        )
-        for how in ("", AS_EVENTS)
-    ),
-    Aim("transfer peaks, the better reading", ("transfer peaks, F1, read as GiB/s",), 0.01),
-)
 
 
 class SeriesSummary(NamedTuple):
@@ -103,8 +70,28 @@ def validate() -> Validation:
     """Predicts every published figure from the boards that come with Isthmus."""
     rows = [_row(point) for point in all_points()]
     series = [_summary(name, rows) for name in dict.fromkeys(row.series for row in rows)]
-    aims = [_judged(aim, rows) for aim in AIMS]
+    aims = [_judged(aim, rows) for aim in _aims(series)]
     return Validation(rows, series, held_out(), constants(), aims)
+
+
+def _aims(series: Sequence[SeriesSummary]) -> Iterator[Aim]:
+    """Those of the sources; of series that events give too, these have the same."""
+    known = {one.series for one in series}
+    for aim in (aim for source in published.sources().values() for aim in source.aims):
+        yield aim
+        as_events = tuple(f"{name}{AS_EVENTS}" for name in aim.series)
+        if known.issuperset(as_events):
+            yield dataclasses.replace(aim, name=f"{aim.name}{AS_EVENTS}", series=as_events)
+
+
+def _not_modelled() -> list[tuple[str, str]]:
+    """Figures of the sources without rows, and why."""
+    figures = (figure for source in published.sources().values() for figure in source.figures)
+    return [
+        (f"{figure.name}: {figure.title}", figure.because or f"needs {figure.needs}")
+        for figure in figures
+        if not figure.rows
+    ]
 
 
 def _row(point: PublishedPoint) -> Row:
@@ -167,7 +154,7 @@ def render(validation: Validation, form: str) -> str:
             "held_out": [one._asdict() for one in validation.held_out],
             "constants": [one._asdict() for one in validation.constants],
             "aims": [one._asdict() for one in validation.aims],
-            "not_modelled": [{"figure": figure, "why": why} for figure, why in NOT_MODELLED],
+            "not_modelled": [{"figure": figure, "why": why} for figure, why in _not_modelled()],
         }
         return msgspec.json.format(msgspec.json.encode(told)).decode() + "\n"
     if form == "md":
@@ -205,8 +192,8 @@ def _tables(validation: Validation) -> Iterator[tuple[str, list[str], Cells]]:
         ],
     )  # fmt: skip
     yield (
-        "Held out: fitted on every second point, the others predicted",
-        ["series", "fitted", "rms", "worst", "held out", "rms", "worst"],
+        "Held out: each size predicted by a fit to the other sizes",
+        ["series", "in each fit", "rms of the board", "worst", "held out", "rms", "worst"],
         [
             [
                 h.series, str(h.fitted_points), _spaced(f"{h.fitted_rms:.2%}"),
@@ -236,7 +223,7 @@ def _tables(validation: Validation) -> Iterator[tuple[str, list[str], Cells]]:
             for r in validation.rows
         ],
     )  # fmt: skip
-    yield "Not modelled", ["figure", "why"], [list(pair) for pair in NOT_MODELLED]
+    yield "Not modelled", ["figure", "why"], [list(pair) for pair in _not_modelled()]
 
 
 def _md(validation: Validation) -> Iterator[str]:

@@ -81,6 +81,7 @@ struct KernelParameters {
   std::int64_t burst_beats = 0;
   std::int64_t outstanding = 0;  ///< bursts, each way
   std::int64_t tags = 0;
+  bool reaches_host = true;  ///< host memory, across the link
   double launch_ns = 0;
   double block_interval_ns = 0;
   double copy_block_interval_ns = 0;

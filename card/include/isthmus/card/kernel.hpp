@@ -66,6 +66,9 @@ class KernelUnit final : public Actor {
   /// Read requests that a kernel may have on the link.
   static std::int64_t requests(const Board& board);
 
+  /// Throws BoardError for host memory where the board's kernels do not reach it.
+  static void require_reach(const Board& board, Target target);
+
   /// Runs the machine from the kernel's first to its last cycle; software's launch is not in it.
   /// Throws TooLongError where the work is negative or too much.
   Time run(const KernelJob& job);

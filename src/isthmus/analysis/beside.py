@@ -1,0 +1,127 @@
+"""Rows of published figures beside a run's: residuals, aims, and what they come to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+
+from isthmus import boards
+from isthmus.analysis.evidence import Evidence, each
+from isthmus.analysis.hybrid import estimated
+from isthmus.analysis.summary import resolved, summarise
+from isthmus.published.source import Figure, Row, Source, Term
+from isthmus.results.run_file import Run
+from isthmus.validation.closed_forms import closed_form
+from isthmus.validation.combining import combined
+
+
+@dataclass(frozen=True)
+class Beside:
+    """A published figure and ours, in the row's unit."""
+
+    row: Row
+    here: float | None
+    """None: not measured."""
+    how: str
+
+    @property
+    def residual(self) -> float | None:
+        """Ours over the published, less 1."""
+        return None if self.here is None else self.row.residual(self.here)
+
+    @property
+    def missed(self) -> bool:
+        """Whether it has an aim and lies beyond it."""
+        residual, aim = self.residual, self.row.aim
+        return residual is not None and aim is not None and abs(residual) > aim
+
+
+def from_run(rows: Sequence[Row], run: Run, address: str = "") -> list[Beside]:
+    """Rows by the points of a run.
+
+    ``address`` is the device that stands in for the rows' own; empty: none does. Of an emulated
+    card its simulated time counts, of any other device the host's.
+    """
+    summary = summarise(run)
+    if not address and rows[0].run and rows[0].run.hybrid:
+        found = estimated(Evidence.of(run, summary, rows[0].run.study)).table
+        return _beside(rows, found.rename(columns={"hybrid_s": "median_s"}), "hybrid")
+    mine = resolved(summary)
+    mine = mine[mine["verified"].ne("false") & mine["median_s"].gt(0)]
+    simulated = mine["clock"].eq("simulated").any()
+    mine = mine[mine["clock"] == ("simulated" if simulated else "host")]
+    how = "simulated" if simulated else "measured"
+    return _beside(rows, mine, how if address else "")
+
+
+def _beside(rows: Sequence[Row], points: pd.DataFrame, how: str) -> list[Beside]:
+    known: dict[tuple[str, int], list[dict[str, object]]] = {}
+    for one in each(points):
+        point = one._asdict()
+        known.setdefault((str(one.operation), int(one.bytes)), []).append(point)
+        known.setdefault((str(one.operation), 0), []).append(point)
+    return [_row(row, known, how) for row in rows]
+
+
+def _row(
+    row: Row, known: Mapping[tuple[str, int], Sequence[Mapping[str, object]]], how: str
+) -> Beside:
+    def found(term: Term) -> float:
+        for point in known.get((term.operation, term.bytes or 0), ()):
+            if all(_text(point.get(name)) == value for name, value in term.where.items()):
+                return float(str(point["bandwidth_Bps" if row.rate else "median_s"]))
+        raise LookupError(term.operation)
+
+    try:
+        here = combined(row, found)
+    except LookupError:
+        return Beside(row, None, "not measured")
+    return Beside(row, here, how or row.how)
+
+
+def _text(value: object) -> str:
+    """An axis's value as a row writes it; a column with gaps has whole numbers as fractions."""
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+
+
+def from_model(row: Row) -> Beside:
+    """A row that no study gives, by its closed form."""
+    board = boards.load(row.board)
+    return Beside(row, closed_form(row.model, row.inputs)(board) / row.scale, row.how)
+
+
+@dataclass(frozen=True)
+class FigureFound:
+    """A figure of a source with what was found for its rows."""
+
+    figure: Figure
+    rows: tuple[Beside, ...]
+
+    @property
+    def worst(self) -> Beside | None:
+        """The row that is farthest off; None where nothing was found."""
+        found = [one for one in self.rows if one.residual is not None]
+        return max(found, key=lambda one: abs(one.residual or 0.0), default=None)
+
+
+def missed_aims(found: Iterable[FigureFound], sources: Iterable[Source]) -> list[str]:
+    """Each aim that is missed, in words: rows beyond theirs, series beyond theirs together."""
+    every = {id(one.row): one for figure in found for one in figure.rows}.values()
+    told = [
+        f"{one.row.source}/{one.row.figures[0]}, {one.row.item}: {one.residual:+.2%} "
+        f"(aim: within {one.row.aim:.1%})"
+        for one in every
+        if one.missed
+    ]
+    for aim in (aim for source in sources for aim in source.aims if aim.rms is not None):
+        residuals = [
+            one.residual
+            for one in every
+            if one.row.series in aim.series and one.residual is not None
+        ]
+        rms = (sum(r * r for r in residuals) / len(residuals)) ** 0.5 if residuals else 0.0
+        if rms > (aim.rms or 0.0):
+            told.append(f"{aim.name}: {rms:.2%} rms (aim: {aim.rms:.1%})")
+    return [text.replace("%", " %") for text in told]

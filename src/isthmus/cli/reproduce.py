@@ -1,0 +1,246 @@
+"""``isthmus reproduce``: published figures beside ours."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, NamedTuple
+
+import typer
+
+from isthmus.errors import NoDeviceError, UsageError
+
+if TYPE_CHECKING:
+    from isthmus.analysis.beside import Beside, FigureFound
+    from isthmus.measure.session import Request
+    from isthmus.published import Figure, Row
+    from isthmus.published.source import Study
+
+_GATE_FAILED = 3
+_FEW = 4
+_WIDTH = 80
+_DEEP = " " * 6
+
+
+def add_to(app: typer.Typer) -> None:
+    """Registers the command."""
+    app.command(
+        name="reproduce",
+        help="Show what others published beside ours: on the emulated card at once, on a board "
+        "with --device. Without a name: the list of all figures, and how far each is reproduced.",
+    )(reproduce)
+
+
+class _Measuring(NamedTuple):
+    """What was said of how to measure."""
+
+    device: str | None
+    out: Path
+    quick: bool
+    budget_s: float | None
+    options: Mapping[str, str]
+
+
+def reproduce(
+    name: Annotated[
+        str | None, typer.Argument(help="SOURCE/FIGURE, a whole SOURCE, or all")
+    ] = None,
+    device: Annotated[
+        str | None, typer.Option(help="a device in place of the emulated card")
+    ] = None,
+    gate: Annotated[bool, typer.Option("--gate", help="exit 3 where an aim is missed")] = False,
+    out: Annotated[Path, typer.Option(help="folder of the run files")] = Path(),
+    quick: Annotated[
+        bool, typer.Option("--quick", help="of a device: 10 % precision, three processes, 60 s")
+    ] = False,
+    budget: Annotated[float | None, typer.Option(help="of a device: seconds for each run")] = None,
+    xclbin: Annotated[
+        str | None, typer.Option(help="bitstream for devices that take one: a file, or loaded")
+    ] = None,
+    allow_program: Annotated[
+        bool, typer.Option("--allow-program", help="let the device be programmed with it")
+    ] = False,
+) -> int:
+    """Prints published figures beside ours, and writes run files."""
+    from isthmus import published
+    from isthmus.cli.run import positive
+
+    if name is None:
+        print("\n".join(_listed()))
+        return 0
+    positive(budget, "--budget")
+    figures = published.chosen(name)
+    options = {
+        **({"xclbin": xclbin} if xclbin else {}),
+        **({"allow_program": "yes"} if allow_program else {}),
+    }
+    how = _Measuring(device, out, quick, budget, options)
+    found, files = _found(figures, how)
+    print("\n".join(_overview(found) if name == "all" else _in_full(found)))
+    from isthmus.analysis.beside import missed_aims
+    from isthmus.cli.program import program, shorter
+
+    missed = missed_aims(found, published.sources().values())
+    if missed:
+        print("\n".join(["", "Missed aims:", *(f"  {text}" for text in missed)]))
+    if files:
+        print("\nPage with the plots:", f"{program()} report", *map(shorter, files))
+    return _GATE_FAILED if gate and missed else 0
+
+
+def _listed() -> Iterator[str]:
+    """Every source with its figures: what each shows, and how far it is reproduced."""
+    import textwrap
+
+    from isthmus import published
+
+    for source in published.sources().values():
+        yield from textwrap.wrap(f"{source.by}: {source.title}", _WIDTH, break_on_hyphens=False)
+        for one in source.figures:
+            yield f"  {one.name}: {one.title}"
+            told = ": ".join(filter(None, (one.state, one.because or one.note)))
+            yield from textwrap.wrap(
+                told, _WIDTH, initial_indent=_DEEP, subsequent_indent=_DEEP, break_on_hyphens=False
+            )
+        yield ""
+    yield "isthmus reproduce NAME shows the figures of a name, of a source or of all beside"
+    yield "ours."
+
+
+def _found(
+    figures: Sequence[Figure], measuring: _Measuring
+) -> tuple[list[FigureFound], list[Path]]:
+    """Runs what the figures need, and what it came to; the files of the runs."""
+    from isthmus.analysis.beside import Beside, FigureFound, from_model
+
+    rows = list({id(row): row for figure in figures for row in figure.rows}.values())
+    runs: dict[str, tuple[Study, list[Row]]] = {}
+    beside: dict[int, Beside] = {}
+    for row in rows:
+        if row.run:
+            runs.setdefault(f"{row.source}/{row.run.name}", (row.run, []))[1].append(row)
+        else:
+            beside[id(row)] = from_model(row)
+    if measuring.device and not runs:
+        raise UsageError("no study gives these figures: leave --device out")
+    files: list[Path] = []
+    for name, (study, mine) in runs.items():
+        try:
+            compared = _run(name, study, mine, measuring, files)
+        except NoDeviceError as error:
+            if measuring.device or not study.beside:
+                raise
+            print(f"isthmus: {name}: {str(error).partition('; ')[0]}", file=sys.stderr)
+            compared = [Beside(row, None, "not measured") for row in mine]
+        beside.update((id(one.row), one) for one in compared)
+    found = [FigureFound(f, tuple(beside[id(row)] for row in f.rows)) for f in figures]
+    return found, files
+
+
+def _run(
+    name: str, study: Study, rows: Sequence[Row], measuring: _Measuring, files: list[Path]
+) -> list[Beside]:
+    """Measures one study and compares it."""
+    from isthmus.analysis.beside import from_run
+    from isthmus.cli import over_ranks
+    from isthmus.cli.progress import Progress
+    from isthmus.measure import session
+
+    console = over_ranks.LastingConsole(stderr=True)
+    request = _request(name, study, rows, measuring)
+    with Progress(console) as progress:
+        run = session.measure(request, progress)
+    files.append(request.out)
+    for one in run.devices:
+        if one.error:
+            raise NoDeviceError(f"{one.address}: {one.error}")
+    return from_run(rows, run, measuring.device or "")
+
+
+def _request(name: str, study: Study, rows: Sequence[Row], measuring: _Measuring) -> Request:
+    """The study on its card, or on another device, with the axes that all points name."""
+    from isthmus.cli.run import fresh_name
+    from isthmus.measure import session
+    from isthmus.studies import by_name
+    from isthmus.units import format_size
+
+    what = by_name(study.study)
+    known = {axis.name for axis in what.axes}
+    asked = []
+    for term in (term for row in rows for term in row.terms):
+        sizes = {"bytes": format_size(term.bytes)} if term.bytes else {}
+        asked.append({"operation": term.operation, **sizes, **term.where})
+    axes = {
+        axis: ",".join(dict.fromkeys(point[axis] for point in asked))
+        for axis in asked[0]
+        if all(axis in point for point in asked) and axis in known
+    }
+    if measuring.device is None:
+        axes = {**({"memory": study.memory} if study.memory else {}), **axes, **study.axes}
+    measuring.out.mkdir(parents=True, exist_ok=True)
+    return session.Request(
+        studies=[what],
+        devices=[measuring.device] if measuring.device else [study.device, *study.beside],
+        axes=axes,
+        out=fresh_name(f"reproduce-{name.replace('/', '-')}", measuring.out),
+        command=["isthmus", *sys.argv[1:]],
+        quick=measuring.quick or study.hybrid,
+        budget_s=measuring.budget_s,
+        options=measuring.options,
+    )
+
+
+def _in_full(found: Sequence[FigureFound]) -> Iterator[str]:
+    """A table for each figure."""
+    from isthmus.boards.listing import columns
+
+    for one in found:
+        yield f"{one.figure.name}: {one.figure.title}"
+        if one.rows:
+            cells = [("item", "published", "here", "residual", "how")]
+            yield from (f"  {line}" for line in columns([*cells, *map(_cells, one.rows)]))
+        else:
+            yield f"  {one.figure.state}: {one.figure.because or one.figure.title}"
+        yield from (f"  {note}" for note in _notes(one))
+        yield ""
+
+
+def _notes(one: FigureFound) -> Iterator[str]:
+    """What is to be said of the figure, and of some rows; what all rows share has no item."""
+    if one.figure.note:
+        yield one.figure.note
+    of_rows: dict[str, list[str]] = {}
+    for beside in one.rows:
+        of_rows.setdefault(beside.row.note, []).append(beside.row.item)
+    for note, items in of_rows.items():
+        if note:
+            yield f"{', '.join(items)}: {note}" if len(items) < _FEW else note
+
+
+def _cells(one: Beside) -> tuple[str, str, str, str, str]:
+    unit = "" if one.row.unit == "ratio" else f" {one.row.unit}"
+    here = "" if one.here is None else f"{one.here:.5g}{unit}"
+    residual = "" if one.residual is None else f"{100 * one.residual:+.2f} %"
+    ends = [end for end in (one.row.published, one.row.published_to) if end is not None]
+    theirs = " to ".join(f"{end:.5g}" for end in ends)
+    return (one.row.item, f"{theirs}{unit}", here, residual, one.how)
+
+
+def _overview(found: Sequence[FigureFound]) -> Iterator[str]:
+    """A line for each figure that is compared or needs something; then how many are neither."""
+    from isthmus.boards.listing import columns
+
+    rows = [("figure", "rows", "farthest off", "how", "at")]
+    for one in found:
+        worst = one.worst
+        if worst and worst.residual is not None:
+            off = f"{100 * worst.residual:+.2f} %"
+            rows.append(
+                (one.figure.name, str(len(one.rows)), off, one.figure.state, worst.row.item)
+            )
+        elif one.figure.needs:
+            rows.append((one.figure.name, "", "", one.figure.state, ""))
+    yield from columns(rows)
+    without = sum(bool(one.figure.because) for one in found)
+    yield f"{without} more are not modelled; isthmus reproduce says why"

@@ -1,0 +1,306 @@
+"""A source as its folder describes it: figures and tables, and a row for each published number.
+
+``source.toml`` has ``title``, ``by`` (how it is cited) and ``board``, and these tables:
+
+``[[figure]]``
+    ``name``, ``title``, and where there is nothing to reproduce ``because`` (why) or ``needs``
+    (what); ``note``.
+``[run.NAME]``
+    What is run to get ours: ``study``, ``device``, ``memory`` and further ``axes`` of that device.
+    ``beside`` it may name further devices, whose software ``hybrid`` adds to its simulated time.
+``[[row]]``
+    One published number, or one for each line of a CSV file (``data = "NAME"``, of which ``only``
+    keeps the lines whose columns have these values). Texts may name columns: ``"{size_bytes}"``;
+    ``{size}`` is ``bytes`` as people write it. What was published: ``item``, ``value`` (number, the
+    two ends of a range, or column), ``divide`` (what it is divided by), ``unit``, ``figures``
+    (names, with blanks between). What gives ours: ``run`` and ``operation``, ``bytes``, ``where``
+    (further axes); or lists ``plus``, ``minus`` and ``over`` of these: the first's sum less the
+    second's, ``times`` a number, over the third's sum. ``combine`` is ``sum``, or over all sizes of
+    ``bytes`` ``mean``, ``max`` or ``cost of a call`` (per call, of 1 MiB moved in blocks of these
+    sizes). What else gives it: ``model`` with ``inputs``, a closed form. How: ``fit`` (the
+    calibration that saw it; ``fits`` by item), else ``kind``: ``predicted``, ``after the fact``,
+    ``reproduced`` (the source's own arithmetic) or ``fitted``. ``series`` groups rows in the
+    residual table, ``events`` puts the emulated card's own figure there too, ``headline`` (by item)
+    puts the row on a page without boards. ``aim`` is the largest residual that is good enough.
+``[[aim]]``
+    The same for whole ``series``: ``name``, ``worst`` and perhaps ``rms``.
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from isthmus.errors import UsageError
+from isthmus.units import format_size, parse_sizes
+
+UNITS = {
+    "s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9, "GB/s": 1e9, "MB/s": 1e6, "GiB/s": float(1 << 30),
+    "MiB/s": float(1 << 20), "%": 0.01,
+}  # fmt: skip
+"""In seconds and bytes a second; any other unit is a count or a ratio."""
+KINDS = ("fitted", "predicted", "after the fact", "reproduced")
+COMBINED = ("sum", "mean", "max", "cost of a call")
+
+
+@dataclass(frozen=True)
+class Term:
+    """A point of a study, by what it is."""
+
+    operation: str
+    bytes: int | None
+    """None: the operation has one size only."""
+    where: Mapping[str, str]
+    """Further axes, and ``memory``."""
+
+
+@dataclass(frozen=True)
+class Study:
+    """What is run to get ours."""
+
+    name: str
+    study: str
+    device: str
+    memory: str = ""
+    axes: Mapping[str, str] = field(default_factory=dict)
+    beside: Sequence[str] = ()
+    """Further devices that the same run needs."""
+    hybrid: bool = False
+    """Whether software as measured and the crossing as simulated are added up."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One published number, and what gives ours."""
+
+    source: str
+    figures: tuple[str, ...]
+    item: str
+    published: float
+    unit: str
+    board: str
+    published_to: float | None = None
+    """The other end of a range."""
+    series: str = ""
+    run: Study | None = None
+    plus: tuple[Term, ...] = ()
+    minus: tuple[Term, ...] = ()
+    over: tuple[Term, ...] = ()
+    times: float = 1.0
+    combine: str = "sum"
+    rate: bool = False
+    """Whether of a point its rate counts, bytes a second, not its time."""
+    model: str = ""
+    inputs: Mapping[str, Any] = field(default_factory=dict)
+    fit: str = ""
+    """Calibration that saw this number."""
+    kind: str = "predicted"
+    note: str = ""
+    events: bool = False
+    headline: str = ""
+    aim: float | None = None
+
+    @property
+    def scale(self) -> float:
+        """Of the unit, in seconds, bytes a second, or 1."""
+        return UNITS.get(self.unit, 1.0)
+
+    def residual(self, here: float) -> float:
+        """Ours in the row's unit over the published, less 1; 0 within a range."""
+        ends = sorted((self.published, self.published_to or self.published))
+        nearest = min(max(here, ends[0]), ends[1])
+        return here / nearest - 1.0
+
+    @property
+    def how(self) -> str:
+        """One of ``KINDS``."""
+        return "fitted" if self.fit else self.kind
+
+    @property
+    def terms(self) -> tuple[Term, ...]:
+        """All points that it asks for."""
+        return (*self.plus, *self.minus, *self.over)
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One figure or table of a source."""
+
+    name: str
+    """``SOURCE/FIGURE``."""
+    title: str
+    rows: tuple[Row, ...]
+    because: str = ""
+    """Why there is nothing to reproduce."""
+    needs: str = ""
+    note: str = ""
+
+    @property
+    def state(self) -> str:
+        """How far Isthmus has it, in a few words."""
+        if self.because:
+            return "not modelled"
+        if self.needs:
+            return f"needs {self.needs}"
+        kinds = [row.how for row in self.rows]
+        counts = {kind: kinds.count(kind) for kind in KINDS if kind in kinds}
+        if len(counts) == 1:
+            return kinds[0]
+        return ", ".join(f"{count} {kind}" for kind, count in counts.items())
+
+
+@dataclass(frozen=True)
+class Aim:
+    """How near the models should be to series, all their points together."""
+
+    name: str
+    series: tuple[str, ...]
+    worst: float
+    rms: float | None = None
+
+
+@dataclass(frozen=True)
+class Source:
+    """Everything that one folder says."""
+
+    name: str
+    title: str
+    by: str
+    figures: tuple[Figure, ...]
+    rows: tuple[Row, ...]
+    """Each once, in the order of the file."""
+    aims: tuple[Aim, ...]
+
+
+def read(name: str, folder: Path) -> Source:
+    """The source in a folder; raises UsageError, which names the file, for what cannot be."""
+    path = folder / "source.toml"
+    try:
+        told = msgspec.toml.decode(path.read_bytes(), type=dict[str, Any])
+        return _source(name, folder, told)
+    except (OSError, msgspec.DecodeError, UsageError, TypeError, ValueError) as error:
+        raise UsageError(f"{path}: {error}") from error
+    except KeyError as error:
+        raise UsageError(f"{path}: {error} is missing, or no column") from error
+
+
+def _source(name: str, folder: Path, told: Mapping[str, Any]) -> Source:
+    runs = {key: Study(key, **value) for key, value in told.get("run", {}).items()}
+    aims = tuple(
+        Aim(one["name"], tuple(one["series"]), one["worst"], one.get("rms"))
+        for one in told.get("aim", ())
+    )
+    aimed = {series: aim.worst for aim in aims for series in aim.series}
+    rows = tuple(
+        row
+        for block in told.get("row", ())
+        for row in _rows(name, folder, told["board"], runs, aimed, block)
+    )
+    known = {one["name"] for one in told["figure"]}
+    unknown = {figure for row in rows for figure in row.figures} - known
+    if unknown:
+        raise UsageError(f"rows speak of figures that are not listed: {', '.join(sorted(unknown))}")
+    figures = tuple(_figure(name, one, rows) for one in told["figure"])
+    return Source(name, told["title"], told["by"], figures, rows, aims)
+
+
+def _figure(source: str, told: Mapping[str, Any], rows: Sequence[Row]) -> Figure:
+    own = told["name"]
+    mine = tuple(row for row in rows if own in row.figures)
+    figure = Figure(**{**told, "rows": mine, "name": f"{source}/{own}"})
+    if not (mine or figure.because or figure.needs):
+        raise UsageError(f"figure '{own}' has neither rows nor a reason")
+    return figure
+
+
+def _rows(
+    source: str,
+    folder: Path,
+    board: str,
+    runs: Mapping[str, Study],
+    aimed: Mapping[str, float],
+    told: Mapping[str, Any],
+) -> Iterator[Row]:
+    for line in _lines(folder, told):
+        block = _filled(told, line)
+        value, end = block["value"], None
+        if isinstance(value, list):
+            value, end = value
+        published = float(line[value] or "nan") if isinstance(value, str) else float(value)
+        if math.isnan(published):  # not in the source
+            continue
+        sizes = parse_sizes(block["bytes"]) if "bytes" in block else []
+        sized = {**line, "size": format_size(sizes[0])} if len(sizes) == 1 else line
+        item = block["item"].format_map(sized).replace("_", " ")
+        series, unit, where = block.get("series", ""), block["unit"], block.get("where", {})
+        single = [{"operation": block["operation"]}] if "operation" in block else []
+        yield Row(
+            source=source,
+            figures=tuple(block.get("figures", "").split()),
+            item=item,
+            published=published / block.get("divide", 1),
+            unit=unit,
+            board=block.get("board", board),
+            published_to=end,
+            series=series,
+            run=runs[block["run"]] if "run" in block else None,
+            plus=tuple(_terms([*single, *block.get("plus", ())], sizes, where)),
+            minus=tuple(_terms(block.get("minus", ()), sizes, where)),
+            over=tuple(_terms(block.get("over", ()), sizes, where)),
+            times=float(block.get("times", 1)),
+            combine=_known(block.get("combine", "sum"), COMBINED),
+            rate=block.get("quantity", "rate" if unit.endswith("B/s") else "time") == "rate",
+            model=block.get("model", ""),
+            inputs=block.get("inputs", {}),
+            fit=block.get("fits", {}).get(item, block.get("fit", "")),
+            kind=_known(block.get("kind", "predicted"), KINDS),
+            note=block.get("notes", {}).get(item, block.get("note", "")),
+            events=block.get("events", False),
+            headline=block.get("headline", {}).get(item, ""),
+            aim=block.get("aim", aimed.get(series)),
+        )
+
+
+def _lines(folder: Path, told: Mapping[str, Any]) -> Iterator[Mapping[str, str]]:
+    """Lines of the block's file that it wants; one without columns where it has no file."""
+    if "data" not in told:
+        yield {}
+        return
+    only = told.get("only", {})
+    with (folder / f"{told['data']}.csv").open(encoding="utf-8", newline="") as file:
+        for line in csv.DictReader(file):
+            if all(line[column] in values for column, values in only.items()):
+                yield line
+
+
+def _filled(told: Any, line: Mapping[str, str]) -> Any:
+    """The block with columns in place of their names, but for the item's."""
+    if isinstance(told, str):
+        return told.format_map(line) if "{" in told and "{size}" not in told else told
+    if isinstance(told, Mapping):
+        return {
+            key: value if key == "item" else _filled(value, line) for key, value in told.items()
+        }
+    return [_filled(one, line) for one in told] if isinstance(told, list) else told
+
+
+def _terms(
+    told: Sequence[Mapping[str, str]], sizes: Sequence[int], where: Mapping[str, str]
+) -> Iterator[Term]:
+    for one in told:
+        axes = {key: value for key, value in one.items() if key not in {"operation", "bytes"}}
+        here: Sequence[int | None] = parse_sizes(one["bytes"]) if "bytes" in one else sizes
+        for size in here or [None]:
+            yield Term(one["operation"], size, {**where, **axes})
+
+
+def _known(word: str, words: Sequence[str]) -> str:
+    if word not in words:
+        raise UsageError(f"'{word}' is none of: {', '.join(words)}")
+    return word

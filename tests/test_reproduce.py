@@ -1,0 +1,203 @@
+"""``isthmus reproduce``: published figures beside ours, on the emulated card as it really runs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from isthmus import published
+from isthmus.errors import UsageError
+from isthmus.published.source import KINDS, read
+from isthmus.validation.points import all_points
+
+SOURCE = """
+title = "A ring of two"
+by = "Somebody 2025"
+board = "520n"
+
+[run.ring]
+study = "beff"
+device = "card:520n"
+memory = "device"
+axes = { looplength = "16384" }
+
+[[figure]]
+name = "log"
+title = "two sizes"
+
+[[figure]]
+name = "photograph"
+title = "the boards"
+because = "a photograph"
+
+[[row]]
+figures = "log"
+data = "sizes"
+item = "{size}"
+value = "rate"
+unit = "MB/s"
+run = "ring"
+operation = "exchange"
+bytes = "{bytes}"
+where = { ranks = "2" }
+aim = 0.05
+"""
+SIZES = "bytes,rate\n64,97\n4096,4\n65536,\n"
+
+
+def folder(path: Path, told: str = SOURCE) -> Path:
+    (path / "source.toml").write_text(told, encoding="utf-8")
+    (path / "sizes.csv").write_text(SIZES, encoding="utf-8")
+    return path
+
+
+def test_the_list_has_every_figure_with_its_state(isthmus):
+    told = isthmus("reproduce").stdout
+    for source in published.sources().values():
+        assert source.title in " ".join(told.split())
+        for figure in source.figures:
+            told_of = " ".join(told.split(f"  {figure.name}: ")[1].split("  ", 1)[1].split())
+            assert told_of.startswith(figure.state)
+            assert figure.because in told_of
+            assert figure.rows or figure.because or figure.needs
+
+
+def test_no_published_number_is_left_out():
+    rows = [row for source in published.sources().values() for row in source.rows]
+    shown = [row for row in rows if row.figures]
+    for name in published.names():
+        numbers = published.series(name).select_dtypes("number").size
+        assert numbers, name
+    # Two readings of the unit; the second stands in the residual table only.
+    assert [row.unit for row in rows if not row.figures] == ["GB/s"] * 7
+    counts = {name: len(published.series(name)) for name in published.names()}
+    mine = {name: sum(row.source == name for row in shown) for name in published.sources()}
+    assert mine["host-memory"] == 3 * counts["host_memory_bw_u250_gen3x16"] + 3
+    assert mine["b_eff"] == counts["b_eff_520n_1fpga"] + counts["b_eff_520n_8fpga"] + 2 + 3
+    peaks = published.series("opencl_xrt_peaks")
+    assert mine["opencl-xrt"] == (peaks["target"] == "hw").sum() + 6
+    assert {row.how for row in rows} == set(KINDS)
+
+
+def test_the_residual_table_is_made_of_the_same_rows():
+    rows = {
+        (row.series, row.item): row.published
+        for source in published.sources().values()
+        for row in source.rows
+        if row.series
+    }
+    points = {(p.series.removesuffix(", as events"), p.name): p.published for p in all_points()}
+    assert points == rows
+
+
+def test_figures_stand_beside_ours_and_a_run_file_is_written(isthmus, tmp_path):
+    done = isthmus("reproduce", "mmio/read-latency", "--out", str(tmp_path / "runs"))
+    (line,) = (line for line in done.stdout.splitlines() if "sram read" in line)
+    assert "507.35 ns" in line
+    assert "fitted" in line
+    (file,) = (tmp_path / "runs").glob("*.json")
+    assert f"report runs/{file.name}" in done.stdout
+    run = json.loads(file.read_text(encoding="utf-8"))
+    assert run["studies"] == ["mmio"]
+    (point,) = (p for p in run["points"] if p["operation"] == "bar_memory_load" and p["bytes"] == 8)
+    ns = point["reruns"][0]["clocks"]["simulated"]
+    assert f"{ns['ticks'][0] * ns['seconds_per_tick'] * 1e9:.5g} ns" in line
+
+
+def test_what_no_study_gives_comes_from_the_closed_form(isthmus, tmp_path):
+    done = isthmus("reproduce", "b_eff/comparison", "--out", str(tmp_path))
+    (line,) = (line for line in done.stdout.splitlines() if "in turn  " in line)
+    assert "reproduced" in line
+    assert "4.07 GB/s" in line
+    alone = isthmus("reproduce", "mmio/concurrency", "--out", str(tmp_path / "none"))
+    assert "42 lines" in alone.stdout
+    assert not (tmp_path / "none").exists()
+
+
+def test_the_gate_says_whether_an_aim_was_missed(isthmus, tmp_path):
+    met = isthmus("reproduce", "b_eff/520n", "--gate", "--out", str(tmp_path))
+    assert met.returncode == 0
+    assert "Missed" not in met.stdout
+    missed = isthmus("reproduce", "b_eff/520n-8", "--gate", "--out", str(tmp_path))
+    assert missed.returncode == 3
+    assert "b_eff/520n-8, 256: -0.59 % (aim: within 0.5 %)" in missed.stdout
+    assert isthmus("reproduce", "b_eff/520n-8", "--out", str(tmp_path)).returncode == 0
+
+
+def test_another_device_is_measured_and_said_to_be(isthmus, tmp_path):
+    done = isthmus(
+        "reproduce", "opencl-xrt/figure-9", "--device", "card:u250", "--out", str(tmp_path)
+    )
+    line = next(line for line in done.stdout.splitlines() if "xrt write rw" in line)
+    assert line.endswith("simulated")
+
+
+def test_small_transfers_are_a_hybrid_and_need_xrt(isthmus, tmp_path):
+    """The range that the source states is no single number: inside it the residual is 0."""
+    asked = ("reproduce", "opencl-xrt/small-transfers", "--out", str(tmp_path / "runs"))
+    without = isthmus(*asked, env={"XILINX_XRT": str(tmp_path)})
+    lines = [line for line in without.stdout.splitlines() if "XRT over OpenCL" in line]
+    assert len(lines) == 6
+    assert all(line.endswith("not measured") for line in lines)
+    assert "XILINX_XRT" in without.stderr
+    (row, *_) = published.chosen("opencl-xrt/small-transfers")[0].rows
+    assert row.residual(0.4) == 0
+    assert row.residual(0.6) == pytest.approx(0.2)
+    assert row.residual(0.1) == pytest.approx(0.1 / 0.3333 - 1)
+    found = isthmus(*asked)
+    lines = [line for line in found.stdout.splitlines() if "XRT over OpenCL" in line]
+    if "hybrid" not in lines[0]:
+        pytest.skip("no XRT here")
+    for line in lines:
+        assert 0.1 < float(line.split(" to 0.5 ")[1].split()[0]) < 1
+
+
+def test_a_folder_of_somebody_elses(tmp_path, monkeypatch):
+    """Found by its package's entry point, as an installed package has it."""
+    (tmp_path / "data").mkdir()
+    folder(tmp_path / "data")
+    (tmp_path / "rings.py").write_text(
+        "from pathlib import Path\nFOLDER = Path(__file__).parent / 'data'\n", encoding="utf-8"
+    )
+    package = tmp_path / "rings-1.dist-info"
+    package.mkdir()
+    (package / "METADATA").write_text("Name: rings\nVersion: 1\n", encoding="utf-8")
+    (package / "entry_points.txt").write_text(
+        "[isthmus.published]\ntwo = rings:FOLDER\n", encoding="utf-8"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    published.sources.cache_clear()
+    try:
+        found = published.chosen("two")
+    finally:
+        published.sources.cache_clear()
+    assert [figure.name for figure in found] == ["two/log", "two/photograph"]
+    assert [(row.item, row.published) for row in found[0].rows] == [("64", 97.0), ("4Ki", 4.0)]
+    assert [figure.state for figure in found] == ["predicted", "not modelled"]
+
+
+@pytest.mark.parametrize(
+    ("told", "instead", "says"),
+    [
+        ('unit = "MB/s"', "", "'unit' is missing"),
+        ('run = "ring"', 'run = "rink"', "'rink' is missing"),
+        ('figures = "log"', 'figures = "lock"', "lock"),
+        ('because = "a photograph"', "", "neither rows nor a reason"),
+        ("aim = 0.05", 'kind = "guessed"', "'guessed' is none of"),
+        ('bytes = "{bytes}"', 'bytes = "{size}"', "size"),
+    ],
+)
+def test_a_description_that_cannot_be_is_said_in_one_line(tmp_path, told, instead, says):
+    with pytest.raises(UsageError) as error:
+        read("two", folder(tmp_path, SOURCE.replace(told, instead)))
+    assert str(tmp_path / "source.toml") in str(error.value)
+    assert says in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_unknown_names_get_the_nearest(isthmus):
+    done = isthmus("reproduce", "mmio/read-latenzy")
+    assert done.returncode == 2
+    assert "did you mean mmio/read-latency?" in done.stderr
