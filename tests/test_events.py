@@ -154,9 +154,11 @@ def test_mmio(board: Board) -> None:
 
 
 @pytest.mark.parametrize("board", [one for one in ALL if one.values[0].has("serial")])
+@pytest.mark.parametrize("in_turn", [True, False])
 @pytest.mark.parametrize("cards", [1, 2, 8])
-def test_beff(board: Board, cards: int) -> None:
+def test_beff(board: Board, cards: int, in_turn: bool) -> None:
     """Exactly: where links do not share a wire, nothing waits for anything but its message."""
+    board = board.with_values({"serial.in_turn": in_turn})
     for size in serial.SIZES["published"]:
         step = simulated_s(board, "exchange", size, "device", ranks=cards, looplength=64)
         assert serial.exchange_s(board, size, cards, 64) == pytest.approx(step, rel=1e-6)

@@ -219,10 +219,10 @@ def test_a_series_of_zeros_ends_at_once() -> None:
 
 def test_samples_take_as_long_as_what_is_beside_them() -> None:
     cheap, dear, dearest = job(), job(LARGE), job(LARGE, "dearest")
-    cheap.cost, dear.cost, dearest.cost = Cost(2e-3, 1e-5), Cost(1.0, 0.05), Cost(0.1, 1.0)
+    cheap.cost, dear.cost, dearest.cost = Cost(2e-3, 1e-5), Cost(1.0, 2e-3), Cost(0.1, 1.0)
     plan = Schedule([cheap, dear, dearest], settings())
     assert plan.samples(cheap) == 200
-    assert plan.samples(dear) == 20
+    assert plan.samples(dear) == 25  # 50 ms
     assert plan.samples(dearest) == 5
     plan.start_s["host"] = 0.03
     plan.next_round(60.0)

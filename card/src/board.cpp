@@ -227,13 +227,16 @@ SerialParameters serial_from(Fields& of) {
           .stretch = of.real("serial.stretch", 1.0, 100.0),
           .start_ns = of.nanoseconds("serial.start_ns", "0"),
           .barrier_ns = of.nanoseconds("serial.barrier_ns", "0"),
+          .in_turn = of.either("serial.in_turn", "true", "false", "true"),
           .sharing = of.whole("serial.sharing", 1, many, "1"),
           .depth = of.whole("serial.depth", 1, many, "512")};
 }
 
 OffloadParameters offload_from(Fields& of) {
   return {.initialise_ns = of.nanoseconds("offload.initialise_ns"),
+          .program_ns = of.nanoseconds("offload.program_ns", "0"),
           .allocate_ns = of.nanoseconds("offload.allocate_ns"),
+          .align_ns = of.nanoseconds("offload.align_ns", "0"),
           .fault_ns = of.nanoseconds("offload.fault_ns"),
           .pin_ns = of.nanoseconds("offload.pin_ns"),
           .copy_Bps = of.rate("offload.copy_Bps"),

@@ -90,7 +90,7 @@ class Ring::Bundle final : public Actor {
     const std::size_t direction = (payload >> 2U) & 1U;
     switch (static_cast<Event>(payload & 3U)) {
       case Event::begin:
-        send_message(link, 0);
+        begin_step(link);
         break;
       case Event::credit: {
         Channel& channel = links_[link].channels[direction];
@@ -120,6 +120,7 @@ class Ring::Bundle final : public Actor {
   struct LinkState {
     std::array<Channel, 2> channels;
     std::int64_t step = 0;
+    std::int64_t open = 0;  ///< messages of the step that are not taken
     Time ended = 0;
   };
   struct Anchor {
@@ -188,10 +189,18 @@ class Ring::Bundle final : public Actor {
       return;
     }
     check(link, direction, *taker);
-    if (direction == 0) {
-      send_message(link, 1);
-    } else {
+    if (--links_[link].open == 0) {
       end_step(link);
+    } else if (ring_->serial_.in_turn) {
+      send_message(link, 1);
+    }
+  }
+
+  void begin_step(std::size_t link) {
+    links_[link].open = 2;
+    send_message(link, 0);
+    if (!ring_->serial_.in_turn) {
+      send_message(link, 1);
     }
   }
 
@@ -229,7 +238,7 @@ class Ring::Bundle final : public Actor {
       skip();
     }
     if (state.step < ring_->call_.steps) {
-      send_message(link, 0);
+      begin_step(link);
     } else {
       state.ended = simulator_.now() + skipped_;
     }
@@ -286,6 +295,7 @@ class Ring::Bundle final : public Actor {
     }
     for (const LinkState& link : links_) {
       all.push_back(link.step - links_.front().step);
+      all.push_back(link.open);
       for (const Channel& channel : link.channels) {
         all.insert(all.end(), {channel.credits, channel.unsent, channel.taken,
                                static_cast<std::int64_t>(channel.underway.size())});

@@ -56,6 +56,28 @@ TEST_CASE("a step is a message there and one back, each of whole flits", "[ring]
         6 * (latency + hop + 64 * cycle));
 }
 
+TEST_CASE("kernels that send and take at once need half a step, at any depth", "[ring]") {
+  const Board board = board_with({{"serial.in_turn", "false"}});
+  CHECK(run(board, {.bytes = 65, .depth = 512}).slowest == latency + 2 * cycle);
+  std::mt19937 random(20'261'123);
+  for (int i = 0; i < 40; ++i) {
+    const RingCall call{.cards = upto(random, 5),
+                        .bytes = static_cast<std::size_t>(upto(random, 3000)),
+                        .steps = upto(random, 40),
+                        .depth = upto(random, 60)};
+    const Time way = latency + (call.cards > 1 ? hop : 0);
+    const Time expected = call.steps * one_way(flits_of(call.bytes), call.depth, way);
+    // Where channels are shallow, a step begins before the room of the one before is told of.
+    CHECK(run(board, call).slowest >= expected);
+    CHECK(run(board, call).slowest == run(board, call, false).slowest);
+    RingCall deep = call;
+    deep.depth = 512;
+    CHECK(run(board, deep).slowest == call.steps * one_way(flits_of(call.bytes), 512, way));
+    const Board shared = board_with({{"serial.in_turn", "false"}, {"serial.sharing", "3"}});
+    CHECK(run(shared, call).slowest == run(shared, call, false).slowest);
+  }
+}
+
 TEST_CASE("no depth, size or number of cards blocks a ring, and all data arrive", "[ring]") {
   std::mt19937 random(20'261'122);
   for (int trial = 0; trial < 200; ++trial) {

@@ -75,7 +75,7 @@ DeviceInfo described(const Board& board, const Options& options) {
     info.simulated_samples = random_samples;
   }
   if (board.offload) {
-    info.offloads = offloads();
+    info.offloads = offloads(*board.offload);
   }
   info.properties.insert(info.properties.end(), options.begin(), options.end());
   return info;

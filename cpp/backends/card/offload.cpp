@@ -31,7 +31,10 @@ class CardOffload final : public Offload {
       : Offload(spec), card_(board), costs_(board.offload.value()), place_(placement_of(*this)) {}
 
   void prepare(Phases& phases) override {
-    tell(phases, "initialise", costs_.initialise_ns);  // programming is in it, as published
+    tell(phases, "initialise", costs_.initialise_ns);
+    if (costs_.program_ns > 0) {
+      tell(phases, "program_device", costs_.program_ns);
+    }
   }
 
   void run(Phases& phases, std::uint64_t seed) override {
@@ -39,7 +42,8 @@ class CardOffload final : public Offload {
     allocate();
     populate(vectors_.value(), seed);
     tell(phases, "allocate",
-         costs_.allocate_ns + (own() ? 3 * pages() * (costs_.fault_ns + costs_.pin_ns) : 0.0));
+         costs_.allocate_ns + (place_.operands_aligned ? costs_.align_ns : 0.0) +
+             (own() ? 3 * pages() * (costs_.fault_ns + costs_.pin_ns) : 0.0));
     tell(phases, "populate",
          (own() ? 0.0 : 2 * pages() * costs_.fault_ns) +
              costs_.populate_ns * static_cast<double>(elements()));
@@ -159,10 +163,10 @@ class CardOffload final : public Offload {
   std::array<std::unique_ptr<CardBuffer>, 3> buffers_;
 };
 
-/// Programming is in `initialise`; what goes is waited for at once.
-OperationInfo emulated(OperationInfo info, std::vector<std::string> kinds) {
-  std::erase_if(info.parts, [](const PartInfo& part) {
-    return part.name == "program_device" || part.name == "migrate_to_device_wait" ||
+/// What goes is waited for at once.
+OperationInfo emulated(OperationInfo info, std::vector<std::string> kinds, bool programs) {
+  std::erase_if(info.parts, [programs](const PartInfo& part) {
+    return (part.name == "program_device" && !programs) || part.name == "migrate_to_device_wait" ||
            part.name == "software_vadd_simd";
   });
   info.memory_kinds = std::move(kinds);
@@ -171,9 +175,10 @@ OperationInfo emulated(OperationInfo info, std::vector<std::string> kinds) {
 
 }  // namespace
 
-std::vector<OperationInfo> offloads() {
-  return {emulated(user_offload(device_phases(true)), {"aligned", "pageable"}),
-          emulated(offload_of(device_phases(false)), {pinned})};
+std::vector<OperationInfo> offloads(const OffloadParameters& costs) {
+  const bool programs = costs.program_ns > 0;
+  return {emulated(user_offload(device_phases(true)), {"aligned", "pageable"}, programs),
+          emulated(offload_of(device_phases(false)), {pinned}, programs)};
 }
 
 std::unique_ptr<Offload> make_offload(const Board& board, const OperationSpec& spec) {

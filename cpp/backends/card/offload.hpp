@@ -9,7 +9,7 @@
 
 namespace isthmus::card {
 
-std::vector<OperationInfo> offloads();
+std::vector<OperationInfo> offloads(const OffloadParameters& costs);
 /// Throws UsageError where the board does not describe its host's software.
 std::unique_ptr<Offload> make_offload(const Board& board, const OperationSpec& spec);
 

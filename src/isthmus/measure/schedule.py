@@ -23,6 +23,8 @@ START_S = 0.5
 """What a worker needs to start, until the first has shown it."""
 _LEAST_SAMPLES = 5
 _MOST_SAMPLES = 1000
+_LONG_ENOUGH_S = 0.05
+"""Samples that take so long average over what disturbs a machine for moments."""
 _BEYOND_REACH = 0.25
 """Worth of a process to a point that none makes certain, beside one to another."""
 
@@ -163,14 +165,15 @@ class Schedule:
     def samples(self, job: Job) -> int:
         """So many that they take as long as all else that the visit costs, its start included.
 
-        At most twice as long as the best number needs, whatever that is: fewer are the best where
-        processes differ, more where the machine is disturbed for longer than a visit lasts.
+        Fewer would do where processes differ, but would halve the visit at most, and short visits
+        see moments of load as differences of processes; long ones need not be longer for that.
         """
         if job.task.fresh:
             return 1
         beside_s, sample_s = job.cost or _usual_cost(job)
         beside_s += self._shared_s.get(job.found.address, 0.0)
-        return round(min(max(beside_s / max(sample_s, 1e-7), _LEAST_SAMPLES), _MOST_SAMPLES))
+        lasting_s = min(beside_s, _LONG_ENOUGH_S)
+        return round(min(max(lasting_s / max(sample_s, 1e-7), _LEAST_SAMPLES), _MOST_SAMPLES))
 
     def _shared_start_s(self, jobs: Sequence[Job]) -> dict[str, float]:
         """What a worker's start costs each of the points that it visits."""

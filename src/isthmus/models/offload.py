@@ -7,6 +7,7 @@ With n elements in each of three vectors of p pages and B bytes:
                        3 p (pin + fault) + 3 B / copy     others: the driver's own pages, filled
     migrate_to_device  DMA of B, twice  (+ 2 B / copy)
     kernel_run         launch + n kernel
+    allocate           all three, and what aligning them adds
     read_back          DMA of B    (+ B / copy + p fault)  the result's pages, touched at last
     software_vadd      p fault + n add                    into memory that nobody has touched
 
@@ -36,10 +37,11 @@ def phases(board: Board, elements: int, *, aligned: bool) -> dict[str, float]:
     fault, pin = board.seconds("offload.fault_ns"), board.seconds("offload.pin_ns")
     copy = 0.0 if aligned else size / board.number("offload.copy_Bps")
     touched = 0.0 if aligned else pages * fault
+    aligning = board.seconds("offload.align_ns") if aligned else 0.0
     kernel = elements * board.seconds("offload.kernel_ns")
     return {
         "initialise": board.seconds("offload.initialise_ns"),
-        "allocate": board.seconds("offload.allocate_ns"),
+        "allocate": board.seconds("offload.allocate_ns") + aligning,
         "populate": 2 * pages * fault + elements * board.seconds("offload.populate_ns"),
         "software_vadd": pages * fault + elements * board.seconds("offload.add_ns"),
         "map": 3 * (pages * pin + touched + copy),

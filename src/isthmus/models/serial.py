@@ -9,6 +9,9 @@ One step sends L bytes to a neighbour and receives L bytes, one after the other:
 with c channels of w bytes per cycle at f, and ``hop`` only where n > 1. The factor 2 n counts what
 the two kernels of each device send. Beyond that, each as the board says:
 
+- kernels that send and take at once (``in_turn`` false) have t(L) without the factor 2: the
+  source's own formula before it was measured (a lower bound where channels are shallower than
+  what is on the wire in a round trip);
 - a channel that holds ``depth`` flits sends as many, then waits until the first of them is told to
   be taken: a cycle and two latencies after it left;
 - ``sharing`` links on one wire cannot take less than the wire is busy with all their messages;
@@ -70,7 +73,8 @@ def exchange_s(board: Board, size: int, devices: int, looplength: int = LOOPLENG
     busy = sharing * flits(board, size) * cycle
     stages = math.ceil(math.log2(devices))
     once = board.seconds("serial.start_ns") + stages * board.seconds("serial.barrier_ns")
-    return max(2 * one_way_s(board, size, devices), busy) + once / looplength
+    ways = 2 if board.value("serial.in_turn") else 1
+    return max(ways * one_way_s(board, size, devices), busy) + once / looplength
 
 
 def bandwidth(board: Board, size: int, devices: int, looplength: int = LOOPLENGTH) -> float:
@@ -100,9 +104,11 @@ def predict(board: Board, inputs: Mapping[str, float]) -> list[Figure]:
         here = b_eff(board, devices, chosen, steps)
         alone = devices * b_eff(board, 1, chosen, steps)
         stated = b_eff(published, devices, chosen, steps)
+        parallel = b_eff(published.with_values({"serial.in_turn": False}), devices, chosen, steps)
         figures += [
             Figure("b_eff", here, "B/s", note=f"the {name}'s sizes"),
             Figure("b_eff by published constants", stated, "B/s", note=f"the {name}'s sizes"),
+            Figure("the same, sent and taken at once", parallel, "B/s", note=f"the {name}'s sizes"),
             Figure("of as many alone", here / alone, "", note=f"the {name}'s sizes"),
         ]
     return [*figures, Figure("limit", limit, "B/s", note="both ways, all the time")]

@@ -103,7 +103,8 @@ FITS = (
         "u200",
         {
             "offload.initialise_ns": 256e6,
-            "offload.allocate_ns": 55e3,
+            "offload.allocate_ns": 30e3,
+            "offload.align_ns": 25e3,
             "offload.fault_ns": 1500.0,
             "offload.pin_ns": 500.0,
             "offload.copy_Bps": 2.8e9,

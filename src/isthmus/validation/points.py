@@ -21,7 +21,9 @@ HOST_MEMORY_SERIES = {
 HOST_MEMORY_FIT = "host_memory_bw_u250_gen3x16: all 51 points"
 PEAK_FIT = "Li 2024, table 4: peak of XRT's write, 8.775"
 OFFLOAD_SERIES = "offload, U200"
-OFFLOAD_FIT = "AMD Vitis runtime tutorial 2020.2, example 2: aligned, and unaligned map and migrate"
+OFFLOAD_FIT = (
+    "AMD Vitis runtime tutorial 2020.2, example 2: aligned, and unaligned allocate, map and migrate"
+)
 
 
 @dataclass(frozen=True)

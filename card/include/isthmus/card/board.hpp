@@ -109,6 +109,7 @@ struct SerialParameters {
   double stretch = 1;
   double start_ns = 0;       ///< kernels started and their end seen, once in a timed loop
   double barrier_ns = 0;     ///< by which one card is late, for each stage of the barrier before
+  bool in_turn = true;       ///< a kernel sends, then takes; else both at once
   std::int64_t sharing = 1;  ///< links on one wire
   std::int64_t depth = 512;  ///< flits that a channel holds
 };
@@ -116,7 +117,9 @@ struct SerialParameters {
 /// Software around an offload, on the host of the board.
 struct OffloadParameters {
   double initialise_ns = 0;
+  double program_ns = 0;   ///< the device; 0: it is programmed already
   double allocate_ns = 0;  ///< all vectors, without their pages
+  double align_ns = 0;     ///< added where all of them begin at a page
   double fault_ns = 0;     ///< first touch of a page
   double pin_ns = 0;       ///< a page for the device, in place
   double copy_Bps = 0;     ///< the driver's copy of what does not begin at a page

@@ -13,7 +13,8 @@ namespace isthmus::card {
 
 /// What the cards exchange. In each step every card sends a message to both its neighbours and
 /// takes one from both: its send kernel sends to the right and then takes what comes back, its
-/// receive kernel takes from the left and then sends back.
+/// receive kernel takes from the left and then sends back. Where the board says so (`in_turn`
+/// false) both send and take at once.
 struct RingCall {
   std::int64_t cards = 1;  ///< one is its own neighbour
   std::size_t bytes = 1;   ///< of a message
@@ -35,9 +36,9 @@ struct RingTime {
 /// channel holds them, and is checked byte by byte where it is taken.
 ///
 /// No depth and no size can block it: of the two kernels of a link one takes while the other sends,
-/// so that none waits for room that only itself could make. With ``fast_forward`` two things are
-/// left out, exactly: steps that repeat the state of the one before, and cards of which others are
-/// the image (links do not touch one another but where they share a wire).
+/// or both do both, so that none waits for room that only itself could make. With ``fast_forward``
+/// two things are left out, exactly: steps that repeat the state of the one before, and cards of
+/// which others are the image (links do not touch one another but where they share a wire).
 class Ring {
  public:
   /// Throws BoardError for what is no ring.
