@@ -108,11 +108,15 @@ class FigureFound:
 
 def missed_aims(found: Iterable[FigureFound], sources: Iterable[Source]) -> list[str]:
     """Each aim that is missed, in words: rows beyond theirs, series beyond theirs together."""
-    every = {id(one.row): one for figure in found for one in figure.rows}.values()
+    first: dict[int, tuple[str, Beside]] = {}
+    for figure in found:
+        for one in figure.rows:
+            first.setdefault(id(one.row), (figure.figure.name, one))
+    every = [one for _, one in first.values()]
     told = [
-        f"{one.row.source}/{one.row.figures[0]}, {one.row.item}: {one.residual:+.2%} "
-        f"(aim: within {one.row.aim:.1%})"
-        for one in every
+        f"{figure}, {one.row.item}: {100 * (one.residual or 0.0):+.3g} % "
+        f"(aim: within {100 * (one.row.aim or 0.0):.2g} %)"
+        for figure, one in first.values()
         if one.missed
     ]
     for aim in (aim for source in sources for aim in source.aims if aim.rms is not None):
@@ -123,5 +127,5 @@ def missed_aims(found: Iterable[FigureFound], sources: Iterable[Source]) -> list
         ]
         rms = (sum(r * r for r in residuals) / len(residuals)) ** 0.5 if residuals else 0.0
         if rms > (aim.rms or 0.0):
-            told.append(f"{aim.name}: {rms:.2%} rms (aim: {aim.rms:.1%})")
-    return [text.replace("%", " %") for text in told]
+            told.append(f"{aim.name}: {100 * rms:.3g} % rms (aim: {100 * (aim.rms or 0.0):.2g} %)")
+    return told

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
@@ -76,7 +78,7 @@ def reproduce(
         **({"allow_program": "yes"} if allow_program else {}),
     }
     how = _Measuring(device, out, quick, budget, options)
-    found, files = _found(figures, how)
+    found, files, failed = _found(figures, how)
     print("\n".join(_overview(found) if name == "all" else _in_full(found)))
     from isthmus.analysis.beside import missed_aims
     from isthmus.cli.program import program, shorter
@@ -85,8 +87,14 @@ def reproduce(
     if missed:
         print("\n".join(["", "Missed aims:", *(f"  {text}" for text in missed)]))
     if files:
-        print("\nPage with the plots:", f"{program()} report", *map(shorter, files))
-    return _GATE_FAILED if gate and missed else 0
+        names = (shlex.quote(shorter(file)) for file in files)
+        print("\nPage with the plots:", f"{program()} report", *names)
+    if failed:
+        return 1
+    unmeasured = any(
+        one.here is None and one.row.aim is not None for figure in found for one in figure.rows
+    )
+    return _GATE_FAILED if gate and (missed or unmeasured) else 0
 
 
 def _listed() -> Iterator[str]:
@@ -94,24 +102,31 @@ def _listed() -> Iterator[str]:
     import textwrap
 
     from isthmus import published
+    from isthmus.cli.program import program
 
     for source in published.sources().values():
         yield from textwrap.wrap(f"{source.by}: {source.title}", _WIDTH, break_on_hyphens=False)
         for one in source.figures:
-            yield f"  {one.name}: {one.title}"
+            yield from textwrap.wrap(
+                f"{one.name}: {one.title}", _WIDTH, initial_indent="  ", subsequent_indent=_DEEP,
+                break_on_hyphens=False,
+            )  # fmt: skip
             told = ": ".join(filter(None, (one.state, one.because or one.note)))
             yield from textwrap.wrap(
                 told, _WIDTH, initial_indent=_DEEP, subsequent_indent=_DEEP, break_on_hyphens=False
             )
         yield ""
-    yield "isthmus reproduce NAME shows the figures of a name, of a source or of all beside"
-    yield "ours."
+    yield f"{program()} reproduce NAME puts published figures beside ours;"
+    yield "NAME is SOURCE/FIGURE, SOURCE or all."
 
 
 def _found(
     figures: Sequence[Figure], measuring: _Measuring
-) -> tuple[list[FigureFound], list[Path]]:
-    """Runs what the figures need, and what it came to; the files of the runs."""
+) -> tuple[list[FigureFound], list[Path], bool]:
+    """Runs what the figures need, and what it came to; the files of the runs; whether any failed.
+
+    Raises NoDeviceError where the device that was asked for can do none of it.
+    """
     from isthmus.analysis.beside import Beside, FigureFound, from_model
 
     rows = list({id(row): row for figure in figures for row in figure.rows}.values())
@@ -125,28 +140,37 @@ def _found(
     if measuring.device and not runs:
         raise UsageError("no study gives these figures: leave --device out")
     files: list[Path] = []
+    failed = False
+    refused = 0
     for name, (study, mine) in runs.items():
         try:
-            compared = _run(name, study, mine, measuring, files)
-        except NoDeviceError as error:
-            if measuring.device or not study.beside:
+            compared, wrong = _run(name, study, mine, measuring, files)
+            failed |= wrong
+        except (NoDeviceError, UsageError) as error:
+            if not (measuring.device or study.beside):
+                raise
+            refused += 1
+            if measuring.device and refused == len(runs):
                 raise
             print(f"isthmus: {name}: {str(error).partition('; ')[0]}", file=sys.stderr)
             compared = [Beside(row, None, "not measured") for row in mine]
         beside.update((id(one.row), one) for one in compared)
     found = [FigureFound(f, tuple(beside[id(row)] for row in f.rows)) for f in figures]
-    return found, files
+    return found, files, failed
 
 
 def _run(
     name: str, study: Study, rows: Sequence[Row], measuring: _Measuring, files: list[Path]
-) -> list[Beside]:
-    """Measures one study and compares it."""
+) -> tuple[list[Beside], bool]:
+    """Measures one study and compares it; whether a point failed."""
+    from isthmus.analysis import wording
     from isthmus.analysis.beside import from_run
     from isthmus.cli import over_ranks
     from isthmus.cli.progress import Progress
     from isthmus.measure import session
 
+    if measuring.device and study.beside:
+        raise NoDeviceError(f"{name} compares two APIs: leave --device out")
     console = over_ranks.LastingConsole(stderr=True)
     request = _request(name, study, rows, measuring)
     with Progress(console) as progress:
@@ -155,7 +179,10 @@ def _run(
     for one in run.devices:
         if one.error:
             raise NoDeviceError(f"{one.address}: {one.error}")
-    return from_run(rows, run, measuring.device or "")
+    for fault in wording.few(wording.faults(run)):
+        print(f"isthmus: {name}: {fault}", file=sys.stderr)
+    failed = any(p.error or any(r.verified == "false" for r in p.reruns) for p in run.points)
+    return from_run(rows, run, measuring.device or ""), failed
 
 
 def _request(name: str, study: Study, rows: Sequence[Row], measuring: _Measuring) -> Request:
@@ -178,6 +205,8 @@ def _request(name: str, study: Study, rows: Sequence[Row], measuring: _Measuring
     }
     if measuring.device is None:
         axes = {**({"memory": study.memory} if study.memory else {}), **axes, **study.axes}
+    if measuring.out.exists() and not measuring.out.is_dir():
+        raise UsageError(f"--out {measuring.out} is a file; name a folder")
     measuring.out.mkdir(parents=True, exist_ok=True)
     return session.Request(
         studies=[what],
@@ -215,7 +244,8 @@ def _notes(one: FigureFound) -> Iterator[str]:
         of_rows.setdefault(beside.row.note, []).append(beside.row.item)
     for note, items in of_rows.items():
         if note:
-            yield f"{', '.join(items)}: {note}" if len(items) < _FEW else note
+            whose = ", ".join(items) if len(items) < _FEW else f"{len(items)} of the items"
+            yield note if len(items) == len(one.rows) else f"{whose}: {note}"
 
 
 def _cells(one: Beside) -> tuple[str, str, str, str, str]:
@@ -230,17 +260,24 @@ def _cells(one: Beside) -> tuple[str, str, str, str, str]:
 def _overview(found: Sequence[FigureFound]) -> Iterator[str]:
     """A line for each figure that is compared or needs something; then how many are neither."""
     from isthmus.boards.listing import columns
+    from isthmus.cli.program import program
 
     rows = [("figure", "rows", "farthest off", "how", "at")]
     for one in found:
         worst = one.worst
         if worst and worst.residual is not None:
             off = f"{100 * worst.residual:+.2f} %"
-            rows.append(
-                (one.figure.name, str(len(one.rows)), off, one.figure.state, worst.row.item)
-            )
+            rows.append((one.figure.name, str(len(one.rows)), off, _ways(one.rows), worst.row.item))
         elif one.figure.needs:
             rows.append((one.figure.name, "", "", one.figure.state, ""))
     yield from columns(rows)
     without = sum(bool(one.figure.because) for one in found)
-    yield f"{without} more are not modelled; isthmus reproduce says why"
+    yield f"{without} more figures are not modelled: {program()} reproduce says why"
+
+
+def _ways(rows: Sequence[Beside]) -> str:
+    """How many rows came about in which way."""
+    ways = Counter(sorted(one.how for one in rows))
+    if len(ways) == 1:
+        return next(iter(ways))
+    return ", ".join(f"{count} {how}" for how, count in ways.items())

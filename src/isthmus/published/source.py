@@ -113,7 +113,8 @@ class Row:
 
     def residual(self, here: float) -> float:
         """Ours in the row's unit over the published, less 1; 0 within a range."""
-        ends = sorted((self.published, self.published_to or self.published))
+        to = self.published if self.published_to is None else self.published_to
+        ends = sorted((self.published, to))
         nearest = min(max(here, ends[0]), ends[1])
         return here / nearest - 1.0
 
@@ -229,12 +230,15 @@ def _rows(
 ) -> Iterator[Row]:
     for line in _lines(folder, told):
         block = _filled(told, line)
-        value, end = block["value"], None
-        if isinstance(value, list):
-            value, end = value
-        published = float(line[value] or "nan") if isinstance(value, str) else float(value)
-        if math.isnan(published):  # not in the source
+        divide = block.get("divide", 1)
+        ends = [
+            float(line[end] or "nan") / divide if isinstance(end, str) else end / divide
+            for end in (block["value"] if isinstance(block["value"], list) else [block["value"]])
+        ]
+        if any(map(math.isnan, ends)):  # not in the source
             continue
+        if 0 in ends:
+            raise UsageError(f"'{block['item']}': a published 0 can be compared with nothing")
         sizes = parse_sizes(block["bytes"]) if "bytes" in block else []
         sized = {**line, "size": format_size(sizes[0])} if len(sizes) == 1 else line
         item = block["item"].format_map(sized).replace("_", " ")
@@ -244,10 +248,10 @@ def _rows(
             source=source,
             figures=tuple(block.get("figures", "").split()),
             item=item,
-            published=published / block.get("divide", 1),
+            published=ends[0],
             unit=unit,
             board=block.get("board", board),
-            published_to=end,
+            published_to=ends[1] if len(ends) > 1 else None,
             series=series,
             run=runs[block["run"]] if "run" in block else None,
             plus=tuple(_terms([*single, *block.get("plus", ())], sizes, where)),

@@ -42,7 +42,7 @@ class Fit(NamedTuple):
     board: str
     start: Mapping[str, float]
     series: tuple[str, ...] = ()
-    """Curves whose every second point is held out for the check; empty: too few points."""
+    """Curves of which each size in turn is held out for the check; empty: too few points."""
 
 
 FITS = (
