@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from isthmus import published
+from isthmus.analysis.beside import Beside, FigureFound, missed_aims
 from isthmus.errors import UsageError
 from isthmus.published.source import KINDS, read
 from isthmus.validation.points import all_points
@@ -73,6 +74,21 @@ def test_what_a_device_cannot_give_is_said_and_the_rest_is_shown(isthmus, tmp_pa
     no_folder = isthmus("reproduce", "b_eff/520n", "--out", str(tmp_path / "file"))
     assert no_folder.returncode == 2
     assert "is a file; name a folder" in no_folder.stderr
+
+
+def test_rows_of_one_item_are_told_apart_and_aims_want_all_of_a_series():
+    (figure,) = published.chosen("host-memory/u250")
+    rows = [Beside(row, 1.1 * row.published, "simulated") for row in figure.rows]
+    found = FigureFound(figure, tuple(rows))
+    assert len(set(found.names)) == len(rows)
+    sources = published.sources().values()
+    missed = missed_aims([found], sources)
+    assert "host-memory/u250, read, 512Ki: +10 % (aim: within 6 %)" in missed
+    assert any(text.endswith("10 % rms (aim: 3 %)") for text in missed)
+    rows[0] = Beside(figure.rows[0], None, "not measured")
+    assert not any(
+        "rms" in text for text in missed_aims([FigureFound(figure, tuple(rows))], sources)
+    )
 
 
 def test_no_published_number_is_left_out():

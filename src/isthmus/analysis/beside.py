@@ -68,9 +68,12 @@ def _beside(rows: Sequence[Row], points: pd.DataFrame, how: str) -> list[Beside]
 def _row(
     row: Row, known: Mapping[tuple[str, int], Sequence[Mapping[str, object]]], how: str
 ) -> Beside:
+    used: dict[str, None] = {}
+
     def found(term: Term) -> float:
         for point in known.get((term.operation, term.bytes or 0), ()):
             if all(_text(point.get(name)) == value for name, value in term.where.items()):
+                used[f"{point.get('api')}, {point.get('memory')} memory"] = None
                 return float(str(point["bandwidth_Bps" if row.rate else "median_s"]))
         raise LookupError(term.operation)
 
@@ -78,7 +81,9 @@ def _row(
         here = combined(row, found)
     except LookupError:
         return Beside(row, None, "not measured")
-    return Beside(row, here, how or row.how)
+    # The source may speak of another API or kind of memory than this device has.
+    told = f"{how}: {' and '.join(used)}" if how == "measured" else how
+    return Beside(row, here, told or row.how)
 
 
 def _text(value: object) -> str:
@@ -100,6 +105,14 @@ class FigureFound:
     rows: tuple[Beside, ...]
 
     @property
+    def names(self) -> list[str]:
+        """Of the rows: items, behind the last word of their series where items alone are alike."""
+        items = [one.row.item for one in self.rows]
+        if len(set(items)) == len(items):
+            return items
+        return [f"{one.row.series.rpartition(', ')[2]}, {one.row.item}" for one in self.rows]
+
+    @property
     def worst(self) -> Beside | None:
         """The row that is farthest off; None where nothing was found."""
         found = [one for one in self.rows if one.residual is not None]
@@ -110,22 +123,21 @@ def missed_aims(found: Iterable[FigureFound], sources: Iterable[Source]) -> list
     """Each aim that is missed, in words: rows beyond theirs, series beyond theirs together."""
     first: dict[int, tuple[str, Beside]] = {}
     for figure in found:
-        for one in figure.rows:
-            first.setdefault(id(one.row), (figure.figure.name, one))
+        for name, one in zip(figure.names, figure.rows, strict=True):
+            first.setdefault(id(one.row), (f"{figure.figure.name}, {name}", one))
     every = [one for _, one in first.values()]
     told = [
-        f"{figure}, {one.row.item}: {100 * (one.residual or 0.0):+.3g} % "
+        f"{name}: {100 * (one.residual or 0.0):+.3g} % "
         f"(aim: within {100 * (one.row.aim or 0.0):.2g} %)"
-        for figure, one in first.values()
+        for name, one in first.values()
         if one.missed
     ]
     for aim in (aim for source in sources for aim in source.aims if aim.rms is not None):
-        residuals = [
-            one.residual
-            for one in every
-            if one.row.series in aim.series and one.residual is not None
-        ]
-        rms = (sum(r * r for r in residuals) / len(residuals)) ** 0.5 if residuals else 0.0
+        all_of_it = [one.residual for one in every if one.row.series in aim.series]
+        residuals = [residual for residual in all_of_it if residual is not None]
+        if not residuals or len(residuals) < len(all_of_it):
+            continue
+        rms = (sum(r * r for r in residuals) / len(residuals)) ** 0.5
         if rms > (aim.rms or 0.0):
             told.append(f"{aim.name}: {100 * rms:.3g} % rms (aim: {100 * (aim.rms or 0.0):.2g} %)")
     return told

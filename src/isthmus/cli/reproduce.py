@@ -29,8 +29,9 @@ def add_to(app: typer.Typer) -> None:
     """Registers the command."""
     app.command(
         name="reproduce",
-        help="Show what others published beside ours: on the emulated card at once, on a board "
-        "with --device. Without a name: the list of all figures, and how far each is reproduced.",
+        help="Show published figures beside Isthmus's own: on the emulated card at once, on a "
+        "board with --device. Without a name: the list of all figures, and how far each is "
+        "reproduced.",
     )(reproduce)
 
 
@@ -85,7 +86,8 @@ def reproduce(
 
     missed = missed_aims(found, published.sources().values())
     if missed:
-        print("\n".join(["", "Missed aims:", *(f"  {text}" for text in missed)]))
+        of_card = ", which are the emulated card's" if device else ""
+        print("\n".join(["", f"Missed aims{of_card}:", *(f"  {text}" for text in missed)]))
     if files:
         names = (shlex.quote(shorter(file)) for file in files)
         print("\nPage with the plots:", f"{program()} report", *names)
@@ -222,16 +224,22 @@ def _request(name: str, study: Study, rows: Sequence[Row], measuring: _Measuring
 
 def _in_full(found: Sequence[FigureFound]) -> Iterator[str]:
     """A table for each figure."""
+    import textwrap
+
     from isthmus.boards.listing import columns
 
     for one in found:
         yield f"{one.figure.name}: {one.figure.title}"
         if one.rows:
             cells = [("item", "published", "here", "residual", "how")]
-            yield from (f"  {line}" for line in columns([*cells, *map(_cells, one.rows)]))
+            cells += [_cells(name, row) for name, row in zip(one.names, one.rows, strict=True)]
+            yield from (f"  {line}" for line in columns(cells))
         else:
             yield f"  {one.figure.state}: {one.figure.because or one.figure.title}"
-        yield from (f"  {note}" for note in _notes(one))
+        for note in _notes(one):
+            yield from textwrap.wrap(
+                note, _WIDTH, initial_indent="  ", subsequent_indent="    ", break_on_hyphens=False
+            )
         yield ""
 
 
@@ -240,21 +248,21 @@ def _notes(one: FigureFound) -> Iterator[str]:
     if one.figure.note:
         yield one.figure.note
     of_rows: dict[str, list[str]] = {}
-    for beside in one.rows:
-        of_rows.setdefault(beside.row.note, []).append(beside.row.item)
+    for name, beside in zip(one.names, one.rows, strict=True):
+        of_rows.setdefault(beside.row.note, []).append(name)
     for note, items in of_rows.items():
         if note:
             whose = ", ".join(items) if len(items) < _FEW else f"{len(items)} of the items"
             yield note if len(items) == len(one.rows) else f"{whose}: {note}"
 
 
-def _cells(one: Beside) -> tuple[str, str, str, str, str]:
+def _cells(name: str, one: Beside) -> tuple[str, str, str, str, str]:
     unit = "" if one.row.unit == "ratio" else f" {one.row.unit}"
     here = "" if one.here is None else f"{one.here:.5g}{unit}"
     residual = "" if one.residual is None else f"{100 * one.residual:+.2f} %"
     ends = [end for end in (one.row.published, one.row.published_to) if end is not None]
     theirs = " to ".join(f"{end:.5g}" for end in ends)
-    return (one.row.item, f"{theirs}{unit}", here, residual, one.how)
+    return (name, f"{theirs}{unit}", here, residual, one.how)
 
 
 def _overview(found: Sequence[FigureFound]) -> Iterator[str]:
@@ -266,8 +274,9 @@ def _overview(found: Sequence[FigureFound]) -> Iterator[str]:
     for one in found:
         worst = one.worst
         if worst and worst.residual is not None:
+            at = one.names[one.rows.index(worst)]
             off = f"{100 * worst.residual:+.2f} %"
-            rows.append((one.figure.name, str(len(one.rows)), off, _ways(one.rows), worst.row.item))
+            rows.append((one.figure.name, str(len(one.rows)), off, _ways(one.rows), at))
         elif one.figure.needs:
             rows.append((one.figure.name, "", "", one.figure.state, ""))
     yield from columns(rows)
