@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
@@ -101,22 +100,15 @@ def reproduce(
 
 def _listed() -> Iterator[str]:
     """Every source with its figures: what each shows, and how far it is reproduced."""
-    import textwrap
-
     from isthmus import published
     from isthmus.cli.program import program
 
     for source in published.sources().values():
-        yield from textwrap.wrap(f"{source.by}: {source.title}", _WIDTH, break_on_hyphens=False)
+        yield from _wrapped(f"{source.by}: {source.title}")
         for one in source.figures:
-            yield from textwrap.wrap(
-                f"{one.name}: {one.title}", _WIDTH, initial_indent="  ", subsequent_indent=_DEEP,
-                break_on_hyphens=False,
-            )  # fmt: skip
+            yield from _wrapped(f"{one.name}: {one.title}", "  ", _DEEP)
             told = ": ".join(filter(None, (one.state, one.because or one.note)))
-            yield from textwrap.wrap(
-                told, _WIDTH, initial_indent=_DEEP, subsequent_indent=_DEEP, break_on_hyphens=False
-            )
+            yield from _wrapped(told, _DEEP, _DEEP)
         yield ""
     yield f"{program()} reproduce NAME puts published figures beside ours;"
     yield "NAME is SOURCE/FIGURE, SOURCE or all."
@@ -169,6 +161,7 @@ def _run(
     from isthmus.analysis.beside import from_run
     from isthmus.cli import over_ranks
     from isthmus.cli.progress import Progress
+    from isthmus.cli.run import failed
     from isthmus.measure import session
 
     if measuring.device and study.beside:
@@ -183,8 +176,7 @@ def _run(
             raise NoDeviceError(f"{one.address}: {one.error}")
     for fault in wording.few(wording.faults(run)):
         print(f"isthmus: {name}: {fault}", file=sys.stderr)
-    failed = any(p.error or any(r.verified == "false" for r in p.reruns) for p in run.points)
-    return from_run(rows, run, measuring.device or ""), failed
+    return from_run(rows, run, measuring.device or ""), failed(run)
 
 
 def _request(name: str, study: Study, rows: Sequence[Row], measuring: _Measuring) -> Request:
@@ -224,8 +216,6 @@ def _request(name: str, study: Study, rows: Sequence[Row], measuring: _Measuring
 
 def _in_full(found: Sequence[FigureFound]) -> Iterator[str]:
     """A table for each figure."""
-    import textwrap
-
     from isthmus.boards.listing import columns
 
     for one in found:
@@ -237,9 +227,7 @@ def _in_full(found: Sequence[FigureFound]) -> Iterator[str]:
         else:
             yield f"  {one.figure.state}: {one.figure.because or one.figure.title}"
         for note in _notes(one):
-            yield from textwrap.wrap(
-                note, _WIDTH, initial_indent="  ", subsequent_indent="    ", break_on_hyphens=False
-            )
+            yield from _wrapped(note, "  ", "    ")
         yield ""
 
 
@@ -269,6 +257,7 @@ def _overview(found: Sequence[FigureFound]) -> Iterator[str]:
     """A line for each figure that is compared or needs something; then how many are neither."""
     from isthmus.boards.listing import columns
     from isthmus.cli.program import program
+    from isthmus.published.source import counted
 
     rows = [("figure", "rows", "farthest off", "how", "at")]
     for one in found:
@@ -276,7 +265,8 @@ def _overview(found: Sequence[FigureFound]) -> Iterator[str]:
         if worst and worst.residual is not None:
             at = one.names[one.rows.index(worst)]
             off = f"{100 * worst.residual:+.2f} %"
-            rows.append((one.figure.name, str(len(one.rows)), off, _ways(one.rows), at))
+            ways = counted(row.how for row in one.rows)
+            rows.append((one.figure.name, str(len(one.rows)), off, ways, at))
         elif one.figure.needs:
             rows.append((one.figure.name, "", "", one.figure.state, ""))
     yield from columns(rows)
@@ -284,9 +274,10 @@ def _overview(found: Sequence[FigureFound]) -> Iterator[str]:
     yield f"{without} more figures are not modelled: {program()} reproduce says why"
 
 
-def _ways(rows: Sequence[Beside]) -> str:
-    """How many rows came about in which way."""
-    ways = Counter(sorted(one.how for one in rows))
-    if len(ways) == 1:
-        return next(iter(ways))
-    return ", ".join(f"{count} {how}" for how, count in ways.items())
+def _wrapped(text: str, first: str = "", others: str = "") -> list[str]:
+    """Lines of a terminal's width, indented so."""
+    import textwrap
+
+    return textwrap.wrap(
+        text, _WIDTH, initial_indent=first, subsequent_indent=others, break_on_hyphens=False
+    )

@@ -241,6 +241,12 @@ def _close(run: Run, out: Path, console: Console) -> int:
     for fault in wording.few(wording.faults(run)):  # errors were told as they came
         console.print(printable(fault), soft_wrap=True, highlight=False, markup=False)
     print("\n".join(summary.lines(run, Path(shorter(out)), program())))
-    failed = any(p.error or any(r.verified == "false" for r in p.reruns) for p in run.points)
     print(out)
-    return 1 if failed or any(d.error for d in run.devices) else 0
+    return 1 if failed(run) else 0
+
+
+def failed(run: Run) -> bool:
+    """Whether a device or a point could not be measured, or a point moved something wrong."""
+    return any(device.error for device in run.devices) or any(
+        p.error or any(r.verified == "false" for r in p.reruns) for p in run.points
+    )

@@ -30,7 +30,7 @@ from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -129,6 +129,15 @@ class Row:
         return (*self.plus, *self.minus, *self.over)
 
 
+def counted(ways: Iterable[str]) -> str:
+    """How many rows came about in which way: ``KINDS`` first, in their order, then others."""
+    told = list(ways)
+    counts = {way: told.count(way) for way in (*KINDS, *told) if way in told}
+    if len(counts) == 1:
+        return told[0]
+    return ", ".join(f"{count} {way}" for way, count in counts.items())
+
+
 @dataclass(frozen=True)
 class Figure:
     """One figure or table of a source."""
@@ -149,11 +158,7 @@ class Figure:
             return "not modelled"
         if self.needs:
             return f"needs {self.needs}"
-        kinds = [row.how for row in self.rows]
-        counts = {kind: kinds.count(kind) for kind in KINDS if kind in kinds}
-        if len(counts) == 1:
-            return kinds[0]
-        return ", ".join(f"{count} {kind}" for kind, count in counts.items())
+        return counted(row.how for row in self.rows)
 
 
 @dataclass(frozen=True)

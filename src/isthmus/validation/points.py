@@ -37,6 +37,8 @@ class PublishedPoint:
     board: str
     predict: Callable[[Board], float]
     """In ``unit``."""
+    off: Callable[[float], float]
+    """How far such a figure is off the published one, relative (``Row.residual``)."""
     fit: str = ""
     """Calibration that this figure belongs to; empty: the model has not seen it."""
     kind: str = "predicted"
@@ -57,8 +59,8 @@ class PublishedPoint:
         return "fitted" if self.fit else self.kind
 
     def residual(self, board: Board) -> float:
-        """Predicted over published, less 1."""
-        return self.predict(board) / self.published - 1.0
+        """How far the prediction is off."""
+        return self.off(self.predict(board))
 
 
 def all_points() -> list[PublishedPoint]:
@@ -73,9 +75,9 @@ def _points(row: Row) -> Iterator[PublishedPoint]:
 
     form = closed_form(row.model, row.inputs)
     told = (row.item, row.unit, row.published, row.board)
-    yield PublishedPoint(row.series, *told, rate, row.fit, row.kind, row.note)
+    yield PublishedPoint(row.series, *told, rate, row.residual, row.fit, row.kind, row.note)
     if row.events:
         yield PublishedPoint(
             f"{row.series}{AS_EVENTS}", *told, lambda board: events.figure(row, board),
-            row.fit, row.kind, row.note, rate,
+            row.residual, row.fit, row.kind, row.note, rate,
         )  # fmt: skip

@@ -98,7 +98,7 @@ def _row(point: PublishedPoint) -> Row:
     predicted = point.predict(boards.load(point.board))
     return Row(
         point.series, point.name, point.unit, point.published, predicted,
-        predicted / point.published - 1.0, point.how, point.note,
+        point.off(predicted), point.how, point.note,
     )  # fmt: skip
 
 
