@@ -100,6 +100,6 @@ def test_a_binary_goes_to_devices_that_compile_no_source(
         max_buffer_bytes=1 << 30, memory_bytes=1 << 35, memory_kinds=["aligned"], operations=[],
         properties={"compiler": compiler},
     )  # fmt: skip
-    candidate = Candidate("icd", run_options=("xclbin", "allow_program"))
+    candidate = Candidate("icd")
     found = discovery.Found("opencl:p520", by_scheme("opencl"), candidate, described)
     assert found.with_run_options({"xclbin": "b.aocx", "registers": "0:0"}).options == taken

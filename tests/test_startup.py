@@ -41,14 +41,14 @@ def loaded_by(folder: Path, *command: str) -> set[str]:
     ("command", "unwanted", "most"),
     [
         (["--help"], PLOTS | ARRAYS | MEASURING | CONSOLE | {"isthmus.boards"}, 230),
-        (["run", "--help"], PLOTS | ARRAYS | MEASURING | CONSOLE, 380),
+        (["run", "--help"], PLOTS | ARRAYS | CONSOLE, 520),
         (["show", "--help"], PLOTS | ARRAYS | MEASURING | CONSOLE, 380),
         (
             ["model", "pcie", "--gen", "4", "--lanes", "8"],
             PLOTS | ARRAYS | CONSOLE | {"isthmus._core", "isthmus.measure", "psutil"},
             420,
         ),
-        (["reproduce"], PLOTS | ARRAYS | MEASURING - {"msgspec"} | CONSOLE, 330),
+        (["reproduce"], PLOTS | ARRAYS | CONSOLE | {"isthmus._core", "isthmus.studies"}, 500),
         (["devices"], PLOTS | ARRAYS | {"isthmus.analysis"}, 540),
     ],
 )

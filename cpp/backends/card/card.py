@@ -17,7 +17,7 @@ class Card(BackendDescription):
     name = "card"
     summary = "emulated cards in simulated time"
     schemes = ("card",)
-    real = False
+    by_default = False
 
     def candidates(self, scheme: str) -> Sequence[Candidate]:
         return (Candidate("built in", hardware=False, built_in=True),)

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 
 from isthmus.backends import BackendDescription, Candidate, Problem
+from isthmus.backends.options import REGISTERS
 from isthmus.measure.address import Address
 from isthmus.measure.protocol import DeviceDescription
 
@@ -19,13 +20,13 @@ class Mmio(BackendDescription):
     name = "mmio"
     summary = "loads and stores of the processor to PCI devices"
     schemes = ("pci",)
+    run_options = REGISTERS
     first_alone = True
 
     def candidates(self, scheme: str) -> Sequence[Candidate]:
         if not self.library.exists():
             return ()
-        options = ("registers", "memory", "allow_loads", "allow_writes")
-        return (Candidate("sysfs", run_options=options, built_in=True),)
+        return (Candidate("sysfs", built_in=True),)
 
     def problems(self, scheme: str) -> Sequence[Problem]:
         if self.library.exists():

@@ -19,10 +19,10 @@ class Null(BackendDescription):
     name = "null"
     summary = "a chosen cost and no device: tests the engine"
     schemes = ("null",)
-    real = False
+    by_default = False
 
     def candidates(self, scheme: str) -> Sequence[Candidate]:
-        return (Candidate("built in", built_in=True),)
+        return (Candidate("built in", hardware=False, built_in=True),)
 
     def options(self, address: Address) -> dict[str, str]:
         cost = {"cost": address.selector} if address.selector else {}

@@ -17,6 +17,7 @@ from types import MappingProxyType
 
 from isthmus import emulation
 from isthmus.backends import BackendDescription, Candidate, Problem
+from isthmus.backends.options import BITSTREAM, RunOption
 from isthmus.measure.address import Address
 from isthmus.measure.protocol import DeviceDescription
 from isthmus.system import private, xrt
@@ -172,6 +173,7 @@ class Opencl(BackendDescription):
         }
     )
     candidate_keys = ("icd",)
+    run_options = BITSTREAM
 
     def candidates(self, scheme: str) -> Sequence[Candidate]:
         if scheme == XOCL:
@@ -200,7 +202,6 @@ class Opencl(BackendDescription):
                         **xrt.bitstreams(xrt.HARDWARE),
                     },
                     keys={"icd": name},
-                    run_options=("xclbin", "allow_program"),
                 )
         return tuple(candidates.values())
 
@@ -226,9 +227,9 @@ class Opencl(BackendDescription):
             problems.append(Problem("no OpenCL platform: no .icd file", GET_ONE))
         return problems
 
-    def run_options(self, candidate: Candidate, device: DeviceDescription) -> tuple[str, ...]:
+    def run_options_of(self, device: DeviceDescription) -> tuple[RunOption, ...]:
         # What compiles our source needs no binary.
-        return () if device.properties.get("compiler") == "yes" else candidate.run_options
+        return () if device.properties.get("compiler") == "yes" else self.run_options
 
     def address_of(self, scheme: str, device: DeviceDescription) -> str:
         # The one platform there needs no number.

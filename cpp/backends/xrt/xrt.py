@@ -6,11 +6,10 @@ from collections.abc import Sequence
 
 from isthmus import emulation
 from isthmus.backends import BackendDescription, Candidate, Problem
+from isthmus.backends.options import BITSTREAM, REGISTERS
 from isthmus.measure.address import Address
 from isthmus.measure.protocol import DeviceDescription
 from isthmus.system import xrt
-
-OPTIONS = (*xrt.BITSTREAM_OPTIONS, *xrt.REGISTER_OPTIONS)
 
 
 class Xrt(BackendDescription):
@@ -22,20 +21,21 @@ class Xrt(BackendDescription):
     name = "xrt"
     summary = "AMD's cards through XRT's native C++ API"
     schemes = ("xrt",)
+    run_options = (*BITSTREAM, *REGISTERS)
     modes = (*(mode for mode in xrt.MODES if mode), emulation.MODE)
 
     def candidates(self, scheme: str) -> Sequence[Candidate]:
         installation = xrt.find()
         if installation is None or not self.library.exists():
             return ()
-        return xrt.candidates(installation, scheme, options=OPTIONS)
+        return xrt.candidates(installation, scheme)
 
     def candidates_for(self, address: Address) -> Sequence[Candidate]:
         if not address.mode.startswith(emulation.MODE):
             return super().candidates_for(address)
         if xrt.find() is None or not self.library.exists():
             return ()
-        return (emulation.candidate(address, options=OPTIONS),)
+        return (emulation.candidate(address),)
 
     def problems(self, scheme: str) -> Sequence[Problem]:
         installation = xrt.find()

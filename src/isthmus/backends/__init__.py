@@ -17,6 +17,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from isthmus.backends.options import RunOption
 from isthmus.errors import UsageError
 from isthmus.suggestion import nearest
 from isthmus.system import built
@@ -40,8 +41,6 @@ class Candidate:
     """What an address must say after ``@`` to get this candidate."""
     hardware: bool = True
     """False where what is timed is no hardware: software alone, or an emulated card."""
-    run_options: tuple[str, ...] = ()
-    """Options of ``isthmus run`` that are handed to the library: ``xclbin``, ``allow_program``."""
     built_in: bool = False
     """Loads nobody else's library: one worker can list the devices of several such backends."""
 
@@ -63,8 +62,10 @@ class BackendDescription(ABC):
     summary: str
     schemes: tuple[str, ...]
     """First part of the addresses that this backend answers to."""
-    real = True
-    """Whether ``isthmus run`` without ``--device`` measures it."""
+    run_options: tuple[RunOption, ...] = ()
+    """Options of ``isthmus run`` that its devices take."""
+    by_default = True
+    """Whether ``isthmus run`` without ``--device`` measures its hardware."""
     first_alone = False
     """Whether that run measures its first device only: the others are to be named."""
     aliases: Mapping[str, str] = MappingProxyType({})
@@ -91,13 +92,9 @@ class BackendDescription(ABC):
         """What stands in the way of (more) devices of a scheme here."""
         return ()
 
-    def run_options(
-        self,
-        candidate: Candidate,
-        device: DeviceDescription,  # noqa: ARG002
-    ) -> tuple[str, ...]:
-        """Options of ``isthmus run`` that go to the library for this device."""
-        return candidate.run_options
+    def run_options_of(self, device: DeviceDescription) -> tuple[RunOption, ...]:  # noqa: ARG002
+        """Those of ``run_options`` that this device takes."""
+        return self.run_options
 
     def options(self, address: Address) -> dict[str, str]:
         """Options for the library, from an address."""
@@ -109,6 +106,10 @@ class BackendDescription(ABC):
             if part.lower() in f"{device.platform}\n{device.name}".lower():
                 return f"{scheme}:{alias}"
         return f"{scheme}:{device.id}"
+
+    def expects_hardware(self, address: Address) -> bool:
+        """Whether an address should be that of hardware, before it is known to be here."""
+        return self.by_default and not address.mode
 
     def others_of(self, scheme: str, device: DeviceDescription) -> Sequence[str]:  # noqa: ARG002
         """Addresses that stand for other devices of the same kind, which nobody has to find."""
@@ -143,6 +144,11 @@ def registry() -> Mapping[str, BackendDescription]:
     for entry in importlib.metadata.entry_points(group="isthmus.backends"):
         found.setdefault(entry.name, entry.load())
     return MappingProxyType(found)
+
+
+def run_options() -> Mapping[str, RunOption]:
+    """The options that backends declare, by name; backends that share one share its name."""
+    return {option.name: option for b in registry().values() for option in b.run_options}
 
 
 def by_scheme(scheme: str) -> BackendDescription:

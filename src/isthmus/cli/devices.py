@@ -99,10 +99,9 @@ def studies_of(found: discovery.Found) -> list[str]:
     from isthmus import studies
     from isthmus.measure.plan import plan
 
-    known = sorted(studies.registry().values(), key=lambda study: study.place)
     return [
         study.name
-        for study in known
+        for study in studies.in_order()
         if plan(study, found.address, found.description, {}, quick=True).tasks
     ]
 
@@ -131,7 +130,7 @@ def _as_data(surveys: list[discovery.Survey]) -> list[dict[str, object]]:
             "backend": survey.backend.name,
             "summary": survey.backend.summary,
             "schemes": survey.backend.schemes,
-            "real": survey.backend.real,
+            "real": survey.backend.by_default,
             "devices": [
                 {
                     "address": f.address,

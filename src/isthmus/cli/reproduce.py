@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
+from isthmus.cli.declared import DeclaringCommand, separated
 from isthmus.errors import NoDeviceError, UsageError
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ def add_to(app: typer.Typer) -> None:
     """Registers the command."""
     app.command(
         name="reproduce",
+        cls=DeclaringCommand,
         help="Show published figures beside Isthmus's own: on the emulated card at once, on a "
         "board with --device. Without a name: the list of all figures, and how far each is "
         "reproduced.",
@@ -45,6 +47,7 @@ class _Measuring(NamedTuple):
 
 
 def reproduce(
+    context: typer.Context,
     name: Annotated[
         str | None, typer.Argument(help="SOURCE/FIGURE, a whole SOURCE, or all")
     ] = None,
@@ -57,12 +60,6 @@ def reproduce(
         bool, typer.Option("--quick", help="of a device: 10 % precision, three processes, 60 s")
     ] = False,
     budget: Annotated[float | None, typer.Option(help="of a device: seconds for each run")] = None,
-    xclbin: Annotated[
-        str | None, typer.Option(help="bitstream for devices that take one: a file, or loaded")
-    ] = None,
-    allow_program: Annotated[
-        bool, typer.Option("--allow-program", help="let the device be programmed with it")
-    ] = False,
 ) -> int:
     """Prints published figures beside ours, and writes run files."""
     from isthmus import published
@@ -73,10 +70,7 @@ def reproduce(
         return 0
     positive(budget, "--budget")
     figures = published.chosen(name)
-    options = {
-        **({"xclbin": xclbin} if xclbin else {}),
-        **({"allow_program": "yes"} if allow_program else {}),
-    }
+    options, _ = separated(context.obj)
     how = _Measuring(device, out, quick, budget, options)
     found, files, failed = _found(figures, how)
     print("\n".join(_overview(found) if name == "all" else _in_full(found)))

@@ -6,7 +6,7 @@ import contextlib
 import math
 import shlex
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -28,46 +28,22 @@ def add_to(app: typer.Typer) -> None:
     app.command(
         name="run",
         cls=StudyCommand,
-        context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
         help="Measure a study on devices. A study's axes are also options, such as --bytes 1:4Ki: "
         "isthmus run STUDY --help lists them.",
     )(run)
 
 
-def _axes(given: list[str], extra: list[str]) -> dict[str, str]:
-    """Axes of ``--axis NAME=VALUES`` and of ``--NAME VALUES`` (or ``--NAME=VALUES``)."""
-    axes: dict[str, str] = {}
-
-    def put(name: str, values: str, written: str) -> None:
+def _axes(given: Sequence[str], by_name: Mapping[str, str]) -> dict[str, str]:
+    """Axes of ``--axis NAME=VALUES``, and those given as ``--NAME VALUES``."""
+    axes = dict(by_name)
+    for text in given:
+        name, _, values = text.partition("=")
         if not name or not values:
-            raise UsageError(f"'{written}': write --axis NAME=VALUES")
+            raise UsageError(f"'{text}': write --axis NAME=VALUES")
         if name in axes:
             raise UsageError(f"axis '{name}' is given twice")
         axes[name] = values
-
-    for text in given:
-        name, _, values = text.partition("=")
-        put(name, values, text)
-    rest = list(extra)
-    while rest:
-        option = rest.pop(0)
-        if not option.startswith("--"):
-            raise UsageError(f"'{option}' is not understood; see isthmus run --help")
-        name, equals, values = option[2:].partition("=")
-        if not equals:
-            values = rest.pop(0) if rest else ""
-        put(name, values, option)
     return axes
-
-
-def _memory_range(extra: list[str]) -> tuple[str, list[str]]:
-    """``--memory BAR:OFFSET+BYTES`` of a device, and the other words; kinds have no colon."""
-    for i, word in enumerate(extra):
-        if word == "--memory" and ":" in "".join(extra[i + 1 : i + 2]):
-            return extra[i + 1], extra[:i] + extra[i + 2 :]
-        if word.startswith("--memory=") and ":" in word:
-            return word.partition("=")[2], extra[:i] + extra[i + 1 :]
-    return "", extra
 
 
 def _studies(name: str) -> list[Study]:
@@ -91,9 +67,7 @@ def positive(value: float | None, option: str) -> None:
 
 def run(
     context: typer.Context,
-    study: Annotated[
-        str | None, typer.Argument(help="transfer, allocation, hostmem, mmio, beff, or all")
-    ] = None,
+    study: Annotated[str | None, typer.Argument(is_eager=True)] = None,
     device: Annotated[
         list[str] | None, typer.Option(help="BACKEND[:SELECTOR][,key=value]; repeat for more")
     ] = None,
@@ -104,25 +78,6 @@ def run(
     axis: Annotated[
         list[str] | None, typer.Option(help="NAME=VALUES, e.g. bytes=1:256Mi; repeat for more")
     ] = None,
-    xclbin: Annotated[
-        str | None, typer.Option(help="bitstream for devices that take one: a file, or loaded")
-    ] = None,
-    allow_program: Annotated[
-        bool, typer.Option("--allow-program", help="let devices be programmed with it")
-    ] = False,
-    registers: Annotated[
-        str | None,
-        typer.Option(
-            help="BAR:OFFSET[+BYTES] that may be touched, of a card KERNEL:...; --memory names "
-            "memory so"
-        ),
-    ] = None,
-    allow_loads: Annotated[
-        bool, typer.Option("--allow-loads", help="let it be loaded: that can have side effects")
-    ] = False,
-    allow_writes: Annotated[
-        bool, typer.Option("--allow-writes", help="let that memory be overwritten")
-    ] = False,
     precision: Annotated[
         float | None, typer.Option(help="relative half-width of the interval to reach [0.02]")
     ] = None,
@@ -144,45 +99,40 @@ def run(
     numa_node: Annotated[int | None, typer.Option(help="memory node to bind workers to")] = None,
 ) -> int:
     """Measures a study and writes a run file."""
+    from isthmus.backends import run_options
     from isthmus.cli import over_ranks
+    from isthmus.cli.declared import separated
     from isthmus.cli.progress import Progress
     from isthmus.measure import session
     from isthmus.system.binding import Binding, node_cpus, parse_cpus
 
-    if study is None and not context.args:
+    if study is None:
         from isthmus.cli.study_help import overview
 
         print(overview(), end="")
         return 0
-    study = study or ""
     studies = _studies(study)
     for value, option in ((precision, "--precision"), (budget, "--budget"), (reruns, "--reruns")):
         positive(value, option)
     if precision is not None and precision >= 1:
         raise UsageError("--precision is a share below 1: 0.02 for 2 %")
-    leave = {
-        name: "yes"
-        for name, given in (
-            ("allow_program", allow_program),
-            ("allow_loads", allow_loads),
-            ("allow_writes", allow_writes),
-        )
-        if given
-    }
+    options, axes = separated(context.obj)
     bound = {"--cpus": cpus, "--numa-node": numa_node}
     over_ranks.take_part(studies, device or [], out if resume else None, reruns, bound)
-    memory, extra = _memory_range(context.args)
     console = over_ranks.LastingConsole(stderr=True)
     if resume:
         if out is None:
             raise UsageError("--resume goes on with a run file: name it with --out")
-        if any((device, quick, axis, precision, reruns, cpus, xclbin, registers, context.args)):
+        known = run_options()
+        permissions = {name: value for name, value in options.items() if known[name].permission}
+        others = options.keys() - permissions.keys()
+        if any((device, quick, axis, axes, precision, reruns, cpus, others)):
             raise UsageError(
                 "--resume goes on as the run began: give only --out, --budget and --allow-..."
             )
         with _kept(study, out, console), over_ranks.team() as team, Progress(console) as progress:
             done = session.resume(
-                out, studies, budget, progress, leave=leave, no_wait=no_wait, team=team
+                out, studies, budget, progress, permissions=permissions, no_wait=no_wait, team=team
             )
         return _close(done, out, console)
     chosen = parse_cpus(cpus) if cpus else node_cpus(numa_node) if numa_node is not None else []
@@ -190,7 +140,7 @@ def run(
     request = session.Request(
         studies=studies,
         devices=device or [],
-        axes=_axes(axis or [], extra),
+        axes=_axes(axis or [], axes),
         out=target,
         command=["isthmus", *sys.argv[1:]],
         quick=quick,
@@ -199,12 +149,7 @@ def run(
         reruns=reruns,
         seed=seed,
         no_wait=no_wait,
-        options={
-            **({"xclbin": xclbin} if xclbin else {}),
-            **({"registers": registers} if registers else {}),
-            **({"memory": memory} if memory else {}),
-            **leave,
-        },
+        options=options,
         binding=Binding(tuple(chosen), numa_node),
     )
     with _kept(study, target, console), over_ranks.team() as team, Progress(console) as progress:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from typer.core import TyperCommand
-
+from isthmus.cli.declared import Declared, DeclaringCommand
 from isthmus.units import format_size
 
 if TYPE_CHECKING:
@@ -16,29 +15,51 @@ _MANY = 4
 """Values that a line has room for."""
 
 
-class StudyCommand(TyperCommand):
-    """A command whose ``--help`` beside a study's name tells that study's axes."""
+class StudyCommand(DeclaringCommand):
+    """A command that takes studies' axes, too; with a study's name, ``--help`` lists them."""
 
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Tells them in place of the command's own options."""
-        words = [word for word in args if not word.startswith("-")]
-        if words and "--help" in args:
-            from isthmus.studies import registry
+    def declared(self) -> list[Declared]:
+        """Options of backends, and all studies' axes."""
+        from isthmus.studies import registry
 
-            named = [registry()[word] for word in words if word in registry()]
-            if named:
-                print(usage(named[0]), end="")
-                ctx.exit()
-        return super().parse_args(ctx, args)
+        of_backends = super().declared()
+        known = {option.name for option in of_backends}
+        axes = dict.fromkeys(axis.name for study in registry().values() for axis in study.axes)
+        hidden = [Declared(name, "", hidden=True) for name in axes if name not in known]
+        return [*of_backends, *hidden]
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """All parameters; the argument's help names the studies."""
+        from isthmus.studies import in_order
+
+        parameters = super().get_params(ctx)
+        parameters[0].help = f"{', '.join(study.name for study in in_order())}, or all"
+        return parameters
+
+    def get_help_option(self, ctx: Any) -> Any:
+        """``--help``, shown once the study is known."""
+        option = super().get_help_option(ctx)
+        if option:
+            option.is_eager = False
+        return option
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """The named study's axes, or the command's own options."""
+        from isthmus.studies import registry
+
+        study = registry().get(ctx.params.get("study") or "")
+        if study:
+            formatter.write(usage(study))
+        else:
+            super().format_help(ctx, formatter)
 
 
 def overview() -> str:
     """All studies and what they ask."""
     from isthmus.boards.listing import columns
-    from isthmus.studies import registry
+    from isthmus.studies import in_order
 
-    known = sorted(registry().values(), key=lambda study: study.place)
-    rows = [(study.name, study.question) for study in known]
+    rows = [(study.name, study.question) for study in in_order()]
     rows.append(("all", "all of them"))
     lines = ["isthmus run STUDY [--quick] [--device D ...]", *columns(rows)]
     return "\n".join([*lines, "isthmus run STUDY --help says what a study varies.", ""])

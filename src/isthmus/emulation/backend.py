@@ -35,9 +35,7 @@ def _xclbin(board: str) -> str:
     return str(path if path.exists() else private.write(path, made.encode()))
 
 
-def candidate(
-    address: Address, opencl: str = "", options: tuple[str, ...] = xrt.BITSTREAM_OPTIONS
-) -> Candidate:
+def candidate(address: Address, opencl: str = "") -> Candidate:
     """The one for a mode ``card=BOARD``; ``opencl`` names the library that is to be loaded.
 
     Raises UsageError for a board that cannot be or whose link has errors, NoDeviceError where XRT
@@ -69,5 +67,4 @@ def candidate(
         environment=environment,
         mode=address.mode,
         hardware=False,
-        run_options=options,
     )

@@ -43,7 +43,7 @@ def opened(one: discovery.Found) -> discovery.Found:
 
     Raises UsageError for a wrong option, NoDeviceError where the device cannot be had.
     """
-    if not (one.options or one.backend.run_options(one.candidate, one.description)):
+    if not (one.options or one.backend.run_options_of(one.description)):
         return one
     with Worker(one.candidate.environment) as worker:
         return opened_by(worker, one)
@@ -90,7 +90,7 @@ def find(
             if addresses:
                 parsed = Address.parse(address)
                 backend = by_scheme(parsed.scheme)
-                real = backend.real and not parsed.mode
+                real = backend.expects_hardware(parsed)
                 records.append(
                     DeviceRecord(address=address, backend=backend.name, real=real, error=str(error))
                 )

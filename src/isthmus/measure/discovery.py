@@ -37,7 +37,7 @@ class Found:
     @property
     def real(self) -> bool:
         """Whether its figures are those of hardware."""
-        return self.backend.real and self.candidate.hardware
+        return self.candidate.hardware
 
     @cached_property
     def options(self) -> dict[str, str]:
@@ -46,7 +46,7 @@ class Found:
 
     def with_run_options(self, given: Mapping[str, str]) -> Found:
         """The same device, opened with those options of the run that it takes."""
-        known = self.backend.run_options(self.candidate, self.description)
+        known = {option.name for option in self.backend.run_options_of(self.description)}
         taken = {k: v for k, v in given.items() if k in known}
         return replace(self, run_options=taken)
 
@@ -146,7 +146,8 @@ def everything_real() -> list[Found]:
         for found in here.found:
             bus = found.description.properties.get("pci_address", "")
             same = (here.backend.name, bus or found.description.platform)
-            if found.real and first.setdefault(same, found.candidate) == found.candidate:
+            wanted = found.real and here.backend.by_default
+            if wanted and first.setdefault(same, found.candidate) == found.candidate:
                 devices.append(found)
                 if here.backend.first_alone:
                     break

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from isthmus import __version__
-from isthmus.backends import by_scheme
+from isthmus.backends import by_scheme, run_options
 from isthmus.errors import IsthmusError, UsageError
 from isthmus.measure import asked, discovery
 from isthmus.measure.address import Address
@@ -61,7 +61,7 @@ class Request:
     no_wait: bool = False
     """Refuse rather than wait where another Isthmus measures."""
     options: Mapping[str, str] = field(default_factory=dict)
-    """Options that some backends take: ``xclbin``, ``registers``, ``allow_...``."""
+    """Options that backends declare, by name: see ``backends.options``."""
     binding: Binding = field(default_factory=Binding)
     team: Team | None = None
     """The ranks that measure together, where a launcher started them."""
@@ -80,15 +80,14 @@ def _given(request: Request, study: Study) -> Mapping[str, Sequence[Value]]:
 
 
 def _for_discovery(
-    addresses: Sequence[str], options: Mapping[str, str], watcher: Watcher, *, no_wait: bool
+    addresses: Sequence[str], watcher: Watcher, *, no_wait: bool
 ) -> contextlib.AbstractContextManager[None]:
-    """Holds the machine while real devices are looked for or programmed, and then measured.
+    """Holds the machine while hardware is looked for, and then measured.
 
-    Their runtimes would disturb what somebody else measures. What is emulated waits for nobody.
+    Its runtimes would disturb what somebody else measures. What is emulated waits for nobody.
     """
-    meant = [Address.parse(address) for address in addresses]
-    real = not meant or any(by_scheme(a.scheme).real and not a.mode for a in meant)
-    if real or "allow_program" in options:
+    parsed = [Address.parse(address) for address in addresses]
+    if not parsed or any(by_scheme(a.scheme).expects_hardware(a) for a in parsed):
         return lock.alone(watcher.say, no_wait=no_wait)
     return contextlib.nullcontext()
 
@@ -170,7 +169,7 @@ def measure(request: Request, watcher: Watcher) -> Run:
         raise UsageError(f"{request.out} exists; nothing is overwritten: choose another --out")
     for study in request.studies:
         _given(request, study)  # a wrong one is told before any device is touched
-    with _for_discovery(request.devices, request.options, watcher, no_wait=request.no_wait):
+    with _for_discovery(request.devices, watcher, no_wait=request.no_wait):
         began = time.monotonic()
         if request.team:
             found, records = asked.find_together(request.team, request.options, watcher)
@@ -228,14 +227,14 @@ def resume(
     budget_s: float | None,
     watcher: Watcher,
     *,
-    leave: Mapping[str, str] = MappingProxyType({}),
+    permissions: Mapping[str, str] = MappingProxyType({}),
     no_wait: bool = False,
     team: Team | None = None,
 ) -> Run:
     """Goes on with a run that was cut off, or measures again what failed or ran out of time.
 
-    Leave to program or to touch a device (``allow_...``) is not taken from the file, which may be
-    somebody else's, but from ``leave``.
+    ``permissions``: options that allow what can do harm. They are never taken from the file, which
+    may be somebody else's.
     """
     left = journal.path_beside(out)
     if journal.path_before(out).exists():  # an earlier resume was cut off while it began
@@ -248,7 +247,12 @@ def resume(
     settings = before.settings
     if budget_s is not None:
         settings = msgspec.structs.replace(settings, budget_s=budget_s)
-    kept = {k: v for k, v in settings.options.items() if not k.startswith("allow_")}
+    known = run_options()
+    harmless = {
+        name: value
+        for name, value in settings.options.items()
+        if name in known and not known[name].permission
+    }
     request = Request(
         studies,
         [device.address for device in before.devices],
@@ -256,11 +260,11 @@ def resume(
         out,
         before.software.command,
         no_wait=no_wait,
-        options={**kept, **leave},
+        options={**harmless, **permissions},
         binding=Binding(tuple(settings.cpus), settings.numa_node),
         team=team,
     )
-    with _for_discovery(request.devices, request.options, watcher, no_wait=no_wait):
+    with _for_discovery(request.devices, watcher, no_wait=no_wait):
         return _go_on(before, settings, entries, request, watcher)
 
 

@@ -17,7 +17,7 @@ from isthmus.errors import UsageError
 from isthmus.studies.base import Study
 from isthmus.suggestion import nearest
 
-__all__ = ["Study", "by_name", "registry"]
+__all__ = ["Study", "by_name", "in_order", "registry"]
 
 
 @cache
@@ -31,6 +31,11 @@ def registry() -> Mapping[str, Study]:
     for entry in importlib.metadata.entry_points(group="isthmus.studies"):
         found.setdefault(entry.name, entry.load())
     return MappingProxyType(found)
+
+
+def in_order() -> list[Study]:
+    """All studies, the most used first."""
+    return sorted(registry().values(), key=lambda study: study.place)
 
 
 def by_name(name: str) -> Study:

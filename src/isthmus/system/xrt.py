@@ -135,17 +135,8 @@ def _no_settings() -> Path:
     return path if path.exists() else private.write(path, b"")
 
 
-BITSTREAM_OPTIONS = ("xclbin", "allow_program")
-REGISTER_OPTIONS = ("registers", "memory", "allow_loads", "allow_writes")
-"""Options of a run that go to devices: the second are for the native API alone."""
-
-
 def candidates(
-    installation: Installation,
-    scheme: str,
-    what: str = "",
-    options: tuple[str, ...] = BITSTREAM_OPTIONS,
-    **environment: str,
+    installation: Installation, scheme: str, what: str = "", **environment: str
 ) -> list[Candidate]:
     """One for each mode that can work here; ``environment`` comes on top of what the mode needs."""
     return [
@@ -158,7 +149,6 @@ def candidates(
             },
             mode=mode,
             hardware=mode == HARDWARE,
-            run_options=options,
         )
         for mode in MODES
         if installation.obstacle(mode) is None

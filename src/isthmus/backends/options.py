@@ -1,0 +1,46 @@
+"""Options of ``isthmus run`` that backends declare, and those that several of them share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class RunOption:
+    """One option of the command line, handed to the backend's library for its devices."""
+
+    name: str
+    """As the library knows it; ``allow_program`` is written ``--allow-program``."""
+    help: str
+    """What it means, for ``isthmus run --help``."""
+    permission: bool = False
+    """A switch that allows what can do harm. It counts for one command: it is never taken from a
+    run file, which may be somebody else's."""
+    form: str = ""
+    """Regular expression of its values, for an option that has the name of a study's axis: a value
+    of another form is the axis's."""
+
+    @property
+    def flag(self) -> str:
+        """As it is written on the command line."""
+        return f"--{self.name.replace('_', '-')}"
+
+
+BITSTREAM = (
+    RunOption("xclbin", "bitstream for FPGA cards: a file, or loaded for the one that is there"),
+    RunOption("allow_program", "allow the card to be programmed with it", permission=True),
+)
+"""Of backends whose devices are programmed with a file."""
+
+REGISTERS = (
+    RunOption(
+        "registers",
+        "registers to access: BAR:OFFSET[+BYTES] on PCI, KERNEL:OFFSET[+BYTES] through XRT",
+    ),
+    RunOption("memory", "memory of the device to access, in the same form", form=r".*:.*"),
+    RunOption(
+        "allow_loads", "allow loads of --registers: they can have side effects", permission=True
+    ),
+    RunOption("allow_writes", "allow --memory to be overwritten", permission=True),
+)
+"""Of backends that access addresses of a device which only the user can know to be harmless."""

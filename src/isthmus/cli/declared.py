@@ -1,0 +1,112 @@
+"""Options that backends and studies declare, as parameters of a command beside its own."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperCommand
+
+from isthmus.errors import UsageError
+
+
+@dataclass(frozen=True)
+class Declared:
+    """One of them."""
+
+    name: str
+    help: str
+    switch: bool = False
+    """Given or not, without a value."""
+    hidden: bool = False
+    """Left out of ``--help``, because another text lists it."""
+
+
+class DeclaringCommand(TyperCommand):
+    """A command that takes the options of all backends; what is given is in ``context.obj``."""
+
+    def declared(self) -> list[Declared]:
+        """What it takes beside its own parameters."""
+        from isthmus.backends import run_options
+
+        return [
+            Declared(option.name, option.help, switch=option.permission)
+            for option in run_options().values()
+        ]
+
+    @cached_property
+    def _declared_parameters(self) -> list[Any]:
+        own = {parameter.name for parameter in self.params}
+        return [one for one in _parameters(self.declared()) if one.name not in own]
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Its own parameters, then the declared ones, ``--help`` last."""
+        *own, last = super().get_params(ctx)
+        return [*own, *self._declared_parameters, last]
+
+    def invoke(self, ctx: Any) -> Any:
+        """Calls the function with its own parameters."""
+        ctx.obj = {one.name: ctx.params.pop(one.name) for one in self._declared_parameters}
+        return super().invoke(ctx)
+
+
+def _parameters(options: Sequence[Declared]) -> list[Any]:
+    """Parameters as Typer makes them of a function with such a signature."""
+
+    def declaring() -> None:
+        """Never called."""
+
+    hints: dict[str, Any] = {
+        option.name: Annotated[
+            bool if option.switch else list[str],
+            typer.Option(
+                f"--{option.name.replace('_', '-')}",
+                help=option.help,
+                hidden=option.hidden,
+                metavar=None if option.switch else "VALUE",
+            ),
+        ]
+        for option in options
+    }
+    declaring.__annotations__ = hints
+    declaring.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+        [
+            inspect.Parameter(
+                option.name,
+                inspect.Parameter.KEYWORD_ONLY,
+                default=False if option.switch else [],
+                annotation=hints[option.name],
+            )
+            for option in options
+        ]
+    )
+    app = typer.Typer(add_completion=False)
+    app.command()(declaring)
+    return list(typer.main.get_command(app).params)
+
+
+def separated(given: Mapping[str, Any]) -> tuple[dict[str, str], dict[str, str]]:
+    """Options of devices, and axes of studies, among the declared options that were given.
+
+    Raises UsageError for one that is given twice.
+    """
+    from isthmus.backends import run_options
+
+    known = run_options()
+    of_devices: dict[str, str] = {}
+    axes: dict[str, str] = {}
+    for name, values in given.items():
+        if values is True:
+            of_devices[name] = "yes"
+        for value in values or () if not isinstance(values, bool) else ():
+            form = known[name].form or ".*" if name in known else None
+            chosen = axes if form is None or not re.fullmatch(form, value) else of_devices
+            if name in chosen:
+                raise UsageError(f"--{name.replace('_', '-')} is given twice")
+            chosen[name] = value
+    return of_devices, axes

@@ -1,0 +1,47 @@
+"""Options of the command line that backends and studies declare."""
+
+from __future__ import annotations
+
+import pytest
+
+from conftest import Command
+from isthmus import backends, studies
+from isthmus.cli.declared import separated
+from isthmus.errors import UsageError
+
+
+@pytest.mark.parametrize("command", ["run", "reproduce"])
+def test_help_lists_every_option_that_a_backend_declares(isthmus: Command, command: str) -> None:
+    shown = isthmus(command, "--help").stdout
+    declared = [
+        option for backend in backends.registry().values() for option in backend.run_options
+    ]
+    assert declared
+    for option in declared:
+        assert f"{option.flag} " in shown
+
+
+def test_help_names_every_study(isthmus: Command) -> None:
+    shown = " ".join(isthmus("run", "--help").stdout.split())
+    assert f"{', '.join(study.name for study in studies.in_order())}, or all" in shown
+
+
+def test_values_go_to_devices_or_to_the_axis_of_the_same_name_by_their_form() -> None:
+    given = {"memory": ["0:0x100+64", "pinned"], "bytes": ["1:4Ki"], "allow_writes": True}
+    of_devices, axes = separated({**given, "allow_loads": False, "registers": []})
+    assert of_devices == {"memory": "0:0x100+64", "allow_writes": "yes"}
+    assert axes == {"memory": "pinned", "bytes": "1:4Ki"}
+
+
+@pytest.mark.parametrize("values", [["1", "2"], ["1", "1"]])
+def test_an_option_that_is_given_twice_is_refused(values: list[str]) -> None:
+    with pytest.raises(UsageError, match="--burst-bytes is given twice"):
+        separated({"burst_bytes": values})
+
+
+def test_a_permission_that_no_device_takes_is_refused(isthmus: Command) -> None:
+    permissions = {name for name, option in backends.run_options().items() if option.permission}
+    assert permissions == {"allow_program", "allow_loads", "allow_writes"}
+    begun = isthmus("run", "transfer", "--device", "null", "--out", "run.json", "--allow-loads")
+    assert begun.returncode == 2
+    assert "--allow-loads: no device of this run takes it" in begun.stderr
