@@ -41,12 +41,16 @@ def devices(
 
         print(msgspec.json.format(msgspec.json.encode(_as_data(surveys)), indent=2).decode())
         return
-    for line in _lines(surveys):
+    import shutil
+
+    # What reads from a pipe wants whole names.
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    for line in _lines(surveys, width):
         print(line)
 
 
-def _lines(surveys: Sequence[discovery.Survey]) -> Iterator[str]:
-    """A line for each device, then what is missing and how to get it; 80 columns."""
+def _lines(surveys: Sequence[discovery.Survey], width: int | None) -> Iterator[str]:
+    """A line for each device, cut to so many columns; then what is missing and how to get it."""
     from isthmus.boards.listing import columns
     from isthmus.units import printable
 
@@ -55,6 +59,8 @@ def _lines(surveys: Sequence[discovery.Survey]) -> Iterator[str]:
     for survey in surveys:
         for found in survey.found:
             able = studies_of(found)
+            if "," in found.address:  # the shorter address is that of another library
+                further += _wrapped(f"{found.address}: {found.candidate.label}")
             if not found.others:
                 rows.append((found.address, " ".join(able), printable(found.description.name)))
                 continue
@@ -72,7 +78,7 @@ def _lines(surveys: Sequence[discovery.Survey]) -> Iterator[str]:
                 )  # fmt: skip
                 further += _wrapped(f"{scheme}:BOARD: {study}: {few}") if cannot else []
     for line in columns(rows):
-        yield line if len(line) <= COLUMNS else f"{line[: COLUMNS - 2]}.."
+        yield line if width is None or len(line) <= width else f"{line[: width - 2]}.."
     yield from ["", *further] if further else []
     told: dict[str, list[str]] = {}
     for survey in surveys:
