@@ -103,15 +103,19 @@ def _passing_on(program: subprocess.Popen[bytes]) -> Iterator[None]:
 
 
 def _end(session_id: int) -> None:
-    """Ends what is left of a process session: kindly, then surely."""
-    deadline = time.monotonic() + _PATIENCE_S
-    left = _members(session_id)
-    while left and time.monotonic() < deadline:
-        time.sleep(0.01)
-        left = _members(session_id)
-    for process in left:
+    """Ends what is left of a process session: it has time to end by itself, then is killed."""
+    for process in _left_after(session_id, _PATIENCE_S):
         with contextlib.suppress(psutil.Error):
             process.kill()
+    _left_after(session_id, _PATIENCE_S)  # a busy machine takes its time to kill
+
+
+def _left_after(session_id: int, most_s: float) -> list[psutil.Process]:
+    """Processes of a session that have not ended in so many seconds."""
+    deadline = time.monotonic() + most_s
+    while (left := _members(session_id)) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    return left
 
 
 def _members(session_id: int) -> list[psutil.Process]:
