@@ -23,10 +23,7 @@ from isthmus.results.run_file import Run
 from isthmus.statistics import (
     LOOKS,
     Interval,
-    certainly_least,
-    certainly_most,
     combined,
-    exact,
     judge,
     location,
     over_processes,
@@ -171,18 +168,6 @@ def test_same_and_different_need_different_things() -> None:
     assert said(0.90, 1.10, 1.30) == "undecided"
     assert said(math.nan, 1.10, math.nan) == "undecided"
     assert relevant(0.001) == 0.01
-
-
-def test_the_least_is_named_where_it_is_certain() -> None:
-    near = [Interval(1.0, 0.9, 1.1), Interval(1.22, 1.12, 1.32)]
-    assert certainly_least(near) == 0
-    # The same two among many: chance would find such a pair.
-    assert certainly_least([*near, *[Interval(1.22, 1.12, 1.32)] * 20]) is None
-    assert certainly_least([exact(2.0), exact(1.0)]) == 1
-    assert certainly_least([exact(1.0), exact(1.0)]) is None
-    assert certainly_least([Interval(1.0, math.nan, math.nan), exact(2.0)]) is None
-    assert certainly_least([]) is None
-    assert certainly_most([*near, Interval(2.0, 1.9, 2.1)]) == 2
 
 
 def _triples(table: pd.DataFrame) -> list[tuple[str, str, str]]:

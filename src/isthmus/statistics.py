@@ -12,7 +12,6 @@ a difference, the same             ``location`` (paired)
 two figures measured apart         ``Interval.over``, ``Interval.minus``
 several comparisons at once        ``simultaneous``: the one correction for multiplicity
 what a ratio says                  ``judge``, beyond the ``relevant`` difference
-which is least                     ``certainly_least``
 when to stop                       ``precise_enough``
 =================================  =================================================================
 """
@@ -264,30 +263,6 @@ def judge(ratio: Interval, smallest: float) -> Judgement:
     if ratio.high < 1 and ratio.value < 1 / (1 + smallest):
         return "faster"
     return "undecided"
-
-
-def certainly_least(found: Sequence[Interval]) -> int | None:
-    """Index of the least of several times, if it certainly is the least; None where it may not be.
-
-    It is below each other one at their own confidence, all of them together. Compares
-    with the best only: one comparison fewer than there are times. (Hsu, "Simultaneous confidence
-    intervals for all distances from the best", Annals of Statistics 9 (1981), 1026.) Intervals of
-    estimates that erred independently; they are widened as normal ones.
-    """
-    if not found:
-        return None
-    least = min(range(len(found)), key=lambda i: found[i].value)
-    others = [one for i, one in enumerate(found) if i != least]
-    for other in others:
-        longer = other.minus(found[least])
-        if not longer.widened(simultaneous(other.confidence, len(others))).low > 0:
-            return None
-    return least
-
-
-def certainly_most(found: Sequence[Interval]) -> int | None:
-    """The same of the greatest."""
-    return certainly_least([combined((-1.0,), (one,)) for one in found])
 
 
 def _normal(confidence: float) -> float:

@@ -1,4 +1,4 @@
-"""What a run's studies asked: for each question one plain sentence and the table behind it."""
+"""What the studies of a run asked: for each question a table of figures."""
 
 from __future__ import annotations
 
