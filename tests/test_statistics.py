@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import msgspec
@@ -24,10 +24,10 @@ from isthmus.statistics import (
     LOOKS,
     Interval,
     combined,
+    enough,
     judge,
     location,
     over_processes,
-    precise_enough,
     relevant,
     simultaneous,
     within_process,
@@ -49,6 +49,11 @@ def _drift(random: np.random.Generator, count: int) -> np.ndarray:
     """Slower or faster from process to process, by twice the spread between first and last."""
     ramp = np.linspace(-SPREAD, SPREAD, count) * random.choice([-1, 1])
     return SPREAD * random.standard_normal(count) + ramp
+
+
+def stops(medians: Sequence[float], precision: float, looks: Sequence[int] = LOOKS) -> bool:
+    """What the runner's rule says of a row of these processes."""
+    return enough(len(medians), lambda: over_processes(medians).half_width, precision, looks)
 
 
 SHAPES: dict[str, tuple[Shape, float]] = {
@@ -78,7 +83,7 @@ def test_stopping_where_it_is_precise_costs_no_coverage(shape: str, precision: f
     covered = 0
     for _ in range(TRIALS):
         medians = np.exp(logs(random, MOST)).tolist()
-        looks = (n for n in range(3, MOST + 1) if precise_enough(medians[:n], precision))
+        looks = (n for n in range(3, MOST + 1) if stops(medians[:n], precision))
         found = over_processes(medians[: next(looks, MOST)])
         covered += found.low <= math.exp(centre) <= found.high
     assert 0.92 <= covered / TRIALS <= 0.98
@@ -125,7 +130,6 @@ def test_what_the_clock_did_not_see_is_no_interval_of_few() -> None:
     """Once the least to the greatest of any number was called a 95 % interval."""
     assert not over_processes([0.0, 1e-9, 2e-9]).known
     assert over_processes([0.0, *[1e-9] * 9]).known
-    assert precise_enough([0.0, 0.0], 0.01)
     assert over_processes([0.0, 0.0]).value == 0.0
     with pytest.raises(ValueError, match="no process"):
         over_processes([])
@@ -139,8 +143,10 @@ def test_few_samples_have_no_interval() -> None:
 
 def test_looks_are_few() -> None:
     medians = [1.0, 1.0001] * 20
-    looked = [n for n in range(1, 41) if precise_enough(medians[:n], 0.5)]
-    assert looked == list(LOOKS)
+    assert [n for n in range(1, MOST + 1) if stops(medians[:n], 0.5)] == list(LOOKS)
+    apart = np.exp(np.random.default_rng(1).standard_normal(40)).tolist()
+    assert [n for n in range(1, 41) if stops(apart[:n], 0.01)] == list(range(MOST, 41))
+    assert [n for n in range(1, 9) if stops(apart[:n], 0.01, (3,))] == list(range(3, 9))
 
 
 def test_figures_measured_apart() -> None:

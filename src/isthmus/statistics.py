@@ -12,14 +12,14 @@ a difference, the same             ``location`` (paired)
 two figures measured apart         ``Interval.over``, ``Interval.minus``
 several comparisons at once        ``simultaneous``: the one correction for multiplicity
 what a ratio says                  ``judge``, beyond the ``relevant`` difference
-when to stop                       ``precise_enough``
+when to stop                       ``enough``
 =================================  =================================================================
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -217,8 +217,16 @@ def student(free: int, share: float) -> float:
     return float(stdtrit(free, share))
 
 
-def precise_enough(medians: Sequence[float], precision: float, confidence: float = 0.95) -> bool:
-    """Whether a point needs no further process: its interval is within the precision, at a look.
+def enough(
+    processes: int,
+    half_width: Callable[[], float],
+    precision: float,
+    looks: Sequence[int] = LOOKS,
+) -> bool:
+    """Whether a point needs no further process: at a look, its interval is within the precision.
+
+    ``looks``, rising: the last is the most processes that it gets. ``half_width``, relative, is
+    asked for at a look only.
 
     Who looks after each process stops where the processes happen to agree, and too early: 90 % of
     such intervals hold the truth, where 95 % are told. Looks at 6, 8, 12, 16, 24 and 30 leave
@@ -226,9 +234,7 @@ def precise_enough(medians: Sequence[float], precision: float, confidence: float
     processes that was fixed before needs no looks. (Anscombe, "Large-sample theory of sequential
     estimation", Mathematical Proceedings of the Cambridge Philosophical Society 48 (1952), 600.)
     """
-    if len(medians) > 1 and not any(medians):  # the clock saw nothing, and will not
-        return True
-    return len(medians) in LOOKS and over_processes(medians, confidence).half_width <= precision
+    return processes >= looks[-1] or (processes in looks and half_width() <= precision)
 
 
 def simultaneous(confidence: float, comparisons: int) -> float:

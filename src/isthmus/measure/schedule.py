@@ -14,7 +14,7 @@ from statistics import mean
 
 from isthmus.measure.job import Cost, Job, student_half_width
 from isthmus.results.run_file import Settings
-from isthmus.statistics import LOOKS
+from isthmus.statistics import LOOKS, enough
 
 OFFLOAD_LOOKS = (12, 16, 24, 30)
 """Of offloads, whose processes bring one repetition each."""
@@ -41,10 +41,12 @@ def looks(job: Job, settings: Settings) -> Sequence[int]:
 
 def settled(job: Job, settings: Settings) -> bool:
     """Whether it needs no more processes."""
-    at, have = looks(job, settings), len(job.processes)
-    if job.given_up or have >= at[-1]:
-        return True
-    return have in at and job.half_width(settings.confidence) <= settings.precision
+    return job.given_up or enough(
+        len(job.processes),
+        lambda: job.half_width(settings.confidence),
+        settings.precision,
+        looks(job, settings),
+    )
 
 
 def needed(job: Job, settings: Settings) -> int:
