@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from isthmus import _core, studies
 from isthmus.models.pcie import link_of
 from isthmus.results.run_file import ClockName, Point, Rerun, Run
-from isthmus.statistics import Interval, exact, over_processes, within_process
+from isthmus.statistics import LOOKS, Interval, exact, over_processes, within_process
 
 Seconds = NDArray[np.float64]
 
@@ -123,7 +123,9 @@ def _flags(
     flags = {remark for r in point.reruns for remark in r.remarks}
     if not converged:
         flags.update(_STATE_FLAGS[r.state] for r in point.reruns if r.state in _STATE_FLAGS)
-        flags.update({"budget_exhausted"} if run.status == "budget" and not point.error else ())
+        more = len(point.reruns) < _most_processes(point, run)
+        cut_off = run.status == "budget" and more and not point.error
+        flags.update({"budget_exhausted"} if cut_off else ())
     if point.error:
         flags.add("failed")
     if clock == "simulated":  # nothing of what follows can disturb it
@@ -147,6 +149,14 @@ def _flags(
     if clock == "host" and any(map(is_timer_bound, measured)):
         flags.add("timer_bound")
     return flags
+
+
+def _most_processes(point: Point, run: Run) -> int:
+    """So many a point gets at most, however long the run may take."""
+    if point.device in simulated_devices(run):
+        return 1
+    offload = any(rerun.state == "once" for rerun in point.reruns)
+    return run.settings.processes(offload=offload) or LOOKS[-1]
 
 
 def simulated_devices(run: Run) -> frozenset[str]:

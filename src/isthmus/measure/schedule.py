@@ -18,7 +18,6 @@ from isthmus.statistics import LOOKS, enough
 
 OFFLOAD_LOOKS = (12, 16, 24, 30)
 """Of offloads, whose processes bring one repetition each."""
-QUICK_OFFLOADS = 3
 START_S = 0.5
 """What a worker needs to start, until the first has shown it."""
 _LEAST_SAMPLES = 5
@@ -33,10 +32,8 @@ def looks(job: Job, settings: Settings) -> Sequence[int]:
     """Numbers of processes at which a job may end; the last is the most that it gets."""
     if job.simulated:
         return (1,)
-    if job.task.fresh:
-        fixed = settings.repetitions or (QUICK_OFFLOADS if settings.quick else 0)
-        return (fixed,) if fixed else OFFLOAD_LOOKS
-    return (settings.reruns,) if settings.reruns else LOOKS
+    fixed = settings.processes(offload=job.task.fresh)
+    return (fixed,) if fixed else OFFLOAD_LOOKS if job.task.fresh else LOOKS
 
 
 def settled(job: Job, settings: Settings) -> bool:

@@ -20,6 +20,8 @@ SCHEMA = "isthmus.run/1"
 ClockName = Literal["host", "device", "simulated", "hybrid"]
 JOURNAL_ENDING = ".journal"
 """Of the file beside a run file while it is measured."""
+QUICK_PROCESSES = 3
+"""Of each point in a quick run, so that its intervals speak for more than one process."""
 Verified = Literal["true", "false", "na"]
 State = Literal["precision", "samples", "time", "once", "visit", "budget", "interrupted", "failed"]
 
@@ -153,6 +155,12 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     numa_node: int | None = None
     repetitions: int = 0
     """The same for each offload, where the user has said it."""
+
+    def processes(self, *, offload: bool) -> int:
+        """Processes of each point, or of each offload; 0: as many as its interval needs."""
+        if not offload:
+            return self.reruns
+        return self.repetitions or (QUICK_PROCESSES if self.quick else 0)
 
 
 class Software(msgspec.Struct, frozen=True, kw_only=True):
