@@ -18,7 +18,7 @@ from scipy.special import stdtrit
 from scipy.stats import binom
 
 from isthmus import statistics
-from isthmus.analysis.summary import measured_on, per_repetition, resolution_s
+from isthmus.analysis.summary import measured_on, per_repetition
 from isthmus.results.run_file import Run
 from isthmus.statistics import Interval, enough, judge, over_processes, simultaneous
 
@@ -198,7 +198,7 @@ def halves(run: Run) -> Iterator[list[float]]:
     for point in run.points:
         measured = sorted(measured_on(point, "host"), key=lambda rerun: rerun.rerun)
         seconds = [float(np.median(per_repetition(rerun))) for rerun in measured]
-        if len(seconds) >= 6 and min(seconds) > max(map(resolution_s, measured)):
+        if len(seconds) >= 6 and min(seconds) > max(r.resolution_s("host") for r in measured):
             turns = zip(seconds[::2], seconds[1::2], strict=False)
             yield [a / b if i % 2 else b / a for i, (a, b) in enumerate(turns)]
 

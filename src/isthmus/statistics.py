@@ -91,6 +91,12 @@ class Interval(NamedTuple):
         value, low, high = (x if math.isnan(x) else max(x, bound) for x in self[:3])
         return Interval(value, low, high, self.confidence)
 
+    def spanning(self, resolution: float) -> Interval:
+        """As wide as a step of the clock at least, around the estimate; none below 0."""
+        low, high = self.value - resolution / 2, self.value + resolution / 2
+        ends = min(self.low, low), max(self.high, high)
+        return Interval(self.value, *ends, self.confidence).at_least(0.0)
+
     def widened(self, confidence: float) -> Interval:
         """Of another confidence, as if the estimate erred normally: on logarithms, of times."""
         factor = _normal(confidence) / _normal(self.confidence)
@@ -144,20 +150,25 @@ def within_process(
     return Interval(found.median, max(found.low, 0.0), found.high, confidence)
 
 
-def over_processes(medians: Sequence[float], confidence: float = 0.95) -> Interval:
+def over_processes(
+    medians: Sequence[float], confidence: float = 0.95, resolution: float = 0.0
+) -> Interval:
     """Centre of several processes' medians, or of their ratios: ``location`` of the logarithms.
 
-    Fewer than two processes have no interval. Where a median is 0 the clock saw nothing: then the
-    median of the medians, by ``within_process``'s order statistics. Raises ValueError for an empty
-    sequence.
+    ``resolution``: the step of the clock in the medians' unit, which is the least that the interval
+    spans. Fewer than two processes have no interval. Where a median is 0 the clock saw nothing:
+    then the median of the medians, by ``within_process``'s order statistics. Raises ValueError for
+    an empty sequence.
     """
     if not len(medians):
         raise ValueError("no process measured this")
     if min(medians) <= 0:
         import numpy as np  # noqa: PLC0415 - only where a clock saw nothing
 
-        return within_process(np.asarray(medians, dtype=np.float64), confidence)
-    return location([math.log(median) for median in medians], confidence).exponential()
+        found = within_process(np.asarray(medians, dtype=np.float64), confidence)
+    else:
+        found = location([math.log(median) for median in medians], confidence).exponential()
+    return found.spanning(resolution) if resolution else found
 
 
 def location(values: Sequence[float], confidence: float = 0.95) -> Interval:

@@ -53,16 +53,9 @@ def empty_seconds(rerun: Rerun) -> Seconds:
     return np.asarray(rerun.intervals * rerun.clock.empty_pair_s)
 
 
-def resolution_s(rerun: Rerun, clock: ClockName = "host") -> float:
-    """Least seconds of one repetition that the clock can tell from none; 0 where time is exact."""
-    if clock == "host":
-        return max(rerun.intervals, 1) * rerun.clock.resolution_s / rerun.batch
-    return _core.step_of(per_repetition(rerun, clock)) if clock == "device" else 0.0
-
-
 def interval_within(rerun: Rerun, clock: ClockName = "host", confidence: float = 0.95) -> Interval:
     """Median of one process in seconds and its interval: ``statistics.within_process``."""
-    return within_process(per_repetition(rerun, clock), confidence, resolution_s(rerun, clock))
+    return within_process(per_repetition(rerun, clock), confidence, rerun.resolution_s(clock))
 
 
 def estimate(
@@ -74,10 +67,7 @@ def estimate(
     """
     if len(reruns) > 1:
         medians = [float(np.median(per_repetition(r, clock))) for r in reruns]
-        found = over_processes(medians, confidence)
-        half = max(resolution_s(r, clock) for r in reruns) / 2
-        low, high = min(found.low, found.value - half), max(found.high, found.value + half)
-        return found._replace(low=low, high=high).at_least(0.0)
+        return over_processes(medians, confidence, max(r.resolution_s(clock) for r in reruns))
     if clock == "simulated" and len(reruns[0].clocks[clock].ticks) == 1:
         return exact(float(per_repetition(reruns[0], clock)[0]), confidence)
     return interval_within(reruns[0], clock, confidence)
@@ -85,7 +75,7 @@ def estimate(
 
 def too_short(found: Interval, reruns: Sequence[Rerun], clock: ClockName = "host") -> bool:
     """Whether the clock could not tell this time from none; simulated time has no such limit."""
-    limit = max(resolution_s(r, clock) for r in reruns)
+    limit = max(r.resolution_s(clock) for r in reruns)
     return clock != "simulated" and (found.low <= 0 or found.value <= limit)
 
 

@@ -372,12 +372,12 @@ class Runner:
         """What the machine can give where processes differ by too much for what was asked for."""
         settings = self.settings
         known = {
-            job: job.half_width(settings.confidence)
+            job: job.open_half_width(settings.confidence)
             for job in self.jobs
             if len(job.processes) > 1
             and not (job.simulated or job.given_up)
             and len(looks(job, settings)) > 1
-            and math.isfinite(job.half_width(settings.confidence))
+            and math.isfinite(job.open_half_width(settings.confidence))
         }
         short = sorted((job for job in known if known[job] > settings.precision), key=known.get)  # type: ignore[arg-type]
         if not short:

@@ -40,7 +40,7 @@ def settled(job: Job, settings: Settings) -> bool:
     """Whether it needs no more processes."""
     return job.given_up or enough(
         len(job.processes),
-        lambda: job.half_width(settings.confidence),
+        lambda: job.open_half_width(settings.confidence),
         settings.precision,
         looks(job, settings),
     )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+from array import array
 from pathlib import Path
 from typing import Any, Literal
 
@@ -89,6 +90,19 @@ class Rerun(msgspec.Struct, frozen=True, kw_only=True):
         empty = [ticks * samples.seconds_per_tick for ticks in samples.empty_ticks]
         empty = empty or [self.intervals * self.clock.empty_pair_s] * len(taken)
         return [max(s - e, 0.0) / self.batch for s, e in zip(taken, empty, strict=True)]
+
+    def resolution_s(self, clock: ClockName) -> float:
+        """Least seconds of one repetition that the clock can tell from none; 0 where it is exact.
+
+        The device's clock shows its step in the samples.
+        """
+        if clock == "host":
+            return max(self.intervals, 1) * self.clock.resolution_s / self.batch
+        if clock != "device":
+            return 0.0
+        from isthmus import _core  # noqa: PLC0415 - who only reads a file needs none
+
+        return _core.step_of(array("d", self.seconds(clock)))
 
 
 class Point(msgspec.Struct, frozen=True, kw_only=True):
