@@ -15,9 +15,9 @@ from isthmus import _core
 from isthmus.analysis.offloads import Case, Comparison, cases, in_turn
 from isthmus.measure.job import Job
 from isthmus.measure.offload import reference_of
+from isthmus.measure.plan import Task
 from isthmus.results import run_file
 from isthmus.results.run_file import Run, Samples
-from isthmus.studies.base import Task
 
 ELEMENTS = 16384
 KINDS = ("aligned", "offset64")

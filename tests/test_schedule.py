@@ -15,6 +15,7 @@ import pytest
 import synthetic
 from isthmus.analysis.summary import summarise
 from isthmus.measure.job import Cost, Job
+from isthmus.measure.plan import Task
 from isthmus.measure.runner import Runner
 from isthmus.measure.schedule import (
     OFFLOAD_LOOKS,
@@ -25,7 +26,6 @@ from isthmus.measure.schedule import (
 )
 from isthmus.results.run_file import Settings
 from isthmus.statistics import LOOKS, over_processes
-from isthmus.studies.base import Task
 from isthmus.system.binding import Binding
 
 SMALL = 4096

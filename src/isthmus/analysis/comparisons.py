@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from isthmus.analysis import wording
+from isthmus.analysis import api_software, hybrid, speeds, wording
 from isthmus.analysis.evidence import Answer, Evidence
 from isthmus.analysis.ratios import (
     LARGE,
@@ -19,7 +19,6 @@ from isthmus.analysis.ratios import (
     medians,
     ratio,
 )
-from isthmus.analysis.speeds import peak_rows
 from isthmus.statistics import Interval
 from isthmus.units import format_size
 
@@ -118,7 +117,7 @@ def _slowed(evidence: Evidence, found: Ratio) -> str:
 
 def ceiling(evidence: Evidence) -> Answer:
     """Each peak as a share of the fastest plain memory copy of the same size."""
-    best = peak_rows(evidence)
+    best = speeds.peak_rows(evidence)
     best = best[best["clock"] == "host"]
     sizes = {
         key: int(rows["bytes"].iloc[0])
@@ -147,3 +146,10 @@ def ceiling(evidence: Evidence) -> Answer:
         "ceiling", "How near do the peaks come to a plain memory copy of the same size?", rows,
         *_PAIR, "bytes share low_share high_share within",
     )  # fmt: skip
+
+
+ASKED = (
+    speeds.peaks, api_software.per_call, hybrid.estimated, small, indistinguishable, throttle,
+    ceiling, speeds.half, speeds.fits,
+)  # fmt: skip
+"""Questions of the study ``transfer``, in the order shown."""

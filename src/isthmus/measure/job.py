@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from itertools import combinations
 from typing import TYPE_CHECKING, NamedTuple
 
+from isthmus.measure.plan import Task
 from isthmus.results.journal import Entry, key_of
 from isthmus.results.run_file import ClockName, Rerun, State
 from isthmus.statistics import exact, over_processes, student
-from isthmus.studies.base import Task
 from isthmus.units import format_size
 
 if TYPE_CHECKING:
