@@ -18,9 +18,9 @@ from scipy.special import stdtrit
 from scipy.stats import binom
 
 from isthmus import statistics
-from isthmus.analysis.summary import measured_on, per_repetition, resolution_s
+from isthmus.analysis.summary import measured_on, per_repetition
 from isthmus.results.run_file import Run
-from isthmus.statistics import Interval, judge, over_processes, precise_enough, simultaneous
+from isthmus.statistics import Interval, enough, judge, over_processes, simultaneous
 
 RECORDED = Path(__file__).parent / "results" / "2026-11-22-h100-allocation.json.gz"
 COUNTS = (3, 4, 5, 6, 8, 12, 16, 30)
@@ -148,8 +148,11 @@ def stopping(trials: int) -> None:
     def each(medians: Sequence[float], precision: float) -> bool:
         return len(medians) >= 3 and over_processes(medians).half_width <= precision
 
+    def looked(medians: Sequence[float], precision: float) -> bool:
+        return enough(len(medians), lambda: over_processes(medians).half_width, precision)
+
     for name, (logs, centre) in shapes().items():
-        for title, enough in (("after each", each), (f"{statistics.LOOKS}", precise_enough)):
+        for title, ends in (("after each", each), (f"{statistics.LOOKS}", looked)):
             cells = []
             for precision in precisions:
                 random = np.random.default_rng(11)
@@ -157,7 +160,7 @@ def stopping(trials: int) -> None:
                 for _ in range(trials):
                     medians = np.exp(logs(random, MOST)).tolist()
                     count = next(
-                        (n for n in range(3, MOST) if enough(medians[:n], precision * SPREAD)), MOST
+                        (n for n in range(3, MOST) if ends(medians[:n], precision * SPREAD)), MOST
                     )
                     found = over_processes(medians[:count])
                     truth = math.exp(centre(count))
@@ -195,7 +198,7 @@ def halves(run: Run) -> Iterator[list[float]]:
     for point in run.points:
         measured = sorted(measured_on(point, "host"), key=lambda rerun: rerun.rerun)
         seconds = [float(np.median(per_repetition(rerun))) for rerun in measured]
-        if len(seconds) >= 6 and min(seconds) > max(map(resolution_s, measured)):
+        if len(seconds) >= 6 and min(seconds) > max(r.resolution_s("host") for r in measured):
             turns = zip(seconds[::2], seconds[1::2], strict=False)
             yield [a / b if i % 2 else b / a for i, (a, b) in enumerate(turns)]
 

@@ -15,6 +15,7 @@ import synthetic
 from conftest import Command
 from isthmus import published
 from isthmus.analysis.answers import Answer, answers
+from isthmus.analysis.findings import findings
 from isthmus.analysis.summary import summarise
 from isthmus.measure.protocol import Noise
 from isthmus.results import run_file
@@ -227,8 +228,9 @@ def test_published_phases_give_the_published_differences_with_their_right_signs(
     assert by_phase["map"] == pytest.approx(-55.553, abs=1e-3)
     assert by_phase["migrate_to_device"] == pytest.approx(-18.214, abs=1e-3)
     assert by_phase["read_back"] == pytest.approx(-22.408, abs=1e-3)
-    assert "pageable costs most" in asked(tutorial(), "deltas").verdict
-    assert "allocate aligned memory" in asked(tutorial(), "advice").verdict
+    (told,) = asked(tutorial(), "advice").table.itertuples()
+    assert (told.memory, told.reference) == ("aligned", "pageable")
+    assert told.low_delta_s > 0
 
 
 PHASES = {
@@ -245,11 +247,19 @@ def test_no_false_alarm_where_nothing_differs(seed: int) -> None:
     run = offload_run(same, spread=0.02, seed=seed, count=24)
     coarse = msgspec.structs.replace(run.settings, precision=0.05)
     run = msgspec.structs.replace(run, settings=coarse)
-    told = {answer.name: answer.verdict for answer in answers(run)}
-    assert "no difference between aligned and the 4 other kinds" in told["deltas"]
-    assert "no offset is worse" in told["offsets"]
-    assert "nothing was copied unasked" in told["copies"]
-    assert "for one offload nothing is certainly better" in told["advice"]
+    told = {answer.name: answer.table for answer in answers(run)}
+    assert len(told["offsets"]) == 3
+    assert (told["offsets"]["low_ratio"] > 1 / 1.05).all()
+    assert (told["offsets"]["high_ratio"] < 1.05).all()
+    for name, difference in (("deltas", "delta_s"), ("offsets", "delta_s"), ("advice", "delta_s"),
+                             ("copies", "beyond_best_s")):  # fmt: skip
+        ends = told[name][f"low_{difference}"], told[name][f"high_{difference}"]
+        assert (ends[0] <= 0).all(), name
+        assert (ends[1] >= 0).all(), name
+    assert set(told["copies"]["finding"]) <= {"no copy", "moved"}
+    found = findings(run)
+    assert [one.verdict for one in found if "memory for" in one.quantity] == ["same", "same"]
+    assert not [one for one in found if one.quantity == "begin within a page"]
 
 
 def test_advice_counts_all_that_either_kind_takes() -> None:
@@ -260,25 +270,31 @@ def test_advice_counts_all_that_either_kind_takes() -> None:
         "registered": {**PHASES, "map": 13e-3, "read_back": 9e-3},
     }
     found = asked(offload_run(kinds), "advice")
-    assert "allocate registered memory" in found.verdict
+    assert found.table["memory"].tolist() == ["registered"]
     assert found.table["delta_s"][0] == pytest.approx(18e-3, rel=0.1)
 
 
 def test_the_worst_offset_is_found() -> None:
     slow = {**PHASES, "migrate_to_device": 5e-3}
     kinds = {"aligned": PHASES, "offset1": PHASES, "offset64": slow, "offset2048": PHASES}
-    found = asked(offload_run(kinds), "offsets")
-    assert "worst is offset64" in found.verdict
-    assert found.table.set_index("memory").loc["offset64", "delta_s"] == pytest.approx(
-        4.9e-3, rel=0.1
-    )
+    run = offload_run(kinds)
+    found = asked(run, "offsets").table.set_index("memory")
+    assert found["delta_s"].idxmax() == "offset64"
+    assert found.loc["offset64", "delta_s"] == pytest.approx(4.9e-3, rel=0.1)
+    assert (found["low_delta_s"] > 0).to_dict() == {
+        "offset1": False, "offset64": True, "offset2048": False,
+    }  # fmt: skip
+    (told,) = [one for one in findings(run) if one.quantity == "begin within a page"]
+    assert told.memory == "offset64"
 
 
 def test_too_few_repetitions_tell_nothing() -> None:
     kinds = {"aligned": PHASES, "offset64": {**PHASES, "kernel_run": 0.02}}
     run = offload_run(kinds, count=1)
-    assert "cannot tell" in asked(run, "deltas").verdict
-    assert "neither faster nor slower for certain" in asked(run, "host").verdict
+    for name, difference in (("deltas", "delta_s"), ("host", "total_delta_s")):
+        table = asked(run, name).table
+        assert len(table)
+        assert table[[f"low_{difference}", f"high_{difference}"]].isna().all(axis=None)
 
 
 def test_copies_are_known_by_fresh_pages_and_by_time() -> None:
@@ -302,8 +318,8 @@ def test_break_even_of_swept_sizes() -> None:
 
     points = [point for power in range(18, 27) for point in sized(1 << power)]
     found = asked(synthetic.run(points), "break_even")
-    assert "faster than the host from 8Mi elements on" in found.verdict
     row = found.table.iloc[0]
+    assert (row["slower_to"], row["faster_from"]) == (4 << 20, 8 << 20)
     assert row["host_slope_s"] == pytest.approx(1e-9, rel=0.1)
 
 

@@ -202,13 +202,15 @@ def _mpi(
     return points
 
 
-def test_a_measured_run_names_its_slowest_link_and_its_best() -> None:
+def test_a_measured_run_has_the_rate_of_each_rank_and_the_best_of_all() -> None:
     measured = run(_mpi([4e9, 4e9, 1e9, 2e9, 4e9]))
-    found = answer(measured, "slowest")
-    alike = answer(run(_mpi([4e9, 4e9, 4e9])), "slowest")
-    assert "no rank is certainly the slowest" in alike.verdict.lower()
-    assert "rank 2, the slowest link that between ranks 2 and 3" in found.verdict
-    assert len(found.table) == 5
+    found = answer(measured, "slowest").table.set_index("rank")
+    assert found.index.tolist() == [0, 1, 2, 3, 4]
+    others = found.drop(2)
+    assert (found.loc[2, "high_rank_Bps"] < others["low_rank_Bps"]).all(), "surely the slowest"
+    alike = answer(run(_mpi([4e9, 4e9, 4e9])), "slowest").table
+    assert alike["high_rank_Bps"].min() >= alike["low_rank_Bps"].max(), "none surely is"
+    assert alike["median_ratio"].tolist() == pytest.approx([1, 1, 1], rel=0.05)
     summary = summarise(measured)
     (b_eff,) = summary[summary["operation"] == "b_eff"]["bandwidth_Bps"]
     exchanges = summary[summary["operation"] == "exchange"]
@@ -243,13 +245,13 @@ def test_half_a_set_is_no_b_eff() -> None:
     assert "b_eff" not in set(summarise(partial)["operation"])
     assert answer(partial, "b_eff").table.empty
     assert not answer(partial, "by_size").table.empty
-    assert all(one.verdict for one in answers(partial))
+    assert answers(partial)
 
 
 def test_times_that_do_not_grow_have_no_rate() -> None:
     flat = run(_mpi([1e18, 1e18], sizes=(1, 2, 4)))
-    assert "no limit seen" in answer(flat, "constants").verdict
-    assert all(one.verdict for one in answers(flat))
+    assert np.isinf(answer(flat, "constants").table["wire_Bps"]).all()
+    assert answers(flat)
 
 
 def test_scaling_compares_numbers_of_ranks() -> None:
@@ -332,7 +334,6 @@ def test_gpus_are_judged_by_what_their_links_carry(ranks: int) -> None:
         alpha, beta = GPU_CHANNELS[row.channel]
         rate = 2 * row.bytes / (alpha + 2 * row.bytes / beta)
         assert row.limit_share == pytest.approx(rate / LINKS_BPS, rel=0.05)
-    assert "% of what its links carry" in answer(measured, "by_size").verdict
     summary = summarise(measured)
     assert {"cuda", "nccl"} <= set(summary[summary["operation"] == "b_eff"]["api"])
 
@@ -356,8 +357,6 @@ def test_channels_are_compared_size_by_size() -> None:
         "time_ratio"
     ]
     assert one_byte == pytest.approx(4, rel=0.05)
-    assert "mall messages (1 to 4Ki) on cuda:0+cuda:1: nccl takes 4.0" in told.verdict
-    assert "staged takes" in told.verdict
     only = _on_gpus({"nccl": GPU_CHANNELS["nccl"]}, 2)
     assert answer(only, "channels").table.empty
 
@@ -386,10 +385,6 @@ def test_messages_between_two_are_told_as_latency_and_bandwidth() -> None:
         *(messages("window", size, 1e-3, 2 * 64 * size, depth=64) for size in (64, 4096)),
     ])  # fmt: skip
     found = answer(whole, "messages")
-    latency, bandwidth = found.clauses
-    assert "a message of 64B takes 1.0" in latency
-    assert "a pair carries 26" in bandwidth  # two pairs, each 64 messages in a millisecond
-    assert "64 messages of 4KiB in flight" in bandwidth
     rows = found.table.set_index(["operation", "bytes"])
     middle = 1.01 * (2e-6 + 64 * 2e-9) / 2
     assert rows.loc[("pingpong", 64), "latency_s"] == pytest.approx(middle, rel=1e-3)

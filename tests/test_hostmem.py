@@ -56,11 +56,9 @@ def log_points(stretch: float = 1.0) -> Iterator[Point]:
 
 def test_residuals_against_the_published_log_are_those_of_the_times() -> None:
     found = answer(measured(list(log_points(1.25))), "crossing")
-    assert found.in_full
     assert len(found.table) == 51
     assert found.table["published_residual"].tolist() == pytest.approx([1 / 1.25 - 1] * 51)
     assert set(found.table["data"]) == {"PASS"}
-    assert "20 % rms" in found.verdict
 
 
 def test_residuals_against_the_model_are_nought_where_the_model_is_right() -> None:
@@ -79,7 +77,6 @@ def test_wrong_data_are_told_and_count_in_no_peak() -> None:
     wrong = kernel("read_bandwidth", 8192, 1e-6, verified="false")
     of = measured([right, wrong])
     assert answer(of, "crossing").table["data"].tolist() == ["PASS", "FAIL"]
-    assert "the data of 1 of 2 points are wrong" in answer(of, "crossing").verdict
     assert answer(of, "peaks").table["bytes"].tolist() == [4096]
 
 
@@ -137,17 +134,17 @@ def test_direct_access_against_a_copy_and_card_memory() -> None:
     assert found["direct_time_ratio"].tolist() == pytest.approx([90 / 170])
 
 
-def test_without_copies_the_answer_says_how_to_get_them() -> None:
+def test_without_copies_nothing_is_said_of_them() -> None:
     points = [
         kernel("read_bandwidth", 4096, 1.0),
         kernel("read_bandwidth", 4096, 0.5, target="device"),
     ]
-    assert "--operation" in answer(measured(points), "direct").verdict
+    assert not answer(measured(points), "direct").found
 
 
 def test_points_without_the_study_s_axes_are_answered() -> None:
     bare = point("a", "bandwidth", 64, [[1e-6] * 25], study="hostmem", axes={})
-    assert all(found.verdict.endswith(".") for found in answers(run([bare])))
+    assert len(answers(run([bare]))) == 7
 
 
 def rows(isthmus: Command, *arguments: str) -> list[dict[str, str]]:

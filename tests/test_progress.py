@@ -11,7 +11,7 @@ from rich.console import Console
 
 from isthmus.cli import progress
 from isthmus.cli.progress import Progress
-from isthmus.studies.base import Task
+from isthmus.measure.plan import Task
 
 TASK = Task("read", 1, "aligned", {}, {})
 LABEL = "transfer card:u250 read 4Ki"

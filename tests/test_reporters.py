@@ -195,7 +195,7 @@ def test_texts_explain_the_flags_they_show(name):
 @pytest.mark.parametrize("name", ["table", "md"])
 def test_texts_refuse_samples(name):
     with pytest.raises(UsageError, match=f"format '{name}' shows no samples; csv, json can"):
-        rendered(name, RUN, samples=True)
+        reporters.by_name(name, samples=True)
 
 
 @pytest.mark.parametrize("name", ["table", "md"])

@@ -13,7 +13,9 @@ import msgspec
 import pytest
 
 import synthetic
+from isthmus.analysis.summary import summarise
 from isthmus.measure.job import Cost, Job
+from isthmus.measure.plan import Task
 from isthmus.measure.runner import Runner
 from isthmus.measure.schedule import (
     OFFLOAD_LOOKS,
@@ -24,7 +26,6 @@ from isthmus.measure.schedule import (
 )
 from isthmus.results.run_file import Settings
 from isthmus.statistics import LOOKS, over_processes
-from isthmus.studies.base import Task
 from isthmus.system.binding import Binding
 
 SMALL = 4096
@@ -215,6 +216,25 @@ def test_a_series_of_zeros_ends_at_once() -> None:
     one = job()
     visit(one, *[0.0] * 6)
     assert settled(one, settings())
+
+
+def test_what_is_judged_is_what_is_shown_on_a_coarse_clock_as_well() -> None:
+    """Steps of 1 ns: what takes 5 ns is known to 10 % at best, by any number of processes."""
+    short, longer, apart = job(), job(SMALL, "longer"), job(SMALL, "apart")
+    visit(short, *[5e-9] * 6)
+    visit(longer, *[50e-9] * 6)
+    visit(apart, 4e-9, 5e-9, 6e-9, 7e-9, 5e-9, 4e-9)
+    for one in (short, longer, apart):
+        point = msgspec.structs.replace(
+            one.task.points[0],
+            reruns=[synthetic.rerun(n, [s] * 5) for n, s in enumerate(one.medians[0, "host"])],
+        )
+        (row,) = summarise(synthetic.run([point])).itertuples()
+        shown = max(row.ci_high_s - row.median_s, row.median_s - row.ci_low_s) / row.median_s
+        assert one.half_width(0.95) == pytest.approx(shown)
+        assert row.converged == (one.half_width(0.95) <= synthetic.run([point]).settings.precision)
+    assert [round(one.half_width(0.95), 3) for one in (short, longer)] == [0.1, 0.01]
+    assert [settled(one, settings()) for one in (short, longer, apart)] == [True, True, False]
 
 
 def test_samples_take_as_long_as_what_is_beside_them() -> None:

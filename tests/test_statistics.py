@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import msgspec
@@ -23,14 +23,11 @@ from isthmus.results.run_file import Run
 from isthmus.statistics import (
     LOOKS,
     Interval,
-    certainly_least,
-    certainly_most,
     combined,
-    exact,
+    enough,
     judge,
     location,
     over_processes,
-    precise_enough,
     relevant,
     simultaneous,
     within_process,
@@ -52,6 +49,11 @@ def _drift(random: np.random.Generator, count: int) -> np.ndarray:
     """Slower or faster from process to process, by twice the spread between first and last."""
     ramp = np.linspace(-SPREAD, SPREAD, count) * random.choice([-1, 1])
     return SPREAD * random.standard_normal(count) + ramp
+
+
+def stops(medians: Sequence[float], precision: float, looks: Sequence[int] = LOOKS) -> bool:
+    """What the runner's rule says of a row of these processes."""
+    return enough(len(medians), lambda: over_processes(medians).half_width, precision, looks)
 
 
 SHAPES: dict[str, tuple[Shape, float]] = {
@@ -81,7 +83,7 @@ def test_stopping_where_it_is_precise_costs_no_coverage(shape: str, precision: f
     covered = 0
     for _ in range(TRIALS):
         medians = np.exp(logs(random, MOST)).tolist()
-        looks = (n for n in range(3, MOST + 1) if precise_enough(medians[:n], precision))
+        looks = (n for n in range(3, MOST + 1) if stops(medians[:n], precision))
         found = over_processes(medians[: next(looks, MOST)])
         covered += found.low <= math.exp(centre) <= found.high
     assert 0.92 <= covered / TRIALS <= 0.98
@@ -128,7 +130,6 @@ def test_what_the_clock_did_not_see_is_no_interval_of_few() -> None:
     """Once the least to the greatest of any number was called a 95 % interval."""
     assert not over_processes([0.0, 1e-9, 2e-9]).known
     assert over_processes([0.0, *[1e-9] * 9]).known
-    assert precise_enough([0.0, 0.0], 0.01)
     assert over_processes([0.0, 0.0]).value == 0.0
     with pytest.raises(ValueError, match="no process"):
         over_processes([])
@@ -142,8 +143,10 @@ def test_few_samples_have_no_interval() -> None:
 
 def test_looks_are_few() -> None:
     medians = [1.0, 1.0001] * 20
-    looked = [n for n in range(1, 41) if precise_enough(medians[:n], 0.5)]
-    assert looked == list(LOOKS)
+    assert [n for n in range(1, MOST + 1) if stops(medians[:n], 0.5)] == list(LOOKS)
+    apart = np.exp(np.random.default_rng(1).standard_normal(40)).tolist()
+    assert [n for n in range(1, 41) if stops(apart[:n], 0.01)] == list(range(MOST, 41))
+    assert [n for n in range(1, 9) if stops(apart[:n], 0.01, (3,))] == list(range(3, 9))
 
 
 def test_figures_measured_apart() -> None:
@@ -171,18 +174,6 @@ def test_same_and_different_need_different_things() -> None:
     assert said(0.90, 1.10, 1.30) == "undecided"
     assert said(math.nan, 1.10, math.nan) == "undecided"
     assert relevant(0.001) == 0.01
-
-
-def test_the_least_is_named_where_it_is_certain() -> None:
-    near = [Interval(1.0, 0.9, 1.1), Interval(1.22, 1.12, 1.32)]
-    assert certainly_least(near) == 0
-    # The same two among many: chance would find such a pair.
-    assert certainly_least([*near, *[Interval(1.22, 1.12, 1.32)] * 20]) is None
-    assert certainly_least([exact(2.0), exact(1.0)]) == 1
-    assert certainly_least([exact(1.0), exact(1.0)]) is None
-    assert certainly_least([Interval(1.0, math.nan, math.nan), exact(2.0)]) is None
-    assert certainly_least([]) is None
-    assert certainly_most([*near, Interval(2.0, 1.9, 2.1)]) == 2
 
 
 def _triples(table: pd.DataFrame) -> list[tuple[str, str, str]]:

@@ -16,6 +16,7 @@ from isthmus.analysis.summary import (
     summarise,
 )
 from isthmus.results.run_file import Samples
+from isthmus.statistics import LOOKS
 
 
 def test_drift_is_told() -> None:
@@ -103,10 +104,32 @@ def test_converged_is_what_the_interval_says() -> None:
     frame = summarise(run)
     assert list(frame["converged"]) == [True, False, False]
     flags = [text.split(";") for text in frame["flags"]]
-    assert ["budget_exhausted" in one for one in flags] == [False, True, True]
+    # The second has all processes that it may have: more time would bring no more.
+    assert ["budget_exhausted" in one for one in flags] == [False, False, True]
+    assert ["reruns_apart" in one for one in flags] == [False, True, False]
     assert ["within" in one for one in flags] == [False, False, True]
     half = (frame["ci_high_s"] - frame["median_s"]) / frame["median_s"]
     assert (half[frame["converged"]] <= run.settings.precision).all()
+
+
+@pytest.mark.parametrize("offload", [False, True])
+@pytest.mark.parametrize("fixed", [0, 8])
+def test_what_had_all_its_processes_is_not_told_to_lack_time(fixed: int, offload: bool) -> None:
+    """The run ended by its time all the same: other points had too few."""
+    most = fixed or LOOKS[-1]
+    changes = {"state": "once" if offload else "visit"}
+    points = [
+        synthetic.point("a", "total", size, [[1e-3 * 1.05**n] for n in range(count)],
+                        rerun_changes=changes)
+        for size, count in ((4, most), (8, most - 1))
+    ]  # fmt: skip
+    run = msgspec.structs.replace(synthetic.run(points), status="budget")
+    settings = msgspec.structs.replace(
+        run.settings, reruns=0 if offload else fixed, repetitions=fixed
+    )
+    flags = summarise(msgspec.structs.replace(run, settings=settings))["flags"].str.split(";")
+    assert ["budget_exhausted" in one for one in flags] == [False, True]
+    assert ["reruns_apart" in one for one in flags] == [True, True]
 
 
 def test_a_step_of_the_clock_is_the_least_that_an_interval_spans() -> None:

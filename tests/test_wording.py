@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import msgspec
 import pytest
 
-import synthetic
 from isthmus import published
 from isthmus.analysis import wording
 from isthmus.errors import UsageError
@@ -37,10 +35,3 @@ def test_published_series_load_with_their_sources():
     assert peaks["peak_GBps"].max() == 11.908
     with pytest.raises(UsageError, match="no published series 'x'; known: aligned"):
         published.series("x")
-
-
-@pytest.mark.parametrize(("quick", "advice"), [(True, "without --quick"), (False, "--budget")])
-def test_advice_names_what_limits_the_run(quick: bool, advice: str) -> None:
-    plain = synthetic.run([])
-    settings = msgspec.structs.replace(plain.settings, quick=quick)
-    assert advice in wording.how_to_tell(msgspec.structs.replace(plain, settings=settings))

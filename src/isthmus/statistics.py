@@ -12,15 +12,14 @@ a difference, the same             ``location`` (paired)
 two figures measured apart         ``Interval.over``, ``Interval.minus``
 several comparisons at once        ``simultaneous``: the one correction for multiplicity
 what a ratio says                  ``judge``, beyond the ``relevant`` difference
-which is least                     ``certainly_least``
-when to stop                       ``precise_enough``
+when to stop                       ``enough``
 =================================  =================================================================
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -92,6 +91,12 @@ class Interval(NamedTuple):
         value, low, high = (x if math.isnan(x) else max(x, bound) for x in self[:3])
         return Interval(value, low, high, self.confidence)
 
+    def spanning(self, resolution: float) -> Interval:
+        """As wide as a step of the clock at least, around the estimate; none below 0."""
+        low, high = self.value - resolution / 2, self.value + resolution / 2
+        ends = min(self.low, low), max(self.high, high)
+        return Interval(self.value, *ends, self.confidence).at_least(0.0)
+
     def widened(self, confidence: float) -> Interval:
         """Of another confidence, as if the estimate erred normally: on logarithms, of times."""
         factor = _normal(confidence) / _normal(self.confidence)
@@ -145,20 +150,25 @@ def within_process(
     return Interval(found.median, max(found.low, 0.0), found.high, confidence)
 
 
-def over_processes(medians: Sequence[float], confidence: float = 0.95) -> Interval:
+def over_processes(
+    medians: Sequence[float], confidence: float = 0.95, resolution: float = 0.0
+) -> Interval:
     """Centre of several processes' medians, or of their ratios: ``location`` of the logarithms.
 
-    Fewer than two processes have no interval. Where a median is 0 the clock saw nothing: then the
-    median of the medians, by ``within_process``'s order statistics. Raises ValueError for an empty
-    sequence.
+    ``resolution``: the step of the clock in the medians' unit, which is the least that the interval
+    spans. Fewer than two processes have no interval. Where a median is 0 the clock saw nothing:
+    then the median of the medians, by ``within_process``'s order statistics. Raises ValueError for
+    an empty sequence.
     """
     if not len(medians):
         raise ValueError("no process measured this")
     if min(medians) <= 0:
         import numpy as np  # noqa: PLC0415 - only where a clock saw nothing
 
-        return within_process(np.asarray(medians, dtype=np.float64), confidence)
-    return location([math.log(median) for median in medians], confidence).exponential()
+        found = within_process(np.asarray(medians, dtype=np.float64), confidence)
+    else:
+        found = location([math.log(median) for median in medians], confidence).exponential()
+    return found.spanning(resolution) if resolution else found
 
 
 def location(values: Sequence[float], confidence: float = 0.95) -> Interval:
@@ -218,8 +228,16 @@ def student(free: int, share: float) -> float:
     return float(stdtrit(free, share))
 
 
-def precise_enough(medians: Sequence[float], precision: float, confidence: float = 0.95) -> bool:
-    """Whether a point needs no further process: its interval is within the precision, at a look.
+def enough(
+    processes: int,
+    half_width: Callable[[], float],
+    precision: float,
+    looks: Sequence[int] = LOOKS,
+) -> bool:
+    """Whether a point needs no further process: at a look, its interval is within the precision.
+
+    ``looks``, rising: the last is the most processes that it gets. ``half_width``, relative, is
+    asked for at a look only.
 
     Who looks after each process stops where the processes happen to agree, and too early: 90 % of
     such intervals hold the truth, where 95 % are told. Looks at 6, 8, 12, 16, 24 and 30 leave
@@ -227,9 +245,7 @@ def precise_enough(medians: Sequence[float], precision: float, confidence: float
     processes that was fixed before needs no looks. (Anscombe, "Large-sample theory of sequential
     estimation", Mathematical Proceedings of the Cambridge Philosophical Society 48 (1952), 600.)
     """
-    if len(medians) > 1 and not any(medians):  # the clock saw nothing, and will not
-        return True
-    return len(medians) in LOOKS and over_processes(medians, confidence).half_width <= precision
+    return processes >= looks[-1] or (processes in looks and half_width() <= precision)
 
 
 def simultaneous(confidence: float, comparisons: int) -> float:
@@ -264,30 +280,6 @@ def judge(ratio: Interval, smallest: float) -> Judgement:
     if ratio.high < 1 and ratio.value < 1 / (1 + smallest):
         return "faster"
     return "undecided"
-
-
-def certainly_least(found: Sequence[Interval]) -> int | None:
-    """Index of the least of several times, if it certainly is the least; None where it may not be.
-
-    It is below each other one at their own confidence, all of them together. Compares
-    with the best only: one comparison fewer than there are times. (Hsu, "Simultaneous confidence
-    intervals for all distances from the best", Annals of Statistics 9 (1981), 1026.) Intervals of
-    estimates that erred independently; they are widened as normal ones.
-    """
-    if not found:
-        return None
-    least = min(range(len(found)), key=lambda i: found[i].value)
-    others = [one for i, one in enumerate(found) if i != least]
-    for other in others:
-        longer = other.minus(found[least])
-        if not longer.widened(simultaneous(other.confidence, len(others))).low > 0:
-            return None
-    return least
-
-
-def certainly_most(found: Sequence[Interval]) -> int | None:
-    """The same of the greatest."""
-    return certainly_least([combined((-1.0,), (one,)) for one in found])
 
 
 def _normal(confidence: float) -> float:

@@ -6,23 +6,19 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from isthmus.analysis import wording
 from isthmus.analysis.allocation_memory import advice, copies, deltas, offsets
-from isthmus.analysis.evidence import Answer, Evidence, table
+from isthmus.analysis.evidence import Answer, Evidence
 from isthmus.analysis.offloads import (
     ALGORITHM,
     SOFTWARE,
     Case,
     against_host,
-    at,
     cases,
     groups,
-    longer,
     offloads,
     real_hosts,
 )
 from isthmus.statistics import Interval
-from isthmus.units import format_size
 
 _COLUMNS = {
     "start": ("initialise", "program_device"),
@@ -39,14 +35,11 @@ _COLUMNS = {
     "host_simd": SOFTWARE[1:],
 }
 _PUBLISHED_ELEMENTS = 6 << 20
-_LONG_S = 1e-3
-"""Residuals of shorter phases are not worth a sentence."""
 
 
 def phases(evidence: Evidence) -> Answer:
     """Medians of the first offload in a process, and of those that follow."""
     rows = []
-    clauses = []
     for group in groups(cases(evidence.run)):
         for case in group:
             for use, warm in (("first", False), ("again", True)):
@@ -54,64 +47,26 @@ def phases(evidence: Evidence) -> Answer:
                 if not np.all(np.isnan(medians)):
                     clock = "simulated" if case.simulated else "host"
                     rows.append((case.device, case.elements, case.name, clock, use, *medians))
-        for case in group[:1]:
-            if not case.crossing and not np.isnan(share := _remainder(case)):
-                clauses.append(
-                    f"{at(evidence, case)}: phases and remainder are the total in each "
-                    f"repetition; the remainder is at most {wording.percent(share)} of it"
-                )
-    return Answer(
-        "phases",
-        "How long does each phase take, from each kind of memory?",
-        wording.few(clauses) or ("nothing was measured",),
-        table(
-            rows,
-            "device",
-            "elements",
-            "memory",
-            "clock",
-            "use",
-            *(f"{name}_s" for name in _COLUMNS),
-        ),
-        in_full=True,
-    )
-
-
-def _remainder(case: Case) -> float:
-    total, rest = case.sum(("total",)), case.sum(("remainder",))
-    shares = [rest[rep] / total[rep] for rep in total if rep in rest and total[rep] > 0]
-    return max(shares, default=np.nan)
+    return Answer.of(
+        "phases", "How long does each phase take, from each kind of memory?", rows,
+        "device elements memory clock use", *(f"{name}_s" for name in _COLUMNS),
+    )  # fmt: skip
 
 
 def host(evidence: Evidence) -> Answer:
     """The device against the same add on the host, in the same processes."""
     rows = []
-    clauses = []
     for group in groups(_worth(evidence)):
         together = evidence.together(2 * len(group))
         for case in group:
             for software in filter(case.phases.get, SOFTWARE):
                 both = _both(case, software, together)
                 rows.append((case.device, case.elements, case.name, software, *_ends(both)))
-        told = [case for case in group if case.add]
-        if told:
-            best = min(told, key=lambda case: case.median(*ALGORITHM))
-            (total, _), (algorithm, _) = _both(best, best.add, together)
-            how = "vectorised add" if best.add == SOFTWARE[1] else "add"
-            clauses.append(
-                f"{at(evidence, best)}, {best.name}: the {how} on the host is "
-                f"{_faster(total)} in all, and {_faster(algorithm)} without starting the runtime, "
-                "allocating and populating"
-            )
-    return Answer(
-        "host",
-        "Is the offload faster than the CPU?",
-        wording.few(clauses) or ("no add on the host beside an offload",),
-        table(
-            rows, "device", "elements", "memory", "reference",
-            "total_delta_s", "low_total_delta_s", "high_total_delta_s",
-            "algorithm_delta_s", "low_algorithm_delta_s", "high_algorithm_delta_s", "repetitions",
-        ),
+    return Answer.of(
+        "host", "Is the offload faster than the CPU?", rows,
+        "device elements memory reference total_delta_s low_total_delta_s",
+        "high_total_delta_s algorithm_delta_s low_algorithm_delta_s",
+        "high_algorithm_delta_s repetitions",
     )  # fmt: skip
 
 
@@ -128,16 +83,9 @@ def _ends(both: tuple[tuple[Interval, int], ...]) -> tuple[float, ...]:
     return (*total[:3], *algorithm[:3], count)
 
 
-def _faster(found: Interval) -> str:
-    if not found.sign:
-        return "neither faster nor slower for certain"
-    return f"{longer(found)} {'slower' if found.value > 0 else 'faster'}"
-
-
 def break_even(evidence: Evidence) -> Answer:
     """From which size on the device is faster, of sizes that were swept."""
     rows = []
-    clauses = []
     by_kind: dict[tuple[str, str], list[Case]] = {}
     for case in _worth(evidence):
         if case.add:
@@ -157,20 +105,9 @@ def break_even(evidence: Evidence) -> Answer:
             (device, name, below, sized[from_here].elements if reached else np.nan,
              *_slopes(sized[-2:]))
         )  # fmt: skip
-        span = wording.sizes([case.elements for case in sized])
-        clauses.append(
-            f"{evidence.labels[device]}, {name}: faster than the host from "
-            f"{format_size(sized[from_here].elements)} elements on"
-            if reached
-            else f"{evidence.labels[device]}, {name}: no break-even from {span} elements"
-            + _further(*_slopes(sized[-2:]))
-        )
-    return Answer(
-        "break_even",
-        "From which size on is the offload faster than the host?",
-        wording.few(clauses) or ("one size only: sweep with --elements 64Ki:64Mi",),
-        table(rows, "device", "memory", "slower_to", "faster_from", "device_slope_s",
-              "host_slope_s"),
+    return Answer.of(
+        "break_even", "From which size on is the offload faster than the host?", rows,
+        "device memory slower_to faster_from device_slope_s host_slope_s",
     )  # fmt: skip
 
 
@@ -180,12 +117,6 @@ def _slopes(pair: Sequence[Case]) -> tuple[float, float]:
     more = large.elements - small.elements
     device = (large.median(*ALGORITHM) - small.median(*ALGORITHM)) / more
     return device, (large.median(large.add) - small.median(small.add)) / more
-
-
-def _further(device: float, on_host: float) -> str:
-    if device >= on_host:
-        return ", nor beyond: each further element costs the device more than the host"
-    return ", though each further element costs the device less"
 
 
 def _worth(evidence: Evidence) -> list[Case]:
@@ -216,24 +147,9 @@ def residuals(evidence: Evidence) -> Answer:
                 simulated, real = case.median(phase), point.published / 1e3
                 rows.append((case.device, case.name, phase, real, simulated,
                              simulated / real - 1.0, point.how))  # fmt: skip
-    predicted = [row for row in rows if row[-1] == "predicted"]
-    clauses = [
-        f"{evidence.labels[device]}: {name}, {phase} {residual:+.1%} from published, predicted"
-        for device, name, phase, _, _, residual, _ in predicted
-        if abs(residual) == max(abs(row[5]) for row in predicted if row[3] > _LONG_S)
-    ]
-    what_else = (
-        "all published phases that were simulated here set a parameter of the board"
-        if rows
-        else "no emulated board whose phases somebody published"
-    )
-    return Answer(
-        "residuals",
-        "How near do the phases of the emulated card come to those published?",
-        tuple(clauses) or (what_else,),
-        table(rows, "device", "memory", "operation", "published_s", "simulated_s", "residual",
-              "kind"),
-        in_full=True,
+    return Answer.of(
+        "residuals", "How near do the phases of the emulated card come to those published?", rows,
+        "device memory operation published_s simulated_s residual kind",
     )  # fmt: skip
 
 

@@ -1,8 +1,9 @@
-"""What a run's studies asked: for each question one plain sentence and the table behind it."""
+"""What the studies of a run asked: for each question a table of figures."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pkgutil import resolve_name
 
 import pandas as pd
 
@@ -25,7 +26,8 @@ def answers_to(study: str, run: Run, summary: pd.DataFrame) -> list[Answer]:
     if known is None:
         return []
     evidence = Evidence.of(run, summary, study, known.columns)
-    return [ask(evidence) for ask in known.answers()]
+    asked = resolve_name(known.answers) if known.answers else ()
+    return [ask(evidence) for ask in asked]
 
 
 def answers(run: Run, summary: pd.DataFrame | None = None) -> list[Answer]:

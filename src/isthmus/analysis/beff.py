@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from isthmus import boards, published
-from isthmus.analysis import fits, wording
+from isthmus.analysis import fits
 from isthmus.analysis.beff_channels import channels, links_rate
 from isthmus.analysis.beff_rows import SAME
 from isthmus.analysis.evidence import Answer, Evidence, board_of, each, rate_of, table
@@ -19,8 +19,7 @@ from isthmus.analysis.messages import messages
 from isthmus.analysis.ratios import groups
 from isthmus.boards import Board
 from isthmus.models import serial
-from isthmus.statistics import Interval, certainly_least, combined
-from isthmus.units import format_rate, format_seconds, format_size
+from isthmus.statistics import Interval, combined
 
 LOGS = {1: "b_eff_520n_1fpga", 8: "b_eff_520n_8fpga"}
 """Published ones, by number of devices."""
@@ -59,10 +58,6 @@ def _law(sizes: Any, times: Any) -> fits.AlphaBeta | None:
     return fits.alpha_beta(list(map(float, sizes)), list(map(float, times)))
 
 
-def _percent(share: float) -> str:
-    return f"{100 * (round(share, 4) + 0.0):+.2f} %"  # no -0.00
-
-
 def _exchanges(evidence: Evidence) -> pd.DataFrame:
     return evidence.rows[evidence.rows["operation"] == "exchange"]
 
@@ -71,18 +66,13 @@ def _b_effs(evidence: Evidence) -> pd.DataFrame:
     return evidence.rows[evidence.rows["operation"] == "b_eff"]
 
 
-def _alone(row: Any) -> str:
-    """What is to be said of a single rank's own figures."""
-    return " that sends to itself: no network" if "to_itself" in str(row.flags) else ""
-
-
 def b_eff(evidence: Evidence) -> Answer:
     """b_eff of each whole set of sizes: the mean of the best bandwidths that a process reached.
 
     Beside it, as another figure with its own interval, the mean of the medians.
     """
     known = _boards(evidence)
-    rows, clauses = [], []
+    rows = []
     exchanges = dict(groups(_exchanges(evidence), SAME))
     for key, mine in groups(_b_effs(evidence), SAME):
         (row,) = each(mine)
@@ -101,62 +91,34 @@ def b_eff(evidence: Evidence) -> Answer:
             (*(getattr(row, name) for name in _NAMED), *found[:3], *typical[:3],
              found.value / ranks, found.value / model - 1, theirs, found.value / theirs - 1)
         )  # fmt: skip
-        spread = (
-            f" ({format_rate(found.low)} to {format_rate(found.high)})"
-            if found.known and found.low < found.high
-            else ""
-        )
-        off = f", {_percent(found.value / theirs - 1)} off the published one"
-        clauses.append(
-            f"b_eff is {format_rate(found.value)}{spread} on the {row.sizes}'s {len(sizes)} sizes, "
-            f"channel {row.channel}, {ranks} rank{'s' if ranks > 1 else _alone(row)}"
-            f"{off if np.isfinite(theirs) else ''} ({evidence.labels[row.device]})"
-        )
     return Answer(
         "b_eff",
         "What is the effective bandwidth, and on which sizes?",
-        wording.few(clauses) or ("no set of sizes is whole: leave out --bytes",),
         table(
-            rows, *_NAMED, "b_eff_Bps", "low_b_eff_Bps", "high_b_eff_Bps",
-            "median_Bps", "low_median_Bps", "high_median_Bps", "rank_Bps", "model_residual",
-            "published_Bps", "published_residual",
+            rows,
+            *_NAMED,
+            "b_eff_Bps low_b_eff_Bps high_b_eff_Bps median_Bps low_median_Bps",
+            "high_median_Bps rank_Bps model_residual published_Bps published_residual",
         ).dropna(axis="columns", how="all"),
-    )  # fmt: skip
+    )
 
 
 def by_size(evidence: Evidence) -> Answer:
     """Each size beside the links' limit, the model, a fit to the run itself, and the log."""
     known = _boards(evidence)
-    found, clauses = [], []
+    found: list[tuple[Any, ...]] = []
     for _, unsorted in groups(_exchanges(evidence), SAME):
         mine = unsorted.sort_values("bytes")
         first = mine.iloc[0]
         device, board = first["device"], known.get(first["device"])
         fitted = _law(mine["bytes"], mine["median_s"]) if board is None else None
         links = links_rate(evidence.run, device)
-        rows = [_beside(row, board, links, fitted) for row in each(mine)]
-        found += rows
-        top = max(rows, key=lambda row: row[_AT["bandwidth_Bps"]])
-        told = (
-            f"{format_rate(top[_AT['bandwidth_Bps']])} at {format_size(top[_AT['bytes']])}, "
-            f"channel {first['channel']}"
-        )
-        if np.isfinite(top[_AT["limit_share"]]):
-            told += f", {wording.percent(top[_AT['limit_share']])} of what its links carry"
-        for column, whom in (("published_residual", "published log"), ("model_residual", "model")):
-            off = [row for row in rows if np.isfinite(row[_AT[column]])]
-            if off:
-                worst = max(off, key=lambda row: abs(row[_AT[column]]))
-                told += f"; off the {whom} by {_percent(worst[_AT[column]])}"
-                told += f" at worst, at {format_size(worst[_AT['bytes']])}"
-        clauses.append(f"{told} ({evidence.labels[device]})")
+        found += [_beside(row, board, links, fitted) for row in each(mine)]
     frame = table(found, *_COLUMNS)
     return Answer(
         "by_size",
         "How near does each size come to the links' limit, and to what is known?",
-        wording.few(clauses) or ("no exchange was measured",),
         frame.dropna(axis="columns", how="all") if found else frame,
-        in_full=True,
     )
 
 
@@ -165,7 +127,6 @@ _COLUMNS = (
     "best_Bps", "bandwidth_Bps", "low_bandwidth_Bps", "high_bandwidth_Bps", "limit_share",
     "model_residual", "fit_residual", "published_Bps", "published_residual",
 )  # fmt: skip
-_AT = {name: at for at, name in enumerate(_COLUMNS)}
 
 
 def _beside(
@@ -196,7 +157,7 @@ def constants(evidence: Evidence) -> Answer:
     serial channels the bytes are those of whole flits, as they are sent.
     """
     known = _boards(evidence)
-    rows, clauses = [], []
+    rows = []
     for _, mine in groups(_exchanges(evidence), SAME):
         first = mine.iloc[0]
         board = known.get(first["device"])
@@ -213,38 +174,23 @@ def constants(evidence: Evidence) -> Answer:
              stated, serial.channel_rate(board) if board else np.nan, fitted.worst_residual,
              mine["bytes"].iloc[fitted.worst_at])
         )  # fmt: skip
-        worst = mine["bytes"].iloc[fitted.worst_at]
-        clauses.append(
-            f"{_law_told(fitted, worst)}, channel {first['channel']}, "
-            f"ranks: {first['ranks'] or 1} ({evidence.labels[first['device']]})"
-        )
     found = table(
-        rows, *_NAMED, "latency_s", "low_latency_s", "high_latency_s", "wire_Bps", "low_wire_Bps",
-        "high_wire_Bps", "published_latency_s", "published_wire_Bps", "worst_residual",
-        "worst_bytes",
-    )  # fmt: skip
+        rows,
+        *_NAMED,
+        "latency_s low_latency_s high_latency_s wire_Bps low_wire_Bps high_wire_Bps",
+        "published_latency_s published_wire_Bps worst_residual worst_bytes",
+    )
     return Answer(
         "constants",
         "Which latency and which rate describe a message?",
-        wording.few(clauses) or ("too few sizes: three are needed",),
         found.dropna(axis="columns", how="all") if rows else found,
     )
 
 
-def _law_told(fitted: fits.AlphaBeta, worst_bytes: float) -> str:
-    if abs(fitted.worst_residual) > fits.NO_LAW:
-        off = wording.percent(abs(fitted.worst_residual))
-        return f"no latency and rate describe it: off by {off} at {wording.size(worst_bytes)}"
-    beta = fitted.beta.value
-    rate = format_rate(beta) if np.isfinite(beta) else "no limit seen"
-    latency, low, high = map(format_seconds, fitted.alpha[:3])
-    return f"a message takes {latency} ({low} to {high}) and its bytes at {rate}"
-
-
 def slowest(evidence: Evidence) -> Answer:
-    """Each rank's own mean rate, and the link of the ring whose two ends are the slowest."""
+    """Each rank's own mean rate, beside that of the median rank."""
     own = evidence.rows[evidence.rows["operation"] == "exchange_rank"]
-    rows, clauses = [], []
+    rows = []
     for _, mine in groups(own, SAME):
         first = mine.iloc[0]
         ranks = {int(str(r)): _mean_rate(some) for r, some in mine.groupby("rank")}
@@ -252,26 +198,9 @@ def slowest(evidence: Evidence) -> Answer:
         for rank, found in ranks.items():
             rows.append((*(first[name] for name in _NAMED), rank, *found[:3],
                          found.value / typical))  # fmt: skip
-        if len(ranks) == 1:
-            continue
-        total = format_rate(sum(found.value for found in ranks.values()))
-        least = certainly_least(list(ranks.values()))
-        told = f"no rank is certainly the slowest; all {len(ranks)} sum up to {total}"
-        if least is not None:
-            rank, found = list(ranks.items())[least]
-            told = (
-                f"slowest is rank {rank}{_link(ranks, first)}: {format_rate(found.value)} in the "
-                f"mean, {wording.number(found.value / typical)} of the median rank's; all "
-                f"{len(ranks)} sum up to {total}"
-            )
-        clauses.append(f"{told}, channel {first['channel']} ({evidence.labels[first['device']]})")
-    return Answer(
-        "slowest",
-        "Which link is the slowest?",
-        wording.few(clauses) or ("no rank's own time is in this run",),
-        table(
-            rows, *_NAMED, "rank", "rank_Bps", "low_rank_Bps", "high_rank_Bps", "median_ratio"
-        ),
+    return Answer.of(
+        "slowest", "Which link is the slowest?", rows,
+        *_NAMED, "rank rank_Bps low_rank_Bps high_rank_Bps median_ratio",
     )  # fmt: skip
 
 
@@ -281,28 +210,15 @@ def _mean_rate(rows: pd.DataFrame) -> Interval:
     return combined([1 / len(found)] * len(found), found)
 
 
-def _link(ranks: Mapping[int, Interval], first: pd.Series) -> str:
-    """The link of a ring whose two ends are certainly the slowest, in words."""
-    if first["topology"] != "ring":
-        return ""
-    links = [(rank, (rank + 1) % len(ranks)) for rank in sorted(ranks)]
-    least = certainly_least([combined((1.0, 1.0), [ranks[end] for end in ends]) for ends in links])
-    if least is None:
-        return ""
-    return f", the slowest link that between ranks {links[least][0]} and {links[least][1]}"
-
-
 def scaling(evidence: Evidence) -> Answer:
     """b_eff by number of ranks, each rank's part of it beside that of the fewest, and the model."""
     known = _boards(evidence)
-    rows, clauses = [], []
+    rows = []
     whole = _b_effs(evidence)
     whole = whole[whole["ranks"] != ""]
-    if whole.empty:
-        return Answer("scaling", _SCALING, ("no set of sizes is whole",), table([], "device"))
     for _, unsorted in groups(whole, [name for name in SAME if name != "ranks"]):
         mine = unsorted.sort_values("ranks")
-        first, last = mine.iloc[0], mine.iloc[-1]
+        first = mine.iloc[0]
         board = known.get(first["device"])
         if len(mine) < 2:
             continue
@@ -319,23 +235,13 @@ def scaling(evidence: Evidence) -> Answer:
                 model = many / few
             rate = row.bandwidth_Bps
             rows.append((row.device, row.channel, row.sizes, row.ranks, rate, kept, model))
-        clauses.append(
-            f"{last['ranks']} ranks keep {wording.percent(kept)} of what each of "
-            f"{first['ranks']} has, channel {first['channel']} "
-            f"({evidence.labels[first['device']]})"
-        )
-    found = table(
-        rows, "device", "channel", "sizes", "ranks", "b_eff_Bps", "kept_share", "model_share"
-    )
+    found = table(rows, "device channel sizes ranks b_eff_Bps kept_share model_share")
     return Answer(
         "scaling",
-        _SCALING,
-        wording.few(clauses) or ("one number of ranks does not tell: measure several",),
+        "What does each rank keep where there are more?",
         found.dropna(axis="columns", how="all") if rows else found,
     )
 
-
-_SCALING = "What does each rank keep where there are more?"
 
 ASKED = (b_eff, by_size, channels, slowest, constants, scaling, messages, held_out("520n"))
 """The study's questions, in the order shown."""

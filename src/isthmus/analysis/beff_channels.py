@@ -9,19 +9,8 @@ import msgspec
 import numpy as np
 import pandas as pd
 
-from isthmus.analysis import wording
-from isthmus.analysis.evidence import Answer, Evidence, table
-from isthmus.analysis.ratios import (
-    LARGE,
-    SMALL,
-    Ratio,
-    by_size,
-    complete,
-    divide,
-    groups,
-    medians,
-    ratio,
-)
+from isthmus.analysis.evidence import Answer, Evidence
+from isthmus.analysis.ratios import by_size, divide, groups, medians
 from isthmus.results.run_file import Point, Run
 
 LINKS = "nvlink_Bps"
@@ -46,30 +35,13 @@ def links_rate(run: Run, address: str) -> float:
 
 def channels(evidence: Evidence) -> Answer:
     """Each two channels of the same devices: ratio of the times of a step, size by size."""
-    rows, clauses = [], []
-    found_pairs = list(_pairs(evidence))
-    together = evidence.together(2 * len(found_pairs))  # of small messages, and of large ones
-    for name, reference, where, times in found_pairs:
+    rows = []
+    for name, reference, where, times in _pairs(evidence):
         for size in by_size(times, evidence.confidence).itertuples(index=False):
             rows.append((*where, name, reference, *size))
-        for over, mine in (
-            ("small", times[times["bytes"] <= SMALL]),
-            ("large", times[times["bytes"] >= LARGE]),
-        ):
-            found = ratio(mine, together)
-            if found is not None:
-                sizes = wording.sizes(complete(mine)["bytes"].tolist())
-                told = _told(evidence, name, reference, found)
-                on = ", ".join(filter(None, (evidence.labels[where[0]], where[1])))
-                clauses.append(f"{over} messages ({sizes}) on {on}: {told}")
-    return Answer(
-        "channels",
-        "Which channel takes longer, at which size?",
-        wording.few(clauses) or ("one channel does not tell: the devices need several",),
-        table(
-            rows, "device", "axes", "channel", "reference", "bytes", "time_ratio",
-            "low_time_ratio", "high_time_ratio", "within",
-        ),
+    return Answer.of(
+        "channels", "Which channel takes longer, at which size?", rows,
+        "device axes channel reference bytes time_ratio low_time_ratio high_time_ratio", "within",
     )  # fmt: skip
 
 
@@ -97,15 +69,3 @@ def _pairs(evidence: Evidence) -> Iterator[tuple[str, str, tuple[str, str], pd.D
             times = divide(named[name], named[reference])
             if not times.empty:
                 yield name, reference, where, times
-
-
-def _told(evidence: Evidence, name: str, reference: str, found: Ratio) -> str:
-    """Which of the two takes longer, the slower one first."""
-    finding = evidence.judge(found.interval)
-    if finding in {"same", "undecided"}:
-        word = "no difference" if finding == "same" else "cannot tell"
-        return f"{word} between {name} and {reference} ({wording.interval(found)})"
-    if finding == "faster":
-        name, reference, found = reference, name, found.inverse()
-    times = f"{wording.number(found.interval.value)} times as long as {reference}"
-    return f"{name} takes {times} ({wording.interval(found)})"

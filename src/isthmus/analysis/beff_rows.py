@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import pandas as pd
 
-from isthmus.analysis.summary import measured_on, per_repetition, resolution_s
+from isthmus.analysis.summary import measured_on, per_repetition
 from isthmus.models.serial import SIZES
 from isthmus.results.run_file import ClockName, Point, Rerun
 from isthmus.statistics import Interval, exact, over_processes
@@ -69,7 +69,7 @@ def best_mean(points: Sequence[Point], clock: ClockName) -> Interval:
 
 
 def _best(point: Point, rerun: Rerun, clock: ClockName) -> float:
-    least = max(float(per_repetition(rerun, clock).min()), resolution_s(rerun, clock))
+    least = max(float(per_repetition(rerun, clock).min()), rerun.resolution_s(clock))
     return point.moved_bytes / least
 
 

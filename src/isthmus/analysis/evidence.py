@@ -9,15 +9,7 @@ from typing import Any
 import pandas as pd
 
 from isthmus import boards
-from isthmus.analysis import wording
-from isthmus.analysis.ratios import (
-    Pair,
-    contenders,
-    memory_copies,
-    pairs,
-    varying_axes,
-    with_axes,
-)
+from isthmus.analysis.ratios import Pair, memory_copies, pairs, varying_axes, with_axes
 from isthmus.analysis.summary import resolved
 from isthmus.boards import Board
 from isthmus.errors import IsthmusError
@@ -26,8 +18,6 @@ from isthmus.statistics import Interval, Judgement, judge, relevant, simultaneou
 
 SERIES = ["device", "api", "operation", "memory", "axes", "clock"]
 """What makes one line in a plot: points that differ in size only."""
-FIRST_ASKED = ("read", "write", "bidirectional")
-"""Operations that sentences speak of; tables have them all."""
 
 
 @dataclass(frozen=True)
@@ -36,23 +26,20 @@ class Answer:
 
     name: str
     question: str
-    clauses: tuple[str, ...]
-    """What is to be said, each by itself; never empty."""
     table: pd.DataFrame
-    """Figures behind it; column names end in their unit: ``_s``, ``_Bps``; sizes are bytes."""
-    in_full: bool = False
-    """Whether the table itself is the answer, to be shown wherever the sentences are."""
+    """Its figures; column names end in their unit: ``_s``, ``_Bps``; sizes are bytes."""
+
+    @classmethod
+    def of(
+        cls, name: str, question: str, rows: Iterable[tuple[object, ...]], *columns: str
+    ) -> Answer:
+        """An answer whose table has these rows and columns, as ``table`` has them."""
+        return cls(name, question, table(rows, *columns))
 
     @property
     def found(self) -> bool:
         """Whether the run holds anything that answers it."""
         return not self.table.empty
-
-    @property
-    def verdict(self) -> str:
-        """All of it in one plain sentence."""
-        text = "; ".join(self.clauses)
-        return f"{text[0].upper()}{text[1:]}."
 
 
 @dataclass(frozen=True)
@@ -67,11 +54,8 @@ class Evidence:
     rows: pd.DataFrame
     """This study's, of data that arrived and a bandwidth; all clocks but the device's."""
     pairs: list[Pair]
-    contending: list[Pair]
-    """Those that a sentence should speak of."""
     copies: frozenset[str]
     """Devices that are plain memory copies."""
-    labels: dict[str, str]
 
     @classmethod
     def of(
@@ -87,16 +71,13 @@ class Evidence:
         every = with_axes(resolved(summary), axes)
         rows = every[every["study"] == study]
         rows = rows[(rows["verified"] == "true") & rows["bandwidth_Bps"].gt(0)]
-        found = pairs(run, study)
         return cls(
             run=run,
             study=study,
             every=every,
             rows=rows[rows["clock"] != "device"],  # it leaves out what the host had to do
-            pairs=found,
-            contending=contenders(run, found),
+            pairs=pairs(run, study),
             copies=memory_copies(run),
-            labels=wording.labels(run),
         )
 
     @property
@@ -115,15 +96,6 @@ class Evidence:
     def speaks_of(self, device: str) -> bool:
         """Whether a sentence should: the memory copy is left to the table beside others."""
         return device not in self.copies or set(self.rows["device"]) <= self.copies
-
-    def named(self, operation: str, memory: str, axes: str) -> str:
-        """An operation, with its memory kind and axes where series of it differ in them."""
-        mine = self.rows[self.rows["operation"] == operation]
-        told = [
-            text for name, text in (("memory", memory), ("axes", axes)) if mine[name].nunique() > 1
-        ]
-        told = list(filter(None, told))
-        return f"{operation} ({', '.join(told)})" if told else operation
 
 
 def time_of(row: Any, confidence: float = 0.95) -> Interval:
@@ -151,5 +123,5 @@ def board_of(device: DeviceRecord) -> Board | None:
 
 
 def table(rows: Iterable[tuple[object, ...]], *columns: str) -> pd.DataFrame:
-    """A frame of rows, with its columns even where there are none."""
-    return pd.DataFrame(list(rows), columns=list(columns))
+    """A frame of rows, with its columns even where there are none; blanks divide their names."""
+    return pd.DataFrame(list(rows), columns=" ".join(columns).split())

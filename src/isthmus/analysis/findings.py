@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
@@ -121,8 +122,9 @@ def findings(run: Run, summary: pd.DataFrame | None = None) -> list[Finding]:
     found: list[Finding] = []
     known = (studies.registry().get(name) for name in studies_in(run))
     for study in sorted(filter(None, known), key=lambda study: study.place):
-        if study.findings is not None:
-            told = list(study.findings()(Evidence.of(run, rows, study.name, study.columns)))
+        if study.findings:
+            make = resolve_name(study.findings)
+            told = list(make(Evidence.of(run, rows, study.name, study.columns)))
             told.sort(key=lambda one: not one.headline)
             found += told
     return found

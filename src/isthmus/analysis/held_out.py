@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from isthmus import boards
-from isthmus.analysis import wording
-from isthmus.analysis.evidence import Answer, Evidence, board_of, table
+from isthmus.analysis.evidence import Answer, Evidence, board_of
 from isthmus.validation import fitting
 
 
@@ -28,24 +27,14 @@ def _answer(evidence: Evidence, board: str) -> Answer:
         and device.address in set(evidence.rows["device"])
     ]
     errors = fitting.known_held_out(board) if on_it else ()
-    clauses = [
-        f"{one.series}: {wording.percent(one.held_out_rms)} rms where each of the "
-        f"{one.held_out_points} sizes is predicted from the others, at worst "
-        f"{wording.percent(abs(one.held_out_worst))}; {wording.percent(one.fitted_rms)} rms as the "
-        "board is"
-        for one in errors
-    ]
-    return Answer(
+    return Answer.of(
         "held_out",
         "How well does the model predict published points that it has not seen?",
-        wording.few(clauses) or ("nothing is published for these devices",),
-        table(
-            [
-                (one.series, one.fitted_points, one.fitted_rms, one.fitted_worst,
-                 one.held_out_points, one.held_out_rms, one.held_out_worst)
-                for one in errors
-            ],
-            "series", "fitted_points", "fitted_rms_share", "fitted_worst_residual",
-            "held_out_points", "held_out_rms_share", "held_out_worst_residual",
-        ),
+        [
+            (one.series, one.fitted_points, one.fitted_rms, one.fitted_worst,
+             one.held_out_points, one.held_out_rms, one.held_out_worst)
+            for one in errors
+        ],
+        "series fitted_points fitted_rms_share fitted_worst_residual held_out_points",
+        "held_out_rms_share held_out_worst_residual",
     )  # fmt: skip

@@ -8,38 +8,26 @@ driver as far as its board assumes one. What the two do at the same time is coun
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-import numpy as np
 import pandas as pd
 
-from isthmus import published
-from isthmus.analysis import wording
-from isthmus.analysis.evidence import FIRST_ASKED, Answer, Evidence, table
-from isthmus.analysis.ratios import SMALL, groups, software_alone
+from isthmus.analysis.evidence import Answer, Evidence, table
+from isthmus.analysis.ratios import software_alone
 from isthmus.analysis.summary import simulated_devices
-from isthmus.units import format_rate, format_seconds, format_size
 
 _POINT = ["api", "operation", "memory", "bytes", "axes"]
 _COLUMNS = (
     "device", "software", *_POINT, "clock", "software_s", "simulated_s", "hybrid_s",
     "bandwidth_Bps", "software_share",
 )  # fmt: skip
-_PUBLISHED_RATIO = "1/3 to 1/2"
-"""XRT's time over OpenCL's for small transfers on hardware, as its source has it (Li 2024)."""
 
 
 def estimated(evidence: Evidence) -> Answer:
-    """Time of each point by software measured and crossing simulated, and what follows of it."""
-    both = _both(evidence)
-    clauses = (*_peaks(both), *_small(both)) if not both.empty else ()
+    """Time of each point by software measured and crossing simulated."""
     return Answer(
         "hybrid",
         "What would a board take (an estimate: the API's software as measured above nothing, and "
         "the crossing as simulated)?",
-        wording.few(clauses)
-        or ("no API was measured both with nothing behind it and with an emulated card",),
-        both,
+        _both(evidence),
     )
 
 
@@ -71,42 +59,3 @@ def _both(evidence: Evidence) -> pd.DataFrame:
     }
     found = pd.DataFrame(columns, columns=list(_COLUMNS))
     return found if not found.empty else table((), *_COLUMNS)
-
-
-def _peaks(both: pd.DataFrame) -> Iterator[str]:
-    """Highest estimate of each API, beside what was published of hardware."""
-    told = published.series("opencl_xrt_peaks")
-    told = told[told["target"] == "hw"]
-    rated = both[both["bandwidth_Bps"] > 0]
-    for (operation, api), group in groups(rated, ["operation", "api"]):
-        if operation not in FIRST_ASKED:
-            continue
-        top = group.iloc[int(group["bandwidth_Bps"].argmax())]
-        known = told[(told["api"] == api) & (told["operation"] == operation)]
-        beside = "".join(
-            f"; published of AWS F1's VU9P: {peak} GB/s at {format_size(size)}"
-            for peak, size in zip(known["peak_GBps"], known["at_bytes"], strict=True)
-        )
-        yield (
-            f"{operation} by {api}: {format_rate(top['bandwidth_Bps'])} at "
-            f"{format_size(top['bytes'])} (hybrid, {top['device']}{beside})"
-        )
-
-
-def _small(both: pd.DataFrame) -> Iterator[str]:
-    """Ratio of the APIs for small transfers on the same card."""
-    small = both[both["bytes"].between(1, SMALL)]
-    for (operation,), group in groups(small, ["operation"]):
-        if operation not in FIRST_ASKED:
-            continue
-        times = {
-            api: np.exp(np.log(mine["hybrid_s"]).mean()) for (api,), mine in groups(group, ["api"])
-        }
-        if not {"xrt", "opencl"} <= times.keys():
-            continue
-        yield (
-            f"{operation} of 1 to {format_size(SMALL)}: xrt {format_seconds(times['xrt'])}, "
-            f"{wording.number(times['xrt'] / times['opencl'])} of opencl's "
-            f"{format_seconds(times['opencl'])} (hybrid; published of AWS F1's VU9P: "
-            f"{_PUBLISHED_RATIO})"
-        )

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from isthmus.analysis import wording
-from isthmus.analysis.evidence import Answer, Evidence, board_of, each, table, time_of
+from isthmus.analysis.evidence import Evidence, board_of, each, time_of
 from isthmus.analysis.summary import THROUGH_EMULATION
 from isthmus.boards import Board
 from isthmus.models.pcie import Link, link_of, path_of
@@ -27,8 +26,6 @@ class Device:
         self.address = address
         self.clock = clock
         self.rows = rows
-        virtualised = rows["flags"].str.contains("virtualised").any()
-        self.label = evidence.labels[address] + (", virtualised" if virtualised else "")
         record = next(one for one in evidence.run.devices if one.address == address)
         self.board: Board | None = board_of(record)
         self.link: Link | None = path_of(self.board).link if self.board else link_of(record.link)
@@ -60,15 +57,6 @@ def devices(evidence: Evidence) -> Iterator[Device]:
     mine = mine[~mine["flags"].str.contains(THROUGH_EMULATION)]  # no cost of a board
     for (address, clock), rows in mine.groupby(["device", "clock"], sort=False):
         yield Device(evidence, str(address), str(clock), rows)
-
-
-def answer(
-    name: str, question: str, clauses: list[str], rows: list[tuple[object, ...]], *columns: str,
-    in_full: bool = False, otherwise: str = "nothing in this run tells",
-) -> Answer:  # fmt: skip
-    """An answer of these clauses and rows; ``otherwise`` is said where there are none."""
-    said = tuple(clauses) if in_full else wording.few(clauses)
-    return Answer(name, question, said or (otherwise,), table(rows, *columns), in_full=in_full)
 
 
 def ways(device: Device) -> Iterator[tuple[str, Interval]]:

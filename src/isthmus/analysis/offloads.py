@@ -23,7 +23,6 @@ from isthmus.statistics import (
     relevant,
 )
 from isthmus.studies.allocation import ACCELERATOR, comes_before
-from isthmus.units import format_seconds, format_size
 
 ALGORITHM = tuple(
     phase
@@ -249,22 +248,6 @@ def _judged(found: Interval, ratio: Interval, count: int, precision: float) -> C
     if {"slower": 1, "faster": -1}.get(judgement, found.sign) != found.sign:
         judgement = "undecided"
     return Comparison(found, ratio, count, judgement)
-
-
-def longer(found: Interval) -> str:
-    """The size of a difference and its interval, whatever its sign."""
-    ends = sorted((abs(found.low), abs(found.high)))
-    told = f"{format_seconds(abs(found.value))}"
-    if ends[0] == ends[1]:
-        return told
-    return f"{told} (interval {format_seconds(ends[0])} to {format_seconds(ends[1])})"
-
-
-def at(evidence: Evidence, case: Case) -> str:
-    """The device, and the size where the run has several."""
-    sizes = {point.bytes for point in evidence.run.points if point.study == evidence.study}
-    size = f" at {format_size(case.elements)} elements" if len(sizes) > 1 else ""
-    return f"{evidence.labels[case.device]}{size}"
 
 
 def against_host(

@@ -218,12 +218,6 @@ def software_alone(run: Run) -> frozenset[str]:
     return frozenset(found)
 
 
-def contenders(run: Run, found: Sequence[Pair]) -> list[Pair]:
-    """Pairs without a memory copy; all where there are no others."""
-    copies = memory_copies(run)
-    return [p for p in found if not {p.device, p.reference} & copies] or list(found)
-
-
 def _by_memory(ours: pd.DataFrame, theirs: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
     mine, other = sorted(set(ours["memory"])), sorted(set(theirs["memory"]))
     kinds = [(kind, kind) for kind in mine if kind in other]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pkgutil import resolve_name
 
 import numpy as np
 import pandas as pd
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 from isthmus import _core, studies
 from isthmus.models.pcie import link_of
 from isthmus.results.run_file import ClockName, Point, Rerun, Run
-from isthmus.statistics import Interval, exact, over_processes, within_process
+from isthmus.statistics import LOOKS, Interval, exact, over_processes, within_process
 
 Seconds = NDArray[np.float64]
 
@@ -53,16 +54,9 @@ def empty_seconds(rerun: Rerun) -> Seconds:
     return np.asarray(rerun.intervals * rerun.clock.empty_pair_s)
 
 
-def resolution_s(rerun: Rerun, clock: ClockName = "host") -> float:
-    """Least seconds of one repetition that the clock can tell from none; 0 where time is exact."""
-    if clock == "host":
-        return max(rerun.intervals, 1) * rerun.clock.resolution_s / rerun.batch
-    return _core.step_of(per_repetition(rerun, clock)) if clock == "device" else 0.0
-
-
 def interval_within(rerun: Rerun, clock: ClockName = "host", confidence: float = 0.95) -> Interval:
     """Median of one process in seconds and its interval: ``statistics.within_process``."""
-    return within_process(per_repetition(rerun, clock), confidence, resolution_s(rerun, clock))
+    return within_process(per_repetition(rerun, clock), confidence, rerun.resolution_s(clock))
 
 
 def estimate(
@@ -74,10 +68,7 @@ def estimate(
     """
     if len(reruns) > 1:
         medians = [float(np.median(per_repetition(r, clock))) for r in reruns]
-        found = over_processes(medians, confidence)
-        half = max(resolution_s(r, clock) for r in reruns) / 2
-        low, high = min(found.low, found.value - half), max(found.high, found.value + half)
-        return found._replace(low=low, high=high).at_least(0.0)
+        return over_processes(medians, confidence, max(r.resolution_s(clock) for r in reruns))
     if clock == "simulated" and len(reruns[0].clocks[clock].ticks) == 1:
         return exact(float(per_repetition(reruns[0], clock)[0]), confidence)
     return interval_within(reruns[0], clock, confidence)
@@ -85,7 +76,7 @@ def estimate(
 
 def too_short(found: Interval, reruns: Sequence[Rerun], clock: ClockName = "host") -> bool:
     """Whether the clock could not tell this time from none; simulated time has no such limit."""
-    limit = max(resolution_s(r, clock) for r in reruns)
+    limit = max(r.resolution_s(clock) for r in reruns)
     return clock != "simulated" and (found.low <= 0 or found.value <= limit)
 
 
@@ -123,7 +114,9 @@ def _flags(
     flags = {remark for r in point.reruns for remark in r.remarks}
     if not converged:
         flags.update(_STATE_FLAGS[r.state] for r in point.reruns if r.state in _STATE_FLAGS)
-        flags.update({"budget_exhausted"} if run.status == "budget" and not point.error else ())
+        more = len(point.reruns) < _most_processes(point, run)
+        cut_off = run.status == "budget" and more and not point.error
+        flags.update({"budget_exhausted"} if cut_off else ())
     if point.error:
         flags.add("failed")
     if clock == "simulated":  # nothing of what follows can disturb it
@@ -147,6 +140,14 @@ def _flags(
     if clock == "host" and any(map(is_timer_bound, measured)):
         flags.add("timer_bound")
     return flags
+
+
+def _most_processes(point: Point, run: Run) -> int:
+    """So many a point gets at most, however long the run may take."""
+    if point.device in simulated_devices(run):
+        return 1
+    offload = any(rerun.state == "once" for rerun in point.reruns)
+    return run.settings.processes(offload=offload) or LOOKS[-1]
 
 
 def simulated_devices(run: Run) -> frozenset[str]:
@@ -278,7 +279,7 @@ def summarise(run: Run) -> pd.DataFrame:
     _mark_zero_copies(frame)
     for name in dict.fromkeys(point.study for point in run.points):
         known = studies.registry().get(name)
-        if known is not None and known.complete is not None:
-            frame = known.complete()(frame, owners, run.settings.precision)
+        if known is not None and known.complete:
+            frame = resolve_name(known.complete)(frame, owners, run.settings.precision)
             owners += [owners[-1]] * (len(frame) - len(owners))
     return frame

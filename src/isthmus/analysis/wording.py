@@ -1,11 +1,10 @@
-"""How answers are put into words: numbers, intervals, sizes between powers of two, names."""
+"""How figures and devices are put into words, and what went wrong in a run."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
 
-from isthmus.analysis.ratios import Ratio
 from isthmus.results.run_file import Run
 from isthmus.units import format_size
 
@@ -42,18 +41,6 @@ def sizes(values: Sequence[int]) -> str:
     return format_size(low) if low == high else f"{format_size(low)} to {format_size(high)}"
 
 
-def interval(found: Ratio, *, change: bool = False) -> str:
-    """``95 % interval 1.9 to 2.1``, or what it speaks for where that is one process only.
-
-    With ``change`` as the difference from 1: ``-0.3 to +1.2 %``.
-    """
-    _, low, high, confidence = found.interval
-    kind = "within one process" if found.within else f"{confidence * 100:.3g} % interval"
-    if change:
-        return f"{kind} {100 * (low - 1):+.1f} to {100 * (high - 1):+.1f} %"
-    return f"{kind} {number(low)} to {number(high)}"
-
-
 def labels(run: Run) -> dict[str, str]:
     """Devices by address, as a report names them: what is no hardware says so."""
     real = {device.address: device.real for device in run.devices}
@@ -75,11 +62,6 @@ def troubles(run: Run) -> list[str]:
     """What went wrong with points, each once: errors, and where data did not arrive."""
     errors = [f"{point.device}: {point.error}" for point in run.points if point.error]
     return [*dict.fromkeys(errors), *faults(run)]
-
-
-def how_to_tell(run: Run) -> str:
-    """What to do where a run cannot tell: a quick one ends by its few repetitions, too."""
-    return "measure without --quick" if run.settings.quick else "measure longer with --budget"
 
 
 def few(clauses: Iterable[str]) -> tuple[str, ...]:

@@ -10,8 +10,8 @@ from rich.console import Console
 from rich.progress import Progress as Bar
 from rich.progress import TextColumn
 
+from isthmus.measure.plan import Task
 from isthmus.results.run_file import State
-from isthmus.studies.base import Task
 
 _PLAIN_EVERY_S = 10.0
 

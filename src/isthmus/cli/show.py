@@ -39,7 +39,7 @@ def show(
     from isthmus.results import run_file
 
     chosen = form or ("table" if points or study or operation or samples else "summary")
-    reporter = reporters.by_name(chosen)
+    reporter = reporters.by_name(chosen, samples=samples)
     loaded = of_study_and_operations(run_file.load(run), study, operation)
     if reporter is summary.REPORTER and not samples:
         print("\n".join(summary.lines(loaded, Path(shorter(run)), program())))

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from itertools import combinations
 from typing import TYPE_CHECKING, NamedTuple
 
+from isthmus.measure.plan import Task
 from isthmus.results.journal import Entry, key_of
 from isthmus.results.run_file import ClockName, Rerun, State
-from isthmus.statistics import over_processes, student
-from isthmus.studies.base import Task
+from isthmus.statistics import exact, over_processes, student
 from isthmus.units import format_size
 
 if TYPE_CHECKING:
@@ -44,12 +44,14 @@ class Job:
     """Numbers of those that have measured it."""
     medians: dict[tuple[int, ClockName], list[float]] = field(default_factory=dict)
     """Seconds of each process, by part and clock: the rows that are judged."""
+    resolution_s: dict[tuple[int, ClockName], float] = field(default_factory=dict)
+    """The coarsest clock of them."""
     cost: Cost | None = None
     """As visits have shown, the mean of the latest and of what was known before."""
     visit_s: float = 0.0
     """What a process of its own took, of an offload."""
-    _known: tuple[int, float] = (0, 0.0)
-    """After so many processes, the half-width ..."""
+    _known: tuple[int, float, float] = (0, 0.0, 0.0)
+    """After so many processes, both half-widths ..."""
     _spread: tuple[int, float] = (0, 0.0)
     """... and the spread."""
 
@@ -94,7 +96,10 @@ class Job:
             for clock in results[part].clocks:
                 seconds = results[part].seconds(clock)
                 if seconds:
-                    self.medians.setdefault((part, clock), []).append(stdlib.median(seconds))
+                    row = part, clock
+                    self.medians.setdefault(row, []).append(stdlib.median(seconds))
+                    step_s = results[part].resolution_s(clock)
+                    self.resolution_s[row] = max(step_s, self.resolution_s.get(row, 0.0))
 
     def learn(self, cost: Cost) -> None:
         """A visit has taken this."""
@@ -113,16 +118,29 @@ class Job:
             if self.deciding <= found[number].keys():
                 self.add(number, found[number])
 
-    def _judged(self) -> list[list[float]]:
-        """Rows that can be: below the clock's resolution there is no relative precision."""
-        return [medians for medians in self.medians.values() if min(medians) > 0]
+    def _judged(self) -> dict[tuple[int, ClockName], list[float]]:
+        """Rows that can be: of what the clock did not see there is no relative precision."""
+        return {row: medians for row, medians in self.medians.items() if min(medians) > 0}
 
     def half_width(self, confidence: float) -> float:
         """Of the row that is known least: relative, of the interval that is shown."""
+        return self._half_widths(confidence)[0]
+
+    def open_half_width(self, confidence: float) -> float:
+        """The same of rows that more processes can make narrower; 0 where the clock is all."""
+        return self._half_widths(confidence)[1]
+
+    def _half_widths(self, confidence: float) -> tuple[float, float]:
         if self._known[0] != len(self.processes):
-            widths = (over_processes(row, confidence).half_width for row in self._judged())
-            self._known = len(self.processes), max(widths, default=0.0)
-        return self._known[1]
+            widest = narrowing = 0.0
+            for row, medians in self._judged().items():
+                step_s = self.resolution_s[row]
+                found = over_processes(medians, confidence, step_s)
+                widest = max(widest, found.half_width)
+                if found.half_width > exact(found.value).spanning(step_s).half_width:
+                    narrowing = max(narrowing, found.half_width)
+            self._known = len(self.processes), widest, narrowing
+        return self._known[1:]
 
     @property
     def spread(self) -> float:
@@ -133,7 +151,8 @@ class Job:
         median absolute deviation", JASA 88 (1993), 1273).
         """
         if self._spread[0] != len(self.processes):
-            rows = [list(map(math.log, row)) for row in self._judged() if len(row) > 1]
+            judged = (row for row in self._judged().values() if len(row) > 1)
+            rows = [list(map(math.log, row)) for row in judged]
             apart = (stdlib.median(abs(x - y) for x, y in combinations(row, 2)) for row in rows)
             self._spread = len(self.processes), _OF_NORMAL * max(apart, default=0.0)
         return self._spread[1]

@@ -10,9 +10,9 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from isthmus.measure import protocol
 from isthmus.measure.job import Job
+from isthmus.measure.plan import Task
 from isthmus.results.run_file import ClockName, ClockRecord, Point, Rerun, Samples
 from isthmus.studies import Study, by_name
-from isthmus.studies.base import Task
 
 MOST_S = 120.0
 """A process that says nothing for so long is stuck."""
@@ -38,7 +38,7 @@ def reference_of(job: Job, jobs: Iterable[Job]) -> Job | None:
             and (other.found.address, other.task.bytes) == (job.found.address, job.task.bytes)
             and not (other.error or other.skipped)
             and _study(other) is study
-            and takes_turns(other.task)
+            and takes_turns(other.task.memory, other.task.axes)
         ),
         None,
     )

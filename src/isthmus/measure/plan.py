@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import product
 from math import prod
 from typing import cast
@@ -11,12 +11,48 @@ from typing import cast
 from isthmus import _core
 from isthmus.measure.protocol import DeviceDescription, OperationDescription, PartDescription
 from isthmus.results.run_file import Point
-from isthmus.studies.base import Axis, Plan, Study, Task, Value, known_to, offered
+from isthmus.studies.base import Axis, Study, Value
 from isthmus.system.memory import available_bytes
 from isthmus.units import format_size
 
 _MEMORY_SHARE = 0.8
 """Of the memory that is free, host's or device's, a point may take this much."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """What a worker is asked to measure, and the points that come of it: one for each part."""
+
+    operation: str
+    bytes: int
+    memory: str
+    axes: Mapping[str, Value]
+    """All that the operation has, also those that the study does not vary."""
+    points: Mapping[int, Point]
+    """By part of the operation; parts that nobody asked for are missing."""
+    fresh: bool = False
+    """Whether each repetition is a process of its own, and its parts are phases of one another."""
+    joint: bool = False
+    """Whether all ranks do it together."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Everything one device is asked, and what was left out, in words."""
+
+    tasks: list[Task]
+    left_out: list[str] = field(default_factory=list)
+
+
+def known_to(study: Study, device: DeviceDescription) -> Sequence[OperationDescription]:
+    """What a study can ask of a device."""
+    return device.offloads if study.fresh else device.operations
+
+
+def offered(study: Study, device: DeviceDescription, operation: str) -> list[OperationDescription]:
+    """Operations for a study that have a part of this name."""
+    known = known_to(study, device)
+    return [one for one in known if any(part.name == operation for part in one.parts)]
 
 
 @dataclass(frozen=True)

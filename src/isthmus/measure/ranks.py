@@ -19,10 +19,11 @@ import msgspec
 
 from isthmus.errors import IsthmusError, NoDeviceError, UsageError
 from isthmus.measure import discovery, mpi
+from isthmus.measure.plan import known_to
 from isthmus.measure.rank import Orders
 from isthmus.measure.ranks_protocol import Seat
 from isthmus.measure.session import LED
-from isthmus.studies.base import Study, known_to
+from isthmus.studies import Study
 from isthmus.system.launcher import Place, without_place
 
 

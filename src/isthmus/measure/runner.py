@@ -19,11 +19,11 @@ import msgspec
 
 from isthmus.measure import offload, protocol
 from isthmus.measure.job import FINAL_STATES, Cost, Job
+from isthmus.measure.plan import Task
 from isthmus.measure.schedule import Schedule, looks, settled
 from isthmus.measure.supervisor import Asked, Worker, WorkerDiedError, WorkerRefusedError
 from isthmus.results.journal import Entry
 from isthmus.results.run_file import ClockName, ClockRecord, Rerun, Samples, Settings, State
-from isthmus.studies.base import Task
 from isthmus.system.binding import Binding
 
 _MOST_POINT_S = 20.0
@@ -372,12 +372,12 @@ class Runner:
         """What the machine can give where processes differ by too much for what was asked for."""
         settings = self.settings
         known = {
-            job: job.half_width(settings.confidence)
+            job: job.open_half_width(settings.confidence)
             for job in self.jobs
             if len(job.processes) > 1
             and not (job.simulated or job.given_up)
             and len(looks(job, settings)) > 1
-            and math.isfinite(job.half_width(settings.confidence))
+            and math.isfinite(job.open_half_width(settings.confidence))
         }
         short = sorted((job for job in known if known[job] > settings.precision), key=known.get)  # type: ignore[arg-type]
         if not short:

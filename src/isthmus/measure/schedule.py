@@ -14,11 +14,10 @@ from statistics import mean
 
 from isthmus.measure.job import Cost, Job, student_half_width
 from isthmus.results.run_file import Settings
-from isthmus.statistics import LOOKS
+from isthmus.statistics import LOOKS, enough
 
 OFFLOAD_LOOKS = (12, 16, 24, 30)
 """Of offloads, whose processes bring one repetition each."""
-QUICK_OFFLOADS = 3
 START_S = 0.5
 """What a worker needs to start, until the first has shown it."""
 _LEAST_SAMPLES = 5
@@ -33,18 +32,18 @@ def looks(job: Job, settings: Settings) -> Sequence[int]:
     """Numbers of processes at which a job may end; the last is the most that it gets."""
     if job.simulated:
         return (1,)
-    if job.task.fresh:
-        fixed = settings.repetitions or (QUICK_OFFLOADS if settings.quick else 0)
-        return (fixed,) if fixed else OFFLOAD_LOOKS
-    return (settings.reruns,) if settings.reruns else LOOKS
+    fixed = settings.processes(offload=job.task.fresh)
+    return (fixed,) if fixed else OFFLOAD_LOOKS if job.task.fresh else LOOKS
 
 
 def settled(job: Job, settings: Settings) -> bool:
     """Whether it needs no more processes."""
-    at, have = looks(job, settings), len(job.processes)
-    if job.given_up or have >= at[-1]:
-        return True
-    return have in at and job.half_width(settings.confidence) <= settings.precision
+    return job.given_up or enough(
+        len(job.processes),
+        lambda: job.open_half_width(settings.confidence),
+        settings.precision,
+        looks(job, settings),
+    )
 
 
 def needed(job: Job, settings: Settings) -> int:

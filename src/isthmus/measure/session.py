@@ -25,7 +25,7 @@ from isthmus.measure.runner import Runner, Watcher
 from isthmus.measure.schedule import usual_budget_s
 from isthmus.results import journal, run_file
 from isthmus.results.journal import Entry, Journal
-from isthmus.results.run_file import DeviceRecord, Run, Settings, Software
+from isthmus.results.run_file import QUICK_PROCESSES, DeviceRecord, Run, Settings, Software
 from isthmus.studies.base import Study, Value
 from isthmus.system import environment, lock
 from isthmus.system.binding import Binding
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 QUICK_PRECISION = 0.1
 QUICK_BUDGET_S = 60.0
 """Over all studies."""
-QUICK_RERUNS = 3
 PRECISION = 0.02
 LED = "ISTHMUS_RANKS"
 """Variable of a process that leads ranks: descriptor to the first, their number, 1 on one host."""
@@ -143,7 +142,7 @@ def settings_of(request: Request, jobs: Sequence[Job]) -> Settings:
     settings = Settings(
         precision=request.precision or (QUICK_PRECISION if quick else PRECISION),
         confidence=0.95,
-        reruns=1 if request.team else request.reruns or (QUICK_RERUNS if quick else 0),
+        reruns=1 if request.team else request.reruns or (QUICK_PROCESSES if quick else 0),
         budget_s=request.budget_s or QUICK_BUDGET_S,
         seed=request.seed,
         quick=quick,

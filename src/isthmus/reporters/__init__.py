@@ -33,11 +33,17 @@ def registry() -> Mapping[str, Reporter]:
     return MappingProxyType(found)
 
 
-def by_name(name: str) -> Reporter:
-    """The reporter of this name; raises UsageError for an unknown one."""
+def by_name(name: str, *, samples: bool = False) -> Reporter:
+    """The reporter of this name; raises UsageError for an unknown one.
+
+    Also for one that shows no samples, if that is what it is for.
+    """
     reporters = registry()
     if name not in reporters:
         raise UsageError(
             f"unknown format '{name}'; {nearest(name, reporters)}known: {', '.join(reporters)}"
         )
+    if samples and reporters[name].samples is None:
+        able = ", ".join(one.name for one in reporters.values() if one.samples is not None)
+        raise UsageError(f"format '{name}' shows no samples; {able} can")
     return reporters[name]

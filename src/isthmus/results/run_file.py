@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+from array import array
 from pathlib import Path
 from typing import Any, Literal
 
@@ -20,6 +21,8 @@ SCHEMA = "isthmus.run/1"
 ClockName = Literal["host", "device", "simulated", "hybrid"]
 JOURNAL_ENDING = ".journal"
 """Of the file beside a run file while it is measured."""
+QUICK_PROCESSES = 3
+"""Of each point in a quick run, so that its intervals speak for more than one process."""
 Verified = Literal["true", "false", "na"]
 State = Literal["precision", "samples", "time", "once", "visit", "budget", "interrupted", "failed"]
 
@@ -88,6 +91,19 @@ class Rerun(msgspec.Struct, frozen=True, kw_only=True):
         empty = empty or [self.intervals * self.clock.empty_pair_s] * len(taken)
         return [max(s - e, 0.0) / self.batch for s, e in zip(taken, empty, strict=True)]
 
+    def resolution_s(self, clock: ClockName) -> float:
+        """Least seconds of one repetition that the clock can tell from none; 0 where it is exact.
+
+        The device's clock shows its step in the samples.
+        """
+        if clock == "host":
+            return max(self.intervals, 1) * self.clock.resolution_s / self.batch
+        if clock != "device":
+            return 0.0
+        from isthmus import _core  # noqa: PLC0415 - who only reads a file needs none
+
+        return _core.step_of(array("d", self.seconds(clock)))
+
 
 class Point(msgspec.Struct, frozen=True, kw_only=True):
     """One answerable piece of a study's question."""
@@ -153,6 +169,12 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     numa_node: int | None = None
     repetitions: int = 0
     """The same for each offload, where the user has said it."""
+
+    def processes(self, *, offload: bool) -> int:
+        """Processes of each point, or of each offload; 0: as many as its interval needs."""
+        if not offload:
+            return self.reruns
+        return self.repetitions or (QUICK_PROCESSES if self.quick else 0)
 
 
 class Software(msgspec.Struct, frozen=True, kw_only=True):

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 from isthmus import _core
-from isthmus.studies.base import Axis, Study, Task, words
+from isthmus.studies.base import Axis, Study, Value, words
 from isthmus.units import parse_counts, parse_positive
-
-if TYPE_CHECKING:
-    from isthmus.analysis.evidence import Answer, Evidence
-    from isthmus.analysis.findings import Finding
 
 ACCELERATOR = (
     "initialise", "program_device", "allocate", "populate", "map", "migrate_to_device",
@@ -38,22 +33,9 @@ def comes_before(memory: str, relative_offset: int, handover: str) -> tuple[bool
     return memory != "aligned", relative_offset != 0, handover == "copy"
 
 
-def _takes_turns(task: Task) -> bool:
-    axes = task.axes
-    offset = int(axes.get("relative_offset", 0))
-    return not any(comes_before(task.memory, offset, str(axes.get("handover", ""))))
-
-
-def _answers() -> Sequence[Callable[[Evidence], Answer]]:
-    from isthmus.analysis import allocation  # noqa: PLC0415 - slow to load
-
-    return allocation.QUESTIONS
-
-
-def _findings() -> Callable[[Evidence], Sequence[Finding]]:
-    from isthmus.analysis.found import allocation  # noqa: PLC0415 - slow to load
-
-    return allocation.found
+def _takes_turns(memory: str, axes: Mapping[str, Value]) -> bool:
+    offset, handover = int(axes.get("relative_offset", 0)), str(axes.get("handover", ""))
+    return not any(comes_before(memory, offset, handover))
 
 
 STUDY = Study(
@@ -79,6 +61,6 @@ STUDY = Study(
     size_axis="elements",
     unit_bytes=4,
     quick={"memory": QUICK_MEMORY},
-    answers=_answers,
-    findings=_findings,
+    answers="isthmus.analysis.allocation:QUESTIONS",
+    findings="isthmus.analysis.found.allocation:found",
 )  # fmt: skip

@@ -1,21 +1,12 @@
-"""What a study is: axes, and the operations that it asks devices for."""
+"""What a study is: axes, the operations that it asks devices for, and where its runs are judged."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
 
 from isthmus.errors import UsageError
-from isthmus.measure.protocol import DeviceDescription, OperationDescription
-from isthmus.results.run_file import Point
 from isthmus.suggestion import nearest
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from isthmus.analysis.evidence import Answer, Evidence
-    from isthmus.analysis.findings import Finding
 
 Value = int | str
 OWN_SIZES = "own"
@@ -47,42 +38,6 @@ def words(text: str) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-class Published(NamedTuple):
-    """Other people's bandwidths, for the plot of an operation."""
-
-    sizes: Sequence[int]
-    rates: Sequence[float]
-    """GB/s (1e9 bytes), or as the note says."""
-    names: Sequence[str]
-    """Of each figure: what shares a name is drawn with one mark."""
-    note: str
-
-
-@dataclass(frozen=True)
-class Task:
-    """What a worker is asked to measure, and the points that come of it: one for each part."""
-
-    operation: str
-    bytes: int
-    memory: str
-    axes: Mapping[str, Value]
-    """All that the operation has, also those that the study does not vary."""
-    points: Mapping[int, Point]
-    """By part of the operation; parts that nobody asked for are missing."""
-    fresh: bool = False
-    """Whether each repetition is a process of its own, and its parts are phases of one another."""
-    joint: bool = False
-    """Whether all ranks do it together."""
-
-
-@dataclass(frozen=True)
-class Plan:
-    """Everything one device is asked, and what was left out, in words."""
-
-    tasks: list[Task]
-    left_out: list[str] = field(default_factory=list)
-
-
 @dataclass(frozen=True)
 class Study:
     """A question, as data: the planner turns it into tasks."""
@@ -99,20 +54,20 @@ class Study:
     """In the order in which findings are shown: the most used study first."""
     thin: Callable[[Sequence[int]], Sequence[int]] = lambda sizes: sizes
     """Sizes that a quick run keeps."""
-    answers: Callable[[], Sequence[Callable[[Evidence], Answer]]] = tuple
-    """What is asked of a run once it is measured. A function, so that measuring does not wait for
-    the statistics to be loaded."""
-    findings: Callable[[], Callable[[Evidence], Sequence[Finding]]] | None = None
-    """Gives what makes the study's findings of a run; a function for the same reason."""
-    complete: (
-        Callable[[], Callable[[pd.DataFrame, Sequence[Point], float], pd.DataFrame]] | None
-    ) = None
-    """Gives what adds columns and rows of the study's own to a summary whose rows are of these
-    points, each of one, and of a run of this precision."""
+    answers: str = ""
+    """Where the questions asked of its runs are, as ``module:object``: functions that make an
+    ``analysis.evidence.Answer`` of an ``Evidence``. By name, like the next two: it is loaded when a
+    run is judged, and measuring does not wait for it."""
+    findings: str = ""
+    """Where the function is that makes the ``analysis.findings.Finding`` s of an ``Evidence``."""
+    complete: str = ""
+    """Where the function is that adds columns and rows of the study's own to a summary: of the
+    frame, the point of each row, and the run's precision."""
     fresh: bool = False
     """Asks devices for offloads: see ``measure.offload``."""
-    reference: Callable[[Task], bool] | None = None
-    """Of fresh tasks: whether the others of its device and size take turns with this one."""
+    reference: Callable[[str, Mapping[str, Value]], bool] | None = None
+    """Of offloads, by kind of memory and axes: whether the others of its device and size take turns
+    with this one."""
     joint: bool = False
     """Whether it can spread over the ranks that a launcher of MPI started."""
     size_axis: str = "bytes"
@@ -123,8 +78,6 @@ class Study:
     """Sets of sizes by name, of which axis ``sizes`` chooses where the sizes are not given."""
     quick: Mapping[str, Sequence[Value]] = field(default_factory=dict)
     """Values of axes in a quick run that does not name them."""
-    published: Callable[[str, frozenset[str]], Published | None] = lambda _operation, _devices: None
-    """What others measured, to be drawn beside an operation of these APIs."""
 
     @property
     def operations_usually(self) -> Sequence[Value]:
@@ -171,14 +124,3 @@ class Study:
             return {OWN_SIZES: [int(size) for size in given[self.size_axis]]}
         asked = given.get("sizes", self.axis("sizes").default or ())
         return {name: self.size_sets[str(name)] for name in asked}
-
-
-def known_to(study: Study, device: DeviceDescription) -> Sequence[OperationDescription]:
-    """What a study can ask of a device."""
-    return device.offloads if study.fresh else device.operations
-
-
-def offered(study: Study, device: DeviceDescription, operation: str) -> list[OperationDescription]:
-    """Operations for a study that have a part of this name."""
-    known = known_to(study, device)
-    return [one for one in known if any(part.name == operation for part in one.parts)]

@@ -2,58 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
-
 from isthmus.models.serial import SIZES
-from isthmus.studies.base import Axis, Published, Study, words
+from isthmus.studies.base import Axis, Study, words
 from isthmus.units import parse_counts, parse_positive, parse_sizes
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from isthmus.analysis.evidence import Answer, Evidence
-    from isthmus.analysis.findings import Finding
-    from isthmus.results.run_file import Point
 
 EXCHANGES = ("exchange", "exchange_rank")
 """All ranks at once: the sum, and each rank's own."""
 ON_REQUEST = ("pingpong", "window")
 """As other network benchmarks do it, measured where ``--axis operation`` names it."""
-
-
-def _complete() -> Callable[[pd.DataFrame, Sequence[Point], float], pd.DataFrame]:
-    from isthmus.analysis import beff_rows  # noqa: PLC0415 - slow to load
-
-    return beff_rows.complete
-
-
-def _answers() -> Sequence[Callable[[Evidence], Answer]]:
-    from isthmus.analysis import beff  # noqa: PLC0415 - slow to load
-
-    return beff.ASKED
-
-
-def _findings() -> Callable[[Evidence], Sequence[Finding]]:
-    from isthmus.analysis.found import beff  # noqa: PLC0415 - slow to load
-
-    return beff.found
-
-
-def _published(operation: str, apis: frozenset[str]) -> Published | None:
-    """The logs of HPCC FPGA on one and on eight 520N (serial channels), beside cards only."""
-    from isthmus.analysis.beff import LOGS, published_log  # noqa: PLC0415 - slow to load
-
-    if operation != "exchange" or "card" not in apis:
-        return None
-    logs = {devices: published_log(devices) for devices in LOGS}
-    return Published(
-        [size for log in logs.values() for size in log],
-        [rate / 1e9 for log in logs.values() for rate in log.values()],
-        [f"published, {n} x 520N" for n, log in logs.items() for _ in log],
-        "Grey outlines are published, not measured here: HPCC FPGA's b_eff on one and on eight "
-        "BittWare 520N, all devices together.",
-    )
 
 
 STUDY = Study(
@@ -77,8 +33,7 @@ STUDY = Study(
     columns=("channel", "ranks", "rank", "looplength", "sizes", "topology", "depth"),
     size_sets=SIZES,
     joint=True,
-    answers=_answers,
-    findings=_findings,
-    complete=_complete,
-    published=_published,
+    answers="isthmus.analysis.beff:ASKED",
+    findings="isthmus.analysis.found.beff:found",
+    complete="isthmus.analysis.beff_rows:complete",
 )

@@ -2,15 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
-
 from isthmus.studies.base import Axis, Study, words
 from isthmus.units import parse_positive, parse_sizes
-
-if TYPE_CHECKING:
-    from isthmus.analysis.evidence import Answer, Evidence
-    from isthmus.analysis.findings import Finding
 
 OPERATIONS = (
     "register_load", "bar_memory_load", "store", "syscall_load", "syscall_store", "poll",
@@ -20,18 +13,6 @@ BASELINES = ("host_load", "host_stream", "line_exchange")
 """The host's own memory beside it: a load that misses all caches, loads that hit the nearest, and a
 line that goes to another processor and back."""
 SIZES = parse_sizes("1,2,4,8,16,32,64,128,256,512,1Ki,4Ki,16Ki,64Ki,1Mi,256Mi")
-
-
-def _answers() -> Sequence[Callable[[Evidence], Answer]]:
-    from isthmus.analysis import mmio  # noqa: PLC0415 - slow to load
-
-    return mmio.ASKED
-
-
-def _findings() -> Callable[[Evidence], Sequence[Finding]]:
-    from isthmus.analysis.found import mmio  # noqa: PLC0415 - slow to load
-
-    return mmio.found
 
 
 STUDY = Study(
@@ -50,6 +31,6 @@ STUDY = Study(
         Axis("pipelined", "no: each waits for the one before it", words, selects=True),
     ),
     columns=("width", "instruction", "fence", "pipelined"),
-    answers=_answers,
-    findings=_findings,
+    answers="isthmus.analysis.mmio:ASKED",
+    findings="isthmus.analysis.found.mmio:found",
 )

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
-from isthmus.studies.base import Axis, Published, Study, words
-from isthmus.units import format_size, parse_counts, parse_positive, parse_sizes
-
-if TYPE_CHECKING:
-    from isthmus.analysis.evidence import Answer, Evidence
-    from isthmus.analysis.findings import Finding
+from isthmus.studies.base import Axis, Study, words
+from isthmus.units import parse_counts, parse_positive, parse_sizes
 
 OPERATIONS = (
     "read", "write", "read_rw", "write_rw", "bidirectional", "map", "unmap", "launch",
@@ -33,55 +28,6 @@ def every_eighth(sizes: Sequence[int]) -> Sequence[int]:
     return kept
 
 
-def _answers() -> Sequence[Callable[[Evidence], Answer]]:
-    from isthmus.analysis import (  # noqa: PLC0415 - slow to load
-        api_software,
-        comparisons,
-        hybrid,
-        speeds,
-    )
-
-    return (
-        speeds.peaks,
-        api_software.per_call,
-        hybrid.estimated,
-        comparisons.small,
-        comparisons.indistinguishable,
-        comparisons.throttle,
-        comparisons.ceiling,
-        speeds.half,
-        speeds.fits,
-    )
-
-
-def _findings() -> Callable[[Evidence], Sequence[Finding]]:
-    from isthmus.analysis.found import transfer  # noqa: PLC0415 - slow to load
-
-    return transfer.found
-
-
-def _published(operation: str, apis: frozenset[str]) -> Published | None:
-    """Peaks of the same operation through the same APIs (Li 2024)."""
-    from isthmus import published  # noqa: PLC0415 - slow to load
-
-    peaks = published.series("opencl_xrt_peaks")
-    peaks = peaks[(peaks["target"] == "hw") & (peaks["operation"] == operation)]
-    peaks = peaks[peaks["api"].isin(apis)]
-    if peaks.empty:
-        return None
-    told = ", ".join(
-        f"{api} {peak} at {format_size(size)}"
-        for api, peak, size in zip(peaks["api"], peaks["peak_GBps"], peaks["at_bytes"], strict=True)
-    )
-    return Published(
-        peaks["at_bytes"].tolist(),
-        peaks["peak_GBps"].tolist(),
-        [f"published, AWS F1 VU9P: {api}" for api in peaks["api"]],
-        f"Grey outlines are published, not measured here: {told} on AWS F1 VU9P (Li 2024). The "
-        "source does not say whether GB or GiB; drawn as GB, they would lie 7 % higher as GiB.",
-    )
-
-
 STUDY = Study(
     name="transfer",
     question="What do transfers between host and card memory cost, and when does the API matter?",
@@ -97,7 +43,6 @@ STUDY = Study(
     ),
     columns=("depth", "bank"),
     thin=every_eighth,
-    answers=_answers,
-    findings=_findings,
-    published=_published,
+    answers="isthmus.analysis.comparisons:ASKED",
+    findings="isthmus.analysis.found.transfer:found",
 )

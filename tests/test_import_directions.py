@@ -1,0 +1,121 @@
+"""Modules import one way: no circles, and along question -> plan -> measure -> ... -> command."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+from pkgutil import resolve_name
+
+import pytest
+
+import isthmus
+from isthmus.studies import registry
+
+ROOT = Path(isthmus.__file__).parent
+CHAIN = ("studies", "measure.plan", "measure", "results", "analysis", "reporters", "cli")
+"""A room imports from itself, from rooms before it, and from what is in none of them."""
+LAST = ("analysis", "reporters", "cli")
+"""What is in none of the rooms needs none of these."""
+EXCEPTIONS = {
+    ("measure", "results.run_file"): "each process's samples are recorded as the file has them",
+    ("measure", "results.journal"): "what was measured is kept at once, should the run be cut off",
+    ("measure.plan", "measure.protocol"): "what a device can do is what its worker says",
+    ("models.alpha_beta", "analysis.fits"): "the model's law is the one that runs are fitted to",
+}
+"""Importing room or module, what it imports, and why."""
+
+
+def _modules() -> dict[str, Path]:
+    """Every module's file by its name within the package."""
+    found = {}
+    for file in ROOT.rglob("*.py"):
+        parts = file.relative_to(ROOT).with_suffix("").parts
+        found[".".join(parts).removesuffix("__init__").rstrip(".")] = file
+    return found
+
+
+def _imports(file: Path, known: Mapping[str, Path]) -> set[str]:
+    """Modules of the package that a file imports: at the top, in functions, and for types only."""
+    named: list[str] = []
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            named += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert not node.level, f"{file}: imports are absolute"
+            named += [f"{node.module}.{alias.name}" for alias in node.names]
+    found = set()
+    for name in named:
+        package, _, inner = name.partition(".")
+        if package == "isthmus":
+            module = inner if inner in known else inner.rpartition(".")[0]
+            found.add(module)
+    return found - {""}
+
+
+MODULES = _modules()
+GRAPH = {name: _imports(file, MODULES) - {name} for name, file in MODULES.items()}
+
+
+def _within(module: str, room: str) -> bool:
+    return module == room or module.startswith(f"{room}.")
+
+
+def _place(module: str) -> int | None:
+    """The room's place in the chain; of two that fit, the narrower."""
+    fitting = [room for room in CHAIN if _within(module, room)]
+    return CHAIN.index(max(fitting, key=len)) if fitting else None
+
+
+def _against(module: str, imported: str) -> bool:
+    here, there = _place(module), _place(imported)
+    if here is None:
+        return any(_within(imported, room) for room in LAST) and module != "__main__"
+    return there is not None and there > here
+
+
+def test_every_import_is_seen() -> None:
+    assert set.union(*GRAPH.values()) <= set(MODULES)
+    assert "analysis.summary" in GRAPH["cli.run"] | GRAPH["reporters.summary"]
+    assert "reporters.html.page" in GRAPH["reporters.html"], "within a function"
+    assert "studies" in GRAPH["cli.over_ranks"], "for types only"
+    assert sum(map(len, GRAPH.values())) > 500
+
+
+def test_no_module_imports_itself_by_way_of_others() -> None:
+    try:
+        list(TopologicalSorter(GRAPH).static_order())
+    except CycleError as error:
+        pytest.fail(" <- ".join(error.args[1]))
+
+
+def test_imports_point_one_way() -> None:
+    wrong = [
+        f"{module} imports {imported}"
+        for module, imports in GRAPH.items()
+        for imported in sorted(imports)
+        if _against(module, imported)
+        and not any(_within(module, a) and _within(imported, b) for a, b in EXCEPTIONS)
+    ]
+    assert not wrong
+
+
+@pytest.mark.parametrize(("importing", "imported"), EXCEPTIONS)
+def test_each_exception_is_needed(importing: str, imported: str) -> None:
+    assert any(
+        _within(module, importing) and _within(one, imported) and _against(module, one)
+        for module, imports in GRAPH.items()
+        for one in imports
+    )
+
+
+@pytest.mark.parametrize("name", registry())
+def test_what_a_study_names_is_there(name: str) -> None:
+    study = registry()[name]
+    named = [place for place in (study.answers, study.findings, study.complete) if place]
+    assert study.answers
+    assert study.findings
+    for place in named:
+        found = resolve_name(place)
+        assert callable(found) or all(map(callable, found))
