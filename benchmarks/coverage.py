@@ -72,8 +72,8 @@ def recorded() -> np.ndarray:
     return np.concatenate(found)
 
 
-def shapes() -> dict[str, tuple[Logs, Callable[[int], float]]]:
-    """How processes differ, in logarithms, and the centre of the first so many."""
+def shapes(named: str) -> dict[str, tuple[Logs, Callable[[int], float]]]:
+    """How processes differ, in logarithms, and the centre of the first so many; by their names."""
 
     def normal(random: np.random.Generator, count: int) -> np.ndarray:
         return SPREAD * random.standard_normal(count)
@@ -102,6 +102,7 @@ def shapes() -> dict[str, tuple[Logs, Callable[[int], float]]]:
         "drift, and one in twenty 10 to 50 % slower": disturbed,
         "as recorded (H100)": lambda random, count: random.choice(pool, count),
     }
+    several = {name: logs for name, logs in several.items() if named in name}
     random = np.random.default_rng(0)
     found: dict[str, Callable[[int], float]] = {}
     for name, logs in several.items():
@@ -116,12 +117,12 @@ def shapes() -> dict[str, tuple[Logs, Callable[[int], float]]]:
     return {name: (several[name], centre) for name, centre in found.items()}
 
 
-def estimators(trials: int) -> None:
+def estimators(trials: int, named: str) -> None:
     """Coverage and width of three intervals, by number of processes."""
     print("\n### Estimators: coverage in % / median half-width over the spread\n")
     print("| processes differ as | interval |", " | ".join(map(str, COUNTS)), "|")
     print("|---|---|" + "---|" * len(COUNTS))
-    for name, (logs, centre) in shapes().items():
+    for name, (logs, centre) in shapes(named).items():
         for title, ends_of in (
             ("Student of the logarithms", student),
             ("signed ranks of the logarithms", signed_ranks),
@@ -138,7 +139,7 @@ def estimators(trials: int) -> None:
             print(f"| {name} | {title} | {' | '.join(cells)} |", flush=True)
 
 
-def stopping(trials: int) -> None:
+def stopping(trials: int, named: str) -> None:
     """Coverage where processes are added until the interval is narrow enough."""
     print("\n### Added until precise, 3 to 30: coverage in % (mean number of processes)\n")
     precisions = (3.0, 2.0, 1.0, 0.7, 0.5)
@@ -151,7 +152,7 @@ def stopping(trials: int) -> None:
     def looked(medians: Sequence[float], precision: float) -> bool:
         return enough(len(medians), lambda: over_processes(medians).half_width, precision)
 
-    for name, (logs, centre) in shapes().items():
+    for name, (logs, centre) in shapes(named).items():
         for title, ends in (("after each", each), (f"{statistics.LOOKS}", looked)):
             cells = []
             for precision in precisions:
@@ -170,13 +171,13 @@ def stopping(trials: int) -> None:
             print(f"| {name} | {title} | {' | '.join(cells)} |", flush=True)
 
 
-def comparisons(trials: int) -> None:
+def comparisons(trials: int, named: str) -> None:
     """Ratios that are taken process by process, one and several at once; nothing differs."""
     print(f"\n### Ratios, alone and {SEVERAL} at once, 12 processes, nothing differs\n")
     print("| processes differ as | ratio holds 1, % | of several each holds 1 (corrected), % "
           "| runs with any difference told, % |\n|---|---|---|---|")  # fmt: skip
     level = simultaneous(0.95, SEVERAL)
-    for name, (logs, _) in shapes().items():
+    for name, (logs, _) in shapes(named).items():
         random = np.random.default_rng(13)
         alone, all_hold, told = 0, 0, 0
         for _ in range(trials):
@@ -239,6 +240,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("runs", nargs="*", type=Path, help="run files of 12 or more processes")
     parser.add_argument("--trials", type=int, default=1000)
+    parser.add_argument("--part", choices=["estimators", "stopping", "comparisons"])
+    parser.add_argument("--shape", default="", help="what is in the name of how processes differ")
     chosen = parser.parse_args()
     if chosen.runs:
         print("| run | points | pairs of processes | points called different, uncorrected, "
@@ -247,9 +250,9 @@ def main() -> None:
         for path in chosen.runs:
             itself(path, chosen.trials)
         return
-    estimators(chosen.trials)
-    stopping(chosen.trials)
-    comparisons(chosen.trials)
+    for part in (estimators, stopping, comparisons):
+        if chosen.part in {None, part.__name__}:
+            part(chosen.trials, chosen.shape)
 
 
 if __name__ == "__main__":

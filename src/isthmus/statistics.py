@@ -241,8 +241,8 @@ def enough(
 
     Who looks after each process stops where the processes happen to agree, and too early: 90 % of
     such intervals hold the truth, where 95 % are told. Looks at 6, 8, 12, 16, 24 and 30 leave
-    93 to 97 % (``benchmarks/coverage.py``; 92 where one process in ten is far slower). A number of
-    processes that was fixed before needs no looks. (Anscombe, "Large-sample theory of sequential
+    93 to 97 % (``benchmarks/coverage.py``). A number of processes that was fixed before needs no
+    looks. (Anscombe, "Large-sample theory of sequential
     estimation", Mathematical Proceedings of the Cambridge Philosophical Society 48 (1952), 600.)
     """
     return processes >= looks[-1] or (processes in looks and half_width() <= precision)
