@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-from array import array
 from pathlib import Path
 from typing import Any, Literal
 
@@ -100,9 +99,11 @@ class Rerun(msgspec.Struct, frozen=True, kw_only=True):
             return max(self.intervals, 1) * self.clock.resolution_s / self.batch
         if clock != "device":
             return 0.0
-        from isthmus import _core  # noqa: PLC0415 - who only reads a file needs none
+        import numpy as np  # noqa: PLC0415 - who only reads a file needs neither
 
-        return _core.step_of(array("d", self.seconds(clock)))
+        from isthmus import _core  # noqa: PLC0415
+
+        return _core.step_of(np.array(self.seconds(clock)))
 
 
 class Point(msgspec.Struct, frozen=True, kw_only=True):
