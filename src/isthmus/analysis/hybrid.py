@@ -21,9 +21,10 @@ from isthmus.analysis.summary import simulated_devices
 from isthmus.units import format_rate, format_seconds, format_size
 
 _POINT = ["api", "operation", "memory", "bytes", "axes"]
+_TIMES = ["median_s", "ci_low_s", "ci_high_s"]
 _COLUMNS = (
-    "device", "software", *_POINT, "clock", "software_s", "simulated_s", "hybrid_s",
-    "bandwidth_Bps", "software_share",
+    "device", "software", *_POINT, "clock", "software_s", "simulated_s", "hybrid_s", "ci_low_s",
+    "ci_high_s", "bandwidth_Bps", "software_share",
 )  # fmt: skip
 _PUBLISHED_RATIO = "1/3 to 1/2"
 """XRT's time over OpenCL's for small transfers on hardware, as its source has it (Li 2024)."""
@@ -54,7 +55,7 @@ def _both(evidence: Evidence) -> pd.DataFrame:
         & rows["median_s"].gt(0)
     ]
     software = rows[rows["device"].isin(alone) & rows["clock"].eq("host") & rows["samples"].gt(0)]
-    software = software[[*_POINT, "device", "median_s"]].drop_duplicates(_POINT)
+    software = software[[*_POINT, "device", *_TIMES]].drop_duplicates(_POINT)
     both = simulated.merge(software, on=_POINT, suffixes=("", "_alone"))
     hybrid = both["median_s"] + both["median_s_alone"]
     moved = both["bandwidth_Bps"] * both["median_s"]
@@ -66,6 +67,9 @@ def _both(evidence: Evidence) -> pd.DataFrame:
         "software_s": both["median_s_alone"],
         "simulated_s": both["median_s"],
         "hybrid_s": hybrid,
+        # Simulated time is exact: the software alone errs.
+        "ci_low_s": both["median_s"] + both["ci_low_s_alone"],
+        "ci_high_s": both["median_s"] + both["ci_high_s_alone"],
         "bandwidth_Bps": moved / hybrid,
         "software_share": both["median_s_alone"] / hybrid,
     }

@@ -17,11 +17,14 @@ if TYPE_CHECKING:
     from isthmus.measure.session import Request
     from isthmus.published import Figure, Row
     from isthmus.published.source import Study
+    from isthmus.statistics import Interval
 
 _GATE_FAILED = 3
 _FEW = 4
 _WIDTH = 80
 _DEEP = " " * 6
+_INTERVAL = 3
+"""Column of the intervals."""
 
 
 def add_to(app: typer.Typer) -> None:
@@ -121,7 +124,7 @@ def _found(
 
     Raises NoDeviceError where the device that was asked for can do none of it.
     """
-    from isthmus.analysis.beside import Beside, FigureFound, from_model
+    from isthmus.analysis.beside import NOT_MEASURED, Beside, FigureFound, from_model
 
     rows = list({id(row): row for figure in figures for row in figure.rows}.values())
     runs: dict[str, tuple[Study, list[Row]]] = {}
@@ -146,8 +149,9 @@ def _found(
             refused += 1
             if measuring.device and refused == len(runs):
                 raise
-            print(f"isthmus: {name}: {str(error).partition('; ')[0]}", file=sys.stderr)
-            compared = [Beside(row, None, "not measured") for row in mine]
+            # Of several devices that lack the same, the first says it.
+            reason = str(error).partition("; ")[0] if study.beside else str(error)
+            compared = [Beside(row, None, NOT_MEASURED, reason) for row in mine]
         beside.update((id(one.row), one) for one in compared)
     found = [FigureFound(f, tuple(beside[id(row)] for row in f.rows)) for f in figures]
     return found, files, failed
@@ -221,8 +225,11 @@ def _in_full(found: Sequence[FigureFound]) -> Iterator[str]:
     for one in found:
         yield f"{one.figure.name}: {one.figure.title}"
         if one.rows:
-            cells = [("item", "published", "here", "residual", "how")]
+            cells: list[tuple[str, ...]]
+            cells = [("item", "published", "here", "interval", "residual", "how")]
             cells += [_cells(name, row) for name, row in zip(one.names, one.rows, strict=True)]
+            if not any(row[_INTERVAL] for row in cells[1:]):  # simulated times are exact
+                cells = [(*row[:_INTERVAL], *row[_INTERVAL + 1 :]) for row in cells]
             yield from (f"  {line}" for line in columns(cells))
         else:
             yield f"  {one.figure.state}: {one.figure.because or one.figure.title}"
@@ -235,26 +242,38 @@ def _notes(one: FigureFound) -> Iterator[str]:
     """What is to be said of the figure, and of some rows; what all rows share has no item."""
     if one.figure.note:
         yield one.figure.note
-    of_rows: dict[str, list[str]] = {}
-    for name, beside in zip(one.names, one.rows, strict=True):
-        of_rows.setdefault(beside.row.note, []).append(name)
-    for note, items in of_rows.items():
-        if note:
-            whose = ", ".join(items) if len(items) < _FEW else f"{len(items)} of the items"
-            yield note if len(items) == len(one.rows) else f"{whose}: {note}"
+    for told in (
+        lambda beside: beside.row.note,
+        lambda beside: f"{beside.how}: {beside.reason}" if beside.reason else "",
+    ):
+        of_rows: dict[str, list[str]] = {}
+        for name, beside in zip(one.names, one.rows, strict=True):
+            of_rows.setdefault(told(beside), []).append(name)
+        for note, items in of_rows.items():
+            if note:
+                whose = ", ".join(items) if len(items) < _FEW else f"{len(items)} of the items"
+                yield note if len(items) == len(one.rows) else f"{whose}: {note}"
 
 
-def _cells(name: str, one: Beside) -> tuple[str, str, str, str, str]:
+def _cells(name: str, one: Beside) -> tuple[str, ...]:
     unit = "" if one.row.unit == "ratio" else f" {one.row.unit}"
     here = "" if one.here is None else f"{one.here:.5g}{unit}"
     residual = "" if one.residual is None else f"{100 * one.residual:+.2f} %"
     ends = [end for end in (one.row.published, one.row.published_to) if end is not None]
     theirs = " to ".join(f"{end:.5g}" for end in ends)
-    return (name, f"{theirs}{unit}", here, residual, one.how)
+    return (name, f"{theirs}{unit}", here, _span(one.found), residual, one.how)
+
+
+def _span(found: Interval | None) -> str:
+    """Ends of a confidence interval; empty where there is none, or nothing errs."""
+    if found is None or found.low == found.high:
+        return ""
+    return f"{found.low:.4g} to {found.high:.4g}" if found.known else "one process only"
 
 
 def _overview(found: Sequence[FigureFound]) -> Iterator[str]:
     """A line for each figure that is compared or needs something; then how many are neither."""
+    from isthmus.analysis.beside import NOT_MEASURED
     from isthmus.boards.listing import columns
     from isthmus.cli.program import program
     from isthmus.published.source import counted
@@ -267,9 +286,15 @@ def _overview(found: Sequence[FigureFound]) -> Iterator[str]:
             off = f"{100 * worst.residual:+.2f} %"
             ways = counted(row.how for row in one.rows)
             rows.append((one.figure.name, str(len(one.rows)), off, ways, at))
-        elif one.figure.needs:
-            rows.append((one.figure.name, "", "", one.figure.state, ""))
+        elif one.rows:
+            rows.append((one.figure.name, str(len(one.rows)), "", NOT_MEASURED, ""))
     yield from columns(rows)
+    reasons: dict[str, list[str]] = {}
+    for one in found:
+        for reason in dict.fromkeys(row.reason for row in one.rows if row.reason):
+            reasons.setdefault(reason, []).append(one.figure.name)
+    for reason, figures in reasons.items():
+        yield from _wrapped(f"{NOT_MEASURED}: {', '.join(figures)}: {reason}", "", "  ")
     without = sum(bool(one.figure.because) for one in found)
     yield f"{without} more figures are not modelled: {program()} reproduce says why"
 
