@@ -209,6 +209,10 @@ def test_what_is_faster_than_the_link_is_told(measure: Callable[..., Measured]) 
     served = ahead.rows[ahead.rows["flags"].str.contains("speculated")]
     assert set(served["memory"]) == {"bar_wc"}
     assert ("mov", "bar_wc", 64) in told(ahead, "speculated")
+    assert set(served["fence"]) == {"none"}
+    fenced = {"memory": "bar_wc", "fence": "lfence", "bytes": 8}
+    (before,), (after,) = (found.of(**fenced)["median_s"] for found in (plain, ahead))
+    assert before == after  # in order, so that nothing is fetched ahead
     slower = plain.of(operation="bar_memory_load", memory="bar_wc", bytes=64)["median_s"].min()
     assert served[served["bytes"] == 64]["median_s"].max() < slower / 5
     uncached = {"operation": "bar_memory_load", "memory": "bar_uc"}
