@@ -15,6 +15,7 @@ from isthmus.published.source import Figure, Row, Source, Term
 from isthmus.results.run_file import Run
 from isthmus.statistics import Interval, exact
 from isthmus.units import format_size
+from isthmus.validation import events
 from isthmus.validation.closed_forms import closed_form
 from isthmus.validation.combining import combined
 
@@ -58,16 +59,17 @@ def from_run(rows: Sequence[Row], run: Run, address: str = "") -> list[Beside]:
     summary = summarise(run)
     if not address and rows[0].run and rows[0].run.hybrid:
         found = estimated(Evidence.of(run, summary, rows[0].run.study)).table
-        return _beside(rows, found.rename(columns={"hybrid_s": "median_s"}), "hybrid")
+        return from_points(rows, found.rename(columns={"hybrid_s": "median_s"}), "hybrid")
     mine = resolved(summary)
     mine = mine[mine["verified"].ne("false") & mine["median_s"].gt(0)]
     simulated = mine["clock"].eq("simulated").any()
     mine = mine[mine["clock"] == ("simulated" if simulated else "host")]
     how = "simulated" if simulated else "measured"
-    return _beside(rows, mine, how if address else "")
+    return from_points(rows, mine, how if address else "")
 
 
-def _beside(rows: Sequence[Row], points: pd.DataFrame, how: str) -> list[Beside]:
+def from_points(rows: Sequence[Row], points: pd.DataFrame, how: str = "") -> list[Beside]:
+    """Rows by points of a summary, of one device; ``how`` in place of what the rows say."""
     known: dict[tuple[str, int], list[Mapping[str, object]]] = {}
     for one in each(points):
         point = one._asdict()
@@ -115,6 +117,11 @@ def from_model(row: Row) -> Beside:
     """A row that no study gives, by its closed form."""
     board = boards.load(row.board)
     return Beside(row, exact(closed_form(row.model, row.inputs)(board) / row.scale), row.how)
+
+
+def from_events(row: Row) -> Beside:
+    """A row by the emulated card in this process, within seconds."""
+    return Beside(row, exact(events.figure(row, boards.load(row.board))), row.how)
 
 
 @dataclass(frozen=True)

@@ -79,17 +79,16 @@ def _both(evidence: Evidence) -> pd.DataFrame:
 
 def _peaks(both: pd.DataFrame) -> Iterator[str]:
     """Highest estimate of each API, beside what was published of hardware."""
-    told = published.series("opencl_xrt_peaks")
-    told = told[told["target"] == "hw"]
+    told = published.rows_of("transfer", "f1-vu9p")
     rated = both[both["bandwidth_Bps"] > 0]
     for (operation, api), group in groups(rated, ["operation", "api"]):
         if operation not in FIRST_ASKED:
             continue
         top = group.iloc[int(group["bandwidth_Bps"].argmax())]
-        known = told[(told["api"] == api) & (told["operation"] == operation)]
         beside = "".join(
-            f"; published of AWS F1's VU9P: {peak} GB/s at {format_size(size)}"
-            for peak, size in zip(known["peak_GBps"], known["at_bytes"], strict=True)
+            f"; published of AWS F1's VU9P: {row.text} at {format_size(row.plus[0].bytes or 0)}"
+            for row in told
+            if row.item == f"{api} {operation}"
         )
         yield (
             f"{operation} by {api}: {format_rate(top['bandwidth_Bps'])} at "

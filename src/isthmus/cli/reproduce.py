@@ -259,9 +259,7 @@ def _cells(name: str, one: Beside) -> tuple[str, ...]:
     unit = "" if one.row.unit == "ratio" else f" {one.row.unit}"
     here = "" if one.here is None else f"{one.here:.5g}{unit}"
     residual = "" if one.residual is None else f"{100 * one.residual:+.2f} %"
-    ends = [end for end in (one.row.published, one.row.published_to) if end is not None]
-    theirs = " to ".join(f"{end:.5g}" for end in ends)
-    return (name, f"{theirs}{unit}", here, _span(one.found), residual, one.how)
+    return (name, one.row.text, here, _span(one.found), residual, one.how)
 
 
 def _span(found: Interval | None) -> str:
