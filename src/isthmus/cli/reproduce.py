@@ -10,6 +10,17 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
+from isthmus.cli.run import (
+    AllowLoads,
+    AllowProgram,
+    AllowWrites,
+    Registers,
+    Xclbin,
+    device_options,
+    failed,
+    fresh_name,
+    positive,
+)
 from isthmus.errors import NoDeviceError, UsageError
 
 if TYPE_CHECKING:
@@ -23,6 +34,8 @@ _GATE_FAILED = 3
 _FEW = 4
 _WIDTH = 80
 _DEEP = " " * 6
+_ANYWHERE = ("bytes", "operation")
+"""Axes of which a device leaves out what it does not have."""
 _INTERVAL = 3
 """Column of the intervals."""
 
@@ -60,26 +73,27 @@ def reproduce(
         bool, typer.Option("--quick", help="of a device: 10 % precision, three processes, 60 s")
     ] = False,
     budget: Annotated[float | None, typer.Option(help="of a device: seconds for each run")] = None,
-    xclbin: Annotated[
-        str | None, typer.Option(help="bitstream for devices that take one: a file, or loaded")
+    xclbin: Xclbin = None,
+    allow_program: AllowProgram = False,
+    registers: Registers = None,
+    memory: Annotated[
+        str | None, typer.Option(help="BAR:OFFSET+BYTES of memory that may be touched")
     ] = None,
-    allow_program: Annotated[
-        bool, typer.Option("--allow-program", help="let the device be programmed with it")
-    ] = False,
+    allow_loads: AllowLoads = False,
+    allow_writes: AllowWrites = False,
 ) -> int:
     """Prints published figures beside ours, and writes run files."""
     from isthmus import published
-    from isthmus.cli.run import positive
 
     if name is None:
         print("\n".join(_listed()))
         return 0
     positive(budget, "--budget")
     figures = published.chosen(name)
-    options = {
-        **({"xclbin": xclbin} if xclbin else {}),
-        **({"allow_program": "yes"} if allow_program else {}),
-    }
+    options = device_options(
+        xclbin=xclbin, allow_program=allow_program, registers=registers, memory=memory,
+        allow_loads=allow_loads, allow_writes=allow_writes,
+    )  # fmt: skip
     how = _Measuring(device, out, quick, budget, options)
     found, files, failed = _found(figures, how)
     print("\n".join(_overview(found) if name == "all" else _in_full(found)))
@@ -147,14 +161,32 @@ def _found(
             if not (measuring.device or study.beside):
                 raise
             refused += 1
+            reason = _refusal(error, study, measuring)
             if measuring.device and refused == len(runs):
-                raise
-            # Of several devices that lack the same, the first says it.
-            reason = str(error).partition("; ")[0] if study.beside else str(error)
+                raise type(error)(reason) from error
             compared = [Beside(row, None, NOT_MEASURED, reason) for row in mine]
         beside.update((id(one.row), one) for one in compared)
     found = [FigureFound(f, tuple(beside[id(row)] for row in f.rows)) for f in figures]
     return found, files, failed
+
+
+def _refusal(error: NoDeviceError | UsageError, study: Study, measuring: _Measuring) -> str:
+    """Why a study cannot be measured there, and what to name where registers are needed for it."""
+    from isthmus.measure import discovery
+    from isthmus.studies import by_name
+
+    if study.beside:  # of several devices that lack the same, the first says it
+        return str(error).partition("; ")[0]
+    needs = by_name(study.study).needs
+    given = measuring.options.keys() & {"registers", "memory", "allow_loads", "allow_writes"}
+    if measuring.device and needs and not given:
+        found = discovery.resolve(measuring.device)
+        if "registers" in found.candidate.run_options:
+            return (
+                f"{measuring.device}: {study.study} needs {needs}: name them, "
+                "--registers BAR:OFFSET+8 --allow-loads"
+            )
+    return str(error)
 
 
 def _run(
@@ -165,7 +197,6 @@ def _run(
     from isthmus.analysis.beside import from_run
     from isthmus.cli import over_ranks
     from isthmus.cli.progress import Progress
-    from isthmus.cli.run import failed
     from isthmus.measure import session
 
     if measuring.device and study.beside:
@@ -185,7 +216,6 @@ def _run(
 
 def _request(name: str, study: Study, rows: Sequence[Row], measuring: _Measuring) -> Request:
     """The study on its card, or on another device, with the axes that all points name."""
-    from isthmus.cli.run import fresh_name
     from isthmus.measure import session
     from isthmus.studies import by_name
     from isthmus.units import format_size
@@ -196,10 +226,16 @@ def _request(name: str, study: Study, rows: Sequence[Row], measuring: _Measuring
     for term in (term for row in rows for term in row.terms):
         sizes = {"bytes": format_size(term.bytes)} if term.bytes else {}
         asked.append({"operation": term.operation, **sizes, **term.where})
-    axes = {
-        axis: ",".join(dict.fromkeys(point[axis] for point in asked))
+    values = {
+        axis: list(dict.fromkeys(point[axis] for point in asked))
         for axis in asked[0]
         if all(axis in point for point in asked) and axis in known
+    }
+    # Another device need not have all of several kinds of memory or fences: it has what it has.
+    axes = {
+        axis: ",".join(several)
+        for axis, several in values.items()
+        if len(several) == 1 or axis in _ANYWHERE or measuring.device is None
     }
     if measuring.device is None:
         axes = {**({"memory": study.memory} if study.memory else {}), **axes, **study.axes}

@@ -23,6 +23,30 @@ if TYPE_CHECKING:
     from isthmus.studies import Study
 
 
+Xclbin = Annotated[
+    str | None, typer.Option(help="bitstream for devices that take one: a file, or loaded")
+]
+AllowProgram = Annotated[
+    bool, typer.Option("--allow-program", help="let devices be programmed with it")
+]
+Registers = Annotated[
+    str | None,
+    typer.Option(
+        help="BAR:OFFSET[+BYTES] that may be touched, of a card KERNEL:...; --memory names memory "
+        "so"
+    ),
+]
+AllowLoads = Annotated[
+    bool, typer.Option("--allow-loads", help="let it be loaded: that can have side effects")
+]
+AllowWrites = Annotated[bool, typer.Option("--allow-writes", help="let that memory be overwritten")]
+
+
+def device_options(**given: str | bool | None) -> dict[str, str]:
+    """Options that go to devices as they take them: text as given, leave as ``yes``."""
+    return {name: "yes" if value is True else str(value) for name, value in given.items() if value}
+
+
 def add_to(app: typer.Typer) -> None:
     """Registers the command."""
     app.command(
@@ -104,25 +128,11 @@ def run(
     axis: Annotated[
         list[str] | None, typer.Option(help="NAME=VALUES, e.g. bytes=1:256Mi; repeat for more")
     ] = None,
-    xclbin: Annotated[
-        str | None, typer.Option(help="bitstream for devices that take one: a file, or loaded")
-    ] = None,
-    allow_program: Annotated[
-        bool, typer.Option("--allow-program", help="let devices be programmed with it")
-    ] = False,
-    registers: Annotated[
-        str | None,
-        typer.Option(
-            help="BAR:OFFSET[+BYTES] that may be touched, of a card KERNEL:...; --memory names "
-            "memory so"
-        ),
-    ] = None,
-    allow_loads: Annotated[
-        bool, typer.Option("--allow-loads", help="let it be loaded: that can have side effects")
-    ] = False,
-    allow_writes: Annotated[
-        bool, typer.Option("--allow-writes", help="let that memory be overwritten")
-    ] = False,
+    xclbin: Xclbin = None,
+    allow_program: AllowProgram = False,
+    registers: Registers = None,
+    allow_loads: AllowLoads = False,
+    allow_writes: AllowWrites = False,
     precision: Annotated[
         float | None, typer.Option(help="relative half-width of the interval to reach [0.02]")
     ] = None,
@@ -160,15 +170,9 @@ def run(
         positive(value, option)
     if precision is not None and precision >= 1:
         raise UsageError("--precision is a share below 1: 0.02 for 2 %")
-    leave = {
-        name: "yes"
-        for name, given in (
-            ("allow_program", allow_program),
-            ("allow_loads", allow_loads),
-            ("allow_writes", allow_writes),
-        )
-        if given
-    }
+    leave = device_options(
+        allow_program=allow_program, allow_loads=allow_loads, allow_writes=allow_writes
+    )
     bound = {"--cpus": cpus, "--numa-node": numa_node}
     over_ranks.take_part(studies, device or [], out if resume else None, reruns, bound)
     memory, extra = _memory_range(context.args)
@@ -199,12 +203,7 @@ def run(
         reruns=reruns,
         seed=seed,
         no_wait=no_wait,
-        options={
-            **({"xclbin": xclbin} if xclbin else {}),
-            **({"registers": registers} if registers else {}),
-            **({"memory": memory} if memory else {}),
-            **leave,
-        },
+        options=device_options(xclbin=xclbin, registers=registers, memory=memory) | leave,
         binding=Binding(tuple(chosen), numa_node),
     )
     with _kept(study, target, console), over_ranks.team() as team, Progress(console) as progress:
