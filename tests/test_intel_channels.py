@@ -85,6 +85,7 @@ def test_make_names_the_board_and_the_width_of_its_channels() -> None:
     (line,) = [line for line in done.stdout.splitlines() if line.startswith("aoc ")]
     assert "-board=p520_max_sg280l exchange.cl" in line
     assert "-DCHANNEL_BYTES=64" in line
+    assert "-fpc -fp-relaxed -no-interleaving=default" in line  # as the published build
     assert "-march=emulator exchange.cl" in make("emulator").stdout
     refused = make()
     assert refused.returncode != 0

@@ -118,6 +118,31 @@ def test_what_a_driver_has_is_left_to_it(isthmus: Isthmus) -> None:
     assert f"driver {(mine[0] / 'driver').resolve().name} has" in done.stderr
 
 
+@needs_backend
+@needs_pci
+@pytest.mark.parametrize(
+    ("words", "code", "told"),
+    [
+        ((), 2, "mmio needs registers that may be loaded: name them, --registers BAR:OFFSET+8"),
+        (("--registers", "0:0+8"), None, ""),
+        (("--registers", "zero", "--allow-loads"), 2, "BAR:OFFSET"),
+        (("--memory", "9:0+4Ki", "--allow-loads"), 2, "no memory BAR 9"),
+        (("--allow-writes",), 2, "name what may be touched"),
+    ],
+)
+def test_published_figures_touch_of_a_real_card_only_what_is_named(
+    isthmus: Isthmus, words: tuple[str, ...], code: int | None, told: str, tmp_path: Path
+) -> None:
+    device = f"pci:{FUNCTIONS[0].name}"
+    done = isthmus(
+        "reproduce", "mmio/read-latency", "--device", device, "--out", str(tmp_path), *words
+    )
+    assert done.returncode == code if code else done.returncode in {2, 4}
+    assert told in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+    assert not list(tmp_path.glob("*.json"))
+
+
 def test_leave_for_a_bar_is_no_use_to_other_devices(isthmus: Isthmus) -> None:
     done = isthmus("run", "mmio", "--device", CARD, "--allow-writes", "--registers", "0:0")
     assert done.returncode == 2
@@ -209,6 +234,10 @@ def test_what_is_faster_than_the_link_is_told(measure: Callable[..., Measured]) 
     served = ahead.rows[ahead.rows["flags"].str.contains("speculated")]
     assert set(served["memory"]) == {"bar_wc"}
     assert ("mov", "bar_wc", 64) in told(ahead, "speculated")
+    assert set(served["fence"]) == {"none"}
+    fenced = {"memory": "bar_wc", "fence": "lfence", "bytes": 8}
+    (before,), (after,) = (found.of(**fenced)["median_s"] for found in (plain, ahead))
+    assert before == after  # in order, so that nothing is fetched ahead
     slower = plain.of(operation="bar_memory_load", memory="bar_wc", bytes=64)["median_s"].min()
     assert served[served["bytes"] == 64]["median_s"].max() < slower / 5
     uncached = {"operation": "bar_memory_load", "memory": "bar_uc"}

@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 
 from conftest import LIMIT_S
 from isthmus.errors import IsthmusError, UsageError
-from isthmus.reporters.html import boards, charts, drawing, write_page
+from isthmus.reporters.html import charts, drawing, write_page
 from isthmus.reporters.html import page as page_module
 from isthmus.results import run_file
 from isthmus.results.run_file import DeviceRecord, Run
@@ -322,7 +322,9 @@ def test_published_marks_are_of_the_same_board_only():
         measured = transfer_run({device: {"write": Law(1e-6, 1e9)}}, SIZES, apis={device: api})
         names = [DeviceRecord(address=device, backend="x", real=True, name=device, api=api)]
         (figure,) = drawn(msgspec.structs.replace(measured, devices=names))
-        return sorted(set(re.findall(r"published, AWS F1 VU9P \(Li 2024\), (\w+)", texts(figure))))
+        drawn_marks = re.findall(r"published, AWS F1[^:]*2024\), (\w+) write, [^:]*: [\d.]+ GiB/s",
+                                 texts(figure))  # fmt: skip
+        return sorted(set(drawn_marks))
 
     assert marks("xrt f1-vu9p", "xrt") == ["xrt"]
     assert marks("opencl f1-vu9p", "opencl") == ["opencl"]
@@ -412,18 +414,25 @@ def test_each_study_gets_its_plots_and_one_open_table(cards, tmp_path):
     plots = {path.stem for path in (tmp_path / "plots").iterdir()}
     assert plots == {
         "transfer-rate", "hostmem-rate", "allocation-phases", "allocation-memory", "beff-rate",
-        "mmio-access", "mmio-size",
+        "allocation-published", "mmio-access", "mmio-size", "mmio-published",
     }  # fmt: skip
     assert text.count("<figure") == len(plots) + 1 <= 12
     for study in charts.ORDER:
         section = text[text.index(f'<section id="{study}">') :]
         section = section[: section.index("</section>")]
-        assert 1 <= section.count("<figure") <= 2, study
+        both = f"{study}-published" in plots
+        assert 1 <= section.count("<figure") <= 2 + both, study
         shown = re.sub(r"<details>.*?</details>", "", section, flags=re.DOTALL)
         assert shown.count("<table>") == 1, study
-    for study, name in (("hostmem", "U250 gen3 x16"), ("transfer", "AWS F1"), ("beff", "1 x 520N")):
-        drawn = (tmp_path / "plots" / f"{study}-rate.svg").read_text("utf-8")
-        assert f"published, {name}" in drawn
+    for plot, told in (
+        ("hostmem-rate", "'s example log), 4 KiB: "), ("transfer-rate", "8.775 GiB/s"),
+        ("beff-rate", "64 KiB: 9.0823 GB/s"),
+        ("allocation-published", "read back, aligned: 2.479 ms"),
+        ("mmio-published", "sram read, 8 B: 507.35 ns"),
+    ):  # fmt: skip
+        drawn = (tmp_path / "plots" / f"{plot}.svg").read_text("utf-8")
+        assert "published, " in drawn
+        assert told in drawn, plot
     assert len(text.encode()) < 1_500_000
 
 
@@ -437,7 +446,7 @@ def test_no_label_of_any_study_lies_on_another(cards, tmp_path):
         assert found["overlaps"] == []
         assert found["outside"] == []
         assert found["width"] <= wide
-        assert found["height"] < (7000 if wide > 1000 else 11000)
+        assert found["height"] < (8000 if wide > 1000 else 12000)
 
 
 # Runs of all kinds
@@ -495,12 +504,12 @@ def test_without_an_accelerator_published_boards_stand_beside_the_emulated_card(
     first = text.index("No accelerator was found")
     assert text.index("<h1>") < first < text.index('class="state"')
     section = unescape(text[text.index('<section id="boards">') :])
-    found = boards.beside_published()
+    found = page_module._published_boards()
     assert len(found) == 5
-    for one in found:
-        assert abs(one.difference) < 0.06, one.what
-        assert one.source in section
-        assert f"isthmus reproduce {one.figure}" in section
+    for by, one in found:
+        assert abs(one.residual) < 0.06, one.row.headline
+        assert by in section
+        assert f"isthmus reproduce {one.row.source}/{one.row.figures[0]}" in section
 
 
 def test_only_pages_of_ours_are_replaced(tmp_path):

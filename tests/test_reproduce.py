@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,8 @@ from isthmus import published
 from isthmus.analysis.beside import Beside, FigureFound, missed_aims
 from isthmus.errors import UsageError
 from isthmus.published.source import KINDS, read
+from isthmus.statistics import Interval, exact
+from isthmus.validation.combining import combined
 from isthmus.validation.points import all_points
 
 SOURCE = """
@@ -78,7 +81,7 @@ def test_what_a_device_cannot_give_is_said_and_the_rest_is_shown(isthmus, tmp_pa
 
 def test_rows_of_one_item_are_told_apart_and_aims_want_all_of_a_series():
     (figure,) = published.chosen("host-memory/u250")
-    rows = [Beside(row, 1.1 * row.published, "simulated") for row in figure.rows]
+    rows = [Beside(row, exact(1.1 * row.published), "simulated") for row in figure.rows]
     found = FigureFound(figure, tuple(rows))
     assert len(set(found.names)) == len(rows)
     sources = published.sources().values()
@@ -102,10 +105,12 @@ def test_no_published_number_is_left_out():
     counts = {name: len(published.series(name)) for name in published.names()}
     mine = {name: sum(row.source == name for row in shown) for name in published.sources()}
     assert mine["host-memory"] == 3 * counts["host_memory_bw_u250_gen3x16"] + 3
-    assert mine["b_eff"] == counts["b_eff_520n_1fpga"] + counts["b_eff_520n_8fpga"] + 2 + 3
+    assert mine["b_eff"] == counts["b_eff_520n_1fpga"] + counts["b_eff_520n_8fpga"] + 2 + 4
     assert mine["aligned-allocation"] == 2 * counts["aligned_allocation_u200"] + 1 + 10
     peaks = published.series("opencl_xrt_peaks")
-    assert mine["opencl-xrt"] == (peaks["target"] == "hw").sum() + 6
+    on_hardware = peaks[peaks["target"] == "hw"]
+    past_the_peak = on_hardware["operation"].str.startswith("write").sum()
+    assert mine["opencl-xrt"] == len(on_hardware) + past_the_peak + 6
     assert {row.how for row in rows} == set(KINDS)
 
 
@@ -129,7 +134,11 @@ def test_figures_stand_beside_ours_and_a_run_file_is_written(isthmus, tmp_path):
     assert f"report runs/{file.name}" in done.stdout
     run = json.loads(file.read_text(encoding="utf-8"))
     assert run["studies"] == ["mmio"]
-    (point,) = (p for p in run["points"] if p["operation"] == "bar_memory_load" and p["bytes"] == 8)
+    asked = {"width": 8, "instruction": "mov", "fence": "lfence", "pipelined": "no"}
+    (point,) = (
+        p for p in run["points"] if p["operation"] == "bar_memory_load" and p["bytes"] == 8
+        and p["memory"] == "bar_wc" and p["axes"].items() >= asked.items()
+    )  # fmt: skip
     ns = point["reruns"][0]["clocks"]["simulated"]
     assert f"{ns['ticks'][0] * ns['seconds_per_tick'] * 1e9:.5g} ns" in line
 
@@ -162,6 +171,44 @@ def test_another_device_is_measured_and_said_to_be(isthmus, tmp_path):
     assert line.endswith("simulated")
 
 
+def test_measured_rows_have_their_interval_and_missing_points_a_reason(isthmus, tmp_path):
+    """The host has no kernel to enqueue; what it has is measured in several processes."""
+    done = isthmus(
+        "reproduce", "aligned-allocation/u200", "--device", "host", "--quick",
+        "--out", str(tmp_path),
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    ends = lines[1].index("interval"), lines[1].index("residual")
+    measured = [line for line in lines if "  measured: " in line]
+    assert measured
+    for line in measured:
+        here = float(line[: ends[0]].split()[-2])
+        low, high = (float(end) for end in line[slice(*ends)].split(" to "))
+        assert low <= here <= high
+        assert low < high
+    flat = " ".join(done.stdout.split())
+    assert "not measured: the run has no kernel_run with memory " in flat
+
+
+def test_what_a_row_makes_of_points_has_the_interval_of_them_all():
+    (row, *_) = published.chosen("aligned-allocation/differences")[0].rows
+    least = Interval(3.0, 2.0, 4.0), Interval(1.0, 0.5, 1.5)
+    found = dict(zip(("aligned", "pageable"), least, strict=True))
+    here = combined(row, lambda term: found[term.where["memory"]])
+    width = 1.25**0.5
+    assert here == pytest.approx((2e3, 1e3 * (2 - width), 1e3 * (2 + width), 0.95))
+    twice = replace(row, minus=(), plus=(row.plus[0], row.plus[0]))
+    assert combined(twice, lambda _: least[0]) == pytest.approx((6e3, 4e3, 8e3, 0.95))
+    over = replace(row, minus=(), over=row.minus, unit="ratio")
+    low, high = combined(over, lambda term: found[term.where["memory"]])[1:3]
+    assert 2.0 / 1.5 < low < 3.0 < high < 4.0 / 0.5
+    most = replace(row, plus=(*row.plus, *row.minus), minus=(), combine="max")
+    assert combined(most, lambda term: found[term.where["memory"]]) == least[0].times(1e3)
+    one = combined(row, lambda _: Interval(1.0, float("nan"), float("nan")))
+    assert not one.known
+
+
 def test_small_transfers_are_a_hybrid_and_need_xrt(isthmus, tmp_path):
     """The range that the source states is no single number: inside it the residual is 0."""
     asked = ("reproduce", "opencl-xrt/small-transfers", "--out", str(tmp_path / "runs"))
@@ -169,7 +216,10 @@ def test_small_transfers_are_a_hybrid_and_need_xrt(isthmus, tmp_path):
     lines = [line for line in without.stdout.splitlines() if "XRT over OpenCL" in line]
     assert len(lines) == 6
     assert all(line.endswith("not measured") for line in lines)
-    assert "XILINX_XRT" in without.stderr
+    flat = " ".join(without.stdout.split())
+    assert flat.count(f"XILINX_XRT is {tmp_path}, and no libxrt_coreutil") == 1
+    assert "not measured: 'xrt:0@card=f1-vu9p' is not here: " in flat
+    assert "name an installation of XRT" in flat
     (row, *_) = published.chosen("opencl-xrt/small-transfers")[0].rows
     assert row.residual(0.4) == 0
     assert row.residual(0.6) == pytest.approx(0.2)
@@ -179,7 +229,9 @@ def test_small_transfers_are_a_hybrid_and_need_xrt(isthmus, tmp_path):
     if "hybrid" not in lines[0]:
         pytest.skip("no XRT here")
     for line in lines:
-        assert 0.1 < float(line.split(" to 0.5 ")[1].split()[0]) < 1
+        here, low, _, high, *_ = line.split(" to 0.5 ")[1].split()
+        assert 0.1 < float(here) < 1
+        assert float(low) < float(here) < float(high)
 
 
 def test_a_folder_of_somebody_elses(tmp_path, monkeypatch):

@@ -179,10 +179,14 @@ class Poll final : public MmioOperation {
 };
 
 /// Streaming loads are ordinary ones unless write-combined. Fences take no time here, so one of a
-/// kind is enough: none, or where stores wait for each other sfence.
+/// kind is enough: none, or where stores wait for each other sfence. Of write-combining memory
+/// loads may be speculative, which a fence between them prevents: those stand beside loads without.
 bool differs(const isthmus::Access& access, const std::string& memory) {
   const bool streams = access.instruction == "movntdqa" && memory != "bar_wc";
-  return !streams && access.fence == (access.stores() && !access.pipelined ? "sfence" : "none");
+  const bool ordered = !access.stores() && memory == "bar_wc" && access.instruction == "mov" &&
+                       access.fence == "lfence";
+  const std::string usual = access.stores() && !access.pipelined ? "sfence" : "none";
+  return !streams && (access.fence == usual || ordered);
 }
 
 }  // namespace

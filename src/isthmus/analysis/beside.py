@@ -13,8 +13,13 @@ from isthmus.analysis.hybrid import estimated
 from isthmus.analysis.summary import resolved, summarise
 from isthmus.published.source import Figure, Row, Source, Term
 from isthmus.results.run_file import Run
+from isthmus.statistics import Interval, exact
+from isthmus.units import format_size
+from isthmus.validation import events
 from isthmus.validation.closed_forms import closed_form
 from isthmus.validation.combining import combined
+
+NOT_MEASURED = "not measured"
 
 
 @dataclass(frozen=True)
@@ -22,9 +27,16 @@ class Beside:
     """A published figure and ours, in the row's unit."""
 
     row: Row
-    here: float | None
+    found: Interval | None
     """None: not measured."""
     how: str
+    reason: str = ""
+    """Why it was not measured."""
+
+    @property
+    def here(self) -> float | None:
+        """Ours."""
+        return None if self.found is None else self.found.value
 
     @property
     def residual(self) -> float | None:
@@ -47,17 +59,18 @@ def from_run(rows: Sequence[Row], run: Run, address: str = "") -> list[Beside]:
     summary = summarise(run)
     if not address and rows[0].run and rows[0].run.hybrid:
         found = estimated(Evidence.of(run, summary, rows[0].run.study)).table
-        return _beside(rows, found.rename(columns={"hybrid_s": "median_s"}), "hybrid")
+        return from_points(rows, found.rename(columns={"hybrid_s": "median_s"}), "hybrid")
     mine = resolved(summary)
     mine = mine[mine["verified"].ne("false") & mine["median_s"].gt(0)]
     simulated = mine["clock"].eq("simulated").any()
     mine = mine[mine["clock"] == ("simulated" if simulated else "host")]
     how = "simulated" if simulated else "measured"
-    return _beside(rows, mine, how if address else "")
+    return from_points(rows, mine, how if address else "")
 
 
-def _beside(rows: Sequence[Row], points: pd.DataFrame, how: str) -> list[Beside]:
-    known: dict[tuple[str, int], list[dict[str, object]]] = {}
+def from_points(rows: Sequence[Row], points: pd.DataFrame, how: str = "") -> list[Beside]:
+    """Rows by points of a summary, of one device; ``how`` in place of what the rows say."""
+    known: dict[tuple[str, int], list[Mapping[str, object]]] = {}
     for one in each(points):
         point = one._asdict()
         known.setdefault((str(one.operation), int(one.bytes)), []).append(point)
@@ -70,20 +83,29 @@ def _row(
 ) -> Beside:
     used: dict[str, None] = {}
 
-    def found(term: Term) -> float:
+    def found(term: Term) -> Interval:
         for point in known.get((term.operation, term.bytes or 0), ()):
             if all(_text(point.get(name)) == value for name, value in term.where.items()):
                 used[f"{point.get('api')}, {point.get('memory')} memory"] = None
-                return float(str(point["bandwidth_Bps" if row.rate else "median_s"]))
-        raise LookupError(term.operation)
+                return _interval(point, rate=row.rate)
+        size = f" of {format_size(term.bytes)}" if term.bytes else ""
+        where = ", ".join(f"{name} {value}" for name, value in term.where.items())
+        raise LookupError(f"no {term.operation}{size}{where and f' with {where}'}")
 
     try:
         here = combined(row, found)
-    except LookupError:
-        return Beside(row, None, "not measured")
+    except LookupError as error:
+        return Beside(row, None, NOT_MEASURED, f"the run has {error.args[0]}")
     # The source may speak of another API or kind of memory than this device has.
     told = f"{how}: {' and '.join(used)}" if how == "measured" else how
     return Beside(row, here, told or row.how)
+
+
+def _interval(point: Mapping[str, object], *, rate: bool) -> Interval:
+    """Of a point's time in seconds, or of its rate in bytes a second."""
+    seconds, low, high = (float(str(point[end])) for end in ("median_s", "ci_low_s", "ci_high_s"))
+    time = Interval(seconds, low, high)
+    return time.inverse(float(str(point["bandwidth_Bps"])) * seconds) if rate else time
 
 
 def _text(value: object) -> str:
@@ -94,7 +116,12 @@ def _text(value: object) -> str:
 def from_model(row: Row) -> Beside:
     """A row that no study gives, by its closed form."""
     board = boards.load(row.board)
-    return Beside(row, closed_form(row.model, row.inputs)(board) / row.scale, row.how)
+    return Beside(row, exact(closed_form(row.model, row.inputs)(board) / row.scale), row.how)
+
+
+def from_events(row: Row) -> Beside:
+    """A row by the emulated card in this process, within seconds."""
+    return Beside(row, exact(events.figure(row, boards.load(row.board))), row.how)
 
 
 @dataclass(frozen=True)

@@ -15,9 +15,10 @@ from isthmus.analysis.ratios import software_alone
 from isthmus.analysis.summary import simulated_devices
 
 _POINT = ["api", "operation", "memory", "bytes", "axes"]
+_TIMES = ["median_s", "ci_low_s", "ci_high_s"]
 _COLUMNS = (
-    "device", "software", *_POINT, "clock", "software_s", "simulated_s", "hybrid_s",
-    "bandwidth_Bps", "software_share",
+    "device", "software", *_POINT, "clock", "software_s", "simulated_s", "hybrid_s", "ci_low_s",
+    "ci_high_s", "bandwidth_Bps", "software_share",
 )  # fmt: skip
 
 
@@ -42,7 +43,7 @@ def _both(evidence: Evidence) -> pd.DataFrame:
         & rows["median_s"].gt(0)
     ]
     software = rows[rows["device"].isin(alone) & rows["clock"].eq("host") & rows["samples"].gt(0)]
-    software = software[[*_POINT, "device", "median_s"]].drop_duplicates(_POINT)
+    software = software[[*_POINT, "device", *_TIMES]].drop_duplicates(_POINT)
     both = simulated.merge(software, on=_POINT, suffixes=("", "_alone"))
     hybrid = both["median_s"] + both["median_s_alone"]
     moved = both["bandwidth_Bps"] * both["median_s"]
@@ -54,6 +55,9 @@ def _both(evidence: Evidence) -> pd.DataFrame:
         "software_s": both["median_s_alone"],
         "simulated_s": both["median_s"],
         "hybrid_s": hybrid,
+        # Simulated time is exact: the software alone errs.
+        "ci_low_s": both["median_s"] + both["ci_low_s_alone"],
+        "ci_high_s": both["median_s"] + both["ci_high_s_alone"],
         "bandwidth_Bps": moved / hybrid,
         "software_share": both["median_s_alone"] / hybrid,
     }

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import typer
 
 from isthmus.cli.declared import DeclaringCommand, separated
+from isthmus.cli.run import failed, fresh_name, positive
 from isthmus.errors import NoDeviceError, UsageError
 
 if TYPE_CHECKING:
@@ -18,11 +19,16 @@ if TYPE_CHECKING:
     from isthmus.measure.session import Request
     from isthmus.published import Figure, Row
     from isthmus.published.source import Study
+    from isthmus.statistics import Interval
 
 _GATE_FAILED = 3
 _FEW = 4
 _WIDTH = 80
 _DEEP = " " * 6
+_ANYWHERE = ("bytes", "operation")
+"""Axes of which a device leaves out what it does not have."""
+_INTERVAL = 3
+"""Column of the intervals."""
 
 
 def add_to(app: typer.Typer) -> None:
@@ -63,7 +69,6 @@ def reproduce(
 ) -> int:
     """Prints published figures beside ours, and writes run files."""
     from isthmus import published
-    from isthmus.cli.run import positive
 
     if name is None:
         print("\n".join(_listed()))
@@ -115,7 +120,7 @@ def _found(
 
     Raises NoDeviceError where the device that was asked for can do none of it.
     """
-    from isthmus.analysis.beside import Beside, FigureFound, from_model
+    from isthmus.analysis.beside import NOT_MEASURED, Beside, FigureFound, from_model
 
     rows = list({id(row): row for figure in figures for row in figure.rows}.values())
     runs: dict[str, tuple[Study, list[Row]]] = {}
@@ -138,13 +143,32 @@ def _found(
             if not (measuring.device or study.beside):
                 raise
             refused += 1
+            reason = _refusal(error, study, measuring)
             if measuring.device and refused == len(runs):
-                raise
-            print(f"isthmus: {name}: {str(error).partition('; ')[0]}", file=sys.stderr)
-            compared = [Beside(row, None, "not measured") for row in mine]
+                raise type(error)(reason) from error
+            compared = [Beside(row, None, NOT_MEASURED, reason) for row in mine]
         beside.update((id(one.row), one) for one in compared)
     found = [FigureFound(f, tuple(beside[id(row)] for row in f.rows)) for f in figures]
     return found, files, failed
+
+
+def _refusal(error: NoDeviceError | UsageError, study: Study, measuring: _Measuring) -> str:
+    """Why a study cannot be measured there, and what to name where registers are needed for it."""
+    from isthmus.backends.options import REGISTERS
+    from isthmus.measure import discovery
+    from isthmus.studies import by_name
+
+    if study.beside:  # of several devices that lack the same, the first says it
+        return str(error).partition("; ")[0]
+    needs = by_name(study.study).needs
+    if measuring.device and needs and not measuring.options.keys() & {o.name for o in REGISTERS}:
+        found = discovery.resolve(measuring.device)
+        if set(REGISTERS) <= set(found.backend.run_options_of(found.description)):
+            return (
+                f"{measuring.device}: {study.study} needs {needs}: name them, "
+                "--registers BAR:OFFSET+8 --allow-loads"
+            )
+    return str(error)
 
 
 def _run(
@@ -155,7 +179,6 @@ def _run(
     from isthmus.analysis.beside import from_run
     from isthmus.cli import over_ranks
     from isthmus.cli.progress import Progress
-    from isthmus.cli.run import failed
     from isthmus.measure import session
 
     if measuring.device and study.beside:
@@ -175,7 +198,6 @@ def _run(
 
 def _request(name: str, study: Study, rows: Sequence[Row], measuring: _Measuring) -> Request:
     """The study on its card, or on another device, with the axes that all points name."""
-    from isthmus.cli.run import fresh_name
     from isthmus.measure import session
     from isthmus.studies import by_name
     from isthmus.units import format_size
@@ -186,10 +208,16 @@ def _request(name: str, study: Study, rows: Sequence[Row], measuring: _Measuring
     for term in (term for row in rows for term in row.terms):
         sizes = {"bytes": format_size(term.bytes)} if term.bytes else {}
         asked.append({"operation": term.operation, **sizes, **term.where})
-    axes = {
-        axis: ",".join(dict.fromkeys(point[axis] for point in asked))
+    values = {
+        axis: list(dict.fromkeys(point[axis] for point in asked))
         for axis in asked[0]
         if all(axis in point for point in asked) and axis in known
+    }
+    # Another device need not have all of several kinds of memory or fences: it has what it has.
+    axes = {
+        axis: ",".join(several)
+        for axis, several in values.items()
+        if len(several) == 1 or axis in _ANYWHERE or measuring.device is None
     }
     if measuring.device is None:
         axes = {**({"memory": study.memory} if study.memory else {}), **axes, **study.axes}
@@ -215,8 +243,11 @@ def _in_full(found: Sequence[FigureFound]) -> Iterator[str]:
     for one in found:
         yield f"{one.figure.name}: {one.figure.title}"
         if one.rows:
-            cells = [("item", "published", "here", "residual", "how")]
+            cells: list[tuple[str, ...]]
+            cells = [("item", "published", "here", "interval", "residual", "how")]
             cells += [_cells(name, row) for name, row in zip(one.names, one.rows, strict=True)]
+            if not any(row[_INTERVAL] for row in cells[1:]):  # simulated times are exact
+                cells = [(*row[:_INTERVAL], *row[_INTERVAL + 1 :]) for row in cells]
             yield from (f"  {line}" for line in columns(cells))
         else:
             yield f"  {one.figure.state}: {one.figure.because or one.figure.title}"
@@ -229,26 +260,36 @@ def _notes(one: FigureFound) -> Iterator[str]:
     """What is to be said of the figure, and of some rows; what all rows share has no item."""
     if one.figure.note:
         yield one.figure.note
-    of_rows: dict[str, list[str]] = {}
-    for name, beside in zip(one.names, one.rows, strict=True):
-        of_rows.setdefault(beside.row.note, []).append(name)
-    for note, items in of_rows.items():
-        if note:
-            whose = ", ".join(items) if len(items) < _FEW else f"{len(items)} of the items"
-            yield note if len(items) == len(one.rows) else f"{whose}: {note}"
+    for told in (
+        lambda beside: beside.row.note,
+        lambda beside: f"{beside.how}: {beside.reason}" if beside.reason else "",
+    ):
+        of_rows: dict[str, list[str]] = {}
+        for name, beside in zip(one.names, one.rows, strict=True):
+            of_rows.setdefault(told(beside), []).append(name)
+        for note, items in of_rows.items():
+            if note:
+                whose = ", ".join(items) if len(items) < _FEW else f"{len(items)} of the items"
+                yield note if len(items) == len(one.rows) else f"{whose}: {note}"
 
 
-def _cells(name: str, one: Beside) -> tuple[str, str, str, str, str]:
+def _cells(name: str, one: Beside) -> tuple[str, ...]:
     unit = "" if one.row.unit == "ratio" else f" {one.row.unit}"
     here = "" if one.here is None else f"{one.here:.5g}{unit}"
     residual = "" if one.residual is None else f"{100 * one.residual:+.2f} %"
-    ends = [end for end in (one.row.published, one.row.published_to) if end is not None]
-    theirs = " to ".join(f"{end:.5g}" for end in ends)
-    return (name, f"{theirs}{unit}", here, residual, one.how)
+    return (name, one.row.text, here, _span(one.found), residual, one.how)
+
+
+def _span(found: Interval | None) -> str:
+    """Ends of a confidence interval; empty where there is none, or nothing errs."""
+    if found is None or found.low == found.high:
+        return ""
+    return f"{found.low:.4g} to {found.high:.4g}" if found.known else "one process only"
 
 
 def _overview(found: Sequence[FigureFound]) -> Iterator[str]:
     """A line for each figure that is compared or needs something; then how many are neither."""
+    from isthmus.analysis.beside import NOT_MEASURED
     from isthmus.boards.listing import columns
     from isthmus.cli.program import program
     from isthmus.published.source import counted
@@ -261,9 +302,15 @@ def _overview(found: Sequence[FigureFound]) -> Iterator[str]:
             off = f"{100 * worst.residual:+.2f} %"
             ways = counted(row.how for row in one.rows)
             rows.append((one.figure.name, str(len(one.rows)), off, ways, at))
-        elif one.figure.needs:
-            rows.append((one.figure.name, "", "", one.figure.state, ""))
+        elif one.rows:
+            rows.append((one.figure.name, str(len(one.rows)), "", NOT_MEASURED, ""))
     yield from columns(rows)
+    reasons: dict[str, list[str]] = {}
+    for one in found:
+        for reason in dict.fromkeys(row.reason for row in one.rows if row.reason):
+            reasons.setdefault(reason, []).append(one.figure.name)
+    for reason, figures in reasons.items():
+        yield from _wrapped(f"{NOT_MEASURED}: {', '.join(figures)}: {reason}", "", "  ")
     without = sum(bool(one.figure.because) for one in found)
     yield f"{without} more figures are not modelled: {program()} reproduce says why"
 

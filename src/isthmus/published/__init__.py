@@ -23,7 +23,7 @@ from isthmus.suggestion import nearest
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Figure", "Row", "Source", "chosen", "names", "series", "sources"]
+__all__ = ["Figure", "Row", "Source", "chosen", "names", "rows_of", "series", "sources"]
 
 _FOLDER = Path(__file__).parent
 
@@ -50,6 +50,12 @@ def chosen(name: str) -> list[Figure]:
             "isthmus reproduce lists what there is"
         )
     return found
+
+
+def rows_of(study: str, board: str) -> list[Row]:
+    """Rows that this study gives on this board, each once; their figures are not empty."""
+    every = (row for source in sources().values() for row in source.rows if row.figures)
+    return [row for row in every if row.run and (row.run.study, row.board) == (study, board)]
 
 
 def _files() -> dict[str, Path]:

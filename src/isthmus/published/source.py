@@ -119,6 +119,13 @@ class Row:
         return here / nearest - 1.0
 
     @property
+    def text(self) -> str:
+        """What was published, in the source's unit: ``0.3333 to 0.5``, ``8.775 GiB/s``."""
+        unit = "" if self.unit == "ratio" else f" {self.unit}"
+        ends = [end for end in (self.published, self.published_to) if end is not None]
+        return " to ".join(f"{end:.5g}" for end in ends) + unit
+
+    @property
     def how(self) -> str:
         """One of ``KINDS``."""
         return "fitted" if self.fit else self.kind

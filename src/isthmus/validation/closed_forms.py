@@ -24,10 +24,13 @@ def _offload_phase(board: Board, phase: str, aligned: bool) -> float:
     return offload.phases(board, offload.ELEMENTS, aligned=aligned)[phase]
 
 
-def _stated_ring(board: Board, devices: int, in_turn: bool) -> float:
-    """By the constants that came with the formula; in parallel, a message takes half as long."""
+def _stated_ring(board: Board, devices: int, in_turn: bool, over: float = 1.0) -> float:
+    """By the constants that came with the formula; in parallel, a message takes half as long.
+
+    ``over`` is a measured rate in B/s, where the row asks for the ratio.
+    """
     stated = board.with_values(serial.PUBLISHED_CONSTANTS)
-    return (1 if in_turn else 2) * serial.b_eff(stated, devices, serial.SIZES["published"])
+    return (1 if in_turn else 2) * serial.b_eff(stated, devices, serial.SIZES["published"]) / over
 
 
 def _product(_board: Board, factors: Sequence[float]) -> float:

@@ -2,25 +2,74 @@
 
 from __future__ import annotations
 
+import math
 import statistics
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 
 from isthmus.published.source import Row, Term
+from isthmus.statistics import Interval
+from isthmus.statistics import combined as weighted_sum
 
 _MOVED = 1 << 20
 """Bytes that ever smaller blocks move, where a row asks for the cost of a call."""
 
 
-def combined(row: Row, found: Callable[[Term], float]) -> float:
-    """The row's figure in its unit, from each point's time in seconds or rate in bytes a second."""
-    if row.combine == "mean":
-        here = statistics.fmean(found(term) for term in row.plus)
-    elif row.combine == "max":
-        here = max(found(term) for term in row.plus)
-    elif row.combine == "cost of a call":
-        calls = [_MOVED / (term.bytes or _MOVED) for term in row.plus]
-        times = [n * found(term) for n, term in zip(calls, row.plus, strict=True)]
-        here = statistics.linear_regression(calls, times).slope
+def combined(row: Row, found: Callable[[Term], Interval]) -> Interval:
+    """The row's figure in its unit, from each point's time in seconds or rate in bytes a second.
+
+    Points err independently, and one that is named twice errs once. What stands above and below a
+    ratio's line counts as two points, which makes its interval wider than it need be.
+    """
+    if row.combine == "max":
+        here = _largest([found(term) for term in row.plus])
     else:
-        here = sum(map(found, row.plus)) - sum(map(found, row.minus))
-    return row.times * here / (sum(map(found, row.over)) or 1.0) / row.scale
+        here = _sum(list(_weighted(row)), found)
+    if row.over:
+        here = _ratio(here, _sum([(1.0, term) for term in row.over], found))
+    return here.times(row.times / row.scale)
+
+
+def _weighted(row: Row) -> Iterator[tuple[float, Term]]:
+    """Each point with its share in the row's sum."""
+    if row.combine == "mean":
+        yield from ((1.0 / len(row.plus), term) for term in row.plus)
+    elif row.combine == "cost of a call":
+        # Slope of the least-squares line through the time of all calls over their number.
+        calls = [_MOVED / (term.bytes or _MOVED) for term in row.plus]
+        mean = statistics.fmean(calls)
+        square = math.fsum((n - mean) ** 2 for n in calls)
+        yield from (
+            ((n - mean) / square * n, term) for n, term in zip(calls, row.plus, strict=True)
+        )
+    else:
+        yield from ((1.0, term) for term in row.plus)
+        yield from ((-1.0, term) for term in row.minus)
+
+
+def _sum(weighted: Sequence[tuple[float, Term]], found: Callable[[Term], Interval]) -> Interval:
+    terms: list[Term] = []
+    weights: list[float] = []
+    for weight, term in weighted:
+        if term in terms:
+            weights[terms.index(term)] += weight
+        else:
+            terms.append(term)
+            weights.append(weight)
+    return weighted_sum(weights, [found(term) for term in terms])
+
+
+def _largest(found: Sequence[Interval]) -> Interval:
+    """No end where one is not known."""
+    value = max(one.value for one in found)
+    known = all(one.known for one in found)
+    low, high = (max(one[end] for one in found) if known else math.nan for end in (1, 2))
+    return Interval(value, low, high, found[0].confidence)
+
+
+def _ratio(above: Interval, below: Interval) -> Interval:
+    value = above.value / below.value
+    if above.value <= 0:  # has no logarithm
+        return Interval(value, math.nan, math.nan, above.confidence)
+    _, low, high, confidence = above.at_least(0.0).over(below.at_least(0.0))
+    exact = above.half_width == below.half_width == 0
+    return Interval(value, *((value, value) if exact else (low, high)), confidence)

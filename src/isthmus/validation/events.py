@@ -16,6 +16,7 @@ from isthmus.boards.table import TABLE
 from isthmus.errors import IsthmusError, UsageError
 from isthmus.models.offload import ELEMENTS
 from isthmus.published.source import Row, Term
+from isthmus.statistics import Interval, exact
 from isthmus.studies import by_name
 from isthmus.validation.combining import combined
 
@@ -29,16 +30,16 @@ def figure(row: Row, board: Board) -> float:
         raise UsageError(f"{row.source}, {row.item}: no study runs it")
     parameters, fresh = _parameters(board), by_name(run.study).fresh
 
-    def point(term: Term) -> float:
+    def point(term: Term) -> Interval:
         axes = {**run.axes, **term.where}
         memory = axes.pop("memory", run.memory)
         if fresh:
-            return _phases(parameters, memory)[term.operation]
+            return exact(_phases(parameters, memory)[term.operation])
         told = tuple(sorted(axes.items()))
         moved, seconds = _measured(parameters, term.operation, term.bytes or 1, memory, told)
-        return moved / seconds if row.rate else seconds
+        return exact(moved / seconds if row.rate else seconds)
 
-    return combined(row, point)
+    return combined(row, point).value
 
 
 def _parameters(board: Board) -> _Parameters:

@@ -1,4 +1,7 @@
-"""Which plots a study gets, from the runs that hold it: at most two, none with a single size."""
+"""Which plots a study gets, from the runs that hold it: at most two, none with a single size.
+
+Where times were published of its board, one more with both series.
+"""
 
 from __future__ import annotations
 
@@ -11,15 +14,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from isthmus import studies
-from isthmus.analysis.beff import LOGS, published_log
-from isthmus.analysis.crossing import published_rates
+from isthmus import boards, studies
+from isthmus.analysis.beside import from_points
 from isthmus.analysis.evidence import board_of, each
 from isthmus.analysis.ratios import groups
 from isthmus.analysis.sentences import shortened
 from isthmus.analysis.summary import THROUGH_EMULATION, resolved, summarise
 from isthmus.models.pcie import link_of, path_of
-from isthmus.published import series as published_series
+from isthmus.published import Row, rows_of
+from isthmus.published import sources as published_sources
 from isthmus.reporters.html.drawing import (
     COLOURS,
     LIGHT,
@@ -34,7 +37,7 @@ from isthmus.reporters.html.drawing import (
     stacks,
 )
 from isthmus.results.run_file import DeviceRecord, Run
-from isthmus.units import format_rate, format_seconds
+from isthmus.units import format_rate, format_seconds, format_size
 
 ORDER = ("transfer", "hostmem", "allocation", "beff", "mmio")
 """Studies in the order in which a reader needs them."""
@@ -45,6 +48,8 @@ _ORDINARY = ("aligned", "pageable")
 _MOST_LINES = 6
 _MOST_ROWS = 12
 _DECADE = 10
+_TIMES = ("s", "ms", "us", "ns")
+_NEAR = 0.05
 _LONGEST = 24
 """Characters of a device's name in a plot."""
 
@@ -267,9 +272,8 @@ def _direction(
                 )
                 drawn.append(_rate_line(source, palette, part, label=label, filled=filled))
             on.append((source, address))
-            marks += _peaks(source, address, api, operation)
-    published = pd.DataFrame(marks) if marks else None
-    return Panel(title, drawn[:_MOST_LINES], published, _limits(on, operation))
+            marks += _diamonds(source, address, "transfer", operation, api)
+    return Panel(title, drawn[:_MOST_LINES], _marked(marks), _limits(on, operation))
 
 
 def _memories(rows: pd.DataFrame) -> Iterator[tuple[str, bool, pd.DataFrame]]:
@@ -287,19 +291,33 @@ def _memories(rows: pd.DataFrame) -> Iterator[tuple[str, bool, pd.DataFrame]]:
         yield told, memory not in _ORDINARY, by[operation, memory]
 
 
-def _peaks(source: Source, address: str, api: str, operation: str) -> list[dict[str, Any]]:
-    """Li 2024's peaks of the board that this is, through the same API."""
-    if _board(source, address) != "f1-vu9p":
-        return []
-    peaks = published_series("opencl_xrt_peaks")
-    peaks = peaks[(peaks["target"] == "hw") & (peaks["operation"] == operation)]
-    if api in _APIS:
-        peaks = peaks[peaks["api"] == api]
+def _diamonds(
+    source: Source, address: str, study: str, operation: str, api: str = "", **where: str
+) -> list[dict[str, Any]]:
+    """Published rates by size of the board that this is, from the rows that this operation gives.
+
+    ``api``: of a source that compares several only this one, unless the device is an emulated card.
+    """
     return [
-        {"x": row.at_bytes, "y": row.peak_GBps,
-         "tip": f"published, AWS F1 VU9P (Li 2024), {row.api}: {row.peak_GBps} GB/s"}
-        for row in each(peaks)
+        {"x": row.plus[0].bytes, "y": row.published * row.scale / 1e9, "tip": _source_text(row)}
+        for row in rows_of(study, _board(source, address))
+        if row.rate and len(row.terms) == 1 and row.plus[0].operation == operation
+        and where.items() <= row.plus[0].where.items()
+        and (api not in _APIS or row.item.split()[0] in {api, row.item})
     ]  # fmt: skip
+
+
+def _marked(marks: Sequence[dict[str, Any]]) -> pd.DataFrame | None:
+    return pd.DataFrame(marks) if marks else None
+
+
+def _source_text(row: Row) -> str:
+    """What hovering over a published figure shows: whose it is, and what it is in its own unit."""
+    size = row.plus[0].bytes if len(row.terms) == 1 else None
+    what = [row.item] if size is None or row.item != format_size(size) else []
+    what += [size_text(size)] if size is not None else []
+    by = published_sources()[row.source].by
+    return f"published, {boards.load(row.board).title} ({by}), {', '.join(what)}: {row.text}"
 
 
 def _board(source: Source, address: str) -> str:
@@ -365,11 +383,42 @@ def _dot(source: Source, palette: Palette, row: Any, label: str, filled: bool = 
 
 def _of_dots(name: str, title: str, rows: Sequence[Dot], note: str = "") -> Figure:
     frame = pd.DataFrame(
-        [(d.label, d.value, d.low, d.high) for d in rows],
-        columns=["series", "seconds", "interval_low", "interval_high"],
-    )
+        [(d.label, d.value, d.low, d.high, d.published) for d in rows],
+        columns=["series", "seconds", "interval_low", "interval_high", "published"],
+    ).dropna(axis="columns", how="all")
     wide = max(d.value for d in rows) > _DECADE * min(d.value for d in rows)
     return Figure(name, title, 1, dots(rows), frame, log=wide, note=note, unit="s")
+
+
+def _of_sources(study: str, sources: Sequence[Source], palette: Palette) -> Iterator[Figure]:
+    """Times that somebody published of a board that this is, and ours, each in a row of its own."""
+    found: list[Dot] = []
+    theirs: dict[str, None] = {}
+    for source in sources:
+        rows = source.rows(study)
+        for (address, api), mine in groups(rows, ["device", "api"]):
+            told = [row for row in rows_of(study, _board(source, address)) if row.unit in _TIMES]
+            for one in from_points(told, mine):
+                if one.found is None or min(one.found.value, one.row.published) <= 0:
+                    continue
+                here = one.found.times(one.row.scale)
+                low, high = here[1:3] if here.known else (here.value, here.value)
+                value = format_seconds(here.value)
+                tip = f"{one.row.item}: {value}{_between(low, high, format_seconds)}; "
+                label = ", ".join(reversed(one.row.item.split(", ")))  # what differs comes first
+                found.append(
+                    Dot(label, palette.of(source, address, api), here.value, low, high,
+                        value, tip + _source_text(one.row),
+                        published=one.row.published * one.row.scale)
+                )  # fmt: skip
+                theirs[published_sources()[one.row.source].by] = None
+    if found:
+        within = sum(abs(dot.value / dot.published - 1) <= _NEAR for dot in found)
+        title = (
+            f"{' and '.join(theirs)}: {within} of {len(found)} published times within "
+            f"{100 * _NEAR:.0f} %"
+        )
+        yield _of_dots(f"{study}-published", title, found, "Diamonds are published.")
 
 
 # hostmem
@@ -383,7 +432,7 @@ _KERNELS = {
 def _hostmem(sources: Sequence[Source], palette: Palette) -> Iterator[Figure]:
     panels = []
     for operation, title in _KERNELS.items():
-        drawn, on, published = [], [], None
+        drawn, on, marks = [], [], []
         for source in sources:
             rows = source.rows("hostmem")
             alone = rows["device"].nunique() == 1 and len(sources) == 1
@@ -402,8 +451,8 @@ def _hostmem(sources: Sequence[Source], palette: Palette) -> Iterator[Figure]:
                 )
                 if hosts:
                     on.append((source, address))
-                    published = _log(source, address, operation, published)
-        panels.append(Panel(title, drawn[:_MOST_LINES], published, _limits(on, operation)))
+                    marks += _diamonds(source, address, "hostmem", operation, target="host")
+        panels.append(Panel(title, drawn[:_MOST_LINES], _marked(marks), _limits(on, operation)))
     kept = [panel for panel in panels if panel.lines]
     if kept:
         on_host = [line for line in kept[0].lines if line.filled] or kept[0].lines
@@ -412,17 +461,6 @@ def _hostmem(sources: Sequence[Source], palette: Palette) -> Iterator[Figure]:
         where = on_host[0].label.rpartition(", ")[2]
         title = f"{who}: {kept[0].title} {where} at {last['y']:.3g} GB/s ({size_text(last['x'])})"
         yield from _figure("hostmem-rate", title, kept, "GB/s", "size of the buffer")
-
-
-def _log(
-    source: Source, address: str, operation: str, before: pd.DataFrame | None
-) -> pd.DataFrame | None:
-    """The published log of a U250, for that board only."""
-    if _board(source, address) != "u250":
-        return before
-    rates = published_rates(operation)
-    tips = [f"published, U250 gen3 x16, {size_text(s)}: {format_rate(r)}" for s, r in rates.items()]
-    return pd.DataFrame({"x": list(rates), "y": [r / 1e9 for r in rates.values()], "tip": tips})
 
 
 # allocation
@@ -482,6 +520,7 @@ def _allocation(sources: Sequence[Source], palette: Palette) -> Iterator[Figure]
     )
     if len(found) > 1:
         yield _of_dots("allocation-memory", _differ(found), found[: 2 * _MOST_ROWS])
+    yield from _of_sources("allocation", sources, palette)
 
 
 def _offloads(rows: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
@@ -518,7 +557,7 @@ def _differ(found: Sequence[Dot]) -> str:
 def _beff(sources: Sequence[Source], palette: Palette) -> Iterator[Figure]:
     drawn: list[Line] = []
     ranks: list[Line] = []
-    marks = None
+    marks: list[dict[str, Any]] = []
     for source in sources:
         rows = source.rows("beff")
         rows = rows[rows["bandwidth_Bps"].gt(0)]
@@ -535,7 +574,7 @@ def _beff(sources: Sequence[Source], palette: Palette) -> Iterator[Figure]:
                     label = f"{name}, {channel}" if channel not in {"card", api} else name
                     label = f"{label}, to itself" if "to_itself" in part["flags"].iloc[0] else label
                     drawn.append(_rate_line(source, palette, part, label=label, **look))
-                    marks = _rings(source, address, count, marks)
+                    marks += _diamonds(source, address, "beff", operation, ranks=str(count))
                 elif count > 1:
                     label = f"{channel}, rank {rank}"
                     ranks.append(_rate_line(source, palette, part, label=label, **look))
@@ -543,7 +582,7 @@ def _beff(sources: Sequence[Source], palette: Palette) -> Iterator[Figure]:
         best = max(drawn, key=lambda line: line.rows["y"].iloc[-1])
         last = best.rows.iloc[-1]
         title = f"{best.label}: {last['y']:.3g} GB/s in all at {size_text(last['x'])}"
-        panels = [Panel("sum over all", drawn[:_MOST_LINES], marks)]
+        panels = [Panel("sum over all", drawn[:_MOST_LINES], _marked(marks))]
         yield from _figure("beff-rate", title, panels, "GB/s", "size of a message")
     if ranks:
         ends = [line.rows["y"].iloc[-1] for line in ranks]
@@ -554,16 +593,6 @@ def _beff(sources: Sequence[Source], palette: Palette) -> Iterator[Figure]:
 
 def _whole(number: str) -> int:
     return 0 if number in {"", "nan"} else int(float(number))
-
-
-def _rings(
-    source: Source, address: str, ranks: int, before: pd.DataFrame | None
-) -> pd.DataFrame | None:
-    if _board(source, address) != "520n" or ranks not in LOGS:
-        return before
-    log = published_log(ranks)
-    tips = [f"published, {ranks} x 520N, {size_text(s)}: {format_rate(r)}" for s, r in log.items()]
-    return pd.DataFrame({"x": list(log), "y": [r / 1e9 for r in log.values()], "tip": tips})
 
 
 # mmio
@@ -608,6 +637,7 @@ def _mmio(sources: Sequence[Source], palette: Palette) -> Iterator[Figure]:
         )
         panels = [Panel("quickest of each way", drawn[:_MOST_LINES])]
         yield from _figure("mmio-size", title, panels, "s", "size of the block")
+    yield from _of_sources("mmio", sources, palette)
 
 
 def _others(study: str) -> Callable[[Sequence[Source], Palette], Iterator[Figure]]:

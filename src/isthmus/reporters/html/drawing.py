@@ -116,6 +116,8 @@ class Dot(NamedTuple):
     """Beside the mark."""
     tip: str
     filled: bool = True
+    published: float = math.nan
+    """Somebody else's value of the same; NaN: none."""
 
 
 class Stack(NamedTuple):
@@ -381,7 +383,7 @@ def _labels(
 
 def dots(rows: Sequence[Dot]) -> Callable[[int, int, bool], dict[str, Any]]:
     """Draws one row a value, in seconds, with its interval."""
-    values = [v for dot in rows for v in (dot.value, dot.low, dot.high) if v > 0]
+    values = [v for dot in rows for v in (dot.value, dot.low, dot.high, dot.published) if v > 0]
     frame = pd.DataFrame(rows).assign(
         row=[i + 0.5 for i in range(len(rows))],
         fill=[dot.colour if dot.filled else LIGHT["ground"] for dot in rows],
@@ -407,6 +409,9 @@ def dots(rows: Sequence[Dot]) -> Callable[[int, int, bool], dict[str, Any]]:
             at.mark_circle(size=60, strokeWidth=1.6, opacity=1).encode(
                 x=alt.X("value:Q", **x), y=y, stroke=stroke, fill=_FILL, description="tip:N"
             ),
+            alt.Chart(frame.dropna(subset=["published"]))
+            .mark_point(shape="diamond", size=46, color=LIGHT["ink"], filled=False, opacity=1)
+            .encode(x=alt.X("published:Q", **x), y=y, description="tip:N"),
             _writing(frame.assign(colour=LIGHT["ink"], label=names), align="right").encode(
                 x=alt.value(-8), y=y
             ),

@@ -13,16 +13,16 @@ import jinja2
 import pandas as pd
 from markupsafe import Markup
 
-from isthmus import studies
+from isthmus import published, studies
 from isthmus.analysis import wording
 from isthmus.analysis.answers import answers_to, studies_in
+from isthmus.analysis.beside import Beside, from_events
 from isthmus.analysis.findings import MOST_HEADLINES, Finding, findings
 from isthmus.analysis.flags import DISTURBED, MEANINGS
 from isthmus.analysis.ratios import software_alone
 from isthmus.errors import IsthmusError, UsageError
 from isthmus.models.pcie import link_of
 from isthmus.reporters.cells import Table, heading, lift, table, view
-from isthmus.reporters.html import boards
 from isthmus.reporters.html.charts import ORDER, Palette, Source, figures
 from isthmus.reporters.html.drawing import Figure
 from isthmus.reporters.html.rendering import Drawing, drawing, files
@@ -168,12 +168,22 @@ def _render(sources: Sequence[Source], plots: Mapping[str, list[Figure]]) -> str
             for name in rank  # what could not be measured has no section
             if not all(source.rows(name).empty for source in sources)
         ],
-        boards=boards.beside_published() if none and any(s.run.points for s in sources) else [],
+        boards=_published_boards() if none and any(s.run.points for s in sources) else [],
         methods=[_method(f"run-{i}", source) for i, source in enumerate(sources, 1)],
         script=script,
         hash=Markup(_hash(script)),
         style=Markup((_FOLDER / "page.css").read_text("utf-8")),
     )
+
+
+def _published_boards() -> list[tuple[str, Beside]]:
+    """The main figure of each source, by whom; the cards run in this process, some seconds."""
+    return [
+        (source.by, from_events(row))
+        for source in published.sources().values()
+        for row in source.rows
+        if row.headline
+    ]
 
 
 # The first screen

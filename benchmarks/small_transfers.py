@@ -1,0 +1,196 @@
+"""Which part of AMD's OpenCL makes small transfers take longer than XRT's, way by way, in turn.
+
+The software of both APIs runs above XRT's noop shim; the emulated card's time comes on top. Each
+round has fresh processes: for OpenCL's ways with its threads where the kernel of the system puts
+them, on the caller's processor, on another one, and with XRT's trace; and one for each of XRT's.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import tempfile
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from common import Isthmus, bare, build_bare, heading, ratio_text
+
+from isthmus.measure import protocol
+from isthmus.measure.supervisor import Worker
+from isthmus.units import format_size
+
+SIZES = (1, 64, 4 << 10, 16 << 10, 64 << 10)
+SHOWN = (1, 4 << 10, 64 << 10)
+OPERATIONS = ("write", "read")
+WANTED = [(operation, size) for operation in OPERATIONS for size in SIZES]
+USUAL = "in order"
+PLACEMENTS = {
+    "free": "threads where the system puts them",
+    "same": "all threads on one processor",
+    "apart": "caller on one processor, OpenCL's threads on another",
+    "traced": "all threads on one processor, both APIs with XRT's trace",
+}
+PARTS = (
+    "whole, us", "enqueue, us", "queued to started, us", "started to ended, us",
+    "processor time, us", "voluntary switches",
+)  # fmt: skip
+
+
+class Measured:
+    """What the rounds came to; a list has one value for each round."""
+
+    def __init__(self) -> None:
+        self.opencl: dict[tuple[str, str, int, str], list[float]] = defaultdict(list)
+        """Seconds by placement, operation, size and way."""
+        self.xrt: dict[tuple[str, str, int], list[float]] = defaultdict(list)
+        """Seconds by ``free`` or ``traced``, operation and size."""
+        self.parts: dict[tuple[str, str], list[list[float]]] = defaultdict(list)
+        """All that is known of 1 B, both directions, by placement and way."""
+        self.loads: list[float] = []
+
+
+def card_seconds(address: str) -> dict[tuple[str, int], float]:
+    """Simulated time of each transfer: the emulated card's, with the driver that it assumes."""
+    device = Isthmus(address)
+    found = {}
+    with Worker(device.found.candidate.environment) as worker:
+        worker.ask(device.found.open_request())
+        criterion = protocol.Criterion(1e-9, 0.95, 0.1)
+        for series, (operation, size) in enumerate(WANTED):
+            block = worker.ask(
+                protocol.Measure(series, operation, size, "alloc_host", {}, criterion, 0.1)
+            )
+            assert isinstance(block, protocol.Measured)
+            assert block.verified == "true", block.fault
+            femtoseconds = statistics.median(block.parts[0].simulated_fs)
+            found[operation, size] = 1e-15 * femtoseconds / block.batch
+    return found
+
+
+def ways(*arguments: object, env: dict[str, str]) -> Iterator[tuple[str, int, str, list[float]]]:
+    """Lines of ``xocl_ways``."""
+    printed = bare("xocl_ways", ",".join(map(str, SIZES)), *arguments, env=env)
+    assert printed is not None, "no AMD OpenCL to link with (apt-get install libxrt-dev)"
+    for line in printed.splitlines():
+        operation, _, others = line.partition(",")
+        if operation in OPERATIONS:  # XRT may print of itself
+            size, way, *figures = others.split(",")
+            yield operation, int(size), way, [float(figure) for figure in figures]
+
+
+def settings(folder: Path, text: str) -> dict[str, str]:
+    """Environment that gives XRT these settings."""
+    path = folder / f"{text}.ini"
+    path.write_text(f"[Debug]\n{text}=true\n", encoding="utf-8")
+    return {"XRT_INI_PATH": str(path)}
+
+
+def show(title: str, rows: Mapping[str, list[str]], columns: list[str]) -> None:
+    """A table."""
+    print(f"\n{title}\n\n| {' | '.join(['', *columns])} |\n{'|---' * (len(columns) + 1)}|")
+    for name, cells in rows.items():
+        print(f"| {' | '.join([name, *cells])} |")
+
+
+def us(values: list[float]) -> str:
+    """Median in microseconds."""
+    return f"{1e6 * statistics.median(values):.3g}"
+
+
+def measure(rounds: int, seconds: float) -> Measured:
+    """Every way in each round."""
+    opencl, native = Isthmus("xocl:0@noop"), Isthmus("xrt:0@noop")
+    usual = dict(opencl.found.candidate.environment)
+    xclbin = usual["ISTHMUS_DEFAULT_BINARY"]
+    found = Measured()
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)  # a trace is written where the program runs
+        opencl_traced = usual | settings(Path(folder), "opencl_trace")
+        usual_native = dict(native.found.candidate.environment)
+        native_traced = usual_native | settings(Path(folder), "native_xrt_trace")
+        for turn in range(rounds):
+            found.loads.append(os.getloadavg()[0])
+            for placement in PLACEMENTS:
+                traced = placement == "traced"
+                where, env = ("same", opencl_traced) if traced else (placement, usual)
+                for operation, size, way, figures in ways(seconds, turn, xclbin, where, env=env):
+                    found.opencl[placement, operation, size, way].append(figures[0])
+                    if size == 1:
+                        found.parts[placement, way].append(figures)
+            for operation, size in WANTED:
+                mine = opencl.median(operation, size, "aligned", seconds)[0]
+                found.opencl["free", operation, size, "in order, through Isthmus"].append(mine)
+                for name, env in (("free", usual_native), ("traced", native_traced)):
+                    printed = bare("xrt_loop", operation, size, seconds, xclbin, env=env)
+                    assert printed is not None
+                    found.xrt[name, operation, size].append(float(printed.split()[-1]))
+        os.chdir("/")
+    return found
+
+
+def against(
+    found: Measured, card: Mapping[tuple[str, int], float], placement: str, operation: str
+) -> None:
+    """Software of each way, over that of the usual one, and XRT's time over OpenCL's."""
+    rows = {}
+    native = "traced" if placement == "traced" else "free"
+    own = [way for p, o, size, way in found.opencl if (p, o, size) == (placement, operation, 1)]
+    for way in own:
+        times, software, ratios = [], [], []
+        for size in SHOWN:
+            c, xrt = card[operation, size], found.xrt[native, operation, size]
+            mine, usual = (found.opencl[placement, operation, size, w] for w in (way, USUAL))
+            times.append(us(mine))
+            software.append(ratio_text([a / b for a, b in zip(mine, usual, strict=True)]))
+            ratios.append(ratio_text([(c + x) / (c + a) for x, a in zip(xrt, mine, strict=True)]))
+        rows[way] = [", ".join(times), *software, *ratios]
+    sizes = [format_size(size) for size in SHOWN]
+    show(
+        f"{operation}, {PLACEMENTS[placement]}",
+        rows,
+        [f"software at {', '.join(sizes)}, us", *(f"over '{USUAL}', {size}" for size in sizes),
+         *(f"XRT / OpenCL with card, {size}" for size in sizes)],
+    )  # fmt: skip
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=20)
+    parser.add_argument("--seconds", type=float, default=0.02, help="of each way in each process")
+    parser.add_argument("--card", default="f1-vu9p")
+    chosen = parser.parse_args()
+    build_bare()
+    card = card_seconds(f"xrt:0@card={chosen.card}")
+    heading("XRT against OpenCL, small transfers: which part of OpenCL's software takes the time")
+    found = measure(chosen.rounds, chosen.seconds)
+    low, middle, high = min(found.loads), statistics.median(found.loads), max(found.loads)
+    print(f"{chosen.rounds} rounds, load average {low:.1f} to {high:.1f}, median {middle:.1f}")
+    sizes = [format_size(size) for size in SIZES]
+    rows = {}
+    for o in OPERATIONS:
+        rows[f"{o}: card:{chosen.card}, simulated"] = [f"{1e6 * card[o, s]:.1f}" for s in SIZES]
+        rows[f"{o}: OpenCL, {USUAL}"] = [us(found.opencl["free", o, s, USUAL]) for s in SIZES]
+        rows[f"{o}: XRT"] = [us(found.xrt["free", o, s]) for s in SIZES]
+        rows[f"{o}: XRT, traced"] = [us(found.xrt["traced", o, s]) for s in SIZES]
+        rows[f"{o}: XRT / OpenCL with card"] = [
+            ratio_text([(card[o, s] + x) / (card[o, s] + a) for x, a in
+                        zip(found.xrt["free", o, s], found.opencl["free", o, s, USUAL],
+                            strict=True)]) for s in SIZES]  # fmt: skip
+    show("Time by size, us, and the ratio", rows, sizes)
+    for placement in PLACEMENTS:
+        for operation in OPERATIONS:
+            against(found, card, placement, operation)
+    rows = {
+        f"{placement}: {way}": [
+            *(us([line[i] for line in lines]) for i in range(5)),
+            f"{statistics.median(line[5] for line in lines):.2f}",
+        ]
+        for (placement, way), lines in found.parts.items()
+    }
+    show("1 B, both directions: where a call's time is", rows, list(PARTS))
+
+
+if __name__ == "__main__":
+    main()
