@@ -170,7 +170,7 @@ def run(
         if given
     }
     bound = {"--cpus": cpus, "--numa-node": numa_node}
-    over_ranks.take_part(studies, device or [], out if resume else None, reruns, bound)
+    over_ranks.become_rank(studies, device or [], out if resume else None, reruns, bound)
     memory, extra = _memory_range(context.args)
     console = over_ranks.LastingConsole(stderr=True)
     if resume:
@@ -180,9 +180,10 @@ def run(
             raise UsageError(
                 "--resume goes on as the run began: give only --out, --budget and --allow-..."
             )
-        with _kept(study, out, console), over_ranks.team() as team, Progress(console) as progress:
+        with _kept(study, out, console), Progress(console) as progress:
+            group = over_ranks.group()
             done = session.resume(
-                out, studies, budget, progress, leave=leave, no_wait=no_wait, team=team
+                out, studies, budget, progress, leave=leave, no_wait=no_wait, group=group
             )
         return _close(done, out, console)
     chosen = parse_cpus(cpus) if cpus else node_cpus(numa_node) if numa_node is not None else []
@@ -207,8 +208,8 @@ def run(
         },
         binding=Binding(tuple(chosen), numa_node),
     )
-    with _kept(study, target, console), over_ranks.team() as team, Progress(console) as progress:
-        request.team = team
+    with _kept(study, target, console), Progress(console) as progress:
+        request.group = over_ranks.group()
         done = session.measure(request, progress)
     return _close(done, target, console)
 
