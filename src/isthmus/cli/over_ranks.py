@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -16,7 +15,7 @@ from isthmus.studies import Study
 from isthmus.system import launcher
 
 if TYPE_CHECKING:
-    from isthmus.measure.team import Team
+    from isthmus.measure.joint import RankGroup
 
 
 class LastingConsole(Console):
@@ -27,7 +26,7 @@ class LastingConsole(Console):
         self.quiet = True
 
 
-def take_part(
+def become_rank(
     studies: Sequence[Study],
     devices: Sequence[str],
     resumed: Path | None,
@@ -53,19 +52,19 @@ def take_part(
             raise UsageError(f"{option}: ranks are bound by the launcher's own options")
     if resumed is not None:
         devices = session.devices_of_ranks(resumed, place.size)
-    from isthmus.measure import ranks
+    from isthmus.measure import rank
 
-    ranks.take_part(place, devices, studies)
+    rank.become_rank(place, devices, studies)
 
 
-def team() -> contextlib.AbstractContextManager[Team | None]:
-    """The ranks that this process leads; None where it was started by hand."""
-    led = os.environ.pop(session.LED, None)
-    if led is None:
-        return contextlib.nullcontext()
-    import socket
+def group() -> RankGroup | None:
+    """The ranks that this process leads, once all have come; None where it was started by hand."""
+    if launcher.LEADER not in os.environ:
+        return None
+    from multiprocessing.connection import Connection
 
-    from isthmus.measure.team import Team
+    from isthmus.measure.joint import RankGroup
+    from isthmus.measure.ranks import Leader
 
-    descriptor, size, one_host = map(int, led.split(","))
-    return Team(socket.socket(fileno=descriptor), size, one_host=bool(one_host))
+    descriptor, size, one_host = map(int, os.environ[launcher.LEADER].split(","))
+    return RankGroup(Leader(Connection(descriptor), size, one_host=bool(one_host)))

@@ -118,7 +118,7 @@ def run(
         raise UsageError("--precision is a share below 1: 0.02 for 2 %")
     options, axes = separated(context.obj)
     bound = {"--cpus": cpus, "--numa-node": numa_node}
-    over_ranks.take_part(studies, device or [], out if resume else None, reruns, bound)
+    over_ranks.become_rank(studies, device or [], out if resume else None, reruns, bound)
     console = over_ranks.LastingConsole(stderr=True)
     if resume:
         if out is None:
@@ -130,10 +130,12 @@ def run(
             raise UsageError(
                 "--resume goes on as the run began: give only --out, --budget and --allow-..."
             )
-        with _kept(study, out, console), over_ranks.team() as team, Progress(console) as progress:
+        with _kept(study, out, console), Progress(console) as progress:
+            group = over_ranks.group()
             done = session.resume(
-                out, studies, budget, progress, permissions=permissions, no_wait=no_wait, team=team
-            )
+                out, studies, budget, progress,
+                permissions=permissions, no_wait=no_wait, group=group,
+            )  # fmt: skip
         return _close(done, out, console)
     chosen = parse_cpus(cpus) if cpus else node_cpus(numa_node) if numa_node is not None else []
     target = out or fresh_name(study)
@@ -152,8 +154,8 @@ def run(
         options=options,
         binding=Binding(tuple(chosen), numa_node),
     )
-    with _kept(study, target, console), over_ranks.team() as team, Progress(console) as progress:
-        request.team = team
+    with _kept(study, target, console), Progress(console) as progress:
+        request.group = over_ranks.group()
         done = session.measure(request, progress)
     return _close(done, target, console)
 

@@ -16,7 +16,7 @@ from isthmus.results.run_file import DeviceRecord
 from isthmus.system import environment
 
 if TYPE_CHECKING:
-    from isthmus.measure.team import Team
+    from isthmus.measure.joint import RankGroup
 
 
 def _record(found: discovery.Found) -> DeviceRecord:
@@ -105,15 +105,15 @@ def find(
     return here, records
 
 
-def find_together(
-    team: Team, options: Mapping[str, str], watcher: Watcher
+def find_in_group(
+    group: RankGroup, options: Mapping[str, str], watcher: Watcher
 ) -> tuple[list[discovery.Found], list[DeviceRecord]]:
     """What the ranks' devices are together, and a record of each where they differ."""
-    found = team.find(options)
-    others = {member.address: member for member in team.members}
+    found = group.find(options)
+    others = {member.address: member for member in group.members}
     others.pop(found.address, None)
     records = [_record(one) for one in (found, *others.values())]
-    taken = {name for member in team.members for name in member.run_options}
+    taken = {name for member in group.members for name in member.run_options}
     _complain_of_options(options.keys() - taken, records, watcher)
     return [found], records
 

@@ -1,13 +1,20 @@
-"""What the devices of all ranks are together: one that does what each of them does."""
+"""The devices of all ranks as one device, which does what each of them does."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import msgspec
 
+from isthmus.backends import registry
+from isthmus.errors import NoDeviceError, UsageError
 from isthmus.measure import protocol
+from isthmus.measure.discovery import Found
+from isthmus.measure.ranks import Leader, RankState, few
+from isthmus.measure.supervisor import WorkerDiedError, WorkerRefusedError
 
 
 def joint(devices: Sequence[protocol.DeviceDescription]) -> protocol.DeviceDescription:
@@ -33,7 +40,7 @@ def joint(devices: Sequence[protocol.DeviceDescription]) -> protocol.DeviceDescr
         api=first.api if len(apis) == 1 else "mpi",
         max_buffer_bytes=min(device.max_buffer_bytes for device in devices),
         memory_bytes=min(device.memory_bytes for device in devices),
-        operations=[operation for operation in operations if operation.joint],
+        operations=[one.among(len(devices)) for one in operations if one.joint],
         lacks={what: why for device in reversed(devices) for what, why in device.lacks.items()},
         offloads=[],
     )
@@ -61,3 +68,100 @@ def _common(
         most_bytes=min(one.most_bytes, other.most_bytes),
         unit_bytes=math.lcm(one.unit_bytes, other.unit_bytes),
     )
+
+
+@dataclass(frozen=True)
+class _JointDevice(Found):
+    @cached_property
+    def options(self) -> dict[str, str]:
+        """None: the device of each rank has its own."""
+        return {}
+
+
+class RankGroup:
+    """All ranks as one worker, which the runner asks."""
+
+    def __init__(self, leader: Leader) -> None:
+        self._leader = leader
+        self._opened: protocol.Opened | None = None
+        self.members: list[Found] = []
+        """Device of each rank."""
+
+    def find(self, options: Mapping[str, str]) -> Found:
+        """Opens the devices of all ranks, and returns what they are together.
+
+        Raises UsageError or NoDeviceError where a rank has none.
+        """
+        missing: dict[RankState, protocol.Failed] = {}
+        for rank in self._leader.ranks:
+            if isinstance(own := rank.hello.device, protocol.Failed):
+                missing[rank] = own
+                continue
+            backend = registry()[own.backend]
+            found = Found(own.address, backend, own.candidate, own.description)
+            self.members.append(found.with_run_options(options))
+        if missing:
+            usage = any(failure.usage for failure in missing.values())
+            raise (UsageError if usage else NoDeviceError)(self._merged(missing))
+        answers = self._ask([member.open_request() for member in self.members], 0.0)
+        opened = [answer for answer in answers if isinstance(answer, protocol.Opened)]
+        self.members = [
+            replace(member, description=answer.device)
+            for member, answer in zip(self.members, opened, strict=True)
+        ]
+        device = joint([member.description for member in self.members])
+        address = "+".join(dict.fromkeys(member.address for member in self.members))
+        if not device.operations:
+            raise UsageError(f"no channel leads from each to each of these devices: {address}")
+        self._opened = msgspec.structs.replace(opened[0], device=device)
+        return _JointDevice(address, self.members[0].backend, self.members[0].candidate, device)
+
+    def ask(self, request: protocol.Request, allowed_s: float = 0.0) -> protocol.Answer:
+        """See ``supervisor.Asked``; the answer is rank 0's."""
+        if isinstance(request, protocol.Open):
+            assert self._opened is not None
+            return self._opened
+        return self._ask([request] * len(self.members), allowed_s)[0]
+
+    def let_go(self) -> None:
+        """Nothing: the ranks stay for the whole run."""
+
+    def end(self) -> None:
+        """Nothing: no rank can be started anew."""
+
+    def described(self) -> dict[str, object]:
+        """The ranks, for the run file's environment."""
+        return {
+            "mpi": self._leader.ranks[0].hello.mpi,
+            "ranks": [
+                {"rank": n, "host": rank.hello.host, "device": member.address,
+                 "id": member.description.id, "name": member.description.name}
+                for n, (rank, member) in enumerate(
+                    zip(self._leader.ranks, self.members, strict=True)
+                )
+            ],
+        }  # fmt: skip
+
+    def _ask(self, requests: Sequence[protocol.Request], allowed_s: float) -> list[protocol.Answer]:
+        answers = self._leader.ask(requests, allowed_s)
+        failed = {
+            rank: answer
+            for rank, answer in zip(self._leader.ranks, answers, strict=True)
+            if isinstance(answer, protocol.Failed)
+        }
+        if any(failure.lost for failure in failed.values()):
+            raise WorkerDiedError(self._merged(failed), final=True)
+        if failed:
+            raise WorkerRefusedError(
+                self._merged(failed),
+                usage=any(failure.usage for failure in failed.values()),
+                unavailable=any(failure.unavailable for failure in failed.values()),
+            )
+        return answers
+
+    def _merged(self, failures: Mapping[RankState, protocol.Failed]) -> str:
+        """Messages of ranks: once where all have the same."""
+        messages = {failure.message for failure in failures.values()}
+        if len(failures) == len(self._leader.ranks) and len(messages) == 1:
+            return messages.pop()
+        return few([f"{rank}: {one.message}" for rank, one in failures.items()])

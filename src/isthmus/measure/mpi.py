@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import psutil
 
 from isthmus.errors import UsageError
 from isthmus.system import private
@@ -26,20 +28,13 @@ _LIBRARIES: Mapping[str, tuple[str, ...]] = {
 _FOLDERS = ("lib", "lib64", "lib/*-linux-*")
 
 
-def _ancestors() -> Iterator[Path]:
-    pid = os.getppid()
-    while pid > 1:
-        try:
-            yield Path(os.readlink(f"/proc/{pid}/exe"))
-            stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8")
-        except OSError:  # somebody else's
-            return
-        pid = int(stat.rpartition(")")[2].split()[1])
-
-
 def library_of_launcher() -> Path | None:
     """The MPI library that was installed with the program that started this process."""
-    for program in _ancestors():
+    for ancestor in psutil.Process().parents():
+        try:
+            program = Path(ancestor.exe())
+        except psutil.Error:  # somebody else's
+            break
         for name in _LIBRARIES.get(program.name, ()):
             for folder in _FOLDERS:
                 found = sorted(program.parent.parent.glob(f"{folder}/{name}"))

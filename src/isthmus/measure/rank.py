@@ -1,235 +1,219 @@
-"""A rank's process: its device's worker, among others that a launcher of MPI started.
+"""From ``isthmus run`` under a launcher of MPI to a rank, which serves its device to the leader.
 
-``ranks`` turns itself into it, with the environment that the device's backend declares. Nothing is
-started from here on.
+Rank 0 starts the leader: the same command again, with the runner, the run file and all that is
+printed. Each rank looks for its device and replaces its program by this module, with the
+environment that its backend and MPI need. All that comes before MPI is initialised: nothing is
+started afterwards.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
-import select
 import signal
 import socket
+import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Sequence
+from multiprocessing.connection import Connection, Pipe
 from typing import TYPE_CHECKING, NoReturn
 
 import msgspec
+import psutil
 
 from isthmus import _core
-from isthmus.errors import IsthmusError
-from isthmus.measure import mpi, protocol
-from isthmus.measure.ranks_protocol import (
-    BEAT_S,
-    SECRET_BYTES,
-    Beat,
+from isthmus.errors import IsthmusError, NoDeviceError, UsageError
+from isthmus.measure import discovery, mpi, protocol
+from isthmus.measure.plan import known_to
+from isthmus.measure.ranks import (
     Hello,
-    Meeting,
-    Seat,
-    Signalled,
-    prepare,
-    read,
+    Interrupted,
+    Rank,
+    RankDevice,
+    Rendezvous,
+    connect,
+    encode,
+    send,
 )
 from isthmus.measure.worker import Worker
-from isthmus.system.launcher import FIRST_WORD_S, Place
+from isthmus.studies.base import Study
+from isthmus.system import launcher
+from isthmus.system.launcher import Place
 
 if TYPE_CHECKING:
     from mpi4py.MPI import Intracomm
 
-_CONNECT_S = 10.0
 _END_S = 60.0
-"""The leading process has so long to end once it has let go of the ranks."""
+"""The leader has so long to end once it asks no more."""
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
-class Orders(msgspec.Struct, frozen=True):
-    """What the process was told before it turned into this one."""
-
-    place: Place
-    seat: Seat
-    leader: int = 0
-    """Rank 0 only: the process that leads all, its child ..."""
-    meeting: int = -1
-    """... and the descriptor on which it says where."""
-
-
-class _Line:
-    """The connection to the leading process, and a thread that keeps it while the rank works.
-
-    The thread says that the rank lives, what it is at and which signals it got, and ends it when
-    the leading process is gone: a rank that waits for another one in MPI would never notice.
-    """
-
-    def __init__(
-        self, connection: socket.socket, leader: int, communicator: _core.Communicator
-    ) -> None:
-        self._connection = connection
-        self._communicator = communicator
-        self._leader = leader
-        self._sending = threading.Lock()
-        self._busy = False
-        self._signals = _signals()
-        self._requests = connection.makefile("rb")
-        threading.Thread(target=self._keep, daemon=True).start()
-
-    def send(self, message: msgspec.Struct) -> None:
-        """Says something, unless nobody is there any more."""
-        with self._sending, contextlib.suppress(OSError):
-            self._connection.sendall(protocol.frame(message))
-
-    def request(self) -> protocol.Request | None:
-        """What is asked next; None when the leading process has let go of its ranks."""
-        try:
-            return protocol.receive_request(self._requests)
-        except OSError:  # it never read the last that was said
-            return None
-
-    @contextlib.contextmanager
-    def busy(self) -> Iterator[None]:
-        """While the rank works and does not listen."""
-        self._busy = True
-        try:
-            yield
-        finally:
-            self._busy = False
-
-    def _keep(self) -> None:
-        while True:
-            watched: list[int | socket.socket] = [self._signals]
-            if self._busy:
-                watched.append(self._connection)
-            ready, _, _ = select.select(watched, [], [], BEAT_S)
-            if self._signals in ready:
-                for number in os.read(self._signals, 16):
-                    self.send(Signalled(number))
-            # Busy still: else it let go of a rank that had answered, and that ends in peace.
-            if self._connection in ready and self._is_cut() and self._busy:
-                leave(self._leader)
-            self.send(Beat(self._communicator.activity.name))
-
-    def _is_cut(self) -> bool:
-        try:
-            return not self._connection.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
-        except BlockingIOError:  # the rank itself took what was there
-            return False
-        except OSError:
-            return True
+def _start_leader(place: Place) -> tuple[subprocess.Popen[bytes], Connection]:
+    ours, theirs = Pipe()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "isthmus", *sys.argv[1:]],
+        env={
+            **os.environ,
+            launcher.LEADER: f"{theirs.fileno()},{place.size},{int(place.one_host)}",
+            # What it prints goes through the launcher, also where that looks like a terminal.
+            "TERM": "dumb",
+            "TTY_COMPATIBLE": "0",
+        },
+        stdin=subprocess.DEVNULL,
+        pass_fds=(theirs.fileno(),),
+        start_new_session=True,  # what ends the ranks must not end it: it keeps what was measured
+    )
+    theirs.close()
+    return process, ours
 
 
-def _signals() -> int:
-    """A descriptor that tells which signals came, also while no Python runs."""
-    told, tell = os.pipe()
-    os.set_blocking(tell, False)
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda _number, _frame: None)
-    signal.set_wakeup_fd(tell)
-    return told
+def _some_device(studies: Sequence[Study], turn: int) -> discovery.Found:
+    """One of the first backend that has joint operations, where no device was asked for."""
+    for here in discovery.surveys():
+        able = [
+            one
+            for one in here.found
+            if one.real
+            and any(o.joint for study in studies for o in known_to(study, one.description))
+        ]
+        if able:
+            return able[turn % len(able)]
+    raise NoDeviceError("no device here does anything together with others")
 
 
-def _ended(leader: int) -> int:
-    """Exit code of the leading process once it has ended; 0 where it is not this one's child."""
+def _device(
+    place: Place, devices: Sequence[str], studies: Sequence[Study]
+) -> RankDevice | protocol.Failed:
+    """The device of this rank: those that were named go round."""
+    try:
+        if devices:
+            found = discovery.resolve(devices[place.rank % len(devices)], place.local_rank)
+        else:
+            found = _some_device(studies, place.local_rank)
+    except IsthmusError as error:
+        return protocol.Failed(str(error), usage=isinstance(error, UsageError))
+    return RankDevice(found.address, found.backend.name, found.candidate, found.description)
+
+
+def become_rank(place: Place, devices: Sequence[str], studies: Sequence[Study]) -> NoReturn:
+    """Turns this process into a rank; ``devices`` are addresses as typed, or none."""
+    # Kept until the end: who starts the next process waits for children that nobody keeps.
+    leader, pipe = _start_leader(place) if place.rank == 0 else (None, None)
+    device = _device(place, devices, studies)
+    file = os.memfd_create("isthmus", 0)  # open, too, in the program that replaces this one
+    hello = Hello(place.rank, socket.gethostname(), os.getpid(), device)
+    os.write(file, encode(hello))
+    arguments = [file]
+    if leader and pipe:
+        os.set_inheritable(pipe.fileno(), True)
+        arguments += [leader.pid, pipe.fileno()]
+    environment = dict(os.environ)
+    if isinstance(device, RankDevice):
+        environment.update(device.candidate.environment)
+    environment.update(mpi.environment(environment))
+    command = [sys.executable, "-m", "isthmus.measure.rank", *map(str, arguments)]
+    os.execve(sys.executable, command, environment)
+
+
+def _exit_code(leader: int) -> int:
+    """That of the leader once it has ended; 0 where it is no child of this process."""
     if not leader:
         return 0
-    deadline = time.monotonic() + _END_S
-    while time.monotonic() < deadline:
-        try:
-            pid, status = os.waitpid(leader, os.WNOHANG)
-        except ChildProcessError:
-            return 1
-        if pid:
-            code = os.waitstatus_to_exitcode(status)
-            return code if code >= 0 else 1
-        time.sleep(0.01)
-    return 1
+    try:
+        code = psutil.Process(leader).wait(_END_S)
+    except psutil.Error:
+        return 1
+    return code if code is not None and code >= 0 else 1
 
 
-def leave(leader: int) -> NoReturn:
-    """Ends in the middle of work; the launcher then ends those who cannot."""
-    os._exit(_ended(leader) or 1)
-
-
-def _meeting(orders: Orders, world: Intracomm) -> Meeting | None:
-    """Where to meet, as rank 0 knows it; None when the run is over before it began."""
+def _rendezvous(world: Intracomm, pipe: Connection | None) -> Rendezvous | None:
+    """As rank 0 tells all; None where the leader has ended before."""
     told = b""
-    if orders.leader:
-        with socket.socket(fileno=os.dup(orders.meeting)) as leader:
-            size = read(leader, protocol.HEAD_BYTES)
-            told = read(leader, protocol.body_length(size)) if size else b""
+    if pipe:
+        with contextlib.suppress(EOFError, OSError):
+            told = pipe.recv_bytes()
     told = world.bcast(told)
-    return msgspec.msgpack.decode(told, type=Meeting) if told else None
+    return msgspec.msgpack.decode(told, type=Rendezvous) if told else None
 
 
-def _connected(meeting: Meeting) -> socket.socket:
-    problems: list[str] = []
-    for host in meeting.hosts:
-        try:
-            connection = socket.create_connection((host, meeting.port), _CONNECT_S)
-            connection.sendall(meeting.password)
-        except OSError as error:
-            problems.append(f"{host}: {error.strerror or error}")
-            continue
-        if read(connection, SECRET_BYTES) == meeting.countersign:
-            prepare(connection)
-            return connection
-        problems.append(f"{host}: somebody else is there")
-    raise IsthmusError(f"cannot reach rank 0's host ({'; '.join(problems)}); TCP is needed to it")
+def _serve(hello: Hello, world: Intracomm, leader: int, pipe: Connection | None) -> None:
+    """Serves the leader until it ends."""
+    rendezvous = _rendezvous(world, pipe)
+    if rendezvous is None:
+        return
+    communicator = _core.alone_communicator()
+    try:
+        communicator = _core.mpi_communicator(mpi.version(), mpi.handle(world))
+    except RuntimeError as error:
+        hello = msgspec.structs.replace(hello, device=protocol.Failed(str(error)))
+    hello = msgspec.structs.replace(hello, mpi=mpi.in_use())
 
+    def leave() -> NoReturn:
+        """Ends in the middle of work; the launcher then ends those who cannot."""
+        os._exit(_exit_code(leader) or 1)
 
-def _serve(line: _Line, communicator: _core.Communicator) -> None:
-    """Answers until the leading process lets go of its ranks."""
+    try:
+        connection = pipe or connect(rendezvous, world.size)
+    except IsthmusError as error:
+        print(f"isthmus: rank {hello.rank} ({hello.host}): {error}", file=sys.stderr, flush=True)
+        os._exit(1)
+    rank = Rank(connection, hello, world.size, lambda: communicator.activity.name, leave)
+    threading.Thread(target=_report_signals, args=(rank,), daemon=True).start()
     worker = Worker(communicator)
-    while (request := line.request()) is not None:
-        with line.busy():
-            answer = worker.answer(request)
-        line.send(answer)
+
+    def answer(request: protocol.Request) -> protocol.Answer:
+        """Rank 0 alone says what was measured: all know the same."""
+        answered = worker.answer(request)
+        if hello.rank and isinstance(answered, protocol.Measured):
+            return msgspec.structs.replace(answered, parts=[])
+        return answered
+
+    rank.serve(answer)
 
 
-def take_part(orders: Orders) -> int:
-    """Serves as a rank; returns the process's exit code."""
-    place = orders.place
+def _report_signals(rank: Rank) -> None:
+    while True:
+        signal.sigwait(_SIGNALS)
+        rank.tell(Interrupted())
+
+
+def _run(hello: Hello, leader: int, pipe: Connection | None) -> int:
+    """A rank from its beginning to its end; returns its exit code."""
+    place = launcher.place()
+    assert place
     try:
         world = mpi.world(place)
     except IsthmusError as error:
-        if not orders.leader:  # most likely all are in the same place, and rank 0 says it
-            time.sleep(FIRST_WORD_S)
-            return error.exit_code
-        with socket.socket(fileno=os.dup(orders.meeting)) as leader:
-            leader.sendall(str(error).encode())
-        return _ended(orders.leader)
-    meeting = _meeting(orders, world)
-    if meeting is not None:
-        seat = orders.seat
-        communicator = _core.alone_communicator()
-        try:
-            communicator = _core.mpi_communicator(mpi.version(), mpi.handle(world))
-        except RuntimeError as error:
-            seat = Seat(error=str(error))
-        host = socket.gethostname()
-        try:
-            line = _Line(_connected(meeting), orders.leader, communicator)
-        except IsthmusError as error:
-            print(f"isthmus: rank {place.rank} ({host}): {error}", file=sys.stderr, flush=True)
-            leave(orders.leader)
-        line.send(Hello(place.rank, host, os.getpid(), mpi.in_use(), seat))
-        _serve(line, communicator)
+        if pipe:
+            send(pipe, protocol.Failed(str(error), usage=True))
+            return _exit_code(leader)
+        time.sleep(launcher.REPORT_S)  # most likely all ranks fail alike, and rank 0 tells it
+        return error.exit_code
+    _serve(hello, world, leader, pipe)
     # Collective: a rank that hangs elsewhere would keep this one for ever.
     last = threading.Timer(_END_S, os._exit, (1,))
     last.daemon = True
     last.start()
     mpi.finalise()
     last.cancel()
-    return _ended(orders.leader)
+    return _exit_code(leader)
 
 
-def main(arguments: list[str]) -> NoReturn:
-    """ORDERS_FD: what ``ranks`` turns itself into."""
-    with os.fdopen(int(arguments[0]), "rb") as file:
-        orders = msgspec.json.decode(file.read(), type=Orders)
-    os.dup2(2, 1)  # results are the leading process's alone
-    os._exit(take_part(orders))
+def main(hello: int, leader: int = 0, pipe: int = -1) -> NoReturn:
+    """The program of a rank: ``become_rank`` starts it.
+
+    ``hello`` is the descriptor of a file; rank 0 has the process id of the leader, its child, and
+    the descriptor of the pipe to it.
+    """
+    signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)  # also in the threads that MPI starts
+    os.dup2(2, 1)  # results are the leader's alone
+    with os.fdopen(hello, "rb") as file:
+        file.seek(0)
+        said = msgspec.msgpack.decode(file.read(), type=Hello)
+    os._exit(_run(said, leader, Connection(pipe) if leader else None))
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main(*map(int, sys.argv[1:]))

@@ -1,98 +1,349 @@
-"""From ``isthmus run`` under a launcher of MPI to ranks and the process that leads them.
+"""The leader of a run over ranks of MPI, its ranks, and the connections between them.
 
-Rank 0 starts that process: the same command again, with the runner, the run file and everything
-that is printed. Then each rank looks for its device and turns itself into a worker (``rank``), all
-before MPI is initialised: nothing may be started afterwards.
+The leader is a process beside rank 0. It asks all ranks the same that it asks a worker, and they
+send heartbeats. Rank 0 has a pipe to it; the others connect over TCP to a rendezvous that rank 0
+tells through MPI. There both sides prove that they know its key.
 """
 
 from __future__ import annotations
 
-import dataclasses
+import atexit
+import contextlib
 import os
+import selectors
+import signal
 import socket
-import subprocess
-import sys
-from collections.abc import Sequence
+import struct
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from multiprocessing import AuthenticationError
+from multiprocessing.connection import Connection, answer_challenge, deliver_challenge
+from queue import SimpleQueue
 from typing import NoReturn
 
 import msgspec
+import psutil
 
-from isthmus.errors import IsthmusError, NoDeviceError, UsageError
-from isthmus.measure import discovery, mpi
-from isthmus.measure.plan import known_to
-from isthmus.measure.rank import Orders
-from isthmus.measure.ranks_protocol import Seat
-from isthmus.measure.session import LED
-from isthmus.studies import Study
-from isthmus.system.launcher import Place, without_place
+from isthmus.backends import Candidate
+from isthmus.errors import IsthmusError, UsageError
+from isthmus.measure import protocol
+from isthmus.measure.supervisor import SILENCE_S, WorkerDiedError
+from isthmus.system import descriptors
 
-
-def _lead(place: Place) -> tuple[subprocess.Popen[bytes], int]:
-    """Starts the process that leads; returns it and the descriptor to it."""
-    ours, theirs = socket.socketpair()
-    led = f"{theirs.fileno()},{place.size},{int(place.one_host)}"
-    process = subprocess.Popen(
-        [sys.executable, "-m", "isthmus", *sys.argv[1:]],
-        # What it prints goes through the launcher, also where that looks like a terminal.
-        env={**without_place(os.environ), LED: led, "TERM": "dumb", "TTY_COMPATIBLE": "0"},
-        stdin=subprocess.DEVNULL,
-        pass_fds=(theirs.fileno(),),
-        start_new_session=True,  # what ends the ranks must not end it: it keeps what was measured
-    )
-    theirs.close()
-    return process, ours.detach()
-
-
-def _some_device(studies: Sequence[Study], turn: int) -> discovery.Found:
-    """One of the first backend that has what ranks do together, where none was asked for."""
-    for here in discovery.surveys():
-        able = [
-            one
-            for one in here.found
-            if one.real
-            and any(o.joint for study in studies for o in known_to(study, one.description))
-        ]
-        if able:
-            return able[turn % len(able)]
-    raise NoDeviceError("no device here does anything together with others")
+_ARRIVAL_S = 300.0
+"""Devices are looked for, and MPI is initialised, in that time."""
+_HANDSHAKE_S = 10.0
+_HANDSHAKES_PER_S = 50.0
+"""The leader takes at least so many, one after the other."""
+_HEARTBEAT_S = 1.0, 15.0
+_HEARTBEATS_PER_S = 100.0
+"""Of all ranks: those on the leader's host share its processors."""
+_GRACE_S = 0.5
+"""A launcher that ends all ranks because one died may be faster than the news of that death."""
+_OTHER_FILES, _MOST_TOLD = 64, 8
+_ACTIVITIES = {
+    "working": "in a call of its own device",
+    "exchanging": "in the exchange of messages",
+    "waiting": "where ranks wait for each other",
+}
+"""By name of ``_core.Activity``; a rank in an earlier one keeps those in a later one waiting."""
+_REFUSED = (OSError, EOFError, AuthenticationError, AssertionError)
+"""A handshake failed; the last is what Python before 3.12 raises where no challenge comes."""
 
 
-def _seat(place: Place, devices: Sequence[str], studies: Sequence[Study]) -> Seat:
-    """The device of this rank: those that were named go round."""
-    try:
-        if devices:
-            found = discovery.resolve(devices[place.rank % len(devices)], place.local_rank)
+class Rendezvous(msgspec.Struct, frozen=True):
+    """Where ranks connect to the leader."""
+
+    hosts: list[str]
+    """Its names and addresses, to be tried in turn: another host can have the same."""
+    port: int
+    key: bytes
+
+
+class RankDevice(msgspec.Struct, frozen=True, tag=True):
+    """The device that a rank found for itself."""
+
+    address: str
+    backend: str
+    candidate: Candidate
+    description: protocol.DeviceDescription
+
+
+class Hello(msgspec.Struct, frozen=True, tag=True):
+    """The first message of a rank."""
+
+    rank: int
+    host: str
+    pid: int
+    device: RankDevice | protocol.Failed
+    mpi: str = ""
+    """Name, version and level of threads of its MPI."""
+
+
+class Heartbeat(msgspec.Struct, frozen=True, tag=True):
+    """The rank lives, and does this: the name of a ``_core.Activity``."""
+
+    activity: str
+
+
+class Interrupted(msgspec.Struct, frozen=True, tag=True):
+    """The rank got SIGINT or SIGTERM."""
+
+
+_NOBODY = Hello(-1, "", 0, protocol.Failed(""))
+Message = Hello | Heartbeat | Interrupted | protocol.Answer
+encode = msgspec.msgpack.Encoder(enc_hook=dict).encode  # what is no dict is a mapping
+_messages: msgspec.msgpack.Decoder[Message] = msgspec.msgpack.Decoder(Message)
+_requests: msgspec.msgpack.Decoder[protocol.Request] = msgspec.msgpack.Decoder(protocol.Request)
+
+
+def send(connection: Connection, message: msgspec.Struct) -> None:
+    """Sends a message; that the other side is gone is seen where it is listened to."""
+    with contextlib.suppress(OSError):
+        connection.send_bytes(encode(message))
+
+
+def _over_tcp(tcp: socket.socket, most_s: float) -> Connection:
+    """A connection that sends at once, and whose other side answers in so many seconds."""
+    tcp.settimeout(None)
+    tcp.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    tcp.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, int(SILENCE_S * 1000))
+    tcp.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("ll", int(most_s), 0))
+    return Connection(tcp.detach())
+
+
+@dataclass(eq=False)
+class RankState:
+    """What the leader knows of a rank."""
+
+    connection: Connection
+    hello: Hello = _NOBODY
+    heard: float = 0.0
+    answer: protocol.Answer | None = None
+    activity: str = ""
+    interrupted: bool = False
+    ended: bool = False
+
+    def __str__(self) -> str:
+        return f"rank {self.hello.rank} ({self.hello.host}, process {self.hello.pid})"
+
+
+class Leader:
+    """Asks all ranks, and names the one that ends or falls silent."""
+
+    def __init__(self, pipe: Connection, size: int, *, one_host: bool) -> None:
+        """Waits for all ranks. Raises IsthmusError where they do not come."""
+        self._silence_s = float(os.environ.get("ISTHMUS_SILENCE") or SILENCE_S)  # tests set it
+        self._selector = selectors.DefaultSelector()
+        self._arrived: dict[int, RankState] = {}
+        self._unanswered: set[RankState] = set()
+        self._alarm = False  # whether a rank has ended or was interrupted
+        self._checked = 0.0
+        descriptors.allow(size + _OTHER_FILES)
+        hosts = ["127.0.0.1"] if one_host else _addresses()
+        first = self._add(pipe)
+        deadline = time.monotonic() + _ARRIVAL_S
+        with socket.create_server((hosts[0] if one_host else "", 0), backlog=size) as server:
+            rendezvous = Rendezvous(hosts, server.getsockname()[1], os.urandom(32))
+            accept = partial(self._accept, server, rendezvous.key)
+            self._selector.register(server, selectors.EVENT_READ, accept)
+            send(pipe, rendezvous)
+            while len(self._arrived) < size:
+                self._listen(deadline - time.monotonic())
+                if isinstance(first.answer, protocol.Failed):
+                    raise UsageError(first.answer.message)
+                if first.ended:
+                    raise IsthmusError(
+                        "the launcher ended the ranks before all had come; what it says is above"
+                    )
+                if time.monotonic() > deadline:
+                    late = few([n for n in range(size) if n not in self._arrived], ", ")
+                    raise IsthmusError(
+                        f"of {size} ranks, {late} did not come in {_ARRIVAL_S:.0f} s"
+                    )
+            self._selector.unregister(server)
+        self.ranks = [self._arrived[n] for n in range(size)]
+
+    def ask(self, requests: Sequence[protocol.Request], allowed_s: float) -> list[protocol.Answer]:
+        """Sends each rank its request, and waits for the answers of all.
+
+        Raises WorkerDiedError with the name of a rank that gives none, KeyboardInterrupt when ranks
+        are interrupted.
+        """
+        self._unanswered = set(self.ranks)
+        for rank, request in zip(self.ranks, requests, strict=True):
+            rank.answer = None
+            send(rank.connection, request)
+        deadline = time.monotonic() + allowed_s + self._silence_s
+        while self._unanswered:
+            self._listen(_HEARTBEAT_S[0])
+            if self._alarm or time.monotonic() > self._checked + _HEARTBEAT_S[0]:
+                self._check(deadline)
+        return [rank.answer for rank in self.ranks if rank.answer]
+
+    def _accept(self, server: socket.socket, key: bytes) -> None:
+        connection = _over_tcp(server.accept()[0], _HANDSHAKE_S)
+        with contextlib.suppress(*_REFUSED):  # its last reference then goes, which closes it
+            deliver_challenge(connection, key)
+            answer_challenge(connection, key)
+            self._add(connection)
+
+    def _add(self, connection: Connection) -> RankState:
+        rank = RankState(connection)
+        self._selector.register(connection, selectors.EVENT_READ, partial(self._receive, rank))
+        return rank
+
+    def _listen(self, most_s: float) -> None:
+        for key, _ in self._selector.select(max(0.0, most_s)):
+            key.data()
+
+    def _receive(self, rank: RankState) -> None:
+        """Takes one message, or notes that the rank has ended."""
+        rank.heard = time.monotonic()
+        try:
+            message = _messages.decode(rank.connection.recv_bytes())
+        except (EOFError, OSError):
+            self._selector.unregister(rank.connection)
+            rank.connection.close()
+            rank.ended = self._alarm = True
+            return
+        match message:
+            case Hello(number):
+                rank.hello = message
+                self._arrived[number] = rank
+            case Heartbeat(activity):
+                rank.activity = activity
+            case Interrupted():
+                rank.interrupted = self._alarm = True
+            case _:
+                rank.answer = message
+                self._unanswered.discard(rank)
+
+    def _check(self, deadline: float) -> None:
+        """Raises where a rank has ended, was interrupted, or says nothing any more."""
+        self._checked = now = time.monotonic()
+        interrupted = any(rank.interrupted for rank in self.ranks)
+        while not (died := self._died()) and interrupted and time.monotonic() < now + _GRACE_S:
+            self._listen(_GRACE_S / 5)
+        if interrupted and not died:
+            raise KeyboardInterrupt
+        silent = [rank for rank in self.ranks if now - rank.heard > self._silence_s]
+        for rank in silent:
+            if rank.hello.host == socket.gethostname():  # Open MPI leaves one that is stopped
+                atexit.register(_kill, rank.hello.pid)
+        if died:
+            why = f"{few(died, ' and ')} ended before its time"
+        elif silent:
+            why = f"nothing was heard of {few(silent, ' and ')} for {self._silence_s:.0f} s"
+        elif now < deadline:
+            return
+        elif len(self._unanswered) < len(self.ranks):
+            late = [rank for rank in self.ranks if rank in self._unanswered]
+            why = f"{few(late, ' and ')} did not answer in time, the others did"
         else:
-            found = _some_device(studies, place.local_rank)
-    except IsthmusError as error:
-        return Seat(error=str(error), usage=isinstance(error, UsageError))
-    way = dataclasses.replace(
-        found.candidate,
-        environment=dict(found.candidate.environment),
-        keys=dict(found.candidate.keys),
-    )
-    return Seat(found.address, found.backend.name, way, found.description)
+            why = f"no rank answered in time, but all live: {_who_hangs(self.ranks)}"
+        raise WorkerDiedError(why, final=True)
+
+    def _died(self) -> list[RankState]:
+        return [rank for rank in self.ranks if rank.ended and not rank.interrupted]
 
 
-def _kept_open(text: bytes) -> int:
-    """A descriptor that this text can be read from, also by what this process turns into."""
-    descriptor = os.memfd_create("isthmus", 0)
-    os.write(descriptor, text)
-    os.lseek(descriptor, 0, os.SEEK_SET)
-    return descriptor
+def few(texts: Sequence[object], between: str = "; ") -> str:
+    """The first of them, and how many more there are."""
+    more = len(texts) - _MOST_TOLD
+    return between.join([*map(str, texts[:_MOST_TOLD]), *([f"{more} more"] if more > 0 else [])])
 
 
-def take_part(place: Place, devices: Sequence[str], studies: Sequence[Study]) -> NoReturn:
-    """Turns this process into a rank; ``devices`` are addresses as typed, or none."""
-    # Kept until the end: one that nobody keeps is waited for by whoever starts the next process.
-    leader, meeting = _lead(place) if place.rank == 0 else (None, -1)
-    seat = _seat(place, devices, studies)
-    if leader:
-        os.set_inheritable(meeting, True)
-    orders = _kept_open(
-        msgspec.json.encode(Orders(place, seat, leader.pid if leader else 0, meeting))
-    )
-    environment = {**os.environ, **(seat.candidate.environment if seat.candidate else {})}
-    environment.update(mpi.environment(environment))
-    command = [sys.executable, "-m", "isthmus.measure.rank", str(orders)]
-    os.execve(sys.executable, command, environment)
+def _who_hangs(ranks: Sequence[RankState]) -> str:
+    """Which ranks keep the others waiting, as far as these have said what they do."""
+    for activity, where in _ACTIVITIES.items():
+        here = [rank for rank in ranks if rank.activity == activity]
+        if len(here) == len(ranks):
+            return f"all hang {where.replace('its own', 'their own')}"
+        if here:
+            return f"{few(here, ' and ')} hang{'s' * (len(here) == 1)} {where}, and the others wait"
+    return "a link between them hangs"
+
+
+def _kill(pid: int) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGKILL)
+
+
+def _addresses() -> list[str]:
+    """Names and addresses of this host, those that other hosts are most likely to know first."""
+    known = [one for every in psutil.net_if_addrs().values() for one in every]
+    own = [one.address for one in known if one.family == socket.AF_INET]
+    return [socket.getfqdn(), *(address for address in own if not address.startswith("127."))]
+
+
+def connect(rendezvous: Rendezvous, size: int) -> Connection:
+    """Connects one of so many ranks to the leader. Raises IsthmusError where it is not there."""
+    problems: list[str] = []
+    for host in rendezvous.hosts:
+        try:
+            tcp = socket.create_connection((host, rendezvous.port), _HANDSHAKE_S)
+            connection = _over_tcp(tcp, _HANDSHAKE_S + size / _HANDSHAKES_PER_S)
+            answer_challenge(connection, rendezvous.key)
+            deliver_challenge(connection, rendezvous.key)
+        except _REFUSED as error:
+            problems.append(f"{host}: {str(error) or 'another program is there'}")
+        else:
+            return connection
+    raise IsthmusError(f"cannot reach rank 0's host ({'; '.join(problems)}); TCP is needed to it")
+
+
+class Rank:
+    """The side of a rank; a thread keeps its connection while it works.
+
+    ``activity`` gives the name of what it does, for heartbeats. ``leave`` ends a rank that is busy
+    when the leader ends: one that waits for others in MPI would not notice.
+    """
+
+    def __init__(
+        self,
+        connection: Connection,
+        hello: Hello,
+        size: int,
+        activity: Callable[[], str],
+        leave: Callable[[], NoReturn],
+    ) -> None:
+        self._connection = connection
+        self._leave = leave
+        self._activity = activity
+        self._heartbeat_s = min(max(size / _HEARTBEATS_PER_S, _HEARTBEAT_S[0]), _HEARTBEAT_S[1])
+        self._requests: SimpleQueue[protocol.Request | None] = SimpleQueue()
+        self._busy = False
+        self._sending = threading.Lock()
+        self.tell(hello)
+        threading.Thread(target=self._receive, daemon=True).start()
+
+    def serve(self, answer: Callable[[protocol.Request], protocol.Answer]) -> None:
+        """Answers requests until the leader ends."""
+        while (request := self._requests.get()) is not None:
+            answered = answer(request)
+            self._busy = False  # before the leader can know the answer and end
+            self.tell(answered)
+
+    def tell(self, message: Message) -> None:
+        """Sends the leader a message."""
+        with self._sending:
+            send(self._connection, message)
+
+    def _receive(self) -> None:
+        while True:
+            if not self._connection.poll(self._heartbeat_s):
+                self.tell(Heartbeat(self._activity()))
+                continue
+            try:
+                request = _requests.decode(self._connection.recv_bytes())
+            except (EOFError, OSError):
+                if self._busy:
+                    self._leave()
+                self._requests.put(None)
+                return
+            self._busy = True
+            self._requests.put(request)

@@ -118,7 +118,7 @@ class Runner:
     binding: Binding
     watcher: Watcher
     record: Callable[[Entry], None]
-    team: Asked | None = None
+    group: Asked | None = None
     """The ranks that measure in place of workers: one process each, for the whole run."""
 
     def __post_init__(self) -> None:
@@ -210,8 +210,8 @@ class Runner:
             self._leaving.close()
 
     def _hire(self, job: Job) -> AbstractContextManager[Asked]:
-        if self.team:
-            return nullcontext(self.team)
+        if self.group:
+            return nullcontext(self.group)
         return Worker(job.found.candidate.environment, binding=self.binding)
 
     def _attempt(self, job: Job, workers: _Workers, work: Callable[[], None]) -> None:

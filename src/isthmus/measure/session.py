@@ -31,14 +31,12 @@ from isthmus.system import environment, lock
 from isthmus.system.binding import Binding
 
 if TYPE_CHECKING:
-    from isthmus.measure.team import Team
+    from isthmus.measure.joint import RankGroup
 
 QUICK_PRECISION = 0.1
 QUICK_BUDGET_S = 60.0
 """Over all studies."""
 PRECISION = 0.02
-LED = "ISTHMUS_RANKS"
-"""Variable of a process that leads ranks: descriptor to the first, their number, 1 on one host."""
 LEAST_BUDGET_S = 20.0
 """A run without ``--budget`` gets what its points usually need, and at least this."""
 
@@ -62,7 +60,7 @@ class Request:
     options: Mapping[str, str] = field(default_factory=dict)
     """Options that backends declare, by name: see ``backends.options``."""
     binding: Binding = field(default_factory=Binding)
-    team: Team | None = None
+    group: RankGroup | None = None
     """The ranks that measure together, where a launcher started them."""
 
 
@@ -132,7 +130,7 @@ def _none_can(request: Request, found: Sequence[discovery.Found]) -> str:
 
 def _command(request: Request) -> list[str]:
     """As typed, behind the launcher that started so many ranks."""
-    launcher = ["mpirun", "-n", str(len(request.team.members))] if request.team else []
+    launcher = ["mpirun", "-n", str(len(request.group.members))] if request.group else []
     return [*launcher, *request.command]
 
 
@@ -142,7 +140,7 @@ def settings_of(request: Request, jobs: Sequence[Job]) -> Settings:
     settings = Settings(
         precision=request.precision or (QUICK_PRECISION if quick else PRECISION),
         confidence=0.95,
-        reruns=1 if request.team else request.reruns or (QUICK_PROCESSES if quick else 0),
+        reruns=1 if request.group else request.reruns or (QUICK_PROCESSES if quick else 0),
         budget_s=request.budget_s or QUICK_BUDGET_S,
         seed=request.seed,
         quick=quick,
@@ -170,12 +168,12 @@ def measure(request: Request, watcher: Watcher) -> Run:
         _given(request, study)  # a wrong one is told before any device is touched
     with _for_discovery(request.devices, watcher, no_wait=request.no_wait):
         began = time.monotonic()
-        if request.team:
-            found, records = asked.find_together(request.team, request.options, watcher)
+        if request.group:
+            found, records = asked.find_in_group(request.group, request.options, watcher)
         else:
             found, records = asked.find(request.devices, request.options, watcher)
         jobs = _jobs(request, found, records, request.quick, watcher)
-        if not request.devices and not request.team:  # what no study can use was not meant
+        if not request.devices and not request.group:  # what no study can use was not meant
             used = {job.found.address for job in jobs}
             records = [record for record in records if record.address in used]
         run = Run(
@@ -188,7 +186,7 @@ def measure(request: Request, watcher: Watcher) -> Run:
             settings=settings_of(request, jobs),
             environment={
                 **environment.host(),
-                **(request.team.described() if request.team else {}),
+                **(request.group.described() if request.group else {}),
             },
             devices=records,
             points=[],
@@ -228,7 +226,7 @@ def resume(
     *,
     permissions: Mapping[str, str] = MappingProxyType({}),
     no_wait: bool = False,
-    team: Team | None = None,
+    group: RankGroup | None = None,
 ) -> Run:
     """Goes on with a run that was cut off, or measures again what failed or ran out of time.
 
@@ -239,7 +237,7 @@ def resume(
     if journal.path_before(out).exists():  # an earlier resume was cut off while it began
         journal.path_before(out).replace(left)
     before, entries = _left(out)
-    if team is None and before.environment.get("ranks"):
+    if group is None and before.environment.get("ranks"):
         devices_of_ranks(out, 0)
     if [study.name for study in studies] != before.studies:
         raise UsageError(f"{out} was begun as '{' '.join(before.studies)}'")
@@ -261,7 +259,7 @@ def resume(
         no_wait=no_wait,
         options={**harmless, **permissions},
         binding=Binding(tuple(settings.cpus), settings.numa_node),
-        team=team,
+        group=group,
     )
     with _for_discovery(request.devices, watcher, no_wait=no_wait):
         return _go_on(before, settings, entries, request, watcher)
@@ -271,8 +269,8 @@ def _go_on(
     before: Run, settings: Settings, entries: Sequence[Entry], request: Request, watcher: Watcher
 ) -> Run:
     began = time.monotonic()
-    if request.team:
-        found, records = asked.find_together(request.team, request.options, watcher)
+    if request.group:
+        found, records = asked.find_in_group(request.group, request.options, watcher)
     else:
         found, records = asked.find(request.devices, request.options, watcher)
     # A device that is gone stays what it was: its points do.
@@ -332,7 +330,7 @@ def _carry_out(
             return whole
 
         left_s = run.settings.budget_s - spent_s
-        runner = Runner(jobs, run.settings, request.binding, watcher, record, request.team)
+        runner = Runner(jobs, run.settings, request.binding, watcher, record, request.group)
         try:
             runner.begin(left_s)
             if not runner.schedule.open:

@@ -20,7 +20,7 @@ from isthmus.system.binding import bind_memory
 from isthmus.system.parent import die_with_parent
 
 
-def _described(info: _core.DeviceInfo, ranks: int) -> protocol.DeviceDescription:
+def _described(info: _core.DeviceInfo) -> protocol.DeviceDescription:
     def operation(o: _core.OperationInfo) -> protocol.OperationDescription:
         return protocol.OperationDescription(
             name=o.name,
@@ -36,7 +36,7 @@ def _described(info: _core.DeviceInfo, ranks: int) -> protocol.DeviceDescription
             unit_bytes=o.unit_bytes,
             joint=o.joint,
             api=o.api,
-        ).among(ranks)
+        ).among(1)
 
     return protocol.DeviceDescription(
         id=info.id,
@@ -85,17 +85,14 @@ class Worker:
         match request:
             case protocol.ListDevices(library):
                 found = self._load(library).devices()
-                return protocol.Devices([self._described(info) for info in found])
+                return protocol.Devices([_described(info) for info in found])
             case protocol.Open(library, id, options):
                 self._device = self._load(library).open(id, options)
-                return protocol.Opened(self._described(self._device.info), _clock())
+                return protocol.Opened(_described(self._device.info), _clock())
             case protocol.Measure():
                 return self._measure(request)
             case protocol.Offload():
                 return self._offload(request)
-
-    def _described(self, info: _core.DeviceInfo) -> protocol.DeviceDescription:
-        return _described(info, self._communicator.size)
 
     def _load(self, library: str) -> _core.Backend:
         if library not in self._backends:
