@@ -16,7 +16,7 @@ from isthmus.errors import IsthmusError, NoDeviceError
 from isthmus.measure import protocol
 from isthmus.measure.discovery import Found, resolve
 from isthmus.measure.supervisor import Worker, WorkerRefusedError
-from isthmus.system import xrt
+from isthmus.system import emulation, xrt
 
 NATIVE = "xrt:0@noop"
 OPENCL = "xocl:0@noop"
@@ -134,7 +134,7 @@ def test_a_bitstream_that_is_not_there_is_the_users_mistake(isthmus: Command, ad
 @pytest.mark.parametrize("address", [NATIVE, OPENCL])
 def test_nothing_is_programmed_without_leave(address: str) -> None:
     found = resolve(address)
-    image = str(xrt.default_xclbin())
+    image = str(emulation.default_xclbin())
     as_on_a_board = {"ISTHMUS_MAY_PROGRAM": ""}
     with pytest.raises(WorkerRefusedError, match="--allow-program") as refused:
         opened(found, {"xclbin": image}, as_on_a_board)

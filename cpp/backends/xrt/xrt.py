@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from isthmus import emulation
 from isthmus.backends import BackendDescription, Candidate, Problem
 from isthmus.measure.address import Address
 from isthmus.measure.protocol import DeviceDescription
-from isthmus.system import xrt
+from isthmus.system import emulation, xrt
 
 OPTIONS = (*xrt.BITSTREAM_OPTIONS, *xrt.REGISTER_OPTIONS)
 
@@ -35,7 +34,7 @@ class Xrt(BackendDescription):
             return super().candidates_for(address)
         if xrt.find() is None or not self.library.exists():
             return ()
-        return (emulation.candidate(address, options=OPTIONS),)
+        return (emulation.candidate(address, OPTIONS),)
 
     def problems(self, scheme: str) -> Sequence[Problem]:
         installation = xrt.find()

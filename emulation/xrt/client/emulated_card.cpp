@@ -1,4 +1,4 @@
-#include "isthmus/card/process/emulated.hpp"
+#include "isthmus/emulated_card.hpp"
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -11,8 +11,13 @@
 
 #include "isthmus/card/process/page.hpp"
 
-namespace isthmus::card::process {
+namespace isthmus::emulated_card {
 namespace {
+
+using card::process::CardSlot;
+using card::process::Page;
+using card::process::page_variable;
+using card::process::SlotState;
 
 constexpr std::uint64_t most_transfer_bytes = std::uint64_t{64} << 20U;
 
@@ -35,7 +40,8 @@ const Page& page() {
       close(file);
     }
     const auto* read = data == MAP_FAILED ? nullptr : static_cast<const Page*>(data);
-    if (read == nullptr || read->magic != page_magic || read->version != page_version) {
+    if (read == nullptr || read->magic != card::process::page_magic ||
+        read->version != card::process::page_version) {
       throw BackendError(std::string(environment(page_variable)) +
                          " is no page of an emulated card");
     }
@@ -99,9 +105,9 @@ class OnEmulatedCard final : public Operation {
 
 }  // namespace
 
-bool emulated() { return *environment(page_variable) != '\0'; }
+bool present() { return *environment(page_variable) != '\0'; }
 
-void describe_emulated(DeviceInfo& info) {
+void describe(DeviceInfo& info) {
   info.clock = ClockDomain::simulated;
   info.real_software = true;
   // XRT hands over as much at once; larger transfers would say nothing new, and take long.
@@ -110,20 +116,20 @@ void describe_emulated(DeviceInfo& info) {
   info.properties.emplace_back("emulated_card", environment("ISTHMUS_CARD_BOARD"));
 }
 
-std::unique_ptr<Operation> on_emulated_card(std::unique_ptr<Operation> operation) {
-  if (!emulated()) {
+std::unique_ptr<Operation> timed(std::unique_ptr<Operation> operation) {
+  if (!present()) {
     return operation;
   }
   static_cast<void>(page());
   return std::make_unique<OnEmulatedCard>(std::move(operation));
 }
 
-std::unique_ptr<Offload> on_emulated_card(std::unique_ptr<Offload> offload) {
-  if (emulated()) {
+std::unique_ptr<Offload> timed(std::unique_ptr<Offload> offload) {
+  if (present()) {
     static_cast<void>(page());
     offload->set_card_clock(elapsed);
   }
   return offload;
 }
 
-}  // namespace isthmus::card::process
+}  // namespace isthmus::emulated_card

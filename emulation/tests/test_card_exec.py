@@ -24,7 +24,7 @@ from conftest import LIMIT_S, Command
 from isthmus import emulation
 from isthmus.errors import NoDeviceError
 
-SOURCES = Path(__file__).parent / "card_programs"
+SOURCES = Path(__file__).parent / "programs"
 LIBRARIES = {
     "native": ["xrt_coreutil", "uuid", "pthread"],
     "opencl": ["xilinxopencl", "pthread"],
@@ -506,7 +506,7 @@ def test_an_xclbin_has_the_kernels_that_were_asked_for(isthmus: Command) -> None
 
 
 def test_the_clock_needs_nothing_but_libc() -> None:
-    from isthmus.emulation.execution import CLOCK
+    from isthmus.emulation.session import CLOCK
 
     if shutil.which("readelf") is None:
         pytest.skip("no readelf")

@@ -1,5 +1,5 @@
 // What the device process and the program that uses the card tell each other beside the socket: a
-// file that both map. Python reads it too (src/isthmus/emulation/page.py).
+// file that both map. Python reads it too (emulation/python/isthmus/emulation/page.py).
 #pragma once
 
 #include <array>

@@ -27,6 +27,8 @@ from isthmus.system import built, xrt
 ClockKind = Literal["virtual", "wall"]
 PROCESS = built.FOLDER / "emulation" / "isthmus-card"
 """What XRT starts as its simulation."""
+CLOCK = PROCESS.parent / "libisthmus_clock.so"
+"""The virtual clock, which is preloaded into a program."""
 SESSION = "ISTHMUS_CARD_SESSION"
 EVENTS = "ISTHMUS_CARD_EVENTS"
 KERNEL_FOLDERS = "ISTHMUS_CARD_KERNELS"
@@ -114,10 +116,10 @@ def prepare(
 ) -> Session:
     """Prepares a run with one card for each board, as ``isthmus card boards`` takes them.
 
-    A program that asks XRT for its mode sees hw_emu, or with ``as_hardware`` a board. ``clock``
-    says whether the program will have the virtual clock preloaded; ``kernels`` are folders with
-    plug-ins. Raises UsageError for a board or a folder that cannot be, NoDeviceError where XRT
-    lacks what is needed, IsthmusError where the files cannot be written.
+    A program that asks XRT for its mode sees hw_emu, or with ``as_hardware`` a board. With the
+    virtual ``clock`` the environment preloads it; ``kernels`` are folders with plug-ins. Raises
+    UsageError for a board or a folder that cannot be, NoDeviceError where XRT lacks what is needed,
+    IsthmusError where the files cannot be written.
     """
     chosen = [boards.named(card) for card in cards]
     if not 0 < len(chosen) <= _MOST_CARDS:
@@ -160,6 +162,8 @@ def prepare(
         KERNEL_FOLDERS: ":".join(str(folder.resolve()) for folder in kernels),
         **_ALLOCATOR,
     }
+    if clock == "virtual":  # last: what others preload may stand before it
+        environment["LD_PRELOAD"] = f"{os.environ.get('LD_PRELOAD', '')} {CLOCK}".strip()
     session = Session(directory, lock, environment, base.cure)
     try:
         _write(session, chosen, clock=clock == "virtual")

@@ -6,7 +6,7 @@
 #include <numeric>
 #include <sstream>
 
-#include "../../tests/u250.hpp"
+#include "../../../card/tests/u250.hpp"
 #include "isthmus/card/card.hpp"
 
 using namespace isthmus::card;

@@ -1,23 +1,26 @@
-"""An emulated card as a way to load a backend: ``xrt:0@card=u250``, ``xocl:0@card=u250``."""
+"""An emulated card as a way to load a backend: ``xrt:0@card=u250``, ``xocl:0@card=u250``.
+
+And the xclbin with which XRT's own noop mode is measured.
+"""
 
 from __future__ import annotations
 
 import atexit
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from isthmus import boards
+from isthmus import boards, xclbin
 from isthmus.backends import Candidate
 from isthmus.emulation import kernels
 from isthmus.emulation.session import Session, prepare
 from isthmus.errors import UsageError
 from isthmus.system import private, xrt
+from isthmus.system.emulation import MODE
 
 if TYPE_CHECKING:
     from isthmus.measure.address import Address
 
-MODE = "card"
-"""What follows ``@``, before ``=BOARD``."""
 BOARD = "ISTHMUS_CARD_BOARD"
 
 
@@ -30,14 +33,20 @@ def _session(board: str) -> Session:
 
 
 def _xclbin(board: str) -> str:
-    made = kernels.default(boards.named(board), "hw_emu").build()
-    path = private.folder("xrt") / f"card-{made.header.uuid}.xclbin"
-    return str(path if path.exists() else private.write(path, made.encode()))
+    return str(_kept("card", kernels.default(boards.named(board), "hw_emu").build()))
 
 
-def candidate(
-    address: Address, opencl: str = "", options: tuple[str, ...] = xrt.BITSTREAM_OPTIONS
-) -> Candidate:
+def default_xclbin() -> Path:
+    """An xclbin for XRT's noop mode: two banks, host memory, an empty kernel."""
+    return _kept("transfer", xclbin.transfer_default("hw"))
+
+
+def _kept(name: str, made: xclbin.Xclbin) -> Path:
+    path = private.folder("xrt") / f"{name}-{made.header.uuid}.xclbin"
+    return path if path.exists() else private.write(path, made.encode())
+
+
+def candidate(address: Address, options: tuple[str, ...], opencl: str = "") -> Candidate:
     """The one for a mode ``card=BOARD``; ``opencl`` names the library that is to be loaded.
 
     Raises UsageError for a board that cannot be or whose link has errors, NoDeviceError where XRT

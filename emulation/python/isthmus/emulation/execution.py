@@ -14,13 +14,10 @@ from types import FrameType
 
 import psutil
 
-from isthmus.emulation.session import PROCESS, Session
+from isthmus.emulation.session import Session
 from isthmus.errors import UsageError
 from isthmus.system import xrt
 from isthmus.system.parent import die_with_parent
-
-CLOCK = PROCESS.parent / "libisthmus_clock.so"
-"""What is preloaded into the program."""
 
 _PASSED_ON = tuple(
     getattr(signal, f"SIG{name}")
@@ -56,11 +53,9 @@ def run(command: Sequence[str], session: Session) -> int:
 
 
 def environment(session: Session) -> dict[str, str]:
-    """The program's environment: ours, what the session adds or removes, and the clock."""
+    """The program's environment: ours, and what the session adds or removes."""
     changed = {**os.environ, **session.environment}
     changed["OCL_ICD_VENDORS"] = str(_vendors(session))
-    # Last: what others preload may stand before it.
-    changed["LD_PRELOAD"] = f"{os.environ.get('LD_PRELOAD', '')} {CLOCK}".strip()
     return {
         name: value for name, value in changed.items() if value or name not in session.environment
     }

@@ -8,7 +8,7 @@ It is the section BITSTREAM, which on a board would be the bits that program it.
     argument buffer|value OFFSET BYTES NAME        of the kernel above
     end
 
-``card/xrt/src/description.cpp`` reads it.
+``emulation/xrt/src/description.cpp`` reads it.
 """
 
 from __future__ import annotations

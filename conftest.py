@@ -14,6 +14,7 @@ from subprocess import CompletedProcess
 import pytest
 from hypothesis import settings
 
+from isthmus.system import emulation
 from prepared import Prepared
 
 settings.register_profile("isthmus", deadline=None, derandomize="CI" in os.environ)
@@ -29,6 +30,33 @@ TOGETHER = {
 }  # fmt: skip
 """Files whose tests share what takes seconds to make: one process runs all of such a file."""
 PER_SESSION = "ISTHMUS_TEST_FOLDER"
+OF_EMULATION = Path(__file__).parent / "emulation" / "tests"
+"""All tests in this folder have the marker ``emulation``; others may have it too."""
+
+
+class WithoutEmulation(pytest.Module):
+    """A file of tests that this build cannot import: it is skipped as one."""
+
+    def collect(self) -> list[pytest.Item]:
+        """Says why."""
+        pytest.skip(emulation.ABSENT)
+
+
+def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> object:
+    """Leaves the emulation's tests out where it is not built."""
+    if OF_EMULATION not in module_path.parents or emulation.is_built():
+        return None
+    return WithoutEmulation.from_parent(parent, path=module_path)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Marks the emulation's tests, and skips what is marked so where it is not built."""
+    for item in items:
+        if OF_EMULATION in item.path.parents:
+            item.add_marker(pytest.mark.emulation)
+        if item.get_closest_marker("emulation") and not emulation.is_built():
+            item.add_marker(pytest.mark.skip(reason=emulation.ABSENT))
 
 
 def pytest_configure(config: pytest.Config) -> None:
