@@ -207,9 +207,8 @@ class OpenclDevice final : public Device {
   std::unique_ptr<Operation> make(const OperationSpec& spec) override {
     static_cast<void>(find_operation(info_.operations, spec, "OpenCL"));
     auto operation = cl::make_operation(session_, spec);
-    return info_.clock == ClockDomain::simulated
-               ? emulated_card::timed(std::move(operation))
-               : std::move(operation);
+    return info_.clock == ClockDomain::simulated ? emulated_card::timed(std::move(operation))
+                                                 : std::move(operation);
   }
   std::unique_ptr<JointOperation> join(const OperationSpec& spec,
                                        Communicator& communicator) override {

@@ -119,8 +119,8 @@ class XrtDevice final : public Device {
     static_cast<void>(find_operation(info_.operations, spec, "XRT"));
     return through_xrt([&] {
       auto operation = xrt_native::make_register_operation(session_, leave_, spec);
-      return emulated_card::timed(
-          operation ? std::move(operation) : xrt_native::make_operation(session_, spec));
+      return emulated_card::timed(operation ? std::move(operation)
+                                            : xrt_native::make_operation(session_, spec));
     });
   }
   std::unique_ptr<Staging> stage(const std::string& memory, std::size_t bytes) override {

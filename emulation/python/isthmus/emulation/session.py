@@ -19,6 +19,7 @@ import psutil
 from isthmus import boards
 from isthmus.boards import Board
 from isthmus.emulation import page as pages
+from isthmus.emulation import requirements
 from isthmus.emulation.kernels import banks
 from isthmus.emulation.root import HIDDEN_MODE, HW_EMU, MODE, root
 from isthmus.errors import IsthmusError, NoDeviceError, UsageError
@@ -118,8 +119,8 @@ def prepare(
 
     A program that asks XRT for its mode sees hw_emu, or with ``as_hardware`` a board. With the
     virtual ``clock`` the environment preloads it; ``kernels`` are folders with plug-ins. Raises
-    UsageError for a board or a folder that cannot be, NoDeviceError where XRT lacks what is needed,
-    IsthmusError where the files cannot be written.
+    UsageError for a board or a folder that cannot be, NoDeviceError where XRT lacks what is needed
+    or a version of XRT or glibc is unknown, IsthmusError where the files cannot be written.
     """
     chosen = [boards.named(card) for card in cards]
     if not 0 < len(chosen) <= _MOST_CARDS:
@@ -134,6 +135,9 @@ def prepare(
         raise NoDeviceError("; ".join(xrt.absent()))
     if not PROCESS.exists():
         raise NoDeviceError("Isthmus was built without its emulated card for XRT")
+    requirements.XRT.check(installation.version)
+    if clock == "virtual":
+        requirements.GLIBC.check(requirements.glibc_version())
     base = root(installation, as_hardware=as_hardware)
     _remove_stale()
     try:
