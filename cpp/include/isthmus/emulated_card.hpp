@@ -1,5 +1,5 @@
-// For backends whose runtime can have an emulated card behind it: what an operation takes there. The
-// folder emulation/ implements it; in a build without that folder no card is emulated.
+// For backends whose runtime can have an emulated card behind it: what an operation takes there.
+// The folder emulation/ implements it; in a build without that folder no card is emulated.
 #pragma once
 
 #include <cstddef>
