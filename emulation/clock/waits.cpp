@@ -115,6 +115,31 @@ int sleep_until(Nanoseconds deadline, timespec* rest) {
 /// How often conditions were signalled, by address: a signal between two slices is not lost.
 constinit std::array<std::atomic<unsigned>, 256> signals{};
 
+/// Whether pthread_condattr_setclock chose the monotonic clock. One bit of a condition says so, in
+/// a place that glibc 2.41 moved: it is where a condition of each clock differ.
+bool is_monotonic(const pthread_cond_t& condition) {
+  using Bytes = std::array<unsigned char, sizeof(pthread_cond_t)>;
+  pthread_condattr_t attributes{};
+  pthread_condattr_init(&attributes);
+  pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+  pthread_cond_t other{};
+  pthread_cond_t usual{};
+  pthread_cond_init(&other, &attributes);
+  pthread_cond_init(&usual, nullptr);
+  Bytes here{};
+  Bytes monotonic{};
+  Bytes realtime{};
+  std::memcpy(here.data(), &condition, here.size());
+  std::memcpy(monotonic.data(), &other, monotonic.size());
+  std::memcpy(realtime.data(), &usual, realtime.size());
+  for (std::size_t index = 0; index < here.size(); ++index) {
+    if (const unsigned bit = monotonic[index] ^ realtime[index]; bit != 0) {
+      return (here[index] & bit) != 0;
+    }
+  }
+  return false;
+}
+
 std::atomic<unsigned>& signals_of(const pthread_cond_t* condition) {
   const auto address = reinterpret_cast<std::uintptr_t>(condition);
   return signals[(address / alignof(pthread_cond_t)) % signals.size()];
@@ -294,9 +319,7 @@ ISTHMUS_INTERPOSED int pthread_cond_clockwait(pthread_cond_t* condition, pthread
 
 ISTHMUS_INTERPOSED int pthread_cond_timedwait(pthread_cond_t* condition, pthread_mutex_t* mutex,
                                               const timespec* time) {
-  // Where glibc keeps what pthread_condattr_setclock chose.
-  const bool monotonic = (condition->__data.__wrefs & 2U) != 0;
-  const clockid_t clock = monotonic ? CLOCK_MONOTONIC : CLOCK_REALTIME;
+  const clockid_t clock = is_monotonic(*condition) ? CLOCK_MONOTONIC : CLOCK_REALTIME;
   if (!is_time(time) || !follows(__builtin_return_address(0))) {
     return real_cond_wait(condition, mutex, clock, time);
   }

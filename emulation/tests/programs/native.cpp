@@ -1,6 +1,7 @@
 // What a program sees of time on an emulated card, through XRT's native API. Prints one JSON
 // object.
 #include <poll.h>
+#include <pthread.h>
 #include <semaphore.h>
 #include <sys/epoll.h>
 #include <sys/select.h>
@@ -154,6 +155,21 @@ void overlapping(const std::string& xclbin) {
   tell("twice", run(2 * alone));
 }
 
+/// A wait in C, whose deadline is on the clock that the condition was made with.
+void wait_for_condition(clockid_t clock, const timespec& end) {
+  pthread_condattr_t attributes{};
+  pthread_condattr_init(&attributes);
+  pthread_condattr_setclock(&attributes, clock);
+  pthread_cond_t condition{};
+  pthread_cond_init(&condition, &attributes);
+  pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+  pthread_mutex_lock(&mutex);
+  while (pthread_cond_timedwait(&condition, &mutex, &end) == 0) {
+  }
+  pthread_mutex_unlock(&mutex);
+  pthread_cond_destroy(&condition);
+}
+
 /// Every way to wait for a while, each for a third of a kernel's run.
 void waiting(const std::string& xclbin) {
   Card card(xclbin);
@@ -209,6 +225,8 @@ void waiting(const std::string& xclbin) {
          std::unique_lock lock(mutex);
          condition.wait_for(lock, third, [] { return false; });
        }},
+      {"condition_monotonic", [&] { wait_for_condition(CLOCK_MONOTONIC, until(CLOCK_MONOTONIC)); }},
+      {"condition_realtime", [&] { wait_for_condition(CLOCK_REALTIME, until(CLOCK_REALTIME)); }},
       {"mutex", [&] { static_cast<void>(taken.try_lock_for(third)); }},
       {"mutex_of_c",
        [&] {
