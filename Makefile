@@ -42,7 +42,7 @@ sanitize: ## C++ tests with the address, undefined and thread sanitizers
 	$(SETUP) test
 	@$(PYTHON) tools/cpp_tests.py --sanitize
 
-coverage: ## which lines of cpp/ and card/ the C++ tests run
+coverage: ## which lines of cpp/, card/ and emulation/ the C++ tests run
 	$(SETUP) test
 	@$(PYTHON) tools/cpp_tests.py --coverage
 

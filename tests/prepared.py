@@ -83,15 +83,17 @@ def _say(peer: socket.socket, number: int) -> None:
 def _load() -> None:
     """Loads all that commands load when they are asked for it."""
     import isthmus
+    from isthmus.system import built
 
     for name in ("pandas", "scipy.stats", "altair", "rich.console", "rich.table"):
         importlib.import_module(name)
-    root = Path(isthmus.__file__).parent
-    for file in root.rglob("*.py"):
-        path = file.relative_to(root.parent).with_suffix("")
-        name = ".".join(path.parts).removesuffix(".__init__")
-        if name not in _STARTED_AS_PROGRAMS:
-            importlib.import_module(name)
+    # Sources, and what the build installed beside the compiled parts.
+    for root in {Path(isthmus.__file__).parent, built.FOLDER}:
+        for file in root.rglob("*.py"):
+            path = file.relative_to(root.parent).with_suffix("")
+            name = ".".join(path.parts).removesuffix(".__init__")
+            if name not in _STARTED_AS_PROGRAMS:
+                importlib.import_module(name)
 
 
 def _run(request: bytes, out: int, err: int) -> None:

@@ -16,7 +16,6 @@ from conftest import Command
 from isthmus import boards
 from isthmus.analysis.answers import answers
 from isthmus.analysis.crossing import published_rates
-from isthmus.emulation import kernels
 from isthmus.models import host_memory
 from isthmus.results.run_file import DeviceRecord, Point, Run
 from isthmus.system import xrt
@@ -190,6 +189,7 @@ def rtl_here(isthmus: Command) -> bool:
     return '"rtl"' in isthmus("devices", "--json").stdout
 
 
+@pytest.mark.emulation
 @pytest.mark.skipif(xrt.find() is None, reason="no XRT here")
 def test_the_same_study_through_the_real_xrt_on_an_emulated_card(isthmus: Command) -> None:
     sizes = "4Ki,256Ki,2Mi"
@@ -210,11 +210,14 @@ def test_the_same_study_through_the_real_xrt_on_an_emulated_card(isthmus: Comman
         assert row["verified"] == wanted
 
 
+@pytest.mark.emulation
 @pytest.mark.skipif(xrt.find() is None, reason="no XRT here")
 @pytest.mark.parametrize("scheme", ["xrt", "xocl"])
 def test_each_buffer_lies_where_its_argument_reaches(
     isthmus: Command, tmp_path: Path, scheme: str
 ) -> None:
+    from isthmus.emulation import kernels
+
     linked = msgspec.structs.replace(
         kernels.design(KERNELS, boards.load("u250"), "hw_emu"),
         connect={

@@ -9,7 +9,6 @@ import sys
 import pytest
 
 from conftest import Command
-from isthmus import emulation
 from isthmus.errors import IsthmusError
 from isthmus.studies.transfer import OPERATIONS
 
@@ -56,8 +55,11 @@ def test_more_than_the_device_holds_is_left_out_and_told(isthmus: Command, pocl:
     assert "does not do 1Ti" in ended.stderr
 
 
+@pytest.mark.emulation
 @pytest.mark.usefixtures("pocl")
 def test_beside_an_emulated_card_another_platform_is_what_it_is(isthmus: Command) -> None:
+    from isthmus import emulation
+
     try:
         emulation.prepare(["u250"]).close()
     except IsthmusError as error:

@@ -24,7 +24,7 @@ ONE = ("run", "transfer", "--device", "card:u250", "--bytes", "64", "--operation
         (*ONE, "--out", "missing/run.json"),
         ("show", "run.json", "--format", "csv"),
         ("devices", "--json"),
-        ("xclbin", "dump", "missing.xclbin"),
+        pytest.param(("xclbin", "dump", "missing.xclbin"), marks=pytest.mark.emulation),
         *(
             pytest.param(words, marks=pytest.mark.slow)
             for words in (

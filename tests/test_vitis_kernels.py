@@ -21,8 +21,6 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from isthmus.xclbin import TRANSFER, Argument, Design, Kernel
-
 ROOT = Path(__file__).resolve().parent.parent
 VITIS = ROOT / "kernels" / "vitis"
 RTL = ROOT / "card" / "rtl"
@@ -230,8 +228,11 @@ def test_hls_interfaces_burst_as_the_rtl_does(kernel: str) -> None:
         assert f"num_{way}_outstanding = {OUTSTANDING}" in text
 
 
+@pytest.mark.emulation
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_kernel_xml_has_the_registers_of_the_rtl_and_of_our_xclbin(kernel: str) -> None:
+    from isthmus.xclbin import Argument, Design, Kernel
+
     rtl = (RTL / f"{kernel}.sv").read_text(encoding="utf-8")
     packed = re.search(r"assign \{(.*?)\} = arguments;", rtl)
     stride = re.search(
@@ -262,8 +263,11 @@ def test_kernel_xml_has_the_registers_of_the_rtl_and_of_our_xclbin(kernel: str) 
     assert (ours.control, ours.interrupt) == ("ap_ctrl_hs", True)
 
 
+@pytest.mark.emulation
 def test_vadd_takes_calls_made_for_the_one_in_our_transfer_xclbin() -> None:
     """That one's size has 32 bits; the upper half of `elements` begins at 0 and stays."""
+    from isthmus.xclbin import TRANSFER
+
     (ours,) = (kernel for kernel in TRANSFER.build().kernels if kernel.name == "vadd")
     arguments = DESCRIBE.xml_of(DESCRIBE.kernel_of("vadd")).findall("kernel/args/arg")
     assert [a.offset for a in ours.arguments] == [int(a.attrib["offset"], 16) for a in arguments]

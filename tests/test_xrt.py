@@ -1,4 +1,7 @@
-"""XRT without a board: native API and AMD's OpenCL on the noop shim, and what can break."""
+"""XRT without a board: native API and AMD's OpenCL on the noop shim, and what can break.
+
+Tests that open the noop shim's device need an xclbin, which the emulation of XRT writes.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ from isthmus.errors import IsthmusError, NoDeviceError
 from isthmus.measure import protocol
 from isthmus.measure.discovery import Found, resolve
 from isthmus.measure.supervisor import Worker, WorkerRefusedError
-from isthmus.system import xrt
+from isthmus.system import emulation, xrt
 
 NATIVE = "xrt:0@noop"
 OPENCL = "xocl:0@noop"
@@ -59,6 +62,7 @@ def opened(found: Found, options: dict[str, str], env: dict[str, str] | None = N
     return answer.device.properties.get("xclbin", "")
 
 
+@pytest.mark.emulation
 def test_both_apis_in_one_run(isthmus: Command) -> None:
     code, said = run(isthmus, "--device", NATIVE, "--device", OPENCL, "--axis", "bytes=1,4097,1Mi")
     assert code == 0, said
@@ -83,6 +87,7 @@ def test_both_apis_in_one_run(isthmus: Command) -> None:
         assert median[OPENCL, operation] > 20 * median[NATIVE, operation]
 
 
+@pytest.mark.emulation
 def test_memory_kinds_of_the_native_api(isthmus: Command) -> None:
     kinds = ("alloc_host", "use_host_ptr", "aligned", "hugepage", "offset64", "host_only")
     code, said = run(isthmus, "--device", NATIVE, "--axis", "bytes=64Ki", "--axis",
@@ -93,6 +98,7 @@ def test_memory_kinds_of_the_native_api(isthmus: Command) -> None:
     assert found == set(product(("read", "write"), kinds, ("1", "4")))
 
 
+@pytest.mark.emulation
 def test_banks_are_those_of_the_bitstream(isthmus: Command) -> None:
     code, said = run(isthmus, "--device", NATIVE, "--axis", "bytes=1", "--axis", "operation=write",
                      "--axis", "bank=0,1,2")  # fmt: skip
@@ -100,6 +106,7 @@ def test_banks_are_those_of_the_bitstream(isthmus: Command) -> None:
     assert [row["bank"] for row in rows(isthmus)] == ["0", "1"]
 
 
+@pytest.mark.emulation
 def test_settings_in_the_working_folder_do_not_matter(isthmus: Command, tmp_path: Path) -> None:
     # With the software scheduler the noop shim dies at the first launch.
     (tmp_path / "xrt.ini").write_text("[Runtime]\nsws=true\n")
@@ -107,6 +114,7 @@ def test_settings_in_the_working_folder_do_not_matter(isthmus: Command, tmp_path
     assert code == 0, said
 
 
+@pytest.mark.emulation
 @pytest.mark.parametrize("address", [NATIVE, OPENCL])
 def test_that_nothing_moves_is_found_out(address: str) -> None:
     found = resolve(address)
@@ -131,10 +139,11 @@ def test_a_bitstream_that_is_not_there_is_the_users_mistake(isthmus: Command, ad
     assert "nowhere.xclbin" in said
 
 
+@pytest.mark.emulation
 @pytest.mark.parametrize("address", [NATIVE, OPENCL])
 def test_nothing_is_programmed_without_leave(address: str) -> None:
     found = resolve(address)
-    image = str(xrt.default_xclbin())
+    image = str(emulation.default_xclbin())
     as_on_a_board = {"ISTHMUS_MAY_PROGRAM": ""}
     with pytest.raises(WorkerRefusedError, match="--allow-program") as refused:
         opened(found, {"xclbin": image}, as_on_a_board)
@@ -147,6 +156,7 @@ def test_without_any_bitstream_the_cure_is_told() -> None:
         opened(resolve(NATIVE), {"xclbin": "loaded"})
 
 
+@pytest.mark.emulation
 @pytest.mark.parametrize(
     ("address", "ending"), [*((NATIVE, ending) for ending in ENDINGS), (OPENCL, "SIGABRT")]
 )
@@ -277,6 +287,7 @@ def test_what_a_shell_exports_programs_no_board() -> None:
     assert xrt.bitstreams(xrt.HARDWARE)["ISTHMUS_DEFAULT_BINARY"] == ""
 
 
+@pytest.mark.emulation
 def test_a_resumed_run_without_xrt_shows_no_hardware(isthmus: Command, tmp_path: Path) -> None:
     code, said = run(isthmus, "--device", NATIVE, "--device", BESIDE, "--axis", "bytes=1",
                      "--axis", "operation=write")  # fmt: skip

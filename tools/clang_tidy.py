@@ -19,7 +19,7 @@ from pathlib import Path
 from cpp_tests import CATCH2, JOBS, MODULE, ROOT, configure
 
 CLANG_TIDY = ROOT / ".venv" / "bin" / "clang-tidy"
-ROOMS = ("cpp", "card")
+ROOMS = ("cpp", "card", "emulation")
 NOT_OF_TESTS = "-clang-analyzer-*"
 """It follows every path through Catch2's macros, four fifths of all the time, and the sanitizers
 run what it guesses at."""

@@ -2,7 +2,7 @@
 
 With --sanitize they run under the sanitizers, too: all with the address and undefined behaviour
 sanitizers, those where threads meet with the thread sanitizer. With --coverage they say instead
-which lines of cpp/ and card/ they run.
+which lines of cpp/, card/ and emulation/ they run.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ def covers() -> bool:
     report = [
         str(ROOT / ".venv" / "bin" / "gcovr"), "--root", str(ROOT),
         "--filter", f"{ROOT}/cpp/(include|engine|exchange|backends/[a-z]+/[^/]*$)",
-        "--filter", f"{ROOT}/card/", "--exclude", ".*/tests/",
+        "--filter", f"{ROOT}/(card|emulation)/", "--exclude", ".*/tests/",
         "--gcov-ignore-parse-errors=all", "-j", JOBS, str(tests.folder),
     ]  # fmt: skip
     return passes(tests) and subprocess.run(report, check=False).returncode == 0

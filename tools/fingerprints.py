@@ -11,8 +11,8 @@ import shutil
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-BUILT_FROM = ("CMakeLists.txt", "pyproject.toml", "cpp", "kernels", "card")
-NOT_BUILT = Path("cpp", "tests")
+BUILT_FROM = ("CMakeLists.txt", "pyproject.toml", "cpp", "kernels", "card", "emulation")
+NOT_BUILT = (Path("cpp", "tests"), Path("emulation", "tests"))
 COMPILER = os.environ.get("CXX", "c++")
 TOOLS = ("cmake", "make", "ninja", "verilator")
 PREFIXES = ("/usr", "/usr/local", "/opt/xilinx/xrt", os.environ.get("XILINX_XRT", ""))
@@ -35,7 +35,8 @@ def built_files(root: Path) -> Iterator[Path]:
     for name in BUILT_FROM:
         path = root / name
         for file in sorted(path.rglob("*")) if path.is_dir() else [path]:
-            if file.is_file() and root / NOT_BUILT not in file.parents and file.suffix != ".pyc":
+            tests = any(root / folder in file.parents for folder in NOT_BUILT)
+            if file.is_file() and not tests and file.suffix != ".pyc":
                 yield file
 
 

@@ -366,12 +366,14 @@ def build_isthmus(stamps: Stamps) -> None:
     """Compiles what changed, and installs `isthmus` so that its Python sources are live."""
     compiler, found = of_compiler(), of_found()
     forget_what_changed(stamps, compiler, found)
-    fingerprint = of_build(ROOT, compiler, found)
+    options = os.environ.get("CMAKE_ARGS", "")
+    fingerprint = of_build(ROOT, compiler, found, options)
     if stamps.has("isthmus", fingerprint):
         return
-    chosen = shlex.split(os.environ.get("CMAKE_ARGS", ""))
     environment = {
-        "CMAKE_ARGS": shlex.join([*chosen, f"-DPython_INCLUDE_DIR={python_headers()}"]),
+        "CMAKE_ARGS": shlex.join(
+            [*shlex.split(options), f"-DPython_INCLUDE_DIR={python_headers()}"]
+        ),
         "CMAKE_BUILD_PARALLEL_LEVEL": str(os.cpu_count() or 1),
     }
     command = pip_install("-v", "--no-deps", "--no-build-isolation", "--editable", str(ROOT))

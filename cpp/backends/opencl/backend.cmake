@@ -8,6 +8,6 @@ isthmus_add_backend(
   opencl
   SOURCES opencl.cpp operations.cpp kernel_operations.cpp binary_kernels.cpp reached.cpp objects.cpp
           offload.cpp api.cpp channels.cpp cables.cpp
-  LIBRARIES isthmus_card_client)
+  LIBRARIES isthmus_emulated_card)
 target_include_directories(isthmus_opencl PRIVATE ${CMAKE_CURRENT_BINARY_DIR}/opencl)
 set_property(GLOBAL APPEND PROPERTY ISTHMUS_TESTED_SOURCES ${CMAKE_CURRENT_LIST_DIR}/cables.cpp)

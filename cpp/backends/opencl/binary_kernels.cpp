@@ -4,7 +4,7 @@
 #include <iterator>
 #include <optional>
 
-#include "isthmus/card/process/emulated.hpp"
+#include "isthmus/emulated_card.hpp"
 #include "isthmus/sweep.hpp"
 
 namespace isthmus::cl {
@@ -14,7 +14,7 @@ void set_buffer(Kernel kernel, Uint index, Mem buffer) {
   check(api().clSetKernelArg(kernel, index, sizeof(Mem), &buffer), "clSetKernelArg");
 }
 
-using card::process::kept_buffers;
+using emulated_card::kept_buffers;
 
 /// Where a buffer lies: in a memory of the card, by index, or in the host's.
 using Place = std::optional<Uint>;

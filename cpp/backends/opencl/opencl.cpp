@@ -9,7 +9,7 @@
 
 #include "binary_kernels.hpp"
 #include "channels.hpp"
-#include "isthmus/card/process/emulated.hpp"
+#include "isthmus/emulated_card.hpp"
 #include "kernel_operations.hpp"
 #include "offload.hpp"
 #include "operations.hpp"
@@ -75,7 +75,7 @@ constexpr unsigned usual_sweeps = 16;
 
 /// Other platforms in the same process have no emulated card below.
 bool on_emulated_card(cl::Platform platform) {
-  return card::process::emulated() && cl::text_info(platform, cl::platform_name) == "Xilinx";
+  return emulated_card::present() && cl::text_info(platform, cl::platform_name) == "Xilinx";
 }
 
 bool compiles(cl::DeviceId device) {
@@ -188,7 +188,7 @@ DeviceInfo describe(cl::Platform platform, cl::DeviceId device, const std::strin
         cl::offloads(cl::shares_pointers(device) && (session == nullptr || session->shares()));
   }
   if (on_emulated_card(platform)) {
-    card::process::describe_emulated(info);
+    emulated_card::describe(info);
   } else {
     // Messages above an emulated card do not read its clock: the host's alone would mislead.
     std::ranges::move(exchanges(device, session, initiator), std::back_inserter(info.operations));
@@ -207,9 +207,8 @@ class OpenclDevice final : public Device {
   std::unique_ptr<Operation> make(const OperationSpec& spec) override {
     static_cast<void>(find_operation(info_.operations, spec, "OpenCL"));
     auto operation = cl::make_operation(session_, spec);
-    return info_.clock == ClockDomain::simulated
-               ? card::process::on_emulated_card(std::move(operation))
-               : std::move(operation);
+    return info_.clock == ClockDomain::simulated ? emulated_card::timed(std::move(operation))
+                                                 : std::move(operation);
   }
   std::unique_ptr<JointOperation> join(const OperationSpec& spec,
                                        Communicator& communicator) override {
@@ -269,7 +268,7 @@ class OpenclBackend final : public Backend {
 
   std::unique_ptr<Offload> offload(const std::string& wanted, const Options& options,
                                    const OperationSpec& spec) override {
-    return card::process::on_emulated_card(cl::make_offload(spec, [wanted, options] {
+    return emulated_card::timed(cl::make_offload(spec, [wanted, options] {
       cl::Target target;
       each_device([&](cl::Platform, cl::DeviceId device, const std::string& id) {
         if (id == wanted) {

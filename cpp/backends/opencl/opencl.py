@@ -15,12 +15,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import MappingProxyType
 
-from isthmus import emulation
 from isthmus.backends import BackendDescription, Candidate, Problem
 from isthmus.backends.options import BITSTREAM, RunOption
 from isthmus.measure.address import Address
 from isthmus.measure.protocol import DeviceDescription
-from isthmus.system import private, xrt
+from isthmus.system import emulation, private, xrt
 
 XOCL = "xocl"
 """Scheme of the OpenCL that comes with XRT."""
@@ -211,7 +210,7 @@ class Opencl(BackendDescription):
         installation = xrt.find()
         if installation is None or installation.library(xrt.OPENCL) is None:
             return ()
-        return (emulation.candidate(address, opencl=xrt.OPENCL),)
+        return (emulation.candidate(address, xrt.OPENCL),)
 
     def problems(self, scheme: str) -> Sequence[Problem]:
         if scheme == XOCL:

@@ -5,7 +5,7 @@
 #include <iterator>
 
 #include "buffers.hpp"
-#include "isthmus/card/process/emulated.hpp"
+#include "isthmus/emulated_card.hpp"
 #include "isthmus/sweep.hpp"
 
 namespace isthmus::xrt_native {
@@ -20,7 +20,7 @@ const std::vector<Bank>& memories_of(const BufferKernel& kernel, bool on_host) {
   return on_host ? kernel.host : kernel.card;
 }
 
-using card::process::kept_buffers;
+using emulated_card::kept_buffers;
 
 xrt::bo host_buffer(const Session& session, const Bank& bank, std::size_t bytes) {
   const auto kept = kept_buffers<xrt::bo>().take(bytes);

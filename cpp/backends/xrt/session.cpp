@@ -114,7 +114,7 @@ void Session::program(const Options& options) {
     use(standard, may_program);
   } else if (device_.get_xclbin_uuid()) {
     use_loaded();
-  } else if (named.empty() && may_program) {
+  } else if (named.empty() && may_program && !without_hardware()) {
     const std::string file = validation_file(device_.get_info<xrt::info::device::name>());
     if (file.empty()) {
       throw BackendError(std::string("nothing is loaded, and no validation bitstream of its "

@@ -8,7 +8,7 @@
 #include <numeric>
 
 #include "buffers.hpp"
-#include "isthmus/card/process/emulated.hpp"
+#include "isthmus/emulated_card.hpp"
 #include "kernels.hpp"
 #include "offload.hpp"
 #include "operations.hpp"
@@ -78,7 +78,7 @@ DeviceInfo describe(const Session& session, const std::string& id) {
                                  {"banks", listed(contents.banks)},
                                  {"keeps_data", session.keeps_data() ? "yes" : "no"},
                                  {"starts_transfers", session.starts_transfers() ? "yes" : "no"}}};
-  std::ranges::move(xrt_native::sweep_operations(contents, card::process::emulated()),
+  std::ranges::move(xrt_native::sweep_operations(contents, emulated_card::present()),
                     std::back_inserter(info.operations));
   info.lacks = xrt_native::unreached(contents);
   std::ranges::move(xrt_native::offload_lacks(contents), std::back_inserter(info.lacks));
@@ -89,8 +89,8 @@ DeviceInfo describe(const Session& session, const std::string& id) {
         std::min(info.max_buffer_bytes == 0 ? bank.bytes : info.max_buffer_bytes, bank.bytes);
   }
   info.memory_bytes = info.max_buffer_bytes;
-  if (card::process::emulated()) {
-    card::process::describe_emulated(info);
+  if (emulated_card::present()) {
+    emulated_card::describe(info);
   } else {
     // Messages between hosts do not read an emulated card's clock.
     info.operations.push_back(xrt_native::exchange_through_host(contents));
@@ -119,8 +119,8 @@ class XrtDevice final : public Device {
     static_cast<void>(find_operation(info_.operations, spec, "XRT"));
     return through_xrt([&] {
       auto operation = xrt_native::make_register_operation(session_, leave_, spec);
-      return card::process::on_emulated_card(
-          operation ? std::move(operation) : xrt_native::make_operation(session_, spec));
+      return emulated_card::timed(operation ? std::move(operation)
+                                            : xrt_native::make_operation(session_, spec));
     });
   }
   std::unique_ptr<Staging> stage(const std::string& memory, std::size_t bytes) override {
@@ -173,7 +173,7 @@ class XrtBackend final : public Backend {
     if (error != std::errc{} || end != id.data() + id.size()) {
       throw UsageError("XRT has no device '" + id + "'");
     }
-    return card::process::on_emulated_card(xrt_native::make_offload(spec, index, options));
+    return emulated_card::timed(xrt_native::make_offload(spec, index, options));
   }
 };
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from isthmus import emulation
 from isthmus.backends import BackendDescription, Candidate, Problem
 from isthmus.backends.options import BITSTREAM, REGISTERS
 from isthmus.measure.address import Address
 from isthmus.measure.protocol import DeviceDescription
-from isthmus.system import xrt
+from isthmus.system import emulation, xrt
 
 
 class Xrt(BackendDescription):

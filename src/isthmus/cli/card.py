@@ -1,4 +1,7 @@
-"""``isthmus card``: the boards that an emulated card can be, and programs on it."""
+"""``isthmus card``: the boards that an emulated card can be, and programs on it.
+
+All but the boards comes with the emulation of XRT, and so does ``isthmus xclbin``.
+"""
 
 from __future__ import annotations
 
@@ -6,27 +9,16 @@ from typing import Annotated
 
 import typer
 
-from isthmus.cli import card_exec, card_xclbin
 from isthmus.errors import UsageError
+from isthmus.system import emulation
 
 
 def add_to(app: typer.Typer) -> None:
     """Registers the commands."""
     group = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
     group.command(name="boards", help="List the boards, or one board's parameters.")(boards)
-    group.command(name="xclbin", help="Write an xclbin with the emulated card's kernels.")(
-        card_xclbin.write
-    )
-    group.command(
-        name="exec",
-        help="Run an XRT or OpenCL program on emulated cards.",
-        # What follows the program's name is the program's.
-        context_settings={"allow_interspersed_args": False},
-    )(card_exec.execute)
-    group.command(name="include", help="Print the folder of the header for kernels of your own.")(
-        include
-    )
     app.add_typer(group, name="card", help="The emulated card: boards, kernels, programs on it.")
+    emulation.add_commands(app, group)
 
 
 def boards(
@@ -60,10 +52,3 @@ def boards(
         print(msgspec.json.format(msgspec.json.encode(told)).decode())
     else:
         print("\n".join(lines))
-
-
-def include() -> None:
-    """Prints what a C++ compiler wants behind ``-I``."""
-    from isthmus.emulation.session import PROCESS
-
-    print(PROCESS.parent / "include")

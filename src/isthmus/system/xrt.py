@@ -18,7 +18,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from isthmus.backends import Candidate, Problem
-from isthmus.system import private
+from isthmus.system import emulation, private
 
 HARDWARE = ""
 """The mode without a name: boards."""
@@ -240,15 +240,6 @@ def validation_xclbins() -> list[Path]:
     return found
 
 
-def default_xclbin() -> Path:
-    """Our own xclbin for modes without hardware: two banks, host memory, an empty kernel."""
-    from isthmus import xclbin  # noqa: PLC0415 - only where XRT is
-
-    made = xclbin.transfer_default("hw")
-    path = private.folder("xrt") / f"transfer-{made.header.uuid}.xclbin"
-    return path if path.exists() else private.write(path, made.encode())
-
-
 def bitstreams(mode: str) -> dict[str, str]:
     """Environment that tells a backend which bitstreams it may use in a mode without being asked.
 
@@ -262,5 +253,5 @@ def bitstreams(mode: str) -> dict[str, str]:
             "ISTHMUS_DEFAULT_BINARY": "",
             "ISTHMUS_MAY_PROGRAM": "",
         }
-    standard = str(default_xclbin()) if mode == NOOP else ""
-    return {"ISTHMUS_MAY_PROGRAM": "yes", "ISTHMUS_DEFAULT_BINARY": standard}
+    standard = emulation.default_xclbin() if mode == NOOP else None
+    return {"ISTHMUS_MAY_PROGRAM": "yes", "ISTHMUS_DEFAULT_BINARY": str(standard or "")}

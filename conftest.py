@@ -1,0 +1,152 @@
+"""What several tests need: the command as a user runs it, and devices that are here."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from subprocess import CompletedProcess
+
+import pytest
+from hypothesis import settings
+
+from isthmus.system import emulation
+from prepared import Prepared
+
+settings.register_profile("isthmus", deadline=None, derandomize="CI" in os.environ)
+settings.load_profile("isthmus")
+"""No example has a time limit: machines are shared. CI tries the same ones every time."""
+
+Command = Callable[..., CompletedProcess[str]]
+LIMIT_S = 600.0
+"""Far beyond what anything takes, on a loaded machine too: only what hangs gets there."""
+TOGETHER = {
+    "test_card_exec.py", "test_emulation.py", "test_mmio_guest.py", "test_nccl.py", "test_page.py",
+    "test_terminal.py", "test_validation.py", "test_vitis_kernels.py", "test_vitis_serial.py",
+}  # fmt: skip
+"""Files whose tests share what takes seconds to make: one process runs all of such a file."""
+PER_SESSION = "ISTHMUS_TEST_FOLDER"
+OF_EMULATION = Path(__file__).parent / "emulation" / "tests"
+"""All tests in this folder have the marker ``emulation``; others may have it too."""
+
+
+class WithoutEmulation(pytest.Module):
+    """A file of tests that this build cannot import: it is skipped as one."""
+
+    def collect(self) -> list[pytest.Item]:
+        """Says why."""
+        pytest.skip(emulation.ABSENT)
+
+
+def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> object:
+    """Leaves the emulation's tests out where it is not built."""
+    if OF_EMULATION not in module_path.parents or emulation.is_built():
+        return None
+    return WithoutEmulation.from_parent(parent, path=module_path)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Marks the emulation's tests, and skips what is marked so where it is not built."""
+    for item in items:
+        if OF_EMULATION in item.path.parents:
+            item.add_marker(pytest.mark.emulation)
+        if item.get_closest_marker("emulation") and not emulation.is_built():
+            item.add_marker(pytest.mark.skip(reason=emulation.ABSENT))
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Gives the session, and each process of it, folders that no other Isthmus uses."""
+    if not hasattr(config, "workerinput"):
+        # Short: sockets lie in such folders, and their names have 108 bytes.
+        os.environ[PER_SESSION] = tempfile.mkdtemp(prefix="isthmus-tests-", dir="/tmp")
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", tempfile.gettempdir())  # what failed is kept
+    session = Path(os.environ[PER_SESSION])
+    own = session / os.environ.get("PYTEST_XDIST_WORKER", "main")
+    own.mkdir()
+    # Nothing is kept from one session to the next, and what one process compiles all may use.
+    os.environ.update(TMPDIR=str(own), POCL_CACHE_DIR=str(session / "pocl"))
+    os.environ["ISTHMUS_LOCK"] = str(own / "measuring.lock")
+    # Workers start by the hundred: what they import is compiled once.
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    # Nothing here is large: threads of BLAS would only fight for processors.
+    os.environ["OPENBLAS_NUM_THREADS"] = "1"
+    tempfile.tempdir = None
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """Two processes for each processor: half of the time a test waits for another process."""
+    return 2 * len(os.sched_getaffinity(0))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
+    """Spreads single tests over the processes, but keeps together what shares something."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class Scheduling(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            file = nodeid.partition("::")[0]
+            return file if Path(file).name in TOGETHER else nodeid
+
+    return Scheduling(config, log)
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Removes the session's folder."""
+    if not hasattr(config, "workerinput") and (session := os.environ.pop(PER_SESSION, "")):
+        shutil.rmtree(session, ignore_errors=True)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Says last what was not tested, and why."""
+    skipped = terminalreporter.stats.get("skipped", [])
+    reasons = Counter(report.longrepr[2].removeprefix("Skipped: ") for report in skipped)
+    if reasons:
+        terminalreporter.section(f"{len(skipped)} skipped")
+    for reason, count in reasons.most_common():
+        terminalreporter.write_line(f"{count:5}  {reason}")
+
+
+@pytest.fixture(autouse=True)
+def _own_lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tests do not wait for a measurement beside them: no figure of theirs counts."""
+    monkeypatch.setenv("ISTHMUS_LOCK", str(tmp_path / "measuring.lock"))
+
+
+@pytest.fixture(scope="session")
+def run_isthmus() -> Iterator[Command]:
+    """Runs ``isthmus ARGS`` in the folder ``cwd`` and returns how it ended and what it printed."""
+    prepared = Prepared()
+
+    def run(
+        *arguments: str, cwd: Path, env: dict[str, str] | None = None, timeout: float = LIMIT_S
+    ) -> CompletedProcess[str]:
+        return prepared.run(arguments, cwd, {**os.environ, **(env or {})}, timeout)
+
+    yield run
+    prepared.close()
+
+
+@pytest.fixture
+def isthmus(run_isthmus: Command, tmp_path: Path) -> Command:
+    """The same in a folder of the test's own."""
+    return partial(run_isthmus, cwd=tmp_path)
+
+
+@pytest.fixture(scope="session")
+def pocl() -> str:
+    """Address of an OpenCL device that is really here; without one the test is skipped."""
+    from isthmus.errors import IsthmusError
+    from isthmus.measure.discovery import resolve
+
+    try:
+        return resolve("opencl:pocl").address
+    except IsthmusError as error:
+        pytest.skip(f"no PoCL here: {error}")

@@ -1,0 +1,31 @@
+"""The commands ``isthmus xclbin``, and ``exec``, ``xclbin`` and ``include`` of ``isthmus card``."""
+
+from __future__ import annotations
+
+import typer
+
+from isthmus.emulation.cli import card_exec, card_xclbin, xclbin
+
+
+def add_commands(app: typer.Typer, card: typer.Typer) -> None:
+    """Registers them; ``card`` is the group ``isthmus card``."""
+    xclbin.add_to(app)
+    card.command(name="xclbin", help="Write an xclbin with the emulated card's kernels.")(
+        card_xclbin.write
+    )
+    card.command(
+        name="exec",
+        help="Run an XRT or OpenCL program on emulated cards.",
+        # What follows the program's name is the program's.
+        context_settings={"allow_interspersed_args": False},
+    )(card_exec.execute)
+    card.command(name="include", help="Print the folder of the header for kernels of your own.")(
+        include
+    )
+
+
+def include() -> None:
+    """Prints what a C++ compiler wants behind ``-I``."""
+    from isthmus.emulation.session import PROCESS
+
+    print(PROCESS.parent / "include")

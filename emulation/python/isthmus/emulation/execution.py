@@ -1,0 +1,124 @@
+"""Runs a program on emulated cards: signals go in, its exit code comes out, nothing stays."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from types import FrameType
+
+import psutil
+
+from isthmus.emulation.session import Session
+from isthmus.errors import UsageError
+from isthmus.system import xrt
+from isthmus.system.parent import die_with_parent
+
+_PASSED_ON = tuple(
+    getattr(signal, f"SIG{name}")
+    for name in ("INT", "TERM", "HUP", "QUIT", "USR1", "USR2", "CONT", "WINCH")
+)
+_PATIENCE_S = 2.0
+_KILLED = 128  # as shells tell a death by signal
+
+
+def run(command: Sequence[str], session: Session) -> int:
+    """Runs a command in a session to its end; gives its exit code, 128 + N for signal N.
+
+    It gets a process session of its own, for XRT may send signals to its whole group; what it
+    leaves running there is ended with it. Raises UsageError where it cannot be started.
+    """
+    parent = os.getpid()
+    prepared = environment(session)
+    try:
+        program = subprocess.Popen(
+            command,
+            env=prepared,
+            start_new_session=True,
+            preexec_fn=lambda: die_with_parent(parent),  # noqa: PLW1509 - there is one thread
+        )
+    except OSError as error:
+        raise UsageError(f"cannot run {command[0]}: {error.strerror}") from error
+    try:
+        with _passing_on(program):
+            code = program.wait()
+    finally:
+        _end(program.pid)
+    return _KILLED - code if code < 0 else code
+
+
+def environment(session: Session) -> dict[str, str]:
+    """The program's environment: ours, and what the session adds or removes."""
+    changed = {**os.environ, **session.environment}
+    changed["OCL_ICD_VENDORS"] = str(_vendors(session))
+    return {
+        name: value for name, value in changed.items() if value or name not in session.environment
+    }
+
+
+def _vendors(session: Session) -> Path:
+    """A folder that tells OpenCL's loader of AMD's platform, beside those that it knows.
+
+    ocl-icd, the loader of most distributions, takes no list of files; where its variable names one
+    file, that one is kept. What cannot be read is left out, as loaders do.
+    """
+    folder = session.directory / "vendors"
+    folder.mkdir(exist_ok=True)
+    known = Path(os.environ.get("OCL_ICD_VENDORS") or "/etc/OpenCL/vendors")
+    for file in known.glob("*.icd") if known.is_dir() else (known,):
+        readable = file.is_file() and os.access(file, os.R_OK)
+        if readable and "xilinx" not in file.read_text("utf-8", "replace"):
+            shutil.copy(file, folder)
+    library = Path(session.environment["XILINX_XRT"]) / "lib" / f"lib{xrt.OPENCL}.so.2"
+    (folder / f"{xrt.OPENCL}.icd").write_text(f"{library}\n", "utf-8")
+    return folder
+
+
+@contextlib.contextmanager
+def _passing_on(program: subprocess.Popen[bytes]) -> Iterator[None]:
+    """Meanwhile signals go to the program and what it started, as from a terminal."""
+
+    def pass_on(number: int, _frame: FrameType | None) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(program.pid, number)
+
+    before: Mapping[signal.Signals, object] = {
+        number: signal.signal(number, pass_on) for number in _PASSED_ON
+    }
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)  # type: ignore[arg-type]
+
+
+def _end(session_id: int) -> None:
+    """Ends what is left of a process session: it has time to end by itself, then is killed."""
+    for process in _left_after(session_id, _PATIENCE_S):
+        with contextlib.suppress(psutil.Error):
+            process.kill()
+    _left_after(session_id, _PATIENCE_S)  # a busy machine takes its time to kill
+
+
+def _left_after(session_id: int, most_s: float) -> list[psutil.Process]:
+    """Processes of a session that have not ended in so many seconds."""
+    deadline = time.monotonic() + most_s
+    while (left := _members(session_id)) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    return left
+
+
+def _members(session_id: int) -> list[psutil.Process]:
+    found = []
+    for pid in psutil.pids():
+        with contextlib.suppress(OSError, psutil.Error):
+            if os.getsid(pid) == session_id:
+                process = psutil.Process(pid)
+                if process.status() != psutil.STATUS_ZOMBIE:
+                    found.append(process)
+    return found

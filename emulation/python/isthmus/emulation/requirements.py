@@ -1,0 +1,51 @@
+"""The versions of XRT and glibc that the emulation works with; it refuses all others.
+
+It relies on parts of both that no interface promises, which docs/emulation.md lists. A version that
+nobody has looked at could give wrong times without a sign of it, so it is refused.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+
+from isthmus.errors import NoDeviceError
+
+
+@dataclass(frozen=True)
+class Requirement:
+    """A library that the emulation relies on, its versions and what else to do."""
+
+    library: str
+    use: str
+    """What relies on it."""
+    first: tuple[int, int]
+    last: tuple[int, int]
+    cure: str
+
+    def check(self, version: str) -> None:
+        """Raises NoDeviceError unless the version, ``2.36`` or ``2.13.0``, is in the range."""
+        found = re.match(r"(\d+)\.(\d+)", version)
+        if found and self.first <= (int(found[1]), int(found[2])) <= self.last:
+            return
+        first, last = (".".join(map(str, end)) for end in (self.first, self.last))
+        raise NoDeviceError(
+            f"{self.use} knows {self.library} {first} to {last}, here is {self.library} {version}: "
+            f"{self.cure}"
+        )
+
+
+XRT = Requirement(
+    "XRT", "the emulated card", (2, 13), (2, 26), "name another installation in XILINX_XRT"
+)
+GLIBC = Requirement("glibc", "the virtual clock", (2, 30), (2, 42), "use --clock wall")
+
+
+def glibc_version() -> str:
+    """Version of the C library of this process, as it says itself."""
+    try:
+        name, _, version = (os.confstr("CS_GNU_LIBC_VERSION") or "").partition(" ")
+    except ValueError:  # another C library does not have the question
+        return "of unknown version"
+    return version if name == "glibc" else "of unknown version"

@@ -1,0 +1,251 @@
+"""The folder and the environment of one program that uses emulated cards."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Literal
+
+import msgspec
+import psutil
+
+from isthmus import boards
+from isthmus.boards import Board
+from isthmus.emulation import page as pages
+from isthmus.emulation import requirements
+from isthmus.emulation.kernels import banks
+from isthmus.emulation.root import HIDDEN_MODE, HW_EMU, MODE, root
+from isthmus.errors import IsthmusError, NoDeviceError, UsageError
+from isthmus.system import built, xrt
+
+ClockKind = Literal["virtual", "wall"]
+PROCESS = built.FOLDER / "emulation" / "isthmus-card"
+"""What XRT starts as its simulation."""
+CLOCK = PROCESS.parent / "libisthmus_clock.so"
+"""The virtual clock, which is preloaded into a program."""
+SESSION = "ISTHMUS_CARD_SESSION"
+EVENTS = "ISTHMUS_CARD_EVENTS"
+KERNEL_FOLDERS = "ISTHMUS_CARD_KERNELS"
+PACKET_BYTES = 64 << 20
+"""Pieces in which XRT hands a transfer over, known to ``device.hpp``."""
+
+# XRT puts its sockets into /tmp/$USER, whatever TMPDIR says: that folder is the session's own.
+_BASE = Path("/tmp")
+_PREFIX = "isthmus-card-"
+_LOCK = "lock"
+_MOST_CARDS = 16
+_START = """#!/bin/sh
+# XRT starts this in place of a simulation. What is preloaded is meant for the program.
+unset LD_PRELOAD
+exec "{process}"
+"""
+# Kernels by XRT's software scheduler, which has no kernel that copies: that goes through the host.
+_SETTINGS = """[Runtime]
+sws=true
+cdma=false
+[Emulation]
+sim_dir={folder}/device
+print_infos_in_console=false
+system_dpa=false
+packet_size={packet}
+"""
+# Large buffers are mapped anew for each message otherwise: a copy of 1 MiB takes five times longer.
+_ALLOCATOR = {
+    "MALLOC_MMAP_THRESHOLD_": str(1 << 30),
+    "MALLOC_TRIM_THRESHOLD_": str(2 << 30),
+    "MALLOC_TOP_PAD_": str(32 << 20),
+}
+
+
+@dataclass(frozen=True)
+class Session:
+    """What ``prepare`` made; leaving the context removes its folder and all that XRT put there."""
+
+    directory: Path
+    lock: IO[str]
+    """Held as long as the folder is in use: the number of a process may be of another container."""
+    environment: dict[str, str]
+    """To be laid over the program's own; what is empty is to be unset."""
+    cure: str = ""
+    """What to tell the user of XRT's shim; empty where it is used as it is installed."""
+
+    @property
+    def page(self) -> Path:
+        """File in which the cards tell what they did; ``isthmus.emulation.page`` reads it."""
+        return self.directory / "page"
+
+    @property
+    def events(self) -> list[Path]:
+        """Files of events, one a device process, where a trace was asked for."""
+        return sorted((self.directory / "events").glob("*.tsv"))
+
+    def used(self) -> list[pages.Slot]:
+        """What each card was used for, so far."""
+        return pages.read(self.page)
+
+    def close(self) -> None:
+        """Removes the folder."""
+        shutil.rmtree(self.directory, ignore_errors=True)
+        self.lock.close()
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+def prepare(
+    cards: Sequence[str],
+    *,
+    as_hardware: bool = False,
+    clock: ClockKind = "wall",
+    trace: bool = False,
+    kernels: Sequence[Path] = (),
+) -> Session:
+    """Prepares a run with one card for each board, as ``isthmus card boards`` takes them.
+
+    A program that asks XRT for its mode sees hw_emu, or with ``as_hardware`` a board. With the
+    virtual ``clock`` the environment preloads it; ``kernels`` are folders with plug-ins. Raises
+    UsageError for a board or a folder that cannot be, NoDeviceError where XRT lacks what is needed
+    or a version of XRT or glibc is unknown, IsthmusError where the files cannot be written.
+    """
+    chosen = [boards.named(card) for card in cards]
+    if not 0 < len(chosen) <= _MOST_CARDS:
+        raise UsageError(f"{len(chosen)} cards: one at least, and {_MOST_CARDS} at most")
+    for folder in kernels:
+        if not folder.is_dir():
+            raise UsageError(f"{folder}: no folder with kernels")
+        if ":" in str(folder.resolve()):
+            raise UsageError(f"{folder}: a folder with kernels cannot have ':' in its path")
+    installation = xrt.find()
+    if installation is None:
+        raise NoDeviceError("; ".join(xrt.absent()))
+    if not PROCESS.exists():
+        raise NoDeviceError("Isthmus was built without its emulated card for XRT")
+    requirements.XRT.check(installation.version)
+    if clock == "virtual":
+        requirements.GLIBC.check(requirements.glibc_version())
+    base = root(installation, as_hardware=as_hardware)
+    _remove_stale()
+    try:
+        directory = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-", dir=_BASE))
+        lock = (directory / _LOCK).open("w", encoding="utf-8")
+        fcntl.flock(lock, fcntl.LOCK_EX)
+    except OSError as error:
+        raise IsthmusError(f"no folder in {_BASE} for the emulated card: {error}") from error
+    path = os.environ.get("LD_LIBRARY_PATH")
+    icds = os.environ.get("OCL_ICD_FILENAMES")
+    opencl = base.libraries / f"lib{xrt.OPENCL}.so.2"
+    environment = {
+        "XILINX_XRT": str(base.path),
+        "XILINX_VITIS": str(directory),  # newer versions want it named
+        "LD_LIBRARY_PATH": f"{base.libraries}:{path}" if path else str(base.libraries),
+        "OCL_ICD_FILENAMES": f"{opencl}:{icds}" if icds else str(opencl),
+        MODE: "" if as_hardware else HW_EMU,
+        HIDDEN_MODE: HW_EMU if as_hardware else "",
+        "USER": directory.name,
+        "XRT_INI_PATH": str(directory / "xrt.ini"),
+        "EMCONFIG_PATH": str(directory),
+        "SDACCEL_EM_RUN_DIR": str(directory),
+        SESSION: str(directory),
+        pages.VARIABLE: str(directory / "page"),
+        EVENTS: str(directory / "events") if trace else "",
+        KERNEL_FOLDERS: ":".join(str(folder.resolve()) for folder in kernels),
+        **_ALLOCATOR,
+    }
+    if clock == "virtual":  # last: what others preload may stand before it
+        environment["LD_PRELOAD"] = f"{os.environ.get('LD_PRELOAD', '')} {CLOCK}".strip()
+    session = Session(directory, lock, environment, base.cure)
+    try:
+        _write(session, chosen, clock=clock == "virtual")
+    except BaseException as error:
+        session.close()
+        if isinstance(error, OSError):
+            raise IsthmusError(f"{directory}: {error.strerror}") from error
+        raise
+    return session
+
+
+def _write(session: Session, cards: Sequence[Board], *, clock: bool) -> None:
+    folder = session.directory
+    pages.create(session.page, clock=clock)
+    for index, board in enumerate(cards):
+        lines = (f"{key}={value}\n" for key, value in board.flat().items())
+        (folder / f"card{index}.board").write_text("".join(lines), "utf-8")
+    (folder / "events").mkdir()
+    (folder / "device").mkdir()
+    start = folder / "device" / "simulate.sh"
+    start.write_text(_START.format(process=PROCESS), "utf-8")
+    start.chmod(0o700)
+    settings = _SETTINGS.format(folder=folder, packet=PACKET_BYTES)
+    (folder / "xrt.ini").write_text(settings, "utf-8")
+    (folder / "emconfig.json").write_bytes(msgspec.json.encode(_configuration(cards)))
+
+
+def _configuration(cards: Sequence[Board]) -> dict[str, object]:
+    """What XRT's emulation asks of a platform."""
+    devices = [
+        {
+            "Name": f"isthmus_{board.name}_1",
+            "HalMajorVersion": "0",
+            "HalMinorVersion": "0",
+            "VendorId": "4334",  # in decimal
+            "DeviceId": "20480",
+            "SubsystemVendorId": "4334",
+            "DeviceVersion": "0",
+            "DataAlignment": "4096",
+            "OclFreqency": "300",  # spelt so
+            "NumDevices": "1",
+            "DdrBanks": [
+                {"Name": bank.name, "Size": f"{bank.size >> 30}GB"} for bank in banks(board)
+            ],
+        }
+        for board in cards
+    ]
+    return {
+        "Version": {"FileVersion": "2.0", "ToolVersion": "2022.1"},
+        "Platform": {
+            "UnifiedPlatform": "true",
+            "ExpandedPR": "false",
+            "Boards": [{"NumBoards": "1", "Devices": [device]} for device in devices],
+        },
+    }
+
+
+def _remove_stale() -> None:
+    """Folders of processes that were killed before they could remove them."""
+    for folder, process in _sessions():
+        if not psutil.pid_exists(process) and not _in_use(folder):
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _in_use(folder: Path) -> bool:
+    """Whether somebody holds its lock; what was left before there was one has none."""
+    try:
+        with (folder / _LOCK).open(encoding="utf-8") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True
+    return False
+
+
+def _sessions() -> Iterator[tuple[Path, int]]:
+    for folder in _BASE.glob(f"{_PREFIX}*-*"):
+        with contextlib.suppress(OSError, ValueError):
+            if folder.lstat().st_uid == os.getuid() and not folder.is_symlink():
+                yield folder, int(folder.name.removeprefix(_PREFIX).partition("-")[0])

@@ -1,0 +1,44 @@
+"""What an xclbin says to Isthmus's own emulated card: where memories, kernels, arguments are.
+
+It is the section BITSTREAM, which on a board would be the bits that program it. Lines of words:
+
+    isthmus.card/1
+    memory card|host ADDRESS BYTES NAME
+    kernel KERNEL INSTANCE ADDRESS RANGE
+    argument buffer|value OFFSET BYTES NAME        of the kernel above
+    end
+
+``emulation/xrt/src/description.cpp`` reads it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from isthmus.xclbin.kinds import MemoryType
+from isthmus.xclbin.metadata import Kernel
+from isthmus.xclbin.tables import Memory
+
+_MEMORY_QUALIFIERS = {"global", "constant"}
+
+
+def describe(memories: Iterable[Memory], kernels: Iterable[Kernel]) -> bytes:
+    """The section for complete kernels, as ``Design.build`` has them."""
+    return "".join(f"{line}\n" for line in _lines(memories, kernels)).encode()
+
+
+def _lines(memories: Iterable[Memory], kernels: Iterable[Kernel]) -> Iterator[str]:
+    yield "isthmus.card/1"
+    for memory in memories:
+        where = "host" if memory.type == MemoryType.HOST else "card"
+        yield f"memory {where} {memory.address} {memory.size} {memory.name}"
+    for kernel in kernels:
+        for instance in kernel.instances:
+            place = f"{instance.address or 0} {kernel.address_range}"
+            yield f"kernel {kernel.name} {instance.name} {place}"
+            for argument in kernel.arguments:
+                if argument.qualifier == "stream":
+                    continue
+                kind = "buffer" if argument.qualifier in _MEMORY_QUALIFIERS else "value"
+                yield f"argument {kind} {argument.offset} {argument.size} {argument.name}"
+    yield "end"

@@ -1,0 +1,514 @@
+"""Programs on emulated cards: what their clocks say, how they end, and that nothing stays."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from conftest import LIMIT_S, Command
+from isthmus import emulation
+from isthmus.errors import NoDeviceError
+
+SOURCES = Path(__file__).parent / "programs"
+LIBRARIES = {
+    "native": ["xrt_coreutil", "uuid", "pthread"],
+    "opencl": ["xilinxopencl", "pthread"],
+    "opencl_loader": [":libOpenCL.so.1", "pthread"],
+}
+SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+
+
+@dataclass(frozen=True)
+class Ran:
+    code: int
+    output: str
+    errors: list[str]
+
+    @property
+    def told(self) -> dict[str, float]:
+        """What the program measured; XRT prints in front of it, also without a new line."""
+        found: dict[str, float] = json.loads(self.output[self.output.index('{"') :])
+        return found
+
+
+Run = Callable[..., Ran]
+
+DESCRIPTION = """
+name = "mine"
+mode = "hw_emu"
+[[kernels]]
+name = "vadd_of_mine"
+arguments = [
+  { name = "in1", type = "int*" },
+  { name = "in2", type = "int*" },
+  { name = "out", type = "int*" },
+  { name = "size", type = "unsigned int" },
+]
+"""
+ADDITION = """
+#include <cstring>
+#include <isthmus/card/kernel_plugin.h>
+#include <vector>
+
+extern "C" int isthmus_kernel(isthmus_kernel_run* run) {
+  const auto address = [run](int offset) {
+    uint64_t found = 0;
+    std::memcpy(&found, run->registers + offset, sizeof(found));
+    return found;
+  };
+  uint32_t count = 0;
+  std::memcpy(&count, run->registers + 0x34, sizeof(count));
+  const uint64_t bytes = count * sizeof(int);
+  std::vector<int> first(count), second(count);
+  if (run->read(run->card, address(0x10), first.data(), bytes) != 0 ||
+      run->read(run->card, address(0x1c), second.data(), bytes) != 0) {
+    return 1;
+  }
+  for (uint32_t i = 0; i < count; ++i) {
+    first[i] = -first[i] - second[i];
+  }
+  run->cycles = count;
+  return run->write(run->card, address(0x28), first.data(), bytes);
+}
+"""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def emulated() -> None:
+    try:
+        emulation.prepare(["u250"]).close()
+    except NoDeviceError as error:
+        pytest.skip(f"no XRT behind which a card is emulated: {error}")
+
+
+@pytest.fixture(scope="module")
+def programs(run_isthmus: Command, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the compiled programs and the card's xclbins."""
+    folder = tmp_path_factory.mktemp("programs")
+    compiler = os.environ.get("CXX", "c++")
+    for name, libraries in LIBRARIES.items():
+        source = SOURCES / f"{name.partition('_')[0]}.cpp"
+        made = subprocess.run(
+            [compiler, "-std=c++20", "-O1", "-w", "-I/usr/include/xrt", source,
+             "-o", folder / name, *(f"-l{library}" for library in libraries)],
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        if name == "opencl_loader" and "cannot find" in made.stderr:
+            continue
+        if "No such file" in made.stderr or "cannot find" in made.stderr:
+            pytest.skip(f"cannot build a program for XRT: {made.stderr.splitlines()[0]}")
+        assert made.returncode == 0, made.stderr
+    for mode in ("hw", "hw_emu"):
+        made = run_isthmus("card", "xclbin", "--mode", mode, "-o", f"{mode}.xclbin", cwd=folder)
+        assert made.returncode == 0, made.stderr
+    return folder
+
+
+@pytest.fixture
+def card_exec(isthmus: Command) -> Run:
+    def run(*arguments: object) -> Ran:
+        ended = isthmus("card", "exec", *map(str, arguments))
+        assert "Traceback" not in ended.stderr
+        return Ran(ended.returncode, ended.stdout, ended.stderr.splitlines())
+
+    return run
+
+
+@pytest.fixture
+def native(card_exec: Run, programs: Path) -> Run:
+    def run(what: str, *options: str, mode: str = "hw_emu") -> Ran:
+        return card_exec(*options, "--", programs / "native", what, programs / f"{mode}.xclbin")
+
+    return run
+
+
+def trace(path: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(path.read_text())
+    return found
+
+
+def durations(path: Path, kind: str) -> list[float]:
+    """Seconds that events of a kind took, by the card."""
+    events = trace(path)["traceEvents"]
+    return [event["dur"] * 1e-6 for event in events if event.get("cat") == kind]
+
+
+# What clocks say. A program's own computing takes real time, so whatever else runs on the machine
+# lengthens it: upper limits are for the least disturbed of several runs.
+
+
+def least(run: Callable[[], dict[str, float]], most: Mapping[str, float]) -> dict[str, float]:
+    """Every figure's least of some runs: of as few as it takes to get below these limits."""
+    found = run()
+    for _ in range(9):
+        if all(found[name] < limit for name, limit in most.items()):
+            break
+        again = run()
+        found = {name: min(figure, again[name]) for name, figure in found.items()}
+    return found
+
+
+def test_time_is_real_while_a_program_computes(native: Run) -> None:
+    most = {"before": 0.21, "with": 0.21}
+    told = least(lambda: native("computing").told, most)
+    for name, limit in most.items():
+        assert 0.19 < told[name] < limit
+
+
+def test_copies_take_what_the_card_and_its_driver_take(native: Run, tmp_path: Path) -> None:
+    path = tmp_path / "trace.json"
+
+    def copies() -> dict[str, float]:
+        ran = native("copying", "--trace", path.name)
+        # Of 101 copies of a batch the first is not timed.
+        expected = sum(durations(path, "write")[1:51]) + sum(durations(path, "read")[:50])
+        path.unlink()
+        return {"ratio": ran.told["copies"] / expected}
+
+    assert 0.999 < least(copies, {"ratio": 1.03})["ratio"] < 1.03
+
+
+def test_computing_and_a_kernel_overlap(native: Run, tmp_path: Path) -> None:
+    path = tmp_path / "trace.json"
+
+    def overlap() -> dict[str, float]:
+        told = native("overlapping", "--trace", path.name).told
+        assert durations(path, "kernel")[0] < told["alone"] < told["twice"]
+        path.unlink()
+        return {name: told[name] / told["alone"] for name in ("half", "twice")}
+
+    told = least(overlap, {"half": 1.4, "twice": 2.8})
+    assert 0.99 < told["half"] < 1.4
+    assert 1.98 < told["twice"] < 2.8
+
+
+def test_waits_end_in_the_programs_time_while_a_kernel_runs(native: Run) -> None:
+    def waits() -> dict[str, float]:
+        told = native("waiting").told
+        whole, third = told.pop("whole"), told.pop("third")
+        assert all(waited >= third * 0.999 for waited in told.values())
+        return {name: waited / whole for name, waited in told.items()}
+
+    told = least(waits, dict.fromkeys(waits(), 0.9))
+    assert len(told) == 13
+    for name, share in told.items():
+        assert share < 0.9, name
+
+
+def test_a_wait_whose_end_is_past_still_does_its_work(native: Run) -> None:
+    assert native("expired").told == {"mutex_given_up": 1, "ready": 100, "locked": 1}
+
+
+def test_a_cancelled_wait_holds_nobody_up(native: Run) -> None:
+    def waited() -> dict[str, float]:
+        told = native("cancelling").told
+        assert told["cancelled"] == 1
+        return {"share": told["wall"] / told["run"]}
+
+    assert least(waited, {"share": 0.5})["share"] < 0.5  # else as long in real time as its run
+
+
+def test_no_thread_sees_time_go_back(native: Run) -> None:
+    told = native("looking").told
+    assert told["looks"] > 1000
+    assert told["steps_back"] == 0
+
+
+def test_cards_work_at_a_time(native: Run) -> None:
+    def both() -> dict[str, float]:
+        ran = native("two_cards", "--board", "u250", "--board", "u250")
+        assert "u250, u250" in ran.errors[-1]
+        return {"ratio": ran.told["both"] / ran.told["one"]}
+
+    assert 0.7 < least(both, {"ratio": 1.5})["ratio"] < 1.5
+
+
+@pytest.mark.parametrize("program", ["opencl", "opencl_loader"])
+def test_events_of_opencl_have_the_cards_time(
+    card_exec: Run, programs: Path, tmp_path: Path, program: str
+) -> None:
+    if not (programs / program).exists():
+        pytest.skip("no loader of OpenCL to link with (ocl-icd-libopencl1)")
+    path = tmp_path / "trace.json"
+
+    def events() -> dict[str, float]:
+        told = card_exec(
+            "--trace", path.name, "--", programs / program, programs / "hw_emu.xclbin"
+        ).told
+        (kernel,) = durations(path, "kernel")
+        (move,) = durations(path, "write")
+        path.unlink()
+        assert kernel < told["kernel"] <= told["host"]
+        assert move < told["move"]
+        return {"kernel": told["host"] / kernel, "move": told["move"] - move}
+
+    most = {"kernel": 1.1, "move": 0.01}
+    told = least(events, most)
+    assert all(told[name] < limit for name, limit in most.items()), told
+
+
+def test_wall_clocks_are_left_alone(native: Run) -> None:
+    def share() -> dict[str, float]:
+        began = time.monotonic()
+        told = native("overlapping", "--clock", "wall").told
+        assert told["half"] < time.monotonic() - began
+        return {"share": told["alone"] / told["half"]}
+
+    assert least(share, {"share": 1.0})["share"] < 1.0
+
+
+# What a program sees and does
+
+
+@pytest.mark.parametrize(("options", "mode"), [((), "hw_emu"), (("--as-hardware",), "hw")])
+def test_data_go_through_a_kernel(native: Run, options: tuple[str, ...], mode: str) -> None:
+    ran = native("adding", *options, mode=mode)
+    assert ran.told["sum"] == 1000 * 1001
+    assert ran.code == 0
+    assert "simulated, not hardware" in ran.errors[-1]
+    assert re.search(r"4 transfers of 16 kB, 1 kernel run of .*s over 12 kB", ran.errors[-1])
+
+
+def test_programs_can_ask_whether_they_are_emulated(card_exec: Run) -> None:
+    ask = ("--", "sh", "-c", "echo mode=$XCL_EMULATION_MODE")
+    assert card_exec(*ask).output == "mode=hw_emu\n"
+    assert card_exec("--as-hardware", *ask).output == "mode=\n"
+
+
+def test_a_fork_has_cards_of_its_own(native: Run) -> None:
+    assert native("forking").told["child"] == 0
+
+
+def test_the_timeline_says_that_it_is_simulated(native: Run, tmp_path: Path) -> None:
+    native("adding", "--trace", "trace.json")
+    found = trace(tmp_path / "trace.json")
+    assert found["metadata"]["clock"] == "simulated, not hardware"
+    shown = [event for event in found["traceEvents"] if event["ph"] == "X"]
+    assert [event["cat"] for event in shown] == [*["write"] * 3, "kernel", "read"]
+    assert shown[0]["ts"] == 0
+    assert all(before["ts"] < after["ts"] for before, after in pairwise(shown))
+    again = native("adding", "--trace", "trace.json")
+    assert again.code == 2
+    assert "nothing is overwritten" in again.errors[-1]
+
+
+def test_a_kernel_of_ones_own_runs(
+    card_exec: Run, isthmus: Command, programs: Path, tmp_path: Path
+) -> None:
+    source = tmp_path / "add.cpp"
+    source.write_text(ADDITION)
+    folder = tmp_path / "kernels"
+    folder.mkdir()
+    include = isthmus("card", "include").stdout.strip()
+    compiler = os.environ.get("CXX", "c++")
+    subprocess.run(
+        [compiler, "-shared", "-fPIC", "-I", include, source, "-o", folder / "vadd_of_mine.so"],
+        check=True,
+    )
+    (tmp_path / "mine.toml").write_text(DESCRIPTION)
+    isthmus("xclbin", "write", "--from", "mine.toml", "-o", "mine.xclbin")
+    program = ("--", programs / "native", "adding", "mine.xclbin", "vadd_of_mine")
+    assert card_exec("--kernels", folder, *program).told["sum"] == -1000 * 1001
+    assert card_exec(*program).code != 0  # nobody has said where that kernel is
+
+
+# How programs end
+
+
+def test_the_programs_exit_code_is_passed_on(card_exec: Run) -> None:
+    assert card_exec("--", "sh", "-c", "exit 3").code == 3
+    assert card_exec("--", "sh", "-c", "kill -9 $$").code == 128 + 9
+    ran = card_exec("--", "sh", "-c", "exit 130")  # as shells tell a Ctrl-C
+    assert ran.code == 130
+    assert "no card was opened" in ran.errors[-1]
+
+
+def test_what_follows_the_program_is_the_programs(card_exec: Run) -> None:
+    ran = card_exec("--", "echo", "--verbose", "--board")
+    assert ran.output == "--verbose --board\n"
+    assert "no card was opened" in ran.errors[-1]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "what"),
+    [
+        (("--", "./no-such-program"), "cannot run ./no-such-program"),
+        (("--clock", "sun", "--", "true"), "no clock 'sun'"),
+        (("--board", "no-such", "--", "true"), "no-such"),
+        (("--kernels", "no-folder", "--", "true"), "no-folder"),
+        (("--trace", "no-folder/trace.json", "--", "touch", "ran"), "No such file"),
+        (("--trace", "new.json", "--", "./no-such-program"), "cannot run ./no-such-program"),
+    ],
+)
+def test_what_cannot_be_is_refused(
+    card_exec: Run, tmp_path: Path, arguments: tuple[str, ...], what: str
+) -> None:
+    ran = card_exec(*arguments)
+    assert ran.code == 2
+    assert what in ran.errors[-1]
+    assert not list(tmp_path.glob("*.json"))
+    assert not (tmp_path / "ran").exists()
+
+
+def test_a_timeline_that_cannot_be_written_costs_nothing_else(card_exec: Run) -> None:
+    ran = card_exec("--trace", "gone/trace.json", "--", "sh", "-c", "exit 3")
+    assert ran.code == 2  # noticed before the program starts
+    script = "rm trace.json; mkdir trace.json; exit 3"
+    ran = card_exec("--trace", "trace.json", "--", "sh", "-c", script)
+    assert ran.code == 3
+    assert "no card was opened" in ran.errors[-2]
+    assert "trace.json: Is a directory" in ran.errors[-1]
+
+
+def test_folders_of_kernels_are_told_apart_by_colons(card_exec: Run, tmp_path: Path) -> None:
+    (tmp_path / "of:mine").mkdir()
+    ran = card_exec("--kernels", "of:mine", "--", "true")
+    assert ran.code == 2
+    assert "cannot have ':'" in ran.errors[-1]
+
+
+@pytest.mark.parametrize("given", ["vendors", "vendors/one.icd"])
+def test_other_platforms_of_opencl_stay(
+    card_exec: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: str
+) -> None:
+    folder = tmp_path / "vendors"
+    (folder / "folder.icd").mkdir(parents=True)
+    (folder / "one.icd").write_text("libone.so")
+    monkeypatch.setenv("OCL_ICD_VENDORS", str(tmp_path / given))
+    ran = card_exec("--", "sh", "-c", "ls $OCL_ICD_VENDORS")
+    assert ran.output.split() == ["one.icd", "xilinxopencl.icd"], ran.errors
+
+
+@pytest.fixture
+def going_on(programs: Path, tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
+    """A program that uses its card until it is ended."""
+    program = [programs / "native", "going_on", programs / "hw_emu.xclbin"]
+    for number in SIGNALS:  # what the shell, or nohup, ignores would be ignored here too
+        signal.signal(number, signal.default_int_handler)
+    with subprocess.Popen(
+        [sys.executable, "-m", "isthmus", "card", "exec", "--trace", "trace.json", "--", *program],
+        cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    ) as command:  # fmt: skip
+        assert command.stdout is not None
+        while "running" not in command.stdout.readline():
+            assert command.poll() is None
+        yield command
+        command.kill()
+
+
+def is_alive(pid: int) -> bool:
+    """Whether a process runs; one that only nobody has asked for is dead."""
+    try:
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
+def belonging_to(command: int) -> dict[str, psutil.Process]:
+    """Processes of a command's session by their names, beside the command."""
+    found = {}
+    for process in psutil.process_iter():
+        try:
+            session = process.environ().get("ISTHMUS_CARD_SESSION", "")
+            if session.startswith(f"/tmp/isthmus-card-{command}-"):
+                found[process.name()] = process
+        except psutil.Error:
+            continue
+    return found
+
+
+def nothing_stays(command: int, *, folder: bool = True) -> None:
+    """Sooner or later."""
+    deadline = time.monotonic() + LIMIT_S
+    while belonging_to(command) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not belonging_to(command)
+    if folder:
+        assert not list(Path("/tmp").glob(f"isthmus-card-{command}-*"))
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+def test_signals_go_to_the_program(going_on: subprocess.Popen[str], number: signal.Signals) -> None:
+    going_on.send_signal(number)
+    _, errors = going_on.communicate(timeout=LIMIT_S)
+    assert going_on.returncode == 128 + number
+    assert "simulated, not hardware" in errors
+    nothing_stays(going_on.pid)
+
+
+def test_a_killed_program_leaves_nothing(going_on: subprocess.Popen[str]) -> None:
+    belonging_to(going_on.pid)["native"].kill()
+    going_on.communicate(timeout=LIMIT_S)
+    assert going_on.returncode == 128 + signal.SIGKILL
+    nothing_stays(going_on.pid)
+
+
+def test_a_killed_card_ends_the_program(going_on: subprocess.Popen[str], tmp_path: Path) -> None:
+    belonging_to(going_on.pid)["isthmus-card"].kill()
+    _, errors = going_on.communicate(timeout=LIMIT_S)
+    assert going_on.returncode in {128 + signal.SIGTERM, 128 + signal.SIGPIPE}
+    assert "the program is ended" in errors
+    assert "simulated, not hardware" in errors
+    assert trace(tmp_path / "trace.json")["traceEvents"]
+    nothing_stays(going_on.pid)
+
+
+def test_a_killed_command_takes_its_program_along(
+    going_on: subprocess.Popen[str], card_exec: Run
+) -> None:
+    going_on.kill()
+    going_on.wait(timeout=LIMIT_S)
+    nothing_stays(going_on.pid, folder=False)
+    assert card_exec("--", "true").code == 0  # removes the folder too
+    nothing_stays(going_on.pid)
+
+
+def test_what_a_program_leaves_running_is_ended(card_exec: Run) -> None:
+    ran = card_exec("--", "sh", "-c", "sleep 1000 >/dev/null 2>&1 & echo $!")
+    assert ran.code == 0
+    assert not is_alive(int(ran.output))
+
+
+def test_ten_at_once(native: Run) -> None:
+    with ThreadPoolExecutor(10) as pool:
+        ended = list(pool.map(lambda _: native("adding"), range(10)))
+    assert [ran.code for ran in ended] == [0] * 10
+    assert {ran.told["sum"] for ran in ended} == {1000 * 1001}
+
+
+# xclbins
+
+
+def test_an_xclbin_has_the_kernels_that_were_asked_for(isthmus: Command) -> None:
+    made = isthmus("card", "xclbin", "--kernels", "vadd,bandwidth", "-o", "two.xclbin")
+    assert made.returncode == 0
+    told = json.loads(isthmus("xclbin", "dump", "two.xclbin", "--json").stdout)
+    assert [kernel["name"] for kernel in told["kernels"]] == ["vadd", "bandwidth"]
+    assert told["memories"][-1]["name"] == "HOST[0]"
+    unknown = isthmus("card", "xclbin", "--kernels", "fft", "-o", "fft.xclbin")
+    assert unknown.returncode == 2
+    assert "no kernel 'fft'" in unknown.stderr
+
+
+def test_the_clock_needs_nothing_but_libc() -> None:
+    from isthmus.emulation.session import CLOCK
+
+    if shutil.which("readelf") is None:
+        pytest.skip("no readelf")
+    told = subprocess.run(["readelf", "-d", CLOCK], capture_output=True, text=True, check=True)
+    assert "libstdc++" not in told.stdout

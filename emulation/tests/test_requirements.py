@@ -1,0 +1,142 @@
+"""Unknown versions of XRT and glibc are refused, and what is relied on is there."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from conftest import LIMIT_S, Command
+from isthmus import emulation
+from isthmus.emulation import elf
+from isthmus.emulation.requirements import GLIBC, XRT, Requirement, glibc_version
+from isthmus.emulation.session import CLOCK
+from isthmus.errors import NoDeviceError
+from isthmus.system import xrt
+
+PAGE = Path(__file__).parents[2] / "docs" / "emulation.md"
+OTHER_GLIBC = r"""
+#include <cstring>
+#include <unistd.h>
+extern "C" size_t confstr(int name, char* into, size_t size) noexcept {
+  const char* told = name == _CS_GNU_LIBC_VERSION ? "glibc 2.99" : "";
+  if (size > 0) {
+    std::strncpy(into, told, size - 1);
+    into[size - 1] = 0;
+  }
+  return std::strlen(told) + 1;
+}
+"""
+
+
+@pytest.fixture
+def here() -> xrt.Installation:
+    try:
+        emulation.prepare(["u250"]).close()
+    except NoDeviceError as error:
+        pytest.skip(f"no XRT behind which a card is emulated: {error}")
+    found = xrt.find()
+    assert found
+    return found
+
+
+@pytest.mark.parametrize(
+    ("requirement", "version"),
+    [(XRT, "2.13"), (XRT, "2.13.0"), (XRT, "2.26.1"), (GLIBC, "2.30"), (GLIBC, "2.42")],
+)
+def test_known_versions_are_taken(requirement: Requirement, version: str) -> None:
+    requirement.check(version)
+
+
+@pytest.mark.parametrize(
+    ("requirement", "version"),
+    [
+        *((XRT, version) for version in ("2.12.9", "2.27.0", "3.13", "1.20", "of unknown version")),
+        *((GLIBC, version) for version in ("2.29", "2.43", "3.36", "of unknown version", "")),
+    ],
+)
+def test_unknown_versions_are_refused(requirement: Requirement, version: str) -> None:
+    with pytest.raises(NoDeviceError) as refused:
+        requirement.check(version)
+    said = str(refused.value)
+    assert f"here is {requirement.library} {version}: {requirement.cure}" in said
+    assert "\n" not in said
+
+
+def test_another_xrt_is_refused(here: xrt.Installation, isthmus: Command, tmp_path: Path) -> None:
+    """XRT says its version in the name of a file: here the same XRT has another one."""
+    folder = tmp_path / "xrt" / "lib"
+    folder.mkdir(parents=True)
+    for library in here.libraries.glob("libx*.so*"):
+        (folder / library.name).symlink_to(library)
+    (folder / "libxrt_coreutil.so.2").unlink()
+    library = here.library(xrt.NATIVE)
+    assert library
+    shutil.copy(library.resolve(), folder / "libxrt_coreutil.so.2.99.0")
+    (folder / "libxrt_coreutil.so.2").symlink_to("libxrt_coreutil.so.2.99.0")
+    other = {"XILINX_XRT": str(folder.parent)}
+    devices = [f"{scheme}:0@card=u250" for scheme in ("xrt", "xocl")]
+    commands = [("run", "transfer", "--quick", "--device", device) for device in devices]
+    for command in (("card", "exec", "--", "touch", "ran"), *commands):
+        refused = isthmus(*command, env=other)
+        assert refused.returncode == 4, refused.stderr
+        assert "knows XRT 2.13 to 2.26, here is XRT 2.99.0" in refused.stderr
+        assert len(refused.stderr.splitlines()) == 1
+    assert not (tmp_path / "ran").exists()
+
+
+@pytest.mark.usefixtures("here")
+def test_another_glibc_is_refused_unless_clocks_are_left_alone(tmp_path: Path) -> None:
+    """A library in front of glibc gives another answer to whoever asks for the version."""
+    (tmp_path / "other.cpp").write_text(OTHER_GLIBC)
+    other = tmp_path / "other.so"
+    subprocess.run(["g++", "-shared", "-fPIC", tmp_path / "other.cpp", "-o", other], check=True)
+
+    def card_exec(*options: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", "isthmus", "card", "exec", *options, "--", "touch", "ran"],
+            cwd=tmp_path, env={**os.environ, "LD_PRELOAD": str(other)}, capture_output=True,
+            text=True, timeout=LIMIT_S, check=False,
+        )  # fmt: skip
+
+    refused = card_exec()
+    assert refused.returncode == 4, refused.stderr
+    assert refused.stderr == (
+        "isthmus: the virtual clock knows glibc 2.30 to 2.42, here is glibc 2.99: "
+        "use --clock wall\n"
+    )
+    assert not (tmp_path / "ran").exists()
+    assert card_exec("--clock", "wall").returncode == 0
+    assert (tmp_path / "ran").exists()
+
+
+@pytest.mark.usefixtures("here")
+def test_the_clock_is_preloaded_only_where_it_is_virtual(isthmus: Command) -> None:
+    ask = ("--", "sh", "-c", "echo preloaded=$LD_PRELOAD")
+    assert isthmus("card", "exec", *ask).stdout == f"preloaded={CLOCK}\n"
+    assert isthmus("card", "exec", "--clock", "wall", *ask).stdout == "preloaded=\n"
+
+
+def test_the_version_is_that_of_the_library_that_is_loaded() -> None:
+    ask = ctypes.CDLL(None).gnu_get_libc_version
+    ask.restype = ctypes.c_char_p
+    assert glibc_version() == ask().decode()
+
+
+def test_the_page_names_what_the_clock_replaces_and_glibc_has_it_all() -> None:
+    """A symbol that glibc lacks would be called at address 0."""
+    if not CLOCK.exists():
+        pytest.skip("Isthmus was built without its virtual clock")
+    symbols = elf.Library(CLOCK.read_bytes()).symbols
+    replaced = {name for name, symbol in symbols.items() if symbol.section}
+    libc = ctypes.CDLL(None)
+    assert {name for name in replaced if not hasattr(libc, name)} == set()
+    text = PAGE.read_text("utf-8")
+    (row,) = re.findall(r"^\| functions replaced \|(.*?)\|", text, re.MULTILINE)
+    assert set(re.findall(r"`(\w+)`", row)) == replaced

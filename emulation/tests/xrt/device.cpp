@@ -1,0 +1,301 @@
+// The card that answers XRT's calls: its memory, its kernels, and the time that it tells.
+#include "isthmus/card/process/device.hpp"
+
+#include <catch2/catch.hpp>
+#include <cstring>
+#include <numeric>
+#include <sstream>
+
+#include "../../../card/tests/u250.hpp"
+#include "isthmus/card/card.hpp"
+
+using namespace isthmus::card;
+using namespace isthmus::card::process;
+
+namespace {
+
+constexpr std::uint64_t vadd_at = 0x180'0000;
+constexpr std::uint64_t read_at = 0x181'0000;
+constexpr const char* description =
+    "isthmus.card/1\n"
+    "memory card 0 1073741824 bank0\n"
+    "memory card 1073741824 1073741824 bank 1\n"
+    "memory host 137438953472 1073741824 HOST[0]\n"
+    "kernel vadd vadd_1 25165824 65536\n"
+    "argument buffer 16 8 in1\n"
+    "argument buffer 28 8 in2\n"
+    "argument buffer 40 8 out\n"
+    "argument value 52 4 size\n"
+    "kernel read_bandwidth read_bandwidth_1 25231360 65536\n"
+    "argument buffer 16 8 input0\n"
+    "argument value 28 8 buf_size\n"
+    "argument value 40 8 iter\n"
+    "end\n";
+
+Description described(const std::string& text) {
+  std::istringstream lines(text);
+  return Description::parse(lines);
+}
+
+/// A card, and a program that asks it as XRT does.
+struct Bench {
+  Timing timing{Board::from(u250())};
+  Meter meter{Meter::Place{}};
+  ProgramMemory host{"/nowhere"};
+  Device device{described(description), timing, host, meter, {}};
+
+  Reply ask(Call call, MessageWriter& request) {
+    const auto body = request.reply().subspan(reply_header_bytes);
+    request_.assign(body.begin(), body.end());
+    return device.answer(call, Message(request_));
+  }
+  void allocate(std::uint64_t address, std::uint64_t bytes) {
+    MessageWriter request;
+    request.number(1, address).number(2, bytes);
+    ask(Call::allocate, request);
+  }
+  void write(std::uint64_t address, std::span<const std::byte> data, std::uint64_t seek = 0) {
+    MessageWriter request;
+    request.number(3, address).bytes(4, data).number(5, data.size()).number(6, seek);
+    ask(Call::copy_to_card, request);
+  }
+  std::vector<std::byte> read(std::uint64_t address, std::uint64_t bytes, std::uint64_t skip = 0) {
+    MessageWriter request;
+    request.number(4, address).number(5, bytes).number(6, skip);
+    const Reply reply = ask(Call::copy_from_card, request);
+    return {reply.data.begin(), reply.data.end()};
+  }
+  void write_registers(std::uint64_t address, std::span<const std::uint32_t> values) {
+    MessageWriter request;
+    request.number(2, address).bytes(4, std::as_bytes(values));
+    ask(Call::write_kernel, request);
+  }
+  std::uint32_t read_register(std::uint64_t address) {
+    MessageWriter request;
+    request.number(2, address).number(3, 4);
+    Reply reply = ask(Call::read_kernel, request);
+    const auto answer = reply.message.reply().subspan(reply_header_bytes);
+    std::uint32_t value = 0;
+    std::memcpy(&value, Message(answer).bytes(2).data(), sizeof(value));
+    return value;
+  }
+  [[nodiscard]] Time elapsed() { return static_cast<Time>(meter.slot().elapsed_fs.load()); }
+
+ private:
+  std::vector<std::byte> request_;
+};
+
+std::vector<std::byte> counted(std::size_t bytes) {
+  std::vector<std::byte> data(bytes);
+  for (std::size_t i = 0; i < bytes; ++i) {
+    data[i] = static_cast<std::byte>(i * 7 + 1);
+  }
+  return data;
+}
+
+/// What the card itself says that a transfer takes.
+Time transfer_time(Direction direction, std::size_t bytes) {
+  Card card(Board::from(u250()));
+  const auto buffer = card.allocate(0, bytes);
+  const Pages host = card.pinned(bytes);
+  const Transfer transfer{.direction = direction,
+                          .host = host.data(),
+                          .device = buffer.get(),
+                          .offset = 0,
+                          .bytes = bytes};
+  return card.transfer(std::span(&transfer, 1));
+}
+
+}  // namespace
+
+TEST_CASE("Data come back from where they were put", "[card][process]") {
+  Bench bench;
+  bench.allocate(4096, 10'000);
+  const auto data = counted(5'000);
+  bench.write(4096, data, 5'000);
+  CHECK(bench.read(4096, 5'000, 5'000) == data);
+  CHECK(bench.read(4096 + 5'000, 5'000) == data);
+  CHECK(bench.read(4096, 4'000) == std::vector<std::byte>(4'000));
+  CHECK(bench.meter.slot().bytes_to_card == 5'000);
+  CHECK(bench.meter.slot().bytes_from_card == 14'000);
+}
+
+TEST_CASE("A transfer takes what the card takes for it", "[card][process]") {
+  const auto bytes = GENERATE(std::size_t{1}, std::size_t{4096}, std::size_t{1} << 20U);
+  Bench bench;
+  bench.allocate(0, bytes);
+  bench.write(0, counted(bytes));
+  const Time written = bench.elapsed();
+  CHECK(written == transfer_time(Direction::h2d, bytes));
+  bench.read(0, bytes);
+  CHECK(bench.elapsed() - written == transfer_time(Direction::d2h, bytes));
+  CHECK(bench.meter.slot().elapsed_fs ==
+        bench.meter.slot().simulated_fs + bench.meter.slot().driver_fs);
+  CHECK(bench.meter.slot().driver_fs > 0);
+}
+
+TEST_CASE("A transfer in pieces takes as long as in one", "[card][process]") {
+  constexpr std::uint64_t rest = 4096;
+  Bench bench;
+  bench.allocate(0, packet_bytes + rest);
+  bench.write(0, std::vector<std::byte>(packet_bytes));
+  bench.write(packet_bytes, std::vector<std::byte>(rest));
+  CHECK(bench.elapsed() == transfer_time(Direction::h2d, packet_bytes + rest));
+}
+
+TEST_CASE("Reaching where nothing is allocated is an error", "[card][process]") {
+  Bench bench;
+  bench.allocate(0, 4096);
+  CHECK_THROWS_AS(bench.read(0, 5000), MemoryError);  // overlaps, so it is no other buffer
+  CHECK_THROWS_AS(bench.read(std::uint64_t{1} << 40U, 16), MemoryError);
+  CHECK_THROWS_AS(bench.read(~std::uint64_t{0} - 8, 16), MemoryError);
+  CHECK_THROWS_AS(bench.read(137438953472, 16), MemoryError);
+}
+
+TEST_CASE("A buffer takes the place of what was reached for without one", "[card][process]") {
+  Bench bench;
+  const auto data = counted(8192);
+  bench.write(4096, data);       // reaches into the buffer from below
+  bench.write(16384, data);      // from above
+  bench.write(32768, data);      // is elsewhere
+  bench.allocate(8192, 12'288);  // up to 20480
+  bench.write(8192, std::vector<std::byte>(12'288, std::byte{9}));
+  CHECK(bench.read(8192, 12'288) == std::vector<std::byte>(12'288, std::byte{9}));
+  CHECK(bench.read(4096, 4096) == std::vector<std::byte>(4096));
+  CHECK(bench.read(32768, 8192) == data);
+}
+
+TEST_CASE("Kernels compute, and are done when their time has come", "[card][process]") {
+  Bench bench;
+  constexpr std::uint32_t n = 1000;
+  std::vector<std::uint32_t> a(n);
+  std::iota(a.begin(), a.end(), 5U);
+  std::vector<std::uint32_t> b(n, 7);
+  bench.allocate(0, 4096);
+  bench.allocate(8192, 4096);
+  bench.allocate(16384, 4096);
+  bench.write(0, std::as_bytes(std::span(a)));
+  bench.write(8192, std::as_bytes(std::span(b)));
+  std::vector<std::uint32_t> map(14);
+  map[4] = 0;
+  map[7] = 8192;
+  map[10] = 16384;
+  map[13] = n;
+  const Time before = bench.elapsed();
+
+  SECTION("started by XRT: the launch, then the kernel") {
+    bench.write_registers(vadd_at, map);
+    CHECK(bench.elapsed() == before);
+    map[0] = 1;
+    bench.write_registers(vadd_at, map);
+    const Time launch = from_nanoseconds(bench.timing.board().kernel.value().launch_ns);
+    CHECK(bench.elapsed() - before == launch);
+    CHECK(bench.meter.slot().busy == 1);
+    CHECK(bench.read_register(vadd_at) == 6);
+    const Time kernel = static_cast<Time>(bench.meter.slot().kernel_fs.load());
+    CHECK(kernel > 0);
+    CHECK(bench.elapsed() - before == launch + kernel);
+    CHECK(bench.meter.slot().registers == 0);
+  }
+  SECTION("started by the program's own hands: each access counts") {
+    for (const std::size_t index : {4, 7, 10, 13}) {
+      bench.write_registers(vadd_at + 4 * index, std::span(map).subspan(index, 1));
+    }
+    const std::array<std::uint32_t, 1> start = {1};
+    bench.write_registers(vadd_at, start);
+    CHECK(bench.read_register(vadd_at) == 6);
+    CHECK(bench.read_register(vadd_at + 52) == n);
+    CHECK(bench.meter.slot().registers == 7);
+    CHECK(bench.elapsed() > before);
+  }
+  CHECK(bench.meter.slot().busy == 0);
+  CHECK(bench.read_register(vadd_at) == 4);
+  const auto sums = bench.read(16384, n * sizeof(std::uint32_t));
+  std::vector<std::uint32_t> found(n);
+  std::memcpy(found.data(), sums.data(), sums.size());
+  for (std::uint32_t i = 0; i < n; ++i) {
+    REQUIRE(found[i] == i + 5 + 7);
+  }
+}
+
+TEST_CASE("Sweeps are computed once and take their time", "[card][process]") {
+  Bench bench;
+  constexpr std::uint32_t bytes = 1U << 20U;
+  bench.allocate(0, bytes);
+  std::vector<std::uint64_t> words(bytes / 8, 3);
+  bench.write(0, std::as_bytes(std::span(words)));
+  std::vector<std::uint32_t> map(12);
+  map[7] = bytes;
+  const auto run = [&](std::uint32_t iterations) {
+    const std::uint64_t before = bench.meter.slot().kernel_fs;
+    map[0] = 0;
+    map[10] = iterations;
+    bench.write_registers(read_at, map);
+    map[0] = 1;
+    bench.write_registers(read_at, map);
+    CHECK(bench.read_register(read_at) == 6);
+    return bench.meter.slot().kernel_fs - before;
+  };
+  const std::uint64_t once = run(1);
+  const std::uint64_t often = run(1000);
+  CHECK(static_cast<double>(often) == Approx(1000.0 * static_cast<double>(once)).epsilon(0.02));
+  CHECK(bench.meter.slot().kernel_bytes == std::uint64_t{1001} * bytes);
+  CHECK(bench.read_register(read_at + 0x88) == 3 * bytes / 8);
+}
+
+TEST_CASE("Sizes and counts that cannot be are refused", "[card][process]") {
+  Bench bench;
+  constexpr std::uint32_t bytes = 4096;
+  bench.allocate(0, bytes);
+  const auto run = [&](std::uint64_t iterations) {
+    std::vector<std::uint32_t> map(12);
+    map[0] = 1;
+    map[7] = bytes;
+    map[10] = static_cast<std::uint32_t>(iterations);
+    map[11] = static_cast<std::uint32_t>(iterations >> 32U);
+    bench.write_registers(read_at, map);
+  };
+  CHECK_THROWS_AS(run(~std::uint64_t{0}), KernelError);        // -1
+  CHECK_THROWS_AS(run(std::uint64_t{1} << 52U), KernelError);  // 2^64 bytes
+  CHECK(bench.meter.slot().kernel_bytes == 0);
+  run(2);
+  CHECK(bench.meter.slot().kernel_bytes == std::uint64_t{2} * bytes);
+}
+
+TEST_CASE("Calls that this card has nothing to say to are answered", "[card][process]") {
+  Bench bench;
+  MessageWriter empty;
+  for (const Call call : {Call::set_environment, Call::setup_instance, Call::debug_messages,
+                          Call::read_trace, Call::close,
+                          // NOLINTNEXTLINE(clang-analyzer-optin.core.EnumCastOutOfRange): unknown
+                          static_cast<Call>(777)}) {
+    CHECK_NOTHROW(bench.ask(call, empty));
+  }
+  bench.write_registers(0x100, std::array<std::uint32_t, 1>{1});  // no kernel there
+  CHECK(bench.read_register(0x100) == 0);
+}
+
+TEST_CASE("A description that is none is refused", "[card][process]") {
+  const std::string good = description;
+  CHECK(described(good).units.size() == 2);
+  CHECK(described(good).memories[1].name == "bank 1");
+  CHECK_THROWS_AS(described(""), DescriptionError);
+  CHECK_THROWS_AS(described(std::string(16, '\0')), DescriptionError);
+  for (std::size_t length = 0; length + 1 < good.size(); ++length) {
+    CHECK_THROWS_AS(described(good.substr(0, length)), DescriptionError);
+  }
+  CHECK_THROWS_AS(described("isthmus.card/1\nargument value 0 4 x\nend\n"), DescriptionError);
+  CHECK_THROWS_AS(described("isthmus.card/1\nkernel a a_1 0 16\nargument value 15 4 x\nend\n"),
+                  DescriptionError);
+  // A range may be larger than the registers that are kept; arguments are in those.
+  const std::string large = "isthmus.card/1\nkernel a a_1 0 1048576\nargument value ";
+  CHECK(described(large + "65532 4 x\nend\n").units.size() == 1);
+  CHECK_THROWS_AS(described(large + "65533 4 x\nend\n"), DescriptionError);
+}
+
+TEST_CASE("A kernel that nobody has is named", "[card][process]") {
+  const ComputeUnit unknown{.kernel = "warp", .instance = "warp_1", .arguments = {}};
+  CHECK_THROWS_WITH(make_kernel(unknown, {}), Catch::Contains("no kernel 'warp'"));
+  const ComputeUnit bare{.kernel = "vadd", .instance = "vadd_1", .arguments = {}};
+  CHECK_THROWS_WITH(make_kernel(bare, {}), Catch::Contains("4 arguments"));
+}

@@ -1,0 +1,66 @@
+// What the device process and the program that uses the card tell each other beside the socket: a
+// file that both map. Python reads it too (emulation/python/isthmus/emulation/page.py).
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+namespace isthmus::card::process {
+
+/// Environment variable that names the file.
+inline constexpr const char* page_variable = "ISTHMUS_CARD_PAGE";
+inline constexpr std::uint32_t page_magic = 0x48545349;  // "ISTH"
+inline constexpr std::uint32_t page_version = 1;
+inline constexpr std::size_t most_cards = 64;
+inline constexpr std::size_t socket_name_bytes = 104;
+
+// Words, for Python reads them too. NOLINTNEXTLINE(performance-enum-size)
+enum class SlotState : std::uint32_t { unused, open, closed };
+
+using Count = std::atomic<std::uint64_t>;
+
+/// One card as one process uses it. Times are femtoseconds modulo 2^64: only differences mean
+/// something, of up to 2.5 hours. The device process writes before it answers a call.
+struct alignas(64) CardSlot {
+  std::atomic<SlotState> state;
+  std::atomic<std::uint32_t> card;           ///< N of XRT's device N
+  std::atomic<std::uint32_t> program;        ///< process that uses it
+  std::atomic<std::uint32_t> busy;           ///< kernels whose end nobody has seen yet
+  std::array<char, socket_name_bytes> id{};  ///< EMULATION_SOCKETID, valid while open
+
+  // Written by the device process.
+  Count elapsed_fs;  ///< what calls took, waits for kernels included: a program's clock goes by it
+  Count simulated_fs;  ///< link, card and kernels at work, as far as calls took it
+  Count driver_fs;     ///< software that the board assumes; elapsed = simulated + driver
+  Count kernel_fs;     ///< kernels at work, whoever waited for them
+  Count done_fs;       ///< on the line offset + elapsed: when the next kernel ends, while busy
+  Count bytes_to_card;
+  Count bytes_from_card;
+  Count kernel_bytes;  ///< that kernels read and wrote, each sweep counted
+  Count transfers;
+  Count kernels;
+  Count registers;  ///< accesses by the program; polling by XRT is none
+  Count calls;
+
+  // Written by the program's clock, before a call; nobody writes them without one.
+  Count offset_fs;    ///< the program's time when the call began, less elapsed_fs then
+  Count patience_fs;  ///< from there to the program's next deadline: a poll jumps no further
+  std::atomic<std::uint32_t> alone;  ///< 1: nothing else of the program runs, so a poll may jump
+};
+
+/// Zero but for magic, version and `clock` when it is made.
+struct Page {
+  std::uint32_t magic;
+  std::uint32_t version;
+  /// 1: a clock writes its part of the slots. Else a poll for a kernel always jumps to its end.
+  std::atomic<std::uint32_t> clock;
+  alignas(64) std::array<CardSlot, most_cards> slots;
+};
+
+static_assert(std::is_standard_layout_v<Page> && Count::is_always_lock_free);
+static_assert(sizeof(CardSlot) == 256 && offsetof(CardSlot, elapsed_fs) == 120);
+
+}  // namespace isthmus::card::process

@@ -1,0 +1,75 @@
+"""The way to the emulation of XRT (folder ``emulation/``), which a build may leave out.
+
+This module is the only one outside that folder that imports it.
+"""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from isthmus.errors import NoDeviceError
+
+if TYPE_CHECKING:
+    import typer
+
+    from isthmus.backends import Candidate
+    from isthmus.measure.address import Address
+
+MODE = "card"
+"""What an address says after ``@``, before ``=BOARD``."""
+ABSENT = (
+    "this Isthmus was built without the emulation of XRT; "
+    "CMAKE_ARGS=-DISTHMUS_XRT_EMULATION=ON make setup builds it"
+)
+
+
+def is_built() -> bool:
+    """Whether this build has the emulation."""
+    found = find_spec("isthmus.emulation")
+    return found is not None and found.origin is not None
+
+
+def candidate(address: Address, opencl: str = "") -> Candidate:
+    """How to load a backend for ``xrt:0@card=BOARD``.
+
+    ``opencl`` names XRT's OpenCL library, for the backend that loads it. Raises NoDeviceError
+    where this build or the XRT here has no emulation, UsageError for a board that cannot be.
+    """
+    _require()
+    from isthmus import emulation
+
+    return emulation.candidate(address, opencl)
+
+
+def default_xclbin() -> Path | None:
+    """An xclbin for XRT's noop mode: two banks, host memory, an empty kernel; None: not built."""
+    if not is_built():
+        return None
+    from isthmus import emulation
+
+    return emulation.default_xclbin()
+
+
+def add_commands(app: typer.Typer, card: typer.Typer) -> None:
+    """Registers ``isthmus xclbin``, and ``exec``, ``xclbin`` and ``include`` of ``isthmus card``.
+
+    In a build without the emulation each of them raises NoDeviceError.
+    """
+    if is_built():
+        from isthmus import emulation
+
+        emulation.add_commands(app, card)
+        return
+    for group, name in ((card, "xclbin"), (card, "exec"), (card, "include"), (app, "xclbin")):
+        group.command(
+            name=name,
+            help="Not in this build: it needs the emulation of XRT.",
+            context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
+        )(_require)
+
+
+def _require() -> None:
+    if not is_built():
+        raise NoDeviceError(ABSENT)
