@@ -1,10 +1,37 @@
 #include "isthmus/sweep.hpp"
 
 #include <algorithm>
+#include <array>
 #include <span>
 #include <utility>
 
 namespace isthmus {
+
+bool is_bandwidth_kernel(std::string_view name) {
+  return std::ranges::find(bandwidth_kernel_names, name) != bandwidth_kernel_names.end();
+}
+
+std::vector<OperationInfo> bandwidth_kernels(const std::string& target,
+                                             const std::vector<std::string>& memory_kinds,
+                                             const std::string& implementation,
+                                             unsigned usual_iterations) {
+  constexpr std::array directions = {"h2d", "d2h", "both"};
+  std::vector<OperationInfo> table;
+  table.reserve(directions.size());
+  for (std::size_t i = 0; i < directions.size(); ++i) {
+    const std::string name(bandwidth_kernel_names.at(i));
+    const bool two = i == 2;
+    table.push_back(
+        {.name = name,
+         .parts = {{name, target == "host" ? directions.at(i) : "", "kernel"}},
+         .axes = {{.name = "target", .usual = target, .values = {target}},
+                  {.name = "implementation", .usual = implementation, .values = {implementation}},
+                  {.name = "iterations", .usual = std::to_string(usual_iterations)}},
+         .memory_kinds = memory_kinds,
+         .device_buffers = two ? 2U : 1U});
+  }
+  return table;
+}
 
 SweepOperation::SweepOperation(const OperationSpec& spec)
     : name_(spec.name), bytes_(spec.bytes), sweeps_(spec.count("iterations", published_sweeps)) {}

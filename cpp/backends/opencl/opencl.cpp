@@ -10,6 +10,7 @@
 #include "binary_kernels.hpp"
 #include "channels.hpp"
 #include "isthmus/card/process/emulated.hpp"
+#include "isthmus/sweep.hpp"
 #include "kernel_operations.hpp"
 #include "offload.hpp"
 #include "operations.hpp"

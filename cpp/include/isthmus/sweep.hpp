@@ -1,13 +1,30 @@
-// One launch of a published bandwidth kernel, whichever runtime launches it.
+// The published bandwidth kernels as operations, and one launch of them by any runtime.
 #pragma once
 
+#include <array>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "isthmus/backend.hpp"
 
 namespace isthmus {
+
+/// Sweeps of one launch in AMD's published example.
+inline constexpr unsigned published_sweeps = 1024;
+/// That example's kernels, in the order of `bandwidth_kernels`.
+inline constexpr std::array<std::string_view, 3> bandwidth_kernel_names = {
+    "read_bandwidth", "write_bandwidth", "bandwidth"};
+[[nodiscard]] bool is_bandwidth_kernel(std::string_view name);
+
+/// Kernels `read_bandwidth`, `write_bandwidth` and `bandwidth` (both at once), which sweep over
+/// memory of the target `host` or `device` as often as axis `iterations` says: usually as often as
+/// AMD's published example does.
+std::vector<OperationInfo> bandwidth_kernels(const std::string& target,
+                                             const std::vector<std::string>& memory_kinds,
+                                             const std::string& implementation,
+                                             unsigned usual_iterations = published_sweeps);
 
 /// `read_bandwidth`, `write_bandwidth` or `bandwidth` with the published example's arguments: one
 /// buffer or two, their size, and how often to sweep over them.

@@ -65,7 +65,10 @@ class Evidence:
     """Summary rows of all studies that the clock could tell; ``axes`` in words where this study's
     differ."""
     rows: pd.DataFrame
-    """This study's, of data that arrived and a bandwidth; all clocks but the device's."""
+    """This study's, of data that arrived and a bandwidth; all clocks but the device's.
+
+    Operations that move no data (verified ``na``, e.g. a launch) have no bandwidth: see ``timed``.
+    """
     pairs: list[Pair]
     contending: list[Pair]
     """Those that a sentence should speak of."""
@@ -98,6 +101,15 @@ class Evidence:
             copies=memory_copies(run),
             labels=wording.labels(run),
         )
+
+    @property
+    def timed(self) -> pd.DataFrame:
+        """Rows of this study that have a time, also of operations that move no data; all clocks.
+
+        Left out are points where data did not arrive, and what was not measured.
+        """
+        rows = self.every[self.every["study"] == self.study]
+        return rows[rows["verified"].ne("false") & rows["median_s"].gt(0)]
 
     @property
     def confidence(self) -> float:
