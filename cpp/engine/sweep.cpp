@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <numeric>
 #include <span>
 #include <utility>
 
@@ -31,6 +32,29 @@ std::vector<OperationInfo> bandwidth_kernels(const std::string& target,
          .device_buffers = two ? 2U : 1U});
   }
   return table;
+}
+
+bool KernelSum::arrived(Memory& memory, std::size_t workers, std::uint64_t stamp) const {
+  std::vector<std::uint64_t> sums(workers);
+  memory.get(0, std::as_writable_bytes(std::span(sums)));
+  return std::accumulate(sums.begin(), sums.end(), std::uint64_t{0}) ==
+         (sum_ + workers) * key(stamp);
+}
+
+bool holds_pattern_by_page(Memory& memory, std::size_t bytes, std::uint64_t seed) {
+  std::vector<std::uint64_t> words(bytes / page_bytes);
+  if (!words.empty()) {
+    memory.get_words(0, words);
+  }
+  for (std::size_t page = 0; page < words.size(); ++page) {
+    if (!has_pattern(std::as_bytes(std::span(&words[page], 1)), seed, page * page_bytes)) {
+      return false;
+    }
+  }
+  std::array<std::byte, sizeof(std::uint64_t)> last{};
+  const std::span tail = std::span(last).first(std::min(last.size(), bytes));
+  memory.get(bytes - tail.size(), tail);
+  return has_pattern(tail, seed, bytes - tail.size());
 }
 
 SweepOperation::SweepOperation(const OperationSpec& spec)
