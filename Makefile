@@ -8,13 +8,16 @@ STAGE := @$(PYTHON) tools/stage.py
 # What protects rarely touched ground is tested where CI is set, and by test-all.
 PYTEST = $(if $(CI),,-m "not slow")
 CPP_SOURCES := git ls-files -co --exclude-standard '*.cpp' '*.hpp'
-.PHONY: help setup fpga-emulator mpi run test test-all sanitize coverage lint lint-all ruff mypy schema clang-format clang-tidy format bench
+.PHONY: help setup fpga-emulator mpi run dev test test-all conformance sanitize coverage lint lint-all ruff mypy schema clang-format clang-tidy format bench
 
 help: ## show this
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 18
 
 setup: ## make .venv with isthmus in it
 	$(SETUP) run
+
+dev: ## the same, with what tests and checks need, for .venv/bin/python -m pytest
+	$(SETUP) test lint
 
 fpga-emulator: ## add Intel's FPGA emulator (its own licence) as device opencl:fpga-emulator
 	$(SETUP) fpga-emulator
@@ -37,6 +40,10 @@ test: ## C++ tests, then Python tests; not the slow ones (ARGS="tests/test_x.py 
 
 test-all: ## every test but the sanitizers'
 	@$(MAKE) test PYTEST=
+
+conformance: ## what every backend must do, on one: make conformance BACKEND=null
+	$(SETUP) conformance
+	@$(PYTHON) tools/cpp_tests.py --conformance "$(BACKEND)"
 
 sanitize: ## C++ tests with the address, undefined and thread sanitizers
 	$(SETUP) test

@@ -150,6 +150,27 @@ def test_includes_that_go_round(tmp_path: Path) -> None:
     assert "cyclic: a.toml -> b.toml -> c.toml -> a.toml" in refusal(tmp_path / "a.toml")
 
 
+def test_a_board_elsewhere_includes_installed_parts(tmp_path: Path) -> None:
+    def with_link(include: str) -> Path:
+        path = tmp_path / "mine.toml"
+        entry = '{ value = 3, kind = "assumed", source = "a guess" }'
+        path.write_text(f'[board]\ninclude = "{include}"\n[link]\ngeneration = {entry}\n')
+        return path
+
+    host = boards.load("u250").settings["host.load_ns"]
+    told = refusal(with_link("_host.toml"))
+    assert "link.lanes is missing" in told
+    assert "link.max_payload_bytes is missing" in told
+    assert "host." not in told
+    assert boards.load(str(with_link("u250.toml"))).settings["host.load_ns"] == host
+    # A file of that name beside it comes first.
+    (tmp_path / "u250.toml").write_text('[board]\ninclude = "generic-gen4x8"\n')
+    mine = boards.load(str(tmp_path / "mine.toml"))
+    assert mine.whole("link.lanes") == boards.load("generic-gen4x8").whole("link.lanes")
+    assert "no such file, and" in refusal(with_link("_nothing.toml"))
+    assert refusal(with_link("./u200.toml")).endswith("u200.toml: no such file")
+
+
 def test_parts_that_do_not_go_together(tmp_path: Path) -> None:
     credits_ = 'posted_data_credits = { value = 4, kind = "assumed", source = "a guess" }'
     assert "link.posted_data_credits=4 is too little" in refusal(board_file(tmp_path, credits_))

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+from types import MappingProxyType
+
 import pytest
 
+import synthetic
 from conftest import Command
 from isthmus import backends, studies
+from isthmus.analysis import flags
+from isthmus.analysis.evidence import Evidence
+from isthmus.analysis.found import common
+from isthmus.analysis.summary import summarise
 from isthmus.cli.declared import separated
 from isthmus.errors import UsageError
 
@@ -45,3 +52,34 @@ def test_a_permission_that_no_device_takes_is_refused(isthmus: Command) -> None:
     begun = isthmus("run", "transfer", "--device", "null", "--out", "run.json", "--allow-loads")
     assert begun.returncode == 2
     assert "--allow-loads: no device of this run takes it" in begun.stderr
+
+
+def test_flags_have_one_meaning_wherever_they_are_declared() -> None:
+    declared = [flag for backend in backends.registry().values() for flag in backend.flags]
+    assert {"copy_engines", "fast_forward", "virtualised"} <= set(declared)
+    assert len({*declared, *flags.OWN}) == len(declared) + len(flags.OWN)
+    for flag in (*declared, *flags.OWN):
+        assert flags.meaning(flag) != "no description"
+    assert flags.meaning("nobody's") == "no description"
+
+
+def test_another_package_has_its_own_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Other(type(backends.registry()["null"])):  # type: ignore[misc]
+        name = "other"
+        schemes = ("other",)
+        flags = MappingProxyType({"tripled": "sent three times"})
+        memory_calls = MappingProxyType({"alloc_host": "otherAlloc"})
+
+    known = MappingProxyType({**backends.registry(), "other": Other()})
+    monkeypatch.setattr(backends, "registry", lambda: known)
+    assert flags.meaning("tripled") == "sent three times"
+    points = [
+        synthetic.point(device, "write", 4096, [[1e-6] * 25])
+        for device in ("other:0", "opencl:pocl", "gone:0")
+    ]
+    measured = synthetic.run(points)
+    evidence = Evidence.of(measured, summarise(measured), "transfer")
+    assert common.call_for(evidence, "other:0", "alloc_host") == "otherAlloc"
+    assert common.call_for(evidence, "other:0", "pageable") == "malloc"
+    assert common.call_for(evidence, "opencl:pocl", "svm") == "clSVMAlloc"
+    assert common.call_for(evidence, "gone:0", "svm") == "--memory svm"

@@ -120,7 +120,7 @@ def test_without_a_link_a_rate_is_a_share_of_memcpy() -> None:
 def _kinds(**laws: Law) -> Run:
     return run(
         [
-            point("a", "write", size, [[law(size) * f] * 25 for f in (1, 1.01, 0.99) * 2],
+            point("cuda:0", "write", size, [[law(size) * f] * 25 for f in (1, 1.01, 0.99) * 2],
                   memory=kind, api="cuda")
             for kind, law in laws.items()
             for size in SIZES

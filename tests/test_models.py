@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 
 import pytest
 from hypothesis import given
@@ -8,7 +9,11 @@ from hypothesis import strategies as st
 
 from conftest import Command
 from isthmus import boards
+from isthmus.boards import Board
+from isthmus.cli import asking
+from isthmus.errors import UsageError
 from isthmus.models import Model, dma, host_memory, littles_law, mmio, registry, serial
+from isthmus.models.base import Figure, Option
 from isthmus.models.pcie import Link, link_of, path_of
 
 
@@ -186,6 +191,27 @@ def test_what_if_on_the_command_line(isthmus: Command) -> None:
     assert raw("--gen", "4", "--lanes", "8") == pytest.approx(Link(16.0, 8).raw)
     assert raw("--board", "u250,link.lanes=8") == pytest.approx(Link(8.0, 8).raw)
     assert raw("--board=u250") == pytest.approx(Link(8.0, 16).raw)
+
+
+def test_a_formula_without_a_board() -> None:
+    options = (Option("bytes", "B", "size", 64.0), Option("hops", "", "on the way", 2.0))
+
+    def crossing(_board: Board, inputs: Mapping[str, float]) -> list[Figure]:
+        return [Figure("on the wire", inputs["bytes"] * inputs["hops"], "B")]
+
+    model = Model("hops", "bytes on all hops", crossing, options=options)
+    assert "board" not in asking.usage(model)
+    table = asking.answer(model, ["--bytes", "1Ki"])
+    assert table.startswith("hops: bytes on all hops\n")
+    assert "2048 B" in table
+    assert json.loads(asking.answer(model, ["--json"]))["figures"][0]["value"] == 128
+    with pytest.raises(UsageError, match="unknown option '--board'"):
+        asking.answer(model, ["--board", "u250"])
+    forgot = Model("lanes", "of a link", lambda b, _: [Figure("lanes", b.number("link.lanes"), "")])
+    with pytest.raises(UsageError, match=r"board 'none' has no \[link\]"):
+        asking.answer(forgot, [])
+    with pytest.raises(ValueError, match="board it does not take"):
+        Model("x", "y", crossing, options=(Option("lanes", "", "z", parameter="link.lanes"),))
 
 
 def test_models_of_other_packages(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tools"))
 
+import cpp_tests
 import fingerprints
 import progress
 import setup
@@ -155,3 +156,18 @@ def test_a_failed_command_shows_the_end_of_what_it_said(
     assert progress.why_not("Trying", ["sh", "-c", "echo no such thing; exit 3"]) == "no such thing"
     assert not progress.run("Trying", ["sh", "-c", "echo no such thing; exit 3"])
     assert "  | no such thing" in capsys.readouterr().out
+
+
+def test_conformance_of_what_is_no_backend(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, told in (("nulll", "no backend 'nulll' in cpp/backends"), ("", "name a backend:")):
+        monkeypatch.setattr(sys, "argv", ["cpp_tests.py", "--conformance", name])
+        if cpp_tests.CATCH2.exists():
+            assert cpp_tests.main() == 2
+            error = capsys.readouterr().err
+            assert error.startswith(told)
+            assert error.endswith("\n")
+            assert "null, opencl" in error
+        else:
+            assert cpp_tests.main() == 1

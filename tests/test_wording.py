@@ -29,8 +29,8 @@ def test_many_clauses_are_cut_and_counted():
     assert wording.few(map(str, range(9))) == ("0", "1", "2", "3", "4", "4 more in the table")
 
 
-def test_published_series_load_with_their_sources():
-    assert len(published.names()) == 6
+def test_published_series_load():
+    assert not any(published.series(name).empty for name in published.names())
     peaks = published.series("opencl_xrt_peaks")
     assert peaks["peak_GBps"].max() == 11.908
     with pytest.raises(UsageError, match="no published series 'x'; known: aligned"):

@@ -2,7 +2,8 @@
 
 With --sanitize they run under the sanitizers, too: all with the address and undefined behaviour
 sanitizers, those where threads meet with the thread sanitizer. With --coverage they say instead
-which lines of cpp/, card/ and emulation/ they run.
+which lines of cpp/, card/ and emulation/ they run. With --conformance BACKEND only the suite that
+every backend passes runs, on this one.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import shutil
 import subprocess
 import sys
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from progress import run
@@ -22,6 +23,7 @@ from stage import note
 
 ROOT = Path(__file__).resolve().parent.parent
 CATCH2 = Path("/usr/include/catch2/catch.hpp")  # version 2
+BACKENDS = ROOT / "cpp" / "backends"
 MODULE = ROOT / "build" / "module"  # as in pyproject.toml
 JOBS = str(os.cpu_count() or 1)
 APART = ("-DISTHMUS_PYTHON=OFF", "-DCMAKE_BUILD_TYPE=None")
@@ -34,7 +36,7 @@ class Tests:
     name: str
     folder: Path
     options: tuple[str, ...]
-    target: str = "isthmus_tests"
+    targets: tuple[str, ...] = ("isthmus_tests",)
     only: tuple[str, ...] = ()
     prefix: tuple[str, ...] = ()
 
@@ -65,7 +67,7 @@ def with_sanitizers() -> list[Tests]:
     return [
         Tests("C++ tests, ASan and UBSan", address, sanitized("address,undefined")),
         Tests(
-            "C++ tests, TSan", thread, sanitized("thread"), "isthmus_thread_tests",
+            "C++ tests, TSan", thread, sanitized("thread"), ("isthmus_thread_tests",),
             ("--label-regex", "threads"), without_random_addresses(),
         ),
     ]  # fmt: skip
@@ -96,7 +98,7 @@ def cases(folder: Path) -> int:
 def passes(tests: Tests) -> bool:
     """Builds tests and runs them, one process for each program."""
     begin = time.monotonic()
-    build = ["cmake", "--build", str(tests.folder), "--parallel", JOBS, "--target", tests.target]
+    build = ["cmake", "--build", str(tests.folder), "--parallel", JOBS, "--target", *tests.targets]
     test = ["ctest", "--test-dir", str(tests.folder), "--output-on-failure", "--parallel", JOBS]
     built = configure(tests.folder, "-DISTHMUS_TESTS=ON", *tests.options) and run(
         f"Building {tests.folder.relative_to(ROOT)}", [*tests.prefix, *build]
@@ -123,15 +125,41 @@ def covers() -> bool:
     return passes(tests) and subprocess.run(report, check=False).returncode == 0
 
 
+def conforms(backend: str) -> int:
+    """Runs the conformance suite on one backend; returns 2 where there is no such backend."""
+    known = sorted(path.parent.name for path in BACKENDS.glob("*/backend.cmake"))
+    if backend not in known:
+        what = (
+            f"no backend '{backend}' in cpp/backends" if backend else "name a backend: BACKEND=null"
+        )
+        print(f"{what}; known: {', '.join(known)}", file=sys.stderr)
+        return 2
+    tests = plain()
+    if not configure(tests.folder, "-DISTHMUS_TESTS=ON", *tests.options):
+        return 1
+    test = f"conformance.{backend}"
+    listed = ["ctest", "--test-dir", str(tests.folder), "--show-only", "-R", f"^{test}$"]
+    if test not in subprocess.run(listed, capture_output=True, text=True, check=False).stdout:
+        file = (BACKENDS / backend / "backend.cmake").relative_to(ROOT)
+        print(f"backend '{backend}' is not built on this machine: {file} says why", file=sys.stderr)
+        return 1
+    only = ("--verbose", "-R", f"^{test}$")
+    targets = ("isthmus_conformance", f"isthmus_{backend}")
+    return 0 if passes(replace(tests, name=test, targets=targets, only=only)) else 1
+
+
 def main() -> int:
     """Runs the tests; without Catch2 there are none, and that is said."""
     parser = argparse.ArgumentParser(description="Builds and runs the C++ tests")
     parser.add_argument("--sanitize", action="store_true", help="also with the sanitizers")
     parser.add_argument("--coverage", action="store_true", help="only count which lines run")
+    parser.add_argument("--conformance", metavar="BACKEND", help="only this backend's conformance")
     chosen = parser.parse_args()
     if not CATCH2.exists():
         print("C++ tests skipped: Catch2 v2 is not here (apt-get install catch2)")
-        return 0
+        return 0 if chosen.conformance is None else 1
+    if chosen.conformance is not None:
+        return conforms(chosen.conformance)
     if chosen.coverage:
         return 0 if covers() else 1
     builds = [plain(), *(with_sanitizers() if chosen.sanitize else ())]

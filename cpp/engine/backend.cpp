@@ -70,32 +70,6 @@ AxisInfo memory_bank(unsigned banks) {
   return axis;
 }
 
-bool is_bandwidth_kernel(std::string_view name) {
-  return std::ranges::find(bandwidth_kernel_names, name) != bandwidth_kernel_names.end();
-}
-
-std::vector<OperationInfo> bandwidth_kernels(const std::string& target,
-                                             const std::vector<std::string>& memory_kinds,
-                                             const std::string& implementation,
-                                             unsigned usual_iterations) {
-  constexpr std::array directions = {"h2d", "d2h", "both"};
-  std::vector<OperationInfo> table;
-  table.reserve(directions.size());
-  for (std::size_t i = 0; i < directions.size(); ++i) {
-    const std::string name(bandwidth_kernel_names.at(i));
-    const bool two = i == 2;
-    table.push_back(
-        {.name = name,
-         .parts = {{name, target == "host" ? directions.at(i) : "", "kernel"}},
-         .axes = {{.name = "target", .usual = target, .values = {target}},
-                  {.name = "implementation", .usual = implementation, .values = {implementation}},
-                  {.name = "iterations", .usual = std::to_string(usual_iterations)}},
-         .memory_kinds = memory_kinds,
-         .device_buffers = two ? 2U : 1U});
-  }
-  return table;
-}
-
 const AxisInfo* OperationInfo::axis(const std::string& wanted) const {
   const auto found = std::ranges::find(axes, wanted, &AxisInfo::name);
   return found == axes.end() ? nullptr : &*found;

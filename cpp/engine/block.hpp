@@ -1,9 +1,12 @@
 // What every series does with its blocks.
 #pragma once
 
+#include <memory>
 #include <string>
+#include <utility>
 
 #include "isthmus/engine.hpp"
+#include "probe.hpp"
 
 namespace isthmus {
 
@@ -25,5 +28,69 @@ constexpr std::uint64_t seed_of(std::uint64_t stamp) { return stamp * 0x9E3779B9
 
 /// A longer batch than one that `took` so long, on the way to one that takes `aim`.
 std::uint64_t longer_batch(std::uint64_t batch, double took, double aim);
+
+template <class AnyOperation>
+VisitedSeries<AnyOperation>::VisitedSeries(Device& device, OperationSpec spec,
+                                           const SeriesOptions& options)
+    : device_(&device),
+      spec_(std::move(spec)),
+      options_(options),
+      clock_(&HostClock::instance()),
+      progress_(options) {}
+
+template <class AnyOperation>
+bool VisitedSeries<AnyOperation>::goes_on(const Progress::Visit& visit) {
+  return progress_.goes_on(visit);
+}
+
+template <class AnyOperation>
+Block VisitedSeries<AnyOperation>::measure(double most_seconds) {
+  const Ticks begin = HostClock::raw_nanoseconds();
+  const bool first = batch_ == 0;
+  try {
+    Block block = visit(begin, most_seconds);
+    progress_.keep_visit(block.block_s);
+    return block;
+  } catch (...) {
+    if (first) {
+      batch_ = 0;  // of a visit that nobody will see
+    }
+    progress_.drop_visit(seconds_since(begin));
+    throw;
+  }
+}
+
+template <class AnyOperation>
+Block VisitedSeries<AnyOperation>::visit(Ticks begin, double most_seconds) {
+  Block block;
+  const Probe before = read_probe();
+  const std::unique_ptr<AnyOperation> operation = open(block);
+  if (device_->info().clock == ClockDomain::simulated) {
+    sample_simulated(*operation, block);
+  } else {
+    verify(*operation, block, "first", !cold_taken_);
+    cold_taken_ = true;
+    if (batch_ == 0) {
+      batch_ = calibrated(*operation);
+    }
+    block.setup_s = agreed(seconds_since(begin));
+    bool more = progress_.state() == Progress::State::open;
+    while (more) {
+      sample_once(*operation, block);
+      more = goes_on({.most_seconds = most_seconds,
+                      .setup_s = block.setup_s,
+                      .sampling_s = seconds_since(begin) - block.setup_s,
+                      .samples = block.parts.front().ticks.size(),
+                      .resolution_s = clock_->info().resolution_s / static_cast<double>(batch_)});
+    }
+    verify(*operation, block, "last", false);
+    block.batch = batch_;
+  }
+  block.probe = read_probe() - before;
+  close(*operation, block);
+  block.block_s = agreed(seconds_since(begin));
+  block.state = state();
+  return block;
+}
 
 }  // namespace isthmus

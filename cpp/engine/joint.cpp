@@ -6,7 +6,6 @@
 
 #include "block.hpp"
 #include "isthmus/together.hpp"
-#include "probe.hpp"
 
 namespace isthmus {
 namespace {
@@ -36,16 +35,14 @@ auto largest(const Shares& shares, Member member) {
 
 }  // namespace
 
+template class VisitedSeries<JointOperation>;
+
 JointSeries::JointSeries(Device& device, OperationSpec spec, const SeriesOptions& options,
                          Communicator& communicator)
-    : device_(&device),
-      spec_(std::move(spec)),
-      options_(options),
+    : VisitedSeries(device, std::move(spec), options),
       communicator_(&communicator),
-      clock_(&HostClock::instance()),
-      seconds_per_tick_(communicator.agreed(clock_->info().seconds_per_tick)),
-      stamp_(communicator.agreed(fresh_stamp())),
-      progress_(options) {}
+      seconds_per_tick_(communicator.agreed(clock().info().seconds_per_tick)),
+      stamp_(communicator.agreed(fresh_stamp())) {}
 
 /// Labels of one round's messages follow its stamp, so the next one's begins behind them; odd, so
 /// that its low byte, all that a one-byte message holds, is another.
@@ -66,15 +63,15 @@ std::vector<JointSeries::Share> JointSeries::round(JointOperation& operation,
   communicator_->barrier();
   attempt([&] {
     const Communicator::Doing exchanges(*communicator_, Activity::exchanging);
-    const Ticks begin = clock_->start();
+    const Ticks begin = clock().start();
     operation.run(repetitions);
-    mine.seconds = clock_->seconds(clock_->stop() - begin);
+    mine.seconds = clock().seconds(clock().stop() - begin);
   });
   if (!trouble) {
     attempt([&] {
       check();
       mine.device_seconds = operation.device_seconds().value_or(-1.0);
-      if (device_->info().clock == ClockDomain::simulated) {
+      if (device().info().clock == ClockDomain::simulated) {
         mine.simulated_fs = operation.simulated_femtoseconds();
       }
     });
@@ -107,7 +104,7 @@ std::vector<JointSeries::Share> JointSeries::verified_round(JointOperation& oper
 void JointSeries::sample_once(JointOperation& operation, Block& block) {
   const std::uint64_t stamp = next_stamp();
   const std::vector<Share> shares = round(
-      operation, loop_,
+      operation, batch(),
       [&] {
         if (moves_) {
           operation.arm(stamp);
@@ -121,7 +118,7 @@ void JointSeries::sample_once(JointOperation& operation, Block& block) {
   const auto keep = [&](PartSamples& part, double seconds, double device_seconds) {
     part.ticks.push_back(static_cast<Ticks>(std::llround(seconds / seconds_per_tick_)));
     if (device_seconds >= 0) {
-      part.device_seconds.push_back(device_seconds / static_cast<double>(loop_));
+      part.device_seconds.push_back(device_seconds / static_cast<double>(batch()));
     }
   };
   const double slowest = largest(shares, &Share::seconds);
@@ -130,15 +127,15 @@ void JointSeries::sample_once(JointOperation& operation, Block& block) {
   for (std::size_t rank = 0; rank < shares.size(); ++rank) {
     keep(block.parts[1 + rank], shares[rank].seconds, shares[rank].device_seconds);
   }
-  progress_.add(0, slowest / static_cast<double>(loop_));
+  progress().add(0, slowest / static_cast<double>(batch()));
   if (on_device >= 0) {
-    progress_.add_of_device(0, on_device / static_cast<double>(loop_));
+    progress().add_of_device(0, on_device / static_cast<double>(batch()));
   }
 }
 
 void JointSeries::sample_simulated(JointOperation& operation, Block& block) {
   const auto repetitions = static_cast<std::int64_t>(operation.armed_repetitions());
-  for (unsigned sample = 0; sample < device_->info().simulated_samples; ++sample) {
+  for (unsigned sample = 0; sample < device().info().simulated_samples; ++sample) {
     const std::vector<Share> shares = verified_round(operation, block, "simulated");
     block.parts[0].simulated_fs.push_back(largest(shares, &Share::simulated_fs) / repetitions);
     for (std::size_t rank = 0; rank < shares.size(); ++rank) {
@@ -146,10 +143,10 @@ void JointSeries::sample_simulated(JointOperation& operation, Block& block) {
     }
   }
   const std::vector<std::int64_t>& slowest = block.parts[0].simulated_fs;
-  progress_.end_simulated({{slowest.begin(), slowest.end()}});
+  progress().end_simulated({{slowest.begin(), slowest.end()}});
 }
 
-void JointSeries::calibrate_loop(JointOperation& operation) {
+std::uint64_t JointSeries::calibrated(JointOperation& operation) {
   const auto nothing = [] {};
   // Not fully armed any more: as it is going to be timed.
   const std::uint64_t stamp = next_stamp();
@@ -157,23 +154,23 @@ void JointSeries::calibrate_loop(JointOperation& operation) {
     throw_on_all(*communicator_, trouble_of(*communicator_, [&] { operation.arm(stamp); }));
   }
   std::uint64_t loop = 1;
-  while (loop < options_.most_loop) {
+  while (loop < options().most_loop) {
     double took = 1e300;
     double all = 0;
     for (int i = 0;
-         i < most_rounds && took >= options_.loop_s && all < most_rounds_loops * options_.loop_s;
+         i < most_rounds && took >= options().loop_s && all < most_rounds_loops * options().loop_s;
          ++i) {
       const double once = largest(round(operation, loop, nothing, nothing), &Share::seconds);
       took = std::min(took, once);
       all += once;
     }
-    if (took >= options_.loop_s) {
+    if (took >= options().loop_s) {
       break;
     }
     loop = communicator_->agreed(
-        std::min(longer_batch(loop, took, options_.loop_s), options_.most_loop));
+        std::min(longer_batch(loop, took, options().loop_s), options().most_loop));
   }
-  loop_ = loop;
+  return loop;
 }
 
 bool JointSeries::goes_on(const Progress::Visit& visit) {
@@ -183,39 +180,25 @@ bool JointSeries::goes_on(const Progress::Visit& visit) {
   };
   Verdict verdict{};
   if (communicator_->rank() == 0) {
-    verdict.goes_on = progress_.goes_on(visit);
-    verdict.state = progress_.state();
+    verdict.goes_on = progress().goes_on(visit);
+    verdict.state = progress().state();
   }
   verdict = communicator_->agreed(verdict);
-  progress_.set_state(verdict.state);
+  progress().set_state(verdict.state);
   return verdict.goes_on;
 }
 
-Block JointSeries::measure(double most_seconds) {
-  const Ticks begin = HostClock::raw_nanoseconds();
-  const bool calibrated = loop_ != 0;
-  try {
-    Block block = visit(begin, most_seconds);
-    progress_.keep_visit(block.block_s);
-    return block;
-  } catch (...) {
-    if (!calibrated) {
-      loop_ = 0;
-    }
-    progress_.drop_visit(seconds_since(begin));
-    throw;
-  }
-}
+double JointSeries::agreed(double seconds) { return communicator_->agreed(seconds); }
 
-std::unique_ptr<JointOperation> JointSeries::join(Block& block) {
+std::unique_ptr<JointOperation> JointSeries::open(Block& block) {
   struct Facts {
     std::uint64_t moved;
     bool moves;
   };
   std::unique_ptr<JointOperation> operation;
   throw_on_all(*communicator_, trouble_of(*communicator_, [&] {
-    progress_.begin_visit(1);
-    operation = device_->join(spec_, *communicator_);
+    progress().begin_visit(1);
+    operation = device().join(spec(), *communicator_);
   }));
   operation->connect(*communicator_);
   const std::vector<Facts> facts = communicator_->gathered(
@@ -230,50 +213,23 @@ std::unique_ptr<JointOperation> JointSeries::join(Block& block) {
   return operation;
 }
 
-Block JointSeries::visit(Ticks begin, double most_seconds) {
-  Block block;
-  const auto elapsed = [&] { return seconds_since(begin); };
-  const Probe before = read_probe();
-  const std::unique_ptr<JointOperation> operation = join(block);
-  if (device_->info().clock == ClockDomain::simulated) {
-    sample_simulated(*operation, block);
-  } else {
-    const std::vector<Share> first = verified_round(*operation, block, "first");
-    if (!std::exchange(cold_taken_, true)) {
-      const auto cold = [&](double seconds) {
-        return static_cast<Ticks>(std::llround(seconds / seconds_per_tick_)) /
-               operation->armed_repetitions();
-      };
-      block.parts[0].cold = cold(largest(first, &Share::seconds));
-      for (std::size_t rank = 0; rank < first.size(); ++rank) {
-        block.parts[1 + rank].cold = cold(first[rank].seconds);
-      }
-    }
-    if (loop_ == 0) {
-      calibrate_loop(*operation);
-    }
-    block.setup_s = communicator_->agreed(elapsed());
-    bool goes_on = progress_.state() == Progress::State::open;
-    while (goes_on) {
-      sample_once(*operation, block);
-      goes_on =
-          this->goes_on({.most_seconds = most_seconds,
-                         .setup_s = block.setup_s,
-                         .sampling_s = elapsed() - block.setup_s,
-                         .samples = block.parts[0].ticks.size(),
-                         .resolution_s = clock_->info().resolution_s / static_cast<double>(loop_)});
-    }
-    verified_round(*operation, block, "last");
-    block.batch = loop_;
+void JointSeries::verify(JointOperation& operation, Block& block, const char* when,
+                         bool keep_cold) {
+  const std::vector<Share> shares = verified_round(operation, block, when);
+  if (!keep_cold) {
+    return;
   }
-  finish(*operation, block, read_probe() - before);
-  operation->disconnect(*communicator_);
-  block.block_s = communicator_->agreed(elapsed());
-  block.state = state();
-  return block;
+  const auto cold = [&](double seconds) {
+    return static_cast<Ticks>(std::llround(seconds / seconds_per_tick_)) /
+           operation.armed_repetitions();
+  };
+  block.parts[0].cold = cold(largest(shares, &Share::seconds));
+  for (std::size_t rank = 0; rank < shares.size(); ++rank) {
+    block.parts[1 + rank].cold = cold(shares[rank].seconds);
+  }
 }
 
-void JointSeries::finish(const JointOperation& operation, Block& block, const Probe& noise) {
+void JointSeries::close(JointOperation& operation, Block& block) {
   const std::string fault = block.fault.empty() ? "" : rank_and_host(*communicator_) + block.fault;
   block.fault.clear();
   for (const std::string& text : gathered_texts(*communicator_, fault)) {
@@ -294,7 +250,8 @@ void JointSeries::finish(const JointOperation& operation, Block& block, const Pr
       }
     }
   }
-  block.probe = noise_of(communicator_->gathered(noise));
+  block.probe = noise_of(communicator_->gathered(block.probe));
+  operation.disconnect(*communicator_);
 }
 
 }  // namespace isthmus

@@ -1,10 +1,61 @@
 #include "isthmus/sweep.hpp"
 
 #include <algorithm>
+#include <array>
+#include <numeric>
 #include <span>
 #include <utility>
 
 namespace isthmus {
+
+bool is_bandwidth_kernel(std::string_view name) {
+  return std::ranges::find(bandwidth_kernel_names, name) != bandwidth_kernel_names.end();
+}
+
+std::vector<OperationInfo> bandwidth_kernels(const std::string& target,
+                                             const std::vector<std::string>& memory_kinds,
+                                             const std::string& implementation,
+                                             unsigned usual_iterations) {
+  constexpr std::array directions = {"h2d", "d2h", "both"};
+  std::vector<OperationInfo> table;
+  table.reserve(directions.size());
+  for (std::size_t i = 0; i < directions.size(); ++i) {
+    const std::string name(bandwidth_kernel_names.at(i));
+    const bool two = i == 2;
+    table.push_back(
+        {.name = name,
+         .parts = {{name, target == "host" ? directions.at(i) : "", "kernel"}},
+         .axes = {{.name = "target", .usual = target, .values = {target}},
+                  {.name = "implementation", .usual = implementation, .values = {implementation}},
+                  {.name = "iterations", .usual = std::to_string(usual_iterations)}},
+         .memory_kinds = memory_kinds,
+         .device_buffers = two ? 2U : 1U});
+  }
+  return table;
+}
+
+bool KernelSum::arrived(Memory& memory, std::size_t workers, std::uint64_t stamp) const {
+  std::vector<std::uint64_t> sums(workers);
+  memory.get(0, std::as_writable_bytes(std::span(sums)));
+  return std::accumulate(sums.begin(), sums.end(), std::uint64_t{0}) ==
+         (sum_ + workers) * key(stamp);
+}
+
+bool holds_pattern_by_page(Memory& memory, std::size_t bytes, std::uint64_t seed) {
+  std::vector<std::uint64_t> words(bytes / page_bytes);
+  if (!words.empty()) {
+    memory.get_words(0, words);
+  }
+  for (std::size_t page = 0; page < words.size(); ++page) {
+    if (!has_pattern(std::as_bytes(std::span(&words[page], 1)), seed, page * page_bytes)) {
+      return false;
+    }
+  }
+  std::array<std::byte, sizeof(std::uint64_t)> last{};
+  const std::span tail = std::span(last).first(std::min(last.size(), bytes));
+  memory.get(bytes - tail.size(), tail);
+  return has_pattern(tail, seed, bytes - tail.size());
+}
 
 SweepOperation::SweepOperation(const OperationSpec& spec)
     : name_(spec.name), bytes_(spec.bytes), sweeps_(spec.count("iterations", published_sweeps)) {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from types import MappingProxyType
 
 from isthmus import boards
 from isthmus.backends import BackendDescription, Candidate
@@ -17,6 +18,24 @@ class Card(BackendDescription):
     name = "card"
     summary = "emulated cards in simulated time"
     schemes = ("card",)
+    flags = MappingProxyType(
+        {
+            "fast_forward": "what repeats was skipped; the simulated time is exact all the same",
+            "merged_stores": "the processor gathered stores: fewer packets than instructions",
+            "speculated": (
+                "loads were served by a line fetched ahead: no access of the device's own"
+            ),
+            "what_if": (
+                "a kind of mapping that no driver grants: simulated to see what it would give"
+            ),
+        }
+    )
+    memory_calls = MappingProxyType(
+        {
+            "aligned": "posix_memalign(4096) + CL_MEM_USE_HOST_PTR",
+            "pinned": "CL_MEM_ALLOC_HOST_PTR in OpenCL, xrt::bo in XRT",
+        }
+    )
     by_default = False
 
     def candidates(self, scheme: str) -> Sequence[Candidate]:

@@ -9,6 +9,7 @@
 #include "card_operation.hpp"
 #ifdef ISTHMUS_CARD_RTL
 #include "isthmus/card/rtl_unit.hpp"
+#include "isthmus/sweep.hpp"
 #endif
 
 namespace isthmus::card {

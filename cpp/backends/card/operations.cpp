@@ -8,6 +8,7 @@
 
 #include "card_operation.hpp"
 #include "host_memory.hpp"
+#include "isthmus/sweep.hpp"
 
 namespace isthmus::card {
 namespace {

@@ -7,6 +7,7 @@ import importlib.util
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from types import MappingProxyType
 
 from isthmus.backends import BackendDescription, Candidate, Problem
 from isthmus.measure.address import Address
@@ -51,6 +52,21 @@ class Cuda(BackendDescription):
     name = "cuda"
     summary = "NVIDIA GPUs, through CUDA's driver API"
     schemes = ("cuda",)
+    flags = MappingProxyType(
+        {"copy_engines": "the GPUs' copy engines sent the messages, not their processors"}
+    )
+    memory_calls = MappingProxyType(
+        {
+            "aligned": "posix_memalign(4096)",
+            "hugepage": "mmap + madvise(MADV_HUGEPAGE)",
+            "pinned": "cudaHostAlloc",
+            "registered": "cudaHostRegister",
+            "write_combined": "cudaHostAlloc(cudaHostAllocWriteCombined)",
+            "mapped": "cudaHostAlloc(cudaHostAllocMapped)",
+            "managed": "cudaMallocManaged",
+        }
+    )
+    fastest_memory = "pinned"
 
     def candidates(self, scheme: str) -> Sequence[Candidate]:
         found = driver()

@@ -4,6 +4,8 @@
 #include <array>
 #include <iterator>
 
+#include "isthmus/sweep.hpp"
+
 namespace isthmus::cuda {
 namespace {
 

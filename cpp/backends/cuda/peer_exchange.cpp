@@ -1,6 +1,7 @@
 #include "peer_exchange.hpp"
 
 #include <algorithm>
+#include <array>
 #include <deque>
 #include <optional>
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from types import MappingProxyType
 
 from isthmus.backends import BackendDescription, Candidate, Problem
 from isthmus.backends.options import REGISTERS
@@ -20,6 +21,7 @@ class Mmio(BackendDescription):
     name = "mmio"
     summary = "loads and stores of the processor to PCI devices"
     schemes = ("pci",)
+    flags = MappingProxyType({"virtualised": "measured inside a virtual machine"})
     run_options = REGISTERS
     first_alone = True
 

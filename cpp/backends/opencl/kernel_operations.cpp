@@ -1,8 +1,8 @@
 #include "kernel_operations.hpp"
 
 #include <algorithm>
-#include <array>
 
+#include "isthmus/sweep.hpp"
 #include "kernels.hpp"
 #include "reached.hpp"
 
@@ -103,29 +103,24 @@ class KernelRead final : public KernelOperation {
   }
   void arm_fully(std::size_t part, std::uint64_t seed) override {
     put_pattern(data_.memory(), bytes_, seed);
-    sum_ = pattern_sum(bytes_, seed) * (sweeps_ | 1);  // as the kernel weighs them
+    sum_.expect(bytes_, seed, sweeps_);
     arm(part, seed);
   }
   bool arrived_fully(std::size_t part, std::uint64_t seed) override { return arrived(part, seed); }
-  void arm(std::size_t /*part*/, std::uint64_t stamp) override { set_argument(2, key(stamp)); }
+  void arm(std::size_t /*part*/, std::uint64_t stamp) override {
+    set_argument(2, static_cast<Ulong>(KernelSum::key(stamp)));
+  }
   bool arrived(std::size_t /*part*/, std::uint64_t stamp) override {
-    std::vector<std::uint64_t> partial(items());
-    partial_.get(0, std::as_writable_bytes(std::span(partial)));
-    std::uint64_t total = 0;
-    for (const std::uint64_t sum : partial) {
-      total += sum;
-    }
-    return total == (sum_ + items()) * key(stamp);
+    return sum_.arrived(partial_, items(), stamp);
   }
 
  private:
-  static Ulong key(std::uint64_t stamp) { return stamp * 2 + 1; }  // odd: no sum is lost
   std::size_t bytes_;
   Ulong sweeps_;
   Reached data_;
   DeviceMemory partial_;
   Nought nought_;
-  std::uint64_t sum_ = 0;
+  KernelSum sum_;
 };
 
 /// A kernel that writes a whole buffer, with a new pattern every time.
@@ -157,21 +152,7 @@ class KernelWrite final : public KernelOperation {
     set_argument(2, static_cast<Ulong>(stamp));
   }
   bool arrived(std::size_t /*part*/, std::uint64_t stamp) override {
-    // The first word of every page, and the last bytes of all.
-    const std::size_t pages = bytes_ / page_bytes;
-    if (pages > 0) {
-      std::vector<std::uint64_t> words(pages);
-      data_.memory().get_words(0, words);
-      for (std::size_t page = 0; page < pages; ++page) {
-        if (!has_pattern(std::as_bytes(std::span(&words[page], 1)), stamp, page * page_bytes)) {
-          return false;
-        }
-      }
-    }
-    std::array<std::byte, 8> last{};
-    const std::size_t tail = std::min(last.size(), bytes_);
-    data_.memory().get(bytes_ - tail, std::span(last).first(tail));
-    return has_pattern(std::span(last).first(tail), stamp, bytes_ - tail);
+    return holds_pattern_by_page(data_.memory(), bytes_, stamp);
   }
 
  private:

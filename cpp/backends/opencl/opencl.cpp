@@ -10,6 +10,7 @@
 #include "binary_kernels.hpp"
 #include "channels.hpp"
 #include "isthmus/emulated_card.hpp"
+#include "isthmus/sweep.hpp"
 #include "kernel_operations.hpp"
 #include "offload.hpp"
 #include "operations.hpp"

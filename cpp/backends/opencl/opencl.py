@@ -162,6 +162,17 @@ class Opencl(BackendDescription):
     name = "opencl"
     summary = "any OpenCL platform, through the ICD loader"
     schemes = ("opencl", XOCL)
+    memory_calls = MappingProxyType(
+        {
+            "aligned": "posix_memalign(4096) + CL_MEM_USE_HOST_PTR",
+            "hugepage": "mmap + madvise(MADV_HUGEPAGE)",
+            "use_host_ptr": "CL_MEM_USE_HOST_PTR",
+            "alloc_host": "CL_MEM_ALLOC_HOST_PTR + clEnqueueMapBuffer",
+            "svm": "clSVMAlloc",
+        }
+    )
+    fastest_memory = "alloc_host"
+    map_advice = "clEnqueueMapBuffer in place of clEnqueueReadBuffer"
     modes = (*(mode for mode in xrt.MODES if mode), emulation.MODE)
     aliases = MappingProxyType(
         {

@@ -9,6 +9,7 @@
 
 #include "isthmus/buffer.hpp"
 #include "isthmus/offload.hpp"
+#include "isthmus/sweep.hpp"
 
 namespace isthmus::xrt_native {
 namespace {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from types import MappingProxyType
 
 from isthmus.backends import BackendDescription, Candidate, Problem
 from isthmus.backends.options import BITSTREAM, REGISTERS
@@ -20,6 +21,15 @@ class Xrt(BackendDescription):
     name = "xrt"
     summary = "AMD's cards through XRT's native C++ API"
     schemes = ("xrt",)
+    memory_calls = MappingProxyType(
+        {
+            "aligned": "posix_memalign(4096)",
+            "hugepage": "mmap + madvise(MADV_HUGEPAGE)",
+            "use_host_ptr": "posix_memalign(4096) + xrt::bo(device, pointer, ...)",
+            "alloc_host": "xrt::bo, xrt::bo::map",
+            "host_only": "xrt::bo::flags::host_only",
+        }
+    )
     run_options = (*BITSTREAM, *REGISTERS)
     modes = (*(mode for mode in xrt.MODES if mode), emulation.MODE)
 

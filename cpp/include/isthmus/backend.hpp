@@ -1,7 +1,6 @@
 // What a backend is: devices, and the operations that a study can ask of them.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -9,7 +8,6 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -81,21 +79,6 @@ struct OperationInfo {
   [[nodiscard]] const AxisInfo* axis(const std::string& wanted) const;
 };
 
-/// Sweeps of one launch in AMD's published example.
-inline constexpr unsigned published_sweeps = 1024;
-/// That example's kernels, in the order of `bandwidth_kernels`.
-inline constexpr std::array<std::string_view, 3> bandwidth_kernel_names = {
-    "read_bandwidth", "write_bandwidth", "bandwidth"};
-[[nodiscard]] bool is_bandwidth_kernel(std::string_view name);
-
-/// Kernels `read_bandwidth`, `write_bandwidth` and `bandwidth` (both at once), which sweep over
-/// memory of the target `host` or `device` as often as axis `iterations` says: usually as often as
-/// AMD's published example does.
-std::vector<OperationInfo> bandwidth_kernels(const std::string& target,
-                                             const std::vector<std::string>& memory_kinds,
-                                             const std::string& implementation,
-                                             unsigned usual_iterations = published_sweeps);
-
 struct DeviceInfo {
   std::string id;        ///< what `Backend::open` takes
   std::string name;      ///< as the vendor writes it
@@ -139,6 +122,10 @@ class Operation {
   virtual ~Operation() = default;
 
   /// Does part `part` `repetitions` times and waits for completion. This alone is timed.
+  ///
+  /// An operation of one part does a whole batch in one call. The parts of one that has several
+  /// alternate one by one also within a batch: run(0, 1), run(1, 1), run(0, 1), ... Only in the
+  /// fully verified rounds, and in all on a simulated clock, a part does `least_batch` at once.
   virtual void run(std::size_t part, std::uint64_t repetitions) = 0;
 
   [[nodiscard]] virtual std::size_t parts() const { return 1; }
@@ -164,6 +151,10 @@ class Operation {
 
   /// Verification, outside the timed region: `arm` puts fresh data at the source, `arrived` looks
   /// for it at the destination. Operations that move nothing have none.
+  ///
+  /// A batch is armed before its first repetition and looked at after its last; those between move
+  /// the same data again, so `run` must work without `arm` before it. Of a batch of alternating
+  /// parts that do not arm together, the first round and the last are armed and looked at.
   [[nodiscard]] virtual bool moves_data() const { return true; }
   virtual void arm_fully(std::size_t part, std::uint64_t seed);
   [[nodiscard]] virtual bool arrived_fully(std::size_t part, std::uint64_t seed);

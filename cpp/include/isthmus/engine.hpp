@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -52,7 +53,7 @@ struct Block {
   std::string state;  ///< "open", "precision", "samples" or "time"
 };
 
-/// One operation of one device in this process, visited block by block until it is done.
+/// One point, visited block by block until it is done: `Series` and `JointSeries`.
 ///
 /// Every block makes the operation anew (its buffers exist only meanwhile), runs it once with full
 /// verification (the cold sample, in the first block), then samples with a fresh stamp each, and
@@ -60,9 +61,11 @@ struct Block {
 ///
 /// An emulated card says how long each repetition took. A block is a fixed count of fully verified
 /// repetitions, and ends the series. Nothing is timed, unless real software runs above the card.
-class Series {
+template <class AnyOperation>
+class VisitedSeries {
  public:
-  Series(Device& device, OperationSpec spec, SeriesOptions options = {});
+  VisitedSeries(const VisitedSeries&) = delete;
+  VisitedSeries& operator=(const VisitedSeries&) = delete;
 
   /// One visit of at most about `most_seconds`. Throws what the backend throws: that block is lost,
   /// the series can go on.
@@ -70,23 +73,59 @@ class Series {
 
   [[nodiscard]] const std::string& state() const noexcept { return progress_.state_name(); }
 
+ protected:
+  VisitedSeries(Device& device, OperationSpec spec, const SeriesOptions& options);
+  ~VisitedSeries() = default;
+
+  [[nodiscard]] Device& device() const noexcept { return *device_; }
+  [[nodiscard]] const OperationSpec& spec() const noexcept { return spec_; }
+  [[nodiscard]] const SeriesOptions& options() const noexcept { return options_; }
+  [[nodiscard]] const HostClock& clock() const noexcept { return *clock_; }
+  [[nodiscard]] Progress& progress() noexcept { return progress_; }
+  /// Repetitions in a sample; 0: not calibrated yet.
+  [[nodiscard]] std::uint64_t batch() const noexcept { return batch_; }
+
  private:
   Block visit(Ticks begin, double most_seconds);
-  void sample_simulated(Operation& operation, Block& block);
-  void sample_software(Operation& operation, Block& block);
-  void calibrate_batch(Operation& operation);
-  void run_verified_once(Operation& operation, Block& block, bool keep_cold);
-  void sample_once(Operation& operation, Block& block);
-  [[nodiscard]] double per_repetition(Ticks ticks, double empty_s) const;
+
+  /// Makes the operation and the parts of the block.
+  virtual std::unique_ptr<AnyOperation> open(Block& block) = 0;
+  virtual void sample_simulated(AnyOperation& operation, Block& block) = 0;
+  /// A round with full verification, the cold sample where `keep_cold` says so; a fault says
+  /// `when`.
+  virtual void verify(AnyOperation& operation, Block& block, const char* when, bool keep_cold) = 0;
+  /// How many repetitions a sample is to have.
+  [[nodiscard]] virtual std::uint64_t calibrated(AnyOperation& operation) = 0;
+  virtual void sample_once(AnyOperation& operation, Block& block) = 0;
+  [[nodiscard]] virtual bool goes_on(const Progress::Visit& visit);
+  /// The same duration on all ranks.
+  [[nodiscard]] virtual double agreed(double seconds) { return seconds; }
+  /// Completes the block with what the operation says.
+  virtual void close(AnyOperation& operation, Block& block) = 0;
 
   Device* device_;
   OperationSpec spec_;
   SeriesOptions options_;
   const HostClock* clock_;
   Progress progress_;
-  std::uint64_t batch_ = 0;  // 0: not calibrated yet
-  std::uint64_t intervals_ = 1;
+  std::uint64_t batch_ = 0;
   bool cold_taken_ = false;
+};
+
+/// One operation of one device in this process.
+class Series final : public VisitedSeries<Operation> {
+ public:
+  Series(Device& device, OperationSpec spec, const SeriesOptions& options = {});
+
+ private:
+  std::unique_ptr<Operation> open(Block& block) override;
+  void sample_simulated(Operation& operation, Block& block) override;
+  void sample_software(Operation& operation, Block& block);
+  void verify(Operation& operation, Block& block, const char* when, bool keep_cold) override;
+  [[nodiscard]] std::uint64_t calibrated(Operation& operation) override;
+  void sample_once(Operation& operation, Block& block) override;
+  void close(Operation& operation, Block& block) override;
+  [[nodiscard]] double per_repetition(Ticks ticks, double empty_s) const;
 };
 
 }  // namespace isthmus

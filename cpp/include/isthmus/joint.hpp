@@ -83,21 +83,18 @@ class JointOperation {
   bool fully_armed_ = false;
 };
 
-/// One joint operation, visited block by block by all ranks together until it is done.
+/// One joint operation, visited by all ranks together.
 ///
 /// A sample is a loop of `Block::batch` repetitions after a barrier. Its time is that of the
 /// slowest rank: part 0 of the block; part 1 + r is rank r's own. Bytes are those that a rank
 /// sends; part 0 has the sum. Rank 0 decides how long the loop is, and when the series ends.
-class JointSeries {
+///
+/// `measure` is collective, and takes about rank 0's `most_seconds`. All ranks get the same block.
+/// What one of them throws all throw, naming it.
+class JointSeries final : public VisitedSeries<JointOperation> {
  public:
   JointSeries(Device& device, OperationSpec spec, const SeriesOptions& options,
               Communicator& communicator);
-
-  /// One visit of at most about rank 0's `most_seconds`, collective. All ranks get the same block.
-  /// What one of them throws all throw, naming it: that block is lost, the series can go on.
-  Block measure(double most_seconds);
-
-  [[nodiscard]] const std::string& state() const noexcept { return progress_.state_name(); }
 
  private:
   /// One rank's share of a sample.
@@ -108,31 +105,25 @@ class JointSeries {
     bool failed = false;
   };
 
-  Block visit(Ticks begin, double most_seconds);
-  std::unique_ptr<JointOperation> join(Block& block);
+  std::unique_ptr<JointOperation> open(Block& block) override;
   /// Collective: what `arm` does, a run after a barrier, what `check` does; throws on all ranks.
   template <class Arm, class Check>
   std::vector<Share> round(JointOperation& operation, std::uint64_t repetitions, const Arm& arm,
                            const Check& check);
   std::vector<Share> verified_round(JointOperation& operation, Block& block, const char* when);
-  void sample_once(JointOperation& operation, Block& block);
-  void sample_simulated(JointOperation& operation, Block& block);
-  void calibrate_loop(JointOperation& operation);
-  [[nodiscard]] bool goes_on(const Progress::Visit& visit);
-  void finish(const JointOperation& operation, Block& block, const Probe& noise);
+  void sample_simulated(JointOperation& operation, Block& block) override;
+  void verify(JointOperation& operation, Block& block, const char* when, bool keep_cold) override;
+  [[nodiscard]] std::uint64_t calibrated(JointOperation& operation) override;
+  void sample_once(JointOperation& operation, Block& block) override;
+  [[nodiscard]] bool goes_on(const Progress::Visit& visit) override;
+  [[nodiscard]] double agreed(double seconds) override;
+  void close(JointOperation& operation, Block& block) override;
   [[nodiscard]] std::uint64_t next_stamp();
 
-  Device* device_;
-  OperationSpec spec_;
-  SeriesOptions options_;
   Communicator* communicator_;
-  const HostClock* clock_;
   double seconds_per_tick_;  // rank 0's: ticks of a block are those of its clock
   std::uint64_t stamp_;      // the same on all ranks
-  Progress progress_;
-  std::uint64_t loop_ = 0;  // 0: not calibrated yet
-  bool moves_ = true;       // on all ranks: one that keeps no data leaves nothing to verify
-  bool cold_taken_ = false;
+  bool moves_ = true;        // on all ranks: one that keeps no data leaves nothing to verify
 };
 
 }  // namespace isthmus

@@ -1,13 +1,51 @@
-// One launch of a published bandwidth kernel, whichever runtime launches it.
+// The published bandwidth kernels as operations, and one launch of them by any runtime.
 #pragma once
 
+#include <array>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "isthmus/backend.hpp"
 
 namespace isthmus {
+
+/// Sweeps of one launch in AMD's published example.
+inline constexpr unsigned published_sweeps = 1024;
+/// That example's kernels, in the order of `bandwidth_kernels`.
+inline constexpr std::array<std::string_view, 3> bandwidth_kernel_names = {
+    "read_bandwidth", "write_bandwidth", "bandwidth"};
+[[nodiscard]] bool is_bandwidth_kernel(std::string_view name);
+
+/// Kernels `read_bandwidth`, `write_bandwidth` and `bandwidth` (both at once), which sweep over
+/// memory of the target `host` or `device` as often as axis `iterations` says: usually as often as
+/// AMD's published example does.
+std::vector<OperationInfo> bandwidth_kernels(const std::string& target,
+                                             const std::vector<std::string>& memory_kinds,
+                                             const std::string& implementation,
+                                             unsigned usual_iterations = published_sweeps);
+
+/// What a kernel returns that sums up a buffer's words in every sweep, the last of an even number
+/// of sweeps twice: a sum of each of its workers (blocks or work items), plus one, times a key.
+class KernelSum {
+ public:
+  /// From now on the buffer holds the pattern of `seed`.
+  void expect(std::size_t bytes, std::uint64_t seed, std::uint64_t sweeps) {
+    sum_ = pattern_sum(bytes, seed) * (sweeps | 1U);
+  }
+  /// The key of a launch: no result of an earlier one can pass. Odd, so that no sum is lost.
+  [[nodiscard]] static std::uint64_t key(std::uint64_t stamp) { return stamp * 2 + 1; }
+  /// Whether `memory` holds what so many workers return in the launch of this stamp.
+  [[nodiscard]] bool arrived(Memory& memory, std::size_t workers, std::uint64_t stamp) const;
+
+ private:
+  std::uint64_t sum_ = 0;
+};
+
+/// Whether the first word of every page and the last 8 bytes are those of a pattern: quicker to
+/// look at than all of it.
+[[nodiscard]] bool holds_pattern_by_page(Memory& memory, std::size_t bytes, std::uint64_t seed);
 
 /// `read_bandwidth`, `write_bandwidth` or `bandwidth` with the published example's arguments: one
 /// buffer or two, their size, and how often to sweep over them.

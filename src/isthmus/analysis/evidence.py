@@ -52,7 +52,10 @@ class Evidence:
     """Summary rows of all studies that the clock could tell; ``axes`` in words where this study's
     differ."""
     rows: pd.DataFrame
-    """This study's, of data that arrived and a bandwidth; all clocks but the device's."""
+    """This study's, of data that arrived and a bandwidth; all clocks but the device's.
+
+    Operations that move no data (verified ``na``, e.g. a launch) have no bandwidth: see ``timed``.
+    """
     pairs: list[Pair]
     copies: frozenset[str]
     """Devices that are plain memory copies."""
@@ -79,6 +82,15 @@ class Evidence:
             pairs=pairs(run, study),
             copies=memory_copies(run),
         )
+
+    @property
+    def timed(self) -> pd.DataFrame:
+        """Rows of this study that have a time, also of operations that move no data; all clocks.
+
+        Left out are points where data did not arrive, and what was not measured.
+        """
+        rows = self.every[self.every["study"] == self.study]
+        return rows[rows["verified"].ne("false") & rows["median_s"].gt(0)]
 
     @property
     def confidence(self) -> float:

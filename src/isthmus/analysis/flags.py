@@ -4,34 +4,37 @@ from __future__ import annotations
 
 from types import MappingProxyType
 
+from isthmus import backends
+
 DISTURBED = r"\b(?:steal|unstable)\b"
 """Pattern of the flags of a row whose machine did other things as well."""
 
-MEANINGS = MappingProxyType(
+OWN = MappingProxyType(
     {
         "above_link_limit": "faster than the link can be: not all bytes crossed it",
         "below_clock_resolution": "too short for the clock: no bandwidth, and in no comparison",
         "budget_exhausted": "the run's time ended before the precision was reached",
-        "copy_engines": "the GPUs' copy engines sent the messages, not their processors",
         "failed": "the device or its worker failed; what was measured until then counts",
-        "fast_forward": "what repeats was skipped; the simulated time is exact all the same",
         "interrupted": "the user stopped the run",
         "median_min_apart": "the median is 1.5 times the minimum or more: something interferes",
-        "merged_stores": "the processor gathered stores: fewer packets than instructions",
         "not_measured": "no sample was taken",
         "reruns_apart": "the interval over processes is wider than the precision asked for",
         "samples_capped": "the most samples were taken before the precision was reached",
         "skipped": "this machine does not allow it; the table says what would",
-        "speculated": "loads were served by a line fetched ahead: no access of the device's own",
         "steal": "the hypervisor took more than 1 % of the processor's time meanwhile",
         "through_emulation": "the host's time through an emulation: software, no cost of a board",
         "time_capped": "the point's own time ended before the precision was reached",
         "timer_bound": "reading the clock is more than a tenth of what was timed",
         "to_itself": "one rank alone: its messages went to itself, over no network",
         "unstable": "the time moved while it was measured: the first and last third differ",
-        "virtualised": "measured inside a virtual machine",
-        "what_if": "a kind of mapping that no driver grants: simulated to see what it would give",
         "within": "one process only: the interval does not speak for other processes",
         "zero_copy": "the time does not grow with the size: nothing was copied, so no bandwidth",
     }
 )
+"""Flags of the engine and of the summary; a backend declares those that its operations give."""
+
+
+def meaning(flag: str) -> str:
+    """What a flag means: as the summary has it, else as a backend declares it."""
+    declared = (backend.flags for backend in backends.registry().values())
+    return next((known[flag] for known in (OWN, *declared) if flag in known), "no description")

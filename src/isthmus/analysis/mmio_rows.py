@@ -52,8 +52,7 @@ class Device:
 
 def devices(evidence: Evidence) -> Iterator[Device]:
     """Each device of the run with each clock that it was measured on."""
-    mine = evidence.every[evidence.every["study"] == evidence.study]
-    mine = mine[(mine["verified"] != "false") & mine["median_s"].gt(0)]
+    mine = evidence.timed
     mine = mine[~mine["flags"].str.contains(THROUGH_EMULATION)]  # no cost of a board
     for (address, clock), rows in mine.groupby(["device", "clock"], sort=False):
         yield Device(evidence, str(address), str(clock), rows)

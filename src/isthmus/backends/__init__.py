@@ -64,6 +64,14 @@ class BackendDescription(ABC):
     """First part of the addresses that this backend answers to."""
     run_options: tuple[RunOption, ...] = ()
     """Options of ``isthmus run`` that its devices take."""
+    flags: Mapping[str, str] = MappingProxyType({})
+    """Flags that its operations give their rows (``Operation::remarks``), and what each means."""
+    memory_calls: Mapping[str, str] = MappingProxyType({})
+    """Calls by which a program gets each kind of memory: what a finding advises."""
+    fastest_memory = ""
+    """Kind of memory that the copy engines of its devices reach without a bounce copy."""
+    map_advice = "map in place of a copy"
+    """What to do where mapping a buffer is faster than copying it."""
     by_default = True
     """Whether ``isthmus run`` without ``--device`` measures its hardware."""
     first_alone = False

@@ -56,13 +56,22 @@ def _read(name_or_path: str, folder: Path, overrides: Mapping[str, str]) -> Boar
 
 
 def _locate(name_or_path: str, folder: Path, beside: Path | None = None) -> Path:
-    """A file where the text looks like one, else an installed board."""
+    """A file where the text looks like one, else an installed board.
+
+    A file that another includes is looked for ``beside`` that one; one that is named without a
+    folder is then looked for among the installed ones.
+    """
     if name_or_path.endswith(".toml") or "/" in name_or_path:
         path = Path(name_or_path).expanduser()
-        path = path if beside is None else beside / path
-        if not path.is_file():
-            raise UsageError(f"{path}: no such file")
-        return path
+        if beside is None:
+            places = [path]
+        else:
+            places = [beside / path, *([] if "/" in name_or_path else [folder / path])]
+        found = next((place for place in places if place.is_file()), None)
+        if found is None:
+            installed = f", and {folder} has none" if len(places) > 1 else ""
+            raise UsageError(f"{places[0]}: no such file{installed}")
+        return found
     path = folder / f"{name_or_path}.toml"
     if name_or_path.startswith("_") or not path.is_file():
         known = sorted(p.stem for p in folder.glob("[!_]*.toml"))
@@ -180,15 +189,21 @@ def _override(name: str, text: str) -> Setting:
 
 
 def _complete(settings: Mapping[str, Setting], path: Path) -> Iterator[tuple[str, Setting]]:
-    """Settings in the table's order, with defaults; raises UsageError for what is missing."""
+    """Settings in the table's order, with defaults; raises UsageError for all that is missing."""
     present = {name.partition(".")[0] for name in settings} | set(REQUIRED_SECTIONS)
-    for name, parameter in TABLE.items():
-        if name in settings:
-            yield name, settings[name]
-        elif parameter.section in present:
-            if parameter.default is None:
-                raise UsageError(f"{path}: {name} is missing ({parameter.meaning})")
-            yield name, Setting(parameter.default, "assumed", "default of the table")
+    absent = [p for p in TABLE.values() if p.section in present and p.name not in settings]
+    if missing := [p for p in absent if p.default is None]:
+        told = "; ".join(f"{p.name} is missing ({p.meaning})" for p in missing)
+        raise UsageError(f"{path}: {told}")
+    defaults = {
+        p.name: Setting(p.default, "assumed", "default of the table")
+        for p in absent
+        if p.default is not None
+    }
+    known = {**settings, **defaults}
+    for name in TABLE:
+        if name in known:
+            yield name, known[name]
 
 
 def _fits_together(settings: Mapping[str, Setting], path: Path) -> None:

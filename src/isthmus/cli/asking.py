@@ -9,7 +9,7 @@ import msgspec
 from isthmus import boards, models
 from isthmus.boards.listing import columns
 from isthmus.errors import UsageError
-from isthmus.models.base import Figure, Model, Option
+from isthmus.models.base import NO_BOARD, Figure, Model, Option
 from isthmus.suggestion import nearest
 from isthmus.units import format_rate, format_seconds, format_size, parse_size
 
@@ -38,7 +38,8 @@ def options(arguments: Sequence[str], known: Sequence[str]) -> dict[str, str]:
 
 def answer(model: Model, arguments: Sequence[str]) -> str:
     """The figures that a model gives for these options: a table, or JSON with ``--json``."""
-    given = options(arguments, ("board", "json", *(o.name for o in model.options)))
+    own = [option.name for option in model.options]
+    given = options(arguments, (*(["board"] if model.default_board else []), "json", *own))
     replaced: dict[str, str] = {}
     inputs: dict[str, float] = {}
     for option in model.options:
@@ -48,7 +49,9 @@ def answer(model: Model, arguments: Sequence[str]) -> str:
             inputs[option.name] = _number(option, given[option.name])
         elif option.default is not None:
             inputs[option.name] = option.default
-    board = boards.named(given.get("board", model.default_board), replaced)
+    board = NO_BOARD
+    if model.default_board:
+        board = boards.named(given.get("board", model.default_board), replaced)
     figures = model.predict(board, inputs)
     if "json" in given:
         told = {
@@ -60,7 +63,8 @@ def answer(model: Model, arguments: Sequence[str]) -> str:
         }
         return msgspec.json.format(msgspec.json.encode(told)).decode() + "\n"
     changed = "".join(f", {name}={value}" for name, value in replaced.items())
-    lines = [f"{model.name}: {model.summary}; board {board.name}{changed}"]
+    on_board = f"; board {board.name}{changed}" if model.default_board else ""
+    lines = [f"{model.name}: {model.summary}{on_board}"]
     return "\n".join([*lines, *columns([*_rows(figures)])]) + "\n"
 
 
@@ -94,8 +98,10 @@ def _shown(figure: Figure) -> str:
 def usage(model: Model) -> str:
     """A model's options."""
     rows = [(f"--{o.name}", o.unit, _default(o), o.meaning) for o in model.options]
-    board = ("--board", "", model.default_board, "board or file, e.g. u250,link.lanes=8")
-    rows = [("option", "unit", "default", "meaning"), board, *rows, ("--json", "", "", "as data")]
+    if model.default_board:
+        board = ("--board", "", model.default_board, "board or file, e.g. u250,link.lanes=8")
+        rows.insert(0, board)
+    rows = [("option", "unit", "default", "meaning"), *rows, ("--json", "", "", "as data")]
     lines = [f"isthmus model {model.name}: {model.summary}", *columns(rows)]
     return "\n".join(lines) + "\n"
 

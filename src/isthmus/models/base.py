@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import NamedTuple
 
 from isthmus.boards.board import Board
+
+NO_BOARD = Board("none", "", "", MappingProxyType({}))
+"""Of a formula of inputs alone."""
 
 
 class Figure(NamedTuple):
@@ -41,5 +45,12 @@ class Model:
     name: str
     summary: str
     predict: Callable[[Board, Mapping[str, float]], list[Figure]]
-    default_board: str
+    default_board: str = ""
+    """Of a question that names none. Empty: the formula has nothing of a board in it, and the one
+    that it gets is ``NO_BOARD``."""
     options: tuple[Option, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Refuses an option that would replace nothing."""
+        if not self.default_board and any(option.parameter for option in self.options):
+            raise ValueError(f"{self.name}: options replace parameters of a board it does not take")

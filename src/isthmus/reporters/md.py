@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from isthmus.analysis import wording
 from isthmus.analysis.findings import findings
-from isthmus.analysis.flags import MEANINGS
+from isthmus.analysis.flags import meaning
 from isthmus.analysis.summary import summarise
 from isthmus.reporters.base import Reporter
 from isthmus.reporters.cells import Table, flags_in, heading, table, view
@@ -45,7 +45,7 @@ def _lines(run: Run) -> Iterator[str]:
     if flags := flags_in(summary):
         yield ""
     for flag in flags:
-        yield f"- {escape(flag)}: {escape(MEANINGS.get(flag, 'no description'))}"
+        yield f"- {escape(flag)}: {escape(meaning(flag))}"
 
 
 def _table(cells: Table) -> Iterator[str]:

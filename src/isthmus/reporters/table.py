@@ -15,7 +15,7 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from isthmus.analysis import wording
-from isthmus.analysis.flags import MEANINGS
+from isthmus.analysis.flags import meaning
 from isthmus.analysis.summary import summarise
 from isthmus.reporters.base import Reporter
 from isthmus.reporters.cells import Table, flags_in, heading, table, view
@@ -49,8 +49,7 @@ def _text(run: Run) -> str:
     if left_out:
         console.print(f"left out in {width} columns: {', '.join(left_out)} (--format csv has all)")
     for flag in flags_in(summary):
-        meaning = MEANINGS.get(flag, "no description")
-        console.print(Text.assemble((printable(flag), "yellow"), f": {meaning}"))
+        console.print(Text.assemble((printable(flag), "yellow"), f": {meaning(flag)}"))
     for trouble in wording.troubles(run):
         console.print(Text(printable(trouble), style="red"))
     for skipped, memory in dict.fromkeys((point.skipped, point.memory) for point in run.points):

@@ -150,8 +150,7 @@ def _memory(evidence: Evidence, group: Sequence[Case]) -> Iterator[Finding]:
     others = [case for case in group if case is not plain and not case.relative_offset]
     if not others:
         return
-    record = common.device_of(evidence, plain.device)
-    api, who = record.api if record else "", common.title(evidence, plain.device)
+    who = common.title(evidence, plain.device)
     for use, seconds_of in (("one", _once), ("many", _again)):
         best = min(others, key=lambda case: _median(seconds_of(case)))
         verdict = _judged(
@@ -163,7 +162,7 @@ def _memory(evidence: Evidence, group: Sequence[Case]) -> Iterator[Finding]:
             yield _finding(
                 evidence, best, quantity, seconds_of(best), subject=f"{who}, {kind}",
                 verdict=verdict, remark=f"{usual} {shown(_median(seconds_of(plain)), 's')}",
-                action=common.call_for(api, best.memory), table="advice",
+                action=common.call_for(evidence, plain.device, best.memory), table="advice",
                 reference=Reference(kind="other", value=_median(seconds_of(plain)), name=usual),
                 sentence=say(
                     f"memory_{use}", best=kind, usual=usual,

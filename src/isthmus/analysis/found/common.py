@@ -11,8 +11,10 @@ import msgspec
 import numpy as np
 import pandas as pd
 
+from isthmus import backends
 from isthmus.analysis.evidence import Evidence, board_of, each, rate_of
 from isthmus.analysis.findings import MOST_HEADLINES, Finding, Reference, Verdict
+from isthmus.backends import BackendDescription
 from isthmus.models.pcie import link_of, path_of
 from isthmus.results.run_file import DeviceRecord
 
@@ -22,40 +24,20 @@ KNOWN = 2.0
 """Rates whose interval is wider than this factor are held against nothing."""
 _USUAL_PAYLOAD = 256
 LATENCY_BYTES = 4096
-CALLS = {
-    ("opencl", "aligned"): "posix_memalign(4096) + CL_MEM_USE_HOST_PTR",
-    ("opencl", "hugepage"): "mmap + madvise(MADV_HUGEPAGE)",
-    ("opencl", "use_host_ptr"): "CL_MEM_USE_HOST_PTR",
-    ("opencl", "alloc_host"): "CL_MEM_ALLOC_HOST_PTR + clEnqueueMapBuffer",
-    ("opencl", "svm"): "clSVMAlloc",
-    ("xrt", "aligned"): "posix_memalign(4096)",
-    ("xrt", "hugepage"): "mmap + madvise(MADV_HUGEPAGE)",
-    ("xrt", "use_host_ptr"): "posix_memalign(4096) + xrt::bo(device, pointer, ...)",
-    ("xrt", "alloc_host"): "xrt::bo, xrt::bo::map",
-    ("xrt", "host_only"): "xrt::bo::flags::host_only",
-    ("cuda", "aligned"): "posix_memalign(4096)",
-    ("cuda", "hugepage"): "mmap + madvise(MADV_HUGEPAGE)",
-    ("cuda", "pinned"): "cudaHostAlloc",
-    ("cuda", "registered"): "cudaHostRegister",
-    ("cuda", "write_combined"): "cudaHostAlloc(cudaHostAllocWriteCombined)",
-    ("cuda", "mapped"): "cudaHostAlloc(cudaHostAllocMapped)",
-    ("cuda", "managed"): "cudaMallocManaged",
-    ("card", "aligned"): "posix_memalign(4096) + CL_MEM_USE_HOST_PTR",
-    ("card", "pinned"): "CL_MEM_ALLOC_HOST_PTR in OpenCL, xrt::bo in XRT",
-}
-"""How memory of a kind is had, by API."""
-
-
-FASTEST = {"cuda": "pinned", "opencl": "alloc_host"}
-"""By API, the kind of memory that the device's copy engines reach without a bounce copy."""
 BEST_FIRST = ("pinned", "alloc_host", "host_only", "use_host_ptr", "registered", "aligned")
 """Of kinds of memory that are equally fast, the one to advise."""
 
 
-def call_for(api: str, memory: str) -> str:
-    """The call that gives this kind of memory; "malloc" for ordinary memory."""
+def backend_of(evidence: Evidence, address: str) -> BackendDescription | type[BackendDescription]:
+    """The backend of a device; the defaults of all where it is not installed here."""
+    record = device_of(evidence, address)
+    return backends.registry().get(record.backend if record else "", BackendDescription)
+
+
+def call_for(evidence: Evidence, address: str, memory: str) -> str:
+    """The call that gives memory of this kind on a device; "malloc" for ordinary memory."""
     usual = "malloc" if memory == "pageable" else f"--memory {memory}"
-    return CALLS.get((api, memory), usual)
+    return backend_of(evidence, address).memory_calls.get(memory, usual)
 
 
 def device_of(evidence: Evidence, address: str) -> DeviceRecord | None:

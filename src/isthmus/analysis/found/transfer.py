@@ -86,7 +86,7 @@ def _rate(evidence: Evidence, rows: pd.DataFrame) -> Finding:
     share = rate.value / reference.value if reference else None
     verdict: Verdict = common.verdict_of(share)
     mine = evidence.rows[evidence.rows["device"] == row.device]
-    other = common.FASTEST.get(str(row.api), "")
+    other = common.backend_of(evidence, str(row.device)).fastest_memory
     alone = crosses and mine[mine["operation"] == row.operation]["memory"].nunique() == 1
     worth = alone and verdict == "poor" and other not in {"", row.memory}
     what, size = WAYS[str(row.operation)], format_size(int(row.bytes))
@@ -226,7 +226,7 @@ def _memories(evidence: Evidence, series: dict[tuple[str, ...], pd.DataFrame]) -
             yield msgspec.structs.replace(
                 told,
                 remark=f"use {best.memory} memory",
-                action=common.call_for(str(best.api), str(best.memory)),
+                action=common.call_for(evidence, str(best.device), str(best.memory)),
                 sentence=say(
                     "better_memory", best=str(best.memory), usual=str(usual.memory),
                     ratio=wording.number(told.interval.value), what=what, size=size,
@@ -261,9 +261,8 @@ def _fastest(evidence: Evidence, rows: Sequence[Any]) -> Any:
 
 def _maps(evidence: Evidence, series: dict[tuple[str, ...], pd.DataFrame]) -> Iterator[Finding]:
     """Where mapping a buffer is faster than copying it, or moves nothing at all."""
-    every = evidence.every
-    maps = every[(every["study"] == evidence.study) & (every["operation"] == "map")]
-    maps = maps[maps["median_s"].gt(0) & (maps["verified"] != "false")]
+    maps = evidence.timed
+    maps = maps[maps["operation"] == "map"]
     for (operation, device, *_), rows in series.items():
         mine = maps[(maps["device"] == device) & (maps["clock"].isin(rows["clock"]))]
         if operation != "read" or mine.empty or common.simulated(evidence, device):
@@ -276,8 +275,7 @@ def _maps(evidence: Evidence, series: dict[tuple[str, ...], pd.DataFrame]) -> It
         shares = "zero_copy" in mapped.flags
         yield _ratio(
             evidence, mapped, copied, subject=f"map over copy, {named}",
-            remark="map buffers", action="clEnqueueMapBuffer in place of clEnqueueReadBuffer"
-            if mapped.api == "opencl" else "map in place of a copy",
+            remark="map buffers", action=common.backend_of(evidence, device).map_advice,
             sentence=say(
                 "map_shares" if shares else "map_buffers", size=size,
                 map=shown(float(mapped.median_s), "s"), copy=shown(float(copied.median_s), "s"),

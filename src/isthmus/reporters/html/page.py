@@ -18,7 +18,7 @@ from isthmus.analysis import wording
 from isthmus.analysis.answers import answers_to, studies_in
 from isthmus.analysis.beside import Beside, from_events
 from isthmus.analysis.findings import MOST_HEADLINES, Finding, findings
-from isthmus.analysis.flags import DISTURBED, MEANINGS
+from isthmus.analysis.flags import DISTURBED, meaning
 from isthmus.analysis.ratios import software_alone
 from isthmus.errors import IsthmusError, UsageError
 from isthmus.models.pcie import link_of
@@ -390,11 +390,7 @@ def _convergence(summary: pd.DataFrame) -> str:
 
 def _flags(summary: pd.DataFrame) -> list[tuple[str, str, int]]:
     counts = summary["flags"].str.split(";").explode().value_counts()
-    return [
-        (str(flag), MEANINGS.get(str(flag), "no description"), int(count))
-        for flag, count in counts.items()
-        if flag
-    ]
+    return [(str(flag), meaning(str(flag)), int(count)) for flag, count in counts.items() if flag]
 
 
 def _told(run: Run) -> Iterator[tuple[str, list[tuple[str, str]]]]:
