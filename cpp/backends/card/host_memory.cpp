@@ -7,9 +7,9 @@
 #include <string_view>
 
 #include "card_operation.hpp"
+#include "isthmus/sweep.hpp"
 #ifdef ISTHMUS_CARD_RTL
 #include "isthmus/card/rtl_unit.hpp"
-#include "isthmus/sweep.hpp"
 #endif
 
 namespace isthmus::card {
