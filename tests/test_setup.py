@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import json
+import os
+import shutil
+import subprocess
 import sys
+import sysconfig
 from pathlib import Path
 
 import pytest
+
+import isthmus
+from isthmus import backends
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tools"))
 
@@ -14,6 +22,7 @@ import fingerprints
 import progress
 import setup
 
+ROOT = Path(__file__).parents[1]
 XRT_HEADER = "include/xrt/xrt_bo.h"
 
 
@@ -171,3 +180,19 @@ def test_conformance_of_what_is_no_backend(
             assert "null, opencl" in error
         else:
             assert cpp_tests.main() == 1
+
+
+def test_an_installation_in_one_folder_works(tmp_path: Path) -> None:
+    """Sources and what is built lie in two folders here, and in one where pip installs a wheel."""
+    (built,) = (path for path in isthmus.__path__ if Path(path) != ROOT / "src" / "isthmus")
+    for part in (ROOT / "src" / "isthmus", Path(built)):
+        shutil.copytree(part, tmp_path / "isthmus", dirs_exist_ok=True)
+    libraries = sysconfig.get_path("platlib")
+    listed = subprocess.run(
+        [sys.executable, "-S", "-m", "isthmus", "devices", "--json"],  # -S: no editable finder
+        env={**os.environ, "PYTHONPATH": f"{tmp_path}:{libraries}"},
+        capture_output=True, text=True, check=False, start_new_session=True,
+    )  # fmt: skip
+    assert listed.returncode == 0, listed.stderr
+    names = {entry["backend"] for entry in json.loads(listed.stdout)}
+    assert names == set(backends.registry())

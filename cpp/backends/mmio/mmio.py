@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from types import MappingProxyType
 
 from isthmus.backends import BackendDescription, Candidate, Problem
-from isthmus.backends.options import REGISTERS
 from isthmus.measure.address import Address
 from isthmus.measure.protocol import DeviceDescription
+from isthmus.run_options import REGISTERS
 
 _SHORT = re.compile(r"[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
 """An address as lspci writes it where there is one domain only."""

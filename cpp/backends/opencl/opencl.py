@@ -16,9 +16,9 @@ from pathlib import Path
 from types import MappingProxyType
 
 from isthmus.backends import BackendDescription, Candidate, Problem
-from isthmus.backends.options import BITSTREAM, RunOption
 from isthmus.measure.address import Address
 from isthmus.measure.protocol import DeviceDescription
+from isthmus.run_options import BITSTREAM, RunOption
 from isthmus.system import emulation, private, xrt
 
 XOCL = "xocl"

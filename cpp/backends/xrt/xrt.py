@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from types import MappingProxyType
 
 from isthmus.backends import BackendDescription, Candidate, Problem
-from isthmus.backends.options import BITSTREAM, REGISTERS
 from isthmus.measure.address import Address
 from isthmus.measure.protocol import DeviceDescription
+from isthmus.run_options import BITSTREAM, REGISTERS
 from isthmus.system import emulation, xrt
 
 

@@ -59,7 +59,8 @@ def from_run(rows: Sequence[Row], run: Run, address: str = "") -> list[Beside]:
     summary = summarise(run)
     if not address and rows[0].run and rows[0].run.hybrid:
         found = estimated(Evidence.of(run, summary, rows[0].run.study)).table
-        return from_points(rows, found.rename(columns={"hybrid_s": "median_s"}), "hybrid")
+        names = {"hybrid_s": "median_s", "low_hybrid_s": "ci_low_s", "high_hybrid_s": "ci_high_s"}
+        return from_points(rows, found.rename(columns=names), "hybrid")
     mine = resolved(summary)
     mine = mine[mine["verified"].ne("false") & mine["median_s"].gt(0)]
     simulated = mine["clock"].eq("simulated").any()

@@ -17,8 +17,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from isthmus.backends.options import RunOption
 from isthmus.errors import UsageError
+from isthmus.run_options import RunOption
 from isthmus.suggestion import nearest
 from isthmus.system import built
 

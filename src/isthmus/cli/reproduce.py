@@ -154,8 +154,8 @@ def _found(
 
 def _refusal(error: NoDeviceError | UsageError, study: Study, measuring: _Measuring) -> str:
     """Why a study cannot be measured there, and what to name where registers are needed for it."""
-    from isthmus.backends.options import REGISTERS
     from isthmus.measure import discovery
+    from isthmus.run_options import REGISTERS
     from isthmus.studies import by_name
 
     if study.beside:  # of several devices that lack the same, the first says it

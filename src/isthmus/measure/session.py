@@ -58,7 +58,7 @@ class Request:
     no_wait: bool = False
     """Refuse rather than wait where another Isthmus measures."""
     options: Mapping[str, str] = field(default_factory=dict)
-    """Options that backends declare, by name: see ``backends.options``."""
+    """Options that backends declare, by name: see ``isthmus.run_options``."""
     binding: Binding = field(default_factory=Binding)
     group: RankGroup | None = None
     """The ranks that measure together, where a launcher started them."""
