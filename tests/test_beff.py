@@ -164,11 +164,29 @@ def test_links_on_one_wire_cost_at_least_what_the_closed_form_says() -> None:
 
 def test_sets_of_sizes() -> None:
     study = by_name("beff")
-    assert study.sizes_by_set({}) == {"definition": serial.SIZES["definition"]}
+    definition, published = ({"sizes": name} for name in ("definition", "published"))
+    of = {name: list(sizes) for name, sizes in serial.SIZES.items()}
+    assert study.sizes({}, quick=False) == [(definition, of["definition"])]
     both = study.parse({"sizes": "published,definition"})
-    assert study.sizes_by_set(both) == serial.SIZES
-    assert study.sizes_by_set(study.parse({"bytes": "1,4Ki"})) == {"own": [1, 4096]}
-    assert by_name("transfer").sizes_by_set({}) == {}
+    assert study.sizes(both, quick=True) == [
+        (published, of["published"]), (definition, of["definition"]),
+    ]  # fmt: skip
+    own = study.parse({"bytes": "1,4Ki"})
+    assert study.sizes(own, quick=False) == [({"sizes": "own"}, [1, 4096])]
+
+
+def test_sizes_of_studies_without_sets() -> None:
+    transfer, allocation = by_name("transfer"), by_name("allocation")
+    ((columns, every),), ((_, few),) = (transfer.sizes({}, quick=quick) for quick in (False, True))
+    assert columns == {}
+    assert every == [1 << n for n in range(32)]
+    assert few == [1 << n for n in range(0, 28, 3)]
+    assert transfer.sizes(transfer.parse({"bytes": "3"}), quick=True) == [({}, [3])]
+    assert allocation.sizes(allocation.parse({"elements": "5"}), quick=True) == [({}, [20])]
+
+
+def test_sizes_are_given_once() -> None:
+    study = by_name("beff")
     with pytest.raises(UsageError, match="both choose"):
         study.parse({"sizes": "published", "bytes": "1"})
 

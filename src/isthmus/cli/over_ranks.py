@@ -40,11 +40,6 @@ def become_rank(
     place = launcher.place()
     if place is None:
         return
-    for study in studies:
-        if not study.joint:
-            raise UsageError(
-                f"study '{study.name}' does not spread over ranks: start it without mpirun"
-            )
     if (reruns or 1) > 1:
         raise UsageError("--reruns: ranks cannot be started anew, so that a run has one")
     for option, value in bound.items():

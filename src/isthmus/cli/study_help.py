@@ -83,7 +83,7 @@ def usage(study: Study) -> str:
             *([f"on request: {', '.join(asked)}"] if asked else []),
             "",
             "Values are a list, 1,4Ki or read,write; sizes and numbers also a range, 1:2Gi.",
-            f"Example: isthmus run {study.name} --quick --{study.size_axis} {_few_sizes(study)}",
+            f"Example: isthmus run {study.name} --quick {_few_sizes(study)}",
             "isthmus devices lists what can be measured, isthmus run --help all other options.",
             "",
         ]
@@ -102,5 +102,7 @@ def _usual(axis: Axis) -> str:
 
 
 def _few_sizes(study: Study) -> str:
-    sizes = [int(size) for size in study.axis(study.size_axis).default or (1,)]
-    return ",".join(map(format_size, dict.fromkeys((sizes[0], sizes[len(sizes) // 2]))))
+    axis = study.size_axis
+    sizes = [int(size) for size in axis.default or (1,)]
+    two = map(format_size, dict.fromkeys((sizes[0], sizes[len(sizes) // 2])))
+    return f"--{axis.name} {','.join(two)}"

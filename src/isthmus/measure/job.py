@@ -74,7 +74,7 @@ class Job:
     def label(self) -> str:
         """Device, operation and size in a few words."""
         size = f" {format_size(self.task.bytes)}" if self.task.bytes else ""
-        memory = f" {self.task.memory}" if self.task.fresh else ""
+        memory = f" {self.task.memory}" if self.task.offload else ""
         return f"{self.found.address} {self.task.operation}{memory}{size}"
 
     @property
@@ -84,7 +84,7 @@ class Job:
         Of an offload the total, of a joint operation that of the slowest rank, which is the first.
         """
         parts = set(self.task.points)
-        if self.task.fresh:
+        if self.task.offload:
             whole = {n for n, p in self.task.points.items() if p.operation == "total"}
             return whole or {max(parts)}
         return {0} if self.task.joint and 0 in parts else parts

@@ -13,6 +13,7 @@ from isthmus.measure.job import Job
 from isthmus.measure.plan import Task
 from isthmus.results.run_file import ClockName, ClockRecord, Point, Rerun, Samples
 from isthmus.studies import Study, by_name
+from isthmus.studies.base import Value
 
 MOST_S = 120.0
 """A process that says nothing for so long is stuck."""
@@ -25,10 +26,9 @@ _SIMULATED_TICK_S = 1e-15
 
 
 def reference_of(job: Job, jobs: Iterable[Job]) -> Job | None:
-    """What a job's kind of memory is held against on its device, if that is another and works."""
+    """What a job is timed beside on its device, if that is another job and works."""
     study = _study(job)
-    takes_turns = study.reference
-    if takes_turns is None:
+    if not study.reference:
         return None
     return next(
         (
@@ -38,10 +38,16 @@ def reference_of(job: Job, jobs: Iterable[Job]) -> Job | None:
             and (other.found.address, other.task.bytes) == (job.found.address, job.task.bytes)
             and not (other.error or other.skipped)
             and _study(other) is study
-            and takes_turns(other.task.memory, other.task.axes)
+            and _has(other.task, study.reference)
         ),
         None,
     )
+
+
+def _has(task: Task, values: Mapping[str, Value]) -> bool:
+    """Whether a task has these values, of those axes that it has."""
+    own = {"memory": task.memory, **task.axes}
+    return all(own.get(name, value) == value for name, value in values.items())
 
 
 def request(job: Job, reference: Job | None) -> protocol.Offload:

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 from math import prod
-from typing import cast
 
 from isthmus import _core
 from isthmus.measure.protocol import DeviceDescription, OperationDescription, PartDescription
@@ -30,7 +29,7 @@ class Task:
     """All that the operation has, also those that the study does not vary."""
     points: Mapping[int, Point]
     """By part of the operation; parts that nobody asked for are missing."""
-    fresh: bool = False
+    offload: bool = False
     """Whether each repetition is a process of its own, and its parts are phases of one another."""
     joint: bool = False
     """Whether all ranks do it together."""
@@ -46,7 +45,7 @@ class Plan:
 
 def known_to(study: Study, device: DeviceDescription) -> Sequence[OperationDescription]:
     """What a study can ask of a device."""
-    return device.offloads if study.fresh else device.operations
+    return device.offloads if study.offload else device.operations
 
 
 def offered(study: Study, device: DeviceDescription, operation: str) -> list[OperationDescription]:
@@ -122,7 +121,7 @@ class _Planner:
         self._chosen = chosen
         self._limits = Limits.of(description)
         self._too_large: dict[tuple[tuple[int, ...], int], list[str]] = {}
-        self._columns = [study.axis(name) for name in study.columns if name != study.size_axis]
+        self._columns = [study.axis(name) for name in study.columns if name != study.size_axis.name]
         self._varied = {axis.name for o in description.operations for axis in o.axes}
         self.tasks: list[Task] = []
         self.left_out: list[str] = []
@@ -165,16 +164,24 @@ class _Planner:
                     for index, part in enumerate(operation.parts)
                     if part.name in wanted
                 }
-                task = Task(
-                    operation.name, size, str(kind), own, points, self._study.fresh, operation.joint
+                self.tasks.append(
+                    Task(
+                        operation.name,
+                        size,
+                        str(kind),
+                        own,
+                        points,
+                        offload=self._study.offload,
+                        joint=operation.joint,
+                    )
                 )
-                self.tasks.append(task)
 
     def _point(
         self, part: PartDescription, size: int, kind: str, axes: Mapping[str, Value], api: str
     ) -> Point:
-        if self._study.size_axis in self._study.columns:
-            axes = {self._study.size_axis: size // self._study.unit_bytes, **axes}
+        sized = self._study.size_axis
+        if sized.name in self._study.columns:
+            axes = {sized.name: size // sized.unit_bytes, **axes}
         return Point(
             study=self._study.name,
             device=self._device,
@@ -196,7 +203,7 @@ class _Planner:
                 if int(value) > max(most):
                     told = f"{self._device} takes no {axis.name} {value}: at most {max(most)}"
                     self.left_out.append(told)
-            if not known and not axis.selects and axis.name != "sizes":
+            if not known and not axis.selects and not axis.sets:
                 self._ignore(axis, operations)
             if not axis.selects or any(not one.values for one in known):  # any number will do
                 continue
@@ -222,7 +229,7 @@ class _Planner:
     def plan(self) -> Plan:
         """What was collected; sizes beyond the device are told where they were asked for."""
         told = list(dict.fromkeys(self.left_out))
-        if self._study.size_axis in self._given:
+        if self._study.size_axis.name in self._given:
             for (sizes, largest), operations in self._too_large.items():
                 names = ", ".join(dict.fromkeys(operations))
                 listed = ", ".join(map(format_size, sizes))
@@ -273,16 +280,9 @@ def plan(
     ``given`` holds the axes that the user set, parsed; what the device cannot hold or do is left
     out, and said when it was asked for by name.
     """
-    usual = {axis.name: axis.default for axis in study.axes if axis.default is not None}
-    chosen = {**usual, **(study.quick if quick else {}), **given}
+    usual = {axis.name: axis.usual(quick=quick) for axis in study.axes}
+    chosen = {**{name: values for name, values in usual.items() if values is not None}, **given}
     planner = _Planner(study, device, description, given, chosen)
-    counts = cast(Sequence[int], chosen.get(study.size_axis, ()))
-    sizes: Sequence[int] = [study.unit_bytes * count for count in counts]
-    if quick and study.size_axis not in given:
-        sizes = study.thin(sizes)
-    sets: list[tuple[dict[str, Value], Sequence[int]]] = [
-        ({"sizes": chosen_set}, of_set) for chosen_set, of_set in study.sizes_by_set(given).items()
-    ]
     for kind in given.get("memory", ()):
         if not has_memory(study, description, kind):
             why = description.lacks.get(f"memory={kind}")
@@ -298,7 +298,7 @@ def plan(
         for operation in operations:
             if operation not in seen:
                 seen.append(operation)
-                for sizes_from, of_set in sets or [({}, sizes)]:
-                    planner.add(operation, wanted, of_set, sizes_from)
+                for sizes_from, sizes in study.sizes(given, quick=quick):
+                    planner.add(operation, wanted, sizes, sizes_from)
     planner.miss(seen)
     return planner.plan()

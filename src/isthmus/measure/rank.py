@@ -80,7 +80,7 @@ def _some_device(studies: Sequence[Study], turn: int) -> discovery.Found:
         ]
         if able:
             return able[turn % len(able)]
-    raise NoDeviceError("no device here does anything together with others")
+    raise NoDeviceError("no device here does anything with others: start it without mpirun")
 
 
 def _device(

@@ -146,7 +146,7 @@ class Runner:
     def run(self, until: float) -> None:
         """Measures what is timed until then, on ``time.monotonic``."""
         if self.settings.reruns == 1:
-            offloads = (job for job in self.schedule.open if job.task.fresh)
+            offloads = (job for job in self.schedule.open if job.task.offload)
             self._run_in_one_process(until - sum(map(self.schedule.visit_s, offloads)))
         number = 1 + max((n for job in self.jobs for n in job.processes), default=-1)
         with self._workers_ended():
@@ -167,7 +167,7 @@ class Runner:
         stack = ExitStack()
         workers = _Workers(stack, self._hire)
         try:
-            shared = [job for job in jobs if not job.task.fresh]
+            shared = [job for job in jobs if not job.task.offload]
             began = time.monotonic()
             with self._leaving:  # they end while these start, before these are opened
                 for job in shared:
@@ -181,7 +181,7 @@ class Runner:
                 began = time.monotonic()
                 # One that cannot end in time is not begun, nor one that is dear, and that nobody
                 # knows yet, where others took longer than they were thought to.
-                unknown = not (job.cost or job.task.fresh or job.simulated)
+                unknown = not (job.cost or job.task.offload or job.simulated)
                 too_late = unknown and planned[job] > usual_s < late_s
                 if job.given_up or too_late or began + planned[job] > until:
                     continue
@@ -220,10 +220,10 @@ class Runner:
         try:
             work()
         except WorkerRefusedError as error:
-            self._fail(job, str(error), skip=job.task.fresh and error.unavailable)
+            self._fail(job, str(error), skip=job.task.offload and error.unavailable)
         except WorkerDiedError as error:
             self._fail(job, str(error))
-            if not job.task.fresh:
+            if not job.task.offload:
                 self._bury(job, workers, error)
 
     def _fail(self, job: Job, message: str, *, skip: bool = False) -> None:
@@ -253,7 +253,7 @@ class Runner:
                 self._tell_end(other)
 
     def _visit(self, job: Job, number: int, workers: _Workers) -> None:
-        if job.task.fresh:
+        if job.task.offload:
             began = time.monotonic()
             self._keep(job, number, offload.reruns(job, number, self._offload(job)), {})
             job.visit_s = time.monotonic() - began
@@ -313,7 +313,9 @@ class Runner:
     def _run_in_one_process(self, until: float) -> None:
         """Of one process more samples are all there is: block by block until each is certain."""
         order = random.Random(self.settings.seed)
-        brought: dict[Job, _Blocks] = {job: [] for job in self.schedule.open if not job.task.fresh}
+        brought: dict[Job, _Blocks] = {
+            job: [] for job in self.schedule.open if not job.task.offload
+        }
         state: State = "interrupted"
         with ExitStack() as stack:
             workers = _Workers(stack, self._hire)

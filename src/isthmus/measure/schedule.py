@@ -32,8 +32,8 @@ def looks(job: Job, settings: Settings) -> Sequence[int]:
     """Numbers of processes at which a job may end; the last is the most that it gets."""
     if job.simulated:
         return (1,)
-    fixed = settings.processes(offload=job.task.fresh)
-    return (fixed,) if fixed else OFFLOAD_LOOKS if job.task.fresh else LOOKS
+    fixed = settings.processes(offload=job.task.offload)
+    return (fixed,) if fixed else OFFLOAD_LOOKS if job.task.offload else LOOKS
 
 
 def settled(job: Job, settings: Settings) -> bool:
@@ -69,7 +69,7 @@ def _makes_certain(processes: int, job: Job, settings: Settings) -> bool:
 def _usual_cost(job: Job) -> Cost:
     """Of a point that nobody has visited: memory is filled and checked at 1 GB/s, copied at 5."""
     size = job.task.bytes
-    if job.task.fresh:
+    if job.task.offload:
         return Cost(0.7 + 2e-8 * size, 0.0)
     return Cost(2e-3 + 1e-9 * size, 1e-5 + 2e-10 * size)
 
@@ -78,7 +78,7 @@ def usual_budget_s(jobs: Iterable[Job], settings: Settings) -> float:
     """Seconds that these jobs usually need; simulated ones take what they take beside it."""
     budget = 0.0
     for job in jobs:
-        if job.task.fresh and not job.simulated:
+        if job.task.offload and not job.simulated:
             budget += 2 * looks(job, settings)[0] * _usual_cost(job).beside_s
         elif not job.simulated:
             budget += len(job.task.points) * (0.2 + (settings.reruns or 3) * 1e-9 * job.task.bytes)
@@ -167,7 +167,7 @@ class Schedule:
         Fewer would do where processes differ, but would halve the visit at most, and short visits
         see moments of load as differences of processes; long ones need not be longer for that.
         """
-        if job.task.fresh:
+        if job.task.offload:
             return 1
         beside_s, sample_s = job.cost or _usual_cost(job)
         beside_s += self._shared_s.get(job.found.address, 0.0)
@@ -178,7 +178,7 @@ class Schedule:
         """What a worker's start costs each of the points that it visits."""
         on: dict[str, int] = {}
         for job in jobs:
-            if not job.task.fresh:
+            if not job.task.offload:
                 on[job.found.address] = on.get(job.found.address, 0) + 1
         return {address: self.start_s.get(address, START_S) / n for address, n in on.items()}
 
@@ -224,7 +224,7 @@ def _groups(jobs: Iterable[Job]) -> list[list[Job]]:
     groups: dict[object, list[Job]] = {}
     for job in jobs:
         task = job.task
-        axes = () if task.fresh else tuple(sorted(task.axes.items()))
-        key = task.fresh, task.operation, task.bytes, axes
+        axes = () if task.offload else tuple(sorted(task.axes.items()))
+        key = task.offload, task.operation, task.bytes, axes
         groups.setdefault(key, []).append(job)
     return list(groups.values())

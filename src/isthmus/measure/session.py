@@ -107,11 +107,15 @@ def _jobs(
                 offers = memory_kinds_told(study, (one.description for one in found))
                 what = f"no memory kind '{kind}' on these devices; they have {offers}"
                 asked.complain(what, records, watcher)
-        for one in found:
-            made = plan(study, one.address, one.description, given, quick=quick)
-            jobs += [Job(one, task) for task in made.tasks]
-            left_out += made.left_out
-    asked_for_sizes = any(study.size_axis in request.axes for study in request.studies)
+        plans = [plan(study, one.address, one.description, given, quick=quick) for one in found]
+        for one, planned in zip(found, plans, strict=True):
+            jobs += [Job(one, task) for task in planned.tasks]
+            left_out += planned.left_out
+        if request.group and not any(planned.tasks or planned.left_out for planned in plans):
+            raise UsageError(
+                f"study '{study.name}' does not spread over ranks: start it without mpirun"
+            )
+    asked_for_sizes = any(study.size_axis.name in request.axes for study in request.studies)
     if not any(job.task.bytes for job in jobs) and (asked_for_sizes or not jobs):
         raise UsageError(
             "nothing to measure: " + ("; ".join(left_out) or _none_can(request, found))

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from isthmus import _core
-from isthmus.studies.base import Axis, Study, Value, words
+from isthmus.studies.base import Axis, Study, words
 from isthmus.units import parse_counts, parse_positive
 
 ACCELERATOR = (
@@ -33,11 +31,6 @@ def comes_before(memory: str, relative_offset: int, handover: str) -> tuple[bool
     return memory != "aligned", relative_offset != 0, handover == "copy"
 
 
-def _takes_turns(memory: str, axes: Mapping[str, Value]) -> bool:
-    offset, handover = int(axes.get("relative_offset", 0)), str(axes.get("handover", ""))
-    return not any(comes_before(memory, offset, handover))
-
-
 STUDY = Study(
     name="allocation",
     question="What does a badly allocated host buffer cost an offload, phase by phase?",
@@ -45,9 +38,14 @@ STUDY = Study(
     place=3,
     operations=OPERATIONS,
     axes=(
-        Axis("elements", "32-bit integers in each vector", parse_positive, (6 << 20,)),
+        Axis(
+            "elements", "32-bit integers in each vector", parse_positive, (6 << 20,), unit_bytes=4,
+        ),
         Axis("operation", "phase", words, OPERATIONS),
-        Axis("memory", "how the vectors' host memory was asked for", words, MEMORY),
+        Axis(
+            "memory", "how the vectors' host memory was asked for", words, MEMORY,
+            quick=QUICK_MEMORY,
+        ),
         Axis("handover", "user_pointer: the runtime is given the memory; copy: it copies", words),
         Axis(
             "relative_offset",
@@ -56,11 +54,8 @@ STUDY = Study(
         ),
     ),
     columns=("elements", "handover", "relative_offset"),
-    fresh=True,
-    reference=_takes_turns,
-    size_axis="elements",
-    unit_bytes=4,
-    quick={"memory": QUICK_MEMORY},
+    offload=True,
+    reference={"memory": "aligned", "relative_offset": 0, "handover": "user_pointer"},
     answers="isthmus.analysis.allocation:QUESTIONS",
     findings="isthmus.analysis.found.allocation:found",
 )  # fmt: skip

@@ -28,6 +28,16 @@ class Axis:
     selects: bool = False
     """Whether an operation that lacks the value asked for is left out, rather than measured as
     it is."""
+    quick: Sequence[Value] | None = None
+    """Values of a quick run; None: ``default``."""
+    unit_bytes: int = 0
+    """Bytes of one of its unit; of the axis that decides the sizes of points, and no other."""
+    sets: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    """Sets of sizes by name, of an axis whose values choose one where the sizes are not given."""
+
+    def usual(self, *, quick: bool) -> Sequence[Value] | None:
+        """Values of a run that does not name the axis; None: as device and operation say."""
+        return self.default if self.quick is None or not quick else self.quick
 
 
 def words(text: str) -> list[str]:
@@ -52,8 +62,6 @@ class Study:
     """What a device must have for it, in words."""
     place: int = 99
     """In the order in which findings are shown: the most used study first."""
-    thin: Callable[[Sequence[int]], Sequence[int]] = lambda sizes: sizes
-    """Sizes that a quick run keeps."""
     answers: str = ""
     """Where the questions asked of its runs are, as ``module:object``: functions that make an
     ``analysis.evidence.Answer`` of an ``Evidence``. By name, like the next two: it is loaded when a
@@ -63,21 +71,21 @@ class Study:
     complete: str = ""
     """Where the function is that adds columns and rows of the study's own to a summary: of the
     frame, the point of each row, and the run's precision."""
-    fresh: bool = False
-    """Asks devices for offloads: see ``measure.offload``."""
-    reference: Callable[[str, Mapping[str, Value]], bool] | None = None
-    """Of offloads, by kind of memory and axes: whether the others of its device and size take turns
-    with this one."""
-    joint: bool = False
-    """Whether it can spread over the ranks that a launcher of MPI started."""
-    size_axis: str = "bytes"
-    """The axis that decides the sizes; another one than ``bytes`` is a column too."""
-    unit_bytes: int = 1
-    """Bytes of one of what it counts."""
-    size_sets: Mapping[str, Sequence[int]] = field(default_factory=dict)
-    """Sets of sizes by name, of which axis ``sizes`` chooses where the sizes are not given."""
-    quick: Mapping[str, Sequence[Value]] = field(default_factory=dict)
-    """Values of axes in a quick run that does not name them."""
+    offload: bool = False
+    """Asks devices for offloads, each in a process of its own: see ``measure.offload``."""
+    reference: Mapping[str, Value] = field(default_factory=dict)
+    """Values of the offload that the others of its device and size are timed beside, in the same
+    processes; empty: none."""
+
+    @property
+    def size_axis(self) -> Axis:
+        """The axis that decides the sizes of points."""
+        return next(axis for axis in self.axes if axis.unit_bytes)
+
+    @property
+    def _sets(self) -> Axis | None:
+        """The axis that names sets of sizes, if it has one."""
+        return next((axis for axis in self.axes if axis.sets), None)
 
     @property
     def operations_usually(self) -> Sequence[Value]:
@@ -106,21 +114,33 @@ class Study:
                     f"{nearest(str(operation), self.operations)}"
                     f"it has {', '.join(self.operations)}"
                 )
-        for chosen in parsed.get("sizes", ()) if self.size_sets else ():
-            if chosen not in self.size_sets:
+        named, sized = self._sets, self.size_axis.name
+        for chosen in parsed.get(named.name, ()) if named else ():
+            assert named
+            if chosen not in named.sets:
                 raise UsageError(
-                    f"no sizes '{chosen}'; {nearest(str(chosen), self.size_sets)}"
-                    f"known: {', '.join(self.size_sets)}"
+                    f"no {named.name} '{chosen}'; {nearest(str(chosen), named.sets)}"
+                    f"known: {', '.join(named.sets)}"
                 )
-            if self.size_axis in parsed:
-                raise UsageError(f"give --{self.size_axis} or --sizes: both choose the sizes")
+            if sized in parsed:
+                raise UsageError(f"give --{sized} or --{named.name}: both choose the sizes")
         return parsed
 
-    def sizes_by_set(self, given: Mapping[str, Sequence[Value]]) -> Mapping[Value, Sequence[int]]:
-        """Sizes of each set that is asked for, or those given; empty where there are no sets."""
-        if not self.size_sets:
-            return {}
-        if self.size_axis in given:
-            return {OWN_SIZES: [int(size) for size in given[self.size_axis]]}
-        asked = given.get("sizes", self.axis("sizes").default or ())
-        return {name: self.size_sets[str(name)] for name in asked}
+    def sizes(
+        self, given: Mapping[str, Sequence[Value]], *, quick: bool
+    ) -> list[tuple[dict[str, Value], list[int]]]:
+        """Bytes of the points' buffers, and the column that says from which set they come, if any.
+
+        ``given``: the axes that the user set, parsed.
+        """
+        axis, named = self.size_axis, self._sets
+
+        def in_bytes(counts: Sequence[Value]) -> list[int]:
+            return [axis.unit_bytes * int(count) for count in counts]
+
+        if axis.name in given:
+            return [({named.name: OWN_SIZES} if named else {}, in_bytes(given[axis.name]))]
+        if named:
+            chosen = given.get(named.name, named.default or ())
+            return [({named.name: name}, in_bytes(named.sets[str(name)])) for name in chosen]
+        return [({}, in_bytes(axis.usual(quick=quick) or ()))]

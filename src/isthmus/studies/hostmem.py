@@ -11,6 +11,8 @@ COPIES = ("write", "read")
 """Transfers between host and card memory, on request: the other way to bring a kernel its data."""
 
 
+SIZES = parse_sizes("4Ki:256Mi")
+
 STUDY = Study(
     name="hostmem",
     question="How fast do kernels on the card read and write host memory?",
@@ -18,7 +20,14 @@ STUDY = Study(
     place=2,
     operations=KERNELS + COPIES,
     axes=(
-        Axis("bytes", "size of the buffer", parse_sizes, parse_sizes("4Ki:256Mi")),
+        Axis(
+            "bytes",
+            "size of the buffer",
+            parse_sizes,
+            SIZES,
+            quick=every_eighth(SIZES),
+            unit_bytes=1,
+        ),
         Axis("operation", "kernel that is timed", words, KERNELS),
         Axis("memory", "kind of memory that the kernel reaches", words),
         Axis("target", "where that memory is", words, ("host", "device"), "", True),
@@ -36,7 +45,6 @@ STUDY = Study(
         Axis("page_bytes", "page of host memory that the card knows", parse_sizes, None, "", True),
     ),
     columns=("target", "implementation", "iterations", "outstanding", "burst_bytes", "page_bytes"),
-    thin=every_eighth,
     answers="isthmus.analysis.hostmem:ASKED",
     findings="isthmus.analysis.found.hostmem:found",
 )

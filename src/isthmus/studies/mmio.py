@@ -22,7 +22,7 @@ STUDY = Study(
     place=5,
     operations=OPERATIONS + BASELINES,
     axes=(
-        Axis("bytes", "size of the block", parse_sizes, SIZES),
+        Axis("bytes", "size of the block", parse_sizes, SIZES, unit_bytes=1),
         Axis("operation", "what is timed", words, OPERATIONS + BASELINES),
         Axis("memory", "how the device is mapped: bar_uc, bar_wc, ...; config", words),
         Axis("width", "bytes of one instruction", parse_positive, selects=True),

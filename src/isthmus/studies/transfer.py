@@ -28,6 +28,8 @@ def every_eighth(sizes: Sequence[int]) -> Sequence[int]:
     return kept
 
 
+SIZES = parse_sizes("1:2Gi")
+
 STUDY = Study(
     name="transfer",
     question="What do transfers between host and card memory cost, and when does the API matter?",
@@ -35,14 +37,20 @@ STUDY = Study(
     place=1,
     operations=OPERATIONS + ON_REQUEST,
     axes=(
-        Axis("bytes", "size of one transfer", parse_sizes, parse_sizes("1:2Gi")),
+        Axis(
+            "bytes",
+            "size of one transfer",
+            parse_sizes,
+            SIZES,
+            quick=every_eighth(SIZES),
+            unit_bytes=1,
+        ),
         Axis("operation", "what is timed", words, OPERATIONS),
         Axis("memory", "kind of host memory", words),
         Axis("depth", "transfers queued together; buffers of a stream", parse_positive, absent=1),
         Axis("bank", "memory of the card, counted from 0", parse_counts, (0,), 0, True),
     ),
     columns=("depth", "bank"),
-    thin=every_eighth,
     answers="isthmus.analysis.comparisons:ASKED",
     findings="isthmus.analysis.found.transfer:found",
 )

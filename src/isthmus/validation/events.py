@@ -28,12 +28,12 @@ def figure(row: Row, board: Board) -> float:
     run = row.run
     if run is None:
         raise UsageError(f"{row.source}, {row.item}: no study runs it")
-    parameters, fresh = _parameters(board), by_name(run.study).fresh
+    parameters, offload = _parameters(board), by_name(run.study).offload
 
     def point(term: Term) -> Interval:
         axes = {**run.axes, **term.where}
         memory = axes.pop("memory", run.memory)
-        if fresh:
+        if offload:
             return exact(_phases(parameters, memory)[term.operation])
         told = tuple(sorted(axes.items()))
         moved, seconds = _measured(parameters, term.operation, term.bytes or 1, memory, told)
