@@ -1,7 +1,7 @@
 """Builds and runs the C++ tests, in the build folder of the module: what they test is compiled.
 
-With --sanitize they run under the sanitizers, too: all with the address and undefined behaviour
-sanitizers, those where threads meet with the thread sanitizer. With --coverage they say instead
+With --sanitize they run in further builds, too: without what a build may leave out; all with the
+address and undefined behaviour sanitizers; those where threads meet with the thread sanitizer. With --coverage they say instead
 which lines of cpp/, card/ and emulation/ they run. With --conformance BACKEND only the suite that
 every backend passes runs, on this one.
 """
@@ -71,6 +71,14 @@ def with_sanitizers() -> list[Tests]:
             ("--label-regex", "threads"), without_random_addresses(),
         ),
     ]  # fmt: skip
+
+
+def without_options() -> Tests:
+    """The tests of a machine without Verilator, in a build without the emulation of XRT."""
+    options = (
+        *APART, "-DCMAKE_CXX_FLAGS=-Og", "-DISTHMUS_XRT_EMULATION=OFF", "-DISTHMUS_VERILATOR=OFF",
+    )  # fmt: skip
+    return Tests("C++ tests, no Verilator, no emulation", ROOT / "build" / "tests-bare", options)
 
 
 def with_counters() -> Tests:
@@ -162,7 +170,7 @@ def main() -> int:
         return conforms(chosen.conformance)
     if chosen.coverage:
         return 0 if covers() else 1
-    builds = [plain(), *(with_sanitizers() if chosen.sanitize else ())]
+    builds = [plain(), *((without_options(), *with_sanitizers()) if chosen.sanitize else ())]
     failed = [tests.name for tests in builds if not passes(tests)]
     return 1 if failed else 0
 
