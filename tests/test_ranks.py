@@ -84,12 +84,14 @@ def sent_away(address: tuple[str, int], said: bytes) -> bool:
 def test_strangers_take_no_part(one_host: bool) -> None:
     pipe, of_leader = Pipe()
     refused = []
+    silent: list[socket.socket] = []
 
     def serve(number: int, rendezvous: Rendezvous) -> None:
         connection = connect(rendezvous, 2) if number else pipe
         Rank(connection, hello(number, "ours"), 2, lambda: "working", sys.exit).serve(failing)
 
     def strangers(address: tuple[str, int]) -> None:
+        silent.append(socket.create_connection(address, LIMIT_S))
         first = encode(hello(1, "a stranger"))
         refused.append(sent_away(address, b"GET / HTTP/1.1\r\n\r\n"))
         refused.append(sent_away(address, len(first).to_bytes(4, "big") + first))
@@ -108,6 +110,8 @@ def test_strangers_take_no_part(one_host: bool) -> None:
     following.start()
     leader = Leader(of_leader, 2, one_host=one_host)
     assert refused == [True] * 3
+    assert silent[0].recv(1 << 12)
+    assert silent[0].recv(1) == b""  # it got a challenge, and was sent away in the end
     assert [rank.hello.host for rank in leader.ranks] == ["ours", "ours"]
     answers = leader.ask([protocol.ListDevices("any")] * 2, LIMIT_S)
     assert answers == [protocol.Failed("not here")] * 2

@@ -112,8 +112,11 @@ def test_formats(validation: residuals.Validation) -> None:
     told = json.loads(residuals.render(validation, "json"))
     assert len(rows) == len(told["points"]) == len(validation.rows)
     assert {row["kind"] for row in rows} <= {"fitted", "predicted", "after the fact"}
-    text = residuals.render(validation, "table")
-    assert all(row.point in text for row in validation.rows)
+    assert all(row.point in residuals.render(validation, "md") for row in validation.rows)
+    lines = residuals.render(validation, "table").splitlines()
+    assert all(aim.aim in "".join(lines) for aim in validation.aims)
+    assert len(lines) < 80
+    assert max(map(len, lines)) < 180
 
 
 def test_the_docs_have_the_table_as_it_is(validation: residuals.Validation) -> None:

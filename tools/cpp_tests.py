@@ -1,9 +1,9 @@
 """Builds and runs the C++ tests, in the build folder of the module: what they test is compiled.
 
-With --sanitize they run in further builds, too: without what a build may leave out; all with the
-address and undefined behaviour sanitizers; those where threads meet with the thread sanitizer. With --coverage they say instead
-which lines of cpp/, card/ and emulation/ they run. With --conformance BACKEND only the suite that
-every backend passes runs, on this one.
+With --sanitize they run in further builds, too: one without what a build may leave out; all with
+the address and undefined behaviour sanitizers; those where threads meet with the thread sanitizer.
+With --coverage they say instead which lines of cpp/, card/ and emulation/ they run. With
+--conformance BACKEND only the suite that every backend passes runs, on this one.
 """
 
 from __future__ import annotations

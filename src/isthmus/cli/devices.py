@@ -136,10 +136,11 @@ def _as_data(surveys: list[discovery.Survey]) -> list[dict[str, object]]:
             "backend": survey.backend.name,
             "summary": survey.backend.summary,
             "schemes": survey.backend.schemes,
-            "real": survey.backend.by_default,
+            "by_default": survey.backend.by_default,
             "devices": [
                 {
                     "address": f.address,
+                    "real": f.real,
                     "others": f.others,
                     "studies": studies_of(f),
                     **msgspec.structs.asdict(f.description),

@@ -75,7 +75,9 @@ def reproduce(
         return 0
     positive(budget, "--budget")
     figures = published.chosen(name)
-    options, _ = separated(context.obj)
+    options, axes = separated(context.obj)
+    for axis in axes:
+        raise UsageError(f"--{axis} {axes[axis]}: the figure says what is measured")
     how = _Measuring(device, out, quick, budget, options)
     found, files, failed = _found(figures, how)
     print("\n".join(_overview(found) if name == "all" else _in_full(found)))

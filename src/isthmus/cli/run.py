@@ -106,6 +106,10 @@ def run(
     from isthmus.measure import session
     from isthmus.system.binding import Binding, node_cpus, parse_cpus
 
+    names = (*context.params, *context.obj)
+    sources = map(context.get_parameter_source, names)
+    if study is None and any(source and source.name == "COMMANDLINE" for source in sources):
+        raise UsageError("name a study, or all: isthmus run lists them")
     if study is None:
         from isthmus.cli.study_help import overview
 

@@ -181,6 +181,11 @@ def resolve(text: str, turn: int = 0) -> Found:
     """
     address = Address.parse(text)
     backend = by_scheme(address.scheme)
+    for option in backend.run_options:
+        if option.permission and option.name in address.options:  # it may come from a run file
+            raise UsageError(
+                f"device '{text}': permissions are options of the command: {option.flag}"
+            )
     if address.mode and address.mode.partition("=")[0] not in backend.modes:
         raise UsageError(f"device '{text}': {backend.name} has no mode '@{address.mode}'")
     keys = {k: v for k, v in address.options.items() if k in backend.candidate_keys}

@@ -35,7 +35,10 @@ from isthmus.system import descriptors
 
 _ARRIVAL_S = 300.0
 """Devices are looked for, and MPI is initialised, in that time."""
-_HANDSHAKE_S = 10.0
+_HANDSHAKE_S = 5.0
+"""The leader waits so long for each step of one, and takes one after the other ..."""
+_HANDSHAKES_S = 60.0
+"""... so that a rank waits longer: others, and strangers who say nothing, may be before it."""
 _HANDSHAKES_PER_S = 50.0
 """The leader takes at least so many, one after the other."""
 _HEARTBEAT_S = 1.0, 15.0
@@ -50,8 +53,9 @@ _ACTIVITIES = {
     "waiting": "where ranks wait for each other",
 }
 """By name of ``_core.Activity``; a rank in an earlier one keeps those in a later one waiting."""
-_REFUSED = (OSError, EOFError, AuthenticationError, AssertionError)
-"""A handshake failed; the last is what Python before 3.12 raises where no challenge comes."""
+_REFUSED = (OSError, EOFError, ValueError, AuthenticationError, AssertionError)
+"""A handshake failed. Before Python 3.12 the last says that no challenge came, and ValueError that
+this system allows no MD5."""
 
 
 class Rendezvous(msgspec.Struct, frozen=True):
@@ -155,6 +159,8 @@ class Leader:
                 self._listen(deadline - time.monotonic())
                 if isinstance(first.answer, protocol.Failed):
                     raise UsageError(first.answer.message)
+                if any(rank.interrupted for rank in self._arrived.values()):
+                    raise KeyboardInterrupt
                 if first.ended:
                     raise IsthmusError(
                         "the launcher ended the ranks before all had come; what it says is above"
@@ -286,7 +292,7 @@ def connect(rendezvous: Rendezvous, size: int) -> Connection:
     for host in rendezvous.hosts:
         try:
             tcp = socket.create_connection((host, rendezvous.port), _HANDSHAKE_S)
-            connection = _over_tcp(tcp, _HANDSHAKE_S + size / _HANDSHAKES_PER_S)
+            connection = _over_tcp(tcp, _HANDSHAKES_S + size / _HANDSHAKES_PER_S)
             answer_challenge(connection, rendezvous.key)
             deliver_challenge(connection, rendezvous.key)
         except _REFUSED as error:

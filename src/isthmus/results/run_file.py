@@ -164,7 +164,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     axes: dict[str, str] = {}
     """As typed."""
     options: dict[str, str] = {}
-    """Given to the backends that take them: ``xclbin``, ``allow_program``."""
+    """Of the command, for the backends that declare them: see ``isthmus.run_options``."""
     cpus: list[int] = []
     """Processors the workers were bound to; empty: not bound."""
     numa_node: int | None = None

@@ -235,7 +235,15 @@ def _md(validation: Validation) -> Iterator[str]:
 
 
 def _plain(validation: Validation) -> Iterator[str]:
-    for title, headings, rows in _tables(validation):
+    """Without the two longest tables, and with the number of an aim's misses for their list."""
+    aims, *others, points, not_modelled = _tables(validation)
+    missed = [str(len(aim.misses)) for aim in validation.aims]
+    short = [[*row[:-1], number] for row, number in zip(aims[2], missed, strict=True)]
+    for title, headings, rows in ((*aims[:2], short), *others):
         yield title
         yield from (f"  {line}" for line in columns([headings, *rows]))
         yield ""
+    yield (
+        f"{len(points[2])} points, the misses and {len(not_modelled[2])} figures that are not "
+        "modelled: --format md, csv or json; isthmus reproduce shows figure by figure"
+    )
