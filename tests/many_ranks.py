@@ -55,10 +55,10 @@ def lead(size: int, processes: int) -> None:
     )
     theirs.close()
     group = RankGroup(Leader(ours, size, one_host=True))
-    found = group.find({})
+    device = group.open_devices({})
     unknown = error_of(lambda: group.ask(unknown_operation(0), 60.0))
     ended = error_of(lambda: group.ask(unknown_operation(size // 2), 60.0))
-    exchange = next(one for one in found.description.operations if one.name == "exchange")
+    exchange = next(one for one in device.description.operations if one.name == "exchange")
     print(json.dumps({
         "descriptors": len(os.listdir("/proc/self/fd")),
         "members": len(group.members),
@@ -109,8 +109,8 @@ def serve(
 
 def follow(size: int, processes: int, descriptor: int) -> None:
     """Is all ranks, in so many processes."""
-    found = resolve("host")
-    device = RankDevice("host", found.backend.name, found.candidate, found.description)
+    host = resolve("host")
+    device = RankDevice("host", host.backend.name, host.candidate, host.description)
     pipe = Connection(descriptor)
     rendezvous = msgspec.msgpack.decode(pipe.recv_bytes(), type=Rendezvous)
     each = -(-size // processes)

@@ -90,7 +90,7 @@ def test_what_is_built_in_shares_a_worker_and_all_else_has_its_own(
     ways = [way for b in registry().values() for s in b.schemes for way in b.candidates(s)]
     others = [way for way in ways if not way.built_in]
     assert len(started) == 1 + len(others)
-    assert {one.backend.name for one in surveys if one.found} >= {"null", "host", "card"}
+    assert {one.backend.name for one in surveys if one.devices} >= {"null", "host", "card"}
 
 
 def test_a_crash_is_named() -> None:

@@ -57,15 +57,15 @@ def _lines(surveys: Sequence[discovery.Survey], width: int | None) -> Iterator[s
     rows = [("device", "studies", "name")]
     further: list[str] = []
     for survey in surveys:
-        for found in survey.found:
-            able = studies_of(found)
-            if "," in found.address:  # the shorter address is that of another library
-                further += _wrapped(f"{found.address}: {found.candidate.label}")
-            if not found.others:
-                rows.append((found.address, " ".join(able), printable(found.description.name)))
+        for device in survey.devices:
+            able = studies_of(device)
+            if "," in device.address:  # the shorter address is that of another library
+                further += _wrapped(f"{device.address}: {device.candidate.label}")
+            if not device.others:
+                rows.append((device.address, " ".join(able), printable(device.description.name)))
                 continue
-            scheme = found.address.partition(":")[0]
-            by_board = _of_all(found)
+            scheme = device.address.partition(":")[0]
+            by_board = _of_all(device)
             names = [address.removeprefix(f"{scheme}:") for address in by_board]
             some = dict.fromkeys(name for able in by_board.values() for name in able)
             rows.append((f"{scheme}:BOARD", " ".join(some), "one of the boards below"))
@@ -100,7 +100,7 @@ def _wrapped(text: str) -> list[str]:
     )
 
 
-def studies_of(found: discovery.Found) -> list[str]:
+def studies_of(device: discovery.FoundDevice) -> list[str]:
     """Studies that have something to measure on a device, as their plans say."""
     from isthmus import studies
     from isthmus.measure.plan import plan
@@ -108,24 +108,24 @@ def studies_of(found: discovery.Found) -> list[str]:
     return [
         study.name
         for study in studies.in_order()
-        if plan(study, found.address, found.description, {}, quick=True).tasks
+        if plan(study, device.address, device.description, {}, quick=True).tasks
     ]
 
 
-def _of_all(found: discovery.Found) -> dict[str, list[str]]:
+def _of_all(device: discovery.FoundDevice) -> dict[str, list[str]]:
     """The same of a device and the others of its kind, by address: one worker opens all in turn."""
     from isthmus.errors import IsthmusError
-    from isthmus.measure import asked
+    from isthmus.measure.devices import open_in
     from isthmus.measure.supervisor import Worker
 
     def able(address: str) -> list[str]:
         try:
-            return studies_of(asked.opened_by(worker, replace(found, address=address)))
+            return studies_of(open_in(worker, replace(device, address=address)))
         except IsthmusError:  # what is wrong with one is nothing to the others
             return []
 
-    with Worker(found.candidate.environment) as worker:
-        return {address: able(address) for address in (found.address, *found.others)}
+    with Worker(device.candidate.environment) as worker:
+        return {address: able(address) for address in (device.address, *device.others)}
 
 
 def _as_data(surveys: list[discovery.Survey]) -> list[dict[str, object]]:
@@ -144,7 +144,7 @@ def _as_data(surveys: list[discovery.Survey]) -> list[dict[str, object]]:
                     "studies": studies_of(f),
                     **msgspec.structs.asdict(f.description),
                 }
-                for f in survey.found
+                for f in survey.devices
             ],
             "problems": [{"what": p.what, "cure": p.cure} for p in survey.problems],
         }

@@ -162,8 +162,8 @@ def _refusal(error: NoDeviceError | UsageError, study: Study, measuring: _Measur
         return str(error).partition("; ")[0]
     needs = by_name(study.study).needs
     if measuring.device and needs and not measuring.options.keys() & {o.name for o in REGISTERS}:
-        found = discovery.resolve(measuring.device)
-        if set(REGISTERS) <= set(found.backend.run_options_of(found.description)):
+        device = discovery.resolve(measuring.device)
+        if set(REGISTERS) <= set(device.backend.run_options_of(device.description)):
             return (
                 f"{measuring.device}: {study.study} needs {needs}: name them, "
                 "--registers BAR:OFFSET+8 --allow-loads"

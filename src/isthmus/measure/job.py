@@ -16,7 +16,7 @@ from isthmus.statistics import exact, over_processes, student
 from isthmus.units import format_size
 
 if TYPE_CHECKING:
-    from isthmus.measure.discovery import Found
+    from isthmus.measure.discovery import FoundDevice
 
 FINAL_STATES: frozenset[State] = frozenset({"precision", "samples", "time", "once", "visit"})
 """A process that ended in one of these has said what it was asked."""
@@ -35,7 +35,7 @@ class Cost(NamedTuple):
 class Job:
     """What a worker is asked to measure; a process that has measured it adds one median a row."""
 
-    found: Found
+    device: FoundDevice
     task: Task
     error: str = ""
     skipped: str = ""
@@ -58,7 +58,7 @@ class Job:
     @property
     def simulated(self) -> bool:
         """Whether an emulated card answers: once is enough, and nothing disturbs it."""
-        return self.found.description.simulated
+        return self.device.description.simulated
 
     @property
     def given_up(self) -> bool:
@@ -75,7 +75,7 @@ class Job:
         """Device, operation and size in a few words."""
         size = f" {format_size(self.task.bytes)}" if self.task.bytes else ""
         memory = f" {self.task.memory}" if self.task.offload else ""
-        return f"{self.found.address} {self.task.operation}{memory}{size}"
+        return f"{self.device.address} {self.task.operation}{memory}{size}"
 
     @property
     def deciding(self) -> set[int]:
@@ -109,14 +109,14 @@ class Job:
     def add_before(self, entries: Iterable[Entry]) -> None:
         """What processes of an earlier session have measured."""
         parts = {key_of(point): part for part, point in self.task.points.items()}
-        found: dict[int, dict[int, Rerun]] = {}
+        results: dict[int, dict[int, Rerun]] = {}
         for entry in entries:
             part = parts.get(key_of(entry.point))
             if part is not None and entry.rerun and entry.rerun.state in FINAL_STATES:
-                found.setdefault(entry.rerun.rerun, {})[part] = entry.rerun
-        for number in sorted(found):
-            if self.deciding <= found[number].keys():
-                self.add(number, found[number])
+                results.setdefault(entry.rerun.rerun, {})[part] = entry.rerun
+        for number in sorted(results):
+            if self.deciding <= results[number].keys():
+                self.add(number, results[number])
 
     def _judged(self) -> dict[tuple[int, ClockName], list[float]]:
         """Rows that can be: of what the clock did not see there is no relative precision."""
@@ -135,10 +135,10 @@ class Job:
             widest = narrowing = 0.0
             for row, medians in self._judged().items():
                 step_s = self.resolution_s[row]
-                found = over_processes(medians, confidence, step_s)
-                widest = max(widest, found.half_width)
-                if found.half_width > exact(found.value).spanning(step_s).half_width:
-                    narrowing = max(narrowing, found.half_width)
+                interval = over_processes(medians, confidence, step_s)
+                widest = max(widest, interval.half_width)
+                if interval.half_width > exact(interval.value).spanning(step_s).half_width:
+                    narrowing = max(narrowing, interval.half_width)
             self._known = len(self.processes), widest, narrowing
         return self._known[1:]
 

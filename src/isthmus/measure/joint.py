@@ -12,7 +12,7 @@ import msgspec
 from isthmus.backends import registry
 from isthmus.errors import NoDeviceError, UsageError
 from isthmus.measure import protocol
-from isthmus.measure.discovery import Found
+from isthmus.measure.discovery import FoundDevice
 from isthmus.measure.ranks import Leader, RankState, few
 from isthmus.measure.supervisor import WorkerDiedError, WorkerRefusedError
 
@@ -71,7 +71,7 @@ def _common(
 
 
 @dataclass(frozen=True)
-class _JointDevice(Found):
+class _JointDevice(FoundDevice):
     @cached_property
     def options(self) -> dict[str, str]:
         """None: the device of each rank has its own."""
@@ -84,10 +84,10 @@ class RankGroup:
     def __init__(self, leader: Leader) -> None:
         self._leader = leader
         self._opened: protocol.Opened | None = None
-        self.members: list[Found] = []
+        self.members: list[FoundDevice] = []
         """Device of each rank."""
 
-    def find(self, options: Mapping[str, str]) -> Found:
+    def open_devices(self, options: Mapping[str, str]) -> FoundDevice:
         """Opens the devices of all ranks, and returns what they are together.
 
         Raises UsageError or NoDeviceError where a rank has none.
@@ -98,8 +98,8 @@ class RankGroup:
                 missing[rank] = own
                 continue
             backend = registry()[own.backend]
-            found = Found(own.address, backend, own.candidate, own.description)
-            self.members.append(found.with_run_options(options))
+            device = FoundDevice(own.address, backend, own.candidate, own.description)
+            self.members.append(device.with_run_options(options))
         if missing:
             usage = any(failure.usage for failure in missing.values())
             raise (UsageError if usage else NoDeviceError)(self._merged(missing))
@@ -109,15 +109,15 @@ class RankGroup:
             replace(member, description=answer.device)
             for member, answer in zip(self.members, opened, strict=True)
         ]
-        device = joint([member.description for member in self.members])
+        joined = joint([member.description for member in self.members])
         address = "+".join(dict.fromkeys(member.address for member in self.members))
-        if not device.operations:
+        if not joined.operations:
             raise UsageError(f"no channel leads from each to each of these devices: {address}")
-        self._opened = msgspec.structs.replace(opened[0], device=device)
-        return _JointDevice(address, self.members[0].backend, self.members[0].candidate, device)
+        self._opened = msgspec.structs.replace(opened[0], device=joined)
+        return _JointDevice(address, self.members[0].backend, self.members[0].candidate, joined)
 
     def ask(self, request: protocol.Request, allowed_s: float = 0.0) -> protocol.Answer:
-        """See ``supervisor.Asked``; the answer is rank 0's."""
+        """See ``supervisor.Responder``; the answer is rank 0's."""
         if isinstance(request, protocol.Open):
             assert self._opened is not None
             return self._opened

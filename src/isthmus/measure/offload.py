@@ -35,7 +35,7 @@ def reference_of(job: Job, jobs: Iterable[Job]) -> Job | None:
             other
             for other in jobs
             if other is not job
-            and (other.found.address, other.task.bytes) == (job.found.address, job.task.bytes)
+            and (other.device.address, other.task.bytes) == (job.device.address, job.task.bytes)
             and not (other.error or other.skipped)
             and _study(other) is study
             and _has(other.task, study.reference)
@@ -52,12 +52,12 @@ def _has(task: Task, values: Mapping[str, Value]) -> bool:
 
 def request(job: Job, reference: Job | None) -> protocol.Offload:
     """What a fresh worker is asked, in turns with the reference if there is one."""
-    task, found = job.task, job.found
+    task, device = job.task, job.device
     again = min(max(_AGAIN_BYTES // task.bytes, _LEAST_AGAIN), _MOST_AGAIN)
     return protocol.Offload(
-        library=str(found.backend.library),
-        id=found.description.id,
-        options=found.options,
+        library=str(device.backend.library),
+        id=device.description.id,
+        options=device.options,
         bytes=task.bytes,
         placement=_placement(task),
         again=0 if job.simulated else again,

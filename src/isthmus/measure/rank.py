@@ -69,12 +69,12 @@ def _start_leader(place: Place) -> tuple[subprocess.Popen[bytes], Connection]:
     return process, ours
 
 
-def _some_device(studies: Sequence[Study], turn: int) -> discovery.Found:
+def _some_device(studies: Sequence[Study], turn: int) -> discovery.FoundDevice:
     """One of the first backend that has joint operations, where no device was asked for."""
-    for here in discovery.surveys():
+    for survey in discovery.surveys():
         able = [
             one
-            for one in here.found
+            for one in survey.devices
             if one.real
             and any(o.joint for study in studies for o in known_to(study, one.description))
         ]
@@ -89,12 +89,12 @@ def _device(
     """The device of this rank: those that were named go round."""
     try:
         if devices:
-            found = discovery.resolve(devices[place.rank % len(devices)], place.local_rank)
+            device = discovery.resolve(devices[place.rank % len(devices)], place.local_rank)
         else:
-            found = _some_device(studies, place.local_rank)
+            device = _some_device(studies, place.local_rank)
     except IsthmusError as error:
         return protocol.Failed(str(error), usage=isinstance(error, UsageError))
-    return RankDevice(found.address, found.backend.name, found.candidate, found.description)
+    return RankDevice(device.address, device.backend.name, device.candidate, device.description)
 
 
 def become_rank(place: Place, devices: Sequence[str], studies: Sequence[Study]) -> NoReturn:

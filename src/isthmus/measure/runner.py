@@ -21,7 +21,7 @@ from isthmus.measure import offload, protocol
 from isthmus.measure.job import FINAL_STATES, Cost, Job
 from isthmus.measure.plan import Task
 from isthmus.measure.schedule import Schedule, looks, settled
-from isthmus.measure.supervisor import Asked, Worker, WorkerDiedError, WorkerRefusedError
+from isthmus.measure.supervisor import Responder, Worker, WorkerDiedError, WorkerRefusedError
 from isthmus.results.journal import Entry
 from isthmus.results.run_file import ClockName, ClockRecord, Rerun, Samples, Settings, State
 from isthmus.system.binding import Binding
@@ -66,29 +66,29 @@ class Watcher(Protocol):
 class _Workers:
     """The workers of one round, by address. They start together, and open when they are needed."""
 
-    def __init__(self, stack: ExitStack, hire: Callable[[Job], AbstractContextManager[Asked]]):
+    def __init__(self, stack: ExitStack, hire: Callable[[Job], AbstractContextManager[Responder]]):
         self._stack = stack
         self._hire = hire
-        self._started: dict[str, Asked] = {}
-        self._opened: dict[str, tuple[Asked, protocol.Opened]] = {}
+        self._started: dict[str, Responder] = {}
+        self._opened: dict[str, tuple[Responder, protocol.Opened]] = {}
         self.start_s: dict[str, float] = {}
         """What each made the runner wait for."""
 
     def start(self, job: Job) -> None:
         """Starts the worker of a job's device, unless it is there."""
-        address = job.found.address
+        address = job.device.address
         if address not in self._started:
             self._started[address] = self._stack.enter_context(self._hire(job))
 
-    def of(self, job: Job) -> tuple[Asked, protocol.Opened]:
+    def of(self, job: Job) -> tuple[Responder, protocol.Opened]:
         """The worker of a job's device, open. Raises WorkerDiedError."""
-        address = job.found.address
+        address = job.device.address
         if address not in self._opened:
             began = time.monotonic()
             self.start(job)
             worker = self._started[address]
             try:
-                opened = worker.ask(job.found.open_request())
+                opened = worker.ask(job.device.open_request())
             except WorkerRefusedError as error:
                 # Nobody can be asked anything: the same as a worker that died.
                 worker.end()
@@ -105,8 +105,8 @@ class _Workers:
 
     def forget(self, job: Job) -> None:
         """It has died: the next who asks gets a fresh one."""
-        self._started.pop(job.found.address, None)
-        self._opened.pop(job.found.address, None)
+        self._started.pop(job.device.address, None)
+        self._opened.pop(job.device.address, None)
 
 
 @dataclass
@@ -118,7 +118,7 @@ class Runner:
     binding: Binding
     watcher: Watcher
     record: Callable[[Entry], None]
-    group: Asked | None = None
+    group: Responder | None = None
     """The ranks that measure in place of workers: one process each, for the whole run."""
 
     def __post_init__(self) -> None:
@@ -209,10 +209,10 @@ class Runner:
         finally:
             self._leaving.close()
 
-    def _hire(self, job: Job) -> AbstractContextManager[Asked]:
+    def _hire(self, job: Job) -> AbstractContextManager[Responder]:
         if self.group:
             return nullcontext(self.group)
-        return Worker(job.found.candidate.environment, binding=self.binding)
+        return Worker(job.device.candidate.environment, binding=self.binding)
 
     def _attempt(self, job: Job, workers: _Workers, work: Callable[[], None]) -> None:
         """Does something for a job; what goes wrong costs that job, and sometimes its device."""
@@ -239,7 +239,7 @@ class Runner:
 
     def _bury(self, job: Job, workers: _Workers, error: WorkerDiedError) -> None:
         """A dead worker costs the point it was at; after a few the device is given up."""
-        address = job.found.address
+        address = job.device.address
         workers.forget(job)
         self._deaths[address] = self._deaths.get(address, 0) + 1
         if not error.final and self._deaths[address] < _MOST_DEATHS:
@@ -248,7 +248,7 @@ class Runner:
         if not error.final:
             self.watcher.say(f"{address}: given up after {_MOST_DEATHS} dead workers")
         for other in self.schedule.open:
-            if other.found.address == address:
+            if other.device.address == address:
                 other.error = f"not measured: {why}"
                 self._tell_end(other)
 

@@ -111,7 +111,7 @@ class Schedule:
         """
         waiting = self.open
         shared = self._shared_s = self._shared_start_s(waiting)
-        left_s -= max((self.start_s.get(job.found.address, 0.0) for job in waiting), default=0.0)
+        left_s -= max((self.start_s.get(job.device.address, 0.0) for job in waiting), default=0.0)
         if left_s <= 0:
             return []
         if not any(job.processes for job in waiting):
@@ -135,7 +135,7 @@ class Schedule:
 
     def _urgency(self, job: Job) -> tuple[bool, float]:
         """Seconds until it is certain; where it cannot be, by what its next process brings."""
-        each_s = self.visit_s(job) + self._shared_s.get(job.found.address, 0.0)
+        each_s = self.visit_s(job) + self._shared_s.get(job.device.address, 0.0)
         if beyond_reach(job, self._settings):
             return True, each_s / self._brings(job)
         # To be seen at all comes before being certain.
@@ -170,7 +170,7 @@ class Schedule:
         if job.task.offload:
             return 1
         beside_s, sample_s = job.cost or _usual_cost(job)
-        beside_s += self._shared_s.get(job.found.address, 0.0)
+        beside_s += self._shared_s.get(job.device.address, 0.0)
         lasting_s = min(beside_s, _LONG_ENOUGH_S)
         return round(min(max(lasting_s / max(sample_s, 1e-7), _LEAST_SAMPLES), _MOST_SAMPLES))
 
@@ -179,7 +179,7 @@ class Schedule:
         on: dict[str, int] = {}
         for job in jobs:
             if not job.task.offload:
-                on[job.found.address] = on.get(job.found.address, 0) + 1
+                on[job.device.address] = on.get(job.device.address, 0) + 1
         return {address: self.start_s.get(address, START_S) / n for address, n in on.items()}
 
     def _ordered(self, jobs: Sequence[Job]) -> list[Job]:

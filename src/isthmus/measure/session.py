@@ -16,9 +16,10 @@ import msgspec
 from isthmus import __version__
 from isthmus.backends import by_scheme, run_options
 from isthmus.errors import IsthmusError, UsageError
-from isthmus.measure import asked, discovery
 from isthmus.measure.address import Address
 from isthmus.measure.assembly import assemble
+from isthmus.measure.devices import find_devices, find_joint_device, refuse_or_warn
+from isthmus.measure.discovery import FoundDevice
 from isthmus.measure.job import Job
 from isthmus.measure.plan import has_memory, memory_kinds_told, plan
 from isthmus.measure.runner import Runner, Watcher
@@ -91,7 +92,7 @@ def _for_discovery(
 
 def _jobs(
     request: Request,
-    found: Sequence[discovery.Found],
+    devices: Sequence[FoundDevice],
     records: Sequence[DeviceRecord],
     quick: bool,
     watcher: Watcher,
@@ -103,12 +104,12 @@ def _jobs(
         for kind in given.get("memory", ()):
             if kind in (study.axis("memory").default or ()):
                 continue  # left out of each device that lacks it, with the reason
-            if not any(has_memory(study, one.description, kind) for one in found):
-                offers = memory_kinds_told(study, (one.description for one in found))
+            if not any(has_memory(study, one.description, kind) for one in devices):
+                offers = memory_kinds_told(study, (one.description for one in devices))
                 what = f"no memory kind '{kind}' on these devices; they have {offers}"
-                asked.complain(what, records, watcher)
-        plans = [plan(study, one.address, one.description, given, quick=quick) for one in found]
-        for one, planned in zip(found, plans, strict=True):
+                refuse_or_warn(what, records, watcher)
+        plans = [plan(study, one.address, one.description, given, quick=quick) for one in devices]
+        for one, planned in zip(devices, plans, strict=True):
             jobs += [Job(one, task) for task in planned.tasks]
             left_out += planned.left_out
         if request.group and not any(planned.tasks or planned.left_out for planned in plans):
@@ -118,16 +119,16 @@ def _jobs(
     asked_for_sizes = any(study.size_axis.name in request.axes for study in request.studies)
     if not any(job.task.bytes for job in jobs) and (asked_for_sizes or not jobs):
         raise UsageError(
-            "nothing to measure: " + ("; ".join(left_out) or _none_can(request, found))
+            "nothing to measure: " + ("; ".join(left_out) or _none_can(request, devices))
         )
     for line in left_out:
         watcher.say(line)
     return jobs
 
 
-def _none_can(request: Request, found: Sequence[discovery.Found]) -> str:
+def _none_can(request: Request, devices: Sequence[FoundDevice]) -> str:
     """Why there is no point: no device has what the studies ask for."""
-    addresses = ", ".join(one.address for one in found)
+    addresses = ", ".join(one.address for one in devices)
     needs = "; ".join(f"{study.name} needs {study.needs}" for study in request.studies)
     return f"{needs}: not on {addresses}; isthmus devices says which devices have that"
 
@@ -173,12 +174,12 @@ def measure(request: Request, watcher: Watcher) -> Run:
     with _for_discovery(request.devices, watcher, no_wait=request.no_wait):
         began = time.monotonic()
         if request.group:
-            found, records = asked.find_in_group(request.group, request.options, watcher)
+            devices, records = find_joint_device(request.group, request.options, watcher)
         else:
-            found, records = asked.find(request.devices, request.options, watcher)
-        jobs = _jobs(request, found, records, request.quick, watcher)
+            devices, records = find_devices(request.devices, request.options, watcher)
+        jobs = _jobs(request, devices, records, request.quick, watcher)
         if not request.devices and not request.group:  # what no study can use was not meant
-            used = {job.found.address for job in jobs}
+            used = {job.device.address for job in jobs}
             records = [record for record in records if record.address in used]
         run = Run(
             software=Software(
@@ -274,9 +275,9 @@ def _go_on(
 ) -> Run:
     began = time.monotonic()
     if request.group:
-        found, records = asked.find_in_group(request.group, request.options, watcher)
+        devices, records = find_joint_device(request.group, request.options, watcher)
     else:
-        found, records = asked.find(request.devices, request.options, watcher)
+        devices, records = find_devices(request.devices, request.options, watcher)
     # A device that is gone stays what it was: its points do.
     known = {device.address: device for device in before.devices}
     records = [
@@ -285,7 +286,7 @@ def _go_on(
         else record
         for record in records
     ]
-    jobs = _jobs(request, found, records, settings.quick, watcher)
+    jobs = _jobs(request, devices, records, settings.quick, watcher)
     for job in jobs:
         job.add_before(entries)
     # A series that was not done is begun anew; the better of the two stays.

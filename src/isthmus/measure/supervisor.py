@@ -46,7 +46,7 @@ class WorkerRefusedError(IsthmusError):
         self.unavailable = unavailable
 
 
-class Asked(Protocol):
+class Responder(Protocol):
     """What answers requests about one device: a worker, or all ranks together."""
 
     def ask(self, request: protocol.Request, allowed_s: float = 0.0) -> protocol.Answer:
@@ -107,7 +107,7 @@ class Worker:
         return self._process.pid
 
     def ask(self, request: protocol.Request, allowed_s: float = 0.0) -> protocol.Answer:
-        """See Asked."""
+        """See Responder."""
         deadline = time.monotonic() + allowed_s + self._silence_s
         try:
             protocol.send(self._requests, request)
@@ -151,7 +151,7 @@ class Worker:
         return lines[-1].strip() if lines else ""
 
     def let_go(self) -> None:
-        """See Asked."""
+        """See Responder."""
         with contextlib.suppress(OSError):
             self._requests.close()
 

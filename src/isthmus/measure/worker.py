@@ -84,8 +84,8 @@ class Worker:
     def _carry_out(self, request: protocol.Request) -> protocol.Answer:
         match request:
             case protocol.ListDevices(library):
-                found = self._load(library).devices()
-                return protocol.Devices([_described(info) for info in found])
+                devices = self._load(library).devices()
+                return protocol.Devices([_described(info) for info in devices])
             case protocol.Open(library, id, options):
                 self._device = self._load(library).open(id, options)
                 return protocol.Opened(_described(self._device.info), _clock())
