@@ -15,7 +15,7 @@ import numpy as np
 from isthmus import _core
 from isthmus.measure import protocol
 from isthmus.measure.discovery import FoundDevice, resolve
-from isthmus.measure.supervisor import Worker
+from isthmus.measure.supervisor import WorkerProcess
 from isthmus.system.environment import commit, host
 
 ROOT = Path(__file__).parents[1]
@@ -57,7 +57,7 @@ class Isthmus:
         self, operation: str, size: int, memory: str, seconds: float
     ) -> tuple[float, dict[str, str]]:
         """Median seconds of one repetition, and the device's properties."""
-        with Worker(self.device.candidate.environment) as worker:
+        with WorkerProcess(self.device.candidate.environment) as worker:
             opened = worker.ask(self.device.open_request())
             assert isinstance(opened, protocol.Opened)
             # A precision that is never reached: the series lasts its time.

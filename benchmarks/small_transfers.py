@@ -18,7 +18,7 @@ from pathlib import Path
 from common import Isthmus, bare, build_bare, heading, ratio_text
 
 from isthmus.measure import protocol
-from isthmus.measure.supervisor import Worker
+from isthmus.measure.supervisor import WorkerProcess
 from isthmus.units import format_size
 
 SIZES = (1, 64, 4 << 10, 16 << 10, 64 << 10)
@@ -55,7 +55,7 @@ def card_seconds(address: str) -> dict[tuple[str, int], float]:
     """Simulated time of each transfer: the emulated card's, with the driver that it assumes."""
     device = Isthmus(address)
     found = {}
-    with Worker(device.device.candidate.environment) as worker:
+    with WorkerProcess(device.device.candidate.environment) as worker:
         worker.ask(device.device.open_request())
         criterion = protocol.Criterion(1e-9, 0.95, 0.1)
         for series, (operation, size) in enumerate(WANTED):

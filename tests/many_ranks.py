@@ -24,7 +24,7 @@ from isthmus.measure import protocol
 from isthmus.measure.discovery import resolve
 from isthmus.measure.joint import RankGroup
 from isthmus.measure.ranks import Hello, Leader, Rank, RankDevice, Rendezvous, connect
-from isthmus.measure.worker import Worker
+from isthmus.measure.worker import DeviceServer
 
 USUAL_FILES = 256
 """What the leader may open before it raises that limit."""
@@ -87,7 +87,7 @@ def serve(
             os._exit(0)
 
         rank = Rank(connection, hello, size, lambda: "working", leave)
-        worker = Worker(_core.alone_communicator())
+        server = DeviceServer(_core.alone_communicator())
 
         def answer(request: protocol.Request) -> protocol.Answer:
             if isinstance(request, protocol.Measure) and request.series == number > 0:
@@ -95,7 +95,7 @@ def serve(
                 with socket.socket(fileno=os.dup(connection.fileno())) as tcp:
                     tcp.shutdown(socket.SHUT_RDWR)  # as at the end of its process
                 sys.exit()
-            return worker.answer(request)
+            return server.answer(request)
 
         rank.serve(answer)
 

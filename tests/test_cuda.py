@@ -20,7 +20,7 @@ from isthmus.measure import protocol
 from isthmus.measure.address import Address
 from isthmus.measure.discovery import FoundDevice, resolve
 from isthmus.measure.protocol import DeviceDescription
-from isthmus.measure.supervisor import Worker, WorkerRefusedError
+from isthmus.measure.supervisor import WorkerProcess, WorkerRefusedError
 from isthmus.studies.hostmem import KERNELS as SWEEPS
 from isthmus.studies.transfer import ON_REQUEST, OPERATIONS
 
@@ -250,7 +250,7 @@ def test_too_little_memory_is_told_and_costs_nothing_else(gpu: FoundDevice) -> N
             protocol.Measure(series, "kernel_write", size, "device", {}, criterion, 1.0)
         )
 
-    with Worker(gpu.candidate.environment) as worker:
+    with WorkerProcess(gpu.candidate.environment) as worker:
         worker.ask(gpu.open_request())
         with pytest.raises(WorkerRefusedError, match=r"OUT_OF_MEMORY \(2\): .*smaller"):
             measured(0, 2 * gpu.description.memory_bytes)

@@ -18,7 +18,7 @@ from isthmus.backends import by_scheme
 from isthmus.errors import IsthmusError, NoDeviceError
 from isthmus.measure import protocol
 from isthmus.measure.discovery import FoundDevice, resolve
-from isthmus.measure.supervisor import Worker, WorkerRefusedError
+from isthmus.measure.supervisor import WorkerProcess, WorkerRefusedError
 from isthmus.system import emulation, xrt
 
 NATIVE = "xrt:0@noop"
@@ -55,8 +55,8 @@ def rows(isthmus: Command) -> list[dict[str, str]]:
 
 def opened(device: FoundDevice, options: dict[str, str], env: dict[str, str] | None = None) -> str:
     """The bitstream that an open device uses."""
-    with Worker({**device.candidate.environment, **(env or {})}) as worker:
-        request = protocol.Open(str(device.backend.library), device.description.id, options)
+    with WorkerProcess({**device.candidate.environment, **(env or {})}) as worker:
+        request = protocol.OpenDevice(str(device.backend.library), device.description.id, options)
         answer = worker.ask(request)
     assert isinstance(answer, protocol.Opened)
     return answer.device.properties.get("xclbin", "")
@@ -170,14 +170,14 @@ def test_a_dying_device_process_takes_nobody_with_it(
         "    main = sys.modules['__main__']\n"
         "    while not hasattr(main, 'serve'):\n"
         "        time.sleep(0.001)\n"
-        "    measure, left = main.Worker._measure, [3]\n"
+        "    measure, left = main.DeviceServer._measure, [3]\n"
         "    def measured(self, request):\n"
         "        left[0] -= 1\n"
         "        if left[0] == 0 and not os.path.exists('struck'):\n"
         "            open('struck', 'w').close()\n"
         f"            {ENDINGS[ending]}\n"
         "        return measure(self, request)\n"
-        "    main.Worker._measure = measured\n"
+        "    main.DeviceServer._measure = measured\n"
         "if os.environ.get('XCL_EMULATION_MODE') == 'noop':\n"
         "    threading.Thread(target=strike, daemon=True).start()\n"
     )
@@ -279,7 +279,7 @@ def test_what_a_shell_exports_programs_no_board() -> None:
     for device in (resolve(NATIVE), resolve(OPENCL)):
         standard = {"ISTHMUS_MAY_PROGRAM": ""}  # the binary is named, leave is not given
         with (
-            Worker({**device.candidate.environment, **standard}) as worker,
+            WorkerProcess({**device.candidate.environment, **standard}) as worker,
             pytest.raises(WorkerRefusedError, match=r"--xclbin|--allow-program"),
         ):
             worker.ask(device.open_request())

@@ -116,7 +116,7 @@ def _of_all(device: discovery.FoundDevice) -> dict[str, list[str]]:
     """The same of a device and the others of its kind, by address: one worker opens all in turn."""
     from isthmus.errors import IsthmusError
     from isthmus.measure.devices import open_in
-    from isthmus.measure.supervisor import Worker
+    from isthmus.measure.supervisor import WorkerProcess
 
     def able(address: str) -> list[str]:
         try:
@@ -124,7 +124,7 @@ def _of_all(device: discovery.FoundDevice) -> dict[str, list[str]]:
         except IsthmusError:  # what is wrong with one is nothing to the others
             return []
 
-    with Worker(device.candidate.environment) as worker:
+    with WorkerProcess(device.candidate.environment) as worker:
         return {address: able(address) for address in (device.address, *device.others)}
 
 

@@ -12,7 +12,7 @@ from isthmus.measure import discovery, protocol
 from isthmus.measure.address import Address
 from isthmus.measure.discovery import FoundDevice
 from isthmus.measure.runner import Watcher
-from isthmus.measure.supervisor import Responder, Worker, WorkerDiedError, WorkerRefusedError
+from isthmus.measure.supervisor import Responder, WorkerDiedError, WorkerProcess, WorkerRefusedError
 from isthmus.results.run_file import DeviceRecord
 from isthmus.system import environment
 
@@ -53,7 +53,7 @@ def open_device(device: FoundDevice) -> FoundDevice:
     """
     if not (device.options or device.backend.run_options_of(device.description)):
         return device
-    with Worker(device.candidate.environment) as worker:
+    with WorkerProcess(device.candidate.environment) as worker:
         return open_in(worker, device)
 
 

@@ -15,7 +15,7 @@ from isthmus.backends import BackendDescription, Candidate, Problem, by_scheme, 
 from isthmus.errors import IsthmusError, NoDeviceError, UsageError
 from isthmus.measure import protocol
 from isthmus.measure.address import Address
-from isthmus.measure.supervisor import Worker
+from isthmus.measure.supervisor import WorkerProcess
 from isthmus.suggestion import nearest
 
 _PROBE_SILENCE_S = 30.0
@@ -50,9 +50,9 @@ class FoundDevice:
         taken = {k: v for k, v in given.items() if k in known}
         return replace(self, run_options=taken)
 
-    def open_request(self) -> protocol.Open:
+    def open_request(self) -> protocol.OpenDevice:
         """The first request to its worker."""
-        return protocol.Open(str(self.backend.library), self.description.id, self.options)
+        return protocol.OpenDevice(str(self.backend.library), self.description.id, self.options)
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class Survey:
 class _Shared:
     """A worker that several threads share: starting one takes longer than its answers."""
 
-    def __init__(self, worker: Worker) -> None:
+    def __init__(self, worker: WorkerProcess) -> None:
         self._worker = worker
         self._lock = Lock()
 
@@ -84,7 +84,7 @@ def _probe(
         if shared and candidate.built_in:
             answer = shared.ask(request)
         else:
-            with Worker(candidate.environment, silence_s=_PROBE_SILENCE_S) as worker:
+            with WorkerProcess(candidate.environment, silence_s=_PROBE_SILENCE_S) as worker:
                 answer = worker.ask(request)
     except IsthmusError as error:
         return Problem(f"{candidate.label}: {error}", "mend or remove what it names")
@@ -130,7 +130,7 @@ def survey(backend: BackendDescription, shared: _Shared | None = None) -> Survey
 
 def surveys() -> list[Survey]:
     """All backends on this machine."""
-    with Worker({}, silence_s=_PROBE_SILENCE_S) as worker, ThreadPoolExecutor() as pool:
+    with WorkerProcess({}, silence_s=_PROBE_SILENCE_S) as worker, ThreadPoolExecutor() as pool:
         return list(pool.map(partial(survey, shared=_Shared(worker)), registry().values()))
 
 

@@ -118,7 +118,7 @@ class RankGroup:
 
     def ask(self, request: protocol.Request, allowed_s: float = 0.0) -> protocol.Answer:
         """See ``supervisor.Responder``; the answer is rank 0's."""
-        if isinstance(request, protocol.Open):
+        if isinstance(request, protocol.OpenDevice):
             assert self._opened is not None
             return self._opened
         return self._ask([request] * len(self.members), allowed_s)[0]

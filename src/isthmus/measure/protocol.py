@@ -94,7 +94,7 @@ class ListDevices(msgspec.Struct, frozen=True, tag=True):
     library: str
 
 
-class Open(msgspec.Struct, frozen=True, tag=True):
+class OpenDevice(msgspec.Struct, frozen=True, tag=True):
     """Load the backend and open one device."""
 
     library: str
@@ -142,7 +142,7 @@ class Offload(msgspec.Struct, frozen=True, tag=True):
     reference: tuple[str, dict[str, str]] | None = None
 
 
-Request = ListDevices | Open | Measure | Offload
+Request = ListDevices | OpenDevice | Measure | Offload
 
 
 class Devices(msgspec.Struct, frozen=True, tag=True):
@@ -163,7 +163,7 @@ class ClockDescription(msgspec.Struct, frozen=True):
 
 
 class Opened(msgspec.Struct, frozen=True, tag=True):
-    """Answer to Open."""
+    """Answer to OpenDevice."""
 
     device: DeviceDescription
     clock: ClockDescription

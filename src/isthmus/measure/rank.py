@@ -37,7 +37,7 @@ from isthmus.measure.ranks import (
     encode,
     send,
 )
-from isthmus.measure.worker import Worker
+from isthmus.measure.worker import DeviceServer
 from isthmus.studies.base import Study
 from isthmus.system import launcher
 from isthmus.system.launcher import Place
@@ -161,11 +161,11 @@ def _serve(hello: Hello, world: Intracomm, leader: int, pipe: Connection | None)
         os._exit(1)
     rank = Rank(connection, hello, world.size, lambda: communicator.activity.name, leave)
     threading.Thread(target=_report_signals, args=(rank,), daemon=True).start()
-    worker = Worker(communicator)
+    server = DeviceServer(communicator)
 
     def answer(request: protocol.Request) -> protocol.Answer:
         """Rank 0 alone says what was measured: all know the same."""
-        answered = worker.answer(request)
+        answered = server.answer(request)
         if hello.rank and isinstance(answered, protocol.Measured):
             return msgspec.structs.replace(answered, parts=[])
         return answered

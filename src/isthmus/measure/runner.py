@@ -21,7 +21,7 @@ from isthmus.measure import offload, protocol
 from isthmus.measure.job import FINAL_STATES, Cost, Job
 from isthmus.measure.plan import Task
 from isthmus.measure.schedule import Schedule, looks, settled
-from isthmus.measure.supervisor import Responder, Worker, WorkerDiedError, WorkerRefusedError
+from isthmus.measure.supervisor import Responder, WorkerDiedError, WorkerProcess, WorkerRefusedError
 from isthmus.results.journal import Entry
 from isthmus.results.run_file import ClockName, ClockRecord, Rerun, Samples, Settings, State
 from isthmus.system.binding import Binding
@@ -212,7 +212,7 @@ class Runner:
     def _hire(self, job: Job) -> AbstractContextManager[Responder]:
         if self.group:
             return nullcontext(self.group)
-        return Worker(job.device.candidate.environment, binding=self.binding)
+        return WorkerProcess(job.device.candidate.environment, binding=self.binding)
 
     def _attempt(self, job: Job, workers: _Workers, work: Callable[[], None]) -> None:
         """Does something for a job; what goes wrong costs that job, and sometimes its device."""

@@ -1,4 +1,4 @@
-"""Workers from the runner's side: started, asked, and ended when they fall silent."""
+"""Worker processes from the runner's side: started, sent requests, and killed when silent."""
 
 from __future__ import annotations
 
@@ -63,8 +63,11 @@ class Responder(Protocol):
         """Lets go of the device, where that can be, and waits for its end."""
 
 
-class Worker:
-    """A process that serves one device. A context manager: on leaving, the process is gone."""
+class WorkerProcess:
+    """A process that serves one device (``worker.DeviceServer``).
+
+    A context manager: when it is left, the process has ended.
+    """
 
     def __init__(
         self,
@@ -174,7 +177,7 @@ class Worker:
         asked = os.WEXITED | os.WNOHANG | os.WNOWAIT
         return os.waitid(os.P_PID, self._process.pid, asked) is not None
 
-    def __enter__(self) -> Worker:
+    def __enter__(self) -> WorkerProcess:
         return self
 
     def __exit__(

@@ -54,8 +54,8 @@ def _described(info: _core.DeviceInfo) -> protocol.DeviceDescription:
     )
 
 
-class Worker:
-    """Answers requests for at most one open device; backends stay loaded.
+class DeviceServer:
+    """Answers requests for at most one open device, within the worker; backends stay loaded.
 
     ``communicator`` leads to the other ranks that take part in joint operations.
     """
@@ -86,7 +86,7 @@ class Worker:
             case protocol.ListDevices(library):
                 devices = self._load(library).devices()
                 return protocol.Devices([_described(info) for info in devices])
-            case protocol.Open(library, id, options):
+            case protocol.OpenDevice(library, id, options):
                 self._device = self._load(library).open(id, options)
                 return protocol.Opened(_described(self._device.info), _clock())
             case protocol.Measure():
@@ -196,10 +196,10 @@ def _measured(block: _core.Block) -> protocol.Measured:
 
 def serve(request_fd: int, answer_fd: int) -> None:
     """Answers until the runner closes the pipe."""
-    worker = Worker(_core.alone_communicator())
+    server = DeviceServer(_core.alone_communicator())
     with os.fdopen(request_fd, "rb") as requests, os.fdopen(answer_fd, "wb") as answers:
         while (request := protocol.receive_request(requests)) is not None:
-            answer = worker.answer(request)
+            answer = server.answer(request)
             if isinstance(answer, protocol.Failed) and answer.lost:
                 # No call will succeed here again. The runner reads this and starts a fresh worker.
                 print(answer.message, file=sys.stderr, flush=True)
@@ -208,7 +208,7 @@ def serve(request_fd: int, answer_fd: int) -> None:
 
 
 def main(arguments: list[str]) -> None:
-    """PARENT REQUEST_FD ANSWER_FD [NUMA_NODE]: what ``supervisor.Worker`` starts."""
+    """PARENT REQUEST_FD ANSWER_FD [NUMA_NODE]: what ``supervisor.WorkerProcess`` starts."""
     parent, request_fd, answer_fd, *node = map(int, arguments)
     die_with_parent(parent)
     if node:
