@@ -80,13 +80,28 @@ def refuse_or_warn(what: str, records: Sequence[DeviceRecord], watcher: Watcher)
     watcher.say(what)
 
 
-def find_devices(
+def devices_of(
+    addresses: Sequence[str],
+    options: Mapping[str, str],
+    watcher: Watcher,
+    group: RankGroup | None,
+) -> tuple[list[FoundDevice], list[DeviceRecord]]:
+    """Devices of a run, open, with their records; with a group, the joint device of its ranks.
+
+    Raises UsageError for an option that no device takes, NoDeviceError where no device is left.
+    """
+    if group:
+        return _joint_device(group, options, watcher)
+    return _devices(addresses, options, watcher)
+
+
+def _devices(
     addresses: Sequence[str], options: Mapping[str, str], watcher: Watcher
 ) -> tuple[list[FoundDevice], list[DeviceRecord]]:
     """Devices of these addresses, or all real ones, with a record of each.
 
     A device that was named and cannot be used has a record with its error; one that was not named
-    is left out. The watcher shows the errors of both. Raises NoDeviceError where no device is left.
+    is left out. The watcher shows the errors of both.
     """
     known = {} if addresses else {device.address: device for device in discovery.real_devices()}
     devices: list[FoundDevice] = []
@@ -113,7 +128,7 @@ def find_devices(
     return devices, records
 
 
-def find_joint_device(
+def _joint_device(
     group: RankGroup, options: Mapping[str, str], watcher: Watcher
 ) -> tuple[list[FoundDevice], list[DeviceRecord]]:
     """The devices of all ranks as one device, with a record of it and of each different member."""

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from mpi4py.MPI import Intracomm
 
 _END_S = 60.0
-"""The leader has so long to end once it asks no more."""
+"""Time that the leader has to end after its last request."""
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
@@ -70,7 +70,7 @@ def _start_leader(place: Place) -> tuple[subprocess.Popen[bytes], Connection]:
 
 
 def _some_device(studies: Sequence[Study], turn: int) -> discovery.FoundDevice:
-    """One of the first backend that has joint operations, where no device was asked for."""
+    """One of the first backend that has joint operations, where no device is named."""
     for survey in discovery.surveys():
         able = [
             one
@@ -86,7 +86,7 @@ def _some_device(studies: Sequence[Study], turn: int) -> discovery.FoundDevice:
 def _device(
     place: Place, devices: Sequence[str], studies: Sequence[Study]
 ) -> RankDevice | protocol.Failed:
-    """The device of this rank: those that were named go round."""
+    """The device of this rank; the named ones are assigned cyclically."""
     try:
         if devices:
             device = discovery.resolve(devices[place.rank % len(devices)], place.local_rank)
@@ -99,7 +99,7 @@ def _device(
 
 def become_rank(place: Place, devices: Sequence[str], studies: Sequence[Study]) -> NoReturn:
     """Turns this process into a rank; ``devices`` are addresses as typed, or none."""
-    # Kept until the end: who starts the next process waits for children that nobody keeps.
+    # Kept until the end: subprocess reaps children without a reference when it starts another.
     leader, pipe = _start_leader(place) if place.rank == 0 else (None, None)
     device = _device(place, devices, studies)
     file = os.memfd_create("isthmus", 0)  # open, too, in the program that replaces this one
@@ -129,13 +129,13 @@ def _exit_code(leader: int) -> int:
 
 
 def _rendezvous(world: Intracomm, pipe: Connection | None) -> Rendezvous | None:
-    """As rank 0 tells all; None where the leader has ended before."""
-    told = b""
+    """What the leader tells rank 0, broadcast to all ranks; None where the leader has ended."""
+    message = b""
     if pipe:
         with contextlib.suppress(EOFError, OSError):
-            told = pipe.recv_bytes()
-    told = world.bcast(told)
-    return msgspec.msgpack.decode(told, type=Rendezvous) if told else None
+            message = pipe.recv_bytes()
+    message = world.bcast(message)
+    return msgspec.msgpack.decode(message, type=Rendezvous) if message else None
 
 
 def _serve(hello: Hello, world: Intracomm, leader: int, pipe: Connection | None) -> None:
@@ -151,7 +151,7 @@ def _serve(hello: Hello, world: Intracomm, leader: int, pipe: Connection | None)
     hello = msgspec.structs.replace(hello, mpi=mpi.in_use())
 
     def leave() -> NoReturn:
-        """Ends in the middle of work; the launcher then ends those who cannot."""
+        """Ends in the middle of work; the launcher then ends ranks that hang."""
         os._exit(_exit_code(leader) or 1)
 
     try:
@@ -164,7 +164,7 @@ def _serve(hello: Hello, world: Intracomm, leader: int, pipe: Connection | None)
     server = DeviceServer(communicator)
 
     def answer(request: protocol.Request) -> protocol.Answer:
-        """Rank 0 alone says what was measured: all know the same."""
+        """Only rank 0 sends samples: all ranks have the same."""
         answered = server.answer(request)
         if hello.rank and isinstance(answered, protocol.Measured):
             return msgspec.structs.replace(answered, parts=[])
@@ -189,10 +189,10 @@ def _run(hello: Hello, leader: int, pipe: Connection | None) -> int:
         if pipe:
             send(pipe, protocol.Failed(str(error), usage=True))
             return _exit_code(leader)
-        time.sleep(launcher.REPORT_S)  # most likely all ranks fail alike, and rank 0 tells it
+        time.sleep(launcher.REPORT_S)  # most likely all ranks fail alike, and rank 0 reports it
         return error.exit_code
     _serve(hello, world, leader, pipe)
-    # Collective: a rank that hangs elsewhere would keep this one for ever.
+    # Collective: a rank that hangs elsewhere would block this one for ever.
     last = threading.Timer(_END_S, os._exit, (1,))
     last.daemon = True
     last.start()
@@ -211,8 +211,8 @@ def main(hello: int, leader: int = 0, pipe: int = -1) -> NoReturn:
     os.dup2(2, 1)  # results are the leader's alone
     with os.fdopen(hello, "rb") as file:
         file.seek(0)
-        said = msgspec.msgpack.decode(file.read(), type=Hello)
-    os._exit(_run(said, leader, Connection(pipe) if leader else None))
+        decoded = msgspec.msgpack.decode(file.read(), type=Hello)
+    os._exit(_run(decoded, leader, Connection(pipe) if leader else None))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """The leader of a run over ranks of MPI, its ranks, and the connections between them.
 
-The leader is a process beside rank 0. It asks all ranks the same that it asks a worker, and they
+The leader is a process next to rank 0. It sends all ranks the requests that a worker gets, and they
 send heartbeats. Rank 0 has a pipe to it; the others connect over TCP to a rendezvous that rank 0
 tells through MPI. There both sides prove that they know its key.
 """
@@ -43,7 +43,7 @@ _HEARTBEATS_PER_S = 100.0
 """Of all ranks: those on the leader's host share its processors."""
 _GRACE_S = 0.5
 """A launcher that ends all ranks because one died may be faster than the news of that death."""
-_OTHER_FILES, _MOST_TOLD = 64, 8
+_OTHER_FILES, _MOST_LISTED = 64, 8
 _ACTIVITIES = {
     "working": "in a call of its own device",
     "exchanging": "in the exchange of messages",
@@ -160,7 +160,7 @@ class Leader:
                         "the launcher ended the ranks before all had come; what it says is above"
                     )
                 if time.monotonic() > deadline:
-                    late = few([n for n in range(size) if n not in self._arrived], ", ")
+                    late = truncated([n for n in range(size) if n not in self._arrived], ", ")
                     raise IsthmusError(
                         f"of {size} ranks, {late} did not come in {_ARRIVAL_S:.0f} s"
                     )
@@ -235,14 +235,14 @@ class Leader:
             if rank.hello.host == socket.gethostname():  # Open MPI leaves one that is stopped
                 atexit.register(_kill, rank.hello.pid)
         if died:
-            why = f"{few(died, ' and ')} ended before its time"
+            why = f"{truncated(died, ' and ')} ended before its time"
         elif silent:
-            why = f"nothing was heard of {few(silent, ' and ')} for {self._silence_s:.0f} s"
+            why = f"nothing was heard of {truncated(silent, ' and ')} for {self._silence_s:.0f} s"
         elif now < deadline:
             return
         elif len(self._unanswered) < len(self.ranks):
             late = [rank for rank in self.ranks if rank in self._unanswered]
-            why = f"{few(late, ' and ')} did not answer in time, the others did"
+            why = f"{truncated(late, ' and ')} did not answer in time, the others did"
         else:
             why = f"no rank answered in time, but all live: {_who_hangs(self.ranks)}"
         raise WorkerDiedError(why, final=True)
@@ -251,10 +251,10 @@ class Leader:
         return [rank for rank in self.ranks if rank.ended and not rank.interrupted]
 
 
-def few(texts: Sequence[object], between: str = "; ") -> str:
-    """The first of them, and how many more there are."""
-    more = len(texts) - _MOST_TOLD
-    return between.join([*map(str, texts[:_MOST_TOLD]), *([f"{more} more"] if more > 0 else [])])
+def truncated(texts: Sequence[object], between: str = "; ") -> str:
+    """The first texts, joined, and the number of those left out."""
+    more = len(texts) - _MOST_LISTED
+    return between.join([*map(str, texts[:_MOST_LISTED]), *([f"{more} more"] if more > 0 else [])])
 
 
 def _who_hangs(ranks: Sequence[RankState]) -> str:
@@ -264,7 +264,8 @@ def _who_hangs(ranks: Sequence[RankState]) -> str:
         if len(here) == len(ranks):
             return f"all hang {where.replace('its own', 'their own')}"
         if here:
-            return f"{few(here, ' and ')} hang{'s' * (len(here) == 1)} {where}, and the others wait"
+            hang = "hangs" if len(here) == 1 else "hang"
+            return f"{truncated(here, ' and ')} {hang} {where}, and the others wait"
     return "a link between them hangs"
 
 

@@ -1,8 +1,8 @@
 """The worker: one process, one device. Started by ``supervisor``, never by hand.
 
 Exec'd, in a session of its own, with the environment that its backend declares; dies with its
-parent. Vendor runtimes crash, exit and read their environment when they load: here that costs one
-device's points and nobody else's.
+parent. Vendor runtimes crash, exit and read their environment when they load: in a process of its
+own that costs the points of one device only.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ class DeviceServer:
         return protocol.Offloaded(
             first=phases(record.first),
             again=[phases(samples) for samples in record.again],
-            beside=[phases(samples) for samples in record.beside],
+            reference=[phases(samples) for samples in record.beside],
             verified=_verdict(record.verified),
             fault=record.fault,
             wall_s=record.wall_s,
@@ -136,10 +136,10 @@ class DeviceServer:
         if request.criterion.samples:
             options.most_samples = request.criterion.samples
             options.least_block_s = options.most_seconds = request.most_seconds
-        asked = (request.operation, request.bytes, request.memory, request.axes, options)
+        arguments = (request.operation, request.bytes, request.memory, request.axes, options)
         if request.joint:
-            return _core.JointSeries(device, *asked, self._communicator)
-        return _core.Series(device, *asked)
+            return _core.JointSeries(device, *arguments, self._communicator)
+        return _core.Series(device, *arguments)
 
     def _measure(self, request: protocol.Measure) -> protocol.Answer:
         if self._device is None:
