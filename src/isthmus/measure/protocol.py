@@ -111,7 +111,7 @@ class Criterion(msgspec.Struct, frozen=True):
     confidence: float
     most_seconds: float
     samples: int = 0
-    """It ends after so many, in its first visit; 0: when they are certain, over several."""
+    """Number after which it ends, in its first visit; 0: when precise enough, over several."""
 
 
 class Measure(msgspec.Struct, frozen=True, tag=True):

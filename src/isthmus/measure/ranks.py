@@ -34,15 +34,15 @@ from isthmus.measure.supervisor import SILENCE_S, WorkerDiedError
 from isthmus.system import descriptors
 
 _ARRIVAL_S = 300.0
-"""Devices are looked for, and MPI is initialised, in that time."""
+"""Time for all ranks to find their devices, initialise MPI and connect."""
 _HANDSHAKE_S = 10.0
 _HANDSHAKES_PER_S = 50.0
-"""The leader takes at least so many, one after the other."""
+"""Least rate at which the leader takes them, one after the other."""
 _HEARTBEAT_S = 1.0, 15.0
 _HEARTBEATS_PER_S = 100.0
 """Of all ranks: those on the leader's host share its processors."""
 _GRACE_S = 0.5
-"""A launcher that ends all ranks because one died may be faster than the news of that death."""
+"""Wait for a rank's end where a launcher interrupts all ranks because that one died."""
 _OTHER_FILES, _MOST_LISTED = 64, 8
 _ACTIVITIES = {
     "working": "in a call of its own device",
@@ -101,13 +101,13 @@ _requests: msgspec.msgpack.Decoder[protocol.Request] = msgspec.msgpack.Decoder(p
 
 
 def send(connection: Connection, message: msgspec.Struct) -> None:
-    """Sends a message; that the other side is gone is seen where it is listened to."""
+    """Sends a message; the receiving side notices a connection that is closed."""
     with contextlib.suppress(OSError):
         connection.send_bytes(encode(message))
 
 
 def _over_tcp(tcp: socket.socket, most_s: float) -> Connection:
-    """A connection that sends at once, and whose other side answers in so many seconds."""
+    """A connection that sends at once, and gives up after ``most_s`` seconds without an answer."""
     tcp.settimeout(None)
     tcp.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     tcp.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, int(SILENCE_S * 1000))
@@ -132,7 +132,7 @@ class RankState:
 
 
 class Leader:
-    """Asks all ranks, and names the one that ends or falls silent."""
+    """Sends requests to all ranks, and names a rank that ends or is silent."""
 
     def __init__(self, pipe: Connection, size: int, *, one_host: bool) -> None:
         """Waits for all ranks. Raises IsthmusError where they do not come."""
@@ -282,7 +282,7 @@ def _addresses() -> list[str]:
 
 
 def connect(rendezvous: Rendezvous, size: int) -> Connection:
-    """Connects one of so many ranks to the leader. Raises IsthmusError where it is not there."""
+    """Connects one of ``size`` ranks to the leader. Raises IsthmusError where it is not there."""
     problems: list[str] = []
     for host in rendezvous.hosts:
         try:

@@ -19,7 +19,7 @@ from isthmus.measure.protocol import Noise
 SCHEMA = "isthmus.run/1"
 ClockName = Literal["host", "device", "simulated", "hybrid"]
 JOURNAL_ENDING = ".journal"
-"""Of the file beside a run file while it is measured."""
+"""Ending of the journal's name, next to the run file."""
 QUICK_PROCESSES = 3
 """Of each point in a quick run, so that its intervals speak for more than one process."""
 Verified = Literal["true", "false", "na"]
