@@ -14,8 +14,8 @@ import numpy as np
 
 from isthmus import _core
 from isthmus.measure import protocol
-from isthmus.measure.discovery import Found, resolve
-from isthmus.measure.supervisor import Worker
+from isthmus.measure.discovery import FoundDevice, resolve
+from isthmus.measure.supervisor import WorkerProcess
 from isthmus.system.environment import commit, host
 
 ROOT = Path(__file__).parents[1]
@@ -51,14 +51,14 @@ class Isthmus:
     """One device in a fresh worker, measured block by block."""
 
     def __init__(self, address: str) -> None:
-        self.found: Found = resolve(address)
+        self.device: FoundDevice = resolve(address)
 
     def median(
         self, operation: str, size: int, memory: str, seconds: float
     ) -> tuple[float, dict[str, str]]:
         """Median seconds of one repetition, and the device's properties."""
-        with Worker(self.found.candidate.environment) as worker:
-            opened = worker.ask(self.found.open_request())
+        with WorkerProcess(self.device.candidate.environment) as worker:
+            opened = worker.ask(self.device.open_request())
             assert isinstance(opened, protocol.Opened)
             # A precision that is never reached: the series lasts its time.
             criterion = protocol.Criterion(1e-9, 0.95, seconds)

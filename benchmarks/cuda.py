@@ -39,8 +39,8 @@ CHASED = 2 << 20
 
 def against_bare_loop(device: Isthmus, rounds: int, seconds: float) -> None:
     """Time ratios at equal size and kind of memory."""
-    index = device.found.description.id
-    environment = dict(device.found.candidate.environment)
+    index = device.device.description.id
+    environment = dict(device.device.candidate.environment)
     print("| operation | bytes | memory | Isthmus / bare loop (time) | Isthmus, us |")
     print("|---|---|---|---|---|")
 
@@ -65,10 +65,10 @@ def nvbandwidth(program: str, device: Isthmus) -> dict[str, float]:
     printed = subprocess.run(
         [program, "-j", "-b", str(LARGE >> 20), "-t", *tests],
         capture_output=True, text=True, check=True,
-        env={**os.environ, **device.found.candidate.environment},
+        env={**os.environ, **device.device.candidate.environment},
     ).stdout  # fmt: skip
     cases = json.loads(printed[printed.index("{") :])["nvbandwidth"]["testcases"]
-    column = int(device.found.description.id)
+    column = int(device.device.description.id)
     return {
         case["name"]: float(case["bandwidth_matrix"][0][column])
         for case in cases

@@ -18,7 +18,7 @@ from pathlib import Path
 from common import Isthmus, bare, build_bare, heading, ratio_text
 
 from isthmus.measure import protocol
-from isthmus.measure.supervisor import Worker
+from isthmus.measure.supervisor import WorkerProcess
 from isthmus.units import format_size
 
 SIZES = (1, 64, 4 << 10, 16 << 10, 64 << 10)
@@ -55,8 +55,8 @@ def card_seconds(address: str) -> dict[tuple[str, int], float]:
     """Simulated time of each transfer: the emulated card's, with the driver that it assumes."""
     device = Isthmus(address)
     found = {}
-    with Worker(device.found.candidate.environment) as worker:
-        worker.ask(device.found.open_request())
+    with WorkerProcess(device.device.candidate.environment) as worker:
+        worker.ask(device.device.open_request())
         criterion = protocol.Criterion(1e-9, 0.95, 0.1)
         for series, (operation, size) in enumerate(WANTED):
             block = worker.ask(
@@ -102,13 +102,13 @@ def us(values: list[float]) -> str:
 def measure(rounds: int, seconds: float) -> Measured:
     """Every way in each round."""
     opencl, native = Isthmus("xocl:0@noop"), Isthmus("xrt:0@noop")
-    usual = dict(opencl.found.candidate.environment)
+    usual = dict(opencl.device.candidate.environment)
     xclbin = usual["ISTHMUS_DEFAULT_BINARY"]
     found = Measured()
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)  # a trace is written where the program runs
         opencl_traced = usual | settings(Path(folder), "opencl_trace")
-        usual_native = dict(native.found.candidate.environment)
+        usual_native = dict(native.device.candidate.environment)
         native_traced = usual_native | settings(Path(folder), "native_xrt_trace")
         for turn in range(rounds):
             found.loads.append(os.getloadavg()[0])

@@ -20,7 +20,7 @@ CLPEAK_BYTES = 512 << 20
 
 def against_bare_loop(device: Isthmus, rounds: int, seconds: float) -> None:
     """Time ratios at equal size, offset and flags."""
-    vendors = dict(device.found.candidate.environment)
+    vendors = dict(device.device.candidate.environment)
 
     def ours(operation: str, size: int) -> float:
         return device.median(operation, size, "aligned", seconds)[0]
@@ -53,7 +53,7 @@ def clpeak_rates(program: str, environment: dict[str, str]) -> dict[str, float]:
 
 def against_clpeak(device: Isthmus, rounds: int, seconds: float, program: str = "clpeak") -> None:
     """Bandwidth ratios at clpeak's size and kind of memory, each order by itself."""
-    environment = dict(device.found.candidate.environment)
+    environment = dict(device.device.candidate.environment)
     ratios: dict[tuple[str, str], list[float]] = {}
     shown: dict[str, list[float]] = {}
     for turn in range(2 * rounds):

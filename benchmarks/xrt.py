@@ -9,7 +9,7 @@ from functools import partial
 from common import Isthmus, bare, build_bare, heading, in_turn, ratio_text
 
 from isthmus.measure import protocol
-from isthmus.measure.supervisor import Worker
+from isthmus.measure.supervisor import WorkerProcess
 from isthmus.units import format_size
 
 SIZES = (1, 4 << 10, 1 << 20)
@@ -17,8 +17,8 @@ SIZES = (1, 4 << 10, 1 << 20)
 
 def bitstream(device: Isthmus) -> str:
     """The xclbin that Isthmus uses, so that the bare loop uses the same."""
-    with Worker(device.found.candidate.environment) as worker:
-        opened = worker.ask(device.found.open_request())
+    with WorkerProcess(device.device.candidate.environment) as worker:
+        opened = worker.ask(device.device.open_request())
     assert isinstance(opened, protocol.Opened)
     return opened.device.properties["xclbin"]
 
@@ -31,7 +31,7 @@ def main() -> None:
     chosen = parser.parse_args()
     build_bare()
     device = Isthmus(chosen.device)
-    environment = dict(device.found.candidate.environment)
+    environment = dict(device.device.candidate.environment)
     xclbin = bitstream(device)
     heading(f"Transfers: {chosen.device} against a bare loop over xrt::bo::sync")
 

@@ -24,7 +24,7 @@ from isthmus.measure import protocol
 from isthmus.measure.discovery import resolve
 from isthmus.measure.joint import RankGroup
 from isthmus.measure.ranks import Hello, Leader, Rank, RankDevice, Rendezvous, connect
-from isthmus.measure.worker import Worker
+from isthmus.measure.worker import DeviceServer
 
 USUAL_FILES = 256
 """What the leader may open before it raises that limit."""
@@ -55,10 +55,10 @@ def lead(size: int, processes: int) -> None:
     )
     theirs.close()
     group = RankGroup(Leader(ours, size, one_host=True))
-    found = group.find({})
+    device = group.open_devices({})
     unknown = error_of(lambda: group.ask(unknown_operation(0), 60.0))
     ended = error_of(lambda: group.ask(unknown_operation(size // 2), 60.0))
-    exchange = next(one for one in found.description.operations if one.name == "exchange")
+    exchange = next(one for one in device.description.operations if one.name == "exchange")
     print(json.dumps({
         "descriptors": len(os.listdir("/proc/self/fd")),
         "members": len(group.members),
@@ -87,7 +87,7 @@ def serve(
             os._exit(0)
 
         rank = Rank(connection, hello, size, lambda: "working", leave)
-        worker = Worker(_core.alone_communicator())
+        server = DeviceServer(_core.alone_communicator())
 
         def answer(request: protocol.Request) -> protocol.Answer:
             if isinstance(request, protocol.Measure) and request.series == number > 0:
@@ -95,7 +95,7 @@ def serve(
                 with socket.socket(fileno=os.dup(connection.fileno())) as tcp:
                     tcp.shutdown(socket.SHUT_RDWR)  # as at the end of its process
                 sys.exit()
-            return worker.answer(request)
+            return server.answer(request)
 
         rank.serve(answer)
 
@@ -109,8 +109,8 @@ def serve(
 
 def follow(size: int, processes: int, descriptor: int) -> None:
     """Is all ranks, in so many processes."""
-    found = resolve("host")
-    device = RankDevice("host", found.backend.name, found.candidate, found.description)
+    host = resolve("host")
+    device = RankDevice("host", host.backend.name, host.candidate, host.description)
     pipe = Connection(descriptor)
     rendezvous = msgspec.msgpack.decode(pipe.recv_bytes(), type=Rendezvous)
     each = -(-size // processes)

@@ -18,9 +18,9 @@ from isthmus.backends import registry
 from isthmus.errors import IsthmusError
 from isthmus.measure import protocol
 from isthmus.measure.address import Address
-from isthmus.measure.discovery import Found, resolve
+from isthmus.measure.discovery import FoundDevice, resolve
 from isthmus.measure.protocol import DeviceDescription
-from isthmus.measure.supervisor import Worker, WorkerRefusedError
+from isthmus.measure.supervisor import WorkerProcess, WorkerRefusedError
 from isthmus.studies.hostmem import KERNELS as SWEEPS
 from isthmus.studies.transfer import ON_REQUEST, OPERATIONS
 
@@ -32,7 +32,7 @@ LATENCIES = {"launch", "graph_launch"}
 
 
 @pytest.fixture(scope="session")
-def gpu() -> Found:
+def gpu() -> FoundDevice:
     """A GPU that is really here; without one the test is skipped."""
     try:
         return resolve("cuda:0")
@@ -145,11 +145,11 @@ def rows(isthmus: Command, *arguments: str, study: str = "transfer") -> list[dic
     return list(csv.DictReader(io.StringIO(shown.stdout)))
 
 
-def kinds_of(gpu: Found) -> list[str]:
+def kinds_of(gpu: FoundDevice) -> list[str]:
     return gpu.description.memory_kinds
 
 
-def test_every_operation_is_measured_and_verified(isthmus: Command, gpu: Found) -> None:
+def test_every_operation_is_measured_and_verified(isthmus: Command, gpu: FoundDevice) -> None:
     alone = [operation for operation in gpu.description.operations if not operation.joint]
     can = {part.name for operation in alone for part in operation.parts} - set(SWEEPS)
     assert can <= set(OPERATIONS + ON_REQUEST)
@@ -165,14 +165,14 @@ def test_every_operation_is_measured_and_verified(isthmus: Command, gpu: Found) 
 
 
 def test_a_run_that_names_no_operation_keeps_to_the_usual_ones(
-    isthmus: Command, gpu: Found
+    isthmus: Command, gpu: FoundDevice
 ) -> None:
     assert gpu.address == "cuda:0"
     found = rows(isthmus, "--axis", "bytes=4Ki")
     assert {row["operation"] for row in found} == set(OPERATIONS) - {"map", "unmap"}
 
 
-def test_every_kind_of_host_memory_is_verified(isthmus: Command, gpu: Found) -> None:
+def test_every_kind_of_host_memory_is_verified(isthmus: Command, gpu: FoundDevice) -> None:
     kinds = [*kinds_of(gpu), "offset1", "offset64"]
     assert {"pinned", "registered", "write_combined", "mapped", "managed"} <= set(kinds)
     found = rows(isthmus, "--axis", "bytes=1,65Ki,8Mi", "--axis", f"operation={COPIES},stream",
@@ -183,7 +183,7 @@ def test_every_kind_of_host_memory_is_verified(isthmus: Command, gpu: Found) -> 
 
 
 def test_kernels_reach_mapped_host_memory_slower_than_their_own(
-    isthmus: Command, gpu: Found
+    isthmus: Command, gpu: FoundDevice
 ) -> None:
     assert "mapped" in kinds_of(gpu)
     found = rows(isthmus, "--axis", "bytes=16Mi", "--axis", "memory=device,mapped",
@@ -195,7 +195,7 @@ def test_kernels_reach_mapped_host_memory_slower_than_their_own(
         assert device[operation, "device"] < device[operation, "mapped"]
 
 
-def test_queue_depths_move_that_many_times_the_bytes(isthmus: Command, gpu: Found) -> None:
+def test_queue_depths_move_that_many_times_the_bytes(isthmus: Command, gpu: FoundDevice) -> None:
     assert gpu.description.id == "0"
     found = rows(isthmus, "--axis", "bytes=64Ki", "--axis", "operation=read,write",
                  "--axis", "memory=pinned", "--axis", "depth=1,8")  # fmt: skip
@@ -205,7 +205,7 @@ def test_queue_depths_move_that_many_times_the_bytes(isthmus: Command, gpu: Foun
         assert moved == pytest.approx(65536 * int(row["depth"]))
 
 
-def test_kernels_sweep_over_host_and_device_memory(isthmus: Command, gpu: Found) -> None:
+def test_kernels_sweep_over_host_and_device_memory(isthmus: Command, gpu: FoundDevice) -> None:
     assert gpu.description.id == "0"
     arguments = ["--bytes", "1,4097,16Mi", "--iterations", "1,4", "--out", "hostmem.json"]
     ended = isthmus("run", "hostmem", "--device", "cuda:0", "--quick", *arguments)
@@ -221,7 +221,7 @@ def test_kernels_sweep_over_host_and_device_memory(isthmus: Command, gpu: Found)
             assert "above_link_limit" not in row["flags"]  # each sweep crossed the link
 
 
-def test_a_gpu_alone_exchanges_messages_with_itself(isthmus: Command, gpu: Found) -> None:
+def test_a_gpu_alone_exchanges_messages_with_itself(isthmus: Command, gpu: FoundDevice) -> None:
     assert gpu.address == "cuda:0"
     found = rows(isthmus, "--channel", "cuda,staged", "--axis", "bytes=1,100,400Ki,256Mi",
                  study="beff")  # fmt: skip
@@ -236,13 +236,13 @@ def test_a_gpu_alone_exchanges_messages_with_itself(isthmus: Command, gpu: Found
         )
 
 
-def test_wrong_options_are_usage_errors(isthmus: Command, gpu: Found) -> None:
+def test_wrong_options_are_usage_errors(isthmus: Command, gpu: FoundDevice) -> None:
     for address in (f"{gpu.address},peer=0", f"{gpu.address},peer=many", "cuda:0,colour=red"):
         ended = isthmus("run", "transfer", "--device", address, "--out", "run.json")
         assert ended.returncode == 2, ended.stderr
 
 
-def test_too_little_memory_is_told_and_costs_nothing_else(gpu: Found) -> None:
+def test_too_little_memory_is_told_and_costs_nothing_else(gpu: FoundDevice) -> None:
     criterion = protocol.Criterion(0.5, 0.95, 1.0)
 
     def measured(series: int, size: int) -> protocol.Answer:
@@ -250,7 +250,7 @@ def test_too_little_memory_is_told_and_costs_nothing_else(gpu: Found) -> None:
             protocol.Measure(series, "kernel_write", size, "device", {}, criterion, 1.0)
         )
 
-    with Worker(gpu.candidate.environment) as worker:
+    with WorkerProcess(gpu.candidate.environment) as worker:
         worker.ask(gpu.open_request())
         with pytest.raises(WorkerRefusedError, match=r"OUT_OF_MEMORY \(2\): .*smaller"):
             measured(0, 2 * gpu.description.memory_bytes)
@@ -280,7 +280,7 @@ os._exit(0)
 """
 
 
-def test_a_lost_device_is_recognised(gpu: Found) -> None:
+def test_a_lost_device_is_recognised(gpu: FoundDevice) -> None:
     ended = subprocess.run(
         [sys.executable, "-c", LOSE_THE_DEVICE, str(gpu.backend.library)],
         env={**os.environ, **gpu.candidate.environment},
@@ -290,7 +290,7 @@ def test_a_lost_device_is_recognised(gpu: Found) -> None:
     assert "CUDA_ERROR_ILLEGAL_ADDRESS (700)" in ended.stdout
 
 
-def test_copies_between_two_gpus(isthmus: Command, gpu: Found) -> None:
+def test_copies_between_two_gpus(isthmus: Command, gpu: FoundDevice) -> None:
     if "peer" not in gpu.description.properties:
         pytest.skip("one GPU only")
     found = rows(isthmus, "--axis", "bytes=1,70001,64Mi", "--axis", "depth=1,4",

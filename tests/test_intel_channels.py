@@ -102,5 +102,5 @@ def test_a_binary_goes_to_devices_that_compile_no_source(
         properties={"compiler": compiler},
     )  # fmt: skip
     candidate = Candidate("icd")
-    found = discovery.Found("opencl:p520", by_scheme("opencl"), candidate, described)
-    assert found.with_run_options({"xclbin": "b.aocx", "registers": "0:0"}).options == taken
+    device = discovery.FoundDevice("opencl:p520", by_scheme("opencl"), candidate, described)
+    assert device.with_run_options({"xclbin": "b.aocx", "registers": "0:0"}).options == taken

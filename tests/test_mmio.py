@@ -74,7 +74,7 @@ def test_without_a_device_the_first_one_s_configuration_space_is_read(
 @needs_backend
 @needs_pci
 def test_a_run_that_names_no_device_takes_one_pci_device_only() -> None:
-    found = [one.address for one in discovery.everything_real()]
+    found = [one.address for one in discovery.real_devices()]
     assert len([address for address in found if address.startswith("pci:")]) == 1
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from conftest import Command
 from isthmus import boards
 from isthmus.boards import Board
-from isthmus.cli import asking
+from isthmus.cli import model_figures
 from isthmus.errors import UsageError
 from isthmus.models import Model, dma, host_memory, littles_law, mmio, registry, serial
 from isthmus.models.base import Figure, Option
@@ -200,16 +200,16 @@ def test_a_formula_without_a_board() -> None:
         return [Figure("on the wire", inputs["bytes"] * inputs["hops"], "B")]
 
     model = Model("hops", "bytes on all hops", crossing, options=options)
-    assert "board" not in asking.usage(model)
-    table = asking.answer(model, ["--bytes", "1Ki"])
+    assert "board" not in model_figures.usage(model)
+    table = model_figures.answer(model, ["--bytes", "1Ki"])
     assert table.startswith("hops: bytes on all hops\n")
     assert "2048 B" in table
-    assert json.loads(asking.answer(model, ["--json"]))["figures"][0]["value"] == 128
+    assert json.loads(model_figures.answer(model, ["--json"]))["figures"][0]["value"] == 128
     with pytest.raises(UsageError, match="unknown option '--board'"):
-        asking.answer(model, ["--board", "u250"])
+        model_figures.answer(model, ["--board", "u250"])
     forgot = Model("lanes", "of a link", lambda b, _: [Figure("lanes", b.number("link.lanes"), "")])
     with pytest.raises(UsageError, match=r"board 'none' has no \[link\]"):
-        asking.answer(forgot, [])
+        model_figures.answer(forgot, [])
     with pytest.raises(ValueError, match="board it does not take"):
         Model("x", "y", crossing, options=(Option("lanes", "", "z", parameter="link.lanes"),))
 

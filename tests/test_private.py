@@ -40,7 +40,7 @@ def test_one_that_is_refused_costs_only_who_needs_it(
     problems = discovery.survey(by_scheme("opencl")).problems
     assert any("not this user's own" in problem.what or "loader" in problem.what
                for problem in problems)  # fmt: skip
-    assert discovery.survey(by_scheme("null")).found
+    assert discovery.survey(by_scheme("null")).devices
 
 
 def test_a_generous_umask_shuts_nobody_out() -> None:

@@ -82,7 +82,7 @@ def test_damaged_files_are_told_in_one_line(
 def test_a_journal_gives_back_its_entries_and_drops_a_torn_line(run: Run, tmp_path: Path) -> None:
     entries = journal.entries_of(run.points)
     assert entries
-    path = journal.path_beside(tmp_path / "run.json")
+    path = journal.path_of(tmp_path / "run.json")
     head = msgspec.structs.replace(run, points=[])
     with Journal(path, head) as log:
         for entry in entries:

@@ -75,10 +75,10 @@ def test_the_first_round_visits_all_and_what_is_compared_comes_together() -> Non
 
 def test_the_first_round_leaves_out_what_leaves_no_time_for_the_rounds_after_it() -> None:
     jobs = [job(SMALL, f"op{n}") for n in range(10)]
-    dear = [job(LARGE, f"dear{n}") for n in range(10)]
-    chosen = Schedule([*dear, *jobs], settings()).next_round(9.0)
+    expensive = [job(LARGE, f"expensive{n}") for n in range(10)]
+    chosen = Schedule([*expensive, *jobs], settings()).next_round(9.0)
     assert set(jobs) < set(chosen)
-    assert 0 < len(set(dear) & set(chosen)) < len(dear)
+    assert 0 < len(set(expensive) & set(chosen)) < len(expensive)
 
 
 def test_each_gets_six_processes_and_then_those_that_it_needs() -> None:
@@ -93,7 +93,7 @@ def test_each_gets_six_processes_and_then_those_that_it_needs() -> None:
     assert settled(steady, settings())
     assert needed(apart, settings()) in LOOKS
     assert needed(hopeless, settings()) == LOOKS[-1]
-    plan.start_s["host"] = 1e-6  # starting a process is worth no visit beside
+    plan.start_s["host"] = 1e-6  # starting a process is worth no extra visit
     assert plan.next_round(60.0) == [apart]
     visit(apart, *[1.0] * 24)
     assert settled(apart, settings())
@@ -112,26 +112,26 @@ def test_what_a_start_costs_is_spent_on_others_as_well() -> None:
 
 
 def test_what_takes_longer_waits() -> None:
-    cheap, dear = job(), job(LARGE, "dear")
-    for one in (cheap, dear):
+    cheap, expensive = job(), job(LARGE, "expensive")
+    for one in (cheap, expensive):
         visit(one, *[1.06, 0.95] * 3)
-    dear.cost = Cost(50.0, 0.1)
-    plan = Schedule([cheap, dear], settings())
+    expensive.cost = Cost(50.0, 0.1)
+    plan = Schedule([cheap, expensive], settings())
     plan.start_s["host"] = 1e-6
     assert plan.next_round(500.0) == [cheap]
     plan.start_s["host"] = 1.0
     assert plan.next_round(500.0) == [cheap]
-    dear.cost = Cost(0.1, 0.1)
-    plan.visit_s(dear)
-    assert set(plan.next_round(500.0)) == {cheap, dear}
+    expensive.cost = Cost(0.1, 0.1)
+    plan.visit_s(expensive)
+    assert set(plan.next_round(500.0)) == {cheap, expensive}
 
 
 def test_of_what_nobody_makes_certain_the_dear_get_fewer_processes_but_enough() -> None:
     """Twelve points of 4 ms and four of 150 ms, whose processes differ by 30 %: 15 s."""
     random = Random(1)
     cheap = [job(SMALL, f"cheap{n}") for n in range(12)]
-    dear = [job(LARGE, f"dear{n}") for n in range(4)]
-    plan, now, number = Schedule([*cheap, *dear], settings()), 0.0, 0
+    expensive = [job(LARGE, f"expensive{n}") for n in range(4)]
+    plan, now, number = Schedule([*cheap, *expensive], settings()), 0.0, 0
     while chosen := plan.next_round(15.0 - now):
         now += plan.start_s.setdefault("host", 0.5)
         for one in chosen:
@@ -139,7 +139,7 @@ def test_of_what_nobody_makes_certain_the_dear_get_fewer_processes_but_enough() 
             one.add(number, {0: synthetic.rerun(number, [math.exp(random.gauss(0.0, 0.3))] * 5)})
             one.learn(Cost(0.004 if one in cheap else 0.15, 0.0))
         number += 1
-    least, most = (min(len(one.processes) for one in jobs) for jobs in (dear, cheap))
+    least, most = (min(len(one.processes) for one in jobs) for jobs in (expensive, cheap))
     assert LOOKS[0] <= least < 0.8 * most
 
 
@@ -152,7 +152,7 @@ def test_a_short_run_makes_most_points_certain() -> None:
     while chosen := plan.next_round(60.0 - now):
         now += plan.start_s.setdefault("host", 0.5)
         for one in chosen:
-            now += costs[one].beside_s + plan.samples(one) * costs[one].sample_s
+            now += costs[one].overhead_s + plan.samples(one) * costs[one].sample_s
             median = math.exp(random.gauss(0.0, 0.06))
             one.add(number, {0: synthetic.rerun(number, [median] * plan.samples(one))})
             one.learn(costs[one])
@@ -238,16 +238,16 @@ def test_what_is_judged_is_what_is_shown_on_a_coarse_clock_as_well() -> None:
 
 
 def test_samples_take_as_long_as_what_is_beside_them() -> None:
-    cheap, dear, dearest = job(), job(LARGE), job(LARGE, "dearest")
-    cheap.cost, dear.cost, dearest.cost = Cost(2e-3, 1e-5), Cost(1.0, 2e-3), Cost(0.1, 1.0)
-    plan = Schedule([cheap, dear, dearest], settings())
+    cheap, expensive, costliest = job(), job(LARGE), job(LARGE, "costliest")
+    cheap.cost, expensive.cost, costliest.cost = Cost(2e-3, 1e-5), Cost(1.0, 2e-3), Cost(0.1, 1.0)
+    plan = Schedule([cheap, expensive, costliest], settings())
     assert plan.samples(cheap) == 200
-    assert plan.samples(dear) == 25  # 50 ms
-    assert plan.samples(dearest) == 5
+    assert plan.samples(expensive) == 25  # 50 ms
+    assert plan.samples(costliest) == 5
     plan.start_s["host"] = 0.03
     plan.next_round(60.0)
     assert plan.samples(cheap) == 1000  # a third of the start is its own
-    assert plan.samples(dearest) == 5
+    assert plan.samples(costliest) == 5
 
 
 def test_nothing_begins_that_would_have_no_time_after_its_start() -> None:
@@ -268,20 +268,20 @@ def test_a_run_without_a_budget_gets_what_its_points_usually_need(quick: bool) -
 
 @pytest.mark.parametrize("apart", [1.05, 1.25])
 def test_what_processes_cannot_give_is_said_with_a_cure_that_works(apart: float) -> None:
-    told: list[str] = []
+    messages: list[str] = []
     wide, once = job(), job(SMALL, "once")
     visit(wide, 1e-3, apart * 1e-3)
     visit(once, 1e-3)
     once.processes.add(1)  # a process that brought no sample: there is no interval
-    watcher = SimpleNamespace(say=told.append, finished=lambda *_: None)
-    runner = Runner([wide, once], settings(), Binding(), watcher, told.append)  # type: ignore[arg-type]
+    watcher = SimpleNamespace(say=messages.append, finished=lambda *_: None)
+    runner = Runner([wide, once], settings(), Binding(), watcher, messages.append)  # type: ignore[arg-type]
     runner.run(until=0.0)
-    (said,) = told
+    (message,) = messages
     width = wide.half_width(0.95)
-    asked = re.search(r"--precision ([\d.]+)", said)
-    assert (asked is not None) == (width < 1)
-    assert asked is None or width <= float(asked[1]) < 1
-    assert asked or "--budget" in said
+    advised = re.search(r"--precision ([\d.]+)", message)
+    assert (advised is not None) == (width < 1)
+    assert advised is None or width <= float(advised[1]) < 1
+    assert advised or "--budget" in message
 
 
 def test_where_time_is_short_each_study_gets_its_share() -> None:

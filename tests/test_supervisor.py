@@ -16,27 +16,27 @@ import pytest
 from conftest import LIMIT_S
 from isthmus.backends import registry
 from isthmus.measure import discovery, protocol
-from isthmus.measure.supervisor import Worker, WorkerDiedError, WorkerRefusedError
+from isthmus.measure.supervisor import WorkerDiedError, WorkerProcess, WorkerRefusedError
 from isthmus.system.binding import Binding
 
 NULL = str(registry()["null"].library)
 CRITERION = protocol.Criterion(0.1, 0.95, 10.0)
 
 
-def opened(worker: Worker, **options: str) -> protocol.Opened:
-    answer = worker.ask(protocol.Open(NULL, "", {"cost": "1us", **options}))
+def opened(worker: WorkerProcess, **options: str) -> protocol.Opened:
+    answer = worker.ask(protocol.OpenDevice(NULL, "", {"cost": "1us", **options}))
     assert isinstance(answer, protocol.Opened)
     return answer
 
 
-def measure(worker: Worker) -> protocol.Measured:
+def measure(worker: WorkerProcess) -> protocol.Measured:
     answer = worker.ask(protocol.Measure(0, "write", 64, "aligned", {}, CRITERION, 1.0))
     assert isinstance(answer, protocol.Measured)
     return answer
 
 
 def test_measures() -> None:
-    with Worker({}) as worker:
+    with WorkerProcess({}) as worker:
         clock = opened(worker).clock
         block = measure(worker)
     assert clock.seconds_per_tick > 0
@@ -45,7 +45,7 @@ def test_measures() -> None:
 
 def test_a_worker_is_a_session_of_its_own_with_its_environment_and_binding() -> None:
     cpu = min(os.sched_getaffinity(0))
-    with Worker({"ISTHMUS_TEST": "yes"}, binding=Binding((cpu,))) as worker:
+    with WorkerProcess({"ISTHMUS_TEST": "yes"}, binding=Binding((cpu,))) as worker:
         opened(worker)
         process = psutil.Process(worker.pid)
         assert os.getsid(worker.pid) == worker.pid
@@ -56,7 +56,7 @@ def test_a_worker_is_a_session_of_its_own_with_its_environment_and_binding() -> 
 
 
 def test_one_that_was_lost_says_so_whenever_it_is_asked() -> None:
-    with Worker({}) as worker:
+    with WorkerProcess({}) as worker:
         os.kill(worker.pid, signal.SIGKILL)
         for _ in range(2):
             with pytest.raises(WorkerDiedError, match="died by SIGKILL"):
@@ -64,10 +64,10 @@ def test_one_that_was_lost_says_so_whenever_it_is_asked() -> None:
 
 
 def test_one_worker_lists_the_devices_of_several_backends() -> None:
-    with Worker({}) as together:
+    with WorkerProcess({}) as together:
         for name in ("null", "host", "card", "null"):
             request = protocol.ListDevices(str(registry()[name].library))
-            with Worker({}) as alone:
+            with WorkerProcess({}) as alone:
                 expected = alone.ask(request)
             listed = together.ask(request)
             assert isinstance(listed, protocol.Devices)
@@ -80,35 +80,35 @@ def test_what_is_built_in_shares_a_worker_and_all_else_has_its_own(
 ) -> None:
     started = []
 
-    class Counted(Worker):
+    class Counted(WorkerProcess):
         def __init__(self, environment: Mapping[str, str], *, silence_s: float) -> None:
             started.append(environment)
             super().__init__(environment, silence_s=silence_s)
 
-    monkeypatch.setattr(discovery, "Worker", Counted)
+    monkeypatch.setattr(discovery, "WorkerProcess", Counted)
     surveys = discovery.surveys()
     ways = [way for b in registry().values() for s in b.schemes for way in b.candidates(s)]
     others = [way for way in ways if not way.built_in]
     assert len(started) == 1 + len(others)
-    assert {one.backend.name for one in surveys if one.found} >= {"null", "host", "card"}
+    assert {one.backend.name for one in surveys if one.devices} >= {"null", "host", "card"}
 
 
 def test_a_crash_is_named() -> None:
-    with Worker({}) as worker:
+    with WorkerProcess({}) as worker:
         opened(worker, crash="40")
         with pytest.raises(WorkerDiedError, match="died by SIGSEGV"):
             measure(worker)
 
 
 def test_a_worker_that_lost_its_device_ends_and_says_why() -> None:
-    with Worker({}) as worker:
+    with WorkerProcess({}) as worker:
         opened(worker, lose="40")
         with pytest.raises(WorkerDiedError, match="exit code 1; it last said: null was told to lo"):
             measure(worker)
 
 
 def test_a_worker_killed_from_outside_is_named() -> None:
-    with Worker({}) as worker:
+    with WorkerProcess({}) as worker:
         opened(worker)
         os.kill(worker.pid, signal.SIGKILL)
         with pytest.raises(WorkerDiedError, match="died by SIGKILL"):
@@ -116,7 +116,7 @@ def test_a_worker_killed_from_outside_is_named() -> None:
 
 
 def test_a_silent_worker_is_killed() -> None:
-    with Worker({}) as worker:
+    with WorkerProcess({}) as worker:
         opened(worker, hang="40")
         worker._silence_s = 1.0  # only now: to start may take longer
         with pytest.raises(WorkerDiedError, match="silent"):
@@ -125,7 +125,7 @@ def test_a_silent_worker_is_killed() -> None:
 
 
 def test_a_refusal_leaves_the_worker_alive() -> None:
-    with Worker({}) as worker:
+    with WorkerProcess({}) as worker:
         with pytest.raises(WorkerRefusedError, match="unknown option 'nonsense'") as refused:
             opened(worker, nonsense="1")
         assert refused.value.usage
@@ -146,7 +146,7 @@ def test_what_a_runtime_left_running_ends_with_its_worker(tmp_path: Path) -> Non
         "child = subprocess.Popen(['sleep', '600'])\n"
         f"open({str(note)!r}, 'w').write(str(child.pid))\n"
     )
-    with Worker(with_runtime(tmp_path, code)) as worker:
+    with WorkerProcess(with_runtime(tmp_path, code)) as worker:
         opened(worker)
         child = psutil.Process(int(note.read_text()))
         assert child.is_running()
@@ -162,7 +162,7 @@ def test_a_runtime_may_end_in_peace(tmp_path: Path) -> None:
         "import atexit, time\n"
         f"atexit.register(lambda: (time.sleep(0.5), open({str(note)!r}, 'w').close()))\n"
     )
-    with Worker(with_runtime(tmp_path, code)) as worker:
+    with WorkerProcess(with_runtime(tmp_path, code)) as worker:
         opened(worker)
     assert note.exists()
 
@@ -174,10 +174,10 @@ def test_a_worker_dies_with_its_parent(tmp_path: Path) -> None:
             sys.executable,
             "-c",
             "import sys, time\n"
-            "from isthmus.measure.supervisor import Worker\n"
+            "from isthmus.measure.supervisor import WorkerProcess\n"
             "from isthmus.measure import protocol\n"
-            f"worker = Worker({{}})\n"
-            f"worker.ask(protocol.Open({NULL!r}, '', {{'cost': '1us'}}))\n"
+            f"worker = WorkerProcess({{}})\n"
+            f"worker.ask(protocol.OpenDevice({NULL!r}, '', {{'cost': '1us'}}))\n"
             f"open({str(note)!r} + '.tmp', 'w').write(str(worker.pid))\n"
             f"import os; os.rename({str(note)!r} + '.tmp', {str(note)!r})\n"
             "time.sleep(600)\n",

@@ -17,8 +17,8 @@ from conftest import Command
 from isthmus.backends import by_scheme
 from isthmus.errors import IsthmusError, NoDeviceError
 from isthmus.measure import protocol
-from isthmus.measure.discovery import Found, resolve
-from isthmus.measure.supervisor import Worker, WorkerRefusedError
+from isthmus.measure.discovery import FoundDevice, resolve
+from isthmus.measure.supervisor import WorkerProcess, WorkerRefusedError
 from isthmus.system import emulation, xrt
 
 NATIVE = "xrt:0@noop"
@@ -53,10 +53,10 @@ def rows(isthmus: Command) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(shown.stdout)))
 
 
-def opened(found: Found, options: dict[str, str], env: dict[str, str] | None = None) -> str:
+def opened(device: FoundDevice, options: dict[str, str], env: dict[str, str] | None = None) -> str:
     """The bitstream that an open device uses."""
-    with Worker({**found.candidate.environment, **(env or {})}) as worker:
-        request = protocol.Open(str(found.backend.library), found.description.id, options)
+    with WorkerProcess({**device.candidate.environment, **(env or {})}) as worker:
+        request = protocol.OpenDevice(str(device.backend.library), device.description.id, options)
         answer = worker.ask(request)
     assert isinstance(answer, protocol.Opened)
     return answer.device.properties.get("xclbin", "")
@@ -117,9 +117,9 @@ def test_settings_in_the_working_folder_do_not_matter(isthmus: Command, tmp_path
 @pytest.mark.emulation
 @pytest.mark.parametrize("address", [NATIVE, OPENCL])
 def test_that_nothing_moves_is_found_out(address: str) -> None:
-    found = resolve(address)
-    assert found.description.properties["keeps_data"] == "no"
-    assert not found.real
+    device = resolve(address)
+    assert device.description.properties["keeps_data"] == "no"
+    assert not device.real
 
 
 def test_a_damaged_bitstream_costs_one_device(isthmus: Command, tmp_path: Path) -> None:
@@ -142,13 +142,13 @@ def test_a_bitstream_that_is_not_there_is_the_users_mistake(isthmus: Command, ad
 @pytest.mark.emulation
 @pytest.mark.parametrize("address", [NATIVE, OPENCL])
 def test_nothing_is_programmed_without_leave(address: str) -> None:
-    found = resolve(address)
+    device = resolve(address)
     image = str(emulation.default_xclbin())
     as_on_a_board = {"ISTHMUS_MAY_PROGRAM": ""}
     with pytest.raises(WorkerRefusedError, match="--allow-program") as refused:
-        opened(found, {"xclbin": image}, as_on_a_board)
+        opened(device, {"xclbin": image}, as_on_a_board)
     assert refused.value.usage
-    opened(found, {"xclbin": image, "allow_program": "yes"}, as_on_a_board)
+    opened(device, {"xclbin": image, "allow_program": "yes"}, as_on_a_board)
 
 
 def test_without_any_bitstream_the_cure_is_told() -> None:
@@ -170,14 +170,14 @@ def test_a_dying_device_process_takes_nobody_with_it(
         "    main = sys.modules['__main__']\n"
         "    while not hasattr(main, 'serve'):\n"
         "        time.sleep(0.001)\n"
-        "    measure, left = main.Worker._measure, [3]\n"
+        "    measure, left = main.DeviceServer._measure, [3]\n"
         "    def measured(self, request):\n"
         "        left[0] -= 1\n"
         "        if left[0] == 0 and not os.path.exists('struck'):\n"
         "            open('struck', 'w').close()\n"
         f"            {ENDINGS[ending]}\n"
         "        return measure(self, request)\n"
-        "    main.Worker._measure = measured\n"
+        "    main.DeviceServer._measure = measured\n"
         "if os.environ.get('XCL_EMULATION_MODE') == 'noop':\n"
         "    threading.Thread(target=strike, daemon=True).start()\n"
     )
@@ -276,13 +276,13 @@ def test_an_unknown_device_is_told() -> None:
 
 
 def test_what_a_shell_exports_programs_no_board() -> None:
-    for found in (resolve(NATIVE), resolve(OPENCL)):
+    for device in (resolve(NATIVE), resolve(OPENCL)):
         standard = {"ISTHMUS_MAY_PROGRAM": ""}  # the binary is named, leave is not given
         with (
-            Worker({**found.candidate.environment, **standard}) as worker,
+            WorkerProcess({**device.candidate.environment, **standard}) as worker,
             pytest.raises(WorkerRefusedError, match=r"--xclbin|--allow-program"),
         ):
-            worker.ask(found.open_request())
+            worker.ask(device.open_request())
     assert xrt.bitstreams(xrt.HARDWARE)["ISTHMUS_MAY_PROGRAM"] == ""
     assert xrt.bitstreams(xrt.HARDWARE)["ISTHMUS_DEFAULT_BINARY"] == ""
 

@@ -57,10 +57,10 @@ def per_call(evidence: Evidence) -> Answer:
             over = wording.sizes(complete(part)["bytes"].tolist())
             names = (pair.device, pair.reference, pair.operation, pair.memory, pair.axes)
             rows.append((*names, over, *calls, *found.cells))
-    for key, mine in groups(times, _ONE):
+    for key, series in groups(times, _ONE):
         if key in compared:
             continue
-        for over, call, *support in _spans(mine):
+        for over, call, *support in _spans(series):
             rows.append((key[0], "", *key[1:], over, call, *_NOT_COMPARED, *support))
     return Answer.of(
         "api_software", "What does the API's software cost per call, with no device behind it?",
@@ -71,17 +71,17 @@ def per_call(evidence: Evidence) -> Answer:
 
 def _call_s(times: pd.DataFrame, key: tuple[str, ...], common: pd.DataFrame) -> float:
     """Geometric mean over the sizes and reruns that both have."""
-    mine = times
+    series = times
     for name, value in zip(_ONE, key, strict=True):
-        mine = mine[mine[name] == value]
-    both = mine.merge(common[["bytes", "rerun"]], on=["bytes", "rerun"])
+        series = series[series[name] == value]
+    both = series.merge(common[["bytes", "rerun"]], on=["bytes", "rerun"])
     return float(np.exp(both["log"].mean()))
 
 
-def _spans(mine: pd.DataFrame) -> Iterator[tuple[str, float, bool, int, int]]:
+def _spans(series: pd.DataFrame) -> Iterator[tuple[str, float, bool, int, int]]:
     """Small and large sizes of one series: which, seconds per call, within, sizes, reruns."""
     for low, high in _SPANS:
-        part = mine[mine["bytes"].between(low, high)]
+        part = series[series["bytes"].between(low, high)]
         if not part.empty:
             reruns = part["rerun"].nunique()
             yield (

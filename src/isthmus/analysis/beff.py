@@ -74,8 +74,8 @@ def b_eff(evidence: Evidence) -> Answer:
     known = _boards(evidence)
     rows = []
     exchanges = dict(groups(_exchanges(evidence), SAME))
-    for key, mine in groups(_b_effs(evidence), SAME):
-        (row,) = each(mine)
+    for key, group in groups(_b_effs(evidence), SAME):
+        (row,) = each(group)
         typical = _mean_rate(exchanges[key])
         found = Interval(row.bandwidth_Bps, row.low_bandwidth_Bps, row.high_bandwidth_Bps)
         board = known.get(row.device)
@@ -84,8 +84,8 @@ def b_eff(evidence: Evidence) -> Answer:
         if board is not None:
             shape = _as_measured(board, row)
             model = serial.b_eff(shape, int(row.ranks), sizes, int(row.looplength))
-            told = published_rates(shape, row.ranks, row.looplength)
-            theirs = float(np.mean([told.get(size, np.nan) for size in sizes]))
+            rates = published_rates(shape, row.ranks, row.looplength)
+            theirs = float(np.mean([rates.get(size, np.nan) for size in sizes]))
         ranks = int(row.ranks or 1)
         rows.append(
             (*(getattr(row, name) for name in _NAMED), *found[:3], *typical[:3],
@@ -108,12 +108,12 @@ def by_size(evidence: Evidence) -> Answer:
     known = _boards(evidence)
     found: list[tuple[Any, ...]] = []
     for _, unsorted in groups(_exchanges(evidence), SAME):
-        mine = unsorted.sort_values("bytes")
-        first = mine.iloc[0]
+        group = unsorted.sort_values("bytes")
+        first = group.iloc[0]
         device, board = first["device"], known.get(first["device"])
-        fitted = _law(mine["bytes"], mine["median_s"]) if board is None else None
+        fitted = _law(group["bytes"], group["median_s"]) if board is None else None
         links = links_rate(evidence.run, device)
-        found += [_beside(row, board, links, fitted) for row in each(mine)]
+        found += [_beside(row, board, links, fitted) for row in each(group)]
     frame = table(found, *_COLUMNS)
     return Answer(
         "by_size",
@@ -158,21 +158,21 @@ def constants(evidence: Evidence) -> Answer:
     """
     known = _boards(evidence)
     rows = []
-    for _, mine in groups(_exchanges(evidence), SAME):
-        first = mine.iloc[0]
+    for _, group in groups(_exchanges(evidence), SAME):
+        first = group.iloc[0]
         board = known.get(first["device"])
-        sent = mine["bytes"].to_numpy(float)
+        sent = group["bytes"].to_numpy(float)
         if board is not None:
             flit = board.number("serial.channels") * board.number("serial.width_bytes")
             sent = np.ceil(sent / flit) * flit
-        fitted = _law(sent, mine["median_s"] / 2)
+        fitted = _law(sent, group["median_s"] / 2)
         if fitted is None:
             continue
         stated = serial.PUBLISHED_CONSTANTS["serial.latency_ns"] * 1e-9 if board else np.nan
         rows.append(
             (*(first[name] for name in _NAMED), *fitted.alpha[:3], *fitted.beta[:3],
              stated, serial.channel_rate(board) if board else np.nan, fitted.worst_residual,
-             mine["bytes"].iloc[fitted.worst_at])
+             group["bytes"].iloc[fitted.worst_at])
         )  # fmt: skip
     found = table(
         rows,
@@ -191,9 +191,9 @@ def slowest(evidence: Evidence) -> Answer:
     """Each rank's own mean rate, beside that of the median rank."""
     own = evidence.rows[evidence.rows["operation"] == "exchange_rank"]
     rows = []
-    for _, mine in groups(own, SAME):
-        first = mine.iloc[0]
-        ranks = {int(str(r)): _mean_rate(some) for r, some in mine.groupby("rank")}
+    for _, group in groups(own, SAME):
+        first = group.iloc[0]
+        ranks = {int(str(r)): _mean_rate(some) for r, some in group.groupby("rank")}
         typical = float(np.median([found.value for found in ranks.values()]))
         for rank, found in ranks.items():
             rows.append((*(first[name] for name in _NAMED), rank, *found[:3],
@@ -217,22 +217,22 @@ def scaling(evidence: Evidence) -> Answer:
     whole = _b_effs(evidence)
     whole = whole[whole["ranks"] != ""]
     for _, unsorted in groups(whole, [name for name in SAME if name != "ranks"]):
-        mine = unsorted.sort_values("ranks")
-        first = mine.iloc[0]
+        group = unsorted.sort_values("ranks")
+        first = group.iloc[0]
         board = known.get(first["device"])
-        if len(mine) < 2:
+        if len(group) < 2:
             continue
-        for row in each(mine):
+        for row in each(group):
             kept = row.bandwidth_Bps / row.ranks / (first["bandwidth_Bps"] / first["ranks"])
             model = np.nan
             if board is not None:
                 sizes, steps = serial.SIZES[row.sizes], int(row.looplength)
                 shape = _as_measured(board, row)
-                few, many = (
+                with_fewest, with_these = (
                     serial.b_eff(shape, int(n), sizes, steps) / n
                     for n in (first["ranks"], row.ranks)
                 )
-                model = many / few
+                model = with_these / with_fewest
             rate = row.bandwidth_Bps
             rows.append((row.device, row.channel, row.sizes, row.ranks, rate, kept, model))
     found = table(rows, "device channel sizes ranks b_eff_Bps kept_share model_share")

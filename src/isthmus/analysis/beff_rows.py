@@ -25,18 +25,18 @@ def complete(frame: pd.DataFrame, owners: Sequence[Point], precision: float) -> 
     """
     absent = [name for name in (*SAME, "rank", "looplength") if name not in frame]
     frame = frame.assign(**dict.fromkeys(absent, ""))
-    mine = np.array([point.study == STUDY for point in owners])
+    of_study = np.array([point.study == STUDY for point in owners])
     steps = pd.Series(
         [np.median([r.batch for r in p.reruns]) if p.reruns else np.nan for p in owners],
         index=frame.index,
     )
-    known = mine & steps.notna()
+    known = of_study & steps.notna()
     frame["looplength"] = frame["looplength"].astype(object).where(~known, steps)
-    frame["transfer_s"] = (steps * frame["median_s"]).where(mine)
+    frame["transfer_s"] = (steps * frame["median_s"]).where(of_study)
     frame["low_bandwidth_Bps"] = frame["high_bandwidth_Bps"] = np.nan
     rows = [
         _b_eff(group, frame.columns, [owners[int(at)] for at in group.index], precision)
-        for group in whole_sets(frame[mine])
+        for group in whole_sets(frame[of_study])
     ]
     if not rows:
         return frame

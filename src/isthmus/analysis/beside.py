@@ -61,12 +61,12 @@ def from_run(rows: Sequence[Row], run: Run, address: str = "") -> list[Beside]:
         found = estimated(Evidence.of(run, summary, rows[0].run.study)).table
         names = {"hybrid_s": "median_s", "low_hybrid_s": "ci_low_s", "high_hybrid_s": "ci_high_s"}
         return from_points(rows, found.rename(columns=names), "hybrid")
-    mine = resolved(summary)
-    mine = mine[mine["verified"].ne("false") & mine["median_s"].gt(0)]
-    simulated = mine["clock"].eq("simulated").any()
-    mine = mine[mine["clock"] == ("simulated" if simulated else "host")]
+    points = resolved(summary)
+    points = points[points["verified"].ne("false") & points["median_s"].gt(0)]
+    simulated = points["clock"].eq("simulated").any()
+    points = points[points["clock"] == ("simulated" if simulated else "host")]
     how = "simulated" if simulated else "measured"
-    return from_points(rows, mine, how if address else "")
+    return from_points(rows, points, how if address else "")
 
 
 def from_points(rows: Sequence[Row], points: pd.DataFrame, how: str = "") -> list[Beside]:
@@ -98,8 +98,8 @@ def _row(
     except LookupError as error:
         return Beside(row, None, NOT_MEASURED, f"the run has {error.args[0]}")
     # The source may speak of another API or kind of memory than this device has.
-    told = f"{how}: {' and '.join(used)}" if how == "measured" else how
-    return Beside(row, here, told or row.how)
+    source = f"{how}: {' and '.join(used)}" if how == "measured" else how
+    return Beside(row, here, source or row.how)
 
 
 def _interval(point: Mapping[str, object], *, rate: bool) -> Interval:
@@ -154,7 +154,7 @@ def missed_aims(found: Iterable[FigureFound], sources: Iterable[Source]) -> list
         for name, one in zip(figure.names, figure.rows, strict=True):
             first.setdefault(id(one.row), (f"{figure.figure.name}, {name}", one))
     every = [one for _, one in first.values()]
-    told = [
+    missed = [
         f"{name}: {100 * (one.residual or 0.0):+.3g} % "
         f"(aim: within {100 * (one.row.aim or 0.0):.2g} %)"
         for name, one in first.values()
@@ -167,5 +167,7 @@ def missed_aims(found: Iterable[FigureFound], sources: Iterable[Source]) -> list
             continue
         rms = (sum(r * r for r in residuals) / len(residuals)) ** 0.5
         if rms > (aim.rms or 0.0):
-            told.append(f"{aim.name}: {100 * rms:.3g} % rms (aim: {100 * (aim.rms or 0.0):.2g} %)")
-    return told
+            missed.append(
+                f"{aim.name}: {100 * rms:.3g} % rms (aim: {100 * (aim.rms or 0.0):.2g} %)"
+            )
+    return missed

@@ -63,20 +63,20 @@ def crossing(evidence: Evidence) -> Answer:
     Points whose data did not arrive are in it, as FAIL: they count nowhere else.
     """
     known = {device.address: device for device in evidence.run.devices}
-    mine = evidence.every[evidence.every["operation"].isin(PUBLISHED)]
-    mine = mine[(mine["target"] == "host") & mine["bandwidth_Bps"].gt(0)]
-    mine = mine[mine["clock"] != "device"]
+    points = evidence.every[evidence.every["operation"].isin(PUBLISHED)]
+    points = points[(points["target"] == "host") & points["bandwidth_Bps"].gt(0)]
+    points = points[points["clock"] != "device"]
     rows = []
-    for row in each(mine):
+    for row in each(points):
         device = known[str(row.device)]
         board = board_of(device)
         limit, model = _limit(device, str(row.operation)), _predicted(board, row)
         theirs = _theirs(board, row)
         named = (row.device, row.operation, row.memory, row.axes, row.clock, row.bytes)
         measured = (*rate_of(row)[:3], row.bandwidth_Bps / limit)
-        beside = (row.bandwidth_Bps / model - 1, theirs, row.bandwidth_Bps / theirs - 1)
+        compared = (row.bandwidth_Bps / model - 1, theirs, row.bandwidth_Bps / theirs - 1)
         data = {"true": "PASS", "false": "FAIL"}.get(str(row.verified), "not checked")
-        rows.append((*named, *measured, *beside, data))
+        rows.append((*named, *measured, *compared, data))
     found = table(
         rows,
         "device operation memory axes clock bytes bandwidth_Bps low_bandwidth_Bps",

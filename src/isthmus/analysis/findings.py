@@ -124,9 +124,9 @@ def findings(run: Run, summary: pd.DataFrame | None = None) -> list[Finding]:
     for study in sorted(filter(None, known), key=lambda study: study.place):
         if study.findings:
             make = resolve_name(study.findings)
-            told = list(make(Evidence.of(run, rows, study.name, study.columns)))
-            told.sort(key=lambda one: not one.headline)
-            found += told
+            of_study = list(make(Evidence.of(run, rows, study.name, study.columns)))
+            of_study.sort(key=lambda one: not one.headline)
+            found += of_study
     return found
 
 

@@ -34,8 +34,8 @@ def _over(one: Any, other: Any) -> Interval:
 def concurrent(evidence: Evidence) -> Answer:
     """What reading and writing at once moves, over the faster of the two alone."""
     rows = []
-    for key, mine in groups(_kernels(evidence), [*_SAME, "bytes"]):
-        by_kernel = {str(row.operation): row for row in each(mine)}
+    for key, group in groups(_kernels(evidence), [*_SAME, "bytes"]):
+        by_kernel = {str(row.operation): row for row in each(group)}
         if len(by_kernel) < len(PUBLISHED):
             continue
         both = by_kernel["bandwidth"]
@@ -57,13 +57,13 @@ def knee(evidence: Evidence) -> Answer:
     rows = []
     for key, unsorted in groups(_kernels(evidence), [*_SAME, "operation"]):
         device, memory, target, clock, operation = *key[:4], key[-1]
-        mine = unsorted.sort_values("bytes")
-        if len(mine) < 3:
+        group = unsorted.sort_values("bytes")
+        if len(group) < 3:
             continue
-        peak = mine.iloc[int(mine["bandwidth_Bps"].argmax())]
-        kept = mine[mine["bandwidth_Bps"] >= _ALL_THERE * peak["bandwidth_Bps"]]["bytes"]
-        last = mine.iloc[-1]
-        left = _over(last, peak).logarithm().widened(evidence.together(len(mine) - 1))
+        peak = group.iloc[int(group["bandwidth_Bps"].argmax())]
+        kept = group[group["bandwidth_Bps"] >= _ALL_THERE * peak["bandwidth_Bps"]]["bytes"]
+        last = group.iloc[-1]
+        left = _over(last, peak).logarithm().widened(evidence.together(len(group) - 1))
         loss = exact(1.0).minus(left.exponential())
         first, until = int(kept.iloc[0]), int(kept.iloc[-1])
         rows.append(
@@ -85,24 +85,24 @@ def without_launch(evidence: Evidence) -> Answer:
     """
     same = [name for name in _SAME if name != "iterations"]
     rows = []
-    for key, mine in groups(_kernels(evidence), [*same, "operation", "bytes"]):
-        few, most = (
-            mine.iloc[int(mine["iterations"].argmin())],
-            mine.iloc[int(mine["iterations"].argmax())],
+    for key, group in groups(_kernels(evidence), [*same, "operation", "bytes"]):
+        fewest, most = (
+            group.iloc[int(group["iterations"].argmin())],
+            group.iloc[int(group["iterations"].argmax())],
         )
-        sweeps = most["iterations"] - few["iterations"]
+        sweeps = most["iterations"] - fewest["iterations"]
         if sweeps <= 0:
             continue
-        sweep_s = (most["median_s"] - few["median_s"]) / sweeps
-        launch_s = few["median_s"] - few["iterations"] * sweep_s
+        sweep_s = (most["median_s"] - fewest["median_s"]) / sweeps
+        launch_s = fewest["median_s"] - fewest["iterations"] * sweep_s
         if sweep_s <= 0:
             continue
-        rate = few["bandwidth_Bps"] * few["median_s"] / few["iterations"] / sweep_s
+        rate = fewest["bandwidth_Bps"] * fewest["median_s"] / fewest["iterations"] / sweep_s
         device, memory, target, clock, operation = *key[:4], key[-2]
-        span = f"{few['iterations']:.0f} and {most['iterations']:.0f}"
+        span = f"{fewest['iterations']:.0f} and {most['iterations']:.0f}"
         rows.append(
-            (device, operation, target, memory, clock, few["bytes"], span, sweep_s, launch_s, rate,
-             most["bandwidth_Bps"])
+            (device, operation, target, memory, clock, fewest["bytes"], span, sweep_s, launch_s,
+             rate, most["bandwidth_Bps"])
         )  # fmt: skip
     return Answer.of(
         "without_launch", "What is the bandwidth without the launch?", rows,
@@ -128,9 +128,9 @@ def direct(evidence: Evidence) -> Answer:
     kernels = _kernels(evidence)
     kernels = kernels[kernels["operation"] != "bandwidth"].sort_values("iterations", kind="stable")
     same = ["device", "clock", "operation", "bytes", "implementation", "outstanding", "burst_bytes"]
-    for key, mine in groups(kernels, same):
+    for key, group in groups(kernels, same):
         device, clock, operation = key[:3]
-        sides = {str(row.target): row for row in each(mine)}  # of most sweeps: least launch
+        sides = {str(row.target): row for row in each(group)}  # of most sweeps: least launch
         if set(sides) != {"host", "device"}:
             continue
         size = int(sides["host"].bytes)

@@ -16,9 +16,9 @@ def messages(evidence: Evidence) -> Answer:
     """Latency, half a round trip of ``pingpong``; and what each pair carries in ``window``."""
     rows: list[tuple[Any, ...]] = []
     for operation in ("pingpong", "window"):
-        asked = evidence.rows[evidence.rows["operation"] == operation]
-        for _, mine in groups(asked, _SAME):
-            rows += [_figures(row) for row in each(mine.sort_values("bytes"))]
+        of_operation = evidence.rows[evidence.rows["operation"] == operation]
+        for _, group in groups(of_operation, _SAME):
+            rows += [_figures(row) for row in each(group.sort_values("bytes"))]
     return Answer.of(
         "messages", "How long is a message under way, and how fast do many go one way?", rows,
         "operation", *_SAME, "bytes latency_s low_latency_s high_latency_s pair_Bps low_pair_Bps",

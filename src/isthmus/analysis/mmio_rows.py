@@ -52,9 +52,9 @@ class Device:
 
 def devices(evidence: Evidence) -> Iterator[Device]:
     """Each device of the run with each clock that it was measured on."""
-    mine = evidence.timed
-    mine = mine[~mine["flags"].str.contains(THROUGH_EMULATION)]  # no cost of a board
-    for (address, clock), rows in mine.groupby(["device", "clock"], sort=False):
+    timed = evidence.timed
+    timed = timed[~timed["flags"].str.contains(THROUGH_EMULATION)]  # no cost of a board
+    for (address, clock), rows in timed.groupby(["device", "clock"], sort=False):
         yield Device(evidence, str(address), str(clock), rows)
 
 
@@ -111,8 +111,8 @@ def crossings(device: Device, evidence: Evidence) -> Iterator[tuple[str, Interva
     dma = device.of("dma_read")
     if dma.empty:  # a study of transfers in the same run
         every = evidence.every
-        mine = (every["device"] == device.address) & (every["operation"] == "read")
-        dma = every[mine & (every["clock"] == device.clock) & every["median_s"].gt(0)]
+        reads = (every["device"] == device.address) & (every["operation"] == "read")
+        dma = every[reads & (every["clock"] == device.clock) & every["median_s"].gt(0)]
     for instruction, memory, width in _PIO:
         pio = device.of(
             "bar_memory_load", instruction=instruction, memory=memory, width=width, pipelined="yes"

@@ -172,8 +172,8 @@ def _algorithm(turns: Mapping[str, Turns]) -> Turns | None:
     """Of the whole what is left without the rest: the reference may have other phases."""
     if not {"total", *_NOT_ALGORITHM} <= turns.keys():
         return None
-    own, beside = (turns["total"][i] - sum(turns[n][i] for n in _NOT_ALGORITHM) for i in (0, 1))
-    return (own, beside) if min(own.min(), beside.min()) > 0 else None
+    own, reference = (turns["total"][i] - sum(turns[n][i] for n in _NOT_ALGORITHM) for i in (0, 1))
+    return (own, reference) if min(own.min(), reference.min()) > 0 else None
 
 
 def groups(found: Iterable[Case]) -> list[list[Case]]:
@@ -236,8 +236,8 @@ def in_turn(
     """
     if any(_before(b)) or not a.turns:
         return None
-    seconds = [float(np.median(own - beside)) for own, beside in a.turns.values()]
-    ratios = [float(np.median(own / beside)) for own, beside in a.turns.values()]
+    seconds = [float(np.median(own - reference)) for own, reference in a.turns.values()]
+    ratios = [float(np.median(own / reference)) for own, reference in a.turns.values()]
     found = location(seconds, together)
     return _judged(found, over_processes(ratios, confidence), len(ratios), precision)
 

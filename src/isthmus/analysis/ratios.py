@@ -219,10 +219,10 @@ def software_alone(run: Run) -> frozenset[str]:
 
 
 def _by_memory(ours: pd.DataFrame, theirs: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
-    mine, other = sorted(set(ours["memory"])), sorted(set(theirs["memory"]))
-    kinds = [(kind, kind) for kind in mine if kind in other]
-    if not kinds and len(mine) == len(other) == 1:
-        kinds = [(mine[0], other[0])]
+    own, other = sorted(set(ours["memory"])), sorted(set(theirs["memory"]))
+    kinds = [(kind, kind) for kind in own if kind in other]
+    if not kinds and len(own) == len(other) == 1:
+        kinds = [(own[0], other[0])]
     for kind, of in kinds:
         times = divide(ours[ours["memory"] == kind], theirs[theirs["memory"] == of])
         if not times.empty:

@@ -53,8 +53,8 @@ def faults(run: Run) -> list[str]:
     found = []
     for point in run.points:
         at = f" {format_size(point.bytes)}" if point.bytes else ""
-        told = [rerun.fault for rerun in point.reruns if rerun.fault]
-        found += [f"{point.device} {point.operation}{at}: {fault}" for fault in told]
+        of_point = [rerun.fault for rerun in point.reruns if rerun.fault]
+        found += [f"{point.device} {point.operation}{at}: {fault}" for fault in of_point]
     return list(dict.fromkeys(found))
 
 

@@ -83,7 +83,7 @@ def main() -> NoReturn:
 
 def _end(message: str, code: int) -> NoReturn:
     place = launcher.place()
-    if place and place.rank:  # rank 0 says it; whoever fails alone must not keep the others
+    if place and place.rank:  # rank 0 prints it; this one ends, too: it would block the others
         with contextlib.suppress(KeyboardInterrupt):  # the launcher ends them, too
             time.sleep(launcher.REPORT_S)
         sys.exit(code)

@@ -43,12 +43,12 @@ def boards(
         return
     if name is None:
         rows = [known.load(board) for board in known.names()]
-        told: object = [listing.about(board) for board in rows]
+        data: object = [listing.about(board) for board in rows]
         lines = listing.titles(rows)
     else:
         board = known.named(name)
-        told, lines = listing.as_data(board), listing.lines(board)
+        data, lines = listing.as_data(board), listing.lines(board)
     if as_json:
-        print(msgspec.json.format(msgspec.json.encode(told)).decode())
+        print(msgspec.json.format(msgspec.json.encode(data)).decode())
     else:
         print("\n".join(lines))

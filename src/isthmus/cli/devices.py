@@ -27,7 +27,7 @@ def devices(
         bool, typer.Option("--no-wait", help="refuse where another Isthmus measures")
     ] = False,
 ) -> None:
-    """Lists devices, the studies that each can be measured with, and what is in the way of more.
+    """Lists devices, the studies that each can be measured with, and what is missing.
 
     ``--json`` names the operations.
     """
@@ -50,22 +50,22 @@ def devices(
 
 
 def _lines(surveys: Sequence[discovery.Survey], width: int | None) -> Iterator[str]:
-    """A line for each device, cut to so many columns; then what is missing and how to get it."""
+    """A line for each device, cut to ``width`` columns; then what is missing and how to get it."""
     from isthmus.boards.listing import columns
     from isthmus.units import printable
 
     rows = [("device", "studies", "name")]
     further: list[str] = []
     for survey in surveys:
-        for found in survey.found:
-            able = studies_of(found)
-            if "," in found.address:  # the shorter address is that of another library
-                further += _wrapped(f"{found.address}: {found.candidate.label}")
-            if not found.others:
-                rows.append((found.address, " ".join(able), printable(found.description.name)))
+        for device in survey.devices:
+            able = studies_of(device)
+            if "," in device.address:  # the shorter address is that of another library
+                further += _wrapped(f"{device.address}: {device.candidate.label}")
+            if not device.others:
+                rows.append((device.address, " ".join(able), printable(device.description.name)))
                 continue
-            scheme = found.address.partition(":")[0]
-            by_board = _of_all(found)
+            scheme = device.address.partition(":")[0]
+            by_board = _studies_by_address(device)
             names = [address.removeprefix(f"{scheme}:") for address in by_board]
             some = dict.fromkeys(name for able in by_board.values() for name in able)
             rows.append((f"{scheme}:BOARD", " ".join(some), "one of the boards below"))
@@ -73,20 +73,20 @@ def _lines(surveys: Sequence[discovery.Survey], width: int | None) -> Iterator[s
             for study in some:
                 can = [n for n, able in zip(names, by_board.values(), strict=True) if study in able]
                 cannot = [name for name in names if name not in can]
-                few = f"only {', '.join(can)}" if len(can) < len(cannot) else (
+                which = f"only {', '.join(can)}" if len(can) < len(cannot) else (
                     f"all but {', '.join(cannot)}"
                 )  # fmt: skip
-                further += _wrapped(f"{scheme}:BOARD: {study}: {few}") if cannot else []
+                further += _wrapped(f"{scheme}:BOARD: {study}: {which}") if cannot else []
     for line in columns(rows):
         yield line if width is None or len(line) <= width else f"{line[: width - 2]}.."
     yield from ["", *further] if further else []
-    told: dict[str, list[str]] = {}
+    missing: dict[str, list[str]] = {}
     for survey in surveys:
         for problem in survey.problems:
-            told.setdefault(f"{problem.what}; {problem.cure}", []).append(survey.backend.name)
-    if told:
+            missing.setdefault(f"{problem.what}; {problem.cure}", []).append(survey.backend.name)
+    if missing:
         yield from ["", "Missing, and how to get it:"]
-    for what_and_cure, backends in told.items():
+    for what_and_cure, backends in missing.items():
         yield from _wrapped(f"{', '.join(backends)}: {printable(what_and_cure)}")
 
 
@@ -100,7 +100,7 @@ def _wrapped(text: str) -> list[str]:
     )
 
 
-def studies_of(found: discovery.Found) -> list[str]:
+def studies_of(device: discovery.FoundDevice) -> list[str]:
     """Studies that have something to measure on a device, as their plans say."""
     from isthmus import studies
     from isthmus.measure.plan import plan
@@ -108,24 +108,24 @@ def studies_of(found: discovery.Found) -> list[str]:
     return [
         study.name
         for study in studies.in_order()
-        if plan(study, found.address, found.description, {}, quick=True).tasks
+        if plan(study, device.address, device.description, {}, quick=True).tasks
     ]
 
 
-def _of_all(found: discovery.Found) -> dict[str, list[str]]:
-    """The same of a device and the others of its kind, by address: one worker opens all in turn."""
+def _studies_by_address(device: discovery.FoundDevice) -> dict[str, list[str]]:
+    """Studies of a device and of the others of its kind, by address; one worker opens each."""
     from isthmus.errors import IsthmusError
-    from isthmus.measure import asked
-    from isthmus.measure.supervisor import Worker
+    from isthmus.measure.devices import open_in
+    from isthmus.measure.supervisor import WorkerProcess
 
     def able(address: str) -> list[str]:
         try:
-            return studies_of(asked.opened_by(worker, replace(found, address=address)))
-        except IsthmusError:  # what is wrong with one is nothing to the others
+            return studies_of(open_in(worker, replace(device, address=address)))
+        except IsthmusError:  # the other devices may still have some
             return []
 
-    with Worker(found.candidate.environment) as worker:
-        return {address: able(address) for address in (found.address, *found.others)}
+    with WorkerProcess(device.candidate.environment) as worker:
+        return {address: able(address) for address in (device.address, *device.others)}
 
 
 def _as_data(surveys: list[discovery.Survey]) -> list[dict[str, object]]:
@@ -145,7 +145,7 @@ def _as_data(surveys: list[discovery.Survey]) -> list[dict[str, object]]:
                     "studies": studies_of(f),
                     **msgspec.structs.asdict(f.description),
                 }
-                for f in survey.found
+                for f in survey.devices
             ],
             "problems": [{"what": p.what, "cure": p.cure} for p in survey.problems],
         }

@@ -25,24 +25,24 @@ def model(
 ) -> None:
     """Prints figures of a model, residuals, or fitted parameters."""
     from isthmus import models
-    from isthmus.cli import asking
+    from isthmus.cli import model_figures
 
     if name in {"", "--help"} or (name in {"validate", "fit"} and "--help" in context.args):
-        print(asking.overview(), end="")
+        print(model_figures.overview(), end="")
     elif name == "validate":
         from isthmus.validation import residuals
 
-        given = asking.options(context.args, known=("format",))
+        given = model_figures.options(context.args, known=("format",))
         form = residuals.known_format(given.get("format", "table"))
         print(residuals.render(residuals.validate(), form), end="")
     elif name == "fit":
         from isthmus.validation import fitting
 
-        asking.options(context.args, known=())
+        model_figures.options(context.args, known=())
         print(fitting.text(fitting.refit()), end="")
     else:
         chosen = models.by_name(name)
         if "--help" in context.args:
-            print(asking.usage(chosen), end="")
+            print(model_figures.usage(chosen), end="")
         else:
-            print(asking.answer(chosen, context.args), end="")
+            print(model_figures.answer(chosen, context.args), end="")

@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 
 class LastingConsole(Console):
-    """A console that can be shut while the run goes on: a launcher may end before it is saved."""
+    """A console whose output may be closed: a launcher may end before the run is saved."""
 
     def on_broken_pipe(self) -> None:
-        """Nobody reads any more."""
+        """Prints nothing more."""
         self.quiet = True
 
 

@@ -1,4 +1,4 @@
-"""Commands to go on with, as they work when they are pasted."""
+"""Isthmus's program and paths in commands that messages suggest, ready to paste."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ def program() -> str:
 
 def shorter(path: Path) -> str:
     """The path as given or relative to the working folder, whichever is shorter."""
-    told = [str(path)]
+    names = [str(path)]
     if path.is_absolute():
-        told.append(os.path.relpath(path))
-        if "/" not in told[1]:
-            told[1] = f"./{told[1]}"
-    return min(told, key=len)
+        names.append(os.path.relpath(path))
+        if "/" not in names[1]:
+            names[1] = f"./{names[1]}"
+    return min(names, key=len)

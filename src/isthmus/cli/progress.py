@@ -19,7 +19,7 @@ _PLAIN_EVERY_S = 10.0
 class Progress:
     """One line on a terminal; a line now and then elsewhere. Counts all studies of a run together.
 
-    A task is done once, however many processes it needs: how many those are nobody knows before.
+    A task is done once, however many processes it needs: whose number is not known before.
     """
 
     def __init__(self, console: Console) -> None:

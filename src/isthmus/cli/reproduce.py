@@ -79,7 +79,7 @@ def reproduce(
     for axis in axes:
         raise UsageError(f"--{axis} {axes[axis]}: the figure says what is measured")
     how = _Measuring(device, out, quick, budget, options)
-    found, files, failed = _found(figures, how)
+    found, files, failed = _compare(figures, how)
     print("\n".join(_overview(found) if name == "all" else _in_full(found)))
     from isthmus.analysis.beside import missed_aims
     from isthmus.cli.program import program, shorter
@@ -108,38 +108,38 @@ def _listed() -> Iterator[str]:
         yield from _wrapped(f"{source.by}: {source.title}")
         for one in source.figures:
             yield from _wrapped(f"{one.name}: {one.title}", "  ", _DEEP)
-            told = ": ".join(filter(None, (one.state, one.because or one.note)))
-            yield from _wrapped(told, _DEEP, _DEEP)
+            state = ": ".join(filter(None, (one.state, one.because or one.note)))
+            yield from _wrapped(state, _DEEP, _DEEP)
         yield ""
     yield f"{program()} reproduce NAME puts published figures beside ours;"
     yield "NAME is SOURCE/FIGURE, SOURCE or all."
 
 
-def _found(
+def _compare(
     figures: Sequence[Figure], measuring: _Measuring
 ) -> tuple[list[FigureFound], list[Path], bool]:
-    """Runs what the figures need, and what it came to; the files of the runs; whether any failed.
+    """Runs the studies of the figures: the figures compared, run files, whether any point failed.
 
-    Raises NoDeviceError where the device that was asked for can do none of it.
+    Raises NoDeviceError where the requested device can run none of the studies.
     """
     from isthmus.analysis.beside import NOT_MEASURED, Beside, FigureFound, from_model
 
     rows = list({id(row): row for figure in figures for row in figure.rows}.values())
     runs: dict[str, tuple[Study, list[Row]]] = {}
-    beside: dict[int, Beside] = {}
+    by_row: dict[int, Beside] = {}
     for row in rows:
         if row.run:
             runs.setdefault(f"{row.source}/{row.run.name}", (row.run, []))[1].append(row)
         else:
-            beside[id(row)] = from_model(row)
+            by_row[id(row)] = from_model(row)
     if measuring.device and not runs:
         raise UsageError("no study gives these figures: leave --device out")
     files: list[Path] = []
     failed = False
     refused = 0
-    for name, (study, mine) in runs.items():
+    for name, (study, needed) in runs.items():
         try:
-            compared, wrong = _run(name, study, mine, measuring, files)
+            compared, wrong = _run(name, study, needed, measuring, files)
             failed |= wrong
         except (NoDeviceError, UsageError) as error:
             if not (measuring.device or study.beside):
@@ -148,9 +148,9 @@ def _found(
             reason = _refusal(error, study, measuring)
             if measuring.device and refused == len(runs):
                 raise type(error)(reason) from error
-            compared = [Beside(row, None, NOT_MEASURED, reason) for row in mine]
-        beside.update((id(one.row), one) for one in compared)
-    found = [FigureFound(f, tuple(beside[id(row)] for row in f.rows)) for f in figures]
+            compared = [Beside(row, None, NOT_MEASURED, reason) for row in needed]
+        by_row.update((id(one.row), one) for one in compared)
+    found = [FigureFound(f, tuple(by_row[id(row)] for row in f.rows)) for f in figures]
     return found, files, failed
 
 
@@ -164,8 +164,8 @@ def _refusal(error: NoDeviceError | UsageError, study: Study, measuring: _Measur
         return str(error).partition("; ")[0]
     needs = by_name(study.study).needs
     if measuring.device and needs and not measuring.options.keys() & {o.name for o in REGISTERS}:
-        found = discovery.resolve(measuring.device)
-        if set(REGISTERS) <= set(found.backend.run_options_of(found.description)):
+        device = discovery.resolve(measuring.device)
+        if set(REGISTERS) <= set(device.backend.run_options_of(device.description)):
             return (
                 f"{measuring.device}: {study.study} needs {needs}: name them, "
                 "--registers BAR:OFFSET+8 --allow-loads"
@@ -206,14 +206,14 @@ def _request(name: str, study: Study, rows: Sequence[Row], measuring: _Measuring
 
     what = by_name(study.study)
     known = {axis.name for axis in what.axes}
-    asked = []
+    points = []
     for term in (term for row in rows for term in row.terms):
         sizes = {"bytes": format_size(term.bytes)} if term.bytes else {}
-        asked.append({"operation": term.operation, **sizes, **term.where})
+        points.append({"operation": term.operation, **sizes, **term.where})
     values = {
-        axis: list(dict.fromkeys(point[axis] for point in asked))
-        for axis in asked[0]
-        if all(axis in point for point in asked) and axis in known
+        axis: list(dict.fromkeys(point[axis] for point in points))
+        for axis in points[0]
+        if all(axis in point for point in points) and axis in known
     }
     # Another device need not have all of several kinds of memory or fences: it has what it has.
     axes = {
@@ -262,13 +262,13 @@ def _notes(one: FigureFound) -> Iterator[str]:
     """What is to be said of the figure, and of some rows; what all rows share has no item."""
     if one.figure.note:
         yield one.figure.note
-    for told in (
-        lambda beside: beside.row.note,
-        lambda beside: f"{beside.how}: {beside.reason}" if beside.reason else "",
+    for text_of in (
+        lambda row: row.row.note,
+        lambda row: f"{row.how}: {row.reason}" if row.reason else "",
     ):
         of_rows: dict[str, list[str]] = {}
-        for name, beside in zip(one.names, one.rows, strict=True):
-            of_rows.setdefault(told(beside), []).append(name)
+        for name, row in zip(one.names, one.rows, strict=True):
+            of_rows.setdefault(text_of(row), []).append(name)
         for note, items in of_rows.items():
             if note:
                 whose = ", ".join(items) if len(items) < _FEW else f"{len(items)} of the items"
@@ -282,11 +282,11 @@ def _cells(name: str, one: Beside) -> tuple[str, ...]:
     return (name, one.row.text, here, _span(one.found), residual, one.how)
 
 
-def _span(found: Interval | None) -> str:
-    """Ends of a confidence interval; empty where there is none, or nothing errs."""
-    if found is None or found.low == found.high:
+def _span(interval: Interval | None) -> str:
+    """Ends of a confidence interval; empty where there is none, or where the value is exact."""
+    if interval is None or interval.low == interval.high:
         return ""
-    return f"{found.low:.4g} to {found.high:.4g}" if found.known else "one process only"
+    return f"{interval.low:.4g} to {interval.high:.4g}" if interval.known else "one process only"
 
 
 def _overview(found: Sequence[FigureFound]) -> Iterator[str]:

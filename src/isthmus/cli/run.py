@@ -166,7 +166,7 @@ def run(
 
 @contextlib.contextmanager
 def _kept(study: str, out: Path, console: Console) -> Iterator[None]:
-    """Tells who interrupts a run where it is kept, and how it goes on."""
+    """On an interrupt, tells the user where the run is kept and how to continue it."""
     try:
         yield
     except KeyboardInterrupt:

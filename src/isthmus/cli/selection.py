@@ -29,5 +29,5 @@ def _known(what: str, names: Iterable[str], here: Iterable[str]) -> None:
     known = list(dict.fromkeys(here))
     for name in names:
         if name not in known:
-            told = f"{nearest(name, known)}it has {', '.join(known)}"
-            raise UsageError(f"no {what} '{name}' in this run; {told}")
+            hint = f"{nearest(name, known)}it has {', '.join(known)}"
+            raise UsageError(f"no {what} '{name}' in this run; {hint}")

@@ -70,7 +70,7 @@ def usage(study: Study) -> str:
     from isthmus.boards.listing import columns
 
     usually = list(map(str, study.operations_usually))
-    asked = [name for name in study.operations if name not in usually]
+    on_request = [name for name in study.operations if name not in usually]
     rows = [("axis", "usually", "what it is")]
     rows += [(f"--{axis.name}", _usual(axis), axis.describes) for axis in study.axes]
     return "\n".join(
@@ -80,7 +80,7 @@ def usage(study: Study) -> str:
             *columns(rows),
             "",
             f"operations: {', '.join(usually)}",
-            *([f"on request: {', '.join(asked)}"] if asked else []),
+            *([f"on request: {', '.join(on_request)}"] if on_request else []),
             "",
             "Values are a list, 1,4Ki or read,write; sizes and numbers also a range, 1:2Gi.",
             f"Example: isthmus run {study.name} --quick {_few_sizes(study)}",

@@ -23,19 +23,22 @@ def assemble(planned: Iterable[Point], entries: Iterable[Entry]) -> list[Point]:
     for entry in entries:
         key = key_of(entry.point)
         before = latest.get(key)
-        told = entry.point.error or entry.point.skipped
-        if before is None or entry.rerun is not None or told:
+        reason = entry.point.error or entry.point.skipped
+        if before is None or entry.rerun is not None or reason:
             moved = entry.point.moved_bytes or (before.moved_bytes if before else 0)
             latest[key] = msgspec.structs.replace(entry.point, moved_bytes=moved)
         if entry.rerun is not None:
-            found = reruns.setdefault(key, {})
-            rival = found.get(entry.rerun.rerun)
+            of_point = reruns.setdefault(key, {})
+            rival = of_point.get(entry.rerun.rerun)
             if rival is None or _worth(entry.rerun) >= _worth(rival):
-                found[entry.rerun.rerun] = entry.rerun
-    asked = {key_of(point): point for point in planned}
+                of_point[entry.rerun.rerun] = entry.rerun
+    expected = {key_of(point): point for point in planned}
     # What was measured before stays, also where its device is gone or its size no longer fits.
     points: list[Point] = []
-    for key, point in {**asked, **{k: p for k, p in latest.items() if k not in asked}}.items():
+    for key, point in {
+        **expected,
+        **{k: p for k, p in latest.items() if k not in expected},
+    }.items():
         measured = reruns.get(key, {})
         known = latest.get(key, point)
         points.append(

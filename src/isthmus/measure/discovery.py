@@ -1,6 +1,6 @@
 """Which devices are here, and which one an address means.
 
-What loads a vendor's library is probed by a worker of its own.
+A worker of its own probes each candidate that loads a vendor's library.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from isthmus.backends import BackendDescription, Candidate, Problem, by_scheme, 
 from isthmus.errors import IsthmusError, NoDeviceError, UsageError
 from isthmus.measure import protocol
 from isthmus.measure.address import Address
-from isthmus.measure.supervisor import Worker
+from isthmus.measure.supervisor import WorkerProcess
 from isthmus.suggestion import nearest
 
 _PROBE_SILENCE_S = 30.0
 
 
 @dataclass(frozen=True)
-class Found:
+class FoundDevice:
     """A device and how to reach it."""
 
     address: str
@@ -44,15 +44,15 @@ class Found:
         """Options for the backend's library, from the run and the address."""
         return {**self.run_options, **self.backend.options(Address.parse(self.address))}
 
-    def with_run_options(self, given: Mapping[str, str]) -> Found:
+    def with_run_options(self, given: Mapping[str, str]) -> FoundDevice:
         """The same device, opened with those options of the run that it takes."""
         known = {option.name for option in self.backend.run_options_of(self.description)}
         taken = {k: v for k, v in given.items() if k in known}
         return replace(self, run_options=taken)
 
-    def open_request(self) -> protocol.Open:
-        """What its worker is asked first."""
-        return protocol.Open(str(self.backend.library), self.description.id, self.options)
+    def open_request(self) -> protocol.OpenDevice:
+        """The first request to its worker."""
+        return protocol.OpenDevice(str(self.backend.library), self.description.id, self.options)
 
 
 @dataclass(frozen=True)
@@ -60,19 +60,19 @@ class Survey:
     """One backend on this machine."""
 
     backend: BackendDescription
-    found: list[Found]
+    devices: list[FoundDevice]
     problems: list[Problem]
 
 
 class _Shared:
-    """A worker that several threads ask in turn: starting one takes longer than its answers."""
+    """A worker that several threads share: starting one takes longer than its answers."""
 
-    def __init__(self, worker: Worker) -> None:
+    def __init__(self, worker: WorkerProcess) -> None:
         self._worker = worker
-        self._turn = Lock()
+        self._lock = Lock()
 
     def ask(self, request: protocol.Request) -> protocol.Answer:
-        with self._turn:
+        with self._lock:
             return self._worker.ask(request)
 
 
@@ -84,7 +84,7 @@ def _probe(
         if shared and candidate.built_in:
             answer = shared.ask(request)
         else:
-            with Worker(candidate.environment, silence_s=_PROBE_SILENCE_S) as worker:
+            with WorkerProcess(candidate.environment, silence_s=_PROBE_SILENCE_S) as worker:
                 answer = worker.ask(request)
     except IsthmusError as error:
         return Problem(f"{candidate.label}: {error}", "mend or remove what it names")
@@ -96,60 +96,60 @@ def _probe(
 
 
 def survey(backend: BackendDescription, shared: _Shared | None = None) -> Survey:
-    """Devices of one backend; each gets the shortest address that nobody before it has.
+    """Devices of one backend, each with the shortest address that no earlier one has.
 
-    ``shared`` answers for what is built in.
+    ``shared`` probes the candidates that load no library of a vendor.
     """
-    found: dict[str, Found] = {}
+    devices: dict[str, FoundDevice] = {}
     problems: list[Problem] = []
-    ways: list[tuple[str, Candidate]] = []
+    candidates: list[tuple[str, Candidate]] = []
     for scheme in backend.schemes:
         try:
             problems += backend.problems(scheme)
-            ways += [(scheme, way) for way in backend.candidates(scheme)]
-        except IsthmusError as error:  # what is wrong with one is nothing to the others
+            candidates += [(scheme, one) for one in backend.candidates(scheme)]
+        except IsthmusError as error:  # the other schemes may still have devices
             problems.append(Problem(str(error), "mend or remove what it names"))
     with ThreadPoolExecutor() as pool:
-        probes = list(pool.map(lambda way: _probe(backend, way[1], shared), ways))
-    for (scheme, candidate), probed in zip(ways, probes, strict=True):
+        probes = list(pool.map(lambda one: _probe(backend, one[1], shared), candidates))
+    for (scheme, candidate), probed in zip(candidates, probes, strict=True):
         if isinstance(probed, Problem):
             problems.append(probed)
             continue
         mode = f"@{candidate.mode}" if candidate.mode else ""
         for device in probed:
             address = backend.address_of(scheme, device)
-            if address + mode in found:
+            if address + mode in devices:
                 keys = (f"{key}={value}" for key, value in candidate.keys.items())
                 address = ",".join([f"{scheme}:{device.id}", *keys])
             address += mode
             others = tuple(backend.others_of(scheme, device))
-            known = Found(address, backend, candidate, device, others=others)
-            found.setdefault(address, known)
-    return Survey(backend, list(found.values()), problems)
+            new = FoundDevice(address, backend, candidate, device, others=others)
+            devices.setdefault(address, new)
+    return Survey(backend, list(devices.values()), problems)
 
 
 def surveys() -> list[Survey]:
     """All backends on this machine."""
-    with Worker({}, silence_s=_PROBE_SILENCE_S) as worker, ThreadPoolExecutor() as pool:
+    with WorkerProcess({}, silence_s=_PROBE_SILENCE_S) as worker, ThreadPoolExecutor() as pool:
         return list(pool.map(partial(survey, shared=_Shared(worker)), registry().values()))
 
 
-def everything_real() -> list[Found]:
+def real_devices() -> list[FoundDevice]:
     """What ``isthmus run`` measures when no device is named: each real device once.
 
     A device that two libraries offer (two PoCLs, one driver named twice) is the same one where PCI
     address, or without one the platform, agree.
     """
     first: dict[tuple[str, str], Candidate] = {}
-    devices: list[Found] = []
-    for here in surveys():
-        for found in here.found:
-            bus = found.description.properties.get("pci_address", "")
-            same = (here.backend.name, bus or found.description.platform)
-            wanted = found.real and here.backend.by_default
-            if wanted and first.setdefault(same, found.candidate) == found.candidate:
-                devices.append(found)
-                if here.backend.first_alone:
+    devices: list[FoundDevice] = []
+    for one in surveys():
+        for device in one.devices:
+            bus = device.description.properties.get("pci_address", "")
+            same = (one.backend.name, bus or device.description.platform)
+            wanted = device.real and one.backend.by_default
+            if wanted and first.setdefault(same, device.candidate) == device.candidate:
+                devices.append(device)
+                if one.backend.first_alone:
                     break
     return devices
 
@@ -161,7 +161,7 @@ def _probed(
         yield candidate, _probe(backend, candidate)
 
 
-def _alike(
+def _same_kind(
     match: protocol.DeviceDescription,
     address: Address,
     probed: Sequence[protocol.DeviceDescription],
@@ -173,11 +173,11 @@ def _alike(
     return [one for one in probed if (one.platform, one.name) == kind] or [match]
 
 
-def resolve(text: str, turn: int = 0) -> Found:
-    """Device that an address means; of several of a kind, the one whose turn it is.
+def resolve(text: str, turn: int = 0) -> FoundDevice:
+    """Device that an address means; of several devices of a kind, number ``turn``, cyclically.
 
-    Raises UsageError where the address names nothing that could be, NoDeviceError where it names
-    something that is not here.
+    Raises UsageError where no device can have this address, NoDeviceError where the device is not
+    here.
     """
     address = Address.parse(text)
     backend = by_scheme(address.scheme)
@@ -202,8 +202,8 @@ def resolve(text: str, turn: int = 0) -> Found:
             continue
         match = backend.match(address, probed)
         if match is not None:
-            alike = _alike(match, address, probed)
-            return Found(text, backend, candidate, alike[turn % len(alike)])
+            rivals = _same_kind(match, address, probed)
+            return FoundDevice(text, backend, candidate, rivals[turn % len(rivals)])
         here += [backend.address_of(address.scheme, device) for device in probed]
     if here and address.selector not in backend.aliases:
         known = dict.fromkeys(here)

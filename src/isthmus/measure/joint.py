@@ -1,4 +1,4 @@
-"""The devices of all ranks as one device, which does what each of them does."""
+"""The devices of all ranks as one device, with the operations that each of them has."""
 
 from __future__ import annotations
 
@@ -12,31 +12,31 @@ import msgspec
 from isthmus.backends import registry
 from isthmus.errors import NoDeviceError, UsageError
 from isthmus.measure import protocol
-from isthmus.measure.discovery import Found
-from isthmus.measure.ranks import Leader, RankState, few
+from isthmus.measure.discovery import FoundDevice
+from isthmus.measure.ranks import Leader, RankState, truncated
 from isthmus.measure.supervisor import WorkerDiedError, WorkerRefusedError
 
 
 def joint(devices: Sequence[protocol.DeviceDescription]) -> protocol.DeviceDescription:
-    """What devices can do together, as one: what each of them can."""
+    """One description of all devices: the joint operations and values that each of them has."""
     first, *others = devices
 
-    def all_said(said: Iterable[str]) -> str:
-        return " + ".join(dict.fromkeys(said))
+    def distinct(texts: Iterable[str]) -> str:
+        return " + ".join(dict.fromkeys(texts))
 
     operations = first.operations
     for other in others:
         operations = [
-            both
+            common
             for operation in operations
-            for rival in other.operations
-            if (both := _common(operation, rival)) is not None
+            for candidate in other.operations
+            if (common := _common(operation, candidate)) is not None
         ]
     apis = {device.api for device in devices}
     return msgspec.structs.replace(
         first,
-        name=all_said(device.name for device in devices),
-        platform=all_said(device.platform for device in devices),
+        name=distinct(device.name for device in devices),
+        platform=distinct(device.platform for device in devices),
         api=first.api if len(apis) == 1 else "mpi",
         max_buffer_bytes=min(device.max_buffer_bytes for device in devices),
         memory_bytes=min(device.memory_bytes for device in devices),
@@ -49,13 +49,13 @@ def joint(devices: Sequence[protocol.DeviceDescription]) -> protocol.DeviceDescr
 def _common(
     one: protocol.OperationDescription, other: protocol.OperationDescription
 ) -> protocol.OperationDescription | None:
-    """An operation with the values that it has on both devices; None where it is another one."""
-    rivals = {axis.name: axis for axis in other.axes}
-    if one.name != other.name or rivals.keys() != {axis.name for axis in one.axes}:
+    """An operation with the values that it has on both devices; None where the two differ."""
+    other_axes = {axis.name: axis for axis in other.axes}
+    if one.name != other.name or other_axes.keys() != {axis.name for axis in one.axes}:
         return None
     axes = [
         msgspec.structs.replace(
-            axis, values=[value for value in axis.values if value in rivals[axis.name].values]
+            axis, values=[value for value in axis.values if value in other_axes[axis.name].values]
         )
         for axis in one.axes
     ]
@@ -71,7 +71,7 @@ def _common(
 
 
 @dataclass(frozen=True)
-class _JointDevice(Found):
+class _JointDevice(FoundDevice):
     @cached_property
     def options(self) -> dict[str, str]:
         """None: the device of each rank has its own."""
@@ -79,15 +79,15 @@ class _JointDevice(Found):
 
 
 class RankGroup:
-    """All ranks as one worker, which the runner asks."""
+    """All ranks as one responder to the runner's requests."""
 
     def __init__(self, leader: Leader) -> None:
         self._leader = leader
         self._opened: protocol.Opened | None = None
-        self.members: list[Found] = []
+        self.members: list[FoundDevice] = []
         """Device of each rank."""
 
-    def find(self, options: Mapping[str, str]) -> Found:
+    def open_devices(self, options: Mapping[str, str]) -> FoundDevice:
         """Opens the devices of all ranks, and returns what they are together.
 
         Raises UsageError or NoDeviceError where a rank has none.
@@ -98,8 +98,8 @@ class RankGroup:
                 missing[rank] = own
                 continue
             backend = registry()[own.backend]
-            found = Found(own.address, backend, own.candidate, own.description)
-            self.members.append(found.with_run_options(options))
+            device = FoundDevice(own.address, backend, own.candidate, own.description)
+            self.members.append(device.with_run_options(options))
         if missing:
             usage = any(failure.usage for failure in missing.values())
             raise (UsageError if usage else NoDeviceError)(self._merged(missing))
@@ -109,25 +109,25 @@ class RankGroup:
             replace(member, description=answer.device)
             for member, answer in zip(self.members, opened, strict=True)
         ]
-        device = joint([member.description for member in self.members])
+        joined = joint([member.description for member in self.members])
         address = "+".join(dict.fromkeys(member.address for member in self.members))
-        if not device.operations:
+        if not joined.operations:
             raise UsageError(f"no channel leads from each to each of these devices: {address}")
-        self._opened = msgspec.structs.replace(opened[0], device=device)
-        return _JointDevice(address, self.members[0].backend, self.members[0].candidate, device)
+        self._opened = msgspec.structs.replace(opened[0], device=joined)
+        return _JointDevice(address, self.members[0].backend, self.members[0].candidate, joined)
 
     def ask(self, request: protocol.Request, allowed_s: float = 0.0) -> protocol.Answer:
-        """See ``supervisor.Asked``; the answer is rank 0's."""
-        if isinstance(request, protocol.Open):
+        """See ``supervisor.Responder``; the answer is rank 0's."""
+        if isinstance(request, protocol.OpenDevice):
             assert self._opened is not None
             return self._opened
         return self._ask([request] * len(self.members), allowed_s)[0]
 
-    def let_go(self) -> None:
-        """Nothing: the ranks stay for the whole run."""
+    def release(self) -> None:
+        """Does nothing: the ranks stay for the whole run."""
 
     def end(self) -> None:
-        """Nothing: no rank can be started anew."""
+        """Does nothing: no rank can be started again."""
 
     def described(self) -> dict[str, object]:
         """The ranks, for the run file's environment."""
@@ -164,4 +164,4 @@ class RankGroup:
         messages = {failure.message for failure in failures.values()}
         if len(failures) == len(self._leader.ranks) and len(messages) == 1:
             return messages.pop()
-        return few([f"{rank}: {one.message}" for rank, one in failures.items()])
+        return truncated([f"{rank}: {one.message}" for rank, one in failures.items()])

@@ -33,7 +33,7 @@ def library_of_launcher() -> Path | None:
     for ancestor in psutil.Process().parents():
         try:
             program = Path(ancestor.exe())
-        except psutil.Error:  # somebody else's
+        except psutil.Error:  # a process of another user
             break
         for name in _LIBRARIES.get(program.name, ()):
             for folder in _FOLDERS:
@@ -104,7 +104,7 @@ def version() -> str:
 
 
 def in_use() -> str:
-    """The same, and what it was told of threads: that costs time in some."""
+    """Name, version and level of threads: higher levels cost time in some libraries."""
     from mpi4py import MPI  # noqa: PLC0415
 
     levels = {

@@ -1,7 +1,7 @@
 """Offloads: every repetition in a process of its own, timed phase by phase.
 
-What a process does first is what is asked here, so no worker is used twice. Sample k of every phase
-comes from repetition k: differences and ratios are formed within one, and phases add up in each.
+The first offload of a process is measured, so no worker is used twice. Sample k of every phase
+comes from repetition k: differences, ratios and sums of phases are formed within a repetition.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from isthmus.studies import Study, by_name
 from isthmus.studies.base import Value
 
 MOST_S = 120.0
-"""A process that says nothing for so long is stuck."""
+"""A process that sends nothing for so long hangs."""
 _LEAST_AGAIN = 3
 _MOST_AGAIN = 63
 _AGAIN_BYTES = 4 << 20
-"""Offloads that follow the first in the same process: what it costs once all is warm. Of small
-vectors more, up to so many bytes of each in all: they take less than the process's start."""
+"""The first offload of a process is followed by warm ones of so many bytes of each vector in all,
+within the limits above: small ones take less time than the start of the process."""
 _SIMULATED_TICK_S = 1e-15
 
 
 def reference_of(job: Job, jobs: Iterable[Job]) -> Job | None:
-    """What a job is timed beside on its device, if that is another job and works."""
+    """The job of the study's reference on the same device and size, if it is another and works."""
     study = _study(job)
     if not study.reference:
         return None
@@ -35,7 +35,7 @@ def reference_of(job: Job, jobs: Iterable[Job]) -> Job | None:
             other
             for other in jobs
             if other is not job
-            and (other.found.address, other.task.bytes) == (job.found.address, job.task.bytes)
+            and (other.device.address, other.task.bytes) == (job.device.address, job.task.bytes)
             and not (other.error or other.skipped)
             and _study(other) is study
             and _has(other.task, study.reference)
@@ -51,13 +51,13 @@ def _has(task: Task, values: Mapping[str, Value]) -> bool:
 
 
 def request(job: Job, reference: Job | None) -> protocol.Offload:
-    """What a fresh worker is asked, in turns with the reference if there is one."""
-    task, found = job.task, job.found
+    """The request to a fresh worker; repetitions alternate with the reference if there is one."""
+    task, device = job.task, job.device
     again = min(max(_AGAIN_BYTES // task.bytes, _LEAST_AGAIN), _MOST_AGAIN)
     return protocol.Offload(
-        library=str(found.backend.library),
-        id=found.description.id,
-        options=found.options,
+        library=str(device.backend.library),
+        id=device.description.id,
+        options=device.options,
         bytes=task.bytes,
         placement=_placement(task),
         again=0 if job.simulated else again,
@@ -66,7 +66,7 @@ def request(job: Job, reference: Job | None) -> protocol.Offload:
 
 
 def reruns(job: Job, number: int, answer: protocol.Offloaded) -> dict[int, Rerun]:
-    """What a process brought, by part: phases that it did not have are missing."""
+    """Results of a process by part; phases that it did not have are missing."""
     first = {phase.name: phase for phase in answer.first}
     return {
         part: _rerun(point, number, answer, first)
@@ -104,7 +104,7 @@ def _rerun(
             clock.seconds_per_tick,
             phase.ticks,
             later(answer.again),
-            later(answer.beside),
+            later(answer.reference),
         )
     return Rerun(
         rerun=repetition,

@@ -20,7 +20,7 @@ _MEMORY_SHARE = 0.8
 
 @dataclass(frozen=True)
 class Task:
-    """What a worker is asked to measure, and the points that come of it: one for each part."""
+    """One operation that workers measure, and its points: one for each part."""
 
     operation: str
     bytes: int
@@ -28,7 +28,7 @@ class Task:
     axes: Mapping[str, Value]
     """All that the operation has, also those that the study does not vary."""
     points: Mapping[int, Point]
-    """By part of the operation; parts that nobody asked for are missing."""
+    """By part of the operation; parts that the study does not need are missing."""
     offload: bool = False
     """Whether each repetition is a process of its own, and its parts are phases of one another."""
     joint: bool = False
@@ -37,14 +37,14 @@ class Task:
 
 @dataclass(frozen=True)
 class Plan:
-    """Everything one device is asked, and what was left out, in words."""
+    """Tasks for one device, and the reasons for what is left out."""
 
     tasks: list[Task]
     left_out: list[str] = field(default_factory=list)
 
 
 def known_to(study: Study, device: DeviceDescription) -> Sequence[OperationDescription]:
-    """What a study can ask of a device."""
+    """Operations of a device that a study can use."""
     return device.offloads if study.offload else device.operations
 
 
@@ -79,7 +79,7 @@ class Limits:
 def _takes(kinds: Sequence[str], kind: str) -> bool:
     """Whether these kinds of memory cover another.
 
-    Who takes pages takes them from any NUMA node, and offsets into them.
+    An operation that takes pages takes them from any NUMA node, and offsets into them.
     """
     numbered = "aligned" in kinds and kind.startswith(("offset", "node"))
     return kind in kinds or (numbered and _core.knows_host_memory(kind))
@@ -97,8 +97,8 @@ def has_memory(study: Study, description: DeviceDescription, kind: Value) -> boo
     return any(_takes(operation.memory_kinds, str(kind)) for operation in known)
 
 
-def memory_kinds_told(study: Study, descriptions: Iterable[DeviceDescription]) -> str:
-    """The kinds that these devices take, in words."""
+def describe_memory_kinds(study: Study, descriptions: Iterable[DeviceDescription]) -> str:
+    """The kinds of memory that these devices take, for messages."""
     known = (kind for d in descriptions for o in known_to(study, d) for kind in o.memory_kinds)
     return ", ".join([*dict.fromkeys(known), "offset<N>", "node<N>"])
 
@@ -195,14 +195,14 @@ class _Planner:
         )
 
     def miss(self, operations: Sequence[OperationDescription]) -> None:
-        """Says which values none of these operations takes: what was asked for, or is missed."""
+        """Notes the values, requested or usual, that none of these operations takes."""
         for axis in self._columns:
             known = [one for o in operations for one in o.axes if one.name == axis.name]
             most = [one.most for one in known if not one.values]
             for value in self._given.get(axis.name, ()) if most else ():
                 if int(value) > max(most):
-                    told = f"{self._device} takes no {axis.name} {value}: at most {max(most)}"
-                    self.left_out.append(told)
+                    reason = f"{self._device} takes no {axis.name} {value}: at most {max(most)}"
+                    self.left_out.append(reason)
             if not known and not axis.selects and not axis.sets:
                 self._ignore(axis, operations)
             if not axis.selects or any(not one.values for one in known):  # any number will do
@@ -210,15 +210,15 @@ class _Planner:
             here = list(dict.fromkeys(_as_value(v) for one in known for v in one.values))
             for value in self._given.get(axis.name, axis.default or ()):
                 why = self._description.lacks.get(f"{axis.name}={value}", "")
-                asked = axis.name in self._given and (known or value != axis.absent)
-                if value not in here and (why or asked):
+                requested = axis.name in self._given and (known or value != axis.absent)
+                if value not in here and (why or requested):
                     others = f"it has {', '.join(map(str, here))}" if here else "nor any other"
                     self.left_out.append(
                         f"{self._device} has no {axis.name} {value}: {why or others}"
                     )
 
     def _ignore(self, axis: Axis, operations: Sequence[OperationDescription]) -> None:
-        """Says which values were asked for of an axis that none of these operations has."""
+        """Notes the requested values of an axis that none of these operations has."""
         parts = [part for o in operations for part in o.parts if axis.name in part.axes]
         here = list(dict.fromkeys(part.axes[axis.name] for part in parts))
         for value in self._given.get(axis.name, ()):
@@ -227,38 +227,40 @@ class _Planner:
                 self.left_out.append(f"{self._device} takes no {axis.name} {value}{others}")
 
     def plan(self) -> Plan:
-        """What was collected; sizes beyond the device are told where they were asked for."""
-        told = list(dict.fromkeys(self.left_out))
+        """The collected plan; names sizes that are too large where the user set sizes."""
+        left_out = list(dict.fromkeys(self.left_out))
         if self._study.size_axis.name in self._given:
             for (sizes, largest), operations in self._too_large.items():
                 names = ", ".join(dict.fromkeys(operations))
                 listed = ", ".join(map(format_size, sizes))
                 most = largest >> 20 << 20 or largest
-                told.append(
+                left_out.append(
                     f"{self._device} does not do {listed} for {names}: left out; "
                     f"{format_size(most)} is the most, by its limits and by what memory is free"
                 )
-        return Plan(self.tasks, told)
+        return Plan(self.tasks, left_out)
 
 
 def _values(
-    operation: OperationDescription, axis: Axis, asked: Sequence[Value] | None, *, varies: bool
+    operation: OperationDescription, axis: Axis, requested: Sequence[Value] | None, *, varies: bool
 ) -> Sequence[Value]:
     """The values of an axis that an operation is measured with.
 
     ``varies``: whether any operation of the device has the axis. Then one that lacks it is measured
-    as it is; else a device that cannot be what was asked for is left out.
+    without; else a device that lacks a requested value is left out.
     """
     known = next((one for one in operation.axes if one.name == axis.name), None)
     if known is None:
-        there = varies or not (asked and axis.selects) or axis.absent in asked
+        there = varies or not (requested and axis.selects) or axis.absent in requested
         return [axis.absent] if there else []
     usual = _as_value(known.usual)
     if not known.values:
-        return [value for value in asked or axis.default or (usual,) if int(value) <= known.most]
+        return [
+            value for value in requested or axis.default or (usual,) if int(value) <= known.most
+        ]
     takes = [_as_value(value) for value in known.values]
-    wanted = asked or axis.default
-    if wanted is None:  # what does not take the usual is done where it is asked for only
+    wanted = requested or axis.default
+    if wanted is None:  # one that lacks the usual value needs a request
         return [usual] if usual in takes else []
     return [value for value in wanted if value in takes]
 
@@ -277,8 +279,8 @@ def plan(
 ) -> Plan:
     """Tasks of one study for one device.
 
-    ``given`` holds the axes that the user set, parsed; what the device cannot hold or do is left
-    out, and said when it was asked for by name.
+    ``given`` holds the axes that the user set, parsed. Points that the device cannot hold or do are
+    left out, with a reason where the user named them.
     """
     usual = {axis.name: axis.usual(quick=quick) for axis in study.axes}
     chosen = {**{name: values for name, values in usual.items() if values is not None}, **given}
@@ -286,9 +288,9 @@ def plan(
     for kind in given.get("memory", ()):
         if not has_memory(study, description, kind):
             why = description.lacks.get(f"memory={kind}")
-            offers = memory_kinds_told(study, [description])
-            told = f": {why}" if why else f"; it has {offers}"
-            planner.left_out.append(f"{device} has no memory kind '{kind}'{told}")
+            offers = describe_memory_kinds(study, [description])
+            reason = f": {why}" if why else f"; it has {offers}"
+            planner.left_out.append(f"{device} has no memory kind '{kind}'{reason}")
     wanted = [str(name) for name in given.get("operation", study.operations_usually)]
     seen: list[OperationDescription] = []
     for name in wanted:

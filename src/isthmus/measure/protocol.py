@@ -1,6 +1,6 @@
 """What runner and worker say to each other: msgpack messages behind a 4-byte length.
 
-The runner asks one thing at a time and waits; the worker answers each request once. They use two
+The runner sends one request at a time and waits; the worker answers each request once. They use two
 pipes of their own: a vendor's runtime may print what it likes.
 """
 
@@ -25,7 +25,7 @@ class PartDescription(msgspec.Struct, frozen=True):
 
 
 class AxisDescription(msgspec.Struct, frozen=True):
-    """What an operation can vary beside size and kind of memory."""
+    """What an operation can vary besides size and kind of memory."""
 
     name: str
     usual: str
@@ -38,7 +38,7 @@ class AxisDescription(msgspec.Struct, frozen=True):
 
 
 class OperationDescription(msgspec.Struct, frozen=True):
-    """What a device can be asked to do."""
+    """An operation of a device."""
 
     name: str
     parts: list[PartDescription]
@@ -58,13 +58,15 @@ class OperationDescription(msgspec.Struct, frozen=True):
         if not self.joint:
             return self
         whole = self.parts[0]
-        told = {"ranks": ranks}
+        whole_axes = {"ranks": ranks}
         own = [
-            msgspec.structs.replace(whole, name=f"{whole.name}_rank", axes={**told, "rank": rank})
+            msgspec.structs.replace(
+                whole, name=f"{whole.name}_rank", axes={**whole_axes, "rank": rank}
+            )
             for rank in range(ranks)
         ]
         return msgspec.structs.replace(
-            self, parts=[msgspec.structs.replace(whole, axes=told), *own]
+            self, parts=[msgspec.structs.replace(whole, axes=whole_axes), *own]
         )
 
 
@@ -81,11 +83,11 @@ class DeviceDescription(msgspec.Struct, frozen=True):
     operations: list[OperationDescription]
     properties: dict[str, str]
     offloads: list[OperationDescription] = []
-    """What it can be asked from nothing, phase by phase: see Offload."""
+    """What it can do from a fresh process, timed phase by phase: see Offload."""
     lacks: dict[str, str] = {}
     """Why it cannot take a value of an axis, ``target=host``, and what would change that."""
     simulated: bool = False
-    """Whether its times are those of an emulated card, the same wherever they are asked for."""
+    """Whether its times are those of an emulated card, the same on each host."""
 
 
 class ListDevices(msgspec.Struct, frozen=True, tag=True):
@@ -94,7 +96,7 @@ class ListDevices(msgspec.Struct, frozen=True, tag=True):
     library: str
 
 
-class Open(msgspec.Struct, frozen=True, tag=True):
+class OpenDevice(msgspec.Struct, frozen=True, tag=True):
     """Load the backend and open one device."""
 
     library: str
@@ -109,7 +111,7 @@ class Criterion(msgspec.Struct, frozen=True):
     confidence: float
     most_seconds: float
     samples: int = 0
-    """It ends after so many, in its first visit; 0: when they are certain, over several."""
+    """Number after which it ends, in its first visit; 0: when precise enough, over several."""
 
 
 class Measure(msgspec.Struct, frozen=True, tag=True):
@@ -123,13 +125,14 @@ class Measure(msgspec.Struct, frozen=True, tag=True):
     criterion: Criterion
     most_seconds: float
     joint: bool = False
-    """All ranks are asked, and answer together."""
+    """Whether all ranks do it together."""
 
 
 class Offload(msgspec.Struct, frozen=True, tag=True):
-    """Once from nothing, then ``again`` times: the only request of its worker.
+    """Once in a fresh process, then ``again`` times: the only request of its worker.
 
-    A placement is a kind of memory and its axes; that of ``reference`` takes turns with the own.
+    A placement is a kind of memory and its axes. Repetitions in ``reference`` alternate with those
+    in ``placement``.
     """
 
     library: str
@@ -142,7 +145,7 @@ class Offload(msgspec.Struct, frozen=True, tag=True):
     reference: tuple[str, dict[str, str]] | None = None
 
 
-Request = ListDevices | Open | Measure | Offload
+Request = ListDevices | OpenDevice | Measure | Offload
 
 
 class Devices(msgspec.Struct, frozen=True, tag=True):
@@ -163,7 +166,7 @@ class ClockDescription(msgspec.Struct, frozen=True):
 
 
 class Opened(msgspec.Struct, frozen=True, tag=True):
-    """Answer to Open."""
+    """Answer to OpenDevice."""
 
     device: DeviceDescription
     clock: ClockDescription
@@ -222,8 +225,8 @@ class Offloaded(msgspec.Struct, frozen=True, tag=True):
 
     first: list[Phase]
     again: list[list[Phase]]
-    beside: list[list[Phase]]
-    """Those of the reference, each taken next to that of ``again``."""
+    reference: list[list[Phase]]
+    """Phases of the reference, each repetition timed right before or after one of ``again``."""
     verified: str
     fault: str
     wall_s: float
@@ -231,14 +234,14 @@ class Offloaded(msgspec.Struct, frozen=True, tag=True):
 
 
 class Failed(msgspec.Struct, frozen=True, tag=True):
-    """The request could not be carried out; the worker lives on."""
+    """The request could not be carried out; the worker still runs."""
 
     message: str
     usage: bool = False
     unavailable: bool = False
     """The machine or its limits do not allow it; the message says what would."""
     lost: bool = False
-    """The device answers nobody any more in this process."""
+    """The device cannot be used any more in this process."""
 
 
 Answer = Devices | Opened | Measured | Offloaded | Failed

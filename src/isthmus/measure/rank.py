@@ -37,7 +37,7 @@ from isthmus.measure.ranks import (
     encode,
     send,
 )
-from isthmus.measure.worker import Worker
+from isthmus.measure.worker import DeviceServer
 from isthmus.studies.base import Study
 from isthmus.system import launcher
 from isthmus.system.launcher import Place
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from mpi4py.MPI import Intracomm
 
 _END_S = 60.0
-"""The leader has so long to end once it asks no more."""
+"""Time that the leader has to end after its last request."""
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
@@ -69,12 +69,12 @@ def _start_leader(place: Place) -> tuple[subprocess.Popen[bytes], Connection]:
     return process, ours
 
 
-def _some_device(studies: Sequence[Study], turn: int) -> discovery.Found:
-    """One of the first backend that has joint operations, where no device was asked for."""
-    for here in discovery.surveys():
+def _some_device(studies: Sequence[Study], turn: int) -> discovery.FoundDevice:
+    """One of the first backend that has joint operations, where no device is named."""
+    for survey in discovery.surveys():
         able = [
             one
-            for one in here.found
+            for one in survey.devices
             if one.real
             and any(o.joint for study in studies for o in known_to(study, one.description))
         ]
@@ -86,20 +86,20 @@ def _some_device(studies: Sequence[Study], turn: int) -> discovery.Found:
 def _device(
     place: Place, devices: Sequence[str], studies: Sequence[Study]
 ) -> RankDevice | protocol.Failed:
-    """The device of this rank: those that were named go round."""
+    """The device of this rank; the named ones are assigned cyclically."""
     try:
         if devices:
-            found = discovery.resolve(devices[place.rank % len(devices)], place.local_rank)
+            device = discovery.resolve(devices[place.rank % len(devices)], place.local_rank)
         else:
-            found = _some_device(studies, place.local_rank)
+            device = _some_device(studies, place.local_rank)
     except IsthmusError as error:
         return protocol.Failed(str(error), usage=isinstance(error, UsageError))
-    return RankDevice(found.address, found.backend.name, found.candidate, found.description)
+    return RankDevice(device.address, device.backend.name, device.candidate, device.description)
 
 
 def become_rank(place: Place, devices: Sequence[str], studies: Sequence[Study]) -> NoReturn:
     """Turns this process into a rank; ``devices`` are addresses as typed, or none."""
-    # Kept until the end: who starts the next process waits for children that nobody keeps.
+    # Kept until the end: subprocess reaps children without a reference when it starts another.
     leader, pipe = _start_leader(place) if place.rank == 0 else (None, None)
     device = _device(place, devices, studies)
     file = os.memfd_create("isthmus", 0)  # open, too, in the program that replaces this one
@@ -129,13 +129,13 @@ def _exit_code(leader: int) -> int:
 
 
 def _rendezvous(world: Intracomm, pipe: Connection | None) -> Rendezvous | None:
-    """As rank 0 tells all; None where the leader has ended before."""
-    told = b""
+    """What the leader tells rank 0, broadcast to all ranks; None where the leader has ended."""
+    message = b""
     if pipe:
         with contextlib.suppress(EOFError, OSError):
-            told = pipe.recv_bytes()
-    told = world.bcast(told)
-    return msgspec.msgpack.decode(told, type=Rendezvous) if told else None
+            message = pipe.recv_bytes()
+    message = world.bcast(message)
+    return msgspec.msgpack.decode(message, type=Rendezvous) if message else None
 
 
 def _serve(hello: Hello, world: Intracomm, leader: int, pipe: Connection | None) -> None:
@@ -151,7 +151,7 @@ def _serve(hello: Hello, world: Intracomm, leader: int, pipe: Connection | None)
     hello = msgspec.structs.replace(hello, mpi=mpi.in_use())
 
     def leave() -> NoReturn:
-        """Ends in the middle of work; the launcher then ends those who cannot."""
+        """Ends in the middle of work; the launcher then ends ranks that hang."""
         os._exit(_exit_code(leader) or 1)
 
     try:
@@ -161,11 +161,11 @@ def _serve(hello: Hello, world: Intracomm, leader: int, pipe: Connection | None)
         os._exit(1)
     rank = Rank(connection, hello, world.size, lambda: communicator.activity.name, leave)
     threading.Thread(target=_report_signals, args=(rank,), daemon=True).start()
-    worker = Worker(communicator)
+    server = DeviceServer(communicator)
 
     def answer(request: protocol.Request) -> protocol.Answer:
-        """Rank 0 alone says what was measured: all know the same."""
-        answered = worker.answer(request)
+        """Only rank 0 sends samples: all ranks have the same."""
+        answered = server.answer(request)
         if hello.rank and isinstance(answered, protocol.Measured):
             return msgspec.structs.replace(answered, parts=[])
         return answered
@@ -189,10 +189,10 @@ def _run(hello: Hello, leader: int, pipe: Connection | None) -> int:
         if pipe:
             send(pipe, protocol.Failed(str(error), usage=True))
             return _exit_code(leader)
-        time.sleep(launcher.REPORT_S)  # most likely all ranks fail alike, and rank 0 tells it
+        time.sleep(launcher.REPORT_S)  # most likely all ranks fail alike, and rank 0 reports it
         return error.exit_code
     _serve(hello, world, leader, pipe)
-    # Collective: a rank that hangs elsewhere would keep this one for ever.
+    # Collective: a rank that hangs elsewhere would block this one for ever.
     last = threading.Timer(_END_S, os._exit, (1,))
     last.daemon = True
     last.start()
@@ -211,8 +211,8 @@ def main(hello: int, leader: int = 0, pipe: int = -1) -> NoReturn:
     os.dup2(2, 1)  # results are the leader's alone
     with os.fdopen(hello, "rb") as file:
         file.seek(0)
-        said = msgspec.msgpack.decode(file.read(), type=Hello)
-    os._exit(_run(said, leader, Connection(pipe) if leader else None))
+        decoded = msgspec.msgpack.decode(file.read(), type=Hello)
+    os._exit(_run(decoded, leader, Connection(pipe) if leader else None))
 
 
 if __name__ == "__main__":

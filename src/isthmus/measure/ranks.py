@@ -1,6 +1,6 @@
 """The leader of a run over ranks of MPI, its ranks, and the connections between them.
 
-The leader is a process beside rank 0. It asks all ranks the same that it asks a worker, and they
+The leader is a process next to rank 0. It sends all ranks the requests that a worker gets, and they
 send heartbeats. Rank 0 has a pipe to it; the others connect over TCP to a rendezvous that rank 0
 tells through MPI. There both sides prove that they know its key.
 """
@@ -34,19 +34,19 @@ from isthmus.measure.supervisor import SILENCE_S, WorkerDiedError
 from isthmus.system import descriptors
 
 _ARRIVAL_S = 300.0
-"""Devices are looked for, and MPI is initialised, in that time."""
+"""Time for all ranks to find their devices, initialise MPI and connect."""
 _HANDSHAKE_S = 5.0
-"""The leader waits so long for each step of one, and takes one after the other ..."""
+"""The leader waits so long for each step of a handshake, and takes one after the other."""
 _HANDSHAKES_S = 60.0
-"""... so that a rank waits longer: others, and strangers who say nothing, may be before it."""
+"""A rank waits so long for its own: others, and strangers that say nothing, may come first."""
 _HANDSHAKES_PER_S = 50.0
-"""The leader takes at least so many, one after the other."""
+"""Least rate at which the leader takes them, one after the other."""
 _HEARTBEAT_S = 1.0, 15.0
 _HEARTBEATS_PER_S = 100.0
 """Of all ranks: those on the leader's host share its processors."""
 _GRACE_S = 0.5
-"""A launcher that ends all ranks because one died may be faster than the news of that death."""
-_OTHER_FILES, _MOST_TOLD = 64, 8
+"""Wait for a rank's end where a launcher interrupts all ranks because that one died."""
+_OTHER_FILES, _MOST_LISTED = 64, 8
 _ACTIVITIES = {
     "working": "in a call of its own device",
     "exchanging": "in the exchange of messages",
@@ -105,13 +105,13 @@ _requests: msgspec.msgpack.Decoder[protocol.Request] = msgspec.msgpack.Decoder(p
 
 
 def send(connection: Connection, message: msgspec.Struct) -> None:
-    """Sends a message; that the other side is gone is seen where it is listened to."""
+    """Sends a message; the receiving side notices a connection that is closed."""
     with contextlib.suppress(OSError):
         connection.send_bytes(encode(message))
 
 
 def _over_tcp(tcp: socket.socket, most_s: float) -> Connection:
-    """A connection that sends at once, and whose other side answers in so many seconds."""
+    """A connection that sends at once, and gives up after ``most_s`` seconds without an answer."""
     tcp.settimeout(None)
     tcp.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     tcp.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, int(SILENCE_S * 1000))
@@ -136,7 +136,7 @@ class RankState:
 
 
 class Leader:
-    """Asks all ranks, and names the one that ends or falls silent."""
+    """Sends requests to all ranks, and names a rank that ends or is silent."""
 
     def __init__(self, pipe: Connection, size: int, *, one_host: bool) -> None:
         """Waits for all ranks. Raises IsthmusError where they do not come."""
@@ -166,7 +166,7 @@ class Leader:
                         "the launcher ended the ranks before all had come; what it says is above"
                     )
                 if time.monotonic() > deadline:
-                    late = few([n for n in range(size) if n not in self._arrived], ", ")
+                    late = truncated([n for n in range(size) if n not in self._arrived], ", ")
                     raise IsthmusError(
                         f"of {size} ranks, {late} did not come in {_ARRIVAL_S:.0f} s"
                     )
@@ -241,14 +241,14 @@ class Leader:
             if rank.hello.host == socket.gethostname():  # Open MPI leaves one that is stopped
                 atexit.register(_kill, rank.hello.pid)
         if died:
-            why = f"{few(died, ' and ')} ended before its time"
+            why = f"{truncated(died, ' and ')} ended before its time"
         elif silent:
-            why = f"nothing was heard of {few(silent, ' and ')} for {self._silence_s:.0f} s"
+            why = f"nothing was heard of {truncated(silent, ' and ')} for {self._silence_s:.0f} s"
         elif now < deadline:
             return
         elif len(self._unanswered) < len(self.ranks):
             late = [rank for rank in self.ranks if rank in self._unanswered]
-            why = f"{few(late, ' and ')} did not answer in time, the others did"
+            why = f"{truncated(late, ' and ')} did not answer in time, the others did"
         else:
             why = f"no rank answered in time, but all live: {_who_hangs(self.ranks)}"
         raise WorkerDiedError(why, final=True)
@@ -257,10 +257,10 @@ class Leader:
         return [rank for rank in self.ranks if rank.ended and not rank.interrupted]
 
 
-def few(texts: Sequence[object], between: str = "; ") -> str:
-    """The first of them, and how many more there are."""
-    more = len(texts) - _MOST_TOLD
-    return between.join([*map(str, texts[:_MOST_TOLD]), *([f"{more} more"] if more > 0 else [])])
+def truncated(texts: Sequence[object], between: str = "; ") -> str:
+    """The first texts, joined, and the number of those left out."""
+    more = len(texts) - _MOST_LISTED
+    return between.join([*map(str, texts[:_MOST_LISTED]), *([f"{more} more"] if more > 0 else [])])
 
 
 def _who_hangs(ranks: Sequence[RankState]) -> str:
@@ -270,7 +270,8 @@ def _who_hangs(ranks: Sequence[RankState]) -> str:
         if len(here) == len(ranks):
             return f"all hang {where.replace('its own', 'their own')}"
         if here:
-            return f"{few(here, ' and ')} hang{'s' * (len(here) == 1)} {where}, and the others wait"
+            hang = "hangs" if len(here) == 1 else "hang"
+            return f"{truncated(here, ' and ')} {hang} {where}, and the others wait"
     return "a link between them hangs"
 
 
@@ -287,7 +288,7 @@ def _addresses() -> list[str]:
 
 
 def connect(rendezvous: Rendezvous, size: int) -> Connection:
-    """Connects one of so many ranks to the leader. Raises IsthmusError where it is not there."""
+    """Connects one of ``size`` ranks to the leader. Raises IsthmusError where it is not there."""
     problems: list[str] = []
     for host in rendezvous.hosts:
         try:

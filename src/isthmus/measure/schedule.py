@@ -1,7 +1,7 @@
 """Which points the next processes visit, and how many samples they take there.
 
-Processes are the sample, so effort goes where more of them make most rows certain (T. Kalibera and
-R. Jones, "Rigorous benchmarking in reasonable time", ISMM 2013).
+Processes are the sample, so time goes where more of them make the most points precise
+(T. Kalibera and R. Jones, "Rigorous benchmarking in reasonable time", ISMM 2013).
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from isthmus.results.run_file import Settings
 from isthmus.statistics import LOOKS, enough
 
 OFFLOAD_LOOKS = (12, 16, 24, 30)
-"""Of offloads, whose processes bring one repetition each."""
+"""Of offloads, whose processes give one repetition each."""
 START_S = 0.5
-"""What a worker needs to start, until the first has shown it."""
+"""Assumed time of a worker's start, until the first has started."""
 _LEAST_SAMPLES = 5
 _MOST_SAMPLES = 1000
 _LONG_ENOUGH_S = 0.05
-"""Samples that take so long average over what disturbs a machine for moments."""
-_BEYOND_REACH = 0.25
-"""Worth of a process to a point that none makes certain, beside one to another."""
+"""Samples that take so long in all average over short disturbances of the machine."""
+_OUT_OF_REACH_WEIGHT = 0.25
+"""Weight of a process of a point that no number of processes makes precise; others have 1."""
 
 
 def looks(job: Job, settings: Settings) -> Sequence[int]:
-    """Numbers of processes at which a job may end; the last is the most that it gets."""
+    """Numbers of processes after which a job may end; the last is the maximum."""
     if job.simulated:
         return (1,)
     fixed = settings.processes(offload=job.task.offload)
@@ -37,37 +37,37 @@ def looks(job: Job, settings: Settings) -> Sequence[int]:
 
 
 def settled(job: Job, settings: Settings) -> bool:
-    """Whether it needs no more processes."""
+    """Whether a job needs no more processes."""
     return job.given_up or enough(
         len(job.processes),
-        lambda: job.open_half_width(settings.confidence),
+        lambda: job.reducible_half_width(settings.confidence),
         settings.precision,
         looks(job, settings),
     )
 
 
 def needed(job: Job, settings: Settings) -> int:
-    """Processes after which its spread says that it is certain, or the most that it gets."""
+    """Processes after which a job should be precise enough, by its spread, or the maximum."""
     at, have = looks(job, settings), len(job.processes)
     if have < at[0]:
         return at[0]
-    return next((n for n in at if n > have and _makes_certain(n, job, settings)), at[-1])
+    return next((n for n in at if n > have and _reaches_precision(n, job, settings)), at[-1])
 
 
-def beyond_reach(job: Job, settings: Settings) -> bool:
-    """Whether its processes differ by so much that the most that it gets leave it uncertain."""
+def out_of_reach(job: Job, settings: Settings) -> bool:
+    """Whether a job's processes differ by so much that the maximum is not enough."""
     at = looks(job, settings)
-    return len(job.processes) >= at[0] and not _makes_certain(at[-1], job, settings)
+    return len(job.processes) >= at[0] and not _reaches_precision(at[-1], job, settings)
 
 
-def _makes_certain(processes: int, job: Job, settings: Settings) -> bool:
-    """The interval narrows as Student's does: t(n-1) spread / sqrt(n), of logarithms."""
+def _reaches_precision(processes: int, job: Job, settings: Settings) -> bool:
+    """Whether so many processes are enough, by Student's interval: t(n-1) spread / sqrt(n)."""
     half_width = job.spread * student_half_width(processes, settings.confidence)
     return half_width <= math.log1p(settings.precision)
 
 
 def _usual_cost(job: Job) -> Cost:
-    """Of a point that nobody has visited: memory is filled and checked at 1 GB/s, copied at 5."""
+    """Of a point before its first visit: memory is filled and checked at 1 GB/s, copied at 5."""
     size = job.task.bytes
     if job.task.offload:
         return Cost(0.7 + 2e-8 * size, 0.0)
@@ -75,115 +75,115 @@ def _usual_cost(job: Job) -> Cost:
 
 
 def usual_budget_s(jobs: Iterable[Job], settings: Settings) -> float:
-    """Seconds that these jobs usually need; simulated ones take what they take beside it."""
+    """Seconds that these jobs usually need; simulated ones do not count against the budget."""
     budget = 0.0
     for job in jobs:
         if job.task.offload and not job.simulated:
-            budget += 2 * looks(job, settings)[0] * _usual_cost(job).beside_s
+            budget += 2 * looks(job, settings)[0] * _usual_cost(job).overhead_s
         elif not job.simulated:
             budget += len(job.task.points) * (0.2 + (settings.reruns or 3) * 1e-9 * job.task.bytes)
     return budget
 
 
 class Schedule:
-    """What a round of processes visits."""
+    """Chooses the jobs that each round of processes visits."""
 
     def __init__(self, jobs: Sequence[Job], settings: Settings) -> None:
         self._jobs = jobs
         self._settings = settings
         self._order = random.Random(settings.seed)
         self.start_s: dict[str, float] = {}
-        """What workers took to start, by address."""
+        """Seconds that workers took to start, by address."""
         self._shared_s: dict[str, float] = {}
 
     @property
-    def open(self) -> list[Job]:
-        """Jobs that more processes are to visit."""
+    def unfinished(self) -> list[Job]:
+        """Jobs that need more processes."""
         return [job for job in self._jobs if not settled(job, self._settings)]
 
     def next_round(self, left_s: float) -> list[Job]:
-        """Whom the next process of each device visits, in order.
+        """The jobs that the next process of each device visits, in order.
 
-        The first round visits all points, or the cheapest of each study: as many such rounds are to
-        fit as a point needs. In later ones those that are soonest certain come first, what no
-        number of processes makes certain last, and a visit is made if it brings more for its time
-        than the round so far, the start of its workers included.
+        The first round visits all points, or the cheapest of each study, so that as many such
+        rounds fit as a point needs processes. Later rounds begin with points that are soonest
+        precise enough and end with those that no number of processes makes precise. A visit is
+        added if it gains more per second than the round so far, including the start of its workers.
         """
-        waiting = self.open
+        waiting = self.unfinished
         shared = self._shared_s = self._shared_start_s(waiting)
-        left_s -= max((self.start_s.get(job.found.address, 0.0) for job in waiting), default=0.0)
+        left_s -= max((self.start_s.get(job.device.address, 0.0) for job in waiting), default=0.0)
         if left_s <= 0:
             return []
         if not any(job.processes for job in waiting):
             share_s = left_s / (self._settings.reruns or LOOKS[0])
-            queue = _in_turn(waiting, lambda job: (False, self.visit_s(job)))
-            first = [job for group in queue for job in group]
+            groups = _by_urgency(waiting, lambda job: (False, self.visit_s(job)))
+            first = [job for group in groups for job in group]
             spent = accumulate(map(self.visit_s, first))
             fitting = [job for job, s in zip(first, spent, strict=True) if s <= share_s]
             return self._ordered(fitting or waiting)
-        queue = _in_turn(waiting, self._urgency)
+        groups = _by_urgency(waiting, self._urgency)
         spent_s = sum(self.start_s.get(address, START_S) for address in shared)
-        brought = 0.0
+        gained = 0.0
         chosen: list[Job] = []
-        for group in queue:
-            brings, takes_s = sum(map(self._brings, group)), sum(map(self.visit_s, group))
-            if not chosen or brings * spent_s >= brought * takes_s:
+        for group in groups:
+            gain, takes_s = sum(map(self._gain, group)), sum(map(self.visit_s, group))
+            if not chosen or gain * spent_s >= gained * takes_s:
                 chosen += group
-                brought += brings
+                gained += gain
                 spent_s += takes_s
         return self._ordered(_fitting(chosen, self.visit_s, left_s) or chosen)
 
     def _urgency(self, job: Job) -> tuple[bool, float]:
-        """Seconds until it is certain; where it cannot be, by what its next process brings."""
-        each_s = self.visit_s(job) + self._shared_s.get(job.found.address, 0.0)
-        if beyond_reach(job, self._settings):
-            return True, each_s / self._brings(job)
-        # To be seen at all comes before being certain.
+        """Whether precision is out of reach; seconds until it is reached, or else per gain."""
+        each_s = self.visit_s(job) + self._shared_s.get(job.device.address, 0.0)
+        if out_of_reach(job, self._settings):
+            return True, each_s / self._gain(job)
+        # A point that has no process yet counts with its first one only.
         have = len(job.processes)
         return False, (needed(job, self._settings) - have if have else 1) * each_s
 
-    def _brings(self, job: Job) -> float:
-        """By how much one more process lowers the variance of a mean, of which one process has 1.
+    def _gain(self, job: Job) -> float:
+        """By how much one more process lowers the variance of the mean; that of one process is 1.
 
-        Visits that bring the most for their time give a point that is n times as dear one process
+        Visits with the most gain per second give a point that costs n times as much one process
         where others get the root of n (W. Cochran, "Sampling techniques", optimum allocation).
         """
         have = len(job.processes)
         if not have:
             return 1.0
-        worth = _BEYOND_REACH if beyond_reach(job, self._settings) else 1.0
-        return worth / (have * (have + 1))
+        weight = _OUT_OF_REACH_WEIGHT if out_of_reach(job, self._settings) else 1.0
+        return weight / (have * (have + 1))
 
     def visit_s(self, job: Job) -> float:
-        """About what a visit takes."""
+        """Estimated seconds of a visit."""
         if job.visit_s:
             return job.visit_s
-        beside_s, sample_s = job.cost or _usual_cost(job)
-        return beside_s + self.samples(job) * sample_s
+        overhead_s, sample_s = job.cost or _usual_cost(job)
+        return overhead_s + self.samples(job) * sample_s
 
     def samples(self, job: Job) -> int:
-        """So many that they take as long as all else that the visit costs, its start included.
+        """Samples of a visit: they take as long as its overhead, the start of the worker included.
 
-        Fewer would do where processes differ, but would halve the visit at most, and short visits
-        see moments of load as differences of processes; long ones need not be longer for that.
+        Where processes differ fewer samples would do, but that would halve the visit at most, and
+        in short visits a moment of load looks like a difference between processes.
         """
         if job.task.offload:
             return 1
-        beside_s, sample_s = job.cost or _usual_cost(job)
-        beside_s += self._shared_s.get(job.found.address, 0.0)
-        lasting_s = min(beside_s, _LONG_ENOUGH_S)
-        return round(min(max(lasting_s / max(sample_s, 1e-7), _LEAST_SAMPLES), _MOST_SAMPLES))
+        overhead_s, sample_s = job.cost or _usual_cost(job)
+        overhead_s += self._shared_s.get(job.device.address, 0.0)
+        sampling_s = min(overhead_s, _LONG_ENOUGH_S)
+        return round(min(max(sampling_s / max(sample_s, 1e-7), _LEAST_SAMPLES), _MOST_SAMPLES))
 
     def _shared_start_s(self, jobs: Sequence[Job]) -> dict[str, float]:
-        """What a worker's start costs each of the points that it visits."""
-        on: dict[str, int] = {}
+        """The time of a worker's start, divided by the points that it visits; by address."""
+        visits: dict[str, int] = {}
         for job in jobs:
             if not job.task.offload:
-                on[job.found.address] = on.get(job.found.address, 0) + 1
-        return {address: self.start_s.get(address, START_S) / n for address, n in on.items()}
+                visits[job.device.address] = visits.get(job.device.address, 0) + 1
+        return {address: self.start_s.get(address, START_S) / n for address, n in visits.items()}
 
     def _ordered(self, jobs: Sequence[Job]) -> list[Job]:
-        """Seeded; what is compared comes close together."""
+        """Jobs in seeded random order; those that are compared stay next to each other."""
         groups = _groups(jobs)
         self._order.shuffle(groups)
         for group in groups:
@@ -191,8 +191,10 @@ class Schedule:
         return [job for group in groups for job in group]
 
 
-def _in_turn(jobs: Sequence[Job], urgency: Callable[[Job], tuple[bool, float]]) -> list[list[Job]]:
-    """What is compared together, most urgent first, of each study the same share of what it has."""
+def _by_urgency(
+    jobs: Sequence[Job], urgency: Callable[[Job], tuple[bool, float]]
+) -> list[list[Job]]:
+    """Groups of jobs that are compared, most urgent first, evenly mixed over the studies."""
 
     def of_group(group: Sequence[Job]) -> tuple[float, float]:
         beyond, seconds = zip(*map(urgency, group), strict=True)
@@ -209,7 +211,7 @@ def _in_turn(jobs: Sequence[Job], urgency: Callable[[Job], tuple[bool, float]]) 
 
 
 def _fitting(jobs: Iterable[Job], visit_s: Callable[[Job], float], seconds: float) -> list[Job]:
-    """As many as fit into this time."""
+    """The cheapest jobs that fit into this time."""
     taken: list[Job] = []
     for job in sorted(jobs, key=visit_s):
         seconds -= visit_s(job)
@@ -220,7 +222,7 @@ def _fitting(jobs: Iterable[Job], visit_s: Callable[[Job], float], seconds: floa
 
 
 def _groups(jobs: Iterable[Job]) -> list[list[Job]]:
-    """What differs in the device and the kind of memory only is compared."""
+    """Groups of jobs that are compared: they differ only in the device and the kind of memory."""
     groups: dict[object, list[Job]] = {}
     for job in jobs:
         task = job.task

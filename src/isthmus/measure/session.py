@@ -16,11 +16,12 @@ import msgspec
 from isthmus import __version__
 from isthmus.backends import by_scheme, run_options
 from isthmus.errors import IsthmusError, UsageError
-from isthmus.measure import asked, discovery
 from isthmus.measure.address import Address
 from isthmus.measure.assembly import assemble
+from isthmus.measure.devices import devices_of, refuse_or_warn
+from isthmus.measure.discovery import FoundDevice
 from isthmus.measure.job import Job
-from isthmus.measure.plan import has_memory, memory_kinds_told, plan
+from isthmus.measure.plan import describe_memory_kinds, has_memory, plan
 from isthmus.measure.runner import Runner, Watcher
 from isthmus.measure.schedule import usual_budget_s
 from isthmus.results import journal, run_file
@@ -38,12 +39,12 @@ QUICK_BUDGET_S = 60.0
 """Over all studies."""
 PRECISION = 0.02
 LEAST_BUDGET_S = 20.0
-"""A run without ``--budget`` gets what its points usually need, and at least this."""
+"""Least budget of a run without ``--budget``, which gets the time that its points usually need."""
 
 
 @dataclass
 class Request:
-    """What the user asked for."""
+    """A run as the user requests it."""
 
     studies: Sequence[Study]
     devices: Sequence[str]
@@ -56,7 +57,7 @@ class Request:
     reruns: int | None = None
     seed: int = 1
     no_wait: bool = False
-    """Refuse rather than wait where another Isthmus measures."""
+    """Whether to refuse, instead of waiting, where another Isthmus measures."""
     options: Mapping[str, str] = field(default_factory=dict)
     """Options that backends declare, by name: see ``isthmus.run_options``."""
     binding: Binding = field(default_factory=Binding)
@@ -68,20 +69,21 @@ def _now() -> str:
     return datetime.now(timezone.utc).isoformat(timespec="seconds")
 
 
-def _given(request: Request, study: Study) -> Mapping[str, Sequence[Value]]:
-    """The axes of a study that the user set, parsed. Raises UsageError for what is none."""
+def _parsed_axes(request: Request, study: Study) -> Mapping[str, Sequence[Value]]:
+    """The axes of a study that the user set, parsed. Raises UsageError for wrong values."""
     known = {axis.name for axis in study.axes}
     return study.parse(
         {n: v for n, v in request.axes.items() if n in known or len(request.studies) == 1}
     )
 
 
-def _for_discovery(
+def _lock_for_hardware(
     addresses: Sequence[str], watcher: Watcher, *, no_wait: bool
 ) -> contextlib.AbstractContextManager[None]:
-    """Holds the machine while hardware is looked for, and then measured.
+    """Holds the machine's lock while hardware is looked for and measured.
 
-    Its runtimes would disturb what somebody else measures. What is emulated waits for nobody.
+    Runtimes that start would disturb the measurements of another Isthmus. A run of emulated devices
+    only needs no lock.
     """
     parsed = [Address.parse(address) for address in addresses]
     if not parsed or any(by_scheme(a.scheme).expects_hardware(a) for a in parsed):
@@ -91,7 +93,7 @@ def _for_discovery(
 
 def _jobs(
     request: Request,
-    found: Sequence[discovery.Found],
+    devices: Sequence[FoundDevice],
     records: Sequence[DeviceRecord],
     quick: bool,
     watcher: Watcher,
@@ -99,16 +101,16 @@ def _jobs(
     jobs: list[Job] = []
     left_out: list[str] = []
     for study in request.studies:
-        given = _given(request, study)
+        given = _parsed_axes(request, study)
         for kind in given.get("memory", ()):
             if kind in (study.axis("memory").default or ()):
-                continue  # left out of each device that lacks it, with the reason
-            if not any(has_memory(study, one.description, kind) for one in found):
-                offers = memory_kinds_told(study, (one.description for one in found))
+                continue  # each device that lacks it is left out with the reason
+            if not any(has_memory(study, one.description, kind) for one in devices):
+                offers = describe_memory_kinds(study, (one.description for one in devices))
                 what = f"no memory kind '{kind}' on these devices; they have {offers}"
-                asked.complain(what, records, watcher)
-        plans = [plan(study, one.address, one.description, given, quick=quick) for one in found]
-        for one, planned in zip(found, plans, strict=True):
+                refuse_or_warn(what, records, watcher)
+        plans = [plan(study, one.address, one.description, given, quick=quick) for one in devices]
+        for one, planned in zip(devices, plans, strict=True):
             jobs += [Job(one, task) for task in planned.tasks]
             left_out += planned.left_out
         if request.group and not any(planned.tasks or planned.left_out for planned in plans):
@@ -118,28 +120,28 @@ def _jobs(
     asked_for_sizes = any(study.size_axis.name in request.axes for study in request.studies)
     if not any(job.task.bytes for job in jobs) and (asked_for_sizes or not jobs):
         raise UsageError(
-            "nothing to measure: " + ("; ".join(left_out) or _none_can(request, found))
+            "nothing to measure: " + ("; ".join(left_out) or _unmet_needs(request, devices))
         )
     for line in left_out:
         watcher.say(line)
     return jobs
 
 
-def _none_can(request: Request, found: Sequence[discovery.Found]) -> str:
-    """Why there is no point: no device has what the studies ask for."""
-    addresses = ", ".join(one.address for one in found)
+def _unmet_needs(request: Request, devices: Sequence[FoundDevice]) -> str:
+    """Why there is no point to measure: what the studies need of a device."""
+    addresses = ", ".join(one.address for one in devices)
     needs = "; ".join(f"{study.name} needs {study.needs}" for study in request.studies)
     return f"{needs}: not on {addresses}; isthmus devices says which devices have that"
 
 
 def _command(request: Request) -> list[str]:
-    """As typed, behind the launcher that started so many ranks."""
+    """The command line as typed, after that of the launcher, if one started ranks."""
     launcher = ["mpirun", "-n", str(len(request.group.members))] if request.group else []
     return [*launcher, *request.command]
 
 
 def settings_of(request: Request, jobs: Sequence[Job]) -> Settings:
-    """How a request is measured, with what was not said filled in."""
+    """Settings of a request, with defaults for what the user did not set."""
     quick = request.quick
     settings = Settings(
         precision=request.precision or (QUICK_PRECISION if quick else PRECISION),
@@ -163,22 +165,19 @@ def settings_of(request: Request, jobs: Sequence[Job]) -> Settings:
 def measure(request: Request, watcher: Watcher) -> Run:
     """Carries out a request and writes its run file.
 
-    Raises UsageError or NoDeviceError before anything is measured, KeyboardInterrupt after what was
-    measured is in the run file.
+    Raises UsageError or NoDeviceError before anything is measured, KeyboardInterrupt after the
+    results so far are in the run file.
     """
     if request.out.exists():
         raise UsageError(f"{request.out} exists; nothing is overwritten: choose another --out")
     for study in request.studies:
-        _given(request, study)  # a wrong one is told before any device is touched
-    with _for_discovery(request.devices, watcher, no_wait=request.no_wait):
+        _parsed_axes(request, study)  # a wrong value is refused before any device is touched
+    with _lock_for_hardware(request.devices, watcher, no_wait=request.no_wait):
         began = time.monotonic()
-        if request.group:
-            found, records = asked.find_in_group(request.group, request.options, watcher)
-        else:
-            found, records = asked.find(request.devices, request.options, watcher)
-        jobs = _jobs(request, found, records, request.quick, watcher)
-        if not request.devices and not request.group:  # what no study can use was not meant
-            used = {job.found.address for job in jobs}
+        devices, records = devices_of(request.devices, request.options, watcher, request.group)
+        jobs = _jobs(request, devices, records, request.quick, watcher)
+        if not request.devices and not request.group:  # devices that no study can use are left out
+            used = {job.device.address for job in jobs}
             records = [record for record in records if record.address in used]
         run = Run(
             software=Software(
@@ -196,26 +195,26 @@ def measure(request: Request, watcher: Watcher) -> Run:
             points=[],
         )
         spent_s = time.monotonic() - began
-        return _carry_out(run, jobs, [], request, watcher, spent_s)
+        return _run_jobs(run, jobs, [], request, watcher, spent_s)
 
 
-def _left(out: Path) -> tuple[Run, Sequence[Entry]]:
-    """What an earlier run left, and what it had measured. Raises UsageError without one."""
-    for beside in (journal.path_before(out), journal.path_beside(out)):
-        if beside.exists():
-            return journal.read(beside)
+def _unfinished_run(out: Path) -> tuple[Run, Sequence[Entry]]:
+    """An earlier run that can be resumed, and its results. Raises UsageError without one."""
+    for path in (journal.path_of_previous(out), journal.path_of(out)):
+        if path.exists():
+            return journal.read(path)
     if out.exists():
-        before = run_file.load(out)
-        return before, journal.entries_of(before.points)
-    raise UsageError(f"nothing to resume: neither {out} nor {journal.path_beside(out)} is there")
+        run = run_file.load(out)
+        return run, journal.entries_of(run.points)
+    raise UsageError(f"nothing to resume: neither {out} nor {journal.path_of(out)} is there")
 
 
 def devices_of_ranks(out: Path, ranks: int) -> list[str]:
     """Device of each rank in the run that is to be resumed.
 
-    Raises UsageError where it was not made by so many.
+    Raises UsageError where that run had another number of ranks.
     """
-    known = _left(out)[0].environment.get("ranks", [])
+    known = _unfinished_run(out)[0].environment.get("ranks", [])
     if len(known) != ranks:
         by = f"{len(known)} ranks" if known else "one process, without mpirun"
         raise UsageError(f"{out} was begun by {by}: go on in the same way")
@@ -232,15 +231,14 @@ def resume(
     no_wait: bool = False,
     group: RankGroup | None = None,
 ) -> Run:
-    """Goes on with a run that was cut off, or measures again what failed or ran out of time.
+    """Continues a run that was cut off, or measures again what failed or ran out of time.
 
-    ``permissions``: options that allow what can do harm. They are never taken from the file, which
-    may be somebody else's.
+    ``permissions``: options that allow harmful actions. They are never taken from the run file,
+    which may come from somebody else.
     """
-    left = journal.path_beside(out)
-    if journal.path_before(out).exists():  # an earlier resume was cut off while it began
-        journal.path_before(out).replace(left)
-    before, entries = _left(out)
+    if journal.path_of_previous(out).exists():  # an earlier resume was cut off at its start
+        journal.path_of_previous(out).replace(journal.path_of(out))
+    before, entries = _unfinished_run(out)
     if group is None and before.environment.get("ranks"):
         devices_of_ranks(out, 0)
     if [study.name for study in studies] != before.studies:
@@ -265,19 +263,16 @@ def resume(
         binding=Binding(tuple(settings.cpus), settings.numa_node),
         group=group,
     )
-    with _for_discovery(request.devices, watcher, no_wait=no_wait):
-        return _go_on(before, settings, entries, request, watcher)
+    with _lock_for_hardware(request.devices, watcher, no_wait=no_wait):
+        return _resume(before, settings, entries, request, watcher)
 
 
-def _go_on(
+def _resume(
     before: Run, settings: Settings, entries: Sequence[Entry], request: Request, watcher: Watcher
 ) -> Run:
     began = time.monotonic()
-    if request.group:
-        found, records = asked.find_in_group(request.group, request.options, watcher)
-    else:
-        found, records = asked.find(request.devices, request.options, watcher)
-    # A device that is gone stays what it was: its points do.
+    devices, records = devices_of(request.devices, request.options, watcher, request.group)
+    # A device that is missing now keeps its record, as its points stay in the run.
     known = {device.address: device for device in before.devices}
     records = [
         msgspec.structs.replace(known[record.address], error=record.error)
@@ -285,22 +280,22 @@ def _go_on(
         else record
         for record in records
     ]
-    jobs = _jobs(request, found, records, settings.quick, watcher)
+    jobs = _jobs(request, devices, records, settings.quick, watcher)
     for job in jobs:
         job.add_before(entries)
-    # A series that was not done is begun anew; the better of the two stays.
+    # A series without an end starts again; the better of the two results stays.
     kept = [e for e in entries if e.rerun is not None]
     run = msgspec.structs.replace(
         before, settings=settings, devices=records, status="interrupted", points=[]
     )
-    left = journal.path_beside(request.out)
-    if left.exists():  # kept until the new journal holds all of it
-        left.replace(journal.path_before(request.out))
+    before_journal = journal.path_of(request.out)
+    if before_journal.exists():  # kept until the new journal holds all of it
+        before_journal.replace(journal.path_of_previous(request.out))
     spent_s = time.monotonic() - began
-    return _carry_out(run, jobs, kept, request, watcher, spent_s, replace=request.out.exists())
+    return _run_jobs(run, jobs, kept, request, watcher, spent_s, replace=request.out.exists())
 
 
-def _carry_out(
+def _run_jobs(
     run: Run,
     jobs: Sequence[Job],
     entries: Sequence[Entry],
@@ -310,14 +305,14 @@ def _carry_out(
     *,
     replace: bool = False,
 ) -> Run:
-    """Measures what is to be measured; ``spent_s`` of the budget are gone."""
+    """Measures jobs and writes the run file; ``spent_s`` of the budget are used up already."""
     out = request.out
     kept = list(entries)
     planned = [point for job in jobs for point in job.task.points.values()]
-    with Journal(journal.path_beside(out), run) as log:
+    with Journal(journal.path_of(out), run) as log:
         for entry in kept:
             log.add(entry)
-        journal.path_before(out).unlink(missing_ok=True)
+        journal.path_of_previous(out).unlink(missing_ok=True)
 
         def record(entry: Entry) -> None:
             kept.append(entry)
@@ -337,10 +332,10 @@ def _carry_out(
         runner = Runner(jobs, run.settings, request.binding, watcher, record, request.group)
         try:
             runner.begin(left_s)
-            if not runner.schedule.open:
+            if not runner.schedule.unfinished:
                 watcher.say("nothing is left to measure: every point was done before")
             runner.run_simulated()
-            if runner.schedule.open:
+            if runner.schedule.unfinished:
                 with lock.alone(watcher.say, no_wait=request.no_wait):
                     steal = {"steal_before_s": environment.steal_seconds()}
                     run = msgspec.structs.replace(run, environment={**run.environment, **steal})
@@ -348,7 +343,7 @@ def _carry_out(
         except KeyboardInterrupt:
             save("interrupted")
             raise
-        except IsthmusError:  # nobody waits for the machine: what is simulated is kept
+        except IsthmusError:  # the machine is in use: simulated results are kept
             if any(entry.rerun for entry in kept):
                 save("interrupted")
             else:

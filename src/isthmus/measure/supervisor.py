@@ -1,4 +1,4 @@
-"""Workers from the runner's side: started, asked, and ended when they fall silent."""
+"""Worker processes from the runner's side: started, sent requests, and killed when silent."""
 
 from __future__ import annotations
 
@@ -19,26 +19,26 @@ from isthmus.measure import protocol
 from isthmus.system.binding import UNBOUND, Binding
 
 SILENCE_S = 60.0
-"""A worker that says nothing for this long after its time was up is killed."""
+"""A worker that sends nothing for this long after its allowed time is killed."""
 
 _TEARDOWN_S = 5.0
-"""A worker may take so long to end once it is let go: to kill a runtime within its own teardown can
-leave its device in a bad state."""
+"""Time that a released worker has to end by itself: a runtime that is killed during its teardown
+can leave its device in a bad state."""
 _POLL_S = 0.005
 _STDERR_KEPT = 400
 
 
 class WorkerDiedError(IsthmusError):
-    """A worker ended or fell silent; it has been cleared away."""
+    """A worker ended, or was silent and has been killed."""
 
     def __init__(self, message: str, *, final: bool = False) -> None:
         super().__init__(message)
         self.final = final
-        """Whether there can be no other in its place."""
+        """Whether it cannot be replaced by a new one."""
 
 
 class WorkerRefusedError(IsthmusError):
-    """A worker could not do what it was asked; it lives on."""
+    """A worker could not carry out a request; it still runs."""
 
     def __init__(self, message: str, *, usage: bool = False, unavailable: bool = False) -> None:
         super().__init__(message)
@@ -46,25 +46,28 @@ class WorkerRefusedError(IsthmusError):
         self.unavailable = unavailable
 
 
-class Asked(Protocol):
-    """What answers requests about one device: a worker, or all ranks together."""
+class Responder(Protocol):
+    """Answers requests about one device: a worker, or all ranks together."""
 
     def ask(self, request: protocol.Request, allowed_s: float = 0.0) -> protocol.Answer:
         """Sends a request and waits for its answer.
 
-        ``allowed_s`` is how long the work itself may take; the silence limit comes on top. Raises
+        ``allowed_s`` is the time for the work itself, to which the silence limit is added. Raises
         WorkerDiedError or WorkerRefusedError.
         """
 
-    def let_go(self) -> None:
-        """It is asked no more, and may begin to end, where that can be."""
+    def release(self) -> None:
+        """Tells it that no request follows: a worker then starts to end."""
 
     def end(self) -> object:
-        """Lets go of the device, where that can be, and waits for its end."""
+        """Releases it and waits until a worker has ended."""
 
 
-class Worker:
-    """A process that serves one device. A context manager: on leaving, the process is gone."""
+class WorkerProcess:
+    """A process that serves one device (``worker.DeviceServer``).
+
+    A context manager: when it is left, the process has ended.
+    """
 
     def __init__(
         self,
@@ -107,12 +110,12 @@ class Worker:
         return self._process.pid
 
     def ask(self, request: protocol.Request, allowed_s: float = 0.0) -> protocol.Answer:
-        """See Asked."""
+        """See Responder."""
         deadline = time.monotonic() + allowed_s + self._silence_s
         try:
             protocol.send(self._requests, request)
-        except (OSError, ValueError):  # the second: it was lost before
-            self._lost("ended")
+        except (OSError, ValueError):  # ValueError: the pipe was closed before
+            self._raise_died("ended")
         head = self._read(protocol.HEAD_BYTES, deadline)
         answer = protocol.decode_answer(self._read(protocol.body_length(head), deadline))
         if isinstance(answer, protocol.Failed):
@@ -128,53 +131,56 @@ class Worker:
                 [self._answers], [], [], max(0.0, deadline - time.monotonic())
             )
             if not ready:
-                self._lost(f"was silent for {self._silence_s:.0f} s and was killed", patience_s=0.0)
+                self._raise_died(
+                    f"was silent for {self._silence_s:.0f} s and was killed", patience_s=0.0
+                )
             piece = os.read(self._answers, size - len(data))
             if not piece:
-                self._lost("ended")
+                self._raise_died("ended")
             data += piece
         return data
 
-    def _lost(self, how: str, patience_s: float = _TEARDOWN_S) -> None:
+    def _raise_died(self, how: str, patience_s: float = _TEARDOWN_S) -> None:
         code = self.end(patience_s)
         if how == "ended" and code < 0:
             how = f"died by {signal.Signals(-code).name}"
         elif how == "ended":
             how = f"ended with exit code {code}"
-        said = self._last_words()
-        raise WorkerDiedError(f"its worker {how}" + (f"; it last said: {said}" if said else ""))
+        line = self._last_stderr_line()
+        raise WorkerDiedError(f"its worker {how}" + (f"; it last said: {line}" if line else ""))
 
-    def _last_words(self) -> str:
+    def _last_stderr_line(self) -> str:
         self._stderr.seek(0, os.SEEK_END)
         self._stderr.seek(max(0, self._stderr.tell() - _STDERR_KEPT))
         lines = self._stderr.read().decode(errors="replace").strip().splitlines()
         return lines[-1].strip() if lines else ""
 
-    def let_go(self) -> None:
-        """See Asked."""
+    def release(self) -> None:
+        """See Responder."""
         with contextlib.suppress(OSError):
             self._requests.close()
 
     def end(self, patience_s: float = _TEARDOWN_S) -> int:
         """Ends the process, and whatever it started in its session; returns its exit code.
 
-        It may take ``patience_s`` to end by itself; what a runtime left running then ends with it.
+        The process may take ``patience_s`` to end by itself; then its process group is killed, with
+        all that a runtime left running.
         """
-        self.let_go()
+        self.release()
         if self._process.returncode is None:
             deadline = time.monotonic() + patience_s
             while not self._has_ended() and time.monotonic() < deadline:
                 time.sleep(_POLL_S)
-            # Not yet waited for, so that its number is nobody else's.
+            # The process is not yet reaped, so that no other process has its id.
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self._process.pid, signal.SIGKILL)
         return self._process.wait()
 
     def _has_ended(self) -> bool:
-        asked = os.WEXITED | os.WNOHANG | os.WNOWAIT
-        return os.waitid(os.P_PID, self._process.pid, asked) is not None
+        options = os.WEXITED | os.WNOHANG | os.WNOWAIT
+        return os.waitid(os.P_PID, self._process.pid, options) is not None
 
-    def __enter__(self) -> Worker:
+    def __enter__(self) -> WorkerProcess:
         return self
 
     def __exit__(

@@ -1,8 +1,8 @@
 """The worker: one process, one device. Started by ``supervisor``, never by hand.
 
 Exec'd, in a session of its own, with the environment that its backend declares; dies with its
-parent. Vendor runtimes crash, exit and read their environment when they load: here that costs one
-device's points and nobody else's.
+parent. Vendor runtimes crash, exit and read their environment when they load: in a process of its
+own that costs the points of one device only.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ def _described(info: _core.DeviceInfo) -> protocol.DeviceDescription:
     )
 
 
-class Worker:
-    """Answers requests for at most one open device; backends stay loaded.
+class DeviceServer:
+    """Answers requests for at most one open device, within the worker; backends stay loaded.
 
     ``communicator`` leads to the other ranks that take part in joint operations.
     """
@@ -84,9 +84,9 @@ class Worker:
     def _carry_out(self, request: protocol.Request) -> protocol.Answer:
         match request:
             case protocol.ListDevices(library):
-                found = self._load(library).devices()
-                return protocol.Devices([_described(info) for info in found])
-            case protocol.Open(library, id, options):
+                devices = self._load(library).devices()
+                return protocol.Devices([_described(info) for info in devices])
+            case protocol.OpenDevice(library, id, options):
                 self._device = self._load(library).open(id, options)
                 return protocol.Opened(_described(self._device.info), _clock())
             case protocol.Measure():
@@ -119,7 +119,7 @@ class Worker:
         return protocol.Offloaded(
             first=phases(record.first),
             again=[phases(samples) for samples in record.again],
-            beside=[phases(samples) for samples in record.beside],
+            reference=[phases(samples) for samples in record.beside],
             verified=_verdict(record.verified),
             fault=record.fault,
             wall_s=record.wall_s,
@@ -136,10 +136,10 @@ class Worker:
         if request.criterion.samples:
             options.most_samples = request.criterion.samples
             options.least_block_s = options.most_seconds = request.most_seconds
-        asked = (request.operation, request.bytes, request.memory, request.axes, options)
+        arguments = (request.operation, request.bytes, request.memory, request.axes, options)
         if request.joint:
-            return _core.JointSeries(device, *asked, self._communicator)
-        return _core.Series(device, *asked)
+            return _core.JointSeries(device, *arguments, self._communicator)
+        return _core.Series(device, *arguments)
 
     def _measure(self, request: protocol.Measure) -> protocol.Answer:
         if self._device is None:
@@ -196,10 +196,10 @@ def _measured(block: _core.Block) -> protocol.Measured:
 
 def serve(request_fd: int, answer_fd: int) -> None:
     """Answers until the runner closes the pipe."""
-    worker = Worker(_core.alone_communicator())
+    server = DeviceServer(_core.alone_communicator())
     with os.fdopen(request_fd, "rb") as requests, os.fdopen(answer_fd, "wb") as answers:
         while (request := protocol.receive_request(requests)) is not None:
-            answer = worker.answer(request)
+            answer = server.answer(request)
             if isinstance(answer, protocol.Failed) and answer.lost:
                 # No call will succeed here again. The runner reads this and starts a fresh worker.
                 print(answer.message, file=sys.stderr, flush=True)
@@ -208,7 +208,7 @@ def serve(request_fd: int, answer_fd: int) -> None:
 
 
 def main(arguments: list[str]) -> None:
-    """PARENT REQUEST_FD ANSWER_FD [NUMA_NODE]: what ``supervisor.Worker`` starts."""
+    """PARENT REQUEST_FD ANSWER_FD [NUMA_NODE]: what ``supervisor.WorkerProcess`` starts."""
     parent, request_fd, answer_fd, *node = map(int, arguments)
     die_with_parent(parent)
     if node:

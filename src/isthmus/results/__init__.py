@@ -1,1 +1,1 @@
-"""Run files: what a run keeps, read back by whoever explains it."""
+"""Run files and journals: what a run keeps for its analysis."""

@@ -1,7 +1,7 @@
 """The journal: what a run has measured so far, written as points finish.
 
 One JSON line each: first the run without points, then every rerun of every point as it ends. A run
-that is killed leaves it beside its output; ``--resume`` reads it and goes on.
+that is killed leaves it next to its output; ``--resume`` reads it and continues.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ PointKey = tuple[object, ...]
 
 
 class Entry(msgspec.Struct, frozen=True):
-    """One rerun of one point; the point comes without its other reruns."""
+    """One rerun of one point; the point itself has no reruns here."""
 
     point: Point
     rerun: Rerun | None = None
 
 
 def key_of(point: Point) -> PointKey:
-    """What makes a point the same point in another session."""
+    """Identity of a point, the same in each session of a run."""
     return (
         point.study,
         point.device,
@@ -39,21 +39,21 @@ def key_of(point: Point) -> PointKey:
     )
 
 
-def path_beside(out: Path) -> Path:
-    """Where the journal of a run file lies."""
+def path_of(out: Path) -> Path:
+    """Path of the journal of a run file."""
     return out.with_name(out.name + JOURNAL_ENDING)
 
 
-def path_before(out: Path) -> Path:
-    """Where the journal of the session before lies while a resumed one begins its own."""
+def path_of_previous(out: Path) -> Path:
+    """Path of the previous session's journal while a resumed session starts its own."""
     return out.with_name(out.name + ".journal.before")
 
 
 class Journal:
-    """Appends entries; each has left this process when ``add`` returns."""
+    """Appends entries; each is with the kernel when ``add`` returns, so that a kill loses none."""
 
     def __init__(self, path: Path, run: Run) -> None:
-        """Begins a new journal; raises UsageError where one lies already."""
+        """Starts a new journal; raises UsageError where one exists."""
         self.path = path
         try:
             self._file = path.open("xb")
@@ -90,12 +90,12 @@ class Journal:
         self._file.close()
 
     def remove(self) -> None:
-        """Takes the journal away once the run file holds everything."""
+        """Removes the journal, once the run file holds everything."""
         self.path.unlink(missing_ok=True)
 
 
 def read(path: Path) -> tuple[Run, list[Entry]]:
-    """What a journal holds; a last line that was cut off is left out."""
+    """Run and entries of a journal; a last line that was cut off is ignored."""
     try:
         lines = path.read_bytes().split(b"\n")
     except OSError as error:

@@ -19,7 +19,7 @@ from isthmus.measure.protocol import Noise
 SCHEMA = "isthmus.run/1"
 ClockName = Literal["host", "device", "simulated", "hybrid"]
 JOURNAL_ENDING = ".journal"
-"""Of the file beside a run file while it is measured."""
+"""Ending of the journal's name, next to the run file."""
 QUICK_PROCESSES = 3
 """Of each point in a quick run, so that its intervals speak for more than one process."""
 Verified = Literal["true", "false", "na"]
@@ -225,17 +225,19 @@ def load(path: Path) -> Run:
     except OSError as error:
         cut_off = path.with_name(path.name + JOURNAL_ENDING)
         hint = f"; its run was cut off: go on with --resume --out {path}"
-        told = f"{error.strerror}{hint if cut_off.exists() else ''}"
-        raise UsageError(f"{path}: {told}") from error
+        message = f"{error.strerror}{hint if cut_off.exists() else ''}"
+        raise UsageError(f"{path}: {message}") from error
     try:
         probe = msgspec.json.decode(data)
     except msgspec.DecodeError as error:
         raise UsageError(f"{path}: not a run file: not JSON, or cut short ({error})") from error
-    found = probe.get("schema") if isinstance(probe, dict) else None
-    if not isinstance(found, str) or not found.startswith("isthmus.run/"):
+    written = probe.get("schema") if isinstance(probe, dict) else None
+    if not isinstance(written, str) or not written.startswith("isthmus.run/"):
         raise UsageError(f"{path}: not a run file (no schema {SCHEMA})")
-    if found != SCHEMA:
-        raise UsageError(f"{path}: written as {found}; this Isthmus reads {SCHEMA}: update Isthmus")
+    if written != SCHEMA:
+        raise UsageError(
+            f"{path}: written as {written}; this Isthmus reads {SCHEMA}: update Isthmus"
+        )
     try:
         return msgspec.convert(probe, Run)
     except msgspec.ValidationError as error:

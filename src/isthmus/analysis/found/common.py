@@ -61,10 +61,10 @@ def title(evidence: Evidence, address: str) -> str:
 
 def who(evidence: Evidence, row: Any) -> str:
     """Device, and kind of memory and axes where the operation has several of them on it."""
-    mine = evidence.rows[evidence.rows["device"] == row.device]
-    mine = mine[mine["operation"] == row.operation]
-    told = [getattr(row, name) for name in ("memory", "axes") if mine[name].nunique() > 1]
-    return ", ".join(filter(None, [title(evidence, str(row.device)), *told]))
+    rows = evidence.rows[evidence.rows["device"] == row.device]
+    rows = rows[rows["operation"] == row.operation]
+    distinguishing = [getattr(row, name) for name in ("memory", "axes") if rows[name].nunique() > 1]
+    return ", ".join(filter(None, [title(evidence, str(row.device)), *distinguishing]))
 
 
 def to_decide(evidence: Evidence, *devices: str) -> str:

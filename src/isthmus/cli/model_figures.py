@@ -1,4 +1,4 @@
-"""A model asked from the command line: its options as a table says, its figures as text."""
+"""A model on the command line: its options, read from arguments, and its figures as text."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def options(arguments: Sequence[str], known: Sequence[str]) -> dict[str, str]:
         name, equals, value = rest.pop(0).partition("=")
         key = name.removeprefix("--")
         if not name.startswith("--") or key not in known:
-            told = ", ".join(f"--{k}" for k in known) or "none"
-            raise UsageError(f"unknown option '{name}'; {nearest(key, known)}known: {told}")
+            accepted = ", ".join(f"--{k}" for k in known) or "none"
+            raise UsageError(f"unknown option '{name}'; {nearest(key, known)}known: {accepted}")
         if key == "json":
             value = "true"
         elif not equals:
@@ -54,14 +54,14 @@ def answer(model: Model, arguments: Sequence[str]) -> str:
         board = boards.named(given.get("board", model.default_board), replaced)
     figures = model.predict(board, inputs)
     if "json" in given:
-        told = {
+        data = {
             "model": model.name,
             "board": board.name,
             "inputs": inputs,
             "replaced": replaced,
             "figures": [figure._asdict() for figure in figures],
         }
-        return msgspec.json.format(msgspec.json.encode(told)).decode() + "\n"
+        return msgspec.json.format(msgspec.json.encode(data)).decode() + "\n"
     changed = "".join(f", {name}={value}" for name, value in replaced.items())
     on_board = f"; board {board.name}{changed}" if model.default_board else ""
     lines = [f"{model.name}: {model.summary}{on_board}"]

@@ -1,0 +1,150 @@
+"""The devices of a run, open, with a record of each for the run file."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from isthmus.backends import by_scheme
+from isthmus.errors import NoDeviceError, UsageError
+from isthmus.measure import discovery, protocol
+from isthmus.measure.address import Address
+from isthmus.measure.discovery import FoundDevice
+from isthmus.measure.runner import Watcher
+from isthmus.measure.supervisor import Responder, WorkerDiedError, WorkerProcess, WorkerRefusedError
+from isthmus.results.run_file import DeviceRecord
+from isthmus.system import environment
+
+if TYPE_CHECKING:
+    from isthmus.measure.joint import RankGroup
+
+
+def _record(device: FoundDevice) -> DeviceRecord:
+    described = device.description
+    pci = described.properties.get("pci_address", "")
+    return DeviceRecord(
+        address=device.address,
+        backend=device.backend.name,
+        real=device.real,
+        simulated=described.simulated,
+        name=described.name,
+        platform=described.platform,
+        api=described.api,
+        max_buffer_bytes=described.max_buffer_bytes,
+        memory_bytes=described.memory_bytes,
+        properties=described.properties,
+        link=environment.pcie_link(pci) if pci else {},
+        environment=dict(device.candidate.environment),
+    )
+
+
+def _record_of_missing(address: str, error: NoDeviceError) -> DeviceRecord:
+    parsed = Address.parse(address)
+    backend = by_scheme(parsed.scheme)
+    real = backend.expects_hardware(parsed)
+    return DeviceRecord(address=address, backend=backend.name, real=real, error=str(error))
+
+
+def open_device(device: FoundDevice) -> FoundDevice:
+    """The device as it describes itself once it is open: options may change what it can do.
+
+    Raises UsageError for a wrong option, NoDeviceError where the device cannot be used.
+    """
+    if not (device.options or device.backend.run_options_of(device.description)):
+        return device
+    with WorkerProcess(device.candidate.environment) as worker:
+        return open_in(worker, device)
+
+
+def open_in(worker: Responder, device: FoundDevice) -> FoundDevice:
+    """As ``open_device``, in a worker that has the environment of the device's candidate."""
+    try:
+        answer = worker.ask(device.open_request())
+    except (WorkerRefusedError, WorkerDiedError) as error:
+        if isinstance(error, WorkerRefusedError) and error.usage:
+            raise UsageError(f"device '{device.address}': {error}") from error
+        raise NoDeviceError(f"'{device.address}' cannot be used: {error}") from error
+    assert isinstance(answer, protocol.Opened)
+    return dataclasses.replace(device, description=answer.device)
+
+
+def refuse_or_warn(what: str, records: Sequence[DeviceRecord], watcher: Watcher) -> None:
+    """Refuses a request that no device of the run can meet.
+
+    Raises UsageError where every device is here; else one that is missing may have been meant, and
+    the watcher shows a warning.
+    """
+    if not any(record.error for record in records):
+        raise UsageError(what)
+    watcher.say(what)
+
+
+def devices_of(
+    addresses: Sequence[str],
+    options: Mapping[str, str],
+    watcher: Watcher,
+    group: RankGroup | None,
+) -> tuple[list[FoundDevice], list[DeviceRecord]]:
+    """Devices of a run, open, with their records; with a group, the joint device of its ranks.
+
+    Raises UsageError for an option that no device takes, NoDeviceError where no device is left.
+    """
+    if group:
+        return _joint_device(group, options, watcher)
+    return _devices(addresses, options, watcher)
+
+
+def _devices(
+    addresses: Sequence[str], options: Mapping[str, str], watcher: Watcher
+) -> tuple[list[FoundDevice], list[DeviceRecord]]:
+    """Devices of these addresses, or all real ones, with a record of each.
+
+    A device that was named and cannot be used has a record with its error; one that was not named
+    is left out. The watcher shows the errors of both.
+    """
+    known = {} if addresses else {device.address: device for device in discovery.real_devices()}
+    devices: list[FoundDevice] = []
+    records: list[DeviceRecord] = []
+    taken: set[str] = set()
+    errors: list[str] = []
+    for address in dict.fromkeys(addresses or known):
+        try:
+            device = (known.get(address) or discovery.resolve(address)).with_run_options(options)
+            taken |= device.run_options.keys()
+            device = open_device(device)
+        except NoDeviceError as error:
+            errors.append(str(error))
+            if addresses:
+                records.append(_record_of_missing(address, error))
+        else:
+            devices.append(device)
+            records.append(_record(device))
+    if not devices:
+        raise NoDeviceError("; ".join(errors) or "no device is here")
+    for error_text in errors:
+        watcher.say(error_text)
+    _check_options(options.keys() - taken, records, watcher)
+    return devices, records
+
+
+def _joint_device(
+    group: RankGroup, options: Mapping[str, str], watcher: Watcher
+) -> tuple[list[FoundDevice], list[DeviceRecord]]:
+    """The devices of all ranks as one device, with a record of it and of each different member."""
+    device = group.open_devices(options)
+    others = {member.address: member for member in group.members}
+    others.pop(device.address, None)
+    records = [_record(one) for one in (device, *others.values())]
+    taken = {name for member in group.members for name in member.run_options}
+    _check_options(options.keys() - taken, records, watcher)
+    return [device], records
+
+
+def _check_options(
+    untaken: Iterable[str], records: Sequence[DeviceRecord], watcher: Watcher
+) -> None:
+    """Refuses options of the run that none of its devices takes."""
+    for name in untaken:
+        option = f"--{name.replace('_', '-')}"
+        refuse_or_warn(f"{option}: no device of this run takes it", records, watcher)
