@@ -1,4 +1,5 @@
-// What is on the card: the text that Isthmus writes into its xclbins (emulation/python/isthmus/xclbin/card.py).
+// What is on the card: the text that Isthmus writes into its xclbins
+// (emulation/python/isthmus/xclbin/card.py).
 #pragma once
 
 #include <cstdint>
