@@ -99,6 +99,7 @@ def test_reruns_are_fresh_workers(isthmus: Command, tmp_path: Path) -> None:
         (("run", "transfer", "--device", "null", "--reruns", "many"), 2, "--reruns"),
         (("run", "transfer", "--device", "null", "--cpus", "4096"), 2, "processor 4096"),
         (("run", "transfer", "--device", "pci:0000:00:00.0,allow_loads=yes"), 2, "--allow-loads"),
+        (("run", "transfer", "--device", "card:u250", "--memory", "bar_uc"), 2, "no memory kind"),
         (("run", "--bytes", "1"), 2, "name a study"),
         (("run", "--quick"), 2, "name a study"),
         (("reproduce", "mmio/read-latency", "--memory", "pageable"), 2, "--memory pageable"),

@@ -63,7 +63,7 @@ def answer(model: Model, arguments: Sequence[str]) -> str:
         }
         return msgspec.json.format(msgspec.json.encode(data)).decode() + "\n"
     changed = "".join(f", {name}={value}" for name, value in replaced.items())
-    on_board = f"; board {board.name}{changed}" if model.default_board else ""
+    on_board = f"; board {given.get('board', board.name)}{changed}" if model.default_board else ""
     lines = [f"{model.name}: {model.summary}{on_board}"]
     return "\n".join([*lines, *columns([*_rows(figures)])]) + "\n"
 

@@ -45,7 +45,8 @@ class Plan:
 
 def known_to(study: Study, device: DeviceDescription) -> Sequence[OperationDescription]:
     """Operations of a device that a study can use."""
-    return device.offloads if study.offload else device.operations
+    every = device.offloads if study.offload else device.operations
+    return [one for one in every if any(part.name in study.operations for part in one.parts)]
 
 
 def offered(study: Study, device: DeviceDescription, operation: str) -> list[OperationDescription]:
@@ -100,7 +101,8 @@ def has_memory(study: Study, description: DeviceDescription, kind: Value) -> boo
 def describe_memory_kinds(study: Study, descriptions: Iterable[DeviceDescription]) -> str:
     """The kinds of memory that these devices take, for messages."""
     known = (kind for d in descriptions for o in known_to(study, d) for kind in o.memory_kinds)
-    return ", ".join([*dict.fromkeys(known), "offset<N>", "node<N>"])
+    kinds = list(dict.fromkeys(known))
+    return ", ".join([*kinds, *(("offset<N>", "node<N>") if "aligned" in kinds else ())])
 
 
 class _Planner:
