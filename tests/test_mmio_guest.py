@@ -118,7 +118,8 @@ def test_backend_on_a_real_kernel(kernel: Path, program: Path, tmp_path: Path) -
         "-serial", "stdio", "-monitor", "none", "-no-reboot", "-nodefaults",
         "-object", "memory-backend-ram,id=shared,size=1M,share=on", *devices,
         "-kernel", kernel, "-initrd", initrd,
-        "-append", "console=ttyS0 quiet panic=-1 intel_iommu=on",
+        # Its check of the timer panics where ticks come late, as on a busy machine.
+        "-append", "console=ttyS0 quiet panic=-1 intel_iommu=on no_timer_check",
     )  # fmt: skip
     lines = [line for line in said.splitlines() if "guest:" in line]
     print("\n".join(lines))
