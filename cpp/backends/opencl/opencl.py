@@ -172,6 +172,7 @@ class Opencl(BackendDescription):
         }
     )
     fastest_memory = "alloc_host"
+    api_names = MappingProxyType({"opencl": "OpenCL"})
     map_advice = "clEnqueueMapBuffer in place of clEnqueueReadBuffer"
     modes = (*(mode for mode in xrt.MODES if mode), emulation.MODE)
     aliases = MappingProxyType(

@@ -30,6 +30,7 @@ class Xrt(BackendDescription):
             "host_only": "xrt::bo::flags::host_only",
         }
     )
+    api_names = MappingProxyType({"xrt": "XRT"})
     run_options = (*BITSTREAM, *REGISTERS)
     modes = (*(mode for mode in xrt.MODES if mode), emulation.MODE)
 

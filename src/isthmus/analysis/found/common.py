@@ -31,7 +31,7 @@ BEST_FIRST = ("pinned", "alloc_host", "host_only", "use_host_ptr", "registered",
 def backend_of(evidence: Evidence, address: str) -> BackendDescription | type[BackendDescription]:
     """The backend of a device; the defaults of all where it is not installed here."""
     record = device_of(evidence, address)
-    return backends.registry().get(record.backend if record else "", BackendDescription)
+    return backends.of(record.backend if record else "")
 
 
 def call_for(evidence: Evidence, address: str, memory: str) -> str:
