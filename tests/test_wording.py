@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from isthmus import published
 from isthmus.analysis import wording
-from isthmus.errors import UsageError
 
 
 @pytest.mark.parametrize(
@@ -27,11 +25,3 @@ def test_sizes_between_powers_of_two_are_rounded(value, text):
 def test_many_clauses_are_cut_and_counted():
     assert wording.few(["a", "a", "b"]) == ("a", "b")
     assert wording.few(map(str, range(9))) == ("0", "1", "2", "3", "4", "4 more in the table")
-
-
-def test_published_series_load():
-    assert not any(published.series(name).empty for name in published.names())
-    peaks = published.series("opencl_xrt_peaks")
-    assert peaks["peak_GBps"].max() == 11.908
-    with pytest.raises(UsageError, match="no published series 'x'; known: aligned"):
-        published.series("x")

@@ -1,4 +1,4 @@
-"""Writes the residual table into docs/models.md, and held-out errors into their file.
+"""Writes the residual table into docs/models.md, and held-out errors into their files.
 
 ``--check`` only compares the page.
 """
@@ -30,5 +30,6 @@ if __name__ == "__main__":
     new = updated(page, found)
     if "--check" in sys.argv:
         sys.exit(0 if page == new else f"{TARGET} is out of date: run {__file__}")
-    fitting.HELD_OUT.write_text(fitting.held_out_text(found.held_out), encoding="utf-8")
+    for file, told in fitting.held_out_texts(found.held_out).items():
+        file.write_text(told, encoding="utf-8")
     TARGET.write_text(new, encoding="utf-8")

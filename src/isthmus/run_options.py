@@ -35,7 +35,7 @@ BITSTREAM = (
 REGISTERS = (
     RunOption(
         "registers",
-        "registers to access: BAR:OFFSET[+BYTES] on PCI, KERNEL:OFFSET[+BYTES] through XRT",
+        "registers to access: BAR:OFFSET[+BYTES] on PCI, KERNEL:OFFSET[+BYTES] of a kernel",
     ),
     RunOption("memory", "memory of the device to access, in the same form", form=r".*:.*"),
     RunOption(
