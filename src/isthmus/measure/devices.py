@@ -14,6 +14,7 @@ from isthmus.measure.discovery import FoundDevice
 from isthmus.measure.runner import Watcher
 from isthmus.measure.supervisor import Responder, WorkerDiedError, WorkerProcess, WorkerRefusedError
 from isthmus.results.run_file import DeviceRecord
+from isthmus.run_options import flag
 from isthmus.system import environment
 
 if TYPE_CHECKING:
@@ -146,5 +147,4 @@ def _check_options(
 ) -> None:
     """Refuses options of the run that none of its devices takes."""
     for name in untaken:
-        option = f"--{name.replace('_', '-')}"
-        refuse_or_warn(f"{option}: no device of this run takes it", records, watcher)
+        refuse_or_warn(f"{flag(name)}: no device of this run takes it", records, watcher)

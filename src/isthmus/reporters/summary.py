@@ -19,6 +19,7 @@ from isthmus.analysis.summary import summarise
 from isthmus.models.pcie import link_of
 from isthmus.reporters.base import Reporter
 from isthmus.results.run_file import DeviceRecord, Run
+from isthmus.run_options import flag
 from isthmus.units import printable
 
 LINES, COLUMNS = 25, 80
@@ -165,10 +166,10 @@ def unmeasured(run: Run, rows: pd.DataFrame, found: Sequence[Finding]) -> str:
     told += [f"{what} ({why})" for what, why in skipped]
     empty = rows[(rows["samples"] == 0) & (rows["operation"] != "b_eff")]
     empty = empty[~empty["study"].isin(silent)]
-    for flag, why in (
+    for cause, why in (
         ("failed", "failed"), ("budget_exhausted", "time ran out"), ("interrupted", "interrupted"),
     ):  # fmt: skip
-        count = int(empty["flags"].str.split(";").map(lambda flags, f=flag: f in flags).sum())
+        count = int(empty["flags"].str.split(";").map(lambda flags, c=cause: c in flags).sum())
         told += [f"{count} point{'s' if count > 1 else ''} ({why})"] if count else []
     wrong = sum(any(r.verified == "false" for r in point.reruns) for point in run.points)
     told += [f"{wrong} points (their data did not arrive)"] if wrong else []
@@ -219,7 +220,7 @@ def _commands(run: Run, found: Sequence[Finding], path: Path, program: str) -> l
         len(run.studies) == 1 or set(run.studies) == set(studies.registry())
     ):
         budget = max(_LEAST_BUDGET_S, round(2 * run.settings.budget_s))
-        allowed = [f" --{n.replace('_', '-')}" for n in run.settings.options if "allow_" in n]
+        allowed = [f" {flag(n)}" for n in run.settings.options if "allow_" in n]
         told.append(
             ("Go on:", f"run {study} --resume --out {file} --budget {budget}{''.join(allowed)}")
         )

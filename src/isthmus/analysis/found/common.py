@@ -17,6 +17,7 @@ from isthmus.analysis.findings import MOST_HEADLINES, Finding, Reference, Verdic
 from isthmus.backends import BackendDescription
 from isthmus.models.pcie import link_of, path_of
 from isthmus.results.run_file import DeviceRecord
+from isthmus.run_options import flag
 
 GOOD, FAIR = 0.85, 0.6
 """Shares of a limit from which on a rate is good, or fair."""
@@ -77,7 +78,7 @@ def to_decide(evidence: Evidence, *devices: str) -> str:
     for name in ("memory", "operation"):
         words += [f"--{name}", settings.axes[name]] if name in settings.axes else []
     for name, value in settings.options.items():
-        words += [f"--{name.replace('_', '-')}", *([] if value == "yes" else [value])]
+        words += [flag(name), *([] if value == "yes" else [value])]
     return shlex.join([*words, "--budget", str(budget)])
 
 
