@@ -127,7 +127,7 @@ def test_the_residual_table_is_made_of_the_same_rows():
 
 def test_figures_stand_beside_ours_and_a_run_file_is_written(isthmus, tmp_path):
     done = isthmus("reproduce", "mmio/read-latency", "--out", str(tmp_path / "runs"))
-    (line,) = (line for line in done.stdout.splitlines() if "sram read" in line)
+    (line,) = (line for line in done.stdout.splitlines() if "load of SRAM" in line)
     assert "507.35 ns" in line
     assert "fitted" in line
     (file,) = (tmp_path / "runs").glob("*.json")
@@ -179,7 +179,8 @@ def test_measured_rows_have_their_interval_and_missing_points_a_reason(isthmus, 
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
-    ends = lines[1].index("interval"), lines[1].index("residual")
+    heads = next(line for line in lines if line.startswith("  item "))
+    ends = heads.index("interval"), heads.index("residual")
     measured = [line for line in lines if "  measured: " in line]
     assert measured
     for line in measured:

@@ -39,6 +39,11 @@ class Beside:
         return None if self.found is None else self.found.value
 
     @property
+    def text(self) -> str:
+        """Ours as ``Row.text`` has the published; empty where it was not measured."""
+        return "" if self.here is None else self.row.with_unit(self.here)
+
+    @property
     def residual(self) -> float | None:
         """Ours over the published, less 1."""
         return None if self.here is None else self.row.residual(self.here)

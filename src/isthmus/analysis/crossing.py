@@ -7,31 +7,28 @@ from typing import Any
 
 import numpy as np
 
-from isthmus import boards, published
+from isthmus import boards
 from isthmus.analysis.evidence import Answer, Evidence, board_of, each, rate_of, table
 from isthmus.boards import Board
 from isthmus.models import host_memory
 from isthmus.models.pcie import link_of, path_of
+from isthmus.published import rows_of
 from isthmus.results.run_file import DeviceRecord
 
-PUBLISHED = {
-    "read_bandwidth": "read_GiBps",
-    "write_bandwidth": "write_GiBps",
-    "bandwidth": "concurrent_GiBps",
-}
+KERNELS = {"read_bandwidth": "read", "write_bandwidth": "write", "bandwidth": "copy"}
+"""Kernels as the closed form names them, by operation."""
+_PUBLISHED_CARD = "u250"
 _PUBLISHED_SWEEPS = 1024
-_MODELLED = {"read_bandwidth": "read", "write_bandwidth": "write", "bandwidth": "copy"}
 
 
 @cache
 def published_rates(operation: str) -> dict[int, float]:
-    """Bytes a second by buffer size, from the published log (it prints GiB/s); empty: none."""
-    column = PUBLISHED.get(operation)
-    if column is None:
-        return {}
-    log = published.series("host_memory_bw_u250_gen3x16")
-    rates = zip(log["buffer_bytes"], log[column], strict=True)
-    return {int(size): float(rate) * (1 << 30) for size, rate in rates}
+    """Published bytes a second of a kernel by the size of its buffer."""
+    return {
+        row.plus[0].bytes or 0: row.published * row.scale
+        for row in rows_of("hostmem", _PUBLISHED_CARD)
+        if len(row.terms) == 1 and row.plus[0].operation == operation
+    }
 
 
 def _limit(device: DeviceRecord, operation: str) -> float:
@@ -52,7 +49,7 @@ def _predicted(board: Board | None, row: Any) -> float:
     """What the closed form says of this row; NaN where it does not speak of it."""
     if board is None or row.target != "host" or not board.has("kernel"):
         return np.nan
-    kernel = _MODELLED[row.operation]
+    kernel = KERNELS[row.operation]
     shape = _as_measured(board, row)
     return host_memory.bandwidth(shape, kernel, int(row.bytes), int(row.iterations))
 
@@ -63,7 +60,7 @@ def crossing(evidence: Evidence) -> Answer:
     Points whose data did not arrive are in it, as FAIL: they count nowhere else.
     """
     known = {device.address: device for device in evidence.run.devices}
-    points = evidence.every[evidence.every["operation"].isin(PUBLISHED)]
+    points = evidence.every[evidence.every["operation"].isin(KERNELS)]
     points = points[(points["target"] == "host") & points["bandwidth_Bps"].gt(0)]
     points = points[points["clock"] != "device"]
     rows = []
@@ -83,7 +80,7 @@ def crossing(evidence: Evidence) -> Answer:
         "high_bandwidth_Bps limit_share model_residual published_Bps published_residual",
         "data",
     )
-    order = {name: i for i, name in enumerate(PUBLISHED)}
+    order = {name: i for i, name in enumerate(KERNELS)}
     found = found.sort_values(
         ["device", "clock", "axes", "operation", "bytes"],
         key=lambda column: column.map(order) if column.name == "operation" else column,
@@ -109,7 +106,7 @@ def _theirs(board: Board | None, row: Any) -> float:
 
 @cache
 def _published_card() -> Board:
-    return boards.load("u250")
+    return boards.load(_PUBLISHED_CARD)
 
 
 def _as_measured(board: Board, row: Any) -> Board:

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from isthmus.analysis import speeds
-from isthmus.analysis.crossing import PUBLISHED, crossing
+from isthmus.analysis.crossing import KERNELS, crossing
 from isthmus.analysis.evidence import Answer, Evidence, each, rate_of, time_of
 from isthmus.analysis.held_out import held_out
 from isthmus.analysis.ratios import groups
@@ -22,7 +22,7 @@ _SAME = ["device", "memory", "target", "clock", *_KNOBS]
 
 
 def _kernels(evidence: Evidence) -> pd.DataFrame:
-    rows = evidence.rows[evidence.rows["operation"].isin(PUBLISHED)]
+    rows = evidence.rows[evidence.rows["operation"].isin(KERNELS)]
     return rows[rows["target"].isin(["host", "device"])]
 
 
@@ -36,7 +36,7 @@ def concurrent(evidence: Evidence) -> Answer:
     rows = []
     for key, group in groups(_kernels(evidence), [*_SAME, "bytes"]):
         by_kernel = {str(row.operation): row for row in each(group)}
-        if len(by_kernel) < len(PUBLISHED):
+        if len(by_kernel) < len(KERNELS):
             continue
         both = by_kernel["bandwidth"]
         single = max(

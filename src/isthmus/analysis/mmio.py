@@ -4,25 +4,22 @@ from __future__ import annotations
 
 import numpy as np
 
+from isthmus import boards
+from isthmus.analysis.beside import from_points
 from isthmus.analysis.evidence import Answer, Evidence, each, time_of
-from isthmus.analysis.mmio_published import (
-    CPU_HERTZ,
-    FLOPS_PER_CYCLE,
-    INSTRUCTIONS_PER_CYCLE,
-    LINE,
-    STATED_LINES,
-    STATED_RATE,
-    replica,
-)
 from isthmus.analysis.mmio_rows import NO_FENCE, crossings, devices, ways
 from isthmus.models import mmio as model
 from isthmus.models.littles_law import in_flight
+from isthmus.published import rows_of
 
 _PACKET = 24
 """Bytes around a store's or a load's packet with 64-bit addresses; a completion's 20 beside."""
 _COMPLETION = 20
 _TRIPS = 3.0
 """Read latencies of one synchronisation: half to push, one and a half to poll, one to fetch."""
+_CPU_HERTZ = 3.4e9
+_INSTRUCTIONS_PER_CYCLE, _FLOPS_PER_CYCLE = 4.0, 8.0
+"""Of the processor that McCalpin, TACC TR-14-10, section 5.2, counts the work of."""
 _ACCELERATOR_FLOPS = 1e12
 _ALONE = (
     "register_load", "bar_memory_load", "syscall_load", "poll", "host_load", "line_exchange",
@@ -81,15 +78,10 @@ def concurrency(evidence: Evidence) -> Answer:
     for device in devices(evidence):
         load = device.latency("bar_memory_load") or device.latency("register_load")
         if load and device.link:
-            lines = in_flight(device.link.raw, load.value) / LINE
+            lines = in_flight(device.link.raw, load.value) / model.LINE
             rows.append((device.address, load.value, device.link.raw, lines))
-    stated = [
-        ("as published", latency, STATED_RATE, in_flight(STATED_RATE, latency) / LINE)
-        for latency in STATED_LINES
-    ]
     return Answer.of(
-        "concurrency", "How many lines must be on their way to fill the link?",
-        [*stated, *rows] if rows else [],
+        "concurrency", "How many lines must be on their way to fill the link?", rows,
         "device latency_s rate_Bps lines",
     )  # fmt: skip
 
@@ -102,11 +94,11 @@ def synchronisation(evidence: Evidence) -> Answer:
         if load is None:
             continue
         cost = _TRIPS * load.value
-        cycles, lost = cost * CPU_HERTZ, cost * _ACCELERATOR_FLOPS
+        cycles, lost = cost * _CPU_HERTZ, cost * _ACCELERATOR_FLOPS
         seen = device.one("poll", instruction="mov")
         measured = seen.value if seen else np.nan
         key = (device.address, device.clock, load.value, cost, measured, measured / load.value)
-        instructions, flops = cycles * INSTRUCTIONS_PER_CYCLE, cycles * FLOPS_PER_CYCLE
+        instructions, flops = cycles * _INSTRUCTIONS_PER_CYCLE, cycles * _FLOPS_PER_CYCLE
         rows.append((*key, cycles, instructions, flops, lost))
     return Answer.of(
         "synchronisation", "What does one synchronisation with the device cost?", rows,
@@ -158,6 +150,28 @@ def anomalies(evidence: Evidence) -> Answer:
     )  # fmt: skip
 
 
+def published_figures(evidence: Evidence) -> Answer:
+    """What was published of the card that is emulated: the rows that points of this run give."""
+    rows: list[tuple[object, ...]] = []
+    for device in devices(evidence):
+        board = device.board
+        known = rows_of(evidence.study, board.name) if board else []
+        if not (known and board and board.flat() == boards.load(board.name).flat()):
+            continue
+        for one in from_points(known, device.rows):
+            if one.found:
+                row = one.row
+                key = (device.address, row.figures[0], row.item, row.published, row.published_to)
+                rows.append((*key, one.here, row.unit, one.residual, one.how))
+    return Answer.of(
+        "published_figures",
+        "How near does the emulated card come to the published experiment? (isthmus reproduce mmio "
+        "shows all its figures)", rows,
+        "device figure item published published_to here unit residual how",
+    )  # fmt: skip
+
+
 ASKED = (
-    accesses, driver, bandwidths, concurrency, synchronisation, crossover, anomalies, replica,
+    accesses, driver, bandwidths, concurrency, synchronisation, crossover, anomalies,
+    published_figures,
 )  # fmt: skip

@@ -80,7 +80,7 @@ def reproduce(
         raise UsageError(f"--{axis} {axes[axis]}: the figure says what is measured")
     how = _Measuring(device, out, quick, budget, options)
     found, files, failed = _compare(figures, how)
-    print("\n".join(_overview(found) if name == "all" else _in_full(found)))
+    print("\n".join(_overview(found) if name == "all" else _in_full(found)).rstrip())
     from isthmus.analysis.beside import missed_aims
     from isthmus.cli.program import program, shorter
 
@@ -243,7 +243,7 @@ def _in_full(found: Sequence[FigureFound]) -> Iterator[str]:
     from isthmus.boards.listing import columns
 
     for one in found:
-        yield f"{one.figure.name}: {one.figure.title}"
+        yield from _wrapped(f"{one.figure.name}: {one.figure.title}")
         if one.rows:
             cells: list[tuple[str, ...]]
             cells = [("item", "published", "here", "interval", "residual", "how")]
@@ -252,7 +252,8 @@ def _in_full(found: Sequence[FigureFound]) -> Iterator[str]:
                 cells = [(*row[:_INTERVAL], *row[_INTERVAL + 1 :]) for row in cells]
             yield from (f"  {line}" for line in columns(cells))
         else:
-            yield f"  {one.figure.state}: {one.figure.because or one.figure.title}"
+            state = f"{one.figure.state}: {one.figure.because or one.figure.title}"
+            yield from _wrapped(state, "  ", "    ")
         for note in _notes(one):
             yield from _wrapped(note, "  ", "    ")
         yield ""
@@ -276,10 +277,12 @@ def _notes(one: FigureFound) -> Iterator[str]:
 
 
 def _cells(name: str, one: Beside) -> tuple[str, ...]:
-    unit = "" if one.row.unit == "ratio" else f" {one.row.unit}"
-    here = "" if one.here is None else f"{one.here:.5g}{unit}"
-    residual = "" if one.residual is None else f"{100 * one.residual:+.2f} %"
-    return (name, one.row.text, here, _span(one.found), residual, one.how)
+    return (name, one.row.text, one.text, _span(one.found), percent(one.residual), one.how)
+
+
+def percent(residual: float | None) -> str:
+    """With its sign: ``+0.12 %``; no rounded ``-0.00 %``."""
+    return "" if residual is None else f"{round(100 * residual, 2) + 0.0:+.2f} %"
 
 
 def _span(interval: Interval | None) -> str:
@@ -301,7 +304,7 @@ def _overview(found: Sequence[FigureFound]) -> Iterator[str]:
         worst = one.worst
         if worst and worst.residual is not None:
             at = one.names[one.rows.index(worst)]
-            off = f"{100 * worst.residual:+.2f} %"
+            off = percent(worst.residual)
             ways = counted(row.how for row in one.rows)
             rows.append((one.figure.name, str(len(one.rows)), off, ways, at))
         elif one.rows:

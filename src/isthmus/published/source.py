@@ -121,9 +121,13 @@ class Row:
     @property
     def text(self) -> str:
         """What was published, in the source's unit: ``0.3333 to 0.5``, ``8.775 GiB/s``."""
-        unit = "" if self.unit == "ratio" else f" {self.unit}"
-        ends = [end for end in (self.published, self.published_to) if end is not None]
-        return " to ".join(f"{end:.5g}" for end in ends) + unit
+        first = "" if self.published_to is None else f"{self.published:.5g} to "
+        last = self.published if self.published_to is None else self.published_to
+        return first + self.with_unit(last)
+
+    def with_unit(self, value: float) -> str:
+        """A value in the row's unit: ``8.775 GiB/s``; a ratio has none."""
+        return f"{value:.5g}" + ("" if self.unit == "ratio" else f" {self.unit}")
 
     @property
     def how(self) -> str:

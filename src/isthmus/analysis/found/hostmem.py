@@ -10,7 +10,7 @@ import pandas as pd
 
 from isthmus.analysis import hostmem, wording
 from isthmus.analysis.crossing import crossing
-from isthmus.analysis.evidence import Evidence, each, rate_of
+from isthmus.analysis.evidence import Evidence, rate_of
 from isthmus.analysis.findings import MOST_HEADLINES, Finding, Reference, shown
 from isthmus.analysis.found import common
 from isthmus.analysis.sentences import say
@@ -134,14 +134,10 @@ def _published(evidence: Evidence) -> Iterator[Finding]:
         if mine.empty:
             continue
         rms = float(np.sqrt((mine["published_residual"] ** 2).mean()))
-        worst = max(each(mine), key=lambda row: abs(row.published_residual))
         named = common.title(evidence, str(device))
         yield Finding(
             study=evidence.study, subject=named, quantity="off the published log, rms",
             interval=exact(100 * rms), unit="%", remark="rms",
-            reference=Reference(
-                kind="published", value=float(worst.published_Bps), name="published log"
-            ),
             sentence=say(
                 "published_log", percent=wording.percent(rms), count=str(len(mine)), who=named
             ),

@@ -76,8 +76,7 @@ def _stores(evidence: Evidence) -> Iterator[Finding]:
 
 def _lines(evidence: Evidence) -> Iterator[Finding]:
     """Cache lines that must be in flight to fill the link (Little's law)."""
-    table = mmio.concurrency(evidence).table
-    for row in each(table[table["device"] != "as published"] if len(table) else table):
+    for row in each(mmio.concurrency(evidence).table):
         named = common.title(evidence, str(row.device))
         if row.lines <= _CORE_LINES:
             continue
