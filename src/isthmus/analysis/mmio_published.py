@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from isthmus import boards, published
-from isthmus.analysis.evidence import Answer, Evidence, each
+from isthmus.analysis.context import AnalysisContext, Answer, each
 from isthmus.analysis.mmio_rows import WAYS, Device, crossings, devices, ways
 from isthmus.models.littles_law import in_flight
 from isthmus.models.mmio import LOCAL_MEMORY_S
@@ -78,15 +78,15 @@ def _as_published(device: Device) -> Iterator[tuple[str, float, str, float, str]
             yield "synchronisation, polled, in loads", trips, "", seen, "predicted"
 
 
-def replica(evidence: Evidence) -> Answer:
+def replica(context: AnalysisContext) -> Answer:
     """The published experiment again, on the emulated card that is its board."""
     original = boards.load("stratix4-gen2x8")
     rows: list[tuple[object, ...]] = []
-    for device in devices(evidence):
+    for device in devices(context):
         if device.board is None or device.board.flat() != original.flat():
             continue
         found = list(_as_published(device))
-        for instruction, meets in crossings(device, evidence):
+        for instruction, meets in crossings(device, context):
             if instruction == "movntdqa":
                 stated = _published()["pio_to_dma_crossover"]
                 found.append(("DMA over loads", stated, "B", meets.value, "predicted"))
