@@ -87,7 +87,7 @@ def serve(
             os._exit(0)
 
         rank = Rank(connection, hello, size, lambda: "working", leave)
-        server = DeviceServer(_core.alone_communicator())
+        server = DeviceServer(_core.single_process_communicator())
 
         def answer(request: protocol.Request) -> protocol.Answer:
             if isinstance(request, protocol.Measure) and request.series == number > 0:

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from isthmus.analysis.answers import answers
-from isthmus.analysis.evidence import Evidence
+from isthmus.analysis.context import AnalysisContext
 from isthmus.analysis.fits import NO_LAW, alpha_beta, half_bandwidth
 from isthmus.analysis.ratios import by_size, medians, pairs, ratio
 from isthmus.analysis.summary import summarise
@@ -227,9 +227,9 @@ def test_different_depths_are_not_compared_but_different_sole_memories_are():
 def test_a_memory_copy_is_compared_but_is_no_device_to_speak_of():
     laws = {"host": {"read": FAST}, "a": {"read": SLOW}, "b": {"read": FAST}}
     measured = transfer_run(laws, SIZES, apis={"host": "host"})
-    evidence = Evidence.of(measured, summarise(measured), "transfer")
-    assert len(evidence.pairs) == 3
-    assert [evidence.speaks_of(device) for device in ("host", "a", "b")] == [False, True, True]
+    context = AnalysisContext.of(measured, summarise(measured), "transfer")
+    assert len(context.pairs) == 3
+    assert [context.speaks_of(device) for device in ("host", "a", "b")] == [False, True, True]
 
 
 @settings(max_examples=20)
@@ -311,7 +311,7 @@ def test_throttling_absent_reversed_or_unknown():
         for op, factors in (("write", (1, 2, 3)), ("write_rw", (3, 2, 1)))
     ]
     assert verdicts(run(wild)) == ["cannot tell"]
-    assert not answer(two_devices(), "throttle").found
+    assert not answer(two_devices(), "throttle").has_rows
 
 
 # Peaks, ceiling, partial runs
@@ -388,7 +388,7 @@ def test_partial_runs_are_answered(partial):
 def test_too_few_samples_for_an_interval_are_in_no_ratio(samples, compared):
     points = [point(d, "read", 1 << 20, [[t] * samples]) for d, t in (("a", 1e-4), ("b", 2e-4))]
     found = answer(run(points), "indistinguishable")
-    assert found.found == compared
+    assert found.has_rows == compared
     assert summarise(run(points))["ci_low_s"].notna().all() == compared
 
 

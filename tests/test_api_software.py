@@ -45,9 +45,9 @@ def test_software_of_an_api_is_compared_where_nothing_is_behind_it(reruns):
 
 
 def test_software_of_an_api_is_in_no_other_answer_and_of_hardware_there_is_none():
-    told = {found.name for found in answers(nothing_behind()) if found.found}
+    told = {found.name for found in answers(nothing_behind()) if found.has_rows}
     assert told == {"api_software"}
-    assert not answer(transfer_run({"a": {"read": Law(5e-6, 8e9)}}, [64]), "api_software").found
+    assert not answer(transfer_run({"a": {"read": Law(5e-6, 8e9)}}, [64]), "api_software").has_rows
 
 
 def test_one_api_with_nothing_behind_it_is_told_by_itself():

@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from isthmus.analysis.findings import MOST_HEADLINES, Finding, findings
-from isthmus.analysis.found.transfer import WAYS
+from isthmus.analysis.findings.transfer import WAYS
 from isthmus.analysis.sentences import LONGEST, NAMES, TEMPLATES, say, shortened
 from isthmus.models.serial import SIZES as SIZES_BY_SET
 from isthmus.results.run_file import DeviceRecord, Run

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from isthmus import published
-from isthmus.analysis.beside import Beside, FigureFound, missed_aims
+from isthmus.analysis.reproduction import ReproducedFigure, ReproducedRow, missed_aims
 from isthmus.errors import UsageError
 from isthmus.published.source import KINDS, read
 from isthmus.statistics import Interval, exact
@@ -81,16 +81,16 @@ def test_what_a_device_cannot_give_is_said_and_the_rest_is_shown(isthmus, tmp_pa
 
 def test_rows_of_one_item_are_told_apart_and_aims_want_all_of_a_series():
     (figure,) = published.chosen("host-memory/u250")
-    rows = [Beside(row, exact(1.1 * row.published), "simulated") for row in figure.rows]
-    found = FigureFound(figure, tuple(rows))
+    rows = [ReproducedRow(row, exact(1.1 * row.published), "simulated") for row in figure.rows]
+    found = ReproducedFigure(figure, tuple(rows))
     assert len(set(found.names)) == len(rows)
     sources = published.sources().values()
     missed = missed_aims([found], sources)
     assert "host-memory/u250, read, 512Ki: +10 % (aim: within 6 %)" in missed
     assert any(text.endswith("10 % rms (aim: 3 %)") for text in missed)
-    rows[0] = Beside(figure.rows[0], None, "not measured")
+    rows[0] = ReproducedRow(figure.rows[0], None, "not measured")
     assert not any(
-        "rms" in text for text in missed_aims([FigureFound(figure, tuple(rows))], sources)
+        "rms" in text for text in missed_aims([ReproducedFigure(figure, tuple(rows))], sources)
     )
 
 

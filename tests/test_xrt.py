@@ -277,7 +277,7 @@ def test_an_unknown_device_is_told() -> None:
 
 def test_what_a_shell_exports_programs_no_board() -> None:
     for device in (resolve(NATIVE), resolve(OPENCL)):
-        standard = {"ISTHMUS_MAY_PROGRAM": ""}  # the binary is named, leave is not given
+        standard = {"ISTHMUS_MAY_PROGRAM": ""}  # the binary is named, permission is not given
         with (
             WorkerProcess({**device.candidate.environment, **standard}) as worker,
             pytest.raises(WorkerRefusedError, match=r"--xclbin|--allow-program"),

@@ -12,8 +12,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from isthmus import published
 from isthmus.analysis.beside import from_model, from_run
+
+from isthmus import published
 from isthmus.cli.reproduce import percent
 from isthmus.results import run_file
 from isthmus.validation import fitting, residuals

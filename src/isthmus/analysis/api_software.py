@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from isthmus.analysis import wording
-from isthmus.analysis.evidence import Answer, Evidence
+from isthmus.analysis.context import AnalysisContext, Answer
 from isthmus.analysis.ratios import (
     LARGE,
     SMALL,
@@ -30,18 +30,18 @@ _COLUMNS = (
 )  # fmt: skip
 
 
-def per_call(evidence: Evidence) -> Answer:
+def per_call(context: AnalysisContext) -> Answer:
     """Time per call of each API, and the ratio between two, for small sizes and for large ones.
 
     A call's time is the geometric mean of the sizes' medians. A device that shares no operation
     with another still has its rows.
     """
-    alone = software_alone(evidence.run)
-    times = medians(evidence.run, evidence.study, "na")
+    alone = software_alone(context.run)
+    times = medians(context.run, context.study, "na")
     times = times[times["device"].isin(alone)]
     rows: list[tuple[object, ...]] = []
     compared: set[tuple[str, ...]] = set()
-    for pair in pairs_in(evidence.run, times):
+    for pair in pairs_in(context.run, times):
         ours, _, theirs = pair.memory.partition(" / ")
         keys = [
             (pair.device, pair.operation, ours, pair.axes),
@@ -50,7 +50,7 @@ def per_call(evidence: Evidence) -> Answer:
         compared.update(keys)
         for low, high in _SPANS:
             part = pair.times[pair.times["bytes"].between(low, high)]
-            found = ratio(part, evidence.confidence)
+            found = ratio(part, context.confidence)
             if found is None:
                 continue
             calls = [_call_s(times, key, part) for key in keys]

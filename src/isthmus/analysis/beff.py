@@ -13,7 +13,7 @@ from isthmus import boards, published
 from isthmus.analysis import fits
 from isthmus.analysis.beff_channels import channels, links_rate
 from isthmus.analysis.beff_rows import SAME
-from isthmus.analysis.evidence import Answer, Evidence, board_of, each, rate_of, table
+from isthmus.analysis.context import AnalysisContext, Answer, board_of, each, rate_of, table
 from isthmus.analysis.held_out import held_out
 from isthmus.analysis.messages import messages
 from isthmus.analysis.ratios import groups
@@ -26,9 +26,9 @@ LOGS = {1: "b_eff_520n_1fpga", 8: "b_eff_520n_8fpga"}
 _NAMED = ("device", "channel", "ranks", "topology", "depth", "memory", "clock", "sizes")
 
 
-def _boards(evidence: Evidence) -> Mapping[str, Board | None]:
+def _boards(context: AnalysisContext) -> Mapping[str, Board | None]:
     """Boards with serial channels, of emulated cards."""
-    found = {device.address: board_of(device) for device in evidence.run.devices}
+    found = {device.address: board_of(device) for device in context.run.devices}
     return {a: b if b is not None and b.has("serial") else None for a, b in found.items()}
 
 
@@ -58,23 +58,23 @@ def _law(sizes: Any, times: Any) -> fits.AlphaBeta | None:
     return fits.alpha_beta(list(map(float, sizes)), list(map(float, times)))
 
 
-def _exchanges(evidence: Evidence) -> pd.DataFrame:
-    return evidence.rows[evidence.rows["operation"] == "exchange"]
+def _exchanges(context: AnalysisContext) -> pd.DataFrame:
+    return context.rows[context.rows["operation"] == "exchange"]
 
 
-def _b_effs(evidence: Evidence) -> pd.DataFrame:
-    return evidence.rows[evidence.rows["operation"] == "b_eff"]
+def _b_effs(context: AnalysisContext) -> pd.DataFrame:
+    return context.rows[context.rows["operation"] == "b_eff"]
 
 
-def b_eff(evidence: Evidence) -> Answer:
+def b_eff(context: AnalysisContext) -> Answer:
     """b_eff of each whole set of sizes: the mean of the best bandwidths that a process reached.
 
     Beside it, as another figure with its own interval, the mean of the medians.
     """
-    known = _boards(evidence)
+    known = _boards(context)
     rows = []
-    exchanges = dict(groups(_exchanges(evidence), SAME))
-    for key, group in groups(_b_effs(evidence), SAME):
+    exchanges = dict(groups(_exchanges(context), SAME))
+    for key, group in groups(_b_effs(context), SAME):
         (row,) = each(group)
         typical = _mean_rate(exchanges[key])
         found = Interval(row.bandwidth_Bps, row.low_bandwidth_Bps, row.high_bandwidth_Bps)
@@ -103,16 +103,16 @@ def b_eff(evidence: Evidence) -> Answer:
     )
 
 
-def by_size(evidence: Evidence) -> Answer:
+def by_size(context: AnalysisContext) -> Answer:
     """Each size beside the links' limit, the model, a fit to the run itself, and the log."""
-    known = _boards(evidence)
+    known = _boards(context)
     found: list[tuple[Any, ...]] = []
-    for _, unsorted in groups(_exchanges(evidence), SAME):
+    for _, unsorted in groups(_exchanges(context), SAME):
         group = unsorted.sort_values("bytes")
         first = group.iloc[0]
         device, board = first["device"], known.get(first["device"])
         fitted = _law(group["bytes"], group["median_s"]) if board is None else None
-        links = links_rate(evidence.run, device)
+        links = links_rate(context.run, device)
         found += [_beside(row, board, links, fitted) for row in each(group)]
     frame = table(found, *_COLUMNS)
     return Answer(
@@ -150,15 +150,15 @@ def _beside(
     )  # fmt: skip
 
 
-def constants(evidence: Evidence) -> Answer:
+def constants(context: AnalysisContext) -> Answer:
     """Start-up time and rate of a step, fitted to the run's own sizes, beside the published ones.
 
     A step is two messages, one after the other: t / 2 = latency + bytes / rate. On a card with
     serial channels the bytes are those of whole flits, as they are sent.
     """
-    known = _boards(evidence)
+    known = _boards(context)
     rows = []
-    for _, group in groups(_exchanges(evidence), SAME):
+    for _, group in groups(_exchanges(context), SAME):
         first = group.iloc[0]
         board = known.get(first["device"])
         sent = group["bytes"].to_numpy(float)
@@ -187,9 +187,9 @@ def constants(evidence: Evidence) -> Answer:
     )
 
 
-def slowest(evidence: Evidence) -> Answer:
+def slowest(context: AnalysisContext) -> Answer:
     """Each rank's own mean rate, beside that of the median rank."""
-    own = evidence.rows[evidence.rows["operation"] == "exchange_rank"]
+    own = context.rows[context.rows["operation"] == "exchange_rank"]
     rows = []
     for _, group in groups(own, SAME):
         first = group.iloc[0]
@@ -210,11 +210,11 @@ def _mean_rate(rows: pd.DataFrame) -> Interval:
     return combined([1 / len(found)] * len(found), found)
 
 
-def scaling(evidence: Evidence) -> Answer:
+def scaling(context: AnalysisContext) -> Answer:
     """b_eff by number of ranks, each rank's part of it beside that of the fewest, and the model."""
-    known = _boards(evidence)
+    known = _boards(context)
     rows = []
-    whole = _b_effs(evidence)
+    whole = _b_effs(context)
     whole = whole[whole["ranks"] != ""]
     for _, unsorted in groups(whole, [name for name in SAME if name != "ranks"]):
         group = unsorted.sort_values("ranks")
@@ -243,5 +243,5 @@ def scaling(evidence: Evidence) -> Answer:
     )
 
 
-ASKED = (b_eff, by_size, channels, slowest, constants, scaling, messages, held_out("520n"))
+QUESTIONS = (b_eff, by_size, channels, slowest, constants, scaling, messages, held_out("520n"))
 """The study's questions, in the order shown."""

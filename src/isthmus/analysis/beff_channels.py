@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 import pandas as pd
 
-from isthmus.analysis.evidence import Answer, Evidence
+from isthmus.analysis.context import AnalysisContext, Answer
 from isthmus.analysis.ratios import by_size, divide, groups, medians
 from isthmus.results.run_file import Point, Run
 
@@ -33,11 +33,11 @@ def links_rate(run: Run, address: str) -> float:
     return float(np.min([float(told.get(name, "nan")) for name in members]))
 
 
-def channels(evidence: Evidence) -> Answer:
+def channels(context: AnalysisContext) -> Answer:
     """Each two channels of the same devices: ratio of the times of a step, size by size."""
     rows = []
-    for name, reference, where, times in _pairs(evidence):
-        for size in by_size(times, evidence.confidence).itertuples(index=False):
+    for name, reference, where, times in _pairs(context):
+        for size in by_size(times, context.confidence).itertuples(index=False):
             rows.append((*where, name, reference, *size))
     return Answer.of(
         "channels", "Which channel takes longer, at which size?", rows,
@@ -45,12 +45,12 @@ def channels(evidence: Evidence) -> Answer:
     )  # fmt: skip
 
 
-def _pairs(evidence: Evidence) -> Iterator[tuple[str, str, tuple[str, str], pd.DataFrame]]:
+def _pairs(context: AnalysisContext) -> Iterator[tuple[str, str, tuple[str, str], pd.DataFrame]]:
     """Name, name of the other, where (device and axes), and ratios by size and rerun."""
     exchanges = [
         point
-        for point in evidence.run.points
-        if point.study == evidence.study and point.operation == "exchange"
+        for point in context.run.points
+        if point.study == context.study and point.operation == "exchange"
     ]
     ways: dict[str, list[Point]] = {}
     for point in exchanges:
@@ -59,7 +59,7 @@ def _pairs(evidence: Evidence) -> Iterator[tuple[str, str, tuple[str, str], pd.D
         return
     series: dict[tuple[str, str], dict[str, pd.DataFrame]] = {}
     for channel, points in ways.items():
-        found = medians(msgspec.structs.replace(evidence.run, points=points), evidence.study)
+        found = medians(msgspec.structs.replace(context.run, points=points), context.study)
         kinds = found.groupby("device")["memory"].nunique()
         for (device, axes, memory), mine in groups(found, ["device", "axes", "memory"]):
             name = f"{channel} ({memory})" if kinds[device] > 1 else channel

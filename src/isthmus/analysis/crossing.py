@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from isthmus import boards
-from isthmus.analysis.evidence import Answer, Evidence, board_of, each, rate_of, table
+from isthmus.analysis.context import AnalysisContext, Answer, board_of, each, rate_of, table
 from isthmus.boards import Board
 from isthmus.models import host_memory
 from isthmus.models.pcie import link_of, path_of
@@ -54,13 +54,13 @@ def _predicted(board: Board | None, row: Any) -> float:
     return host_memory.bandwidth(shape, kernel, int(row.bytes), int(row.iterations))
 
 
-def crossing(evidence: Evidence) -> Answer:
+def crossing(context: AnalysisContext) -> Answer:
     """Each point on host memory beside the link's limit, the model and the published log.
 
     Points whose data did not arrive are in it, as FAIL: they count nowhere else.
     """
-    known = {device.address: device for device in evidence.run.devices}
-    points = evidence.every[evidence.every["operation"].isin(KERNELS)]
+    known = {device.address: device for device in context.run.devices}
+    points = context.every[context.every["operation"].isin(KERNELS)]
     points = points[(points["target"] == "host") & points["bandwidth_Bps"].gt(0)]
     points = points[points["clock"] != "device"]
     rows = []

@@ -5,26 +5,26 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from isthmus import boards
-from isthmus.analysis.evidence import Answer, Evidence, board_of
+from isthmus.analysis.context import AnalysisContext, Answer, board_of
 from isthmus.validation import fitting
 
 
-def held_out(board: str) -> Callable[[Evidence], Answer]:
+def held_out(board: str) -> Callable[[AnalysisContext], Answer]:
     """Asks that of runs on this board, left as it is."""
 
-    def ask(evidence: Evidence) -> Answer:
-        return _answer(evidence, board)
+    def ask(context: AnalysisContext) -> Answer:
+        return _answer(context, board)
 
     return ask
 
 
-def _answer(evidence: Evidence, board: str) -> Answer:
+def _answer(context: AnalysisContext, board: str) -> Answer:
     on_it = [
         device.address
-        for device in evidence.run.devices
+        for device in context.run.devices
         if (found := board_of(device)) is not None
         and found.flat() == boards.load(board).flat()
-        and device.address in set(evidence.rows["device"])
+        and device.address in set(context.rows["device"])
     ]
     errors = fitting.known_held_out(board) if on_it else ()
     return Answer.of(

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from isthmus.analysis.evidence import Answer, Evidence, table
+from isthmus.analysis.context import AnalysisContext, Answer, table
 from isthmus.analysis.ratios import software_alone
 from isthmus.analysis.summary import simulated_devices
 
@@ -22,20 +22,20 @@ _COLUMNS = (
 )  # fmt: skip
 
 
-def estimated(evidence: Evidence) -> Answer:
+def estimated(context: AnalysisContext) -> Answer:
     """Time of each point by software measured and crossing simulated."""
     return Answer(
         "hybrid",
         "What would a board take (an estimate: the API's software as measured above nothing, and "
         "the crossing as simulated)?",
-        _both(evidence),
+        _both(context),
     )
 
 
-def _both(evidence: Evidence) -> pd.DataFrame:
+def _both(context: AnalysisContext) -> pd.DataFrame:
     """A row for each point that has both."""
-    rows = evidence.every[evidence.every["study"] == evidence.study]
-    emulated, alone = simulated_devices(evidence.run), software_alone(evidence.run)
+    rows = context.every[context.every["study"] == context.study]
+    emulated, alone = simulated_devices(context.run), software_alone(context.run)
     simulated = rows[
         rows["device"].isin(emulated)
         & rows["clock"].eq("simulated")

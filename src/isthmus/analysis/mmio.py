@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from isthmus import boards
-from isthmus.analysis.beside import from_points
-from isthmus.analysis.evidence import Answer, Evidence, each, time_of
+from isthmus.analysis.context import AnalysisContext, Answer, each, time_of
 from isthmus.analysis.mmio_rows import NO_FENCE, crossings, devices, ways
+from isthmus.analysis.reproduction import from_points
 from isthmus.models import mmio as model
 from isthmus.models.littles_law import in_flight
 from isthmus.published import rows_of
@@ -26,10 +26,10 @@ _ALONE = (
 )  # fmt: skip
 
 
-def accesses(evidence: Evidence) -> Answer:
+def accesses(context: AnalysisContext) -> Answer:
     """One access of each kind that nothing overlaps, and the host's own memory beside it."""
     rows: list[tuple[object, ...]] = []
-    for device in devices(evidence):
+    for device in devices(context):
         for operation in _ALONE:
             alone = device.of(operation, pipelined="no", fence=NO_FENCE)
             for kind, group in alone.groupby("memory", sort=False):
@@ -43,10 +43,10 @@ def accesses(evidence: Evidence) -> Answer:
     )  # fmt: skip
 
 
-def driver(evidence: Evidence) -> Answer:
+def driver(context: AnalysisContext) -> Answer:
     """What a system call costs beside the access that it makes."""
     rows: list[tuple[object, ...]] = []
-    for device in devices(evidence):
+    for device in devices(context):
         rows += [(device.address, device.clock, way, *found[:3]) for way, found in ways(device)]
     return Answer.of(
         "driver", "What does the way through the driver add?", rows,
@@ -54,10 +54,10 @@ def driver(evidence: Evidence) -> Answer:
     )  # fmt: skip
 
 
-def bandwidths(evidence: Evidence) -> Answer:
+def bandwidths(context: AnalysisContext) -> Answer:
     """Best rate of stores and loads by mapping and instruction, as a share of the link."""
     rows: list[tuple[object, ...]] = []
-    for device in devices(evidence):
+    for device in devices(context):
         raw = device.link.raw if device.link else np.nan
         moving = device.rows[device.rows["operation"].isin(["store", "bar_memory_load"])]
         best = moving.sort_values("bandwidth_Bps", ascending=False, kind="stable")
@@ -72,10 +72,10 @@ def bandwidths(evidence: Evidence) -> Answer:
     )  # fmt: skip
 
 
-def concurrency(evidence: Evidence) -> Answer:
+def concurrency(context: AnalysisContext) -> Answer:
     """Lines that must be on their way to fill a link: rate x latency / 64 B."""
     rows: list[tuple[object, ...]] = []
-    for device in devices(evidence):
+    for device in devices(context):
         load = device.latency("bar_memory_load") or device.latency("register_load")
         if load and device.link:
             lines = in_flight(device.link.raw, load.value) / model.LINE
@@ -86,10 +86,10 @@ def concurrency(evidence: Evidence) -> Answer:
     )  # fmt: skip
 
 
-def synchronisation(evidence: Evidence) -> Answer:
+def synchronisation(context: AnalysisContext) -> Answer:
     """One exchange of a flag and an answer: as a count of read latencies, and as it was seen."""
     rows: list[tuple[object, ...]] = []
-    for device in devices(evidence):
+    for device in devices(context):
         load = device.latency("register_load") or device.latency("bar_memory_load")
         if load is None:
             continue
@@ -107,11 +107,11 @@ def synchronisation(evidence: Evidence) -> Answer:
     )  # fmt: skip
 
 
-def crossover(evidence: Evidence) -> Answer:
+def crossover(context: AnalysisContext) -> Answer:
     """Size from which DMA reads the device faster than loads do: measured, and predicted."""
     rows: list[tuple[object, ...]] = []
-    for device in devices(evidence):
-        for instruction, found in crossings(device, evidence):
+    for device in devices(context):
+        for instruction, found in crossings(device, context):
             predicted = np.nan
             if device.board and device.board.has("dma") and instruction == "movntdqa":
                 predicted = model.crossover_bytes(device.board)
@@ -124,10 +124,10 @@ def crossover(evidence: Evidence) -> Answer:
     )  # fmt: skip
 
 
-def anomalies(evidence: Evidence) -> Answer:
+def anomalies(context: AnalysisContext) -> Answer:
     """Rows that are faster than one packet for each access can be, and what that shows."""
     rows: list[tuple[object, ...]] = []
-    for device in devices(evidence):
+    for device in devices(context):
         if device.link is None:
             continue
         moving = device.rows[device.rows["operation"].isin(["store", "bar_memory_load"])]
@@ -150,19 +150,19 @@ def anomalies(evidence: Evidence) -> Answer:
     )  # fmt: skip
 
 
-def published_figures(evidence: Evidence) -> Answer:
+def published_figures(context: AnalysisContext) -> Answer:
     """What was published of the card that is emulated: the rows that points of this run give."""
     rows: list[tuple[object, ...]] = []
-    for device in devices(evidence):
+    for device in devices(context):
         board = device.board
-        known = rows_of(evidence.study, board.name) if board else []
+        known = rows_of(context.study, board.name) if board else []
         if not (known and board and board.flat() == boards.load(board.name).flat()):
             continue
         for one in from_points(known, device.rows):
-            if one.found:
+            if one.interval:
                 row = one.row
                 key = (device.address, row.figures[0], row.item, row.published, row.published_to)
-                rows.append((*key, one.here, row.unit, one.residual, one.how))
+                rows.append((*key, one.value, row.unit, one.residual, one.how))
     return Answer.of(
         "published_figures",
         "How near does the emulated card come to the published experiment? (isthmus reproduce mmio "
@@ -171,7 +171,7 @@ def published_figures(evidence: Evidence) -> Answer:
     )  # fmt: skip
 
 
-ASKED = (
+QUESTIONS = (
     accesses, driver, bandwidths, concurrency, synchronisation, crossover, anomalies,
     published_figures,
 )  # fmt: skip

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from isthmus.analysis.evidence import Evidence, board_of, each, time_of
+from isthmus.analysis.context import AnalysisContext, board_of, each, time_of
 from isthmus.analysis.summary import THROUGH_EMULATION
 from isthmus.boards import Board
 from isthmus.models.pcie import Link, link_of, path_of
@@ -22,11 +22,13 @@ NO_FENCE = "none"
 class Device:
     """One device's rows of the study on one clock, asked by what they are."""
 
-    def __init__(self, evidence: Evidence, address: str, clock: str, rows: pd.DataFrame) -> None:
+    def __init__(
+        self, context: AnalysisContext, address: str, clock: str, rows: pd.DataFrame
+    ) -> None:
         self.address = address
         self.clock = clock
         self.rows = rows
-        record = next(one for one in evidence.run.devices if one.address == address)
+        record = next(one for one in context.run.devices if one.address == address)
         self.board: Board | None = board_of(record)
         self.link: Link | None = path_of(self.board).link if self.board else link_of(record.link)
 
@@ -50,12 +52,12 @@ class Device:
         return time_of(alone.iloc[-1]) if len(alone) else None
 
 
-def devices(evidence: Evidence) -> Iterator[Device]:
+def devices(context: AnalysisContext) -> Iterator[Device]:
     """Each device of the run with each clock that it was measured on."""
-    timed = evidence.timed
+    timed = context.timed
     timed = timed[~timed["flags"].str.contains(THROUGH_EMULATION)]  # no cost of a board
     for (address, clock), rows in timed.groupby(["device", "clock"], sort=False):
-        yield Device(evidence, str(address), str(clock), rows)
+        yield Device(context, str(address), str(clock), rows)
 
 
 def ways(device: Device) -> Iterator[tuple[str, Interval]]:
@@ -98,11 +100,11 @@ _PIO = (("movntdqa", "bar_wc", 64), ("mov", "bar_uc", 8))
 """Pipelined loads that DMA is compared with: instruction, mapping, width."""
 
 
-def crossings(device: Device, evidence: Evidence) -> Iterator[tuple[str, Interval]]:
+def crossings(device: Device, context: AnalysisContext) -> Iterator[tuple[str, Interval]]:
     """Size from which DMA is faster, by the loads' instruction, and where both intervals put it."""
     dma = device.of("dma_read")
     if dma.empty:  # a study of transfers in the same run
-        every = evidence.every
+        every = context.every
         reads = (every["device"] == device.address) & (every["operation"] == "read")
         dma = every[reads & (every["clock"] == device.clock) & every["median_s"].gt(0)]
     for instruction, memory, width in _PIO:

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import pandas as pd
 
-from isthmus.analysis.evidence import SERIES, Answer, Evidence
+from isthmus.analysis.context import SERIES, AnalysisContext, Answer
 from isthmus.analysis.fits import alpha_beta, half_bandwidth
 from isthmus.analysis.ratios import groups
 
 
-def peaks(evidence: Evidence) -> Answer:
+def peaks(context: AnalysisContext) -> Answer:
     """Highest bandwidth of each series, with the size it was reached at."""
     return Answer(
         "peaks",
         "What is the highest bandwidth, and at which size?",
-        peak_rows(evidence),
+        peak_rows(context),
     )
 
 
-def peak_rows(evidence: Evidence) -> pd.DataFrame:
+def peak_rows(context: AnalysisContext) -> pd.DataFrame:
     """The row of each series that has the highest bandwidth."""
-    rows = evidence.rows
+    rows = context.rows
     top = [group["bandwidth_Bps"].idxmax() for _, group in groups(rows, SERIES)]
     best = rows[rows.index.isin(top)]
     moved = best["bandwidth_Bps"] * best["median_s"]
@@ -32,10 +32,10 @@ def peak_rows(evidence: Evidence) -> pd.DataFrame:
     return best[[*SERIES, *rate, "bytes", "converged"]].reset_index(drop=True)
 
 
-def half(evidence: Evidence) -> Answer:
+def half(context: AnalysisContext) -> Answer:
     """Size at which each series has half of its peak."""
     rows = []
-    for key, group in groups(evidence.rows, SERIES):
+    for key, group in groups(context.rows, SERIES):
         found = half_bandwidth(group["bytes"].tolist(), group["bandwidth_Bps"].tolist())
         if found is None:
             continue
@@ -47,12 +47,12 @@ def half(evidence: Evidence) -> Answer:
     )  # fmt: skip
 
 
-def fits(evidence: Evidence) -> Answer:
+def fits(context: AnalysisContext) -> Answer:
     """Start-up time and rate of each series, and how far the law is off."""
     rows = []
-    for key, group in groups(evidence.rows, SERIES):
+    for key, group in groups(context.rows, SERIES):
         moved = (group["bandwidth_Bps"] * group["median_s"]).tolist()
-        found = alpha_beta(moved, group["median_s"].tolist(), evidence.confidence)
+        found = alpha_beta(moved, group["median_s"].tolist(), context.confidence)
         if found is None:
             continue
         size = group["bytes"].iloc[found.worst_at]

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING
 
 from isthmus.errors import UsageError
 from isthmus.run_options import RunOption
-from isthmus.suggestion import nearest
 from isthmus.system import built
+from isthmus.text import nearest
 
 if TYPE_CHECKING:
     from isthmus.measure.address import Address

@@ -12,7 +12,7 @@ import msgspec
 from isthmus.boards.board import Board, Setting
 from isthmus.boards.table import KINDS, REQUIRED_SECTIONS, SECTIONS, TABLE, of_section
 from isthmus.errors import UsageError
-from isthmus.suggestion import nearest
+from isthmus.text import nearest
 
 _BOARD_KEYS = ("name", "title", "description", "base", "include")
 _SETTING_KEYS = ("value", "kind", "source", "calibration")

@@ -16,7 +16,7 @@ from isthmus.errors import IsthmusError, NoDeviceError, UsageError
 from isthmus.measure import protocol
 from isthmus.measure.address import Address
 from isthmus.measure.supervisor import WorkerProcess
-from isthmus.suggestion import nearest
+from isthmus.text import nearest
 
 _PROBE_SILENCE_S = 30.0
 

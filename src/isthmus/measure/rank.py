@@ -143,7 +143,7 @@ def _serve(hello: Hello, world: Intracomm, leader: int, pipe: Connection | None)
     rendezvous = _rendezvous(world, pipe)
     if rendezvous is None:
         return
-    communicator = _core.alone_communicator()
+    communicator = _core.single_process_communicator()
     try:
         communicator = _core.mpi_communicator(mpi.version(), mpi.handle(world))
     except RuntimeError as error:

@@ -15,7 +15,7 @@ from types import MappingProxyType
 
 from isthmus.errors import UsageError
 from isthmus.models.base import Model
-from isthmus.suggestion import nearest
+from isthmus.text import nearest
 
 __all__ = ["Model", "by_name", "registry"]
 

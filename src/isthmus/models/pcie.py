@@ -128,9 +128,9 @@ class Path:
         """
         write = 1 + self.request / self.max_payload
         read = 1 + _COMPLETION / min(self.max_payload, self.max_read_request)
-        asked = self.request / self.max_read_request
-        upstream = write + asked + self.acknowledged * read
-        downstream = read + self.acknowledged * (write + asked)
+        read_requests = self.request / self.max_read_request
+        upstream = write + read_requests + self.acknowledged * read
+        downstream = read + self.acknowledged * (write + read_requests)
         return 1 / (self.byte_s * max(upstream, downstream))
 
 

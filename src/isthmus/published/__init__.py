@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from isthmus.errors import UsageError
 from isthmus.published.source import Figure, Row, Source, read
-from isthmus.suggestion import nearest
+from isthmus.text import nearest
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -7,7 +7,8 @@
     (what); ``note``.
 ``[run.NAME]``
     What is run to get ours: ``study``, ``device``, ``memory`` and further ``axes`` of that device.
-    ``beside`` it may name further devices, whose software ``hybrid`` adds to its simulated time.
+    ``further_devices`` are measured in the same run; ``hybrid`` adds the time of their software to
+    the simulated time.
 ``[[row]]``
     One published number, or one for each line of a CSV file (``data = "NAME"``, of which ``only``
     keeps the lines whose columns have these values). Texts may name columns: ``"{size_bytes}"``;
@@ -61,16 +62,16 @@ class Term:
 
 
 @dataclass(frozen=True)
-class Study:
-    """What is run to get ours."""
+class Measurement:
+    """A run of ``isthmus`` whose points reproduce published rows: ``[run.NAME]``."""
 
     name: str
     study: str
     device: str
     memory: str = ""
     axes: Mapping[str, str] = field(default_factory=dict)
-    beside: Sequence[str] = ()
-    """Further devices that the same run needs."""
+    further_devices: Sequence[str] = ()
+    """Devices that the same run measures as well."""
     hybrid: bool = False
     """Whether software as measured and the crossing as simulated are added up."""
 
@@ -88,7 +89,7 @@ class Row:
     published_to: float | None = None
     """The other end of a range."""
     series: str = ""
-    run: Study | None = None
+    run: Measurement | None = None
     plus: tuple[Term, ...] = ()
     minus: tuple[Term, ...] = ()
     over: tuple[Term, ...] = ()
@@ -208,7 +209,7 @@ def read(name: str, folder: Path) -> Source:
 
 
 def _source(name: str, folder: Path, told: Mapping[str, Any]) -> Source:
-    runs = {key: Study(key, **value) for key, value in told.get("run", {}).items()}
+    runs = {key: Measurement(key, **value) for key, value in told.get("run", {}).items()}
     aims = tuple(
         Aim(one["name"], tuple(one["series"]), one["worst"], one.get("rms"))
         for one in told.get("aim", ())
@@ -240,7 +241,7 @@ def _rows(
     source: str,
     folder: Path,
     board: str,
-    runs: Mapping[str, Study],
+    runs: Mapping[str, Measurement],
     aimed: Mapping[str, float],
     told: Mapping[str, Any],
 ) -> Iterator[Row]:

@@ -15,7 +15,7 @@ from types import MappingProxyType
 
 from isthmus.errors import UsageError
 from isthmus.reporters.base import Reporter
-from isthmus.suggestion import nearest
+from isthmus.text import nearest
 
 __all__ = ["Reporter", "by_name", "registry"]
 

@@ -49,7 +49,7 @@ class Samples(msgspec.Struct, frozen=True):
     warm_ticks: list[int] = []
     """Where each repetition is a process of its own (state ``once``) and ``ticks`` holds its one
     cold sample: the repetitions that followed in the same process."""
-    beside_ticks: list[int] = []
+    reference_ticks: list[int] = msgspec.field(default_factory=list, name="beside_ticks")
     """In the kind of memory that others are held against; each taken right before or right after
     that of ``warm_ticks``, in the same process."""
     empty_ticks: list[int] = []

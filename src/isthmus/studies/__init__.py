@@ -15,7 +15,7 @@ from types import MappingProxyType
 
 from isthmus.errors import UsageError
 from isthmus.studies.base import Study
-from isthmus.suggestion import nearest
+from isthmus.text import nearest
 
 __all__ = ["Study", "by_name", "in_order", "registry"]
 

@@ -13,7 +13,7 @@ from isthmus.boards import Board
 from isthmus.errors import UsageError
 from isthmus.models import dma, host_memory, littles_law, mmio, offload, serial
 from isthmus.models.pcie import path_of
-from isthmus.suggestion import nearest
+from isthmus.text import nearest
 
 
 def _transfer(board: Board, direction: str, size: str) -> float:

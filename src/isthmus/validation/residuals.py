@@ -14,7 +14,7 @@ from isthmus import boards, published
 from isthmus.boards.listing import columns
 from isthmus.errors import UsageError
 from isthmus.published.source import Aim
-from isthmus.suggestion import nearest
+from isthmus.text import nearest
 from isthmus.validation.fitting import Constant, HeldOut, constants, held_out, rms, worst
 from isthmus.validation.points import AS_EVENTS, PublishedPoint, all_points
 

@@ -15,9 +15,9 @@ import numpy as np
 import pandas as pd
 
 from isthmus import boards, studies
-from isthmus.analysis.beside import from_points
-from isthmus.analysis.evidence import board_of, each
+from isthmus.analysis.context import board_of, each
 from isthmus.analysis.ratios import groups
+from isthmus.analysis.reproduction import from_points
 from isthmus.analysis.sentences import shortened
 from isthmus.analysis.summary import THROUGH_EMULATION, resolved, summarise
 from isthmus.models.pcie import link_of, path_of
@@ -339,9 +339,9 @@ def _seen(panels: Sequence[Panel]) -> str:
     text = f"{best.label}: {rate:.3g} GB/s {panel.title} at {size_text(size)}"
     if panel.limits:
         return f"{text}, {100 * rate / panel.limits[0][0]:.0f} % of the link"
-    beside = [y for line in copies for y in line.rows["y"][line.rows["x"] == size]]
-    if beside and best.colour != LIGHT["quiet"]:
-        return f"{text}, {100 * rate / beside[0]:.0f} % of memcpy"
+    of_memcpy = [y for line in copies for y in line.rows["y"][line.rows["x"] == size]]
+    if of_memcpy and best.colour != LIGHT["quiet"]:
+        return f"{text}, {100 * rate / of_memcpy[0]:.0f} % of memcpy"
     return text
 
 
@@ -392,33 +392,35 @@ def _of_dots(name: str, title: str, rows: Sequence[Dot], note: str = "") -> Figu
 
 def _of_sources(study: str, sources: Sequence[Source], palette: Palette) -> Iterator[Figure]:
     """Times that somebody published of a board that this is, and ours, each in a row of its own."""
-    found: list[Dot] = []
+    drawn: list[Dot] = []
     theirs: dict[str, None] = {}
     for source in sources:
         rows = source.rows(study)
-        for (address, api), mine in groups(rows, ["device", "api"]):
-            told = [row for row in rows_of(study, _board(source, address)) if row.unit in _TIMES]
-            for one in from_points(told, mine):
-                if one.found is None or min(one.found.value, one.row.published) <= 0:
+        for (address, api), points in groups(rows, ["device", "api"]):
+            published = [
+                row for row in rows_of(study, _board(source, address)) if row.unit in _TIMES
+            ]
+            for one in from_points(published, points):
+                if one.interval is None or min(one.interval.value, one.row.published) <= 0:
                     continue
-                here = one.found.times(one.row.scale)
+                here = one.interval.times(one.row.scale)
                 low, high = here[1:3] if here.known else (here.value, here.value)
                 value = format_seconds(here.value)
                 tip = f"{one.row.item}: {value}{_between(low, high, format_seconds)}; "
                 label = ", ".join(reversed(one.row.item.split(", ")))  # what differs comes first
-                found.append(
+                drawn.append(
                     Dot(label, palette.of(source, address, api), here.value, low, high,
                         value, tip + _source_text(one.row),
                         published=one.row.published * one.row.scale)
                 )  # fmt: skip
                 theirs[published_sources()[one.row.source].by] = None
-    if found:
-        within = sum(abs(dot.value / dot.published - 1) <= _NEAR for dot in found)
+    if drawn:
+        within = sum(abs(dot.value / dot.published - 1) <= _NEAR for dot in drawn)
         title = (
-            f"{' and '.join(theirs)}: {within} of {len(found)} published times within "
+            f"{' and '.join(theirs)}: {within} of {len(drawn)} published times within "
             f"{100 * _NEAR:.0f} %"
         )
-        yield _of_dots(f"{study}-published", title, found, "Diamonds are published.")
+        yield _of_dots(f"{study}-published", title, drawn, "Diamonds are published.")
 
 
 # hostmem

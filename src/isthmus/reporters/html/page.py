@@ -16,10 +16,10 @@ from markupsafe import Markup
 from isthmus import published, studies
 from isthmus.analysis import wording
 from isthmus.analysis.answers import answers_to, studies_in
-from isthmus.analysis.beside import Beside, from_events
 from isthmus.analysis.findings import MOST_HEADLINES, Finding, findings
 from isthmus.analysis.flags import DISTURBED, meaning
 from isthmus.analysis.ratios import software_alone
+from isthmus.analysis.reproduction import ReproducedRow, from_events
 from isthmus.errors import IsthmusError, UsageError
 from isthmus.models.pcie import link_of
 from isthmus.reporters.cells import Table, heading, lift, table, view
@@ -176,7 +176,7 @@ def _render(sources: Sequence[Source], plots: Mapping[str, list[Figure]]) -> str
     )
 
 
-def _published_boards() -> list[tuple[str, Beside]]:
+def _published_boards() -> list[tuple[str, ReproducedRow]]:
     """The main figure of each source, by whom; the cards run in this process, some seconds."""
     return [
         (source.by, from_events(row))
@@ -338,7 +338,7 @@ def _filled(rows: Sequence[Sequence[str]]) -> Table:
 def _answers(study: str, source: Source) -> Iterator[_Folded]:
     labels = wording.labels(source.run)
     for answer in answers_to(study, source.run, source.summary):
-        if answer.found:
+        if answer.has_rows:
             frame, common = lift(_once(answer.table), labels)
             title = f"{answer.question} ({source.name})" if source.several else answer.question
             if len(frame) > _MOST_FOLDED:

@@ -115,7 +115,7 @@ def findings(run: Run, summary: pd.DataFrame | None = None) -> list[Finding]:
     """
     from isthmus import studies  # noqa: PLC0415 - slow to load, like the next ones
     from isthmus.analysis.answers import studies_in  # noqa: PLC0415
-    from isthmus.analysis.evidence import Evidence  # noqa: PLC0415
+    from isthmus.analysis.context import AnalysisContext  # noqa: PLC0415
     from isthmus.analysis.summary import summarise  # noqa: PLC0415
 
     rows = summarise(run) if summary is None else summary
@@ -124,7 +124,7 @@ def findings(run: Run, summary: pd.DataFrame | None = None) -> list[Finding]:
     for study in sorted(filter(None, known), key=lambda study: study.place):
         if study.findings:
             make = resolve_name(study.findings)
-            of_study = list(make(Evidence.of(run, rows, study.name, study.columns)))
+            of_study = list(make(AnalysisContext.of(run, rows, study.name, study.columns)))
             of_study.sort(key=lambda one: not one.headline)
             found += of_study
     return found

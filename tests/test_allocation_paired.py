@@ -12,7 +12,7 @@ import pytest
 import synthetic
 from conftest import Command
 from isthmus import _core
-from isthmus.analysis.offloads import Case, Comparison, cases, in_turn
+from isthmus.analysis.offloads import Case, Comparison, cases, paired
 from isthmus.measure.job import Job
 from isthmus.measure.offload import reference_of
 from isthmus.measure.plan import Task
@@ -40,7 +40,7 @@ REFERENCE = Case("opencl:bench", "aligned", "user_pointer", 0, ELEMENTS, {}, {},
 
 
 def compared(case: Case, reference: Case = REFERENCE) -> Comparison:
-    found = in_turn(case, reference, 0.95, 0.95, PRECISION)
+    found = paired(case, reference, 0.95, 0.95, PRECISION)
     assert found is not None
     return found
 
@@ -79,8 +79,8 @@ def measured(isthmus: Command, folder: Path, device: str) -> Run:
 def test_what_offsets_cost_is_found_and_named(isthmus: Command, tmp_path: Path) -> None:
     run = measured(isthmus, tmp_path, "null:20us,offset_cost=200us")
     by_kind = {case.memory: case for case in cases(run)}
-    assert not by_kind["aligned"].turns
-    assert {len(own) for own, _ in by_kind["offset64"].turns.values()} == {63}
+    assert not by_kind["aligned"].pairs
+    assert {len(own) for own, _ in by_kind["offset64"].pairs.values()} == {63}
     found = compared(by_kind["offset64"], by_kind["aligned"])
     assert found.judgement == "slower"
     assert found.ratio.value > 1.5
@@ -94,8 +94,8 @@ def test_every_process_of_a_kind_has_turns_with_the_reference(
 ) -> None:
     run = measured(isthmus, tmp_path, "null:20us")
     by_kind = {case.memory: case for case in cases(run)}
-    assert not by_kind["aligned"].turns
-    turns_of = by_kind["offset64"].turns
+    assert not by_kind["aligned"].pairs
+    turns_of = by_kind["offset64"].pairs
     assert len(turns_of) == 6
     assert all(own.shape == beside.shape == (63,) for own, beside in turns_of.values())
     assert all((own > 0).all() and (beside > 0).all() for own, beside in turns_of.values())
@@ -112,7 +112,7 @@ def test_a_reference_that_fails_costs_no_other_kind_its_points(
     assert {(point.memory, point.error) for point in run.points} == {(kind, "") for kind in KINDS}
     measured_by = {p.memory: len(p.reruns) for p in run.points if p.operation == "total"}
     assert measured_by == dict.fromkeys(KINDS, 6)
-    assert not any(case.turns for case in cases(run))
+    assert not any(case.pairs for case in cases(run))
 
 
 def job(memory: str, *, address: str = "host", study: str = "allocation", offset: int = 0) -> Job:
@@ -156,7 +156,7 @@ def test_without_the_reference_beside_it_processes_are_compared(
         for point in run.points
     ]
     bare = synthetic.run(points)
-    assert not any(case.turns for case in cases(bare))
+    assert not any(case.pairs for case in cases(bare))
     (told,) = synthetic.answer(bare, "offsets").table.itertuples()
     assert told.repetitions == 6
     assert 0 < told.low_ratio <= told.ratio <= told.high_ratio
