@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from isthmus.analysis.beside import from_model, from_run
+from isthmus.analysis.reproduction import from_model, from_run
 
 from isthmus import published
 from isthmus.cli.reproduce import percent
