@@ -12,9 +12,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from isthmus.analysis.reproduction import from_model, from_run
-
 from isthmus import published
+from isthmus.analysis.reproduction import from_model, from_run
 from isthmus.cli.reproduce import percent
 from isthmus.results import run_file
 from isthmus.validation import fitting, residuals
