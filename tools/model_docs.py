@@ -26,9 +26,9 @@ def updated(text: str, validation: residuals.Validation) -> str:
 
 if __name__ == "__main__":
     page = TARGET.read_text(encoding="utf-8")
-    found = residuals.validate()
-    new = updated(page, found)
+    validated = residuals.validate()
+    new = updated(page, validated)
     if "--check" in sys.argv:
         sys.exit(0 if page == new else f"{TARGET} is out of date: run {__file__}")
-    fitting.HELD_OUT.write_text(fitting.held_out_text(found.held_out), encoding="utf-8")
+    fitting.HELD_OUT.write_text(fitting.held_out_text(validated.held_out), encoding="utf-8")
     TARGET.write_text(new, encoding="utf-8")

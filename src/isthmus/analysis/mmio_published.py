@@ -85,12 +85,12 @@ def replica(context: AnalysisContext) -> Answer:
     for device in devices(context):
         if device.board is None or device.board.flat() != original.flat():
             continue
-        found = list(_as_published(device))
+        quantities = list(_as_published(device))
         for instruction, meets in crossings(device, context):
             if instruction == "movntdqa":
                 stated = _published()["pio_to_dma_crossover"]
-                found.append(("DMA over loads", stated, "B", meets.value, "predicted"))
-        for name, theirs, unit, here, how in found:
+                quantities.append(("DMA over loads", stated, "B", meets.value, "predicted"))
+        for name, theirs, unit, here, how in quantities:
             rows.append((device.address, name, theirs, here, unit, _change(here / theirs), how))
     return Answer.of(
         "replica", "How near does the emulated card come to the published experiment?", rows,
