@@ -201,7 +201,7 @@ def test_the_answer_comes_first_and_the_method_last(text):
     body = without_scripts(text)
     order = [
         "<h1>", 'class="state"', 'class="verdict"', 'class="tiles"', "<figure", "What to do",
-        'aria-label="Contents"', 'id="transfer"', "what was found", "<details>",
+        'aria-label="Contents"', 'id="transfer"', ": findings", "<details>",
         'id="method"', "Measured with", "All points (",
     ]  # fmt: skip
     places = [body.index(mark) for mark in order]

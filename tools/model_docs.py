@@ -80,8 +80,8 @@ def updated(text: str, parts: Mapping[str, Callable[[], str]]) -> str:
 
 
 if __name__ == "__main__":
-    found = residuals.validate()
-    for page, its_parts in parts(found).items():
+    validated = residuals.validate()
+    for page, its_parts in parts(validated).items():
         old = (DOCS / page).read_text(encoding="utf-8")
         new = updated(old, its_parts)
         if "--check" not in sys.argv:
@@ -89,4 +89,4 @@ if __name__ == "__main__":
         elif new != old:
             sys.exit(f"{DOCS / page} is out of date: run {__file__}")
     if "--check" not in sys.argv:
-        fitting.HELD_OUT.write_text(fitting.held_out_text(found.held_out), encoding="utf-8")
+        fitting.HELD_OUT.write_text(fitting.held_out_text(validated.held_out), encoding="utf-8")

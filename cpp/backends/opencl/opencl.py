@@ -37,10 +37,10 @@ def vendor_folders() -> list[Path]:
 
 def icd_files() -> list[Path]:
     """All ``.icd`` files, in order of preference."""
-    found: list[Path] = []
+    files: list[Path] = []
     for folder in vendor_folders():
-        found += [folder] if folder.is_file() else sorted(folder.glob("*.icd"))
-    return found
+        files += [folder] if folder.is_file() else sorted(folder.glob("*.icd"))
+    return files
 
 
 def library_of(icd: Path) -> str | None:
@@ -188,8 +188,8 @@ class Opencl(BackendDescription):
     def candidates(self, scheme: str) -> Sequence[Candidate]:
         if scheme == XOCL:
             return _xocl_candidates()
-        found = loader()
-        if found is None:
+        loader_path = loader()
+        if loader_path is None:
             return ()
         named = [(icd.stem, library_of(icd)) for icd in icd_files()]
         named += [(Path(library).stem, library) for library in extra_libraries()]
@@ -207,7 +207,7 @@ class Opencl(BackendDescription):
                         "OCL_ICD_FILENAMES": "",
                         # The loader of the pyopencl wheel reads it unchecked, and crashes without.
                         "PYOPENCL_HOME": "",
-                        "ISTHMUS_OPENCL_LOADER": found,
+                        "ISTHMUS_OPENCL_LOADER": loader_path,
                         **_beside(library),
                         **xrt.bitstreams(xrt.HARDWARE),
                     },

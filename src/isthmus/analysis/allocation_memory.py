@@ -47,8 +47,8 @@ def deltas(context: AnalysisContext) -> Answer:
         for a, b in permutations(group, 2):
             for name, names in each.items():
                 if any(n in case.phases for n in names for case in (a, b)):
-                    found, count = compare(a, b, names, confidence)
-                    rows.append((a.device, a.elements, name, a.name, b.name, *found[:3], count))
+                    delta, count = compare(a, b, names, confidence)
+                    rows.append((a.device, a.elements, name, a.name, b.name, *delta[:3], count))
     return Answer.of(
         "deltas", "How much does the kind of host memory matter?", rows,
         "device elements operation memory reference delta_s low_delta_s high_delta_s",
@@ -118,10 +118,17 @@ def offsets(context: AnalysisContext) -> Answer:
                 for warm in (False, True)
             )
             later = first.judgement == "undecided" and again.repetitions
-            found = again if later else first
-            if found.repetitions:
+            result = again if later else first
+            if result.repetitions:
                 key = (aligned.device, aligned.elements, case.name, "again" if later else "first")
-                rows.append((*key, *found.difference[:3], found.repetitions, *found.ratio[:3]))
+                rows.append(
+                    (
+                        *key,
+                        *result.difference[:3],
+                        result.repetitions,
+                        *result.ratio[:3],
+                    )
+                )
     return Answer.of(
         "offsets", "Does it matter where in a page the vectors begin, and which offset is worst?",
         rows,

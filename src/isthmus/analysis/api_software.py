@@ -36,9 +36,9 @@ def per_call(context: AnalysisContext) -> Answer:
     A call's time is the geometric mean of the sizes' medians. A device that shares no operation
     with another still has its rows.
     """
-    alone = software_alone(context.run)
+    without_device = software_alone(context.run)
     times = medians(context.run, context.study, "na")
-    times = times[times["device"].isin(alone)]
+    times = times[times["device"].isin(without_device)]
     rows: list[tuple[object, ...]] = []
     compared: set[tuple[str, ...]] = set()
     for pair in pairs_in(context.run, times):
@@ -50,13 +50,13 @@ def per_call(context: AnalysisContext) -> Answer:
         compared.update(keys)
         for low, high in _SPANS:
             part = pair.times[pair.times["bytes"].between(low, high)]
-            found = ratio(part, context.confidence)
-            if found is None:
+            time_ratio = ratio(part, context.confidence)
+            if time_ratio is None:
                 continue
             calls = [_call_s(times, key, part) for key in keys]
             over = wording.sizes(complete(part)["bytes"].tolist())
             names = (pair.device, pair.reference, pair.operation, pair.memory, pair.axes)
-            rows.append((*names, over, *calls, *found.cells))
+            rows.append((*names, over, *calls, *time_ratio.cells))
     for key, series in groups(times, _ONE):
         if key in compared:
             continue

@@ -28,8 +28,8 @@ _NAMED = ("device", "channel", "ranks", "topology", "depth", "memory", "clock", 
 
 def _boards(context: AnalysisContext) -> Mapping[str, Board | None]:
     """Boards with serial channels, of emulated cards."""
-    found = {device.address: board_of(device) for device in context.run.devices}
-    return {a: b if b is not None and b.has("serial") else None for a, b in found.items()}
+    known = {device.address: board_of(device) for device in context.run.devices}
+    return {a: b if b is not None and b.has("serial") else None for a, b in known.items()}
 
 
 def _as_measured(board: Board, row: Any) -> Board:
@@ -77,7 +77,7 @@ def b_eff(context: AnalysisContext) -> Answer:
     for key, group in groups(_b_effs(context), SAME):
         (row,) = each(group)
         typical = _mean_rate(exchanges[key])
-        found = Interval(row.bandwidth_Bps, row.low_bandwidth_Bps, row.high_bandwidth_Bps)
+        best = Interval(row.bandwidth_Bps, row.low_bandwidth_Bps, row.high_bandwidth_Bps)
         board = known.get(row.device)
         sizes = serial.SIZES[row.sizes]
         model, theirs = np.nan, np.nan
@@ -88,8 +88,8 @@ def b_eff(context: AnalysisContext) -> Answer:
             theirs = float(np.mean([rates.get(size, np.nan) for size in sizes]))
         ranks = int(row.ranks or 1)
         rows.append(
-            (*(getattr(row, name) for name in _NAMED), *found[:3], *typical[:3],
-             found.value / ranks, found.value / model - 1, theirs, found.value / theirs - 1)
+            (*(getattr(row, name) for name in _NAMED), *best[:3], *typical[:3],
+             best.value / ranks, best.value / model - 1, theirs, best.value / theirs - 1)
         )  # fmt: skip
     return Answer(
         "b_eff",
@@ -106,19 +106,19 @@ def b_eff(context: AnalysisContext) -> Answer:
 def by_size(context: AnalysisContext) -> Answer:
     """Each size beside the links' limit, the model, a fit to the run itself, and the log."""
     known = _boards(context)
-    found: list[tuple[Any, ...]] = []
+    rows: list[tuple[Any, ...]] = []
     for _, unsorted in groups(_exchanges(context), SAME):
         group = unsorted.sort_values("bytes")
         first = group.iloc[0]
         device, board = first["device"], known.get(first["device"])
         fitted = _law(group["bytes"], group["median_s"]) if board is None else None
         links = links_rate(context.run, device)
-        found += [_beside(row, board, links, fitted) for row in each(group)]
-    frame = table(found, *_COLUMNS)
+        rows += [_beside(row, board, links, fitted) for row in each(group)]
+    frame = table(rows, *_COLUMNS)
     return Answer(
         "by_size",
         "How near does each size come to the links' limit, and to what is known?",
-        frame.dropna(axis="columns", how="all") if found else frame,
+        frame.dropna(axis="columns", how="all") if rows else frame,
     )
 
 
@@ -174,7 +174,7 @@ def constants(context: AnalysisContext) -> Answer:
              stated, serial.channel_rate(board) if board else np.nan, fitted.worst_residual,
              group["bytes"].iloc[fitted.worst_at])
         )  # fmt: skip
-    found = table(
+    frame = table(
         rows,
         *_NAMED,
         "latency_s low_latency_s high_latency_s wire_Bps low_wire_Bps high_wire_Bps",
@@ -183,7 +183,7 @@ def constants(context: AnalysisContext) -> Answer:
     return Answer(
         "constants",
         "Which latency and which rate describe a message?",
-        found.dropna(axis="columns", how="all") if rows else found,
+        frame.dropna(axis="columns", how="all") if rows else frame,
     )
 
 
@@ -194,10 +194,10 @@ def slowest(context: AnalysisContext) -> Answer:
     for _, group in groups(own, SAME):
         first = group.iloc[0]
         ranks = {int(str(r)): _mean_rate(some) for r, some in group.groupby("rank")}
-        typical = float(np.median([found.value for found in ranks.values()]))
-        for rank, found in ranks.items():
-            rows.append((*(first[name] for name in _NAMED), rank, *found[:3],
-                         found.value / typical))  # fmt: skip
+        typical = float(np.median([rate.value for rate in ranks.values()]))
+        for rank, rate in ranks.items():
+            rows.append((*(first[name] for name in _NAMED), rank, *rate[:3],
+                         rate.value / typical))  # fmt: skip
     return Answer.of(
         "slowest", "Which link is the slowest?", rows,
         *_NAMED, "rank rank_Bps low_rank_Bps high_rank_Bps median_ratio",
@@ -206,8 +206,8 @@ def slowest(context: AnalysisContext) -> Answer:
 
 def _mean_rate(rows: pd.DataFrame) -> Interval:
     """Bytes a second in the mean over sizes."""
-    found = [rate_of(row) for row in each(rows)]
-    return combined([1 / len(found)] * len(found), found)
+    rates = [rate_of(row) for row in each(rows)]
+    return combined([1 / len(rates)] * len(rates), rates)
 
 
 def scaling(context: AnalysisContext) -> Answer:
@@ -235,11 +235,11 @@ def scaling(context: AnalysisContext) -> Answer:
                 model = with_these / with_fewest
             rate = row.bandwidth_Bps
             rows.append((row.device, row.channel, row.sizes, row.ranks, rate, kept, model))
-    found = table(rows, "device channel sizes ranks b_eff_Bps kept_share model_share")
+    frame = table(rows, "device channel sizes ranks b_eff_Bps kept_share model_share")
     return Answer(
         "scaling",
         "What does each rank keep where there are more?",
-        found.dropna(axis="columns", how="all") if rows else found,
+        frame.dropna(axis="columns", how="all") if rows else frame,
     )
 
 

@@ -28,9 +28,9 @@ def links_rate(run: Run, address: str) -> float:
         devices = {(rank.get("host"), rank.get("id", rank.get("device"))) for rank in ranks}
         if len(devices) < len(ranks):
             return float("nan")
-    told = {device.address: device.properties.get(LINKS, "nan") for device in run.devices}
-    members = [name for name in address.split("+") if name in told] or [address]
-    return float(np.min([float(told.get(name, "nan")) for name in members]))
+    rates = {device.address: device.properties.get(LINKS, "nan") for device in run.devices}
+    members = [name for name in address.split("+") if name in rates] or [address]
+    return float(np.min([float(rates.get(name, "nan")) for name in members]))
 
 
 def channels(context: AnalysisContext) -> Answer:
@@ -59,11 +59,11 @@ def _pairs(context: AnalysisContext) -> Iterator[tuple[str, str, tuple[str, str]
         return
     series: dict[tuple[str, str], dict[str, pd.DataFrame]] = {}
     for channel, points in ways.items():
-        found = medians(msgspec.structs.replace(context.run, points=points), context.study)
-        kinds = found.groupby("device")["memory"].nunique()
-        for (device, axes, memory), mine in groups(found, ["device", "axes", "memory"]):
+        channel_times = medians(msgspec.structs.replace(context.run, points=points), context.study)
+        kinds = channel_times.groupby("device")["memory"].nunique()
+        for (device, axes, memory), group in groups(channel_times, ["device", "axes", "memory"]):
             name = f"{channel} ({memory})" if kinds[device] > 1 else channel
-            series.setdefault((device, axes), {})[name] = mine
+            series.setdefault((device, axes), {})[name] = group
     for where, named in series.items():
         for reference, name in combinations(named, 2):
             times = divide(named[name], named[reference])

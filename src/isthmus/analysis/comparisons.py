@@ -32,13 +32,13 @@ def small(context: AnalysisContext) -> Answer:
     rows = []
     for pair in context.pairs:
         times = pair.times[pair.times["bytes"].between(1, SMALL)]
-        found = ratio(times, context.simultaneous(len(context.pairs)))
-        if found is None:
+        time_ratio = ratio(times, context.simultaneous(len(context.pairs)))
+        if time_ratio is None:
             continue
         each = by_size(times, context.confidence)["ratio"]
         over = wording.sizes(complete(times)["bytes"].tolist())
-        finding = context.judge(found.interval)
-        rows.append((*_names(pair), over, *found.cells, each.min(), each.max(), finding))
+        finding = context.judge(time_ratio.interval)
+        rows.append((*_names(pair), over, *time_ratio.cells, each.min(), each.max(), finding))
     return Answer.of(
         "small",
         f"Which device or API takes longer for small transfers (1 to {format_size(SMALL)})?", rows,
@@ -61,12 +61,12 @@ def indistinguishable(context: AnalysisContext) -> Answer:
         ratios = each[["ratio", "low", "high"]].itertuples(index=False)
         differs = np.array([context.judge(Interval(*r)) in {"slower", "faster"} for r in ratios])
         alike = each.iloc[int(np.flatnonzero(differs)[-1]) + 1 if differs.any() else 0 :]
-        found = "never" if alike.empty else "from" if differs.any() else "all"
+        where = "never" if alike.empty else "from" if differs.any() else "all"
         size = np.nan if alike.empty else alike["bytes"].iloc[0]
         beyond = pd.concat([alike["high"], 1 / alike["low"]]) - 1
         widest = float(beyond.max())  # NaN where they always differ
         last, within = each["bytes"].iloc[-1], bool(each["within"].any())
-        rows.append((*_names(pair), found, size, last, widest, within))
+        rows.append((*_names(pair), where, size, last, widest, within))
     return Answer.of(
         "indistinguishable", "From which size on does it not matter which device or API is used?",
         rows,
@@ -79,32 +79,32 @@ def throttle(context: AnalysisContext) -> Answer:
     measured = medians(context.run, context.study)
     parts: list[tuple[tuple[str, ...], pd.DataFrame]] = []
     rows: list[tuple[object, ...]] = []
-    for both, alone in _HALVES.items():
+    for both, single in _HALVES.items():
         halves = measured[measured["operation"] == both]
         for key, paired in groups(halves, ["device", "memory", "axes"]):
             device, memory, axes = key
             same = (measured["device"] == device) & (measured["memory"] == memory)
-            same &= (measured["axes"] == axes) & (measured["operation"] == alone)
+            same &= (measured["axes"] == axes) & (measured["operation"] == single)
             times = divide(paired, measured[same])
             spans = ((LARGE, np.inf), (0, SMALL))  # what matters most first
             for part in (times[times["bytes"].between(*span)] for span in spans):
                 if not complete(part).empty:
-                    parts.append(((device, both, alone, memory, axes), part))
+                    parts.append(((device, both, single, memory, axes), part))
     for names, part in parts:
-        found = ratio(part, context.simultaneous(len(parts)))
-        if found is None:
+        slowdown = ratio(part, context.simultaneous(len(parts)))
+        if slowdown is None:
             continue
         over = wording.sizes(complete(part)["bytes"].tolist())
-        rows.append((*names, over, *found.cells, _slowed(context, found)))
+        rows.append((*names, over, *slowdown.cells, _slowed(context, slowdown)))
     return Answer.of(
         "throttle", "Does consecutive reading and writing slow either half down?", rows,
         "device operation reference memory axes over", *_RATIO, "verdict",
     )  # fmt: skip
 
 
-def _slowed(context: AnalysisContext, found: Ratio) -> str:
-    more = found.interval.value - 1
-    match context.judge(found.interval):
+def _slowed(context: AnalysisContext, slowdown: Ratio) -> str:
+    more = slowdown.interval.value - 1
+    match context.judge(slowdown.interval):
         case "slower":
             return f"yes, by {wording.percent(more)}"
         case "faster":
@@ -132,10 +132,10 @@ def ceiling(context: AnalysisContext) -> Answer:
         memory = pair.memory.split(" / ")[-1 if swapped else 0]
         key = (device, pair.operation, memory, pair.axes)
         size = sizes.get(key, 0)
-        found = ratio(pair.times[pair.times["bytes"] == size], context.confidence)
-        if found is None:
+        time_ratio = ratio(pair.times[pair.times["bytes"] == size], context.confidence)
+        if time_ratio is None:
             continue
-        share = found if swapped else found.inverse()  # the copy's time over the device's
+        share = time_ratio if swapped else time_ratio.inverse()  # the copy's time over the device's
         if key not in shares or share.interval.value < shares[key][2].interval.value:
             shares[key] = (copy, size, share)
     rows = [

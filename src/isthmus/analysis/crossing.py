@@ -74,14 +74,14 @@ def crossing(context: AnalysisContext) -> Answer:
         compared = (row.bandwidth_Bps / model - 1, theirs, row.bandwidth_Bps / theirs - 1)
         data = {"true": "PASS", "false": "FAIL"}.get(str(row.verified), "not checked")
         rows.append((*named, *measured, *compared, data))
-    found = table(
+    frame = table(
         rows,
         "device operation memory axes clock bytes bandwidth_Bps low_bandwidth_Bps",
         "high_bandwidth_Bps limit_share model_residual published_Bps published_residual",
         "data",
     )
     order = {name: i for i, name in enumerate(KERNELS)}
-    found = found.sort_values(
+    frame = frame.sort_values(
         ["device", "clock", "axes", "operation", "bytes"],
         key=lambda column: column.map(order) if column.name == "operation" else column,
         kind="stable",
@@ -90,7 +90,7 @@ def crossing(context: AnalysisContext) -> Answer:
     return Answer(
         "crossing",
         "How near do kernels come to what the link leaves for data, and to what is known?",
-        found.dropna(axis="columns", how="all") if rows else found,
+        frame.dropna(axis="columns", how="all") if rows else frame,
     )
 
 

@@ -22,8 +22,8 @@ def _answer(context: AnalysisContext, board: str) -> Answer:
     on_it = [
         device.address
         for device in context.run.devices
-        if (found := board_of(device)) is not None
-        and found.flat() == boards.load(board).flat()
+        if (emulated := board_of(device)) is not None
+        and emulated.flat() == boards.load(board).flat()
         and device.address in set(context.rows["device"])
     ]
     errors = fitting.known_held_out(board) if on_it else ()

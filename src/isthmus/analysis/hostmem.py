@@ -123,7 +123,7 @@ def direct(context: AnalysisContext) -> Answer:
     copies = copies[copies["clock"] != "device"].drop_duplicates(
         ["device", "operation", "bytes", "clock"]
     )
-    found: list[tuple[Any, Any, Any]] = []
+    sides_and_copies: list[tuple[Any, Any, Any]] = []
     rows: list[tuple[object, ...]] = []
     kernels = _kernels(context)
     kernels = kernels[kernels["operation"] != "bandwidth"].sort_values("iterations", kind="stable")
@@ -140,13 +140,13 @@ def direct(context: AnalysisContext) -> Answer:
             & (copies["operation"] == way) & (copies["bytes"] == size)
         ]  # fmt: skip
         if not copy.empty:
-            found.append((sides["host"], sides["device"], copy.iloc[0]))
-    for on_host, on_card, copied in found:
+            sides_and_copies.append((sides["host"], sides["device"], copy.iloc[0]))
+    for on_host, on_card, copied in sides_and_copies:
         host, card = (time_of(row).times(1 / row.iterations) for row in (on_host, on_card))
         copy_s, extra = time_of(copied), host.value - card.value
         sweeps = copy_s.value / extra if extra > 0 else np.inf
         ratio = host.over(combined((1.0, 1.0), (copy_s, card))).logarithm()
-        once = ratio.widened(context.simultaneous(len(found))).exponential()
+        once = ratio.widened(context.simultaneous(len(sides_and_copies))).exponential()
         of = (on_host.device, on_host.operation)
         seconds = (host.value, copy_s.value, card.value)
         rows.append((*of, on_host.clock, on_host.bytes, copied.memory, *seconds, *once[:3], sweeps))

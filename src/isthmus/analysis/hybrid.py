@@ -35,14 +35,14 @@ def estimated(context: AnalysisContext) -> Answer:
 def _both(context: AnalysisContext) -> pd.DataFrame:
     """A row for each point that has both."""
     rows = context.every[context.every["study"] == context.study]
-    emulated, alone = simulated_devices(context.run), software_alone(context.run)
+    emulated, bare = simulated_devices(context.run), software_alone(context.run)
     simulated = rows[
         rows["device"].isin(emulated)
         & rows["clock"].eq("simulated")
         & rows["verified"].ne("false")
         & rows["median_s"].gt(0)
     ]
-    software = rows[rows["device"].isin(alone) & rows["clock"].eq("host") & rows["samples"].gt(0)]
+    software = rows[rows["device"].isin(bare) & rows["clock"].eq("host") & rows["samples"].gt(0)]
     software = software[[*_POINT, "device", *_TIMES]].drop_duplicates(_POINT)
     both = simulated.merge(software, on=_POINT, suffixes=("", "_alone"))
     hybrid = both["median_s"] + both["median_s_alone"]
@@ -61,5 +61,5 @@ def _both(context: AnalysisContext) -> pd.DataFrame:
         "bandwidth_Bps": moved / hybrid,
         "software_share": both["median_s_alone"] / hybrid,
     }
-    found = pd.DataFrame(columns, columns=list(_COLUMNS))
-    return found if not found.empty else table((), *_COLUMNS)
+    frame = pd.DataFrame(columns, columns=list(_COLUMNS))
+    return frame if not frame.empty else table((), *_COLUMNS)

@@ -31,8 +31,8 @@ def accesses(context: AnalysisContext) -> Answer:
     rows: list[tuple[object, ...]] = []
     for device in devices(context):
         for operation in _ALONE:
-            alone = device.of(operation, pipelined="no", fence=NO_FENCE)
-            for kind, group in alone.groupby("memory", sort=False):
+            dependent = device.of(operation, pipelined="no", fence=NO_FENCE)
+            for kind, group in dependent.groupby("memory", sort=False):
                 first = group[group["width"] == group["width"].where(group["width"] <= 8).max()]
                 row = first.iloc[0]
                 key = (device.address, device.clock, operation, kind, row["instruction"])
@@ -47,7 +47,7 @@ def driver(context: AnalysisContext) -> Answer:
     """What a system call costs beside the access that it makes."""
     rows: list[tuple[object, ...]] = []
     for device in devices(context):
-        rows += [(device.address, device.clock, way, *found[:3]) for way, found in ways(device)]
+        rows += [(device.address, device.clock, way, *share[:3]) for way, share in ways(device)]
     return Answer.of(
         "driver", "What does the way through the driver add?", rows,
         "device clock way overhead_s low_s high_s",
@@ -111,12 +111,12 @@ def crossover(context: AnalysisContext) -> Answer:
     """Size from which DMA reads the device faster than loads do: measured, and predicted."""
     rows: list[tuple[object, ...]] = []
     for device in devices(context):
-        for instruction, found in crossings(device, context):
+        for instruction, size in crossings(device, context):
             predicted = np.nan
             if device.board and device.board.has("dma") and instruction == "movntdqa":
                 predicted = model.crossover_bytes(device.board)
             key = (device.address, device.clock, instruction)
-            rows.append((*key, *found[:3], predicted, found.value / predicted - 1))
+            rows.append((*key, *size[:3], predicted, size.value / predicted - 1))
     return Answer.of(
         "crossover", "From which size on is DMA faster than loads?", rows,
         "device clock instruction crossover_bytes low_bytes high_bytes predicted_bytes",

@@ -34,22 +34,22 @@ class Device:
 
     def of(self, operation: str, **wanted: object) -> pd.DataFrame:
         """Rows of an operation with these values, from small to large."""
-        found = self.rows[self.rows["operation"] == operation]
+        rows = self.rows[self.rows["operation"] == operation]
         for name, value in wanted.items():
-            found = found[found[name] == value]
-        return found.sort_values("bytes")
+            rows = rows[rows[name] == value]
+        return rows.sort_values("bytes")
 
     def one(self, operation: str, **wanted: object) -> Interval | None:
         """Time of the first such row; None where there is none."""
-        found = self.of(operation, **wanted)
-        return time_of(found.iloc[0]) if len(found) else None
+        rows = self.of(operation, **wanted)
+        return time_of(rows.iloc[0]) if len(rows) else None
 
     def latency(self, operation: str) -> Interval | None:
         """Of one load of 8 B, or of the widest below, that nothing overlaps."""
-        alone = self.of(operation, pipelined="no", fence=NO_FENCE)
-        alone = alone[alone["instruction"].isin(["mov", "read_register"])]
-        alone = alone[alone["memory"].isin(["bar_uc", "bar_wc"])]
-        return time_of(alone.iloc[-1]) if len(alone) else None
+        loads = self.of(operation, pipelined="no", fence=NO_FENCE)
+        loads = loads[loads["instruction"].isin(["mov", "read_register"])]
+        loads = loads[loads["memory"].isin(["bar_uc", "bar_wc"])]
+        return time_of(loads.iloc[-1]) if len(loads) else None
 
 
 def devices(context: AnalysisContext) -> Iterator[Device]:
@@ -112,9 +112,9 @@ def crossings(device: Device, context: AnalysisContext) -> Iterator[tuple[str, I
             "bar_memory_load", instruction=instruction, memory=memory, width=width, pipelined="yes"
         )
         ends = (("median_s", "median_s"), ("ci_high_s", "ci_low_s"), ("ci_low_s", "ci_high_s"))
-        found = Interval(*(_meeting(pio, dma, *names) for names in ends))
-        if np.isfinite(found.value):
-            yield instruction, found
+        size = Interval(*(_meeting(pio, dma, *names) for names in ends))
+        if np.isfinite(size.value):
+            yield instruction, size
 
 
 def _meeting(pio: pd.DataFrame, dma: pd.DataFrame, of_pio: str, of_dma: str) -> float:

@@ -106,14 +106,14 @@ class Case:
 
 def cases(run: Run) -> list[Case]:
     """Those of a run that were measured and whose sums were right."""
-    found: dict[tuple[object, ...], list[Point]] = {}
+    by_case: dict[tuple[object, ...], list[Point]] = {}
     for point in run.points:
         if point.study == "allocation" and point.reruns and not point.error:
             key = (point.device, point.bytes, point.memory, *sorted(point.axes.items()))
-            found.setdefault(key, []).append(point)
+            by_case.setdefault(key, []).append(point)
     return [
         case
-        for points in found.values()
+        for points in by_case.values()
         if all(rerun.verified != "false" for point in points for rerun in point.reruns)
         for case in _on_each_clock(points)
     ]
@@ -159,7 +159,7 @@ def _case(points: Sequence[Point], clock: ClockName, *, several: bool) -> Case:
         elements=int(first.axes.get("elements", first.bytes // 4)),
         phases=phases,
         warm=warm,
-        pairs={rep: found for rep, by in later.items() if (found := _algorithm(by)) is not None},
+        pairs={rep: pair for rep, by in later.items() if (pair := _algorithm(by)) is not None},
         noise={point.operation: [rerun.noise for rerun in point.reruns] for point in points},
         simulated=clock == "simulated",
         crossing=several and clock == "simulated",
@@ -176,10 +176,10 @@ def _algorithm(pairs: Mapping[str, Pairs]) -> Pairs | None:
     return (own, reference) if min(own.min(), reference.min()) > 0 else None
 
 
-def groups(found: Iterable[Case]) -> list[list[Case]]:
+def groups(cases: Iterable[Case]) -> list[list[Case]]:
     """Cases that differ in memory only, with the one that others are held against first."""
     by_device: dict[tuple[str, int, bool], list[Case]] = {}
-    for case in found:
+    for case in cases:
         key = (case.device, case.elements, case.through_emulation)
         by_device.setdefault(key, []).append(case)
     return [sorted(group, key=_before) for group in by_device.values()]
@@ -222,13 +222,13 @@ def contrast(
     """The same, and as a ratio, beside so many other comparisons."""
     first, second = a.sum(names, warm=warm), b.sum(names, warm=warm)
     common = sorted(set(first) & set(second))
-    found, count = compare(a, b, names, context.simultaneous(comparisons), warm=warm)
+    difference, count = compare(a, b, names, context.simultaneous(comparisons), warm=warm)
     ratios = [first[rep] / second[rep] for rep in common]
     if not ratios or (a.simulated and len(ratios) == 1):
         ratio = exact(ratios[0] if ratios else np.nan)
     else:
         ratio = over_processes(ratios, context.confidence)
-    return _judged(found, ratio, count, context.run.settings.precision)
+    return _judged(difference, ratio, count, context.run.settings.precision)
 
 
 def paired(
@@ -244,16 +244,16 @@ def paired(
         return None
     seconds = [float(np.median(own - reference)) for own, reference in a.pairs.values()]
     ratios = [float(np.median(own / reference)) for own, reference in a.pairs.values()]
-    found = location(seconds, simultaneous)
-    return _judged(found, over_processes(ratios, confidence), len(ratios), precision)
+    difference = location(seconds, simultaneous)
+    return _judged(difference, over_processes(ratios, confidence), len(ratios), precision)
 
 
-def _judged(found: Interval, ratio: Interval, count: int, precision: float) -> Comparison:
+def _judged(difference: Interval, ratio: Interval, count: int, precision: float) -> Comparison:
     """What the ratio says, if the difference says so too beside all the others."""
     judgement = judge(ratio, relevant(precision))
-    if {"slower": 1, "faster": -1}.get(judgement, found.sign) != found.sign:
+    if {"slower": 1, "faster": -1}.get(judgement, difference.sign) != difference.sign:
         judgement = "undecided"
-    return Comparison(found, ratio, count, judgement)
+    return Comparison(difference, ratio, count, judgement)
 
 
 def against_host(

@@ -36,11 +36,11 @@ def half(context: AnalysisContext) -> Answer:
     """Size at which each series has half of its peak."""
     rows = []
     for key, group in groups(context.rows, SERIES):
-        found = half_bandwidth(group["bytes"].tolist(), group["bandwidth_Bps"].tolist())
-        if found is None:
+        half_size = half_bandwidth(group["bytes"].tolist(), group["bandwidth_Bps"].tolist())
+        if half_size is None:
             continue
-        note = "still rising at the largest size" if found.still_rising else ""
-        rows.append((*key, *found.size[:3], note))
+        note = "still rising at the largest size" if half_size.still_rising else ""
+        rows.append((*key, *half_size.size[:3], note))
     return Answer.of(
         "half", "At which size is half of the peak bandwidth reached (n1/2)?", rows,
         *SERIES, "half_bytes low_half_bytes high_half_bytes note",
@@ -52,12 +52,12 @@ def fits(context: AnalysisContext) -> Answer:
     rows = []
     for key, group in groups(context.rows, SERIES):
         moved = (group["bandwidth_Bps"] * group["median_s"]).tolist()
-        found = alpha_beta(moved, group["median_s"].tolist(), context.confidence)
-        if found is None:
+        fit = alpha_beta(moved, group["median_s"].tolist(), context.confidence)
+        if fit is None:
             continue
-        size = group["bytes"].iloc[found.worst_at]
-        ends = (*found.alpha[:3], *found.beta[:3])
-        rows.append((*key, *ends, found.worst_residual, size, found.points))
+        size = group["bytes"].iloc[fit.worst_at]
+        ends = (*fit.alpha[:3], *fit.beta[:3])
+        rows.append((*key, *ends, fit.worst_residual, size, fit.points))
     return Answer.of(
         "fits", "What are start-up time and rate (time = alpha + bytes / beta)?", rows,
         *SERIES, "alpha_s low_alpha_s high_alpha_s beta_Bps low_beta_Bps high_beta_Bps",

@@ -49,12 +49,12 @@ def labels(run: Run) -> dict[str, str]:
 
 def faults(run: Run) -> list[str]:
     """Where data did not arrive, each once."""
-    found = []
+    texts = []
     for point in run.points:
         at = f" {format_size(point.bytes)}" if point.bytes else ""
         of_point = [rerun.fault for rerun in point.reruns if rerun.fault]
-        found += [f"{point.device} {point.operation}{at}: {fault}" for fault in of_point]
-    return list(dict.fromkeys(found))
+        texts += [f"{point.device} {point.operation}{at}: {fault}" for fault in of_point]
+    return list(dict.fromkeys(texts))
 
 
 def troubles(run: Run) -> list[str]:

@@ -146,12 +146,12 @@ class BackendDescription(ABC):
 @cache
 def registry() -> Mapping[str, BackendDescription]:
     """All backends by name: those installed with Isthmus, then those of other packages."""
-    found: dict[str, BackendDescription] = {}
+    backends: dict[str, BackendDescription] = {}
     for name in sorted(path.stem for path in LIBRARIES.glob("[!_]*.py")):
-        found[name] = importlib.import_module(f"{__name__}.{name}").BACKEND
+        backends[name] = importlib.import_module(f"{__name__}.{name}").BACKEND
     for entry in importlib.metadata.entry_points(group="isthmus.backends"):
-        found.setdefault(entry.name, entry.load())
-    return MappingProxyType(found)
+        backends.setdefault(entry.name, entry.load())
+    return MappingProxyType(backends)
 
 
 def run_options() -> Mapping[str, RunOption]:

@@ -43,8 +43,8 @@ def link_of(attributes: Mapping[str, str]) -> Link | None:
     Its speed is ``max_link_speed``: devices that save power train down while idle, and up again
     under load. Its width is ``current_link_width``: lanes that are missing stay missing.
     """
-    told = attributes.get("max_link_speed") or attributes.get("current_link_speed", "")
-    speed = re.match(r"([0-9.]+) GT/s", told)
+    speed_text = attributes.get("max_link_speed") or attributes.get("current_link_speed", "")
+    speed = re.match(r"([0-9.]+) GT/s", speed_text)
     width = attributes.get("current_link_width", "")
     if not speed or not width.isdecimal() or int(width) == 0:
         return None

@@ -23,14 +23,14 @@ __all__ = ["Study", "by_name", "in_order", "registry"]
 @cache
 def registry() -> Mapping[str, Study]:
     """All studies by name."""
-    found: dict[str, Study] = {}
+    studies: dict[str, Study] = {}
     for module in pkgutil.iter_modules(__path__):
         if module.name != "base":
             study: Study = importlib.import_module(f"{__name__}.{module.name}").STUDY
-            found[study.name] = study
+            studies[study.name] = study
     for entry in importlib.metadata.entry_points(group="isthmus.studies"):
-        found.setdefault(entry.name, entry.load())
-    return MappingProxyType(found)
+        studies.setdefault(entry.name, entry.load())
+    return MappingProxyType(studies)
 
 
 def in_order() -> list[Study]:

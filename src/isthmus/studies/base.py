@@ -42,10 +42,10 @@ class Axis:
 
 def words(text: str) -> list[str]:
     """Values that are names: ``read,write``."""
-    found = [word.strip() for word in text.split(",")]
-    if not all(found):
+    names = [word.strip() for word in text.split(",")]
+    if not all(names):
         raise UsageError(f"'{text}' is no list of names")
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(names))
 
 
 @dataclass(frozen=True)

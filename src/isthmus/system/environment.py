@@ -81,8 +81,8 @@ def host() -> dict[str, object]:
 
 
 def _chosen(text: str) -> str:
-    found = re.search(r"\[(\w+)]", text)
-    return found[1] if found else "unknown"
+    match = re.search(r"\[(\w+)]", text)
+    return match[1] if match else "unknown"
 
 
 def _locked_memory_limit() -> str:
@@ -131,14 +131,16 @@ def pcie_link(address: str) -> dict[str, str]:
     """
     device = Path("/sys/bus/pci/devices") / address
     names = ("current_link_speed", "current_link_width", "max_link_speed", "max_link_width")
-    found = {name: _text(device / name) for name in names}
+    attributes = {name: _text(device / name) for name in names}
     with contextlib.suppress(OSError):
-        found["iommu_group"] = (device / "iommu_group").resolve(strict=True).name
-        found["numa_node"] = _text(device / "numa_node")
+        attributes["iommu_group"] = (device / "iommu_group").resolve(strict=True).name
+        attributes["numa_node"] = _text(device / "numa_node")
     with contextlib.suppress(OSError):
-        found |= pcie_payloads((device / "config").read_bytes())
+        attributes |= pcie_payloads((device / "config").read_bytes())
     return (
-        {"address": address, **{k: v for k, v in found.items() if v}} if any(found.values()) else {}
+        {"address": address, **{k: v for k, v in attributes.items() if v}}
+        if any(attributes.values())
+        else {}
     )
 
 
@@ -149,12 +151,12 @@ def commit() -> str:
         return ""
     with contextlib.suppress(OSError, subprocess.SubprocessError):
         git = ["git", "-C", str(root)]
-        found = subprocess.run(
+        head = subprocess.run(
             [*git, "rev-parse", "HEAD"], capture_output=True, text=True, timeout=5, check=True
         ).stdout.strip()
         changed = subprocess.run(
             [*git, "status", "--porcelain", "--untracked-files=no"],
             capture_output=True, text=True, timeout=5, check=True,
         ).stdout.strip()  # fmt: skip
-        return found + ("+" if changed else "")
+        return head + ("+" if changed else "")
     return ""

@@ -35,8 +35,8 @@ def figure(row: Row, board: Board) -> float:
         memory = axes.pop("memory", run.memory)
         if offload:
             return exact(_phases(parameters, memory)[term.operation])
-        told = tuple(sorted(axes.items()))
-        moved, seconds = _measured(parameters, term.operation, term.bytes or 1, memory, told)
+        sorted_axes = tuple(sorted(axes.items()))
+        moved, seconds = _measured(parameters, term.operation, term.bytes or 1, memory, sorted_axes)
         return exact(moved / seconds if row.rate else seconds)
 
     return combined(row, point).value

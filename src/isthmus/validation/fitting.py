@@ -141,12 +141,12 @@ def solve(
 
     def residuals(multiples: NDArray[np.float64]) -> NDArray[np.float64]:
         tried = at(multiples)
-        told = {form: form(tried) for form in forms}
+        predicted = {form: form(tried) for form in forms}
         return np.array(
-            [factor * told[form] / published - 1.0 for form, factor, published in quick]
+            [factor * predicted[form] / published - 1.0 for form, factor, published in quick]
         )
 
-    found = optimize.least_squares(
+    solution = optimize.least_squares(
         residuals,
         np.ones(len(scale)),
         diff_step=np.full(len(scale), _STEP),
@@ -154,7 +154,7 @@ def solve(
         ftol=tolerance,
         gtol=tolerance,
     )
-    return at(found.x)
+    return at(solution.x)
 
 
 def rounded(name: str, value: float) -> float:
@@ -180,12 +180,12 @@ class Fitted(NamedTuple):
 def refit() -> list[Fitted]:
     """All fits, redone from the published figures."""
     points = all_points()
-    found = []
+    fitted = []
     for fit in FITS:
         board = boards.load(fit.board)
-        mine = [point for point in points if point.fit == fit.calibration]
-        solved = solve(board, fit.start, mine)
-        found += [
+        of_fit = [point for point in points if point.fit == fit.calibration]
+        solved = solve(board, fit.start, of_fit)
+        fitted += [
             Fitted(
                 fit.board,
                 name,
@@ -196,13 +196,13 @@ def refit() -> list[Fitted]:
             )
             for name in fit.start
         ]
-    return found
+    return fitted
 
 
-def text(found: Sequence[Fitted]) -> str:
+def text(values: Sequence[Fitted]) -> str:
     """The fits' parameters, a line each, and whether the boards' files say the same."""
     rows: list[tuple[str, ...]] = [("board", "parameter", "fitted", "in file", "unit", "points")]
-    for one in found:
+    for one in values:
         fitted, in_file = f"{one.fitted:.8g}", f"{one.in_file:.8g}"
         rows.append((one.board, one.parameter, fitted, in_file, one.unit, one.calibration))
     return "\n".join(columns(rows)) + "\n"
@@ -224,24 +224,24 @@ class Constant(NamedTuple):
 def constants(board: str = "") -> list[Constant]:
     """Parameters whose curves have more points than they are; of one board, where it is named."""
     points = all_points()
-    found = []
+    results = []
     for fit in FITS:
         curves = [series for series in fit.series if not series.endswith(AS_EVENTS)]
-        mine = [p for p in points if p.series in curves and p.name != "mean"]
-        if len(mine) <= len(fit.start) or board not in {"", fit.board}:
+        of_fit = [p for p in points if p.series in curves and p.name != "mean"]
+        if len(of_fit) <= len(fit.start) or board not in {"", fit.board}:
             continue
         before = boards.load(fit.board)
-        solved = solve(before, fit.start, mine)
-        halves = map(float, _half_widths(solved, list(fit.start), mine))
+        solved = solve(before, fit.start, of_fit)
+        halves = map(float, _half_widths(solved, list(fit.start), of_fit))
         for name, half in zip(fit.start, halves, strict=True):
             value = solved.number(name)
-            found.append(
+            results.append(
                 Constant(
                     fit.board, name, value, value - half, value + half, before.number(name),
                     TABLE[name].unit, "; ".join(curves),
                 )
             )  # fmt: skip
-    return found
+    return results
 
 
 def _half_widths(
@@ -288,9 +288,9 @@ HELD_OUT = Path(__file__).with_name("held_out.csv")
 
 def known_held_out(board: str) -> list[HeldOut]:
     """Of this board's events, which ``card:BOARD`` runs, as the file has them."""
-    mine = [series for fit in FITS if fit.board == board for series in fit.series]
+    fitted = [series for fit in FITS if fit.board == board for series in fit.series]
     with HELD_OUT.open(encoding="utf-8", newline="") as file:
-        rows = [row for row in csv.DictReader(file) if row["series"] in mine]
+        rows = [row for row in csv.DictReader(file) if row["series"] in fitted]
     return [
         HeldOut(**{name: kind(row[name]) for name, kind in get_type_hints(HeldOut).items()})
         for row in rows
@@ -298,13 +298,13 @@ def known_held_out(board: str) -> list[HeldOut]:
     ]
 
 
-def held_out_text(found: Sequence[HeldOut]) -> str:
+def held_out_text(rows: Sequence[HeldOut]) -> str:
     """The file's text."""
-    told = io.StringIO()
-    writer = csv.writer(told, lineterminator="\n")
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
     writer.writerow(HeldOut._fields)
-    writer.writerows([f"{v:.4g}" if isinstance(v, float) else v for v in one] for one in found)
-    return told.getvalue()
+    writer.writerows([f"{v:.4g}" if isinstance(v, float) else v for v in one] for one in rows)
+    return text.getvalue()
 
 
 def held_out() -> list[HeldOut]:
@@ -314,7 +314,7 @@ def held_out() -> list[HeldOut]:
     (``solve``); what is predicted really runs on the card.
     """
     points = [point for point in all_points() if point.name != "mean"]
-    found = []
+    results = []
     for fit in FITS:
         curves = {
             series: [point for point in points if point.series == series] for series in fit.series
@@ -332,13 +332,13 @@ def held_out() -> list[HeldOut]:
                     unseen[point.series].append(point.residual(solved))
         for series, left_out in unseen.items():
             seen = [point.residual(before) for point in curves[series]]
-            found.append(
+            results.append(
                 HeldOut(
                     series, len(seen) - 1, rms(seen), worst(seen),
                     len(left_out), rms(left_out), worst(left_out),
                 )
             )  # fmt: skip
-    return found
+    return results
 
 
 def rms(residuals: Sequence[float]) -> float:

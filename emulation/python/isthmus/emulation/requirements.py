@@ -26,8 +26,8 @@ class Requirement:
 
     def check(self, version: str) -> None:
         """Raises NoDeviceError unless the version, ``2.36`` or ``2.13.0``, is in the range."""
-        found = re.match(r"(\d+)\.(\d+)", version)
-        if found and self.first <= (int(found[1]), int(found[2])) <= self.last:
+        match = re.match(r"(\d+)\.(\d+)", version)
+        if match and self.first <= (int(match[1]), int(match[2])) <= self.last:
             return
         first, last = (".".join(map(str, end)) for end in (self.first, self.last))
         raise NoDeviceError(

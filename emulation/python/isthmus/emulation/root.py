@@ -67,8 +67,8 @@ def cured(shim: bytes, version: str, where: Path) -> bytes | None:
 
     Only what is recognised with certainty is changed.
     """
-    found = list(_DEFECT.finditer(shim))
-    if not found:
+    defects = list(_DEFECT.finditer(shim))
+    if not defects:
         number = tuple(map(int, re.findall(r"\d+", version)[:2]))
         if number >= _SOUND_SINCE or where.is_relative_to(_VENDORS):
             return None
@@ -76,9 +76,9 @@ def cured(shim: bytes, version: str, where: Path) -> bytes | None:
             f"{where}: XRT {version} may have Debian's defect, and its code is not the one known: "
             "install XRT 2.14 or newer, or AMD's package"
         )
-    if len(found) > 1:
-        raise NoDeviceError(f"{where}: the defect is there {len(found)} times, expected once")
-    branch, store = found[0].start("branch"), found[0].start("store")
+    if len(defects) > 1:
+        raise NoDeviceError(f"{where}: the defect is there {len(defects)} times, expected once")
+    branch, store = defects[0].start("branch"), defects[0].start("store")
     jump = bytes([_SHORT_JUMP, (store - (branch + 2)) & 0xFF])
     return shim[:branch] + jump + shim[branch + 2 :]
 

@@ -126,7 +126,7 @@ class Design(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
 
 
 def _memories(banks: Iterable[Bank]) -> list[Memory]:
-    found: list[Memory] = []
+    memories: list[Memory] = []
     end = 0
     for bank in banks:
         if bank.size <= 0 or bank.size % 1024:
@@ -139,13 +139,15 @@ def _memories(banks: Iterable[Bank]) -> list[Memory]:
             address = max(end, _HOST_ADDRESS) if bank.type == "host" else end
         end = max(end, address + bank.size)
         kind = MemoryType[bank.type.upper()]
-        found.append(Memory(bank.name, kind, bank.size // 1024, address))
-    if not any(memory.type == MemoryType.HOST for memory in found):
-        found.append(Memory("HOST[0]", MemoryType.HOST, 16 * _GI // 1024, max(end, _HOST_ADDRESS)))
-    _refuse_doubles("memory", [memory.name for memory in found])
-    _refuse_overlap((m.address, m.size, f"memory {m.name!r}") for m in found)
+        memories.append(Memory(bank.name, kind, bank.size // 1024, address))
+    if not any(memory.type == MemoryType.HOST for memory in memories):
+        memories.append(
+            Memory("HOST[0]", MemoryType.HOST, 16 * _GI // 1024, max(end, _HOST_ADDRESS))
+        )
+    _refuse_doubles("memory", [memory.name for memory in memories])
+    _refuse_overlap((m.address, m.size, f"memory {m.name!r}") for m in memories)
     # The format wants memories sorted by type: host memory comes behind the card's.
-    return sorted(found, key=lambda memory: memory.type)
+    return sorted(memories, key=lambda memory: memory.type)
 
 
 def _complete(kernel: Kernel) -> Kernel:

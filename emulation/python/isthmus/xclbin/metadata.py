@@ -264,7 +264,7 @@ def key_values_of(text: bytes) -> dict[str, str]:
     """Pairs of a KEYVALUE_METADATA section; raises UsageError where it is damaged."""
     section = "keyvalue_metadata"
     try:
-        found = msgspec.convert(json_of(text, section), _KeyValueMetadata)
+        metadata = msgspec.convert(json_of(text, section), _KeyValueMetadata)
     except msgspec.ValidationError as error:
         raise UsageError(f"section {section}: {error}") from error
-    return {pair.key: pair.value for pair in found.keyvalue_metadata.key_values}
+    return {pair.key: pair.value for pair in metadata.keyvalue_metadata.key_values}

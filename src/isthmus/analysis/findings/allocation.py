@@ -31,10 +31,10 @@ def findings(context: AnalysisContext) -> Sequence[Finding]:
         known = by_device.get(group[0].device) if group else None
         if group and (known is None or known[0].elements < group[0].elements):
             by_device[group[0].device] = group
-    told = {device: list(_of(context, group)) for device, group in by_device.items()}
+    of_device = {device: list(_of(context, group)) for device, group in by_device.items()}
     order = sorted(by_device, key=lambda device: min(map(_again_s, by_device[device])))
-    head = told[order[0]][:MOST_HEADLINES] if order else []
-    return common.headed(head, (one for device in order for one in told[device]))
+    head = of_device[order[0]][:MOST_HEADLINES] if order else []
+    return common.headed(head, (one for device in order for one in of_device[device]))
 
 
 def _again_s(case: Case) -> float:

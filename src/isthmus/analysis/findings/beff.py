@@ -26,16 +26,16 @@ def findings(context: AnalysisContext) -> Sequence[Finding]:
     """b_eff of the fastest channel, what it gains, the largest messages; then all the rest."""
     means, largest = list(_b_eff(context)), list(_largest(context))
     gains = list(_better(context, [one for one in means if not _alone(context, one)]))
-    told = [*means[:1], *gains, *largest[:1], *means[1:], *largest[1:], *_latencies(context)]
-    head = [one for one in told if not _alone(context, one)][:MOST_HEADLINES]
-    return common.headed(head, told)
+    results = [*means[:1], *gains, *largest[:1], *means[1:], *largest[1:], *_latencies(context)]
+    head = [one for one in results if not _alone(context, one)][:MOST_HEADLINES]
+    return common.headed(head, results)
 
 
 def _alone(context: AnalysisContext, one: Finding) -> bool:
     """Whether one rank sent to itself, with no card's channels between: no network was there."""
     rows = context.every[context.every["device"] == one.device]
-    mine = rows[(rows["study"] == context.study) & (rows["ranks"].isin(["", 1]))]
-    return not mine.empty and bool(mine["flags"].str.contains("to_itself").any())
+    own_rows = rows[(rows["study"] == context.study) & (rows["ranks"].isin(["", 1]))]
+    return not own_rows.empty and bool(own_rows["flags"].str.contains("to_itself").any())
 
 
 def _better(context: AnalysisContext, means: Sequence[Finding]) -> Iterator[Finding]:
@@ -43,20 +43,21 @@ def _better(context: AnalysisContext, means: Sequence[Finding]) -> Iterator[Find
     by_device: dict[str, list[Finding]] = {}
     for one in means:
         by_device.setdefault(one.device, []).append(one)
-    for mine in by_device.values():
-        if len(mine) < 2 or mine[0].interval is None or mine[1].interval is None:
+    for ranked in by_device.values():
+        if len(ranked) < 2 or ranked[0].interval is None or ranked[1].interval is None:
             continue
-        best, usual = (one.quantity.rpartition(" ")[2] for one in mine[:2])
-        gain = mine[0].interval.over(mine[1].interval)
-        gain = gain.logarithm().widened(context.simultaneous(len(mine) - 1)).exponential()
+        best, usual = (one.quantity.rpartition(" ")[2] for one in ranked[:2])
+        gain = ranked[0].interval.over(ranked[1].interval)
+        gain = gain.logarithm().widened(context.simultaneous(len(ranked) - 1)).exponential()
         # A rate that is higher is a time that is lower.
         if judge(gain, relevant(context.run.settings.precision)) == "slower":
             yield msgspec.structs.replace(
-                mine[0], subject=f"{best} over {usual}", quantity="b_eff", interval=gain, unit="1",
-                reference=None, share=None, verdict="faster", remark=f"use channel {best}",
+                ranked[0], subject=f"{best} over {usual}", quantity="b_eff",
+                interval=gain, unit="1", reference=None, share=None,
+                verdict="faster", remark=f"use channel {best}",
                 action=f"--channel {best}", evidence="channels",
                 sentence=say("better_channel", best=best, usual=usual,
-                             ratio=number(gain.value), who=mine[0].subject),
+                             ratio=number(gain.value), who=ranked[0].subject),
             )  # fmt: skip
 
 

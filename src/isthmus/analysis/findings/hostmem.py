@@ -33,8 +33,8 @@ def findings(context: AnalysisContext) -> Sequence[Finding]:
     rates = [_rate(context, rows) for rows in series]
     head = []
     for way in WAYS:
-        mine = [one for one in rates if one.operation == way and one.interval]
-        head += sorted(mine, key=lambda one: -(one.interval.value if one.interval else 0.0))[:1]
+        of_way = [one for one in rates if one.operation == way and one.interval]
+        head += sorted(of_way, key=lambda one: -(one.interval.value if one.interval else 0.0))[:1]
     copies = list(_copies(context))
     head = [*head, *copies[:1]][:MOST_HEADLINES]
     rest = [*rates, *copies, *_peaks(context, series), *_published(context)]
@@ -78,10 +78,10 @@ def _copies(context: AnalysisContext) -> Iterator[Finding]:
     """Working on host memory directly against copying first, for data that are used once."""
     table = hostmem.direct(context).table
     for device in table["device"].unique():
-        mine = table[(table["device"] == device) & (table["operation"] == "read_bandwidth")]
-        if mine.empty:
+        reads = table[(table["device"] == device) & (table["operation"] == "read_bandwidth")]
+        if reads.empty:
             continue
-        row = common.pick(mine, mine["bytes"].idxmax())
+        row = common.pick(reads, reads["bytes"].idxmax())
         named, size = common.title(context, str(device)), format_size(int(row.bytes))
         ratio = float(row.direct_time_ratio)
         copied = ratio > _WORTH
@@ -129,16 +129,16 @@ def _published(context: AnalysisContext) -> Iterator[Finding]:
     if "published_residual" not in table:
         return
     for device in table["device"].unique():
-        mine = table[table["device"] == device].dropna(subset=["published_residual"])
-        if mine.empty:
+        rows = table[table["device"] == device].dropna(subset=["published_residual"])
+        if rows.empty:
             continue
-        rms = float(np.sqrt((mine["published_residual"] ** 2).mean()))
+        rms = float(np.sqrt((rows["published_residual"] ** 2).mean()))
         named = common.title(context, str(device))
         yield Finding(
             study=context.study, subject=named, quantity="off the published log, rms",
             interval=exact(100 * rms), unit="%", remark="rms",
             sentence=say(
-                "published_log", percent=wording.percent(rms), count=str(len(mine)), who=named
+                "published_log", percent=wording.percent(rms), count=str(len(rows)), who=named
             ),
             evidence="crossing", device=str(device),
         )  # fmt: skip

@@ -102,11 +102,11 @@ def _crossover(context: AnalysisContext) -> Iterator[Finding]:
 
 
 def _driver(context: AnalysisContext) -> Iterator[Finding]:
-    told: set[str] = set()
+    done: set[str] = set()
     for row in each(mmio.driver(context).table):
-        if row.device in told or not row.overhead_s > 0:
+        if row.device in done or not row.overhead_s > 0:
             continue
-        told.add(str(row.device))
+        done.add(str(row.device))
         named, config = common.title(context, str(row.device)), "configuration" in str(row.way)
         yield Finding(
             study=context.study, subject=named, quantity="what a system call adds",

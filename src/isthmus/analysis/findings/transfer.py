@@ -40,12 +40,12 @@ _CACHE_BYTES = 64 << 20
 def findings(context: AnalysisContext) -> Sequence[Finding]:
     """At most four headlines: a rate each way, latency, and the change that gains most."""
     series = dict(_series(context))
-    told = [_rate(context, rows) for rows in series.values()]
-    contending = [one for one in told if context.speaks_of(one.device)] or told
+    rates = [_rate(context, rows) for rows in series.values()]
+    contending = [one for one in rates if context.speaks_of(one.device)] or rates
     first = [
-        max(mine, key=_usable)
+        max(of_way, key=_usable)
         for way in ("write", "read")
-        if (mine := [one for one in contending if one.operation == way])
+        if (of_way := [one for one in contending if one.operation == way])
     ] or sorted(contending, key=_usable, reverse=True)[:2]
     changes = sorted(
         _changes(context, series),
@@ -56,7 +56,7 @@ def findings(context: AnalysisContext) -> Sequence[Finding]:
     both = [one for one in contending if one.operation == "bidirectional"]
     if len(head) < MOST_HEADLINES and both:
         head.append(max(both, key=_usable))
-    rest = [*told, *latency, *changes, *_launches(context), *_peaks(context, series)]
+    rest = [*rates, *latency, *changes, *_launches(context), *_peaks(context, series)]
     rest += _left_out(context)
     return common.headed(head, rest)
 
@@ -70,8 +70,8 @@ def _series(context: AnalysisContext) -> Iterator[tuple[tuple[str, ...], pd.Data
     """Rows that differ in size only, by operation, device, memory, axes and clock."""
     rows = context.rows[context.rows["operation"].isin(WAYS)]
     for operation in WAYS:
-        mine = rows[rows["operation"] == operation]
-        for key, group in mine.groupby(_SERIES, sort=False, dropna=False):
+        rows_of = rows[rows["operation"] == operation]
+        for key, group in rows_of.groupby(_SERIES, sort=False, dropna=False):
             yield (operation, *map(str, key)), group.sort_values("bytes")
 
 
@@ -84,10 +84,10 @@ def _rate(context: AnalysisContext, rows: pd.DataFrame) -> Finding:
     reference = reference or common.memcpy(context, row)
     share = rate.value / reference.value if reference else None
     verdict: Verdict = common.verdict_of(share)
-    mine = context.rows[context.rows["device"] == row.device]
+    same = context.rows[context.rows["device"] == row.device]
     other = common.backend_of(context, str(row.device)).fastest_memory
-    alone = crosses and mine[mine["operation"] == row.operation]["memory"].nunique() == 1
-    worth = alone and verdict == "poor" and other not in {"", row.memory}
+    one_kind = crosses and same[same["operation"] == row.operation]["memory"].nunique() == 1
+    worth = one_kind and verdict == "poor" and other not in {"", row.memory}
     what, size = WAYS[str(row.operation)], format_size(int(row.bytes))
     named = common.who(context, row)
     values = {"what": what, "rate": shown(rate.value, "B/s"), "size": size, "who": named}
@@ -151,10 +151,10 @@ def _changes(
     context: AnalysisContext, series: dict[tuple[str, ...], pd.DataFrame]
 ) -> Iterator[Finding]:
     """What would be faster: other memory, mapping, another device; the largest gain first."""
-    told = [*_memories(context, series), *_maps(context, series), *_devices(context, series)]
-    told.sort(key=lambda one: -one.interval.value if one.interval else 0.0)
-    yield from (one for one in told if one.interval and one.interval.value >= _WORTH)
-    yield from (one for one in told if not one.interval or one.interval.value < _WORTH)
+    changes = [*_memories(context, series), *_maps(context, series), *_devices(context, series)]
+    changes.sort(key=lambda one: -one.interval.value if one.interval else 0.0)
+    yield from (one for one in changes if one.interval and one.interval.value >= _WORTH)
+    yield from (one for one in changes if not one.interval or one.interval.value < _WORTH)
 
 
 def _ratio(of: AnalysisContext, best: Any, usual: Any, *, among: int = 1, **more: Any) -> Finding:
@@ -216,38 +216,38 @@ def _memories(
         if not others:
             continue
         best = _fastest(context, others)
-        told = _ratio(
+        finding = _ratio(
             context, best, usual, among=len(others),
             subject=f"{best.memory} over {usual.memory}, {common.title(context, best.device)}",
             sentence="", evidence="",
         )  # fmt: skip
-        assert told.interval is not None
+        assert finding.interval is not None
         size, what = format_size(int(best.bytes)), WAYS[str(best.operation)]
-        if told.verdict == "faster":
+        if finding.verdict == "faster":
             yield msgspec.structs.replace(
-                told,
+                finding,
                 remark=f"use {best.memory} memory",
                 action=common.call_for(context, str(best.device), str(best.memory)),
                 sentence=say(
                     "better_memory", best=str(best.memory), usual=str(usual.memory),
-                    ratio=wording.number(told.interval.value), what=what, size=size,
+                    ratio=wording.number(finding.interval.value), what=what, size=size,
                 ),
             )  # fmt: skip
-        elif told.verdict == "same":
+        elif finding.verdict == "same":
             yield msgspec.structs.replace(
-                told, remark="no difference",
-                sentence=say("memory_same", percent=_reach(told.interval), size=size),
+                finding, remark="no difference",
+                sentence=say("memory_same", percent=_reach(finding.interval), size=size),
             )  # fmt: skip
-        elif told.verdict == "slower":
+        elif finding.verdict == "slower":
             yield msgspec.structs.replace(
-                told, remark=f"{usual.memory} is fastest",
+                finding, remark=f"{usual.memory} is fastest",
                 sentence=say("memory_fastest", usual=str(usual.memory), what=what, size=size),
             )  # fmt: skip
         else:
             yield msgspec.structs.replace(
-                told, remark="not decided",
+                finding, remark="not decided",
                 action=common.to_decide(context, str(best.device)),
-                sentence=say("memory_unclear", percent=_reach(told.interval), size=size),
+                sentence=say("memory_unclear", percent=_reach(finding.interval), size=size),
             )  # fmt: skip
 
 
@@ -267,10 +267,10 @@ def _maps(
     maps = context.timed
     maps = maps[maps["operation"] == "map"]
     for (operation, device, *_), rows in series.items():
-        mine = maps[(maps["device"] == device) & (maps["clock"].isin(rows["clock"]))]
-        if operation != "read" or mine.empty or common.simulated(context, device):
+        mapped_rows = maps[(maps["device"] == device) & (maps["clock"].isin(rows["clock"]))]
+        if operation != "read" or mapped_rows.empty or common.simulated(context, device):
             continue
-        pair = _same_size([rows, mine])
+        pair = _same_size([rows, mapped_rows])
         if len(pair) < 2 or pair[0].median_s < _WORTH * pair[1].median_s:
             continue
         copied, mapped = pair
@@ -302,24 +302,26 @@ def _devices(
         best, usual = ordered[0], ordered[-1]
         one, other = (common.title(context, str(row.device)) for row in (best, usual))
         among = len(ordered) * (len(ordered) - 1) // 2
-        told = _ratio(context, best, usual, among=among, subject=f"{one} over {other}", sentence="")
-        assert told.interval is not None
+        finding = _ratio(
+            context, best, usual, among=among, subject=f"{one} over {other}", sentence=""
+        )
+        assert finding.interval is not None
         size, what = format_size(int(best.bytes)), WAYS[str(best.operation)]
-        if told.verdict == "faster":
-            ratio = wording.number(told.interval.value)
+        if finding.verdict == "faster":
+            ratio = wording.number(finding.interval.value)
             values = {"best": one, "usual": other, "ratio": ratio, "what": what, "size": size}
             yield msgspec.structs.replace(
-                told, remark=f"{one} is faster", sentence=say("better_device", **values)
+                finding, remark=f"{one} is faster", sentence=say("better_device", **values)
             )
             continue
-        same = told.verdict == "same"
+        same = finding.verdict == "same"
         yield msgspec.structs.replace(
-            told,
+            finding,
             remark="no difference" if same else "not decided",
             action="" if same else common.to_decide(context, best.device, usual.device),
             sentence=say(
                 "device_same" if same else "device_unclear",
-                one=one, other=other, percent=_reach(told.interval), size=size,
+                one=one, other=other, percent=_reach(finding.interval), size=size,
             ),
         )  # fmt: skip
 
@@ -369,8 +371,8 @@ def _left_out(context: AnalysisContext) -> Iterator[Finding]:
     """What a model cannot tell: copies that a runtime makes in host memory."""
     rows = context.rows
     for device in rows["device"].unique():
-        mine = rows[(rows["device"] == device) & (rows["operation"].isin(["read", "write"]))]
-        if common.simulated(context, str(device)) and mine["memory"].nunique() > 1:
+        copies = rows[(rows["device"] == device) & (rows["operation"].isin(["read", "write"]))]
+        if common.simulated(context, str(device)) and copies["memory"].nunique() > 1:
             yield Finding(
                 study=context.study, subject=common.title(context, str(device)),
                 quantity="kinds of host memory", interval=None, unit="",
