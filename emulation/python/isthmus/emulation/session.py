@@ -29,7 +29,7 @@ ClockKind = Literal["virtual", "wall"]
 PROCESS = built.FOLDER / "emulation" / "isthmus-card"
 """What XRT starts as its simulation."""
 CLOCK = PROCESS.parent / "libisthmus_clock.so"
-"""The virtual clock, which is preloaded into a program."""
+"""What is preloaded into a program: its virtual clock, and cures for what XRT does to it."""
 SESSION = "ISTHMUS_CARD_SESSION"
 EVENTS = "ISTHMUS_CARD_EVENTS"
 KERNEL_FOLDERS = "ISTHMUS_CARD_KERNELS"
@@ -136,8 +136,9 @@ def prepare(
     if not PROCESS.exists():
         raise NoDeviceError("Isthmus was built without its emulated card for XRT")
     requirements.XRT.check(installation.version)
+    glibc = requirements.glibc_version()
     if clock == "virtual":
-        requirements.GLIBC.check(requirements.glibc_version())
+        requirements.GLIBC.check(glibc)
     base = root(installation, as_hardware=as_hardware)
     _remove_stale()
     try:
@@ -166,7 +167,7 @@ def prepare(
         KERNEL_FOLDERS: ":".join(str(folder.resolve()) for folder in kernels),
         **_ALLOCATOR,
     }
-    if clock == "virtual":  # last: what others preload may stand before it
+    if requirements.GLIBC.knows(glibc):  # last: what others preload may stand before it
         environment["LD_PRELOAD"] = f"{os.environ.get('LD_PRELOAD', '')} {CLOCK}".strip()
     session = Session(directory, lock, environment, base.cure)
     try:
