@@ -229,7 +229,7 @@ def test_a_memory_copy_is_compared_but_is_no_device_to_speak_of():
     measured = transfer_run(laws, SIZES, apis={"host": "host"})
     context = AnalysisContext.of(measured, summarise(measured), "transfer")
     assert len(context.pairs) == 3
-    assert [context.speaks_of(device) for device in ("host", "a", "b")] == [False, True, True]
+    assert [context.is_reported(device) for device in ("host", "a", "b")] == [False, True, True]
 
 
 @settings(max_examples=20)

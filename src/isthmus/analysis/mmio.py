@@ -24,7 +24,7 @@ _COMPLETION = 20
 _TRIPS = 3.0
 """Read latencies of one synchronisation: half to push, one and a half to poll, one to fetch."""
 _ACCELERATOR_FLOPS = 1e12
-_ALONE = (
+_SINGLE_ACCESSES = (
     "register_load", "bar_memory_load", "syscall_load", "poll", "host_load", "line_exchange",
 )  # fmt: skip
 
@@ -33,7 +33,7 @@ def accesses(context: AnalysisContext) -> Answer:
     """One access of each kind that nothing overlaps, and the host's own memory beside it."""
     rows: list[tuple[object, ...]] = []
     for device in devices(context):
-        for operation in _ALONE:
+        for operation in _SINGLE_ACCESSES:
             dependent = device.of(operation, pipelined="no", fence=NO_FENCE)
             for kind, group in dependent.groupby("memory", sort=False):
                 first = group[group["width"] == group["width"].where(group["width"] <= 8).max()]
