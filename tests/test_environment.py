@@ -17,8 +17,8 @@ def configuration(*, express_at: int = 0x60, control: int = 0, size: int = 256) 
 
 def test_payload_sizes_are_read_from_device_control():
     # 256 B payloads (1), 4 KiB read requests (5), other bits set.
-    found = pcie_payloads(configuration(control=0x8F1F & ~0x70E0 | 1 << 5 | 5 << 12))
-    assert found == {"max_payload_bytes": "256", "max_read_request_bytes": "4096"}
+    result = pcie_payloads(configuration(control=0x8F1F & ~0x70E0 | 1 << 5 | 5 << 12))
+    assert result == {"max_payload_bytes": "256", "max_read_request_bytes": "4096"}
 
 
 def test_what_an_ordinary_user_reads_of_it_says_nothing():

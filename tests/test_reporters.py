@@ -121,8 +121,8 @@ def test_csv_samples_are_the_raw_ones_per_repetition():
         "study", "device", "api", "operation", "memory", "bytes", "direction", "initiator",
         "rerun", "index", "clock", "seconds", "batch", "depth", "bank",
     ]  # fmt: skip
-    told = [(r["rerun"], r["index"], r["clock"], r["batch"]) for r in rows]
-    assert told == [
+    samples = [(r["rerun"], r["index"], r["clock"], r["batch"]) for r in rows]
+    assert samples == [
         ("0", "0", "host", "2"), ("0", "1", "host", "2"), ("0", "2", "host", "2"),
         ("1", "0", "device", "1"),
     ]  # fmt: skip
@@ -178,8 +178,8 @@ def test_a_narrow_terminal_goes_without_columns_and_says_which(monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     lines = rendered("table", RUN).splitlines()
     assert max(map(len, lines)) <= 80
-    (told,) = (line for line in lines if line.startswith("left out in 80 columns: "))
-    gone = told.partition(": ")[2].partition(" (")[0].split(", ")
+    (text,) = (line for line in lines if line.startswith("left out in 80 columns: "))
+    gone = text.partition(": ")[2].partition(" (")[0].split(", ")
     headings = next(line for line in lines if "median" in line)
     assert gone
     assert not any(f" {name} " in f" {headings} " for name in gone)

@@ -90,8 +90,8 @@ def test_held_out_points_are_not_far_worse(validation: residuals.Validation) -> 
     for one in validation.held_out:
         assert one.fitted_rms / 2 < one.held_out_rms < 0.05
         assert one.fitted_points == one.held_out_points - 1
-    told = fitting.HELD_OUT.read_text(encoding="utf-8")
-    assert told == fitting.held_out_text(validation.held_out)
+    text = fitting.HELD_OUT.read_text(encoding="utf-8")
+    assert text == fitting.held_out_text(validation.held_out)
     assert {one.series for one in fitting.known_held_out("u250")} == {
         series + AS_EVENTS for series in HOST_MEMORY_SERIES.values()
     }
@@ -100,17 +100,17 @@ def test_held_out_points_are_not_far_worse(validation: residuals.Validation) -> 
 def test_constants_lie_in_intervals_that_have_what_is_in_the_file_near(
     validation: residuals.Validation,
 ) -> None:
-    found = {one.parameter: one for one in validation.constants}
-    assert {"serial.latency_ns", "serial.stretch", "serial.hop_ns"} <= set(found)
-    for one in found.values():
+    constants = {one.parameter: one for one in validation.constants}
+    assert {"serial.latency_ns", "serial.stretch", "serial.hop_ns"} <= set(constants)
+    for one in constants.values():
         assert one.low < one.value < one.high
         assert abs(one.in_file - one.value) < 4 * (one.high - one.value), one.parameter
 
 
 def test_formats(validation: residuals.Validation) -> None:
     rows = list(csv.DictReader(io.StringIO(residuals.render(validation, "csv"))))
-    told = json.loads(residuals.render(validation, "json"))
-    assert len(rows) == len(told["points"]) == len(validation.rows)
+    data = json.loads(residuals.render(validation, "json"))
+    assert len(rows) == len(data["points"]) == len(validation.rows)
     assert {row["kind"] for row in rows} <= {"fitted", "predicted", "after the fact"}
     assert all(row.point in residuals.render(validation, "md") for row in validation.rows)
     lines = residuals.render(validation, "table").splitlines()

@@ -31,10 +31,10 @@ class Ran:
     errors: list[str]
 
     @property
-    def told(self) -> dict[str, float]:
+    def figures(self) -> dict[str, float]:
         """What the program measured; XRT prints in front of it, also without a new line."""
-        found: dict[str, float] = json.loads(self.output[self.output.index('{"') :])
-        return found
+        data: dict[str, float] = json.loads(self.output[self.output.index('{"') :])
+        return data
 
 
 Run = Callable[..., Ran]

@@ -40,15 +40,15 @@ def late_waits(programs: Path) -> Path:
 def test_bitstreams_are_loaded_in_turn(lifecycle: Run, programs: Path, clock: str) -> None:
     file = programs / "hw_emu.xclbin"
     ran = lifecycle("second_bitstream", file, file, options=("--clock", clock))
-    assert set(ran.told.values()) == {SUM}
-    assert len(ran.told) == 3
+    assert set(ran.figures.values()) == {SUM}
+    assert len(ran.figures) == 3
     assert ran.code == 0
 
 
 @CLOCKS
 def test_a_programs_children_are_its_own(lifecycle: Run, clock: str) -> None:
-    told = lifecycle("children", options=("--clock", clock)).told
-    assert told == {"first": 7, "sum": SUM, "others": 0, "alive": 1, "reaped": 1}
+    figures = lifecycle("children", options=("--clock", clock)).figures
+    assert figures == {"first": 7, "sum": SUM, "others": 0, "alive": 1, "reaped": 1}
 
 
 @CLOCKS
@@ -60,4 +60,4 @@ def test_no_wake_up_of_xrts_scheduler_is_lost(
     program = ("sh", "-c", preload, "sh", programs / "lifecycle", what)
     ran = card_exec("--clock", clock, "--", *program, programs / "hw_emu.xclbin", 50)
     assert ran.code == 0, ran.errors
-    assert ran.told
+    assert ran.figures

@@ -41,9 +41,9 @@ def here() -> xrt.Installation:
         emulation.prepare(["u250"]).close()
     except NoDeviceError as error:
         pytest.skip(f"no XRT behind which a card is emulated: {error}")
-    found = xrt.find()
-    assert found
-    return found
+    installed = xrt.find()
+    assert installed
+    return installed
 
 
 @pytest.mark.parametrize(

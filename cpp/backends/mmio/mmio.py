@@ -23,7 +23,7 @@ class Mmio(BackendDescription):
     schemes = ("pci",)
     flags = MappingProxyType({"virtualised": "measured inside a virtual machine"})
     run_options = REGISTERS
-    first_alone = True
+    only_first_device = True
 
     def candidates(self, scheme: str) -> Sequence[Candidate]:
         if not self.library.exists():

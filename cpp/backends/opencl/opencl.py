@@ -126,7 +126,7 @@ def private_vendors(library: str) -> Path:
     return folder
 
 
-def _beside(library: str) -> dict[str, str]:
+def _library_path(library: str) -> dict[str, str]:
     """Where a library of a Python package finds the others that it needs."""
     folder = Path(library).parent
     if folder.name == "" or not (folder / "cl.fpga_emu.cfg").exists():
@@ -208,7 +208,7 @@ class Opencl(BackendDescription):
                         # The loader of the pyopencl wheel reads it unchecked, and crashes without.
                         "PYOPENCL_HOME": "",
                         "ISTHMUS_OPENCL_LOADER": loader_path,
-                        **_beside(library),
+                        **_library_path(library),
                         **xrt.bitstreams(xrt.HARDWARE),
                     },
                     keys={"icd": name},

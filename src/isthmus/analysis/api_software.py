@@ -17,7 +17,7 @@ from isthmus.analysis.ratios import (
     medians,
     pairs_in,
     ratio,
-    software_alone,
+    software_only,
 )
 
 _SPANS = ((0, SMALL), (LARGE, np.inf))
@@ -36,7 +36,7 @@ def per_call(context: AnalysisContext) -> Answer:
     A call's time is the geometric mean of the sizes' medians. A device that shares no operation
     with another still has its rows.
     """
-    without_device = software_alone(context.run)
+    without_device = software_only(context.run)
     times = medians(context.run, context.study, "na")
     times = times[times["device"].isin(without_device)]
     rows: list[tuple[object, ...]] = []

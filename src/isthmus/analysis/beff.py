@@ -113,7 +113,7 @@ def by_size(context: AnalysisContext) -> Answer:
         device, board = first["device"], known.get(first["device"])
         fitted = _law(group["bytes"], group["median_s"]) if board is None else None
         links = links_rate(context.run, device)
-        rows += [_beside(row, board, links, fitted) for row in each(group)]
+        rows += [_row_with_references(row, board, links, fitted) for row in each(group)]
     frame = table(rows, *_COLUMNS)
     return Answer(
         "by_size",
@@ -129,7 +129,7 @@ _COLUMNS = (
 )  # fmt: skip
 
 
-def _beside(
+def _row_with_references(
     row: Any, board: Board | None, links: float, fitted: fits.AlphaBeta | None
 ) -> tuple[Any, ...]:
     size, rate, ranks = int(row.bytes), row.bandwidth_Bps, int(row.ranks or 1)

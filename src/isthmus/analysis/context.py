@@ -105,7 +105,7 @@ class AnalysisContext:
         """What a ratio of times says, beyond what the run was asked to tell."""
         return judge(ratio, relevant(self.run.settings.precision))
 
-    def speaks_of(self, device: str) -> bool:
+    def is_reported(self, device: str) -> bool:
         """Whether a sentence should: the memory copy is left to the table beside others."""
         return device not in self.copies or set(self.rows["device"]) <= self.copies
 

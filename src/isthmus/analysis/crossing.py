@@ -68,7 +68,7 @@ def crossing(context: AnalysisContext) -> Answer:
         device = known[str(row.device)]
         board = board_of(device)
         limit, model = _limit(device, str(row.operation)), _predicted(board, row)
-        theirs = _theirs(board, row)
+        theirs = _published(board, row)
         named = (row.device, row.operation, row.memory, row.axes, row.clock, row.bytes)
         measured = (*rate_of(row)[:3], row.bandwidth_Bps / limit)
         compared = (row.bandwidth_Bps / model - 1, theirs, row.bandwidth_Bps / theirs - 1)
@@ -94,7 +94,7 @@ def crossing(context: AnalysisContext) -> Answer:
     )
 
 
-def _theirs(board: Board | None, row: Any) -> float:
+def _published(board: Board | None, row: Any) -> float:
     """The published figure for this very point: the same card, link, bursts and sweeps."""
     alike = (
         board is not None

@@ -11,7 +11,7 @@ from __future__ import annotations
 import pandas as pd
 
 from isthmus.analysis.context import AnalysisContext, Answer, table
-from isthmus.analysis.ratios import software_alone
+from isthmus.analysis.ratios import software_only
 from isthmus.analysis.summary import simulated_devices
 
 _POINT = ["api", "operation", "memory", "bytes", "axes"]
@@ -35,7 +35,7 @@ def estimated(context: AnalysisContext) -> Answer:
 def _both(context: AnalysisContext) -> pd.DataFrame:
     """A row for each point that has both."""
     rows = context.every[context.every["study"] == context.study]
-    emulated, bare = simulated_devices(context.run), software_alone(context.run)
+    emulated, bare = simulated_devices(context.run), software_only(context.run)
     simulated = rows[
         rows["device"].isin(emulated)
         & rows["clock"].eq("simulated")

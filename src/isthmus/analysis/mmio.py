@@ -21,7 +21,7 @@ _CPU_HERTZ = 3.4e9
 _INSTRUCTIONS_PER_CYCLE, _FLOPS_PER_CYCLE = 4.0, 8.0
 """Of the processor that McCalpin, TACC TR-14-10, section 5.2, counts the work of."""
 _ACCELERATOR_FLOPS = 1e12
-_ALONE = (
+_SINGLE_ACCESSES = (
     "register_load", "bar_memory_load", "syscall_load", "poll", "host_load", "line_exchange",
 )  # fmt: skip
 
@@ -30,7 +30,7 @@ def accesses(context: AnalysisContext) -> Answer:
     """One access of each kind that nothing overlaps, and the host's own memory beside it."""
     rows: list[tuple[object, ...]] = []
     for device in devices(context):
-        for operation in _ALONE:
+        for operation in _SINGLE_ACCESSES:
             dependent = device.of(operation, pipelined="no", fence=NO_FENCE)
             for kind, group in dependent.groupby("memory", sort=False):
                 first = group[group["width"] == group["width"].where(group["width"] <= 8).max()]

@@ -212,7 +212,7 @@ def memory_copies(run: Run) -> frozenset[str]:
     return frozenset({point.device for point in run.points if point.api == "host"} - unreal)
 
 
-def software_alone(run: Run) -> frozenset[str]:
+def software_only(run: Run) -> frozenset[str]:
     """Devices with nothing behind their API: what is timed is its software."""
     devices = {d.address for d in run.devices if d.properties.get("keeps_data") == "no"}
     return frozenset(devices)

@@ -74,7 +74,7 @@ class BackendDescription(ABC):
     """What to do where mapping a buffer is faster than copying it."""
     by_default = True
     """Whether ``isthmus run`` without ``--device`` measures its hardware."""
-    first_alone = False
+    only_first_device = False
     """Whether that run measures its first device only: the others are to be named."""
     aliases: Mapping[str, str] = MappingProxyType({})
     """Short selectors, and the part of a platform's or device's name that each stands for."""

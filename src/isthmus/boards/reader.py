@@ -48,7 +48,7 @@ def _read(name_or_path: str, folder: Path, overrides: Mapping[str, str]) -> Boar
             raise UsageError(f"{name}={value}: board '{name_or_path}' has no [{section}]")
         settings[name] = changed
     complete = dict(_complete(settings, path))
-    _fits_together(complete, path)
+    _check_consistency(complete, path)
     name = about.get("name", path.stem)
     changed_ones = ", ".join(f"{key}={value}" for key, value in overrides.items())
     title = about.get("title", name) + (f", with {changed_ones}" if changed_ones else "")
@@ -206,7 +206,7 @@ def _complete(settings: Mapping[str, Setting], path: Path) -> Iterator[tuple[str
             yield name, known[name]
 
 
-def _fits_together(settings: Mapping[str, Setting], path: Path) -> None:
+def _check_consistency(settings: Mapping[str, Setting], path: Path) -> None:
     """Raises UsageError for parameters that are right alone and cannot be together."""
     has = {name.partition(".")[0] for name in settings}
     for part, needed, why in (

@@ -149,7 +149,7 @@ def real_devices() -> list[FoundDevice]:
             wanted = device.real and one.backend.by_default
             if wanted and first.setdefault(same, device.candidate) == device.candidate:
                 devices.append(device)
-                if one.backend.first_alone:
+                if one.backend.only_first_device:
                     break
     return devices
 

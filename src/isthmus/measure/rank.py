@@ -176,7 +176,7 @@ def _serve(hello: Hello, world: Intracomm, leader: int, pipe: Connection | None)
 def _report_signals(rank: Rank) -> None:
     while True:
         signal.sigwait(_SIGNALS)
-        rank.tell(Interrupted())
+        rank.send(Interrupted())
 
 
 def _run(hello: Hello, leader: int, pipe: Connection | None) -> int:

@@ -321,7 +321,7 @@ class Rank:
         self._requests: SimpleQueue[protocol.Request | None] = SimpleQueue()
         self._busy = False
         self._sending = threading.Lock()
-        self.tell(hello)
+        self.send(hello)
         threading.Thread(target=self._receive, daemon=True).start()
 
     def serve(self, answer: Callable[[protocol.Request], protocol.Answer]) -> None:
@@ -329,9 +329,9 @@ class Rank:
         while (request := self._requests.get()) is not None:
             answered = answer(request)
             self._busy = False  # before the leader can know the answer and end
-            self.tell(answered)
+            self.send(answered)
 
-    def tell(self, message: Message) -> None:
+    def send(self, message: Message) -> None:
         """Sends the leader a message."""
         with self._sending:
             send(self._connection, message)
@@ -339,7 +339,7 @@ class Rank:
     def _receive(self) -> None:
         while True:
             if not self._connection.poll(self._heartbeat_s):
-                self.tell(Heartbeat(self._activity()))
+                self.send(Heartbeat(self._activity()))
                 continue
             try:
                 request = _requests.decode(self._connection.recv_bytes())

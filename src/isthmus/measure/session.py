@@ -87,7 +87,7 @@ def _lock_for_hardware(
     """
     parsed = [Address.parse(address) for address in addresses]
     if not parsed or any(by_scheme(a.scheme).expects_hardware(a) for a in parsed):
-        return lock.alone(watcher.say, no_wait=no_wait)
+        return lock.exclusive(watcher.say, no_wait=no_wait)
     return contextlib.nullcontext()
 
 
@@ -117,8 +117,8 @@ def _jobs(
             raise UsageError(
                 f"study '{study.name}' does not spread over ranks: start it without mpirun"
             )
-    asked_for_sizes = any(study.size_axis.name in request.axes for study in request.studies)
-    if not any(job.task.bytes for job in jobs) and (asked_for_sizes or not jobs):
+    sizes_given = any(study.size_axis.name in request.axes for study in request.studies)
+    if not any(job.task.bytes for job in jobs) and (sizes_given or not jobs):
         raise UsageError(
             "nothing to measure: " + ("; ".join(left_out) or _unmet_needs(request, devices))
         )
@@ -336,7 +336,7 @@ def _run_jobs(
                 watcher.say("nothing is left to measure: every point was done before")
             runner.run_simulated()
             if runner.schedule.unfinished:
-                with lock.alone(watcher.say, no_wait=request.no_wait):
+                with lock.exclusive(watcher.say, no_wait=request.no_wait):
                     steal = {"steal_before_s": environment.steal_seconds()}
                     run = msgspec.structs.replace(run, environment={**run.environment, **steal})
                     runner.run(time.monotonic() + left_s)

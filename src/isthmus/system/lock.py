@@ -16,7 +16,7 @@ _held: set[Path] = set()
 """Locks that this process holds."""
 
 
-def alone(
+def exclusive(
     say: Callable[[str], None], *, no_wait: bool = False
 ) -> contextlib.AbstractContextManager[None]:
     """Holds the machine's lock; says whom it waits for, or raises IsthmusError with that."""

@@ -72,7 +72,7 @@ def _ratio(of: Seconds, over: Seconds, confidence: float, *, simulated: bool) ->
 
 
 def _of(context: AnalysisContext, group: Sequence[Case]) -> Iterator[Finding]:
-    yield from _worth(context, group)
+    yield from _against_cpu(context, group)
     yield from _memory(context, group)
     yield from _offsets(context, group)
     yield from _phases(context, group)
@@ -109,7 +109,7 @@ def _judged(
     return judge(ratio, relevant(context.run.settings.precision))
 
 
-def _worth(context: AnalysisContext, group: Sequence[Case]) -> Iterator[Finding]:
+def _against_cpu(context: AnalysisContext, group: Sequence[Case]) -> Iterator[Finding]:
     """The first offload, and a repeated one, beside the CPU."""
     able = [case for case in group if case.add]
     if not able:

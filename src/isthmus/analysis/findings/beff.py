@@ -25,13 +25,13 @@ _THROUGH_HOST = ("mpi", "staged")
 def findings(context: AnalysisContext) -> Sequence[Finding]:
     """b_eff of the fastest channel, what it gains, the largest messages; then all the rest."""
     means, largest = list(_b_eff(context)), list(_largest(context))
-    gains = list(_better(context, [one for one in means if not _alone(context, one)]))
+    gains = list(_better(context, [one for one in means if not _without_network(context, one)]))
     results = [*means[:1], *gains, *largest[:1], *means[1:], *largest[1:], *_latencies(context)]
-    head = [one for one in results if not _alone(context, one)][:MOST_HEADLINES]
+    head = [one for one in results if not _without_network(context, one)][:MOST_HEADLINES]
     return common.headed(head, results)
 
 
-def _alone(context: AnalysisContext, one: Finding) -> bool:
+def _without_network(context: AnalysisContext, one: Finding) -> bool:
     """Whether one rank sent to itself, with no card's channels between: no network was there."""
     rows = context.every[context.every["device"] == one.device]
     own_rows = rows[(rows["study"] == context.study) & (rows["ranks"].isin(["", 1]))]

@@ -41,7 +41,7 @@ def findings(context: AnalysisContext) -> Sequence[Finding]:
     """At most four headlines: a rate each way, latency, and the change that gains most."""
     series = dict(_series(context))
     rates = [_rate(context, rows) for rows in series.values()]
-    contending = [one for one in rates if context.speaks_of(one.device)] or rates
+    contending = [one for one in rates if context.is_reported(one.device)] or rates
     first = [
         max(of_way, key=_usable)
         for way in ("write", "read")
@@ -127,7 +127,9 @@ def _latencies(
         small = operation == "write" or (operation == "read" and not _has(series, device, "write"))
         if small and (device not in best or row.median_s < best[device].median_s):
             best[device] = row
-    order = sorted(best.values(), key=lambda row: (not context.speaks_of(row.device), row.median_s))
+    order = sorted(
+        best.values(), key=lambda row: (not context.is_reported(row.device), row.median_s)
+    )
     for row in order:
         time, named = time_of(row, context.confidence), common.who(context, row)
         what, size = WAYS[str(row.operation)], format_size(int(row.bytes))
@@ -293,7 +295,7 @@ def _devices(
     """The fastest device or API over the first one, with the same memory."""
     alike: dict[tuple[str, ...], list[pd.DataFrame]] = {}
     for (operation, device, memory, axes, clock), rows in series.items():
-        real = not common.simulated(context, device) and context.speaks_of(device)
+        real = not common.simulated(context, device) and context.is_reported(device)
         if operation == "write" and real:
             alike.setdefault((memory, axes, clock), []).append(rows)
     groups = [_same_size(frames) for frames in alike.values() if len(frames) > 1]

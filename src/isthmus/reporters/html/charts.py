@@ -570,7 +570,7 @@ def _beff(sources: Sequence[Source], palette: Palette) -> Iterator[Figure]:
                 part = part.drop_duplicates("bytes")  # noqa: PLW2901 - of several topologies the first
                 if not _drawable(part):
                     continue
-                name, (count, rank) = source.label(address, api), map(_whole, numbers)
+                name, (count, rank) = source.label(address, api), map(_integer, numbers)
                 look: dict[str, Any] = {"filled": channel != "staged"}
                 if operation == "exchange":
                     label = f"{name}, {channel}" if channel not in {"card", api} else name
@@ -593,7 +593,7 @@ def _beff(sources: Sequence[Source], palette: Palette) -> Iterator[Figure]:
         yield from _figure("beff-ranks", title, panels, "GB/s", "size of a message")
 
 
-def _whole(number: str) -> int:
+def _integer(number: str) -> int:
     return 0 if number in {"", "nan"} else int(float(number))
 
 

@@ -18,7 +18,7 @@ from isthmus.analysis import wording
 from isthmus.analysis.answers import answers_to, studies_in
 from isthmus.analysis.findings import MOST_HEADLINES, Finding, findings
 from isthmus.analysis.flags import DISTURBED, meaning
-from isthmus.analysis.ratios import software_alone
+from isthmus.analysis.ratios import software_only
 from isthmus.analysis.reproduction import ReproducedRow, from_events
 from isthmus.errors import IsthmusError, UsageError
 from isthmus.models.pcie import link_of
@@ -151,7 +151,7 @@ def _render(sources: Sequence[Source], plots: Mapping[str, list[Figure]]) -> str
         title=f"Isthmus: {_machine(sources)}, {sources[0].run.started[:10]}",
         generator=Markup(_GENERATOR),
         machine=_machine(sources),
-        stands_in=_stands_in(sources) if none else "",
+        stands_in=_no_accelerator(sources) if none else "",
         states=list(_states(sources)),
         verdict=main_sentence([one for _, one in results]),
         tiles=tiles,
@@ -209,7 +209,7 @@ def _machine(sources: Sequence[Source]) -> str:
     return " and ".join(named) or next(filter(None, processors), "no device")
 
 
-def _stands_in(sources: Sequence[Source]) -> str:
+def _no_accelerator(sources: Sequence[Source]) -> str:
     """The first line where there is no accelerator."""
     processors = [d.address for d in _devices(sources) if d.api == "opencl" and not d.error]
     rest = f": {processors[0]}, the processor, stands in" if processors else ""
@@ -293,7 +293,7 @@ def _missing(source: Source, results: Sequence[Finding]) -> list[str]:
     """What went wrong or was not measured, each once."""
     run = source.run
     reasons = [f"{address}: no card behind it, its API's software alone" for address in
-            sorted(software_alone(run))]  # fmt: skip
+            sorted(software_only(run))]  # fmt: skip
     reasons += sorted(wording.troubles(run))
     reasons += [unmeasured(run, source.summary, results).removeprefix("Not measured: ")]
     return [*filter(None, reasons)] if run.points else ["this run holds no points", *reasons]
