@@ -154,7 +154,7 @@ void restarts(const Arguments& arguments) {
   tell("runs", 20);
 }
 
-/// As many command objects at once.
+/// As many command objects at once, of which the last is run.
 void many_commands(const Arguments& arguments) {
   Card card(arguments[0]);
   const long count = std::stol(arguments[1]);
@@ -163,13 +163,27 @@ void many_commands(const Arguments& arguments) {
   for (long i = 0; i < count; ++i) {
     runs.emplace_back(kernel);
   }
+  runs.back().start();
+  runs.back().wait();
+  tell("runs", static_cast<double>(runs.size()));
+}
+
+/// Empty kernels that are all started before the first is waited for.
+void queued_runs(const Arguments& arguments) {
+  Card card(arguments[0]);
+  xrt::kernel kernel(card.device, card.uuid, "isthmus_empty");
+  std::vector<xrt::run> runs;
+  for (long i = 0; i < std::stol(arguments[1]); ++i) {
+    runs.emplace_back(kernel);
+  }
+  const double began = now();
   for (xrt::run& run : runs) {
     run.start();
   }
   for (xrt::run& run : runs) {
     run.wait();
   }
-  tell("runs", static_cast<double>(runs.size()));
+  tell("seconds", now() - began);
 }
 
 /// Copies among buffers of all kinds, small and large; how many words are wrong.
@@ -237,7 +251,7 @@ void free_running(const Arguments& arguments) {
   Card card(arguments[0]);
   xrt::ip unit(card.device, card.uuid, arguments[1]);
   unit.write_register(0x10, 41);
-  tell("read", unit.read_register(0x10));
+  tell("read", unit.read_register(0x18));
 }
 
 /// A kernel that starts itself again, three times in all.
@@ -313,6 +327,7 @@ int main(int count, char** given) {
       {"many_runs", many_runs},
       {"many_commands", many_commands},
       {"restarts", restarts},
+      {"queued_runs", queued_runs},
       {"copies", copies},
       {"user_managed", user_managed},
       {"free_running", free_running},

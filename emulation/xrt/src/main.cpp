@@ -142,7 +142,8 @@ void serve(const Identity& identity, Channel& channel) {
                .board = timing.board().name});
   ProgramMemory host(identity.socket("D2X_unix_sock_"));
   Device device(description_of(identity), timing, host, meter,
-                split(environment("ISTHMUS_CARD_KERNELS")));
+                split(environment("ISTHMUS_CARD_KERNELS")),
+                !environment("ISTHMUS_CARD_FAIL_ON_WARNING").empty());
 
   std::array<std::byte, request_header_bytes> header{};
   std::vector<std::byte> body;
