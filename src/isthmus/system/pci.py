@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -177,13 +177,12 @@ def read(address: str, root: Path = Path("/")) -> Function | None:
     sleeping = text(folder / "power/runtime_status") == "suspended"
     configuration = b"" if sleeping else _bytes(folder / "config")
     group = folder / "iommu_group"
-    node = _whole(text(folder / "numa_node"))
     virtual = environment.is_virtualised(root)
     above = [] if virtual else [one for one in folder.parents if _ADDRESS.fullmatch(one.name)]
     return Function(
         path=[_port(folder, configuration), *(_port(one, _bytes(one / "config")) for one in above)],
         driver=_target(folder / "driver"),
-        numa_node=None if node is None or node < 0 else node,
+        numa_node=_node(text(folder / "numa_node")),
         iommu_group=_target(group),
         iommu_type=text(group / "type"),
         bars=_bars(text(folder / "resource"), configuration),
@@ -191,6 +190,26 @@ def read(address: str, root: Path = Path("/")) -> Function | None:
         power_state=text(folder / "power_state"),
         runtime_status=text(folder / "power/runtime_status"),
         runtime_control=text(folder / "power/control"),
+    )
+
+
+def of_attributes(link: Mapping[str, str]) -> Function | None:
+    """A function as run files had it that kept its link alone; None without one."""
+    if not link.get("address"):
+        return None
+    device = Port(
+        address=link["address"],
+        speed=_speed(link.get("current_link_speed", "")),
+        most_speed=_speed(link.get("max_link_speed", "")),
+        lanes=_whole(link.get("current_link_width", "")),
+        most_lanes=_whole(link.get("max_link_width", "")),
+        payload=_whole(link.get("max_payload_bytes", "")),
+        read_request=_whole(link.get("max_read_request_bytes", "")),
+    )
+    return Function(
+        path=[device],
+        numa_node=_node(link.get("numa_node", "")),
+        iommu_group=link.get("iommu_group", ""),
     )
 
 
@@ -315,6 +334,12 @@ def _speed(said: str) -> float | None:
 
 def _whole(said: str) -> int | None:
     return int(said) if re.fullmatch(r"-?\d+", said) else None
+
+
+def _node(said: str) -> int | None:
+    """A memory node; -1 is what Linux writes where the firmware does not tell."""
+    node = _whole(said)
+    return None if node is None or node < 0 else node
 
 
 def _bytes(path: Path) -> bytes:
