@@ -13,6 +13,7 @@ CORRECTABLE = (
 KINDS = {"endpoint": 0, "root port": 4, "switch upstream": 5, "switch downstream": 6}
 REDIRECTS = 0b1100
 """ACS control: peers' requests and completions go by way of the root."""
+_HEXADECIMAL = " (hexadecimal)"
 _EXPRESS, _AER, _ACS, _REBAR = 0x60, 0x100, 0x140, 0x160
 
 
@@ -135,6 +136,26 @@ def write(
         _put(group / "type", card.iommu)
         _put(root / "sys/class/iommu/dmar0/name", "")
         (folder / "iommu_group").symlink_to(group)
+    return root
+
+
+def unpack(capture: Path, root: Path) -> Path:
+    """Writes a captured machine below a folder; returns the folder.
+
+    Its file has "== PATH", then the lines of that file, in hexadecimal where the path says so; or
+    "== PATH -> TARGET" for a symbolic link.
+    """
+    for part in capture.read_text(encoding="utf-8").split("\n== ")[1:]:
+        head, _, text = part.partition("\n")
+        path, _, target = head.partition(" -> ")
+        file = root / path.removesuffix(_HEXADECIMAL)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        if target:
+            file.symlink_to(target)
+        elif head.endswith(_HEXADECIMAL):
+            file.write_bytes(bytes.fromhex(text))
+        else:
+            _put(file, text)
     return root
 
 

@@ -7,6 +7,9 @@ from isthmus.checks.base import Check, Facts, Result, sysfs
 _DISPLAY = "03"
 """Class of functions that slow their link down while idle, by their driver's choice."""
 
+_FIRST = 2.5
+"""GT/s of the first generation, which no slot has been limited to for long."""
+
 
 def judge(facts: Facts) -> Result | None:
     """Bad where the link is slower than both ends can; of a GPU, only known while it works."""
@@ -18,7 +21,8 @@ def judge(facts: Facts) -> Result | None:
     command = sysfs(facts.port, "*_link_*")
     if trained >= link.most_speed:
         return Result(state="good", found=f"{trained:g} GT/s", command=command)
-    slow = f"{trained:g} GT/s; slot and card can {link.most_speed:g}"
+    both = "slot and card" if link.above else "the card"
+    slow = f"{trained:g} GT/s; {both} can {link.most_speed:g}"
     if facts.function.asleep or facts.port.class_code.startswith(_DISPLAY):
         return Result(
             state="unknown",
@@ -26,6 +30,8 @@ def judge(facts: Facts) -> Result | None:
             cure="look again while it copies",
             command=command,
         )
+    if link.above is None and trained > _FIRST:
+        return Result(state="unknown", found=f"{slow}; its slot is hidden", command=command)
     return Result(
         state="bad",
         found=slow,
