@@ -17,6 +17,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from isthmus.checks.base import Check
 from isthmus.errors import UsageError
 from isthmus.run_options import RunOption
 from isthmus.system import built
@@ -72,6 +73,8 @@ class BackendDescription(ABC):
     """Kind of memory that the copy engines of its devices reach without a bounce copy."""
     map_advice = "map in place of a copy"
     """What to do where mapping a buffer is faster than copying it."""
+    checks: tuple[Check, ...] = ()
+    """What ``isthmus doctor`` checks of its devices alone."""
     by_default = True
     """Whether ``isthmus run`` without ``--device`` measures its hardware."""
     only_first_device = False

@@ -123,7 +123,8 @@ def _answering(shim: bytes, version: str) -> bytes:
 
     XRT gives the UUID if the card lists one. The list of clocks, of the same type, has four.
     """
-    keys = _QUERIES.get(tuple(map(int, re.findall(r"\d+", version)[:2])))
+    major, minor, *_ = (*map(int, re.findall(r"\d+", version)), 0, 0)
+    keys = _QUERIES.get((major, minor))
     if keys is None:
         return shim
     compare = b"\x81\xfe" + struct.pack("<I", keys.interfaces)  # cmp esi, interfaces
