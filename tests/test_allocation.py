@@ -13,7 +13,6 @@ import pytest
 
 import synthetic
 from conftest import Command
-from isthmus import published
 from isthmus.analysis.answers import Answer, answers
 from isthmus.analysis.findings import findings
 from isthmus.analysis.summary import summarise
@@ -206,7 +205,7 @@ def answer_to(run: Run, name: str) -> Answer:
 
 
 def tutorial() -> Run:
-    table = published.series("aligned_allocation_u200").set_index("phase") / 1e3
+    table = synthetic.log("aligned_allocation_u200").set_index("phase") / 1e3
     kinds = {
         memory: table[f"{column}_ms"].dropna().to_dict()
         for memory, column in (("pageable", "unaligned"), ("aligned", "aligned"))

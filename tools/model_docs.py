@@ -1,4 +1,4 @@
-"""Writes what models and ``isthmus reproduce`` print into docs, and held-out errors into a file.
+"""Writes what models and ``isthmus reproduce`` print into docs, and held-out errors into files.
 
 ``--check`` only compares the pages.
 """
@@ -89,4 +89,5 @@ if __name__ == "__main__":
         elif new != old:
             sys.exit(f"{DOCS / page} is out of date: run {__file__}")
     if "--check" not in sys.argv:
-        fitting.HELD_OUT.write_text(fitting.held_out_text(validated.held_out), encoding="utf-8")
+        for file, text in fitting.held_out_texts(validated.held_out).items():
+            file.write_text(text, encoding="utf-8")

@@ -40,7 +40,7 @@ BITSTREAM = (
 REGISTERS = (
     RunOption(
         "registers",
-        "registers to access: BAR:OFFSET[+BYTES] on PCI, KERNEL:OFFSET[+BYTES] through XRT",
+        "registers to access: BAR:OFFSET[+BYTES] on PCI, KERNEL:OFFSET[+BYTES] of a kernel",
     ),
     RunOption("memory", "memory of the device to access, in the same form", form=r".*:.*"),
     RunOption(

@@ -2,33 +2,19 @@
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any
 
 import numpy as np
 
-from isthmus import boards
+from isthmus.analysis import published
 from isthmus.analysis.context import AnalysisContext, Answer, board_of, each, rate_of, table
 from isthmus.boards import Board
 from isthmus.models import host_memory
 from isthmus.models.pcie import link_of, path_of
-from isthmus.published import rows_of
 from isthmus.results.run_file import DeviceRecord
 
 KERNELS = {"read_bandwidth": "read", "write_bandwidth": "write", "bandwidth": "copy"}
 """Kernels as the closed form names them, by operation."""
-_PUBLISHED_CARD = "u250"
-_PUBLISHED_SWEEPS = 1024
-
-
-@cache
-def published_rates(operation: str) -> dict[int, float]:
-    """Published bytes a second of a kernel by the size of its buffer."""
-    return {
-        row.plus[0].bytes or 0: row.published * row.scale
-        for row in rows_of("hostmem", _PUBLISHED_CARD)
-        if len(row.terms) == 1 and row.plus[0].operation == operation
-    }
 
 
 def _limit(device: DeviceRecord, operation: str) -> float:
@@ -68,7 +54,7 @@ def crossing(context: AnalysisContext) -> Answer:
         device = known[str(row.device)]
         board = board_of(device)
         limit, model = _limit(device, str(row.operation)), _predicted(board, row)
-        theirs = _published(board, row)
+        theirs = _published(context, board, row)
         named = (row.device, row.operation, row.memory, row.axes, row.clock, row.bytes)
         measured = (*rate_of(row)[:3], row.bandwidth_Bps / limit)
         compared = (row.bandwidth_Bps / model - 1, theirs, row.bandwidth_Bps / theirs - 1)
@@ -94,19 +80,15 @@ def crossing(context: AnalysisContext) -> Answer:
     )
 
 
-def _published(board: Board | None, row: Any) -> float:
+def _published(context: AnalysisContext, board: Board | None, row: Any) -> float:
     """The published figure for this very point: the same card, link, bursts and sweeps."""
-    alike = (
-        board is not None
-        and row.iterations == _PUBLISHED_SWEEPS
-        and _as_measured(board, row).flat() == _published_card().flat()
-    )
-    return published_rates(row.operation).get(int(row.bytes), np.nan) if alike else np.nan
-
-
-@cache
-def _published_card() -> Board:
-    return boards.load(_PUBLISHED_CARD)
+    if board is None:
+        return np.nan
+    known = published.rates(
+        context.study, _as_measured(board, row), row.operation,
+        target=row.target, iterations=row.iterations,
+    )  # fmt: skip
+    return known.get(int(row.bytes), np.nan)
 
 
 def _as_measured(board: Board, row: Any) -> Board:

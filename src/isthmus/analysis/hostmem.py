@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from isthmus.analysis import speeds
+from isthmus.analysis import published, speeds
 from isthmus.analysis.context import AnalysisContext, Answer, each, rate_of, time_of
 from isthmus.analysis.crossing import KERNELS, crossing
-from isthmus.analysis.held_out import held_out
 from isthmus.analysis.ratios import groups
 from isthmus.statistics import Interval, combined, exact
 
@@ -158,5 +157,7 @@ def direct(context: AnalysisContext) -> Answer:
     )  # fmt: skip
 
 
-QUESTIONS = (crossing, speeds.peaks, concurrent, knee, direct, without_launch, held_out("u250"))
+QUESTIONS = (
+    crossing, speeds.peaks, concurrent, knee, direct, without_launch, published.held_out,
+)  # fmt: skip
 """The study's questions, in the order shown."""

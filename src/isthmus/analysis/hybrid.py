@@ -1,9 +1,9 @@
 """An estimate of what a board would take: API software as measured, crossing as simulated.
 
-Where one run has an API with nothing behind it (XRT's noop shim) and the same API with an emulated
+Where one run has an API with nothing behind it (``xrt:0@noop``) and the same API with an emulated
 card, each point of both is added up: a third quantity, on the clock ``hybrid``, that nobody
-measured. Noop times the calls without a driver; the card's time has the link, the card, and the
-driver as far as its board assumes one. What the two do at the same time is counted twice.
+measured. The first times the calls without a driver; the card's time has the link, the card, and
+the driver as far as its board assumes one. What the two do at the same time is counted twice.
 """
 
 from __future__ import annotations

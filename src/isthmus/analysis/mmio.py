@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from isthmus import boards
+from isthmus.analysis import published
 from isthmus.analysis.context import AnalysisContext, Answer, each, time_of
 from isthmus.analysis.mmio_rows import NO_FENCE, crossings, devices, ways
-from isthmus.analysis.reproduction import from_points
 from isthmus.models import mmio as model
 from isthmus.models.littles_law import in_flight
-from isthmus.published import rows_of
 
+_LINE = 64
+_CPU_HERTZ = 3.4e9
+_INSTRUCTIONS_PER_CYCLE, _FLOPS_PER_CYCLE = 4.0, 8.0
+"""Of the processor whose lost work is told: that of McCalpin, TACC TR-14-10, section 5.2."""
 _PACKET = 24
 """Bytes around a store's or a load's packet with 64-bit addresses; a completion's 20 beside."""
 _COMPLETION = 20
@@ -150,28 +152,7 @@ def anomalies(context: AnalysisContext) -> Answer:
     )  # fmt: skip
 
 
-def published_figures(context: AnalysisContext) -> Answer:
-    """What was published of the card that is emulated: the rows that points of this run give."""
-    rows: list[tuple[object, ...]] = []
-    for device in devices(context):
-        board = device.board
-        known = rows_of(context.study, board.name) if board else []
-        if not (known and board and board.flat() == boards.load(board.name).flat()):
-            continue
-        for one in from_points(known, device.rows):
-            if one.interval:
-                row = one.row
-                key = (device.address, row.figures[0], row.item, row.published, row.published_to)
-                rows.append((*key, one.value, row.unit, one.residual, one.how))
-    return Answer.of(
-        "published_figures",
-        "How near does the emulated card come to the published experiment? (isthmus reproduce mmio "
-        "shows all its figures)", rows,
-        "device figure item published published_to here unit residual how",
-    )  # fmt: skip
-
-
 QUESTIONS = (
     accesses, driver, bandwidths, concurrency, synchronisation, crossover, anomalies,
-    published_figures,
+    published.published_figures,
 )  # fmt: skip

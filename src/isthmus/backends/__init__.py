@@ -79,6 +79,13 @@ class BackendDescription(ABC):
     """Whether ``isthmus run`` without ``--device`` measures its hardware."""
     only_first_device = False
     """Whether that run measures its first device only: the others are to be named."""
+    api_names: Mapping[str, str] = MappingProxyType({})
+    """The run file's ``api`` of its devices, and how people write each."""
+    has_runtime = True
+    """Whether a runtime stands between a program and its devices; else the processor itself copies,
+    loads and stores."""
+    links_property = ""
+    """Property of a device: bytes a second and direction of all its links to devices like it."""
     aliases: Mapping[str, str] = MappingProxyType({})
     """Short selectors, and the part of a platform's or device's name that each stands for."""
     modes: tuple[str, ...] = ()
@@ -155,6 +162,17 @@ def registry() -> Mapping[str, BackendDescription]:
     for entry in importlib.metadata.entry_points(group="isthmus.backends"):
         backends.setdefault(entry.name, entry.load())
     return MappingProxyType(backends)
+
+
+def of(name: str) -> BackendDescription | type[BackendDescription]:
+    """The backend of this name; where it is not installed here, what all have by default."""
+    return registry().get(name, BackendDescription)
+
+
+def api_names() -> Mapping[str, str]:
+    """How people write each ``api`` of the run file, as far as somebody says."""
+    told = {api: name for b in registry().values() for api, name in b.api_names.items()}
+    return {"mpi": "MPI", **told}
 
 
 def run_options() -> Mapping[str, RunOption]:

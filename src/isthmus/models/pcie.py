@@ -180,4 +180,5 @@ MODEL = Model(
         Option("mps", "B", "largest payload", parameter="link.max_payload_bytes"),
         Option("mrrs", "B", "largest read request", parameter="link.max_read_request_bytes"),
     ),
+    closed_forms={"raw link": lambda b: path_of(b).link.raw},
 )

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from isthmus import studies
+from isthmus import backends, studies
 from isthmus.analysis.answers import studies_in
 from isthmus.analysis.findings import Finding, findings
 from isthmus.analysis.flags import DISTURBED
@@ -70,7 +70,7 @@ def _wrapped(text: str, most: int) -> list[str]:
 def _title(run: Run) -> str:
     """Devices, those that are the same thing together, accelerators first."""
     named: dict[str, list[str]] = {}
-    known = [device for device in run.devices if device.api not in {"host", "mmio"}]
+    known = list(filter(has_runtime, run.devices))
     for device in sorted(known or run.devices, key=lambda device: not accelerates(device)):
         if "+" not in device.address or len(run.devices) == 1:
             named.setdefault(_name(device), []).append(device.address)
@@ -84,6 +84,11 @@ def _title(run: Run) -> str:
 def accelerates(device: DeviceRecord) -> bool:
     """Whether it is something else than this machine's own processors."""
     return device.simulated or bool(device.link) or device.properties.get("type", "cpu") != "cpu"
+
+
+def has_runtime(device: DeviceRecord) -> bool:
+    """Whether a runtime stands between a program and it."""
+    return backends.of(device.backend).has_runtime
 
 
 def _name(device: DeviceRecord) -> str:

@@ -34,7 +34,7 @@ def backend_of(
 ) -> BackendDescription | type[BackendDescription]:
     """The backend of a device; the defaults of all where it is not installed here."""
     record = device_of(context, address)
-    return backends.registry().get(record.backend if record else "", BackendDescription)
+    return backends.of(record.backend if record else "")
 
 
 def call_for(context: AnalysisContext, address: str, memory: str) -> str:

@@ -26,7 +26,7 @@ from isthmus.reporters.cells import Table, heading, lift, table, view
 from isthmus.reporters.html.charts import ORDER, Palette, Source, figures
 from isthmus.reporters.html.drawing import Figure
 from isthmus.reporters.html.rendering import Drawing, drawing, files
-from isthmus.reporters.summary import accelerates, main_sentence, unmeasured
+from isthmus.reporters.summary import accelerates, has_runtime, main_sentence, unmeasured
 from isthmus.results.run_file import DeviceRecord, Run
 from isthmus.units import format_seconds, printable
 
@@ -211,7 +211,7 @@ def _machine(sources: Sequence[Source]) -> str:
 
 def _no_accelerator(sources: Sequence[Source]) -> str:
     """The first line where there is no accelerator."""
-    processors = [d.address for d in _devices(sources) if d.api == "opencl" and not d.error]
+    processors = [d.address for d in _devices(sources) if d.real and not d.error and has_runtime(d)]
     rest = f": {processors[0]}, the processor, stands in" if processors else ""
     return f"No accelerator was found{rest}."
 

@@ -14,7 +14,7 @@ import typer
 from isthmus.errors import UsageError
 
 if TYPE_CHECKING:
-    from isthmus.emulation import Session
+    from isthmus.emulation.session import Session
 
 
 def execute(
@@ -41,9 +41,8 @@ def execute(
     ] = False,
 ) -> NoReturn:
     """Runs the program with emulated cards in place of hardware; its exit code is ours."""
-    from isthmus import emulation
     from isthmus.emulation import account, execution
-    from isthmus.emulation.session import ClockKind
+    from isthmus.emulation.session import ClockKind, prepare
 
     kinds: tuple[ClockKind, ...] = get_args(ClockKind)
     kind = next((known for known in kinds if known == clock), None)
@@ -53,7 +52,7 @@ def execute(
     began = time.monotonic()
     with (
         _reserved(trace),
-        emulation.prepare(
+        prepare(
             boards,
             as_hardware=as_hardware,
             clock=kind,
