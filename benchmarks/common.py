@@ -86,16 +86,16 @@ def in_turn(
     ratios, measured = [], []
     for turn in range(rounds):
         other = reference() if turn % 2 else None
-        mine = ours()
-        ratios.append(mine / (reference() if other is None else other))
-        measured.append(mine)
+        own = ours()
+        ratios.append(own / (reference() if other is None else other))
+        measured.append(own)
     return ratios, measured
 
 
 def ratio_text(ratios: Sequence[float]) -> str:
     """Median of paired ratios with a distribution-free 95 % interval."""
-    found = _core.median_interval(np.asarray(ratios, dtype=np.float64))
-    return f"{found.median:.3f} [{found.low:.3f}, {found.high:.3f}]"
+    result = _core.median_interval(np.asarray(ratios, dtype=np.float64))
+    return f"{result.median:.3f} [{result.low:.3f}, {result.high:.3f}]"
 
 
 def heading(title: str) -> None:

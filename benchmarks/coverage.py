@@ -51,8 +51,8 @@ def order(logs: Sequence[float]) -> tuple[float, float]:
 
 def signed_ranks(logs: Sequence[float]) -> tuple[float, float]:
     """Ours."""
-    found = statistics.location(logs)
-    return found.low, found.high
+    estimate = statistics.location(logs)
+    return estimate.low, estimate.high
 
 
 def recorded() -> np.ndarray:
@@ -61,15 +61,15 @@ def recorded() -> np.ndarray:
     Each point is brought to the same spread (median absolute deviation).
     """
     run = msgspec.json.decode(gzip.decompress(RECORDED.read_bytes()), type=Run)
-    found = []
+    result = []
     for point in run.points:
         seconds = [float(np.median(per_repetition(r))) for r in measured_on(point, "host")]
         if len(seconds) >= 9 and min(seconds) > 1e-6:
             logs = np.log(seconds) - np.median(np.log(seconds))
             scale = 1.4826 * np.median(np.abs(logs))
             if scale > 0:
-                found.append(SPREAD * logs / scale)
-    return np.concatenate(found)
+                result.append(SPREAD * logs / scale)
+    return np.concatenate(result)
 
 
 def shapes(named: str) -> dict[str, tuple[Logs, Callable[[int], float]]]:
@@ -104,17 +104,17 @@ def shapes(named: str) -> dict[str, tuple[Logs, Callable[[int], float]]]:
     }
     several = {name: logs for name, logs in several.items() if named in name}
     random = np.random.default_rng(0)
-    found: dict[str, Callable[[int], float]] = {}
+    result: dict[str, Callable[[int], float]] = {}
     for name, logs in several.items():
         drifts = name.startswith("drift")
         some = [logs(random, 1)[0] for _ in range(100_000)] if drifts else logs(random, 400_000)
         middle = float(np.median(some))
-        found[name] = (
+        result[name] = (
             (lambda count, middle=middle: middle + float(np.mean(RAMP[:count])))
             if drifts
             else (lambda _, middle=middle: middle)
         )
-    return {name: (several[name], centre) for name, centre in found.items()}
+    return {name: (several[name], centre) for name, centre in result.items()}
 
 
 def estimators(trials: int, named: str) -> None:
@@ -143,8 +143,8 @@ def stopping(trials: int, named: str) -> None:
     """Coverage where processes are added until the interval is narrow enough."""
     print("\n### Added until precise, 3 to 30: coverage in % (mean number of processes)\n")
     precisions = (3.0, 2.0, 1.0, 0.7, 0.5)
-    told = " | ".join(f"precision {p:g} x spread" for p in precisions)
-    print(f"| processes differ as | looks | {told} |\n|---|---|" + "---|" * len(precisions))
+    text = " | ".join(f"precision {p:g} x spread" for p in precisions)
+    print(f"| processes differ as | looks | {text} |\n|---|---|" + "---|" * len(precisions))
 
     def each(medians: Sequence[float], precision: float) -> bool:
         return len(medians) >= 3 and over_processes(medians).half_width <= precision
@@ -163,9 +163,9 @@ def stopping(trials: int, named: str) -> None:
                     count = next(
                         (n for n in range(3, MOST) if ends(medians[:n], precision * SPREAD)), MOST
                     )
-                    found = over_processes(medians[:count])
+                    estimate = over_processes(medians[:count])
                     truth = math.exp(centre(count))
-                    held += found.low <= truth <= found.high
+                    held += estimate.low <= truth <= estimate.high
                     used += count
                 cells.append(f"{100 * held / trials:.1f} ({used / trials:.1f})")
             print(f"| {name} | {title} | {' | '.join(cells)} |", flush=True)
@@ -179,18 +179,18 @@ def comparisons(trials: int, named: str) -> None:
     level = simultaneous(0.95, SEVERAL)
     for name, (logs, _) in shapes(named).items():
         random = np.random.default_rng(13)
-        alone, all_hold, told = 0, 0, 0
+        single_holds, all_hold, alarms = 0, 0, 0
         for _ in range(trials):
             machine = 0.3 * random.standard_normal(12)  # what both suffer alike
-            found: list[Interval] = []
+            result: list[Interval] = []
             for _ in range(SEVERAL):
                 one, other = (np.exp(machine + logs(random, 12)) for _ in range(2))
-                found.append(over_processes((one / other).tolist(), level))
+                result.append(over_processes((one / other).tolist(), level))
             single = over_processes((one / other).tolist())
-            alone += single.low <= 1 <= single.high
-            all_hold += all(ratio.low <= 1 <= ratio.high for ratio in found)
-            told += any(judge(ratio, 0.02) in {"slower", "faster"} for ratio in found)
-        shares = (f"{100 * count / trials:.1f}" for count in (alone, all_hold, told))
+            single_holds += single.low <= 1 <= single.high
+            all_hold += all(ratio.low <= 1 <= ratio.high for ratio in result)
+            alarms += any(judge(ratio, 0.02) in {"slower", "faster"} for ratio in result)
+        shares = (f"{100 * count / trials:.1f}" for count in (single_holds, all_hold, alarms))
         print(f"| {name} | {' | '.join(shares)} |", flush=True)
 
 
@@ -219,8 +219,8 @@ def itself(path: Path, trials: int) -> None:
             for ratios in points
         ]
         smallest = statistics.relevant(run.settings.precision)
-        found = [over_processes(ratios) for ratios in turned]
-        single.append(np.mean([not one.low <= 1 <= one.high for one in found]))
+        estimates = [over_processes(ratios) for ratios in turned]
+        single.append(np.mean([not one.low <= 1 <= one.high for one in estimates]))
         after += any(
             judge(over_processes(ratios, level), smallest) in {"slower", "faster"}
             for ratios in turned

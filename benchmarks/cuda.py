@@ -87,15 +87,15 @@ def against_nvbandwidth(program: str, device: Isthmus, rounds: int, seconds: flo
         chased = device.median("pointer_chase", CHASED, "mapped", seconds)[0]
         return {**rates, "pointer_chase": chased * 1e9}
 
-    mine: list[dict[str, float]] = []
+    own: list[dict[str, float]] = []
     theirs: list[dict[str, float]] = []
     for turn in range(rounds):
         if turn % 2:
-            mine.append(ours())
+            own.append(ours())
             theirs.append(nvbandwidth(program, device))
         else:
             theirs.append(nvbandwidth(program, device))
-            mine.append(ours())
+            own.append(ours())
     print(f"\n| operation, {format_size(LARGE)} | nvbandwidth | Isthmus / nvbandwidth | Isthmus | "
           "nvbandwidth |\n|---|---|---|---|---|")  # fmt: skip
     rows = [(operation, tests, "GB/s") for operation, _, tests in NVBANDWIDTH]
@@ -104,9 +104,9 @@ def against_nvbandwidth(program: str, device: Isthmus, rounds: int, seconds: flo
             print(f"| {operation} | {' + '.join(tests)} | not passed | | |")
             continue
         reference = [sum(one[test] for test in tests) for one in theirs]
-        ratios = [one[operation] / other for one, other in zip(mine, reference, strict=True)]
+        ratios = [one[operation] / other for one, other in zip(own, reference, strict=True)]
         print(f"| {operation} | {' + '.join(tests)} | {ratio_text(ratios)} | "
-              f"{statistics.median(one[operation] for one in mine):.2f} {unit} | "
+              f"{statistics.median(one[operation] for one in own):.2f} {unit} | "
               f"{statistics.median(reference):.2f} {unit} |")  # fmt: skip
 
 

@@ -20,9 +20,9 @@ def google_benchmark(links: str, seconds: float) -> float | None:
                    f"--benchmark_min_time={seconds}")  # fmt: skip
     if printed is None:
         return None
-    found = json.loads(printed[printed.index("{") :])["benchmarks"][0]
-    scale = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}[found["time_unit"]]
-    return float(found["real_time"]) * scale
+    data = json.loads(printed[printed.index("{") :])["benchmarks"][0]
+    scale = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}[data["time_unit"]]
+    return float(data["real_time"]) * scale
 
 
 def main() -> None:

@@ -111,11 +111,11 @@ def compared(
     pairs: list[tuple[Figures, Figures]] = []
     for turn in range(chosen.rounds):
         early = osu(program, launcher, size, repetitions) if turn % 2 else None
-        mine = isthmus(launcher, operation, size, chosen.seconds)
-        pairs.append((mine, early or osu(program, launcher, size, repetitions)))
-    means = ratio_text([mine.mean / theirs.mean for mine, theirs in pairs])
-    medians = ratio_text([mine.median / theirs.median for mine, theirs in pairs])
-    best = min(mine.median for mine, _ in pairs)
+        ours = isthmus(launcher, operation, size, chosen.seconds)
+        pairs.append((ours, early or osu(program, launcher, size, repetitions)))
+    means = ratio_text([ours.mean / theirs.mean for ours, theirs in pairs])
+    medians = ratio_text([ours.median / theirs.median for ours, theirs in pairs])
+    best = min(ours.median for ours, _ in pairs)
     return f"| {operation} | {size} | {1e6 * best:.3f} us | {means} | {medians} |"
 
 

@@ -59,7 +59,7 @@ def ours(launcher: str, device: str, sizes: str, folder: Path) -> Best:
 
 def theirs(launcher: str, arguments: argparse.Namespace, like: Best, folder: Path) -> Best:
     """HPCC FPGA with the loop length of each of our sizes."""
-    found = {}
+    result = {}
     for size, (loop, _) in like.items():
         log2 = str(size.bit_length() - 1)
         options = ["-f", str(arguments.kernel.resolve()), "--comm-type", "PCIE",
@@ -67,10 +67,10 @@ def theirs(launcher: str, arguments: argparse.Namespace, like: Best, folder: Pat
                    "-l", str(loop), "--min-size", log2, "-m", log2, "-n", "10"]  # fmt: skip
         said = launched(launcher, [str(arguments.program.resolve()), *options], folder)
         assert "Validation: SUCCESS" in said, said
-        ((told, loops, _, rate),) = HPCC_ROW.findall(said)
-        assert (int(told), int(loops)) == (size, loop), said
-        found[size] = (loop, float(rate))
-    return found
+        ((reported_size, loops, _, rate),) = HPCC_ROW.findall(said)
+        assert (int(reported_size), int(loops)) == (size, loop), said
+        result[size] = (loop, float(rate))
+    return result
 
 
 def main() -> None:
@@ -89,9 +89,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         for _ in range(arguments.rounds):
-            mine = ours(arguments.launcher, arguments.device, arguments.bytes, folder)
-            for size, (_, rate) in theirs(arguments.launcher, arguments, mine, folder).items():
-                ratios.setdefault(size, []).append(mine[size][1] / rate)
+            own = ours(arguments.launcher, arguments.device, arguments.bytes, folder)
+            for size, (_, rate) in theirs(arguments.launcher, arguments, own, folder).items():
+                ratios.setdefault(size, []).append(own[size][1] / rate)
     for size, each in ratios.items():
         print(f"{size:8d} B: {ratio_text(each)}")
 

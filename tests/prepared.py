@@ -100,14 +100,14 @@ def _run(request: bytes, out: int, err: int) -> None:
     """Turns this process into a command; does not return."""
     from isthmus import cli
 
-    asked = json.loads(request)
+    request_ = json.loads(request)
     os.setsid()
-    os.chdir(asked["cwd"])
+    os.chdir(request_["cwd"])
     os.environ.clear()
-    os.environ.update(asked["env"])
+    os.environ.update(request_["env"])
     os.dup2(out, 1)
     os.dup2(err, 2)
-    sys.argv = [str(Path(sys.executable).with_name("isthmus")), *asked["arguments"]]
+    sys.argv = [str(Path(sys.executable).with_name("isthmus")), *request_["arguments"]]
     try:
         cli.main()
     except SystemExit as ended:

@@ -96,7 +96,7 @@ def point(
 
 def answer(of: Run, name: str) -> Answer:
     """What a run answers to one question."""
-    return next(found for found in answers(of) if found.name == name)
+    return next(result for result in answers(of) if result.name == name)
 
 
 def run(points: Sequence[Point], **changes: Any) -> Run:

@@ -33,12 +33,12 @@ def measured(isthmus: Command, folder: Path, *arguments: str) -> Run:
 
 def repetitions(run: Run) -> dict[tuple[object, ...], dict[str, int]]:
     """Ticks by phase of every repetition."""
-    found: dict[tuple[object, ...], dict[str, int]] = defaultdict(dict)
+    result: dict[tuple[object, ...], dict[str, int]] = defaultdict(dict)
     for point in run.points:
         for rerun in point.reruns:
             key = (point.device, point.memory, *point.axes.values(), rerun.rerun)
-            found[key][point.operation] = rerun.clocks["host"].ticks[0]
-    return found
+            result[key][point.operation] = rerun.clocks["host"].ticks[0]
+    return result
 
 
 def adds_up(ticks: Mapping[str, int]) -> bool:
@@ -49,10 +49,10 @@ def test_phases_exclude_one_another_and_add_up_in_every_repetition(
     isthmus: Command, tmp_path: Path
 ) -> None:
     run = measured(isthmus, tmp_path, "--device", "null,cost=1ms", *SMALL, "--reruns", "2")
-    found = repetitions(run)
-    assert len(found) == 3 * 2
-    assert all(adds_up(ticks) for ticks in found.values())
-    assert min(ticks["remainder"] / ticks["total"] for ticks in found.values()) < 0.02
+    result = repetitions(run)
+    assert len(result) == 3 * 2
+    assert all(adds_up(ticks) for ticks in result.values())
+    assert min(ticks["remainder"] / ticks["total"] for ticks in result.values()) < 0.02
     assert {r.verified for p in run.points for r in p.reruns} == {"na"}
     # Nobody's sums: the adds in software were not asked for.
     assert {p.operation for p in run.points if p.reruns} == {*ACCELERATOR, "remainder", "total"}
@@ -78,10 +78,10 @@ def test_an_offload_on_pocl_from_several_kinds_of_memory(
         if point.memory != "aligned" or not usual:  # in turn with what is aligned
             once |= {"software_vadd", "software_vadd_simd"}
         assert len(rerun.clocks["host"].warm_ticks) == (0 if point.operation in once else 3)
-    found = repetitions(run)
-    assert all(adds_up(ticks) for ticks in found.values())
+    result = repetitions(run)
+    assert all(adds_up(ticks) for ticks in result.values())
     # Of the least disturbed one: the machine may have done something else in between.
-    assert min(ticks["remainder"] / ticks["total"] for ticks in found.values()) < 0.02
+    assert min(ticks["remainder"] / ticks["total"] for ticks in result.values()) < 0.02
 
 
 def test_the_host_alone_adds_in_software(isthmus: Command, tmp_path: Path) -> None:
@@ -112,9 +112,9 @@ def test_what_the_machine_does_not_allow_is_skipped_with_its_cure(
     assert done.returncode == 0, done.stderr
     assert "sysctl vm.nr_hugepages" in done.stderr
     run = run_file.load(tmp_path / "run.json")
-    told = {p.memory: p.skipped for p in run.points}
-    assert "huge pages" in told["hugetlb"]
-    assert not told["aligned"]
+    texts = {p.memory: p.skipped for p in run.points}
+    assert "huge pages" in texts["hugetlb"]
+    assert not texts["aligned"]
     flags = summarise(run).set_index("memory")["flags"]
     assert set(flags["hugetlb"]) == {"skipped"}
     assert "Not measured: hugetlb (" in isthmus("show", "run.json").stdout
@@ -159,13 +159,13 @@ def test_sizes_are_counted_in_elements(isthmus: Command, tmp_path: Path) -> None
     assert {(p.axes["elements"], p.bytes) for p in run.points} == {
         (1024, 4096), (2048, 8192), (4096, 16384),
     }  # fmt: skip
-    for arguments, told in {
+    for arguments, text in {
         ("--bytes", "4Ki"): "no axis 'bytes'",
         ("--memory", "velvet"): "no memory kind 'velvet'",
         ("--axis", "operation=read"): "no operation 'read'",
     }.items():
         refused = isthmus("run", "allocation", "--device", "null", *arguments)
-        assert (refused.returncode, told in refused.stderr) == (2, True), refused.stderr
+        assert (refused.returncode, text in refused.stderr) == (2, True), refused.stderr
 
 
 def offload_run(
@@ -200,7 +200,7 @@ def offload_run(
     return synthetic.run(points)
 
 
-def asked(run: Run, name: str) -> Answer:
+def answer_to(run: Run, name: str) -> Answer:
     return synthetic.answer(run, name)
 
 
@@ -214,22 +214,22 @@ def tutorial() -> Run:
 
 
 def test_published_phases_give_the_published_differences_with_their_right_signs() -> None:
-    host = asked(tutorial(), "host").table
+    host = answer_to(tutorial(), "host").table
     host = host[host["reference"] == "software_vadd"].set_index("memory")
     for memory, total, algorithm in (
         ("pageable", -418.26, -170.86), ("aligned", -330.94, -74.63),
     ):  # fmt: skip
         assert 1e3 * host.loc[memory, "total_delta_s"] == pytest.approx(total, abs=0.01)
         assert 1e3 * host.loc[memory, "algorithm_delta_s"] == pytest.approx(algorithm, abs=0.01)
-    deltas = asked(tutorial(), "deltas").table
+    deltas = answer_to(tutorial(), "deltas").table
     between = deltas[(deltas["memory"] == "aligned") & (deltas["reference"] == "pageable")]
     by_phase = 1e3 * between.set_index("operation")["delta_s"]
     assert by_phase["map"] == pytest.approx(-55.553, abs=1e-3)
     assert by_phase["migrate_to_device"] == pytest.approx(-18.214, abs=1e-3)
     assert by_phase["read_back"] == pytest.approx(-22.408, abs=1e-3)
-    (told,) = asked(tutorial(), "advice").table.itertuples()
-    assert (told.memory, told.reference) == ("aligned", "pageable")
-    assert told.low_delta_s > 0
+    (row,) = answer_to(tutorial(), "advice").table.itertuples()
+    assert (row.memory, row.reference) == ("aligned", "pageable")
+    assert row.low_delta_s > 0
 
 
 PHASES = {
@@ -246,19 +246,19 @@ def test_no_false_alarm_where_nothing_differs(seed: int) -> None:
     run = offload_run(same, spread=0.02, seed=seed, count=24)
     coarse = msgspec.structs.replace(run.settings, precision=0.05)
     run = msgspec.structs.replace(run, settings=coarse)
-    told = {answer.name: answer.table for answer in answers(run)}
-    assert len(told["offsets"]) == 3
-    assert (told["offsets"]["low_ratio"] > 1 / 1.05).all()
-    assert (told["offsets"]["high_ratio"] < 1.05).all()
+    tables = {answer.name: answer.table for answer in answers(run)}
+    assert len(tables["offsets"]) == 3
+    assert (tables["offsets"]["low_ratio"] > 1 / 1.05).all()
+    assert (tables["offsets"]["high_ratio"] < 1.05).all()
     for name, difference in (("deltas", "delta_s"), ("offsets", "delta_s"), ("advice", "delta_s"),
                              ("copies", "beyond_best_s")):  # fmt: skip
-        ends = told[name][f"low_{difference}"], told[name][f"high_{difference}"]
+        ends = tables[name][f"low_{difference}"], tables[name][f"high_{difference}"]
         assert (ends[0] <= 0).all(), name
         assert (ends[1] >= 0).all(), name
-    assert set(told["copies"]["finding"]) <= {"no copy", "moved"}
-    found = findings(run)
-    assert [one.verdict for one in found if "memory for" in one.quantity] == ["same", "same"]
-    assert not [one for one in found if one.quantity == "begin within a page"]
+    assert set(tables["copies"]["finding"]) <= {"no copy", "moved"}
+    results = findings(run)
+    assert [one.verdict for one in results if "memory for" in one.quantity] == ["same", "same"]
+    assert not [one for one in results if one.quantity == "begin within a page"]
 
 
 def test_advice_counts_all_that_either_kind_takes() -> None:
@@ -268,30 +268,30 @@ def test_advice_counts_all_that_either_kind_takes() -> None:
         "pageable": {**copied, "read_back": 40e-3},
         "registered": {**PHASES, "map": 13e-3, "read_back": 9e-3},
     }
-    found = asked(offload_run(kinds), "advice")
-    assert found.table["memory"].tolist() == ["registered"]
-    assert found.table["delta_s"][0] == pytest.approx(18e-3, rel=0.1)
+    result = answer_to(offload_run(kinds), "advice")
+    assert result.table["memory"].tolist() == ["registered"]
+    assert result.table["delta_s"][0] == pytest.approx(18e-3, rel=0.1)
 
 
 def test_the_worst_offset_is_found() -> None:
     slow = {**PHASES, "migrate_to_device": 5e-3}
     kinds = {"aligned": PHASES, "offset1": PHASES, "offset64": slow, "offset2048": PHASES}
     run = offload_run(kinds)
-    found = asked(run, "offsets").table.set_index("memory")
-    assert found["delta_s"].idxmax() == "offset64"
-    assert found.loc["offset64", "delta_s"] == pytest.approx(4.9e-3, rel=0.1)
-    assert (found["low_delta_s"] > 0).to_dict() == {
+    table = answer_to(run, "offsets").table.set_index("memory")
+    assert table["delta_s"].idxmax() == "offset64"
+    assert table.loc["offset64", "delta_s"] == pytest.approx(4.9e-3, rel=0.1)
+    assert (table["low_delta_s"] > 0).to_dict() == {
         "offset1": False, "offset64": True, "offset2048": False,
     }  # fmt: skip
-    (told,) = [one for one in findings(run) if one.quantity == "begin within a page"]
-    assert told.memory == "offset64"
+    (finding,) = [one for one in findings(run) if one.quantity == "begin within a page"]
+    assert finding.memory == "offset64"
 
 
 def test_too_few_repetitions_tell_nothing() -> None:
     kinds = {"aligned": PHASES, "offset64": {**PHASES, "kernel_run": 0.02}}
     run = offload_run(kinds, count=1)
     for name, difference in (("deltas", "delta_s"), ("host", "total_delta_s")):
-        table = asked(run, name).table
+        table = answer_to(run, name).table
         assert len(table)
         assert table[[f"low_{difference}", f"high_{difference}"]].isna().all(axis=None)
 
@@ -301,7 +301,7 @@ def test_copies_are_known_by_fresh_pages_and_by_time() -> None:
     kinds = {"aligned": PHASES, "pageable": bounced, "alloc_host": PHASES}
     pages = 4 * ELEMENTS // 4096
     run = offload_run(kinds, faults={("alloc_host", "migrate_to_device_wait"): 2 * pages})
-    table = asked(run, "copies").table.set_index(["memory", "operation"])["finding"]
+    table = answer_to(run, "copies").table.set_index(["memory", "operation"])["finding"]
     assert table["alloc_host", "migrate"] == (
         "first touch of 2 fresh vectors (a copy's destination, or the pages themselves)"
     )
@@ -316,8 +316,8 @@ def test_break_even_of_swept_sizes() -> None:
         return offload_run({"aligned": device}, elements=elements).points
 
     points = [point for power in range(18, 27) for point in sized(1 << power)]
-    found = asked(synthetic.run(points), "break_even")
-    row = found.table.iloc[0]
+    result = answer_to(synthetic.run(points), "break_even")
+    row = result.table.iloc[0]
     assert (row["slower_to"], row["faster_from"]) == (4 << 20, 8 << 20)
     assert row["host_slope_s"] == pytest.approx(1e-9, rel=0.1)
 
@@ -333,7 +333,7 @@ def test_what_follows_in_a_process_is_told_apart_from_the_first() -> None:
             later = Samples(first.ticks, first.seconds_per_tick, first.ticks[0], warm)
             reruns.append(msgspec.structs.replace(rerun, clocks={"host": later}))
         warmed.append(msgspec.structs.replace(point, reruns=reruns))
-    table = asked(synthetic.run(warmed), "phases").table.set_index("use")
+    table = answer_to(synthetic.run(warmed), "phases").table.set_index("use")
     assert table.loc["again", "kernel_s"] == pytest.approx(0.1 * table.loc["first", "kernel_s"])
     assert np.isnan(table.loc["again", "start_s"]) or table.loc["again", "start_s"] < 3e-3
     row = summarise(synthetic.run(warmed)).set_index("operation").loc["map"]

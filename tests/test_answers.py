@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from isthmus.analysis.answers import answers
-from isthmus.analysis.evidence import Evidence
+from isthmus.analysis.context import AnalysisContext
 from isthmus.analysis.fits import NO_LAW, alpha_beta, half_bandwidth
 from isthmus.analysis.ratios import by_size, medians, pairs, ratio
 from isthmus.analysis.summary import summarise
@@ -40,11 +40,11 @@ def test_alpha_beta_recovers_the_law_within_its_error(alpha, beta, error):
     # Sizes around alpha * beta, where both parts of the law can be seen.
     sizes = [alpha * beta * 4.0**k for k in range(-5, 6)]
     times = [law(size) * (1 + e) for size, e in zip(sizes, error, strict=True)]
-    found = alpha_beta(sizes, times)
-    assert found.alpha.value == pytest.approx(alpha, rel=0.03)
-    assert found.beta.value == pytest.approx(beta, rel=0.03)
-    assert abs(found.worst_residual) < 0.03
-    for ends in (found.alpha, found.beta):
+    fit = alpha_beta(sizes, times)
+    assert fit.alpha.value == pytest.approx(alpha, rel=0.03)
+    assert fit.beta.value == pytest.approx(beta, rel=0.03)
+    assert abs(fit.worst_residual) < 0.03
+    for ends in (fit.alpha, fit.beta):
         assert ends.low <= ends.value <= ends.high
 
 
@@ -54,10 +54,10 @@ def test_alpha_beta_intervals_cover_the_truth_as_often_as_they_say():
     truth = SLOW.alpha_s + sizes / SLOW.beta_Bps
     covered = np.zeros(2)
     for _ in range(300):
-        found = alpha_beta(sizes, truth * (1 + 0.02 * random.standard_normal(len(sizes))))
+        fit = alpha_beta(sizes, truth * (1 + 0.02 * random.standard_normal(len(sizes))))
         covered += (
-            found.alpha.low <= SLOW.alpha_s <= found.alpha.high,
-            found.beta.low <= SLOW.beta_Bps <= found.beta.high,
+            fit.alpha.low <= SLOW.alpha_s <= fit.alpha.high,
+            fit.beta.low <= SLOW.beta_Bps <= fit.beta.high,
         )
     # Binomial(300, 0.95): 0.9 to 0.99 is beyond three standard deviations either way.
     assert np.all((covered / 300 > 0.9) & (covered / 300 < 0.99))
@@ -66,18 +66,18 @@ def test_alpha_beta_intervals_cover_the_truth_as_often_as_they_say():
 def test_alpha_beta_names_the_point_that_fits_worst():
     times = [FAST(size) for size in SIZES]
     times[4] *= 1.5
-    found = alpha_beta(SIZES, times)
-    assert found.worst_at == 4
-    assert found.worst_residual < -0.2
+    fit = alpha_beta(SIZES, times)
+    assert fit.worst_at == 4
+    assert fit.worst_residual < -0.2
 
 
 @given(st.lists(st.tuples(st.floats(0, 1e10), st.just(0.0) | st.floats(1e-12, 10)), max_size=8))
 def test_alpha_beta_is_never_negative_and_never_raises(data):
-    found = alpha_beta([size for size, _ in data], [time for _, time in data])
-    if found is not None:
-        assert found.points >= 3
-        assert found.alpha.low >= 0
-        assert found.beta.value > 0
+    fit = alpha_beta([size for size, _ in data], [time for _, time in data])
+    if fit is not None:
+        assert fit.points >= 3
+        assert fit.alpha.low >= 0
+        assert fit.beta.value > 0
 
 
 @pytest.mark.parametrize("sizes", [[], [1], [1, 2], [8, 8, 8]])
@@ -87,10 +87,10 @@ def test_alpha_beta_needs_three_points_of_different_sizes(sizes):
 
 def test_half_bandwidth_of_a_law_is_alpha_times_beta():
     sizes = [2.0**k for k in range(31)]
-    found = half_bandwidth(sizes, [size / SLOW(size) for size in sizes])
-    assert found.size.value == pytest.approx(SLOW.alpha_s * SLOW.beta_Bps, rel=0.05)
-    assert found.size.low < found.size.value < found.size.high == 2 * found.size.low
-    assert not found.still_rising
+    fit = half_bandwidth(sizes, [size / SLOW(size) for size in sizes])
+    assert fit.size.value == pytest.approx(SLOW.alpha_s * SLOW.beta_Bps, rel=0.05)
+    assert fit.size.low < fit.size.value < fit.size.high == 2 * fit.size.low
+    assert not fit.still_rising
 
 
 def test_half_bandwidth_says_when_it_is_only_a_bound():
@@ -101,18 +101,18 @@ def test_half_bandwidth_says_when_it_is_only_a_bound():
 
 
 def test_half_bandwidth_lies_between_the_sizes_that_show_it():
-    def found(sizes: list[int], rates: list[float]) -> pd.Series:
+    def half_size(sizes: list[int], rates: list[float]) -> pd.Series:
         times = [size / rate for size, rate in zip(sizes, rates, strict=True)]
         points = [point("a", "read", s, [[t] * 25]) for s, t in zip(sizes, times, strict=True)]
         return answer(run(points), "half").table.iloc[0]
 
     ends = ["low_half_bytes", "high_half_bytes"]
-    assert found([64, 128, 256], [1e9, 9e9, 9e9])[ends].tolist() == [64, 128]
-    assert found([64, 1 << 18, 1 << 20], [1e9, 9e9, 9e9])[ends].tolist() == [64, 1 << 18]
-    rising = found([64, 128], [1e9, 4e9])
+    assert half_size([64, 128, 256], [1e9, 9e9, 9e9])[ends].tolist() == [64, 128]
+    assert half_size([64, 1 << 18, 1 << 20], [1e9, 9e9, 9e9])[ends].tolist() == [64, 1 << 18]
+    rising = half_size([64, 128], [1e9, 4e9])
     assert rising["half_bytes"] == pytest.approx(90, abs=1)
     assert rising["note"] == "still rising at the largest size"
-    assert found([64, 128], [9e9, 9e9])[ends].tolist() == [0, 64]
+    assert half_size([64, 128], [9e9, 9e9])[ends].tolist() == [0, 64]
 
 
 def test_how_far_a_series_is_off_the_law_is_told():
@@ -128,16 +128,16 @@ def test_how_far_a_series_is_off_the_law_is_told():
 
 
 def test_small_ratio_covers_the_truth():
-    found = answer(two_devices(), "small").table.iloc[0]
-    assert (found["device"], found["reference"]) == ("xrt:0", "opencl:a")
+    row = answer(two_devices(), "small").table.iloc[0]
+    assert (row["device"], row["reference"]) == ("xrt:0", "opencl:a")
     small = [size for size in SIZES if size <= 4096]
     truth = np.exp(np.mean([np.log(FAST(size) / SLOW(size)) for size in small]))
-    assert found["low_time_ratio"] < truth < found["high_time_ratio"]
-    assert found["high_time_ratio"] - found["low_time_ratio"] < 0.05
-    assert found["sizes"] == len(small)
-    assert found["reruns"] == 3
-    assert not found["within"]
-    assert found["finding"] == "faster"
+    assert row["low_time_ratio"] < truth < row["high_time_ratio"]
+    assert row["high_time_ratio"] - row["low_time_ratio"] < 0.05
+    assert row["sizes"] == len(small)
+    assert row["reruns"] == 3
+    assert not row["within"]
+    assert row["finding"] == "faster"
 
 
 def test_ratio_interval_covers_as_often_as_it_says():
@@ -145,8 +145,8 @@ def test_ratio_interval_covers_as_often_as_it_says():
     for seed in range(200):
         laws = {"a": {"read": SLOW}, "b": {"read": SLOW}}
         measured = transfer_run(laws, [64], samples=3, between=0.05, noise=1e-6, seed=seed)
-        found = ratio(pairs(measured, "transfer")[0].times, 0.95).interval
-        hits += found.low <= 1.0 <= found.high
+        estimate = ratio(pairs(measured, "transfer")[0].times, 0.95).interval
+        hits += estimate.low <= 1.0 <= estimate.high
     assert 0.9 < hits / 200 < 0.99
 
 
@@ -156,14 +156,14 @@ def test_what_both_devices_suffer_in_a_rerun_cancels():
         point(device, "read", 64, [[base * s] * 25 for s in slowdowns])
         for device, base in (("a", 2e-6), ("b", 1e-6))
     ]
-    found = ratio(pairs(run(points), "transfer")[0].times, 0.95).interval
-    assert found.value == pytest.approx(0.5)
-    assert found.high - found.low < 1e-5
+    estimate = ratio(pairs(run(points), "transfer")[0].times, 0.95).interval
+    assert estimate.value == pytest.approx(0.5)
+    assert estimate.high - estimate.low < 1e-5
 
 
 def test_one_rerun_combines_both_intervals_and_says_within():
-    found = answer(two_devices(reruns=1, between=0.0), "small")
-    row = found.table.iloc[0]
+    result = answer(two_devices(reruns=1, between=0.0), "small")
+    row = result.table.iloc[0]
     assert row["within"]
     assert row["low_time_ratio"] < row["time_ratio"] < row["high_time_ratio"]
     times = pairs(two_devices(reruns=1), "transfer")[0].times
@@ -174,9 +174,9 @@ def test_one_rerun_combines_both_intervals_and_says_within():
 def test_only_reruns_that_both_have_are_compared():
     a = point("a", "read", 64, [[1e-6] * 25, [9e-6] * 25])
     b = point("b", "read", 64, [[2e-6] * 25])
-    found = ratio(pairs(run([a, b]), "transfer")[0].times, 0.95)
-    assert found.interval.value == pytest.approx(2.0)
-    assert found.within
+    estimate = ratio(pairs(run([a, b]), "transfer")[0].times, 0.95)
+    assert estimate.interval.value == pytest.approx(2.0)
+    assert estimate.within
 
 
 def test_a_size_that_lacks_reruns_does_not_weigh_on_the_others():
@@ -185,8 +185,8 @@ def test_a_size_that_lacks_reruns_does_not_weigh_on_the_others():
         for device, base in (("a", 1e-6), ("b", 2e-6))
         for size in (64, 128)
     ]
-    found = ratio(pairs(run(points), "transfer")[0].times, 0.95)
-    assert (found.sizes, found.reruns) == (1, 3)
+    estimate = ratio(pairs(run(points), "transfer")[0].times, 0.95)
+    assert (estimate.sizes, estimate.reruns) == (1, 3)
 
 
 @pytest.mark.parametrize("verified", ["false", "na"])
@@ -227,9 +227,9 @@ def test_different_depths_are_not_compared_but_different_sole_memories_are():
 def test_a_memory_copy_is_compared_but_is_no_device_to_speak_of():
     laws = {"host": {"read": FAST}, "a": {"read": SLOW}, "b": {"read": FAST}}
     measured = transfer_run(laws, SIZES, apis={"host": "host"})
-    evidence = Evidence.of(measured, summarise(measured), "transfer")
-    assert len(evidence.pairs) == 3
-    assert [evidence.speaks_of(device) for device in ("host", "a", "b")] == [False, True, True]
+    context = AnalysisContext.of(measured, summarise(measured), "transfer")
+    assert len(context.pairs) == 3
+    assert [context.is_reported(device) for device in ("host", "a", "b")] == [False, True, True]
 
 
 @settings(max_examples=20)
@@ -262,15 +262,15 @@ def alike(second: Law) -> Run:
 def test_indistinguishable_from_the_size_where_the_rate_takes_over():
     measured = alike(FAST)
     each = by_size(pairs(measured, "transfer")[0].times, simultaneous(0.95, len(SIZES)))
-    found = answer(measured, "indistinguishable").table.iloc[0]
-    assert found["found"] == "from"
-    assert SLOW.alpha_s * SLOW.beta_Bps < found["bytes"] < SIZES[-1]
-    inside = each[each["bytes"] >= found["bytes"]]
+    row = answer(measured, "indistinguishable").table.iloc[0]
+    assert row["found"] == "from"
+    assert SLOW.alpha_s * SLOW.beta_Bps < row["bytes"] < SIZES[-1]
+    inside = each[each["bytes"] >= row["bytes"]]
     assert ((inside["low"] <= 1) & (inside["high"] >= 1)).all()
-    before = each[each["bytes"] < found["bytes"]].iloc[-1]
+    before = each[each["bytes"] < row["bytes"]].iloc[-1]
     assert not before["low"] <= 1 <= before["high"]
     widest = max(inside["high"].max(), (1 / inside["low"]).max())
-    assert found["resolved_share"] == pytest.approx(widest - 1)
+    assert row["resolved_share"] == pytest.approx(widest - 1)
 
 
 def test_indistinguishable_never_and_always():
@@ -295,11 +295,11 @@ def verdicts(of: Run) -> list[str]:
 
 
 def test_throttling_is_measured():
-    found = answer(throttled(1.2), "throttle")
-    assert all(verdict.startswith("yes, by ") for verdict in found.table["verdict"])
-    assert found.table["time_ratio"].tolist() == pytest.approx([1.2, 1.2], rel=0.01)
-    assert ((found.table["low_time_ratio"] < 1.2) & (found.table["high_time_ratio"] > 1.2)).all()
-    assert set(found.table["reference"]) == {"write"}
+    result = answer(throttled(1.2), "throttle")
+    assert all(verdict.startswith("yes, by ") for verdict in result.table["verdict"])
+    assert result.table["time_ratio"].tolist() == pytest.approx([1.2, 1.2], rel=0.01)
+    assert ((result.table["low_time_ratio"] < 1.2) & (result.table["high_time_ratio"] > 1.2)).all()
+    assert set(result.table["reference"]) == {"write"}
 
 
 def test_throttling_absent_reversed_or_unknown():
@@ -311,7 +311,7 @@ def test_throttling_absent_reversed_or_unknown():
         for op, factors in (("write", (1, 2, 3)), ("write_rw", (3, 2, 1)))
     ]
     assert verdicts(run(wild)) == ["cannot tell"]
-    assert not answer(two_devices(), "throttle").found
+    assert not answer(two_devices(), "throttle").has_rows
 
 
 # Peaks, ceiling, partial runs
@@ -348,19 +348,19 @@ def test_simulated_peaks_are_kept_apart():
         DeviceRecord(address="a", backend="a", real=True),
         DeviceRecord(address="card:x", backend="card", real=False),
     ]
-    found = answer(run([board, card], devices=devices), "peaks")
-    assert set(found.table["clock"]) == {"host", "simulated"}
+    result = answer(run([board, card], devices=devices), "peaks")
+    assert set(result.table["clock"]) == {"host", "simulated"}
 
 
 def test_share_of_the_memory_copy():
     copy, board = Law(1e-7, 10e9), Law(1e-5, 5e9)
     laws = {"host": {"read": copy}, "host:b": {"read": SLOW}, "a": {"read": board}}
     measured = transfer_run(laws, SIZES, apis={"host": "host", "host:b": "host"})
-    found = answer(measured, "ceiling").table
-    assert found["device"].tolist() == ["a"]
-    assert found["reference"].tolist() == ["host"], "the faster copy is the ceiling"
-    assert found["share"].tolist() == pytest.approx([0.5], rel=0.02)
-    assert found["low_share"][0] < 0.5 < found["high_share"][0]
+    table = answer(measured, "ceiling").table
+    assert table["device"].tolist() == ["a"]
+    assert table["reference"].tolist() == ["host"], "the faster copy is the ceiling"
+    assert table["share"].tolist() == pytest.approx([0.5], rel=0.02)
+    assert table["low_share"][0] < 0.5 < table["high_share"][0]
 
 
 PARTIAL = {
@@ -379,16 +379,16 @@ PARTIAL = {
 
 @pytest.mark.parametrize("partial", PARTIAL.values(), ids=PARTIAL.keys())
 def test_partial_runs_are_answered(partial):
-    found = answers(partial)
-    assert len(found) == (0 if partial.studies == ["elsewhere"] else 9)
-    assert all(isinstance(each.table, pd.DataFrame) for each in found)
+    result = answers(partial)
+    assert len(result) == (0 if partial.studies == ["elsewhere"] else 9)
+    assert all(isinstance(each.table, pd.DataFrame) for each in result)
 
 
 @pytest.mark.parametrize(("samples", "compared"), [(1, False), (5, False), (6, True), (25, True)])
 def test_too_few_samples_for_an_interval_are_in_no_ratio(samples, compared):
     points = [point(d, "read", 1 << 20, [[t] * samples]) for d, t in (("a", 1e-4), ("b", 2e-4))]
-    found = answer(run(points), "indistinguishable")
-    assert found.found == compared
+    result = answer(run(points), "indistinguishable")
+    assert result.has_rows == compared
     assert summarise(run(points))["ci_low_s"].notna().all() == compared
 
 
@@ -399,8 +399,8 @@ def test_ratios_that_differ_from_size_to_size_have_their_range():
         for device, law in laws.items()
         for size in (1, 512, 4096)
     ]
-    (found,) = answer(run(points), "small").table.itertuples()
-    assert (found.least_ratio, found.most_ratio) == pytest.approx((0.101, 4.18), rel=0.01)
+    (row,) = answer(run(points), "small").table.itertuples()
+    assert (row.least_ratio, row.most_ratio) == pytest.approx((0.101, 4.18), rel=0.01)
 
 
 def test_an_interval_that_is_wide_says_what_difference_it_would_have_missed():
@@ -408,5 +408,5 @@ def test_an_interval_that_is_wide_says_what_difference_it_would_have_missed():
         point(device, "read", 1 << 20, [[t] * 25 for t in times])
         for device, times in (("a", (1e-4, 2e-4, 4e-4)), ("b", (4e-4, 1e-4, 2e-4)))
     ]
-    (found,) = answer(run(points), "indistinguishable").table.itertuples()
-    assert found.resolved_share > 0.5
+    (row,) = answer(run(points), "indistinguishable").table.itertuples()
+    assert row.resolved_share > 0.5

@@ -30,8 +30,8 @@ def nothing_behind(reruns: int = 3) -> Run:
 
 @pytest.mark.parametrize("reruns", [1, 3])
 def test_software_of_an_api_is_compared_where_nothing_is_behind_it(reruns):
-    found = answer(nothing_behind(reruns), "api_software")
-    table = found.table.set_index(["operation", "over"])
+    result = answer(nothing_behind(reruns), "api_software")
+    table = result.table.set_index(["operation", "over"])
     small = table.loc[("read", "1 to 4Ki")]
     assert {small["device"], small["reference"]} == {"xocl:0@noop", "xrt:0@noop"}
     assert sorted([small["call_s"], small["reference_call_s"]]) == pytest.approx(
@@ -45,17 +45,17 @@ def test_software_of_an_api_is_compared_where_nothing_is_behind_it(reruns):
 
 
 def test_software_of_an_api_is_in_no_other_answer_and_of_hardware_there_is_none():
-    told = {found.name for found in answers(nothing_behind()) if found.found}
-    assert told == {"api_software"}
-    assert not answer(transfer_run({"a": {"read": Law(5e-6, 8e9)}}, [64]), "api_software").found
+    texts = {result.name for result in answers(nothing_behind()) if result.has_rows}
+    assert texts == {"api_software"}
+    assert not answer(transfer_run({"a": {"read": Law(5e-6, 8e9)}}, [64]), "api_software").has_rows
 
 
 def test_one_api_with_nothing_behind_it_is_told_by_itself():
     whole = nothing_behind()
-    alone = msgspec.structs.replace(
+    single = msgspec.structs.replace(
         whole, points=[p for p in whole.points if p.device == "xrt:0@noop"]
     )
-    table = answer(alone, "api_software").table.set_index(["operation", "over"])
-    told = table.loc[("read", "1 to 4Ki")]
-    assert (told["device"], told["reference"]) == ("xrt:0@noop", "")
-    assert told["call_s"] == pytest.approx(15e-9, rel=0.01)
+    table = answer(single, "api_software").table.set_index(["operation", "over"])
+    row = table.loc[("read", "1 to 4Ki")]
+    assert (row["device"], row["reference"]) == ("xrt:0@noop", "")
+    assert row["call_s"] == pytest.approx(15e-9, rel=0.01)

@@ -61,10 +61,10 @@ def test_every_size_is_within_a_hundredth_of_the_published_log(
     each = [float(row["bandwidth_Bps"]) for row in exchanges]
     assert float(mean["bandwidth_Bps"]) == pytest.approx(np.mean(each), rel=1e-12)
     assert (mean["sizes"], mean["ranks"], mean["median_s"]) == ("published", str(ranks), "")
-    told = answer(whole, "by_size").table
-    assert told["published_residual"].abs().max() < 0.01
-    assert told["model_residual"].abs().max() < 1e-6
-    assert 0.49 < told["limit_share"].max() < 0.5
+    table = answer(whole, "by_size").table
+    assert table["published_residual"].abs().max() < 0.01
+    assert table["model_residual"].abs().max() < 1e-6
+    assert 0.49 < table["limit_share"].max() < 0.5
 
 
 def test_4096_ranks_are_simulated_by_their_image(isthmus: Isthmus, tmp_path: Path) -> None:
@@ -98,17 +98,17 @@ def test_too_many_ranks_are_told_once(isthmus: Isthmus) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "message"),
     [
         (("--sizes", "all"), "no sizes 'all'; known: definition, published"),
         (("--sizes", "published", "--bytes", "1"), "give --bytes or --sizes"),
         (("--channel", "pigeon"), "has no channel pigeon: it has card"),
     ],
 )
-def test_wrong_words_are_told(options: Sequence[str], told: str, isthmus: Isthmus) -> None:
+def test_wrong_words_are_told(options: Sequence[str], message: str, isthmus: Isthmus) -> None:
     done = isthmus("run", "beff", "--device", "card:520n", *options)
     assert done.returncode == 2
-    assert told in done.stderr
+    assert message in done.stderr
 
 
 def test_a_flipped_bit_is_found_and_told(isthmus: Isthmus, tmp_path: Path) -> None:
@@ -118,8 +118,8 @@ def test_a_flipped_bit_is_found_and_told(isthmus: Isthmus, tmp_path: Path) -> No
     )  # fmt: skip
     assert {row["verified"] for row in rows} == {"false"}
     assert not any(row["operation"] == "b_eff" for row in rows)
-    told = {rerun.fault for p in whole.points for rerun in p.reruns}
-    assert all("message 20001 from card 0 to card 1, of which it flipped a bit" in f for f in told)
+    texts = {rerun.fault for p in whole.points for rerun in p.reruns}
+    assert all("message 20001 from card 0 to card 1, of which it flipped a bit" in f for f in texts)
     assert answer(whole, "b_eff").table.empty
 
 
@@ -153,8 +153,8 @@ def test_events_and_closed_form_agree(
 
 def test_links_on_one_wire_cost_at_least_what_the_closed_form_says() -> None:
     board = boards.load("520n", {"serial.sharing": "8"})
-    alone = serial.exchange_s(boards.load("520n"), 1 << 20, 64)
-    assert serial.exchange_s(board, 1 << 20, 64) == pytest.approx(4 * alone, rel=0.01)
+    single = serial.exchange_s(boards.load("520n"), 1 << 20, 64)
+    assert serial.exchange_s(board, 1 << 20, 64) == pytest.approx(4 * single, rel=0.01)
     backend = _core.load_backend(str(registry()["card"].library))
     axes = {"ranks": "64", "looplength": "1000"}
     series = _core.Series(backend.open("", board.flat()), "exchange", 1 << 20, "device", axes)
@@ -223,10 +223,10 @@ def _mpi(
 
 def test_a_measured_run_has_the_rate_of_each_rank_and_the_best_of_all() -> None:
     measured = run(_mpi([4e9, 4e9, 1e9, 2e9, 4e9]))
-    found = answer(measured, "slowest").table.set_index("rank")
-    assert found.index.tolist() == [0, 1, 2, 3, 4]
-    others = found.drop(2)
-    assert (found.loc[2, "high_rank_Bps"] < others["low_rank_Bps"]).all(), "surely the slowest"
+    table = answer(measured, "slowest").table.set_index("rank")
+    assert table.index.tolist() == [0, 1, 2, 3, 4]
+    others = table.drop(2)
+    assert (table.loc[2, "high_rank_Bps"] < others["low_rank_Bps"]).all(), "surely the slowest"
     alike = answer(run(_mpi([4e9, 4e9, 4e9])), "slowest").table
     assert alike["high_rank_Bps"].min() >= alike["low_rank_Bps"].max(), "none surely is"
     assert alike["median_ratio"].tolist() == pytest.approx([1, 1, 1], rel=0.05)
@@ -237,8 +237,8 @@ def test_a_measured_run_has_the_rate_of_each_rank_and_the_best_of_all() -> None:
     assert b_eff == pytest.approx((moved / exchanges["min_s"]).mean())
     assert set(exchanges["looplength"]) == {7}
     assert exchanges["transfer_s"].tolist() == pytest.approx((7 * exchanges["median_s"]).tolist())
-    told = answer(measured, "b_eff").table.iloc[0]
-    assert told["low_b_eff_Bps"] <= told["b_eff_Bps"] == b_eff <= told["high_b_eff_Bps"]
+    row = answer(measured, "b_eff").table.iloc[0]
+    assert row["low_b_eff_Bps"] <= row["b_eff_Bps"] == b_eff <= row["high_b_eff_Bps"]
     law = answer(measured, "constants").table.iloc[0]
     assert law["latency_s"] == pytest.approx(0.5e-6, rel=0.1)
     assert law["low_latency_s"] <= law["latency_s"] <= law["high_latency_s"]
@@ -252,11 +252,11 @@ def test_sizes_that_other_processes_visited_have_their_b_eff() -> None:
         return msgspec.structs.replace(of, reruns=others)
 
     points = _mpi([4e9, 4e9])
-    together, apart = (
+    joint, apart = (
         answer(run(some), "b_eff").table.iloc[0] for some in (points, list(map(later, points)))
     )
     for name in ("low_b_eff_Bps", "b_eff_Bps", "high_b_eff_Bps"):
-        assert apart[name] == together[name] > 0
+        assert apart[name] == joint[name] > 0
 
 
 def test_half_a_set_is_no_b_eff() -> None:
@@ -275,10 +275,10 @@ def test_times_that_do_not_grow_have_no_rate() -> None:
 
 def test_scaling_compares_numbers_of_ranks() -> None:
     both = run([*_mpi([4e9, 4e9]), *_mpi([2e9, 2e9, 2e9, 2e9])])
-    told = answer(both, "scaling")
-    assert told.table["ranks"].tolist() == [2, 4]
-    assert 0.5 <= told.table["kept_share"].iloc[1] < 1
-    assert told.table["kept_share"].iloc[0] == 1
+    result = answer(both, "scaling")
+    assert result.table["ranks"].tolist() == [2, 4]
+    assert 0.5 <= result.table["kept_share"].iloc[1] < 1
+    assert result.table["kept_share"].iloc[0] == 1
 
 
 @pytest.mark.parametrize("board", ["520n", "u250"])
@@ -298,9 +298,9 @@ def test_held_out_errors_are_told_for_the_published_board_only(board: str) -> No
         return msgspec.structs.replace(run(points), devices=[record], studies=[study])
 
     known = boards.load(board).flat()
-    told = answer(on(known), "held_out")
-    assert told.table["held_out_points"].min() >= 8
-    assert 0 < told.table["held_out_rms_share"].max() < 0.05
+    result = answer(on(known), "held_out")
+    assert result.table["held_out_points"].min() >= 8
+    assert 0 < result.table["held_out_rms_share"].max() < 0.05
     changed = boards.load(board, {"link.lanes": "4"}).flat()
     assert answer(on(changed), "held_out").table.empty
 
@@ -347,9 +347,9 @@ def test_ranks_that_share_a_gpu_cross_no_link() -> None:
 @pytest.mark.parametrize("ranks", [2, 4])
 def test_gpus_are_judged_by_what_their_links_carry(ranks: int) -> None:
     measured = _on_gpus(GPU_CHANNELS, ranks, nvlink_Bps=str(LINKS_BPS))
-    told = answer(measured, "by_size").table
-    assert set(told["channel"]) == set(GPU_CHANNELS)
-    for row in told.itertuples():
+    table = answer(measured, "by_size").table
+    assert set(table["channel"]) == set(GPU_CHANNELS)
+    for row in table.itertuples():
         alpha, beta = GPU_CHANNELS[row.channel]
         rate = 2 * row.bytes / (alpha + 2 * row.bytes / beta)
         assert row.limit_share == pytest.approx(rate / LINKS_BPS, rel=0.05)
@@ -359,8 +359,8 @@ def test_gpus_are_judged_by_what_their_links_carry(ranks: int) -> None:
 
 def test_no_share_is_told_without_a_limit() -> None:
     assert "limit_share" not in answer(_on_gpus(GPU_CHANNELS, 2), "by_size").table
-    alone = _on_gpus(GPU_CHANNELS, 1, nvlink_Bps=str(LINKS_BPS))
-    assert "limit_share" not in answer(alone, "by_size").table  # nothing leaves the GPU
+    single = _on_gpus(GPU_CHANNELS, 1, nvlink_Bps=str(LINKS_BPS))
+    assert "limit_share" not in answer(single, "by_size").table  # nothing leaves the GPU
     both = _on_gpus(GPU_CHANNELS, 2, nvlink_Bps=str(LINKS_BPS))
     unknown = msgspec.structs.replace(both.devices[2], properties={})
     mixed = msgspec.structs.replace(both, devices=[*both.devices[:2], unknown])
@@ -368,11 +368,11 @@ def test_no_share_is_told_without_a_limit() -> None:
 
 
 def test_channels_are_compared_size_by_size() -> None:
-    told = answer(_on_gpus(GPU_CHANNELS, 2), "channels")
-    assert len(told.table) == 3 * len(serial.SIZES["definition"])
-    assert (told.table["low_time_ratio"] <= told.table["time_ratio"]).all()
-    assert (told.table["time_ratio"] <= told.table["high_time_ratio"]).all()
-    (one_byte,) = told.table.query("channel == 'nccl' and reference == 'cuda' and bytes == 1")[
+    result = answer(_on_gpus(GPU_CHANNELS, 2), "channels")
+    assert len(result.table) == 3 * len(serial.SIZES["definition"])
+    assert (result.table["low_time_ratio"] <= result.table["time_ratio"]).all()
+    assert (result.table["time_ratio"] <= result.table["high_time_ratio"]).all()
+    (one_byte,) = result.table.query("channel == 'nccl' and reference == 'cuda' and bytes == 1")[
         "time_ratio"
     ]
     assert one_byte == pytest.approx(4, rel=0.05)
@@ -391,11 +391,11 @@ def test_a_plot_has_every_channel_over_the_size_of_a_message() -> None:
 
 def test_messages_between_two_are_told_as_latency_and_bandwidth() -> None:
     def messages(operation: str, size: int, seconds: float, moved: int, **axes: int) -> Point:
-        found = point(
+        measured = point(
             "host", operation, size, [[seconds * (1 + n % 3 / 100)] * 25 for n in (0, 1, 2)]
         )
         return msgspec.structs.replace(
-            found, study="beff", api="mpi", moved_bytes=moved,
+            measured, study="beff", api="mpi", moved_bytes=moved,
             axes={"channel": "mpi", "ranks": 4, **axes},
         )  # fmt: skip
 
@@ -403,8 +403,8 @@ def test_messages_between_two_are_told_as_latency_and_bandwidth() -> None:
         *(messages("pingpong", size, 2e-6 + size * 2e-9, 4 * size) for size in (64, 4096)),
         *(messages("window", size, 1e-3, 2 * 64 * size, depth=64) for size in (64, 4096)),
     ])  # fmt: skip
-    found = answer(whole, "messages")
-    rows = found.table.set_index(["operation", "bytes"])
+    result = answer(whole, "messages")
+    rows = result.table.set_index(["operation", "bytes"])
     middle = 1.01 * (2e-6 + 64 * 2e-9) / 2
     assert rows.loc[("pingpong", 64), "latency_s"] == pytest.approx(middle, rel=1e-3)
     assert rows.loc[("window", 4096), "pair_Bps"] == pytest.approx(64 * 4096 / 1.01e-3, rel=1e-3)

@@ -54,13 +54,13 @@ def test_messages_between_hosts(isthmus: Command, tmp_path: Path, name: str, ran
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[-1] == "run.json"
     assert done.stdout.count("Isthmus: ") == 1  # rank 0 alone prints
-    found = [row for row in rows(isthmus) if row["operation"] in {"exchange", "exchange_rank"}]
-    assert {row["verified"] for row in found} == {"true"}
-    assert [(row["operation"], row["rank"]) for row in found] == [
+    points = [row for row in rows(isthmus) if row["operation"] in {"exchange", "exchange_rank"}]
+    assert {row["verified"] for row in points} == {"true"}
+    assert [(row["operation"], row["rank"]) for row in points] == [
         ("exchange", ""), *(("exchange_rank", str(rank)) for rank in range(ranks))
     ]  # fmt: skip
-    assert {row["ranks"] for row in found} == {str(ranks)}
-    assert {row["api"] for row in found} == {"mpi"}
+    assert {row["ranks"] for row in points} == {str(ranks)}
+    assert {row["api"] for row in points} == {"mpi"}
     run = run_file.load(tmp_path / "run.json")
     assert [rank["device"] for rank in run.environment["ranks"]] == ["host"] * ranks
     assert run.environment["mpi"].startswith(launcher.name)
@@ -71,8 +71,8 @@ def test_through_the_host(isthmus: Command, tmp_path: Path, pocl: str) -> None:
         2, tmp_path, "beff", "--device", pocl, "--channel", "staged", *SMALL
     )
     assert done.returncode == 0, done.stderr
-    found = [row for row in rows(isthmus) if row["operation"] == "exchange"]
-    assert [row["verified"] for row in found] == ["true"]
+    points = [row for row in rows(isthmus) if row["operation"] == "exchange"]
+    assert [row["verified"] for row in points] == ["true"]
 
 
 def test_ranks_with_different_devices_give_one_file(isthmus: Command, tmp_path: Path) -> None:
@@ -192,9 +192,9 @@ def test_resume_goes_on_with_the_same_ranks(isthmus: Command, tmp_path: Path) ->
     begun = launcher.run(2, tmp_path, "beff", "--device", "host", *few)
     assert begun.returncode == 0, begun.stderr
     again = ("beff", "--resume", "--out", "run.json")
-    alone = isthmus("run", *again)
-    assert alone.returncode == 2
-    assert "2 ranks" in alone.stderr
+    done = isthmus("run", *again)
+    assert done.returncode == 2
+    assert "2 ranks" in done.stderr
     resumed = launcher.run(2, tmp_path, *again)
     assert resumed.returncode == 0, resumed.stderr
     after = run_file.load(tmp_path / "run.json")
@@ -205,8 +205,8 @@ def test_resume_goes_on_with_the_same_ranks(isthmus: Command, tmp_path: Path) ->
 def test_one_rank_alone_exchanges_with_itself(isthmus: Command) -> None:
     done = isthmus("run", "beff", "--device", "host", "--channel", "mpi", *SMALL)
     assert done.returncode == 0, done.stderr
-    found = [row for row in rows(isthmus) if row["operation"].startswith("exchange")]
-    assert [(row["ranks"], row["rank"], row["verified"]) for row in found] == [
+    points = [row for row in rows(isthmus) if row["operation"].startswith("exchange")]
+    assert [(row["ranks"], row["rank"], row["verified"]) for row in points] == [
         ("1", "", "true"), ("1", "0", "true")
     ]  # fmt: skip
 

@@ -85,7 +85,7 @@ def test_flat_values_and_overrides() -> None:
 
 
 @pytest.mark.parametrize(
-    ("link", "told"),
+    ("link", "message"),
     [
         ('lanes = { value = 3, kind = "assumed", source = "s" }', "3 is none of 1, 2, 4, 8, 16"),
         ('lanes = { value = true, kind = "assumed", source = "s" }', "not a whole number"),
@@ -107,15 +107,15 @@ def test_flat_values_and_overrides() -> None:
         ('lanes = { value = 8, kind = "assumed", source = "s", calibration = "x" }', "calibration"),
     ],
 )
-def test_a_bad_parameter_names_file_and_key(tmp_path: Path, link: str, told: str) -> None:
+def test_a_bad_parameter_names_file_and_key(tmp_path: Path, link: str, message: str) -> None:
     path = board_file(tmp_path, link)
     text = refusal(path)
     assert text.startswith(f"{path}: link.{link.partition(' ')[0]}: ")
-    assert told in text
+    assert message in text
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("not toml at all [", "no TOML"),
         ('[board]\n"na\\nme" = "x"\n', "board.na\\nme is unknown"),
@@ -130,12 +130,12 @@ def test_a_bad_parameter_names_file_and_key(tmp_path: Path, link: str, told: str
         ('[board]\ntitle = "t"\ninclude = "_host"\n', "unknown board '_host'"),
     ],
 )
-def test_a_bad_file_is_named(tmp_path: Path, text: str, told: str) -> None:
+def test_a_bad_file_is_named(tmp_path: Path, text: str, message: str) -> None:
     path = tmp_path / "bad.toml"
     path.write_text(text)
     refused = refusal(path)
     assert refused.startswith(f"{path}: ")
-    assert told in refused
+    assert message in refused
 
 
 def test_bytes_that_are_no_text(tmp_path: Path) -> None:
@@ -158,15 +158,15 @@ def test_a_board_elsewhere_includes_installed_parts(tmp_path: Path) -> None:
         return path
 
     host = boards.load("u250").settings["host.load_ns"]
-    told = refusal(with_link("_host.toml"))
-    assert "link.lanes is missing" in told
-    assert "link.max_payload_bytes is missing" in told
-    assert "host." not in told
+    text = refusal(with_link("_host.toml"))
+    assert "link.lanes is missing" in text
+    assert "link.max_payload_bytes is missing" in text
+    assert "host." not in text
     assert boards.load(str(with_link("u250.toml"))).settings["host.load_ns"] == host
     # A file of that name beside it comes first.
     (tmp_path / "u250.toml").write_text('[board]\ninclude = "generic-gen4x8"\n')
-    mine = boards.load(str(tmp_path / "mine.toml"))
-    assert mine.whole("link.lanes") == boards.load("generic-gen4x8").whole("link.lanes")
+    file = boards.load(str(tmp_path / "mine.toml"))
+    assert file.whole("link.lanes") == boards.load("generic-gen4x8").whole("link.lanes")
     assert "no such file, and" in refusal(with_link("_nothing.toml"))
     assert refusal(with_link("./u200.toml")).endswith("u200.toml: no such file")
 
@@ -193,7 +193,7 @@ def test_parts_that_do_not_go_together(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("overrides", "told"),
+    ("overrides", "message"),
     [
         ({"link.lanes": "3"}, "link.lanes=3: 3 is none of"),
         ({"link.lanes": "x"}, "link.lanes=x: 'x' is not a whole number"),
@@ -204,8 +204,8 @@ def test_parts_that_do_not_go_together(tmp_path: Path) -> None:
         ({"serial.hop_ns": "1"}, "board 'u250' has no [serial]"),
     ],
 )
-def test_a_bad_override_names_the_key(overrides: dict[str, str], told: str) -> None:
-    assert told in refusal("u250", overrides)
+def test_a_bad_override_names_the_key(overrides: dict[str, str], message: str) -> None:
+    assert message in refusal("u250", overrides)
 
 
 def overridden(name: str, value: str) -> Value | UsageError:
@@ -220,12 +220,12 @@ def overridden(name: str, value: str) -> Value | UsageError:
     value=st.text(max_size=12) | st.integers().map(str) | st.floats().map(str),
 )
 def test_any_override_is_taken_or_refused_in_one_line(name: str, value: str) -> None:
-    found = overridden(name, value)
-    if isinstance(found, UsageError):
-        assert name in str(found)
-        assert "\n" not in str(found)
+    result = overridden(name, value)
+    if isinstance(result, UsageError):
+        assert name in str(result)
+        assert "\n" not in str(result)
     else:
-        assert TABLE[name].check(found) == found
+        assert TABLE[name].check(result) == result
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40)
@@ -257,8 +257,8 @@ def test_no_file_and_no_board() -> None:
 def test_what_the_user_replaced_is_not_blamed_on_the_file() -> None:
     with pytest.raises(UsageError) as refused:
         boards.load("u250", {"link.posted_data_credits": "1"})
-    told = str(refused.value)
-    assert told == "link.posted_data_credits=1 is too little for link.max_payload_bytes=256"
+    text = str(refused.value)
+    assert text == "link.posted_data_credits=1 is too little for link.max_payload_bytes=256"
 
 
 def test_the_card_reads_just_the_parameters_that_a_board_can_have() -> None:
@@ -268,27 +268,27 @@ def test_the_card_reads_just_the_parameters_that_a_board_can_have() -> None:
 
 
 def test_a_board_as_toml_reads_as_the_same_board(tmp_path):
-    mine = tmp_path / "mine.toml"
+    file = tmp_path / "mine.toml"
     board = boards.named("u250,link.lanes=8")
-    mine.write_text("\n".join(listing.toml(board)))
-    again = boards.load(str(mine))
+    file.write_text("\n".join(listing.toml(board)))
+    again = boards.load(str(file))
     assert {**again.flat(), "board.name": "u250"} == board.flat()
     assert again.name == "my-u250"
 
 
 def test_a_board_may_begin_from_another_and_its_title_names_what_differs(tmp_path):
-    mine = tmp_path / "mine.toml"
-    mine.write_text(
+    file = tmp_path / "mine.toml"
+    file.write_text(
         '[board]\nname = "mine"\nbase = "u250"\n[link]\n'
         'lanes = { value = 4, kind = "assumed", source = "a slot" }\n'
     )
-    based = boards.load(str(mine))
+    based = boards.load(str(file))
     changed = boards.named("u250,link.lanes=4")
     assert {**based.flat(), "board.name": "u250"} == changed.flat()
     assert changed.title == f"{boards.load('u250').title}, with link.lanes=4"
-    mine.write_text('[board]\nbase = "u250"\ninclude = "u250"\n')
+    file.write_text('[board]\nbase = "u250"\ninclude = "u250"\n')
     with pytest.raises(UsageError, match="are the same"):
-        boards.load(str(mine))
+        boards.load(str(file))
 
 
 @pytest.mark.parametrize(
@@ -302,7 +302,7 @@ def test_a_board_may_begin_from_another_and_its_title_names_what_differs(tmp_pat
     ],
 )
 def test_unknown_keys_get_the_nearest_known_one(tmp_path, text, meant):
-    mine = tmp_path / "mine.toml"
-    mine.write_text(text)
+    file = tmp_path / "mine.toml"
+    file.write_text(text)
     with pytest.raises(UsageError, match=f"did you mean {meant}" if meant else "unknown"):
-        boards.load(str(mine))
+        boards.load(str(file))

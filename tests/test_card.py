@@ -31,8 +31,8 @@ def run(isthmus: Isthmus, tmp_path: Path) -> Callable[..., Rows]:
         out = tmp_path / f"{len(list(tmp_path.glob('*.json')))}.json"
         named = [word for device in devices for word in ("--device", device)]
         given = {"bytes": sizes, **({"operation": operations} if operations else {}), **axes}
-        asked = [word for name, text in given.items() for word in ("--axis", f"{name}={text}")]
-        done = isthmus("run", study, *named, *asked, "--out", str(out))
+        options = [word for name, text in given.items() for word in ("--axis", f"{name}={text}")]
+        done = isthmus("run", study, *named, *options, "--out", str(out))
         assert done.returncode == failing, done.stderr
         shown = isthmus("show", str(out), "--format", "csv").stdout
         return list(csv.DictReader(io.StringIO(shown)))
@@ -127,7 +127,7 @@ def test_fewer_bursts_in_flight_are_slower_by_as_much(run: Callable[..., Rows]) 
 
 @pytest.mark.parametrize("implementation", ["model", "rtl"])
 @pytest.mark.parametrize(
-    ("fault", "operation", "told"),
+    ("fault", "operation", "message"),
     [
         ("flip_completion=5", "read_bandwidth", "flipped a bit of a completion (h2d) at byte 1024"),
         ("flip_completion=5", "bandwidth", "flipped a bit of a completion (h2d) at byte 1024"),
@@ -137,7 +137,7 @@ def test_fewer_bursts_in_flight_are_slower_by_as_much(run: Callable[..., Rows]) 
 )
 def test_a_fault_is_found_and_attributed(
     isthmus: Isthmus, tmp_path: Path, has_rtl: bool, implementation: str, fault: str,
-    operation: str, told: str,
+    operation: str, message: str,
 ) -> None:  # fmt: skip
     if implementation == "rtl" and not has_rtl:
         pytest.skip("no RTL kernels: built without Verilator")
@@ -149,7 +149,7 @@ def test_a_fault_is_found_and_attributed(
     )  # fmt: skip
     points = {p["axes"]["target"]: p["reruns"][0] for p in json.loads(out.read_text())["points"]}
     assert points["host"]["verified"] == "false"
-    assert told in points["host"]["fault"]
+    assert message in points["host"]["fault"]
     assert points["device"]["verified"] == "true"  # it crosses no link
 
 
@@ -178,7 +178,7 @@ def test_every_board_is_shown_among_the_devices(isthmus: Isthmus) -> None:
 
 
 @pytest.mark.parametrize(
-    ("address", "told"),
+    ("address", "message"),
     [
         ("card", "name a board"),
         ("card:nothing", "nothing"),
@@ -188,29 +188,29 @@ def test_every_board_is_shown_among_the_devices(isthmus: Isthmus) -> None:
         ("card:u250,colour=red", "colour"),
     ],
 )
-def test_what_cannot_be_is_refused_by_name(isthmus: Isthmus, address: str, told: str) -> None:
+def test_what_cannot_be_is_refused_by_name(isthmus: Isthmus, address: str, message: str) -> None:
     done = isthmus("run", "transfer", "--device", address, "--quick")
     assert done.returncode == 2, done.stderr
-    assert told in done.stderr
+    assert message in done.stderr
     assert done.stderr.count("\n") == 1
 
 
 def test_a_board_of_ones_own_is_a_file(run: Callable[..., Rows], tmp_path: Path) -> None:
-    mine = tmp_path / "mine.toml"
+    file = tmp_path / "mine.toml"
     source = boards.FOLDER / "u250.toml"
-    mine.write_text(
+    file.write_text(
         f'[board]\nname = "mine"\ntitle = "mine"\ndescription = "mine"\ninclude = "{source}"\n'
         '[link]\nlanes = { value = 8, kind = "assumed", source = "a test" }\n'
     )
-    (own,) = run(f"card:{mine}", sizes="1Mi", operations="write")
+    (own,) = run(f"card:{file}", sizes="1Mi", operations="write")
     (changed,) = run("card:u250,link.lanes=8", sizes="1Mi", operations="write")
     assert own["median_s"] == changed["median_s"]
 
 
 def test_company_and_seed_of_the_order_change_no_figure(run: Callable[..., Rows]) -> None:
-    alone = run("card:f1-vu9p", sizes="1,70001,1Mi")
+    single = run("card:f1-vu9p", sizes="1,70001,1Mi")
     company = run("card:u250", "card:f1-vu9p", "null:20us", sizes="1Mi,1,70001")
-    assert times(alone) == times([row for row in company if row["device"] == "card:f1-vu9p"])
+    assert times(single) == times([row for row in company if row["device"] == "card:f1-vu9p"])
 
 
 def a_board_with(section: str) -> dict[str, str]:

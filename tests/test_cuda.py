@@ -52,10 +52,10 @@ def test_the_ptx_was_made_from_the_sources(source: Path) -> None:
 
 def test_the_ptx_has_every_kernel_that_the_backend_asks_for_and_runs_on_old_drivers() -> None:
     texts = [source.read_text() for source in sorted(KERNELS.glob("*.ptx"))]
-    asked = {name for file in SOURCES.glob("*.cpp")
+    names = {name for file in SOURCES.glob("*.cpp")
              for name in re.findall(r'"(isthmus_\w+|vadd)"', file.read_text())}  # fmt: skip
     entry = re.compile(r"^\.visible \.entry (\w+)\(", re.MULTILINE)
-    assert asked == {name for text in texts for name in entry.findall(text)}
+    assert names == {name for text in texts for name in entry.findall(text)}
     assert all(".version 6.3" in text and ".target sm_70" in text for text in texts)
 
 
@@ -69,11 +69,11 @@ def test_a_missing_driver_is_named_with_its_cure(isthmus: Command, tmp_path: Pat
 
 def library(folder: Path, *, without: str = "") -> Path:
     """A libcuda whose every call says that there is no device."""
-    found = re.findall(r"^  X\(\w+, (\w+),", (SOURCES / "api.hpp").read_text(), re.MULTILINE)
-    assert len(found) > 40
+    names = re.findall(r"^  X\(\w+, (\w+),", (SOURCES / "api.hpp").read_text(), re.MULTILINE)
+    assert len(names) > 40
     text = ('int cuGetErrorName(int, const char** to) { *to = "CUDA_ERROR_NO_DEVICE"; return 0; }'
             + "".join(f"int {name}() {{ return 100; }}\n"
-                      for name in found if name not in ("cuGetErrorName", without)))  # fmt: skip
+                      for name in names if name not in ("cuGetErrorName", without)))  # fmt: skip
     (folder / "cuda.cpp").write_text('extern "C" {' + text + "}")
     made = folder / "libcuda.so.1"
     command = ["c++", "-shared", "-fPIC", "-o", str(made), str(folder / "cuda.cpp")]
@@ -93,8 +93,8 @@ def test_a_driver_that_is_too_old_says_so(isthmus: Command, tmp_path: Path) -> N
     made = library(tmp_path, without="cuGraphInstantiateWithFlags")
     ended = isthmus("devices", env={"ISTHMUS_CUDA_DRIVER": str(made)})
     assert ended.returncode == 0
-    told = " ".join(ended.stdout.split())
-    assert "lacks cuGraphInstantiateWithFlags: the driver is too old" in told
+    text = " ".join(ended.stdout.split())
+    assert "lacks cuGraphInstantiateWithFlags: the driver is too old" in text
 
 
 def test_without_a_driver_there_is_no_candidate_but_a_cure(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -130,8 +130,8 @@ def described(index: int) -> DeviceDescription:
 )  # fmt: skip
 def test_selectors(address: str, index: int | None) -> None:
     backend = registry()["cuda"]
-    found = backend.match(Address.parse(address), [described(0), described(1)])
-    assert (found and found.id) == (None if index is None else str(index))
+    result = backend.match(Address.parse(address), [described(0), described(1)])
+    assert (result and result.id) == (None if index is None else str(index))
 
 
 # Where a GPU is
@@ -150,15 +150,15 @@ def kinds_of(gpu: FoundDevice) -> list[str]:
 
 
 def test_every_operation_is_measured_and_verified(isthmus: Command, gpu: FoundDevice) -> None:
-    alone = [operation for operation in gpu.description.operations if not operation.joint]
-    can = {part.name for operation in alone for part in operation.parts} - set(SWEEPS)
+    single = [operation for operation in gpu.description.operations if not operation.joint]
+    can = {part.name for operation in single for part in operation.parts} - set(SWEEPS)
     assert can <= set(OPERATIONS + ON_REQUEST)
-    found = rows(isthmus, "--axis", "bytes=1,4097,16Mi", "--axis", f"operation={','.join(can)}")
-    assert {row["operation"] for row in found} == can
-    for row in found:
+    points = rows(isthmus, "--axis", "bytes=1,4097,16Mi", "--axis", f"operation={','.join(can)}")
+    assert {row["operation"] for row in points} == can
+    for row in points:
         assert row["verified"] == ("na" if row["operation"] in LATENCIES else "true"), row
         assert int(row["samples"]) >= 25, row
-    with_device_clock = {row["operation"] for row in found if row["clock"] == "device"}
+    with_device_clock = {row["operation"] for row in points if row["clock"] == "device"}
     assert with_device_clock == can & {
         "kernel_read", "kernel_write", "copy_sm_write", "copy_sm_read", "pointer_chase",
     }  # fmt: skip
@@ -168,28 +168,28 @@ def test_a_run_that_names_no_operation_keeps_to_the_usual_ones(
     isthmus: Command, gpu: FoundDevice
 ) -> None:
     assert gpu.address == "cuda:0"
-    found = rows(isthmus, "--axis", "bytes=4Ki")
-    assert {row["operation"] for row in found} == set(OPERATIONS) - {"map", "unmap"}
+    points = rows(isthmus, "--axis", "bytes=4Ki")
+    assert {row["operation"] for row in points} == set(OPERATIONS) - {"map", "unmap"}
 
 
 def test_every_kind_of_host_memory_is_verified(isthmus: Command, gpu: FoundDevice) -> None:
     kinds = [*kinds_of(gpu), "offset1", "offset64"]
     assert {"pinned", "registered", "write_combined", "mapped", "managed"} <= set(kinds)
-    found = rows(isthmus, "--axis", "bytes=1,65Ki,8Mi", "--axis", f"operation={COPIES},stream",
+    points = rows(isthmus, "--axis", "bytes=1,65Ki,8Mi", "--axis", f"operation={COPIES},stream",
                  "--axis", f"memory={','.join(kinds)}")  # fmt: skip
-    assert {row["memory"] for row in found} == set(kinds)
-    assert len(found) == 6 * 3 * len(kinds)
-    assert {row["verified"] for row in found} == {"true"}
+    assert {row["memory"] for row in points} == set(kinds)
+    assert len(points) == 6 * 3 * len(kinds)
+    assert {row["verified"] for row in points} == {"true"}
 
 
 def test_kernels_reach_mapped_host_memory_slower_than_their_own(
     isthmus: Command, gpu: FoundDevice
 ) -> None:
     assert "mapped" in kinds_of(gpu)
-    found = rows(isthmus, "--axis", "bytes=16Mi", "--axis", "memory=device,mapped",
+    points = rows(isthmus, "--axis", "bytes=16Mi", "--axis", "memory=device,mapped",
                  "--axis", "operation=kernel_read,kernel_write,pointer_chase")  # fmt: skip
     device = {(row["operation"], row["memory"]): float(row["median_s"])
-              for row in found if row["clock"] == "device"}  # fmt: skip
+              for row in points if row["clock"] == "device"}  # fmt: skip
     assert len(device) == 6
     for operation in ("kernel_read", "kernel_write", "pointer_chase"):
         assert device[operation, "device"] < device[operation, "mapped"]
@@ -197,10 +197,10 @@ def test_kernels_reach_mapped_host_memory_slower_than_their_own(
 
 def test_queue_depths_move_that_many_times_the_bytes(isthmus: Command, gpu: FoundDevice) -> None:
     assert gpu.description.id == "0"
-    found = rows(isthmus, "--axis", "bytes=64Ki", "--axis", "operation=read,write",
+    points = rows(isthmus, "--axis", "bytes=64Ki", "--axis", "operation=read,write",
                  "--axis", "memory=pinned", "--axis", "depth=1,8")  # fmt: skip
-    assert sorted(row["depth"] for row in found) == ["1", "1", "8", "8"]
-    for row in found:
+    assert sorted(row["depth"] for row in points) == ["1", "1", "8", "8"]
+    for row in points:
         moved = float(row["bandwidth_Bps"]) * float(row["median_s"])
         assert moved == pytest.approx(65536 * int(row["depth"]))
 
@@ -211,21 +211,21 @@ def test_kernels_sweep_over_host_and_device_memory(isthmus: Command, gpu: FoundD
     ended = isthmus("run", "hostmem", "--device", "cuda:0", "--quick", *arguments)
     assert ended.returncode == 0, ended.stderr
     shown = isthmus("show", "hostmem.json", "--format", "csv").stdout
-    found = list(csv.DictReader(io.StringIO(shown)))
-    assert {(row["target"], row["memory"]) for row in found} == {
+    points = list(csv.DictReader(io.StringIO(shown)))
+    assert {(row["target"], row["memory"]) for row in points} == {
         ("host", "mapped"), ("device", "device"),
     }  # fmt: skip
-    assert {row["verified"] for row in found} == {"true"}
-    for row in found:
+    assert {row["verified"] for row in points} == {"true"}
+    for row in points:
         if row["target"] == "host":
             assert "above_link_limit" not in row["flags"]  # each sweep crossed the link
 
 
 def test_a_gpu_alone_exchanges_messages_with_itself(isthmus: Command, gpu: FoundDevice) -> None:
     assert gpu.address == "cuda:0"
-    found = rows(isthmus, "--channel", "cuda,staged", "--axis", "bytes=1,100,400Ki,256Mi",
+    points = rows(isthmus, "--channel", "cuda,staged", "--axis", "bytes=1,100,400Ki,256Mi",
                  study="beff")  # fmt: skip
-    exchanges = [row for row in found if row["operation"] == "exchange"]
+    exchanges = [row for row in points if row["operation"] == "exchange"]
     assert len(exchanges) == 8
     for row in exchanges:
         flags = row["flags"].split(";")
@@ -293,7 +293,7 @@ def test_a_lost_device_is_recognised(gpu: FoundDevice) -> None:
 def test_copies_between_two_gpus(isthmus: Command, gpu: FoundDevice) -> None:
     if "peer" not in gpu.description.properties:
         pytest.skip("one GPU only")
-    found = rows(isthmus, "--axis", "bytes=1,70001,64Mi", "--axis", "depth=1,4",
+    points = rows(isthmus, "--axis", "bytes=1,70001,64Mi", "--axis", "depth=1,4",
                  "--axis", "operation=peer_write,peer_read")  # fmt: skip
-    assert len(found) == 12
-    assert {row["verified"] for row in found} == {"true"}
+    assert len(points) == 12
+    assert {row["verified"] for row in points} == {"true"}

@@ -10,8 +10,8 @@ import synthetic
 from conftest import Command
 from isthmus import backends, studies
 from isthmus.analysis import flags
-from isthmus.analysis.evidence import Evidence
-from isthmus.analysis.found import common
+from isthmus.analysis.context import AnalysisContext
+from isthmus.analysis.findings import common
 from isthmus.analysis.summary import summarise
 from isthmus.cli.declared import separated
 from isthmus.errors import UsageError
@@ -78,8 +78,8 @@ def test_another_package_has_its_own_words(monkeypatch: pytest.MonkeyPatch) -> N
         for device in ("other:0", "opencl:pocl", "gone:0")
     ]
     measured = synthetic.run(points)
-    evidence = Evidence.of(measured, summarise(measured), "transfer")
-    assert common.call_for(evidence, "other:0", "alloc_host") == "otherAlloc"
-    assert common.call_for(evidence, "other:0", "pageable") == "malloc"
-    assert common.call_for(evidence, "opencl:pocl", "svm") == "clSVMAlloc"
-    assert common.call_for(evidence, "gone:0", "svm") == "--memory svm"
+    context = AnalysisContext.of(measured, summarise(measured), "transfer")
+    assert common.call_for(context, "other:0", "alloc_host") == "otherAlloc"
+    assert common.call_for(context, "other:0", "pageable") == "malloc"
+    assert common.call_for(context, "opencl:pocl", "svm") == "clSVMAlloc"
+    assert common.call_for(context, "gone:0", "svm") == "--memory svm"

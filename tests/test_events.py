@@ -49,9 +49,9 @@ def simulated_s(
 ) -> float:
     """Seconds of one repetition on the card; nan where the board cannot do that."""
     device = BACKEND.open("", board.flat())
-    asked = {name: str(value) for name, value in axes.items()}
+    options = {name: str(value) for name, value in axes.items()}
     try:
-        block = _core.Series(device, operation, size, memory, asked).measure(0.0)
+        block = _core.Series(device, operation, size, memory, options).measure(0.0)
     except _core.UsageError:
         return math.nan
     assert not block.fault
@@ -131,15 +131,15 @@ def test_a_kernels_own_limits_are_in_both(what: str) -> None:
 @pytest.mark.parametrize("board", [one for one in ALL if one.values[0].has("registers")])
 def test_mmio(board: Board) -> None:
     """Loads to the femtosecond's rounding, streams of loads and stores within 0.5 %."""
-    alone = {"instruction": "mov", "fence": "none", "pipelined": "no"}
-    load = simulated_s(board, "register_load", 8, "bar_uc", width=8, **alone)
+    dependent = {"instruction": "mov", "fence": "none", "pipelined": "no"}
+    load = simulated_s(board, "register_load", 8, "bar_uc", width=8, **dependent)
     assert mmio.load_s(board) == pytest.approx(load, rel=1e-6)
     lines = 1 << 20
     stores = simulated_s(board, "store", lines, "bar_wc", width=64, instruction="movntdq",
                          fence="none", pipelined="yes")  # fmt: skip
     if board.has("sram"):
         assert mmio.store_rate(board) == pytest.approx(lines / stores, rel=0.005)
-        sram = simulated_s(board, "bar_memory_load", 8, "bar_uc", width=8, **alone)
+        sram = simulated_s(board, "bar_memory_load", 8, "bar_uc", width=8, **dependent)
         assert mmio.load_s(board, sram=True) == pytest.approx(sram, rel=1e-6)
         for memory, most in (
             ("bar_uc", 8),
@@ -170,8 +170,8 @@ def test_allocation(board: Board, memory: str) -> None:
     """The two phases that are transfers as those are; the rest is software, and the same."""
     elements = 1 << 18
     options, placement = board.flat(), (memory, {"relative_offset": "0"})
-    told = _core.measure_offload(BACKEND, "", options, 4 * elements, placement, 0)
-    events = {phase.name: phase.simulated_fs * 1e-15 for phase in told.first}
+    record = _core.measure_offload(BACKEND, "", options, 4 * elements, placement, 0)
+    events = {phase.name: phase.simulated_fs * 1e-15 for phase in record.first}
     closed = offload.phases(board, elements, aligned=memory == "aligned")
     assert closed.keys() <= events.keys()
     for phase, seconds in closed.items():

@@ -67,16 +67,16 @@ def test_without_mpi_there_is_a_word_about_it() -> None:
         _core.mpi_communicator("any", 0)
 
 
-def test_one_rank_alone_is_its_own_neighbour() -> None:
+def test_a_single_rank_is_its_own_neighbour() -> None:
     from isthmus import _core
     from isthmus.measure.discovery import resolve
 
     device = _core.load_backend(str(resolve("host").backend.library)).open("plain", {})
-    alone = _core.alone_communicator()
-    assert (alone.rank, alone.size) == (0, 1)
+    communicator = _core.single_process_communicator()
+    assert (communicator.rank, communicator.size) == (0, 1)
     options = _core.SeriesOptions()
     options.precision = 0.5
-    series = _core.JointSeries(device, "exchange", 4096, "aligned", {}, options, alone)
+    series = _core.JointSeries(device, "exchange", 4096, "aligned", {}, options, communicator)
     block = series.measure(60.0)
     assert block.verified == _core.Verified.yes
     assert [part.moved_bytes for part in block.parts] == [8192, 8192]

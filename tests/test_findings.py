@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from isthmus.analysis.findings import MOST_HEADLINES, Finding, findings
-from isthmus.analysis.found.transfer import WAYS
+from isthmus.analysis.findings.transfer import WAYS
 from isthmus.analysis.sentences import LONGEST, NAMES, TEMPLATES, say, shortened
 from isthmus.models.serial import SIZES as SIZES_BY_SET
 from isthmus.results.run_file import DeviceRecord, Run
@@ -86,35 +86,35 @@ def test_figures_are_shown_with_their_interval_and_unit() -> None:
 
 def test_transfer_tells_a_rate_each_way_at_the_largest_size_and_latency() -> None:
     measured = transfer_run({"a": {"write": FAST, "read": SLOW}}, SIZES)
-    found = headlines(measured)
-    assert len(found) <= MOST_HEADLINES
-    assert [(one.operation, one.bytes, one.unit) for one in found] == [
+    results = headlines(measured)
+    assert len(results) <= MOST_HEADLINES
+    assert [(one.operation, one.bytes, one.unit) for one in results] == [
         ("write", 1 << 26, "B/s"), ("read", 1 << 26, "B/s"), ("write", 4096, "s"),
     ]  # fmt: skip
-    assert found[0].interval is not None
-    assert found[0].interval.value == pytest.approx((1 << 26) / FAST(1 << 26), rel=0.02)
-    assert found[2].interval is not None
-    assert found[2].interval.value == pytest.approx(FAST(4096), rel=0.02)
+    assert results[0].interval is not None
+    assert results[0].interval.value == pytest.approx((1 << 26) / FAST(1 << 26), rel=0.02)
+    assert results[2].interval is not None
+    assert results[2].interval.value == pytest.approx(FAST(4096), rel=0.02)
 
 
 def test_a_rate_is_a_share_of_the_link_it_crosses() -> None:
     device = DeviceRecord(address="a", backend="a", real=True, link=LINK, api="opencl")
     measured = transfer_run({"a": {"write": FAST}}, SIZES, devices=[device])
-    found = headlines(measured)[0]
-    assert found.reference is not None
-    assert (found.reference.kind, found.reference.name) == ("limit", "link")
-    assert found.reference.value == pytest.approx(8e9 * 128 / 130 * 16 / 8 * 256 / 280)
-    assert found.share == pytest.approx(found.interval.value / found.reference.value)
-    assert found.verdict == "poor"
-    assert f"{100 * found.share:.0f} % of the link" in found.sentence
+    rate = headlines(measured)[0]
+    assert rate.reference is not None
+    assert (rate.reference.kind, rate.reference.name) == ("limit", "link")
+    assert rate.reference.value == pytest.approx(8e9 * 128 / 130 * 16 / 8 * 256 / 280)
+    assert rate.share == pytest.approx(rate.interval.value / rate.reference.value)
+    assert rate.verdict == "poor"
+    assert f"{100 * rate.share:.0f} % of the link" in rate.sentence
 
 
 def test_without_a_link_a_rate_is_a_share_of_memcpy() -> None:
     laws = {"host": {"write": Law(1e-7, 10e9)}, "a": {"write": Law(1e-7, 9e9)}}
-    found = headlines(transfer_run(laws, SIZES, apis={"host": "host"}))[0]
-    assert (found.device, found.reference.kind) == ("a", "memcpy")
-    assert found.share == pytest.approx(0.9, rel=0.02)
-    assert found.verdict == "good"
+    rate = headlines(transfer_run(laws, SIZES, apis={"host": "host"}))[0]
+    assert (rate.device, rate.reference.kind) == ("a", "memcpy")
+    assert rate.share == pytest.approx(0.9, rel=0.02)
+    assert rate.verdict == "good"
 
 
 def _kinds(**laws: Law) -> Run:
@@ -129,8 +129,8 @@ def _kinds(**laws: Law) -> Run:
 
 
 def test_the_better_memory_is_named_with_the_call_that_gives_it() -> None:
-    found = headlines(_kinds(pageable=SLOW, registered=FAST, pinned=FAST))
-    (change,) = (one for one in found if one.unit == "1")
+    results = headlines(_kinds(pageable=SLOW, registered=FAST, pinned=FAST))
+    (change,) = (one for one in results if one.unit == "1")
     assert change.verdict == "faster"
     assert change.action == "cudaHostAlloc"
     assert change.sentence.startswith("pinned memory is 4.00 times as fast as pageable")
@@ -146,10 +146,12 @@ def test_memory_that_makes_no_difference_is_said_as_a_bound() -> None:
 
 
 def test_memory_that_is_slower_than_the_usual_is_not_called_alike() -> None:
-    (told,) = (one for one in findings(_kinds(pageable=FAST, registered=SLOW)) if one.unit == "1")
-    assert told.verdict == "slower"
-    assert told.sentence.startswith("No kind of memory is faster than pageable")
-    assert not told.action
+    (finding,) = (
+        one for one in findings(_kinds(pageable=FAST, registered=SLOW)) if one.unit == "1"
+    )
+    assert finding.verdict == "slower"
+    assert finding.sentence.startswith("No kind of memory is faster than pageable")
+    assert not finding.action
 
 
 def test_what_is_hardly_known_is_held_against_nothing() -> None:
@@ -157,9 +159,9 @@ def test_what_is_hardly_known_is_held_against_nothing() -> None:
         point("host", "write", 1 << 26, [[1e-2 * f] * 25 for f in (1, 9, 3)], api="host"),
         point("a", "write", 1 << 26, [[1e-2 * f] * 25 for f in (1, 1.01, 0.99)]),
     ]
-    (found,) = (one for one in findings(run(points)) if one.device == "a" and one.unit == "B/s")
-    assert found.reference is None
-    assert found.share is None
+    (finding,) = (one for one in findings(run(points)) if one.device == "a" and one.unit == "B/s")
+    assert finding.reference is None
+    assert finding.share is None
 
 
 def test_a_peak_in_cache_is_named_as_such() -> None:
@@ -167,9 +169,9 @@ def test_a_peak_in_cache_is_named_as_such() -> None:
         point("a", "read", size, [[size / rate] * 25] * 3)
         for size, rate in ((4096, 1e9), (1 << 20, 9e9), (1 << 26, 3e9))
     ]
-    found = findings(run(points))
-    assert next(one for one in found if one.headline).bytes == 1 << 26
-    (peak,) = (one for one in found if "peak" in one.quantity)
+    results = findings(run(points))
+    assert next(one for one in results if one.headline).bytes == 1 << 26
+    (peak,) = (one for one in results if "peak" in one.quantity)
     assert "fit in a cache" in peak.sentence
     assert not peak.headline
 
@@ -184,12 +186,12 @@ def test_a_model_says_what_it_leaves_out() -> None:
     device = DeviceRecord(
         address="card:u250", backend="card", real=False, simulated=True, api="card"
     )
-    found = findings(run(points, devices=[device]))
-    assert not [one for one in found if one.verdict == "same"]
-    (left_out,) = (one for one in found if one.interval is None)
+    results = findings(run(points, devices=[device]))
+    assert not [one for one in results if one.verdict == "same"]
+    (left_out,) = (one for one in results if one.interval is None)
     assert "model" in left_out.sentence
     assert left_out.action == "run allocation --device card:u250"
-    assert all("model" in one.subject for one in found)
+    assert all("model" in one.subject for one in results)
 
 
 PARTIAL = {
@@ -221,15 +223,15 @@ def stored(name: str) -> Run:
 
 
 def test_allocation_answers_for_one_use_and_for_many_and_names_the_call() -> None:
-    found = findings(stored("2026-11-22-h100-allocation"))
+    results = findings(stored("2026-11-22-h100-allocation"))
     for device in ("cuda:0", "opencl:nvidia"):
-        mine = [one for one in found if one.device == device]
+        of_device = [one for one in results if one.device == device]
         for quantity in ("memory for one use", "memory for many uses"):
-            (advice,) = (one for one in mine if one.quantity == quantity)
+            (advice,) = (one for one in of_device if one.quantity == quantity)
             assert advice.verdict == "faster"
             assert "(" in advice.action or advice.action.startswith("cl")
             assert advice.figure in advice.sentence
-    first, again = (one for one in found if one.headline and "offload" in one.quantity)
+    first, again = (one for one in results if one.headline and "offload" in one.quantity)
     assert first.sentence.startswith("No: the CPU needs")
     assert again.sentence.startswith("Yes, if repeated")
     assert again.reference is not None
@@ -253,14 +255,19 @@ def test_b_eff_has_its_interval_and_links_their_share() -> None:
     assert 0 < (largest.share or 0) < 1
 
 
-@pytest.mark.parametrize("alone", [True, False])
-def test_one_rank_without_a_network_is_no_headline(alone: bool) -> None:
-    axes = {"channel": "mpi", "ranks": 1 if alone else 2, "topology": "ring", "sizes": "definition"}
+@pytest.mark.parametrize("single", [True, False])
+def test_one_rank_without_a_network_is_no_headline(single: bool) -> None:
+    axes = {
+        "channel": "mpi",
+        "ranks": 1 if single else 2,
+        "topology": "ring",
+        "sizes": "definition",
+    }
     points = [
         point("host", "exchange", size, [[1e-6 + size / 1e9] * 25] * 6, study="beff", axes=axes,
-              api="host", rerun_changes={"remarks": ["to_itself"] if alone else []})
+              api="host", rerun_changes={"remarks": ["to_itself"] if single else []})
         for size in SIZES_BY_SET["definition"]
     ]  # fmt: skip
-    found = findings(run(points))
-    assert any("b_eff" in one.quantity for one in found)
-    assert any(one.headline for one in found) != alone
+    results = findings(run(points))
+    assert any("b_eff" in one.quantity for one in results)
+    assert any(one.headline for one in results) != single

@@ -59,21 +59,21 @@ def log_points(stretch: float = 1.0) -> Iterator[Point]:
 
 
 def test_residuals_against_the_published_log_are_those_of_the_times() -> None:
-    found = answer(measured(list(log_points(1.25))), "crossing")
-    assert len(found.table) == 51
-    assert found.table["published_residual"].tolist() == pytest.approx([1 / 1.25 - 1] * 51)
-    assert set(found.table["data"]) == {"PASS"}
+    result = answer(measured(list(log_points(1.25))), "crossing")
+    assert len(result.table) == 51
+    assert result.table["published_residual"].tolist() == pytest.approx([1 / 1.25 - 1] * 51)
+    assert set(result.table["data"]) == {"PASS"}
 
 
-def test_residuals_against_the_model_are_nought_where_the_model_is_right() -> None:
+def test_residuals_against_the_model_are_zero_where_the_model_is_right() -> None:
     board = boards.load("u250")
     points = []
     for operation, name in KERNELS.items():
         for size in (4096, 1 << 20, 256 << 20):
             moved = size * 1024 * (2 if name == "copy" else 1)
             points.append(kernel(operation, size, moved / host_memory.bandwidth(board, name, size)))
-    found = answer(measured(points), "crossing").table
-    assert found["model_residual"].abs().max() < 1e-9  # times are kept to a picosecond
+    table = answer(measured(points), "crossing").table
+    assert table["model_residual"].abs().max() < 1e-9  # times are kept to a picosecond
 
 
 def test_wrong_data_are_told_and_count_in_no_peak() -> None:
@@ -97,18 +97,18 @@ def test_concurrent_over_single_is_the_ratio_of_the_bandwidths() -> None:
         kernel("write_bandwidth", 1 << 20, 4.0),
         kernel("bandwidth", 1 << 20, 2.5),
     ]
-    found = answer(measured(points), "concurrent").table
-    assert found["gain_ratio"].tolist() == pytest.approx([2 * 2.0 / 2.5])
+    table = answer(measured(points), "concurrent").table
+    assert table["gain_ratio"].tolist() == pytest.approx([2 * 2.0 / 2.5])
 
 
 def test_the_knee_is_where_the_log_has_it() -> None:
-    found = answer(measured(list(log_points())), "knee").table.set_index("operation")
+    table = answer(measured(list(log_points())), "knee").table.set_index("operation")
     rates = rates_of("bandwidth")
     peak = max(rates, key=rates.__getitem__)
-    assert found.loc["bandwidth", "peak_bytes"] == peak
+    assert table.loc["bandwidth", "peak_bytes"] == peak
     lost = 1 - rates[256 << 20] / rates[peak]
-    assert found.loc["bandwidth", "loss_share"] == pytest.approx(lost)
-    assert found.loc["bandwidth", "last_bytes"] < 256 << 20
+    assert table.loc["bandwidth", "loss_share"] == pytest.approx(lost)
+    assert table.loc["bandwidth", "last_bytes"] < 256 << 20
 
 
 def test_two_numbers_of_sweeps_tell_the_launch_from_the_sweep() -> None:
@@ -116,9 +116,9 @@ def test_two_numbers_of_sweeps_tell_the_launch_from_the_sweep() -> None:
     points = [
         kernel("read_bandwidth", 65536, launch + n * sweep, iterations=n) for n in (1, 16, 1024)
     ]
-    found = answer(measured(points), "without_launch").table
-    assert found["launch_s"].tolist() == pytest.approx([launch])
-    assert found["without_launch_Bps"].tolist() == pytest.approx([65536 / sweep])
+    table = answer(measured(points), "without_launch").table
+    assert table["launch_s"].tolist() == pytest.approx([launch])
+    assert table["without_launch_Bps"].tolist() == pytest.approx([65536 / sweep])
 
 
 def test_direct_access_against_a_copy_and_card_memory() -> None:
@@ -133,9 +133,9 @@ def test_direct_access_against_a_copy_and_card_memory() -> None:
         kernel("read_bandwidth", size, 1024 * 70e-6, target="device"),
         copy,
     ]
-    found = answer(measured(points), "direct").table
-    assert found["sweeps_until_copy_wins"].tolist() == pytest.approx([100 / (90 - 70)])
-    assert found["direct_time_ratio"].tolist() == pytest.approx([90 / 170])
+    table = answer(measured(points), "direct").table
+    assert table["sweeps_until_copy_wins"].tolist() == pytest.approx([100 / (90 - 70)])
+    assert table["direct_time_ratio"].tolist() == pytest.approx([90 / 170])
 
 
 def test_without_copies_nothing_is_said_of_them() -> None:
@@ -143,7 +143,7 @@ def test_without_copies_nothing_is_said_of_them() -> None:
         kernel("read_bandwidth", 4096, 1.0),
         kernel("read_bandwidth", 4096, 0.5, target="device"),
     ]
-    assert not answer(measured(points), "direct").found
+    assert not answer(measured(points), "direct").has_rows
 
 
 def test_points_without_the_study_s_axes_are_answered() -> None:
@@ -161,11 +161,11 @@ def rows(isthmus: Command, *arguments: str) -> list[dict[str, str]]:
 def test_opencl_kernels_reach_the_memory_that_the_runtime_shares(
     isthmus: Command, pocl: str
 ) -> None:
-    found = rows(isthmus, "--device", pocl, "--bytes", "1,4097,1Mi", "--iterations", "1,3")
-    assert {row["verified"] for row in found} == {"true"}
-    assert {row["target"] for row in found} == {"host", "device"}
-    assert {row["implementation"] for row in found} == {"board"}
-    for row in found:
+    points = rows(isthmus, "--device", pocl, "--bytes", "1,4097,1Mi", "--iterations", "1,3")
+    assert {row["verified"] for row in points} == {"true"}
+    assert {row["target"] for row in points} == {"host", "device"}
+    assert {row["implementation"] for row in points} == {"board"}
+    for row in points:
         if row["clock"] == "host":
             moved = float(row["bandwidth_Bps"]) * float(row["median_s"])
             both = 2 if row["operation"] == "bandwidth" else 1
@@ -176,15 +176,15 @@ def test_opencl_kernels_reach_the_memory_that_the_runtime_shares(
 
 
 def test_the_emulated_card_runs_the_study_as_events_and_as_rtl(isthmus: Command) -> None:
-    found = rows(
+    points = rows(
         isthmus, "--device", "card:u250", "--bytes", "4Ki,64Ki,2Mi",
         "--implementation", "model" if not rtl_here(isthmus) else "model,rtl",
     )  # fmt: skip
-    assert {row["verified"] for row in found} == {"true"}
-    assert {row["clock"] for row in found} == {"simulated"}
-    assert {row["iterations"] for row in found} == {"1024"}
+    assert {row["verified"] for row in points} == {"true"}
+    assert {row["clock"] for row in points} == {"simulated"}
+    assert {row["iterations"] for row in points} == {"1024"}
     log = {name: rates_of(name) for name in KERNELS}
-    for row in found:
+    for row in points:
         if row["target"] == "host" and row["implementation"] == "model":
             theirs = log[row["operation"]][int(row["bytes"])]
             assert float(row["bandwidth_Bps"]) == pytest.approx(theirs, rel=0.1)
@@ -233,11 +233,11 @@ def test_each_buffer_lies_where_its_argument_reaches(
         },
     )
     (tmp_path / "apart.xclbin").write_bytes(linked.build().encode())
-    found = rows(
+    points = rows(
         isthmus, "--device", f"{scheme}:0@card=u250", "--xclbin", str(tmp_path / "apart.xclbin"),
         "--bytes", "64Ki", "--target", "device",
     )  # fmt: skip
-    verified = {row["operation"]: row["verified"] for row in found if row["clock"] == "simulated"}
+    verified = {row["operation"]: row["verified"] for row in points if row["clock"] == "simulated"}
     assert verified == {"read_bandwidth": "na", "write_bandwidth": "true", "bandwidth": "true"}
 
 
@@ -254,11 +254,11 @@ def test_a_card_that_is_not_the_published_one_gets_no_residual(isthmus: Command)
 
 
 def test_copies_that_are_asked_for_are_measured_beside_any_choice(isthmus: Command) -> None:
-    found = rows(
+    points = rows(
         isthmus, "--device", "card:u250", "--bytes", "64Ki", "--target", "host",
         "--implementation", "model", "--operation", "read_bandwidth,write,read",
     )  # fmt: skip
-    assert {row["operation"] for row in found} == {"read_bandwidth", "write", "read"}
+    assert {row["operation"] for row in points} == {"read_bandwidth", "write", "read"}
 
 
 @pytest.mark.parametrize("fault", ["faults.flip_completion=3", "faults.drop_write=3"])

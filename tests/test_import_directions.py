@@ -34,12 +34,12 @@ EXCEPTIONS = {
 def _modules() -> dict[str, Path]:
     """Every module's file by its name within the package."""
     descriptions = REPOSITORY.glob("cpp/backends/*/*.py")
-    found = {f"backends.{file.stem}": file for file in descriptions}
+    modules = {f"backends.{file.stem}": file for file in descriptions}
     for root in ROOTS:
         for file in root.rglob("*.py"):
             parts = file.relative_to(root).with_suffix("").parts
-            found[".".join(parts).removesuffix("__init__").rstrip(".")] = file
-    return found
+            modules[".".join(parts).removesuffix("__init__").rstrip(".")] = file
+    return modules
 
 
 def _imports(file: Path, known: Mapping[str, Path]) -> set[str]:
@@ -51,13 +51,13 @@ def _imports(file: Path, known: Mapping[str, Path]) -> set[str]:
         elif isinstance(node, ast.ImportFrom):
             assert not node.level, f"{file}: imports are absolute"
             named += [f"{node.module}.{alias.name}" for alias in node.names]
-    found = set()
+    result = set()
     for name in named:
         package, _, inner = name.partition(".")
         if package == "isthmus":
             module = inner if inner in known else inner.rpartition(".")[0]
-            found.add(module)
-    return found - {""}
+            result.add(module)
+    return result - {""}
 
 
 MODULES = _modules()
@@ -125,5 +125,5 @@ def test_what_a_study_names_is_there(name: str) -> None:
     assert study.answers
     assert study.findings
     for place in named:
-        found = resolve_name(place)
-        assert callable(found) or all(map(callable, found))
+        functions = resolve_name(place)
+        assert callable(functions) or all(map(callable, functions))

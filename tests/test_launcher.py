@@ -19,7 +19,7 @@ SRUN = {
 
 
 @pytest.mark.parametrize(
-    ("environment", "found"),
+    ("environment", "expected"),
     [
         ({}, None),
         (
@@ -41,8 +41,8 @@ SRUN = {
         ({"OMPI_COMM_WORLD_RANK": "0", "OMPI_COMM_WORLD_SIZE": "1"}, None),
     ],
 )
-def test_the_place_is_the_launchers(environment: dict[str, str], found: Place | None) -> None:
-    assert place(environment) == found
+def test_the_place_is_the_launchers(environment: dict[str, str], expected: Place | None) -> None:
+    assert place(environment) == expected
     assert place({**environment, LEADER: "3,8,0"}) is None
 
 

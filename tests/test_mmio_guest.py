@@ -49,14 +49,14 @@ def kernels_here() -> Iterator[Path]:
 @pytest.fixture(scope="session")
 def kernel() -> Path:
     """A Debian kernel: one that is here, else the one that apt offers, unpacked in build."""
-    for found in kernels_here():
-        if os.access(found, os.R_OK):
-            return found
+    for file in kernels_here():
+        if os.access(file, os.R_OK):
+            return file
     if not (shutil.which("apt-get") and shutil.which("dpkg-deb")):
         pytest.skip("no kernel: set ISTHMUS_GUEST_KERNEL to a vmlinuz")
     KERNELS.mkdir(parents=True, exist_ok=True)
-    told = run("apt-cache", "depends", "--important", PACKAGE)
-    images = [line.split()[-1] for line in told.splitlines() if "Depends: linux-image-" in line]
+    text = run("apt-cache", "depends", "--important", PACKAGE)
+    images = [line.split()[-1] for line in text.splitlines() if "Depends: linux-image-" in line]
     if not images:
         pytest.skip(f"apt has no {PACKAGE}: apt-get update, or set ISTHMUS_GUEST_KERNEL")
     got = subprocess.run(
@@ -83,8 +83,8 @@ def modules_of(kernel: Path) -> list[bytes]:
     """VFIO's modules for this kernel, each after those that it needs; none where one is missing."""
     version = kernel.name.removeprefix("vmlinuz-")
     folder = kernel.parent.parent / "lib" / "modules" / version / "kernel"
-    found = [next(iter(sorted(folder.glob(f"**/{name}.ko"))), None) for name in MODULES]
-    return [one.read_bytes() for one in found if one is not None] if all(found) else []
+    files = [next(iter(sorted(folder.glob(f"**/{name}.ko"))), None) for name in MODULES]
+    return [one.read_bytes() for one in files if one is not None] if all(files) else []
 
 
 def archive(program: bytes, modules: list[bytes]) -> bytes:

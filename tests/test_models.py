@@ -137,20 +137,20 @@ def test_littles_law_both_ways() -> None:
 
 @pytest.mark.parametrize("name", [m.name for m in registry().values()])
 def test_every_model_answers_as_its_table_says(name: str, isthmus: Command) -> None:
-    told = json.loads(isthmus("model", name, "--json").stdout)
-    assert told["figures"]
-    assert all(0 < figure["value"] < float("inf") for figure in told["figures"])
+    data = json.loads(isthmus("model", name, "--json").stdout)
+    assert data["figures"]
+    assert all(0 < figure["value"] < float("inf") for figure in data["figures"])
     usage = isthmus("model", name, "--help").stdout
     table = isthmus("model", name).stdout
-    assert len(table.splitlines()) == len(told["figures"]) + 2
+    assert len(table.splitlines()) == len(data["figures"]) + 2
     for option in registry()[name].options:
         assert f"--{option.name}" in usage
         if option.default is not None:
-            assert told["inputs"][option.name] == option.default
+            assert data["inputs"][option.name] == option.default
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         (["model", "nope"], "unknown model 'nope'"),
         (["model", "pcie", "--lanes", "3"], "link.lanes=3"),
@@ -165,10 +165,12 @@ def test_every_model_answers_as_its_table_says(name: str, isthmus: Command) -> N
         (["card", "boards", "u250,link.lanes"], "replaces nothing"),
     ],
 )
-def test_errors_are_one_line_and_exit_2(arguments: list[str], told: str, isthmus: Command) -> None:
+def test_errors_are_one_line_and_exit_2(
+    arguments: list[str], message: str, isthmus: Command
+) -> None:
     done = isthmus(*arguments)
     assert done.returncode == 2
-    assert told in done.stderr
+    assert message in done.stderr
     assert len(done.stderr.splitlines()) == 1
 
 
@@ -176,8 +178,8 @@ def test_card_boards_prints_what_is_known(isthmus: Command) -> None:
     assert [line.split()[0] for line in isthmus("card", "boards").stdout.splitlines()] == (
         boards.names()
     )
-    told = json.loads(isthmus("card", "boards", "u250,link.lanes=8", "--json").stdout)
-    lanes = next(p for p in told["parameters"] if p["parameter"] == "link.lanes")
+    data = json.loads(isthmus("card", "boards", "u250,link.lanes=8", "--json").stdout)
+    lanes = next(p for p in data["parameters"] if p["parameter"] == "link.lanes")
     assert (lanes["value"], lanes["kind"]) == (8, "chosen")
     text = isthmus("card", "boards", "u250").stdout
     assert all(name in text for name in boards.load("u250").settings)

@@ -65,10 +65,10 @@ def rows(isthmus: Command) -> list[dict[str, str]]:
 
 def checked(isthmus: Command, points: int) -> None:
     """Every message arrived, where it belonged."""
-    found = [row for row in rows(isthmus) if row["operation"] == "exchange"]
-    assert len(found) == points
-    assert {row["verified"] for row in found} == {"true"}
-    assert {(row["api"], row["channel"], row["memory"]) for row in found} == {
+    result_rows = [row for row in rows(isthmus) if row["operation"] == "exchange"]
+    assert len(result_rows) == points
+    assert {row["verified"] for row in result_rows} == {"true"}
+    assert {(row["api"], row["channel"], row["memory"]) for row in result_rows} == {
         ("nccl", "nccl", "device")
     }
 
@@ -85,8 +85,8 @@ def test_two_ranks_take_two_gpus(isthmus: Command, tmp_path: Path) -> None:
     measured = run_file.load(tmp_path / "run.json")
     links = measured.devices[0].properties
     assert (links["nvlink_links"], links["nvlink_Bps"]) == ("17", str(17 * 26_562_000_000))
-    told = answer(measured, "by_size").table
-    limit = told["bandwidth_Bps"] / told["limit_share"]
+    table = answer(measured, "by_size").table
+    limit = table["bandwidth_Bps"] / table["limit_share"]
     assert limit.tolist() == pytest.approx([2 * 17 * 26.562e9] * 4)
 
 

@@ -22,28 +22,28 @@ def rows(isthmus: Command, *arguments: str) -> list[dict[str, str]]:
 
 
 def test_every_operation_is_measured_and_verified(isthmus: Command, pocl: str) -> None:
-    found = rows(isthmus, "--device", pocl, "--axis", "bytes=1,4097,1Mi")
-    by_operation = {row["operation"] for row in found}
+    points = rows(isthmus, "--device", pocl, "--axis", "bytes=1,4097,1Mi")
+    by_operation = {row["operation"] for row in points}
     assert by_operation == set(OPERATIONS)
-    for row in found:
+    for row in points:
         assert row["verified"] == ("na" if row["operation"] == "launch" else "true"), row
         assert int(row["samples"]) >= 25, row
-    clocks = {row["clock"] for row in found if row["operation"] == "kernel_read"}
+    clocks = {row["clock"] for row in points if row["operation"] == "kernel_read"}
     assert clocks == {"host", "device"}
 
 
 @pytest.mark.parametrize("memory", ["aligned", "pageable", "hugepage", "alloc_host", "offset64"])
 def test_memory_kinds(isthmus: Command, pocl: str, memory: str) -> None:
-    found = rows(isthmus, "--device", pocl, "--axis", "bytes=64Ki", "--axis", "operation=write",
+    points = rows(isthmus, "--device", pocl, "--axis", "bytes=64Ki", "--axis", "operation=write",
                  "--axis", f"memory={memory}")  # fmt: skip
-    assert [(row["memory"], row["verified"]) for row in found] == [(memory, "true")]
+    assert [(row["memory"], row["verified"]) for row in points] == [(memory, "true")]
 
 
 def test_queue_depths_move_that_many_times_the_bytes(isthmus: Command, pocl: str) -> None:
-    found = rows(isthmus, "--device", pocl, "--axis", "bytes=64Ki", "--axis", "operation=read",
+    points = rows(isthmus, "--device", pocl, "--axis", "bytes=64Ki", "--axis", "operation=read",
                  "--axis", "depth=1,8")  # fmt: skip
-    assert [row["depth"] for row in found] == ["1", "8"]
-    for row in found:
+    assert [row["depth"] for row in points] == ["1", "8"]
+    for row in points:
         moved = float(row["bandwidth_Bps"]) * float(row["median_s"])
         assert moved == pytest.approx(65536 * int(row["depth"]))
 
@@ -70,7 +70,7 @@ def test_beside_an_emulated_card_another_platform_is_what_it_is(isthmus: Command
     ran = isthmus("card", "exec", "--", *program)
     assert ran.returncode == 0, ran.stderr
     shown = isthmus("show", "run.json", "--format", "csv")
-    found = list(csv.DictReader(io.StringIO(shown.stdout)))
-    assert {row["clock"] for row in found} <= {"host", "device"}
-    assert all(float(row["median_s"]) > 0 for row in found)
-    assert found
+    points = list(csv.DictReader(io.StringIO(shown.stdout)))
+    assert {row["clock"] for row in points} <= {"host", "device"}
+    assert all(float(row["median_s"]) > 0 for row in points)
+    assert points

@@ -189,9 +189,9 @@ def probed(page: Path, profile: Path, wide: int, high: int):
     (page.parent / "probed.html").write_text(free.replace("</body>", probe), "utf-8")
     (page.parent / "frame.html").write_text(FRAME.format(wide, high), "utf-8")
     seen = visit(page.parent / "frame.html", profile, "--window-size=1400,900")
-    found = re.search(r'<pre id="probe">(.*?)</pre>', seen.document, re.DOTALL)
-    assert found, seen.console
-    return json.loads(unescape(found[1])), seen
+    match = re.search(r'<pre id="probe">(.*?)</pre>', seen.document, re.DOTALL)
+    assert match, seen.console
+    return json.loads(unescape(match[1])), seen
 
 
 # Text and files
@@ -201,7 +201,7 @@ def test_the_answer_comes_first_and_the_method_last(text):
     body = without_scripts(text)
     order = [
         "<h1>", 'class="state"', 'class="verdict"', 'class="tiles"', "<figure", "What to do",
-        'aria-label="Contents"', 'id="transfer"', "what was found", "<details>",
+        'aria-label="Contents"', 'id="transfer"', ": findings", "<details>",
         'id="method"', "Measured with", "All points (",
     ]  # fmt: skip
     places = [body.index(mark) for mark in order]
@@ -287,8 +287,8 @@ def contrast(first: str, second: str) -> float:
 def test_text_and_lines_stand_out_in_light_and_dark(text):
     style = Seen(text).texts["style"]
     themes = [
-        dict(re.findall(r"--(\w+): (#[0-9a-f]{6})", found))
-        for found in re.findall(r":root \{(.*?)\}", style, re.DOTALL)
+        dict(re.findall(r"--(\w+): (#[0-9a-f]{6})", block))
+        for block in re.findall(r":root \{(.*?)\}", style, re.DOTALL)
     ]
     assert len(themes) == 2
     for theme in themes:
@@ -394,19 +394,19 @@ def test_axes_hold_all_values(values, log):
 def cards(run_isthmus, tmp_path_factory) -> list[tuple[str, Run]]:
     """Each study, as an emulated card shows it."""
     folder = tmp_path_factory.mktemp("cards")
-    asked = {
+    arguments = {
         "transfer": ("card:f1-vu9p", "--bytes", "1,4Ki,1Mi"),
         "hostmem": ("card:u250", "--bytes", "4Ki,64Ki"),
         "allocation": ("card:u200", "--memory", "aligned,pageable,offset16"),
         "beff": ("card:520n", "--bytes", "1,4Ki,64Ki"),
         "mmio": ("card:stratix4-gen2x8", "--bytes", "8,64,4Ki"),
     }
-    for study, (card, *axis) in asked.items():
+    for study, (card, *axis) in arguments.items():
         done = run_isthmus(
             "run", study, "--device", card, *axis, "--out", f"{study}.json", cwd=folder
         )
         assert done.returncode == 0, done.stderr
-    return [(f"{study}.json", run_file.load(folder / f"{study}.json")) for study in asked]
+    return [(f"{study}.json", run_file.load(folder / f"{study}.json")) for study in arguments]
 
 
 def test_each_study_gets_its_plots_and_one_open_table(cards, tmp_path):
@@ -424,15 +424,15 @@ def test_each_study_gets_its_plots_and_one_open_table(cards, tmp_path):
         assert 1 <= section.count("<figure") <= 2 + both, study
         shown = re.sub(r"<details>.*?</details>", "", section, flags=re.DOTALL)
         assert shown.count("<table>") == 1, study
-    for plot, told in (
+    for plot, message in (
         ("hostmem-rate", "'s example log), 4 KiB: "), ("transfer-rate", "8.775 GiB/s"),
         ("beff-rate", "64 KiB: 9.0823 GB/s"),
         ("allocation-published", "read back, aligned: 2.479 ms"),
-        ("mmio-published", "sram read, 8 B: 507.35 ns"),
+        ("mmio-published", "load of SRAM, 8 B: 507.35 ns"),
     ):  # fmt: skip
         drawn = (tmp_path / "plots" / f"{plot}.svg").read_text("utf-8")
         assert "published, " in drawn
-        assert told in drawn, plot
+        assert message in drawn, plot
     assert len(text.encode()) < 1_500_000
 
 
@@ -441,12 +441,12 @@ def test_each_study_gets_its_plots_and_one_open_table(cards, tmp_path):
 def test_no_label_of_any_study_lies_on_another(cards, tmp_path):
     page = write_page(cards, tmp_path)
     for wide in (1280, 400):
-        found, seen = probed(page, tmp_path / str(wide), wide, 800)
+        result, seen = probed(page, tmp_path / str(wide), wide, 800)
         assert seen.console == []
-        assert found["overlaps"] == []
-        assert found["outside"] == []
-        assert found["width"] <= wide
-        assert found["height"] < (8000 if wide > 1000 else 12000)
+        assert result["overlaps"] == []
+        assert result["outside"] == []
+        assert result["width"] <= wide
+        assert result["height"] < (8000 if wide > 1000 else 12000)
 
 
 # Runs of all kinds
@@ -482,10 +482,10 @@ UNUSUAL = {
 }
 
 
-@pytest.mark.parametrize(("measured", "told"), UNUSUAL.values(), ids=UNUSUAL.keys())
-def test_unusual_runs_get_a_page(measured, told, tmp_path):
+@pytest.mark.parametrize(("measured", "message"), UNUSUAL.values(), ids=UNUSUAL.keys())
+def test_unusual_runs_get_a_page(measured, message, tmp_path):
     page = write_page([("run.json", measured)], tmp_path / "deep" / "er")
-    assert told in page.read_text(encoding="utf-8")
+    assert message in page.read_text(encoding="utf-8")
 
 
 def test_several_runs_of_a_study_overlay_in_its_plots(tmp_path):
@@ -504,9 +504,9 @@ def test_without_an_accelerator_published_boards_stand_beside_the_emulated_card(
     first = text.index("No accelerator was found")
     assert text.index("<h1>") < first < text.index('class="state"')
     section = unescape(text[text.index('<section id="boards">') :])
-    found = page_module._published_boards()
-    assert len(found) == 5
-    for by, one in found:
+    boards = page_module._published_boards()
+    assert len(boards) == 5
+    for by, one in boards:
         assert abs(one.residual) < 0.06, one.row.headline
         assert by in section
         assert f"isthmus reproduce {one.row.source}/{one.row.figures[0]}" in section
@@ -544,20 +544,20 @@ def test_the_command_replaces_a_page_only_by_force(isthmus, tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize(("wide", "high"), [(1280, 800), (400, 800)])
 def test_first_screen_holds_answer_plot_and_advice(page, tmp_path, wide, high):
-    found, seen = probed(page, tmp_path, wide, high)
+    result, seen = probed(page, tmp_path, wide, high)
     assert seen.console == []
     assert seen.requests == []
-    assert found["seen"][0] == wide
-    assert found["width"] <= wide
-    assert found["overlaps"] == []
-    assert found["outside"] == []
-    assert found["height"] < 5 * high
-    heads, *_, plots, advice = found["first"]
+    assert result["seen"][0] == wide
+    assert result["width"] <= wide
+    assert result["overlaps"] == []
+    assert result["outside"] == []
+    assert result["height"] < 5 * high
+    heads, *_, plots, advice = result["first"]
     assert len(heads) == 1
     for (_, top, _, bottom), least in ((plots[0], 150), (advice[0], 20)):
         assert min(bottom, high) - top >= least, "of it is on the first screen"
-    assert re.search(r", 1 B: [\d.]+ .B/s", found["tip"])
-    assert found["scale"] == "linear"
+    assert re.search(r", 1 B: [\d.]+ .B/s", result["tip"])
+    assert result["scale"] == "linear"
 
 
 @needs_browser
@@ -572,10 +572,10 @@ def test_page_is_drawn_under_its_own_policy(page, tmp_path):
 @needs_browser
 @pytest.mark.slow
 def test_tables_sort_by_value(page, tmp_path):
-    found, _ = probed(page, tmp_path, 1280, 800)
+    result, _ = probed(page, tmp_path, 1280, 800)
     units = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "kB/s": 1e3, "MB/s": 1e6, "GB/s": 1e9}
     values = [
-        float(n) * units.get(u, 1.0) for n, _, u in (c.partition(" ") for c in found["column"])
+        float(n) * units.get(u, 1.0) for n, _, u in (c.partition(" ") for c in result["column"])
     ]
     assert len(values) > 3
     assert values == sorted(values)
@@ -598,9 +598,9 @@ def test_axe_finds_nothing_serious(page, tmp_path):
         text.replace("</body>", f"<script>{axe}</script><script>{ask}</script>"), "utf-8"
     )
     seen = visit(copy, tmp_path, "--window-size=1280,800")
-    found = re.search(r'<pre id="probe">(.*?)</pre>', seen.document, re.DOTALL)
-    assert found
-    assert json.loads(unescape(found[1])) == []
+    match = re.search(r'<pre id="probe">(.*?)</pre>', seen.document, re.DOTALL)
+    assert match
+    assert json.loads(unescape(match[1])) == []
 
 
 @needs_browser

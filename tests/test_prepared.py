@@ -43,17 +43,17 @@ def test_a_command_ends_as_one_that_was_started_anew(
 ) -> None:
     if "run.json" in arguments:
         assert isthmus(*ONE, "--out", "run.json").returncode == 0
-    mine = isthmus(*arguments)
+    done = isthmus(*arguments)
     shutil.rmtree(tmp_path / "page", ignore_errors=True)
     anew = subprocess.run(
         [Path(sys.executable).with_name("isthmus"), *arguments],
         cwd=tmp_path, capture_output=True, text=True, check=False,
     )  # fmt: skip
     if "--verbose" in arguments:  # files and lines above the command's own differ
-        assert "Traceback" in mine.stderr
+        assert "Traceback" in done.stderr
         assert "Traceback" in anew.stderr
-        mine.stderr, anew.stderr = (one.stderr.splitlines()[-1] for one in (mine, anew))
-    assert (mine.returncode, mine.stdout, mine.stderr) == (
+        done.stderr, anew.stderr = (one.stderr.splitlines()[-1] for one in (done, anew))
+    assert (done.returncode, done.stdout, done.stderr) == (
         anew.returncode, anew.stdout, anew.stderr
     )  # fmt: skip
 
@@ -61,8 +61,8 @@ def test_a_command_ends_as_one_that_was_started_anew(
 def test_environment_and_folder_are_its_own(isthmus: Command, tmp_path: Path) -> None:
     (tmp_path / "vendors").mkdir()
     (tmp_path / "vendors" / "mine.icd").write_text("/nowhere/libmine.so\n")
-    told = isthmus("devices", env={"OCL_ICD_VENDORS": "vendors"}).stdout
-    assert "/nowhere/libmine.so" in told
+    done = isthmus("devices", env={"OCL_ICD_VENDORS": "vendors"}).stdout
+    assert "/nowhere/libmine.so" in done
     assert "/nowhere/libmine.so" not in isthmus("devices").stdout
 
 

@@ -1,4 +1,4 @@
-"""What a user is told of a run while it goes on."""
+"""What a user is shown of a run while it goes on."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TASK = Task("read", 1, "aligned", {}, {})
 LABEL = "transfer card:u250 read 4Ki"
 
 
-class Told:
+class Shown:
     """A progress display on a clock of its own, and what it wrote."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, **console: object) -> None:
@@ -40,45 +40,45 @@ class Told:
 
 
 @pytest.fixture
-def told(monkeypatch: pytest.MonkeyPatch) -> Told:
-    return Told(monkeypatch, width=200)
+def shown(monkeypatch: pytest.MonkeyPatch) -> Shown:
+    return Shown(monkeypatch, width=200)
 
 
-def test_what_is_measured_how_much_is_done_and_the_time_left_at_most(told: Told) -> None:
-    told.display.begin(30, 0, 50.0)
-    assert told.after(20.0, 2) == f"1 of 30 done, at most 0:30 left: {LABEL}"
-    assert told.after(40.0, 1).startswith("3 of 30 done, at most 0:00 left")
+def test_what_is_measured_how_much_is_done_and_the_time_left_at_most(shown: Shown) -> None:
+    shown.display.begin(30, 0, 50.0)
+    assert shown.after(20.0, 2) == f"1 of 30 done, at most 0:30 left: {LABEL}"
+    assert shown.after(40.0, 1).startswith("3 of 30 done, at most 0:00 left")
 
 
-def test_without_a_terminal_a_line_comes_every_ten_seconds(told: Told) -> None:
-    told.display.begin(30, 0, 1000.0)
-    told.after(11.0, 1)
-    before = len(told.lines())
+def test_without_a_terminal_a_line_comes_every_ten_seconds(shown: Shown) -> None:
+    shown.display.begin(30, 0, 1000.0)
+    shown.after(11.0, 1)
+    before = len(shown.lines())
     for _ in range(9):
-        told.after(1.0, 1)
-    assert len(told.lines()) == before
-    told.after(1.0, 1)
-    assert len(told.lines()) == before + 1
+        shown.after(1.0, 1)
+    assert len(shown.lines()) == before
+    shown.after(1.0, 1)
+    assert len(shown.lines()) == before + 1
 
 
-def test_what_is_simulated_has_no_limit_but_a_pace(told: Told) -> None:
-    told.display.begin(30, 10, math.inf)
-    assert told.after(11.0, 0).startswith("10 of 30 done: ")
-    told.after(9.0, 5)
-    assert told.after(11.0, 0).startswith("15 of 30 done, about 1:33 left")
+def test_what_is_simulated_has_no_limit_but_a_pace(shown: Shown) -> None:
+    shown.display.begin(30, 10, math.inf)
+    assert shown.after(11.0, 0).startswith("10 of 30 done: ")
+    shown.after(9.0, 5)
+    assert shown.after(11.0, 0).startswith("15 of 30 done, about 1:33 left")
 
 
-def test_a_task_that_ends_twice_is_no_surplus(told: Told) -> None:
-    told.display.begin(1, 0, 60.0)
-    assert told.after(11.0, 2).startswith("1 of 1 done")
-    assert told.after(11.0, 0).startswith("1 of 1 done")
+def test_a_task_that_ends_twice_is_no_surplus(shown: Shown) -> None:
+    shown.display.begin(1, 0, 60.0)
+    assert shown.after(11.0, 2).startswith("1 of 1 done")
+    assert shown.after(11.0, 0).startswith("1 of 1 done")
 
 
 @pytest.mark.parametrize("width", [30, 60, 120])
 def test_on_a_terminal_it_is_one_line(monkeypatch: pytest.MonkeyPatch, width: int) -> None:
-    told = Told(monkeypatch, width=width, force_terminal=True, color_system=None)
-    with told.display:
-        told.display.begin(269, 0, 60.0)
-        told.display.visiting(LABEL * 5)
-    assert "0 of 269 done, at most 1:0" in told.out.getvalue()
-    assert "\n\n" not in told.out.getvalue().replace("\r", "")
+    shown = Shown(monkeypatch, width=width, force_terminal=True, color_system=None)
+    with shown.display:
+        shown.display.begin(269, 0, 60.0)
+        shown.display.visiting(LABEL * 5)
+    assert "0 of 269 done, at most 1:0" in shown.out.getvalue()
+    assert "\n\n" not in shown.out.getvalue().replace("\r", "")

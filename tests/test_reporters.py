@@ -121,8 +121,8 @@ def test_csv_samples_are_the_raw_ones_per_repetition():
         "study", "device", "api", "operation", "memory", "bytes", "direction", "initiator",
         "rerun", "index", "clock", "seconds", "batch", "depth", "bank",
     ]  # fmt: skip
-    told = [(r["rerun"], r["index"], r["clock"], r["batch"]) for r in rows]
-    assert told == [
+    samples = [(r["rerun"], r["index"], r["clock"], r["batch"]) for r in rows]
+    assert samples == [
         ("0", "0", "host", "2"), ("0", "1", "host", "2"), ("0", "2", "host", "2"),
         ("1", "0", "device", "1"),
     ]  # fmt: skip
@@ -178,8 +178,8 @@ def test_a_narrow_terminal_goes_without_columns_and_says_which(monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     lines = rendered("table", RUN).splitlines()
     assert max(map(len, lines)) <= 80
-    (told,) = (line for line in lines if line.startswith("left out in 80 columns: "))
-    gone = told.partition(": ")[2].partition(" (")[0].split(", ")
+    (text,) = (line for line in lines if line.startswith("left out in 80 columns: "))
+    gone = text.partition(": ")[2].partition(" (")[0].split(", ")
     headings = next(line for line in lines if "median" in line)
     assert gone
     assert not any(f" {name} " in f" {headings} " for name in gone)
@@ -262,12 +262,15 @@ def test_intervals_are_one_column_and_say_what_they_speak_for():
             "low_alpha_s": [0.9e-6, math.nan],
             "high_alpha_s": [1.1e-6, 2e-3],
             "within": [True, False],
+            "published_Bps": [12.5e9, math.nan],
             "note": ["", ""],
         }
     )
     table = cells.table(frame, {"b": "b (not hardware)"})
-    assert table.headings == ["device", "alpha", "interval"], "an empty column is left out"
+    assert table.headings == ["device", "alpha", "interval", "published"], (
+        "an empty one is left out"
+    )
     assert table.rows == [
-        ["a", "1.00 us", "900 ns to 1.10 us (within)"],
-        ["b (not hardware)", "1.00 ms", ""],
+        ["a", "1.00 us", "900 ns to 1.10 us (within)", "12.5 GB/s"],
+        ["b (not hardware)", "1.00 ms", "", ""],
     ]

@@ -10,7 +10,7 @@ import pytest
 
 import synthetic
 from isthmus import published
-from isthmus.analysis.beside import Beside, FigureFound, missed_aims
+from isthmus.analysis.reproduction import ReproducedFigure, ReproducedRow, missed_aims
 from isthmus.errors import UsageError
 from isthmus.published.source import KINDS, read
 from isthmus.statistics import Interval, exact
@@ -53,8 +53,8 @@ aim = 0.05
 SIZES = "bytes,rate\n64,97\n4096,4\n65536,\n"
 
 
-def folder(path: Path, told: str = SOURCE) -> Path:
-    (path / "source.toml").write_text(told, encoding="utf-8")
+def folder(path: Path, source: str = SOURCE) -> Path:
+    (path / "source.toml").write_text(source, encoding="utf-8")
     (path / "sizes.csv").write_text(SIZES, encoding="utf-8")
     return path
 
@@ -70,9 +70,9 @@ def test_the_list_has_every_figure_with_its_state(isthmus):
 
 
 def test_what_a_device_cannot_give_is_said_and_the_rest_is_shown(isthmus, tmp_path):
-    alone = isthmus("reproduce", "opencl-xrt/small-transfers", "--device", "host")
-    assert alone.returncode == 4
-    assert "leave --device out" in alone.stderr
+    done = isthmus("reproduce", "opencl-xrt/small-transfers", "--device", "host")
+    assert done.returncode == 4
+    assert "leave --device out" in done.stderr
     both = isthmus("reproduce", "b_eff", "--device", "card:u200", "--out", str(tmp_path))
     assert both.returncode == 2  # none of it
     (tmp_path / "file").touch()
@@ -83,16 +83,16 @@ def test_what_a_device_cannot_give_is_said_and_the_rest_is_shown(isthmus, tmp_pa
 
 def test_rows_of_one_item_are_told_apart_and_aims_want_all_of_a_series():
     (figure,) = published.chosen("host-memory/u250")
-    rows = [Beside(row, exact(1.1 * row.published), "simulated") for row in figure.rows]
-    found = FigureFound(figure, tuple(rows))
-    assert len(set(found.names)) == len(rows)
+    rows = [ReproducedRow(row, exact(1.1 * row.published), "simulated") for row in figure.rows]
+    result = ReproducedFigure(figure, tuple(rows))
+    assert len(set(result.names)) == len(rows)
     sources = published.sources().values()
-    missed = missed_aims([found], sources)
+    missed = missed_aims([result], sources)
     assert "host-memory/u250, read, 512Ki: +10 % (aim: within 6 %)" in missed
     assert any(text.endswith("10 % rms (aim: 3 %)") for text in missed)
-    rows[0] = Beside(figure.rows[0], None, "not measured")
+    rows[0] = ReproducedRow(figure.rows[0], None, "not measured")
     assert not any(
-        "rms" in text for text in missed_aims([FigureFound(figure, tuple(rows))], sources)
+        "rms" in text for text in missed_aims([ReproducedFigure(figure, tuple(rows))], sources)
     )
 
 
@@ -104,15 +104,15 @@ def test_no_published_number_is_left_out():
     assert min(counts.values()) > 0
     # Two readings of the unit; the second stands in the residual table only.
     assert [row.unit for row in rows if not row.figures] == ["GB/s"] * 7
-    mine = {name: sum(row.source == name for row in shown) for name in published.sources()}
-    assert mine["host-memory"] == 3 * counts["host_memory_bw_u250_gen3x16"] + 3
-    assert mine["b_eff"] == counts["b_eff_520n_1fpga"] + counts["b_eff_520n_8fpga"] + 2 + 4
-    assert mine["aligned-allocation"] == 2 * counts["aligned_allocation_u200"] + 1 + 10
+    shown_rows = {name: sum(row.source == name for row in shown) for name in published.sources()}
+    assert shown_rows["host-memory"] == 3 * counts["host_memory_bw_u250_gen3x16"] + 3
+    assert shown_rows["b_eff"] == counts["b_eff_520n_1fpga"] + counts["b_eff_520n_8fpga"] + 2 + 4
+    assert shown_rows["aligned-allocation"] == 2 * counts["aligned_allocation_u200"] + 1 + 10
     peaks = synthetic.log("opencl_xrt_peaks")
     assert peaks["peak_GBps"].max() == 11.908
     on_hardware = peaks[peaks["target"] == "hw"]
     past_the_peak = on_hardware["operation"].str.startswith("write").sum()
-    assert mine["opencl-xrt"] == len(on_hardware) + past_the_peak + 6
+    assert shown_rows["opencl-xrt"] == len(on_hardware) + past_the_peak + 6
     assert {row.how for row in rows} == set(KINDS)
 
 
@@ -129,17 +129,17 @@ def test_the_residual_table_is_made_of_the_same_rows():
 
 def test_figures_stand_beside_ours_and_a_run_file_is_written(isthmus, tmp_path):
     done = isthmus("reproduce", "mmio/read-latency", "--out", str(tmp_path / "runs"))
-    (line,) = (line for line in done.stdout.splitlines() if "sram read" in line)
+    (line,) = (line for line in done.stdout.splitlines() if "load of SRAM" in line)
     assert "507.35 ns" in line
     assert "fitted" in line
     (file,) = (tmp_path / "runs").glob("*.json")
     assert f"report runs/{file.name}" in done.stdout
     run = json.loads(file.read_text(encoding="utf-8"))
     assert run["studies"] == ["mmio"]
-    asked = {"width": 8, "instruction": "mov", "fence": "lfence", "pipelined": "no"}
+    axes = {"width": 8, "instruction": "mov", "fence": "lfence", "pipelined": "no"}
     (point,) = (
         p for p in run["points"] if p["operation"] == "bar_memory_load" and p["bytes"] == 8
-        and p["memory"] == "bar_wc" and p["axes"].items() >= asked.items()
+        and p["memory"] == "bar_wc" and p["axes"].items() >= axes.items()
     )  # fmt: skip
     ns = point["reruns"][0]["clocks"]["simulated"]
     assert f"{ns['ticks'][0] * ns['seconds_per_tick'] * 1e9:.5g} ns" in line
@@ -150,8 +150,8 @@ def test_what_no_study_gives_comes_from_the_closed_form(isthmus, tmp_path):
     (line,) = (line for line in done.stdout.splitlines() if "in turn  " in line)
     assert "reproduced" in line
     assert "4.07 GB/s" in line
-    alone = isthmus("reproduce", "mmio/concurrency", "--out", str(tmp_path / "none"))
-    assert "42 lines" in alone.stdout
+    ended = isthmus("reproduce", "mmio/concurrency", "--out", str(tmp_path / "none"))
+    assert "42 lines" in ended.stdout
     assert not (tmp_path / "none").exists()
 
 
@@ -181,7 +181,8 @@ def test_measured_rows_have_their_interval_and_missing_points_a_reason(isthmus, 
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
-    ends = lines[1].index("interval"), lines[1].index("residual")
+    heads = next(line for line in lines if line.startswith("  item "))
+    ends = heads.index("interval"), heads.index("residual")
     measured = [line for line in lines if "  measured: " in line]
     assert measured
     for line in measured:
@@ -196,25 +197,25 @@ def test_measured_rows_have_their_interval_and_missing_points_a_reason(isthmus, 
 def test_what_a_row_makes_of_points_has_the_interval_of_them_all():
     (row, *_) = published.chosen("aligned-allocation/differences")[0].rows
     least = Interval(3.0, 2.0, 4.0), Interval(1.0, 0.5, 1.5)
-    found = dict(zip(("aligned", "pageable"), least, strict=True))
-    here = combined(row, lambda term: found[term.where["memory"]])
+    result = dict(zip(("aligned", "pageable"), least, strict=True))
+    here = combined(row, lambda term: result[term.where["memory"]])
     width = 1.25**0.5
     assert here == pytest.approx((2e3, 1e3 * (2 - width), 1e3 * (2 + width), 0.95))
     twice = replace(row, minus=(), plus=(row.plus[0], row.plus[0]))
     assert combined(twice, lambda _: least[0]) == pytest.approx((6e3, 4e3, 8e3, 0.95))
     over = replace(row, minus=(), over=row.minus, unit="ratio")
-    low, high = combined(over, lambda term: found[term.where["memory"]])[1:3]
+    low, high = combined(over, lambda term: result[term.where["memory"]])[1:3]
     assert 2.0 / 1.5 < low < 3.0 < high < 4.0 / 0.5
     most = replace(row, plus=(*row.plus, *row.minus), minus=(), combine="max")
-    assert combined(most, lambda term: found[term.where["memory"]]) == least[0].times(1e3)
+    assert combined(most, lambda term: result[term.where["memory"]]) == least[0].times(1e3)
     one = combined(row, lambda _: Interval(1.0, float("nan"), float("nan")))
     assert not one.known
 
 
 def test_small_transfers_are_a_hybrid_and_need_xrt(isthmus, tmp_path):
     """The range that the source states is no single number: inside it the residual is 0."""
-    asked = ("reproduce", "opencl-xrt/small-transfers", "--out", str(tmp_path / "runs"))
-    without = isthmus(*asked, env={"XILINX_XRT": str(tmp_path)})
+    options = ("reproduce", "opencl-xrt/small-transfers", "--out", str(tmp_path / "runs"))
+    without = isthmus(*options, env={"XILINX_XRT": str(tmp_path)})
     lines = [line for line in without.stdout.splitlines() if "XRT over OpenCL" in line]
     assert len(lines) == 6
     assert all(line.endswith("not measured") for line in lines)
@@ -226,8 +227,8 @@ def test_small_transfers_are_a_hybrid_and_need_xrt(isthmus, tmp_path):
     assert row.residual(0.4) == 0
     assert row.residual(0.6) == pytest.approx(0.2)
     assert row.residual(0.1) == pytest.approx(0.1 / 0.3333 - 1)
-    found = isthmus(*asked)
-    lines = [line for line in found.stdout.splitlines() if "XRT over OpenCL" in line]
+    done = isthmus(*options)
+    lines = [line for line in done.stdout.splitlines() if "XRT over OpenCL" in line]
     if "hybrid" not in lines[0]:
         pytest.skip("no XRT here")
     for line in lines:
@@ -252,16 +253,16 @@ def test_a_folder_of_somebody_elses(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     published.sources.cache_clear()
     try:
-        found = published.chosen("two")
+        figures = published.chosen("two")
     finally:
         published.sources.cache_clear()
-    assert [figure.name for figure in found] == ["two/log", "two/photograph"]
-    assert [(row.item, row.published) for row in found[0].rows] == [("64", 97.0), ("4Ki", 4.0)]
-    assert [figure.state for figure in found] == ["predicted", "not modelled"]
+    assert [figure.name for figure in figures] == ["two/log", "two/photograph"]
+    assert [(row.item, row.published) for row in figures[0].rows] == [("64", 97.0), ("4Ki", 4.0)]
+    assert [figure.state for figure in figures] == ["predicted", "not modelled"]
 
 
 @pytest.mark.parametrize(
-    ("told", "instead", "says"),
+    ("text", "instead", "says"),
     [
         ('unit = "MB/s"', "", "'unit' is missing"),
         ('run = "ring"', 'run = "rink"', "'rink' is missing"),
@@ -271,9 +272,9 @@ def test_a_folder_of_somebody_elses(tmp_path, monkeypatch):
         ('bytes = "{bytes}"', 'bytes = "{size}"', "size"),
     ],
 )
-def test_a_description_that_cannot_be_is_said_in_one_line(tmp_path, told, instead, says):
+def test_a_description_that_cannot_be_is_said_in_one_line(tmp_path, text, instead, says):
     with pytest.raises(UsageError) as error:
-        read("two", folder(tmp_path, SOURCE.replace(told, instead)))
+        read("two", folder(tmp_path, SOURCE.replace(text, instead)))
     assert str(tmp_path / "source.toml") in str(error.value)
     assert says in str(error.value)
     assert "\n" not in str(error.value)

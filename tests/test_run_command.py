@@ -43,17 +43,17 @@ def test_from_question_to_rows(isthmus: Command) -> None:
                    "--out", "run.json")  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[-1] == "run.json"
-    found = rows(isthmus)
-    assert list(found[0]) == [*COLUMNS, "depth", "bank"]
-    assert [(r["device"], r["bytes"], r["verified"]) for r in found] == [
+    points = rows(isthmus)
+    assert list(points[0]) == [*COLUMNS, "depth", "bank"]
+    assert [(r["device"], r["bytes"], r["verified"]) for r in points] == [
         ("host", "1", "true"), ("host", "4096", "true"),
         ("null:2us", "1", "na"), ("null:2us", "4096", "na"),
     ]  # fmt: skip
-    for row in found:
+    for row in points:
         assert float(row["ci_low_s"]) <= float(row["median_s"]) <= float(row["ci_high_s"])
         assert float(row["min_s"]) <= float(row["p10_s"]) <= float(row["p90_s"])
         assert int(row["samples"]) >= 25
-    moved = found[1]
+    moved = points[1]
     assert float(moved["bandwidth_Bps"]) == pytest.approx(4096 / float(moved["median_s"]))
 
 
@@ -158,8 +158,8 @@ def test_a_broken_icd_file_is_told(isthmus: Command, tmp_path: Path) -> None:
     assert "broken" in ended.stderr
     shown = isthmus("devices", env=env)
     assert shown.returncode == 0
-    told = " ".join(shown.stdout.split())
-    assert "/nowhere/libbroken.so" in told or "no OpenCL loader" in told
+    text = " ".join(shown.stdout.split())
+    assert "/nowhere/libbroken.so" in text or "no OpenCL loader" in text
     assert "empty.icd names no library" in " ".join(shown.stdout.split())
 
 
@@ -177,10 +177,10 @@ def test_failing_devices_cost_only_their_points(isthmus: Command) -> None:
     ended = isthmus("run", "transfer", *named, *SMALL, "--out", "run.json")
     assert ended.returncode == 1
     assert all(says in ended.stderr for says in faults.values()), ended.stderr
-    found = rows(isthmus)
-    assert {row["verified"] for row in found if row["device"] == "host"} == {"true"}
+    points = rows(isthmus)
+    assert {row["verified"] for row in points if row["device"] == "host"} == {"true"}
     for device in failing:
-        failed = [row for row in found if row["device"] == device]
+        failed = [row for row in points if row["device"] == device]
         assert len(failed) == 2
         assert any("failed" in row["flags"] for row in failed)
 
@@ -233,8 +233,8 @@ def test_ctrl_c_leaves_a_valid_file_and_resume_goes_on(
     process.send_signal(how)
     assert process.wait(LIMIT_S) == 1
     assert process.stderr is not None
-    assert "go on: " in (told := process.stderr.read())
-    assert "run transfer --resume --out run.json" in told
+    assert "go on: " in (text := process.stderr.read())
+    assert "run transfer --resume --out run.json" in text
     before = run_file.load(tmp_path / "run.json")
     assert before.status == "interrupted"
     kept = [r for p in before.points for r in p.reruns if r.state == "visit"]
@@ -299,12 +299,12 @@ def test_resume_with_nothing_left_says_so(isthmus: Command) -> None:
 
 
 def test_run_alone_lists_the_studies(isthmus: Command) -> None:
-    told = isthmus("run")
-    assert told.returncode == 0
+    done = isthmus("run")
+    assert done.returncode == 0
     for study in registry().values():
         assert any(
             line.startswith(f"{study.name} ") and study.question in line
-            for line in told.stdout.splitlines()
+            for line in done.stdout.splitlines()
         )
 
 
@@ -388,12 +388,12 @@ def test_what_is_simulated_waits_for_nobody(
 ) -> None:
     assert measuring
     simulated = ("--device", "null:20us,clock=simulated")
-    alone = isthmus("run", "transfer", *simulated, *SMALL, "--out", "alone.json", timeout=60)
-    assert alone.returncode == 0, alone.stderr
-    assert "another" not in alone.stderr
-    beside = isthmus("run", "transfer", *simulated, "--device", "null", *SMALL, "--no-wait",
+    done = isthmus("run", "transfer", *simulated, *SMALL, "--out", "alone.json", timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert "another" not in done.stderr
+    ended = isthmus("run", "transfer", *simulated, "--device", "null", *SMALL, "--no-wait",
                      "--out", "beside.json", timeout=60)  # fmt: skip
-    assert beside.returncode == 1
+    assert ended.returncode == 1
     kept = run_file.load(tmp_path / "beside.json")
     assert all(len(p.reruns) == ("simulated" in p.device) for p in kept.points)
 
@@ -462,15 +462,15 @@ def test_resume_keeps_the_better_of_two_series() -> None:
 @pytest.mark.parametrize("study", registry().values(), ids=lambda study: str(study.name))
 def test_help_of_a_study_lists_its_axes_and_operations(isthmus: Command, study: Study) -> None:
     assert "isthmus run STUDY --help" in " ".join(isthmus("run", "--help").stdout.split())
-    told = isthmus("run", study.name, "--help")
-    assert told.returncode == 0, told.stderr
-    assert study.question in told.stdout
+    done = isthmus("run", study.name, "--help")
+    assert done.returncode == 0, done.stderr
+    assert study.question in done.stdout
     for axis in study.axes:
-        (line,) = (line for line in told.stdout.splitlines() if line.startswith(f"--{axis.name} "))
+        (line,) = (line for line in done.stdout.splitlines() if line.startswith(f"--{axis.name} "))
         assert axis.describes in line
     for operation in study.operations:
-        assert operation in told.stdout
-    (example,) = (line for line in told.stdout.splitlines() if line.startswith("Example: "))
+        assert operation in done.stdout
+    (example,) = (line for line in done.stdout.splitlines() if line.startswith("Example: "))
     axes = example.partition(" --quick ")[2].removeprefix("--").split()
     assert study.parse({axes[0]: axes[1]})
 
@@ -478,6 +478,6 @@ def test_help_of_a_study_lists_its_axes_and_operations(isthmus: Command, study: 
 def test_a_disturbed_machine_is_told(capsys: pytest.CaptureFixture[str]) -> None:
     noisy = synthetic.point("null", "write", 1, [[1e-6 * 1.1**n for n in range(30)]])
     quiet = synthetic.point("null", "write", 1, [[1e-6] * 30])
-    for points, told in (([noisy], True), ([quiet], False)):
+    for points, disturbed in (([noisy], True), ([quiet], False)):
         _close(synthetic.run(points), Path("run.json"), Console(stderr=True))
-        assert ("100 % disturbed" in capsys.readouterr().out) == told
+        assert ("100 % disturbed" in capsys.readouterr().out) == disturbed

@@ -74,9 +74,9 @@ def test_damaged_files_are_told_in_one_line(
 ) -> None:
     path = tmp_path / "damaged.json"
     path.write_text(damage(run_file.encode(run).decode()))  # type: ignore[operator]
-    with pytest.raises(UsageError, match=complaint) as told:
+    with pytest.raises(UsageError, match=complaint) as error:
         run_file.load(path)
-    assert "\n" not in str(told.value)
+    assert "\n" not in str(error.value)
 
 
 def test_a_journal_gives_back_its_entries_and_drops_a_torn_line(run: Run, tmp_path: Path) -> None:

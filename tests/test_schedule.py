@@ -47,9 +47,9 @@ def job(
     fresh: bool = False,
     memory: str = "aligned",
 ) -> Job:
-    found = SimpleNamespace(address=device, description=SimpleNamespace(simulated=False))
+    found_device = SimpleNamespace(address=device, description=SimpleNamespace(simulated=False))
     point = synthetic.point(device, operation, size, [])
-    return Job(found, Task(operation, size, memory, {}, {0: point}, fresh))  # type: ignore[arg-type]
+    return Job(found_device, Task(operation, size, memory, {}, {0: point}, fresh))  # type: ignore[arg-type]
 
 
 def visit(one: Job, *medians: float, noise: float = 0.0) -> None:

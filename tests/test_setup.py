@@ -170,12 +170,12 @@ def test_a_failed_command_shows_the_end_of_what_it_said(
 def test_conformance_of_what_is_no_backend(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for name, told in (("nulll", "no backend 'nulll' in cpp/backends"), ("", "name a backend:")):
+    for name, text in (("nulll", "no backend 'nulll' in cpp/backends"), ("", "name a backend:")):
         monkeypatch.setattr(sys, "argv", ["cpp_tests.py", "--conformance", name])
         if cpp_tests.CATCH2.exists():
             assert cpp_tests.main() == 2
             error = capsys.readouterr().err
-            assert error.startswith(told)
+            assert error.startswith(text)
             assert error.endswith("\n")
             assert "null, opencl" in error
         else:

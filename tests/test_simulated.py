@@ -72,9 +72,9 @@ def test_seed_order_and_company_change_nothing(isthmus: Isthmus, tmp_path: Path)
             if p.device == SIMULATED
         }
 
-    alone = figures("alone.json")
+    single = figures("alone.json")
     company = figures("company.json", "--device", "null:20us", "--quick", "--seed", "7")
-    assert {name: alone[name] for name in company} == company
+    assert {name: single[name] for name in company} == company
 
 
 def test_verification_works_without_a_timed_region(isthmus: Isthmus, tmp_path: Path) -> None:

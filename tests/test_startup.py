@@ -25,16 +25,16 @@ main()
 
 def loaded_by(folder: Path, *command: str) -> set[str]:
     """Modules that a command has loaded when it ends."""
-    told = folder / "modules.json"
+    file = folder / "modules.json"
     done = subprocess.run(
-        [sys.executable, "-c", TELL, str(told), "isthmus", *command],
+        [sys.executable, "-c", TELL, str(file), "isthmus", *command],
         capture_output=True,
         text=True,
         check=False,
         start_new_session=True,
     )
     assert done.returncode == 0, done.stderr
-    return set(json.loads(told.read_text(encoding="utf-8")))
+    return set(json.loads(file.read_text(encoding="utf-8")))
 
 
 @pytest.mark.parametrize(

@@ -69,8 +69,8 @@ SHAPES: dict[str, tuple[Shape, float]] = {
 def test_the_interval_over_processes_holds_their_median(shape: str, count: int) -> None:
     logs, centre = SHAPES[shape]
     random = np.random.default_rng(count)
-    found = (over_processes(np.exp(logs(random, count)).tolist()) for _ in range(TRIALS))
-    covered = sum(one.low <= math.exp(centre) <= one.high for one in found)
+    estimate = (over_processes(np.exp(logs(random, count)).tolist()) for _ in range(TRIALS))
+    covered = sum(one.low <= math.exp(centre) <= one.high for one in estimate)
     assert 0.93 <= covered / TRIALS <= 0.99
 
 
@@ -84,8 +84,8 @@ def test_stopping_where_it_is_precise_costs_no_coverage(shape: str, precision: f
     for _ in range(TRIALS):
         medians = np.exp(logs(random, MOST)).tolist()
         looks = (n for n in range(3, MOST + 1) if stops(medians[:n], precision))
-        found = over_processes(medians[: next(looks, MOST)])
-        covered += found.low <= math.exp(centre) <= found.high
+        estimate = over_processes(medians[: next(looks, MOST)])
+        covered += estimate.low <= math.exp(centre) <= estimate.high
     assert 0.92 <= covered / TRIALS <= 0.98
 
 
@@ -95,11 +95,11 @@ def test_what_is_the_same_is_called_different_rarely_and_in_many_comparisons_too
     several, alarms, runs = 12, 0, 0
     for _ in range(TRIALS // 2):
         ratios = np.exp(SPREAD * random.standard_t(4, (several, 12)))
-        alone = [over_processes(row.tolist()) for row in ratios]
-        alarms += sum(one.low > 1 or one.high < 1 for one in alone)
+        estimate = [over_processes(row.tolist()) for row in ratios]
+        alarms += sum(one.low > 1 or one.high < 1 for one in estimate)
         level = simultaneous(0.95, several)
-        found = [judge(over_processes(row.tolist(), level), 0.01) for row in ratios]
-        runs += any(one in {"slower", "faster"} for one in found)
+        estimates = [judge(over_processes(row.tolist(), level), 0.01) for row in ratios]
+        runs += any(one in {"slower", "faster"} for one in estimates)
     assert 0.02 <= alarms / (several * TRIALS / 2) <= 0.06
     assert runs / (TRIALS / 2) <= 0.02
 
@@ -107,23 +107,23 @@ def test_what_is_the_same_is_called_different_rarely_and_in_many_comparisons_too
 @pytest.mark.parametrize("count", [6, 7, 11])
 def test_the_interval_is_where_the_signed_rank_test_rejects(count: int) -> None:
     values = np.random.default_rng(count).standard_normal(count)
-    found = location(values.tolist())
-    for inside in (found.low + 1e-6, found.high - 1e-6):
+    estimate = location(values.tolist())
+    for inside in (estimate.low + 1e-6, estimate.high - 1e-6):
         assert wilcoxon(values - inside, method="exact").pvalue > 0.05
-    for outside in (found.low - 1e-6, found.high + 1e-6):
+    for outside in (estimate.low - 1e-6, estimate.high + 1e-6):
         assert wilcoxon(values - outside, method="exact").pvalue <= 0.05
 
 
 @given(st.lists(st.floats(1e-9, 1e3), min_size=1, max_size=12), st.floats(0.5, 0.9999))
 def test_a_figure_lies_in_its_interval(medians: list[float], confidence: float) -> None:
-    found = over_processes(medians, confidence)
-    assert found.confidence == confidence
+    estimate = over_processes(medians, confidence)
+    assert estimate.confidence == confidence
     if len(medians) == 1:
-        assert found.value == pytest.approx(medians[0])
-        assert not found.known
-        assert found.half_width == math.inf
+        assert estimate.value == pytest.approx(medians[0])
+        assert not estimate.known
+        assert estimate.half_width == math.inf
     else:
-        assert 0 <= found.low <= found.value <= found.high
+        assert 0 <= estimate.low <= estimate.value <= estimate.high
 
 
 def test_what_the_clock_did_not_see_is_no_interval_of_few() -> None:
@@ -179,8 +179,8 @@ def test_same_and_different_need_different_things() -> None:
 def _triples(table: pd.DataFrame) -> list[tuple[str, str, str]]:
     named = [str(name) for name in table.columns]
     ends = [name.removeprefix("low_") for name in named if name.startswith("low_")]
-    found = [(f"low_{name}", name, f"high_{name}") for name in ends]
-    return [*found, *([("ci_low_s", "median_s", "ci_high_s")] if "ci_low_s" in named else [])]
+    result = [(f"low_{name}", name, f"high_{name}") for name in ends]
+    return [*result, *([("ci_low_s", "median_s", "ci_high_s")] if "ci_low_s" in named else [])]
 
 
 LAWS = {
@@ -258,9 +258,9 @@ def test_an_offload_is_the_same_in_the_table_and_in_the_answer() -> None:
     """The total of one run was 98.9 ms in the table and 184 ms in the CSV."""
     run = _offloads(7)
     rows = summarise(run)
-    told = synthetic.answer(run, "phases").table
-    told = told[told["use"] == "first"].set_index("memory")
+    table = synthetic.answer(run, "phases").table
+    table = table[table["use"] == "first"].set_index("memory")
     for memory, phase in itertools.product(("pageable", "pinned"), ("populate", "total")):
         (row,) = rows[(rows["memory"] == memory) & (rows["operation"] == phase)]["median_s"]
-        (named,) = (name for name in told.index if name.startswith(memory))
-        assert told.loc[named, f"{phase}_s"] == row
+        (named,) = (name for name in table.index if name.startswith(memory))
+        assert table.loc[named, f"{phase}_s"] == row

@@ -58,8 +58,8 @@ def test_what_the_clock_cannot_tell_has_no_bandwidth(seconds: float) -> None:
     assert "below_clock_resolution" in row["flags"].split(";")
     assert not row["converged"]
     assert np.isnan(row["bandwidth_Bps"])
-    for found in answers(run):
-        assert 1 not in found.table.get("bytes", [2]), found.name
+    for result in answers(run):
+        assert 1 not in result.table.get("bytes", [2]), result.name
 
 
 def test_a_zero_copy_shows_below_64_mib_too():
@@ -147,9 +147,9 @@ def test_empty_intervals_beside_the_samples_are_taken_off_instead_of_the_starts(
     changes = {"batch": 10, "intervals": 10, "clock": known}
     plain = synthetic.rerun(0, [350e-9] * 30)
     samples = Samples([timed] * 30, synthetic.TICK_S, empty_ticks=[empty] * 30)
-    beside = msgspec.structs.replace(plain, clocks={"host": samples}, **changes)
-    assert np.median(per_repetition(beside)) == pytest.approx(5e-9)
-    assert is_timer_bound(beside)
+    paired = msgspec.structs.replace(plain, clocks={"host": samples}, **changes)
+    assert np.median(per_repetition(paired)) == pytest.approx(5e-9)
+    assert is_timer_bound(paired)
     without = msgspec.structs.replace(plain, **changes)
     assert np.median(per_repetition(without)) == 0.0
 
@@ -158,8 +158,8 @@ def test_a_coarse_device_clock_fakes_no_certainty() -> None:
     """One step of the clock is half of what it timed: equal readings know no better."""
     seconds = [2e-6] * 24 + [3e-6]
     coarse = synthetic.rerun(0, seconds, clock="device")
-    found = interval_within(coarse, "device")
-    assert found.high - found.low == pytest.approx(1e-6)
+    result = interval_within(coarse, "device")
+    assert result.high - result.low == pytest.approx(1e-6)
 
 
 def test_what_the_budget_left_out_says_so():

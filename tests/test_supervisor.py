@@ -64,12 +64,12 @@ def test_one_that_was_lost_says_so_whenever_it_is_asked() -> None:
 
 
 def test_one_worker_lists_the_devices_of_several_backends() -> None:
-    with WorkerProcess({}) as together:
+    with WorkerProcess({}) as joint:
         for name in ("null", "host", "card", "null"):
             request = protocol.ListDevices(str(registry()[name].library))
-            with WorkerProcess({}) as alone:
-                expected = alone.ask(request)
-            listed = together.ask(request)
+            with WorkerProcess({}) as single:
+                expected = single.ask(request)
+            listed = joint.ask(request)
             assert isinstance(listed, protocol.Devices)
             assert listed.devices
             assert listed == expected

@@ -47,9 +47,9 @@ def simulated(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def commands(lines: list[str]) -> Iterator[str]:
     """Commands that a summary ends in, as a shell gets them."""
     text = "\n".join(lines)
-    for found in re.finditer(r"^[A-Z][a-z ]+: +((?:.*\\\n)*.*)$", text, re.MULTILINE):
-        if "isthmus" in found[1] and "--" in found[1]:
-            yield found[1]
+    for match in re.finditer(r"^[A-Z][a-z ]+: +((?:.*\\\n)*.*)$", text, re.MULTILINE):
+        if "isthmus" in match[1] and "--" in match[1]:
+            yield match[1]
 
 
 def fits(of: Run, path: str) -> list[str]:
@@ -84,9 +84,9 @@ def test_models_fit_on_one_screen(simulated: Path, board: str) -> None:
 def test_every_command_of_a_summary_works(simulated: Path, isthmus: Command) -> None:
     file = simulated / "520n.json"
     out = isthmus("show", str(file)).stdout.splitlines()
-    told = list(commands(out))
-    assert len(told) >= 2
-    for command in told:
+    printed = list(commands(out))
+    assert len(printed) >= 2
+    for command in printed:
         words = shlex.split(command.replace("\\\n", " "))
         start = next(i for i, word in enumerate(words) if word in {"run", "show", "report"})
         given = [word for word in words[start:] if word != "--open"]  # there is no browser here
@@ -96,14 +96,14 @@ def test_every_command_of_a_summary_works(simulated: Path, isthmus: Command) -> 
 
 def test_the_same_findings_are_everywhere(simulated: Path, isthmus: Command) -> None:
     file = simulated / "u250.json"
-    found = findings(run_file.load(file))
+    results = findings(run_file.load(file))
     data = json.loads(isthmus("show", str(file), "--format", "json").stdout)["findings"]
-    assert [one["sentence"] for one in data] == [one.sentence for one in found]
-    for one, told in zip(found, data, strict=True):
-        assert told["headline"] == one.headline
-        assert one.interval is None or told["interval"]["value"] == one.interval.value
+    assert [one["sentence"] for one in data] == [one.sentence for one in results]
+    for one, plain in zip(results, data, strict=True):
+        assert plain["headline"] == one.headline
+        assert one.interval is None or plain["interval"]["value"] == one.interval.value
     markdown = isthmus("show", str(file), "--format", "md").stdout.replace("\\", "")
-    assert all(one.sentence in markdown for one in found)
+    assert all(one.sentence in markdown for one in results)
 
 
 def test_what_was_not_measured_is_said_once_with_its_reason() -> None:
@@ -115,10 +115,10 @@ def test_what_was_not_measured_is_said_once_with_its_reason() -> None:
     gone = DeviceRecord(address="cuda:0", backend="cuda", real=True, error="no driver")
     here = DeviceRecord(address="a", backend="a", real=True, api="opencl")
     measured = run(points, devices=[here, gone], studies=["transfer", "beff"])
-    told = " ".join(" ".join(summary.lines(measured)).split())
+    text = " ".join(" ".join(summary.lines(measured)).split())
     for reason in ("beff (needs channels", "cuda:0 (no driver)", "pinned (it may not)"):
-        assert told.count(reason) == 1, reason
-    assert "1 point (failed)" in told
+        assert text.count(reason) == 1, reason
+    assert "1 point (failed)" in text
 
 
 def test_what_a_finding_says_to_try_can_be_run(isthmus: Command) -> None:
@@ -128,8 +128,8 @@ def test_what_a_finding_says_to_try_can_be_run(isthmus: Command) -> None:
     ]
     lines = summary.lines(run(points))
     assert not list(commands(lines)), "without a file there is none"
-    (told,) = (c for c in commands(summary.lines(run(points), Path("run.json"))) if " run " in c)
-    given = shlex.split(told.replace("\\\n", " "))[1:]
+    (text,) = (c for c in commands(summary.lines(run(points), Path("run.json"))) if " run " in c)
+    given = shlex.split(text.replace("\\\n", " "))[1:]
     given[given.index("--budget") + 1] = "2"
     ended = isthmus(*given, "--bytes", "4Ki", "--operation", "write", "--out", "tried.json")
     assert ended.returncode == 0, ended.stderr
@@ -155,7 +155,7 @@ def test_the_program_is_named_as_it_was_called(tmp_path: Path) -> None:
         "from isthmus.cli.program import program; import sys; sys.argv[0] = {!r}; print(program())"
     )
 
-    def told(called: str, **more: str) -> str:
+    def name_shown(called: str, **more: str) -> str:
         done = subprocess.run(
             [sys.executable, "-c", ask.format(called)], cwd=tmp_path, check=True,
             capture_output=True, text=True, env={**os.environ, **more},
@@ -165,10 +165,10 @@ def test_the_program_is_named_as_it_was_called(tmp_path: Path) -> None:
     script = tmp_path / "bin" / "isthmus"
     script.parent.mkdir()
     script.touch(mode=0o755)
-    assert told("bin/isthmus") == "bin/isthmus"
-    assert told(str(script)) == "bin/isthmus"
-    assert told(str(script), PATH=f"{script.parent}:{os.environ['PATH']}") == "isthmus"
-    assert told("/x/isthmus/__main__.py").endswith("python -m isthmus")
+    assert name_shown("bin/isthmus") == "bin/isthmus"
+    assert name_shown(str(script)) == "bin/isthmus"
+    assert name_shown(str(script), PATH=f"{script.parent}:{os.environ['PATH']}") == "isthmus"
+    assert name_shown("/x/isthmus/__main__.py").endswith("python -m isthmus")
 
 
 def test_show_takes_a_part_of_a_run(simulated: Path, isthmus: Command) -> None:
@@ -194,10 +194,10 @@ def test_the_summary_is_a_format_too() -> None:
 
 
 def test_an_interval_that_says_nothing_is_said_to_say_nothing() -> None:
-    def told(*factors: float) -> str:
+    def headline(*factors: float) -> str:
         one = point("a", "write", 1 << 20, [[1e-3 * factor] * 25 for factor in factors])
         (line,) = (line for line in summary.lines(run([one])) if line.startswith("transfer"))
         return line
 
-    assert told(1, 30, 900).endswith("hardly known")
-    assert re.search(r"1\.0\d+-1\.0\d+$", told(1, 1.01, 0.99))
+    assert headline(1, 30, 900).endswith("hardly known")
+    assert re.search(r"1\.0\d+-1\.0\d+$", headline(1, 1.01, 0.99))

@@ -193,12 +193,12 @@ def parameters(kernel: str) -> list[tuple[str, bool]]:
     source = (VITIS / "hls" / f"{kernel}.cpp").read_text(encoding="utf-8")
     call = re.search(rf"^void {kernel}\((.*?)\) {{", source, re.M | re.S)
     assert call is not None
-    found = []
+    parameters_ = []
     for parameter in call[1].split(","):
         kind, name = parameter.rsplit(maxsplit=1)
         assert kind.strip() in {"Word*", "const Word*", "std::int64_t"}
-        found.append((name, "*" in kind))
-    return found
+        parameters_.append((name, "*" in kind))
+    return parameters_
 
 
 @pytest.mark.parametrize("kernel", KERNELS)

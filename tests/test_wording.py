@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from isthmus.analysis import wording
+from isthmus.text import truncated
 
 
 @pytest.mark.parametrize(
@@ -22,6 +23,6 @@ def test_sizes_between_powers_of_two_are_rounded(value, text):
     assert wording.size(value) == text
 
 
-def test_many_clauses_are_cut_and_counted():
-    assert wording.few(["a", "a", "b"]) == ("a", "b")
-    assert wording.few(map(str, range(9))) == ("0", "1", "2", "3", "4", "4 more in the table")
+def test_long_lists_are_cut_and_the_rest_is_counted():
+    assert truncated(["a", "b"]) == ["a", "b"]
+    assert truncated(range(11)) == ["0", "1", "2", "3", "4", "5", "6", "7", "3 more"]

@@ -66,21 +66,21 @@ def opened(device: FoundDevice, options: dict[str, str], env: dict[str, str] | N
 def test_both_apis_in_one_run(isthmus: Command) -> None:
     code, said = run(isthmus, "--device", NATIVE, "--device", OPENCL, "--axis", "bytes=1,4097,1Mi")
     assert code == 0, said
-    found = rows(isthmus)
+    points = rows(isthmus)
     operations = {
-        device: {row["operation"] for row in found if row["device"] == device}
+        device: {row["operation"] for row in points if row["device"] == device}
         for device in (NATIVE, OPENCL)
     }
     assert operations[NATIVE] == {"read", "write", "read_rw", "write_rw", "launch"}
     assert operations[OPENCL] == operations[NATIVE] | {"bidirectional", "map", "unmap"}
-    for row in found:
+    for row in points:
         # Nothing is behind the API: nothing to verify, and no rate to show.
         assert row["verified"] == "na", row
         assert not float(row["bandwidth_Bps"] or 0), row
         assert int(row["samples"]) >= 25, row
     median = {
         (row["device"], row["operation"]): float(row["median_s"])
-        for row in found
+        for row in points
         if row["bytes"] == "1"
     }
     for operation in ("read", "write"):
@@ -94,8 +94,8 @@ def test_memory_kinds_of_the_native_api(isthmus: Command) -> None:
                      "operation=write,read", "--axis", f"memory={','.join(kinds)}",
                      "--axis", "depth=1,4")  # fmt: skip
     assert code == 0, said
-    found = {(row["operation"], row["memory"], row["depth"]) for row in rows(isthmus)}
-    assert found == set(product(("read", "write"), kinds, ("1", "4")))
+    points = {(row["operation"], row["memory"], row["depth"]) for row in rows(isthmus)}
+    assert points == set(product(("read", "write"), kinds, ("1", "4")))
 
 
 @pytest.mark.emulation
@@ -186,8 +186,8 @@ def test_a_dying_device_process_takes_nobody_with_it(
     assert (tmp_path / "struck").exists()
     assert code == 1
     assert said.count(f"died by {ending}") == 1
-    found = rows(isthmus)
-    whole = [row for row in found if "failed" not in row["flags"] and int(row["samples"]) >= 25]
+    points = rows(isthmus)
+    whole = [row for row in points if "failed" not in row["flags"] and int(row["samples"]) >= 25]
     assert sum(row["device"] == BESIDE for row in whole) == 17
     assert sum(row["device"] == address for row in whole) == 16
 
@@ -224,9 +224,9 @@ def test_devices_tells_what_works_and_what_does_not(isthmus: Command) -> None:
     native = backends["xrt"]
     assert NATIVE in {d["address"] for d in native["devices"]}
     assert OPENCL in {d["address"] for d in backends["opencl"]["devices"]}
-    told = " ".join(problem["what"] for problem in native["problems"])
-    assert "XRT 2." in told
-    assert "@hw_emu" in told
+    text = " ".join(problem["what"] for problem in native["problems"])
+    assert "XRT 2." in text
+    assert "@hw_emu" in text
     assert all(problem["cure"] for problem in native["problems"])
 
 
@@ -277,7 +277,7 @@ def test_an_unknown_device_is_told() -> None:
 
 def test_what_a_shell_exports_programs_no_board() -> None:
     for device in (resolve(NATIVE), resolve(OPENCL)):
-        standard = {"ISTHMUS_MAY_PROGRAM": ""}  # the binary is named, leave is not given
+        standard = {"ISTHMUS_MAY_PROGRAM": ""}  # the binary is named, permission is not given
         with (
             WorkerProcess({**device.candidate.environment, **standard}) as worker,
             pytest.raises(WorkerRefusedError, match=r"--xclbin|--allow-program"),

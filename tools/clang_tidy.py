@@ -48,16 +48,16 @@ def base() -> str:
 
 def changed(since: str) -> set[Path] | None:
     """Files that differ from a commit; None where that means all."""
-    told = (
+    names = (
         git("diff", "--name-only", since, "--") + "\n" + git("ls-files", "-o", "--exclude-standard")
     )
     if not git("rev-parse", "--verify", "--quiet", f"{since}^{{commit}}"):
         return None
-    if ".clang-tidy" in told or "clang-tidy==" in git(
+    if ".clang-tidy" in names or "clang-tidy==" in git(
         "diff", "--unified=0", since, "--", "pyproject.toml"
     ):
         return None
-    return {ROOT / name for name in told.splitlines() if name}
+    return {ROOT / name for name in names.splitlines() if name}
 
 
 class Includes:
@@ -78,12 +78,12 @@ class Includes:
 
     def of(self, file: Path) -> set[Path]:
         """The file, and all that it includes, at first or second hand."""
-        found: set[Path] = set()
+        including: set[Path] = set()
         due = {file}
         while due:
-            found |= due
-            due = {header for one in due for header in self._direct.get(one, ())} - found
-        return found
+            including |= due
+            due = {header for one in due for header in self._direct.get(one, ())} - including
+        return including
 
 
 def prepare() -> bool:
@@ -93,8 +93,8 @@ def prepare() -> bool:
         r"^Python_(?:EXECUTABLE|INCLUDE_DIR):.*", cache.read_text(encoding="utf-8"), re.M
     )
     tests = "ON" if CATCH2.exists() else "OFF"
-    alone = ("-DCMAKE_UNITY_BUILD=OFF", "-DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON")
-    if not configure(BUILD, *alone, *(f"-D{one}" for one in python), f"-DISTHMUS_TESTS={tests}"):
+    separate = ("-DCMAKE_UNITY_BUILD=OFF", "-DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON")
+    if not configure(BUILD, *separate, *(f"-D{one}" for one in python), f"-DISTHMUS_TESTS={tests}"):
         return False
     # Without Verilator there is no such target.
     command = ["cmake", "--build", str(BUILD), "--parallel", JOBS, "--target", "isthmus_verilated"]
@@ -132,27 +132,27 @@ def main() -> int:
     """Checks what is due, and says how many files that were."""
     if not prepare():
         return 1
-    found = sources()
+    files = sources()
     includes = Includes()
     since = base()
     touched = None if "--all" in sys.argv[1:] else changed(since)
     concerned = {
         file: fingerprint(file, commands, includes)
-        for file, commands in found.items()
+        for file, commands in files.items()
         if touched is None or includes.of(file) & touched
     }
     known = set(json.loads(CLEAN.read_text(encoding="utf-8"))) if CLEAN.exists() else set()
     due = [file for file, print_ in concerned.items() if print_ not in known]
     with ThreadPoolExecutor(int(JOBS)) as pool:
-        told = zip(due, pool.map(complaint, due), strict=True)
-        complaints = {file: text for file, text in told if text}
+        results = zip(due, pool.map(complaint, due), strict=True)
+        complaints = {file: text for file, text in results if text}
     for text in complaints.values():
         print(text)
     clean = {print_ for file, print_ in concerned.items() if file not in complaints}
     CLEAN.write_text(json.dumps(sorted(known | clean), indent=1), encoding="utf-8")
     which = "all" if touched is None else f"changed since {since[:8]}"
     print(
-        f"clang-tidy: {len(clean)} of {len(concerned)} files clean ({which}; {len(found)} in all), "
+        f"clang-tidy: {len(clean)} of {len(concerned)} files clean ({which}; {len(files)} in all), "
         f"{len(due)} looked at"
     )
     return 1 if complaints else 0

@@ -99,8 +99,8 @@ def cases(folder: Path) -> int:
     """How many test cases the programs of the last run say that they ran."""
     log = folder / "Testing" / "Temporary" / "LastTest.log"
     text = log.read_text(encoding="utf-8", errors="replace") if log.exists() else ""
-    told = re.findall(r"assertions? in (\d+) test cases?|^test cases: +(\d+)", text, re.MULTILINE)
-    return sum(int(passed or all_of_them) for passed, all_of_them in told)
+    counts = re.findall(r"assertions? in (\d+) test cases?|^test cases: +(\d+)", text, re.MULTILINE)
+    return sum(int(passed or all_of_them) for passed, all_of_them in counts)
 
 
 def passes(tests: Tests) -> bool:

@@ -34,7 +34,7 @@ def why_not(
     The line ends with what the command says last, of a build how far it is. Where there is no
     terminal that is a line of its own now and then.
     """
-    begin = told = time.monotonic()
+    begin = reported = time.monotonic()
     live = sys.stdout.isatty()
     room = shutil.get_terminal_size().columns - len(title) - 6
     last: deque[str] = deque(maxlen=LINES_KEPT)
@@ -58,13 +58,13 @@ def why_not(
             now = time.monotonic()
             if live and room > 0:
                 print(f"\r\033[K{title} ... {at[:room]}", end="", flush=True)
-            elif not live and now - told >= PLAIN_EVERY_S:
-                told = now
+            elif not live and now - reported >= PLAIN_EVERY_S:
+                reported = now
                 print(f"\n  {now - begin:.0f} s: {at[:PLAIN_COLUMNS]}", end="", flush=True)
     if live:
         print(f"\r\033[K{title} ...", end="")
     outcome = f"{time.monotonic() - begin:.0f} s" if process.returncode == 0 else "failed"
-    print(f" {outcome}" if told == begin else f"\n  {outcome}", flush=True)
+    print(f" {outcome}" if reported == begin else f"\n  {outcome}", flush=True)
     if process.returncode == 0:
         return ""
     if not keep_quiet:

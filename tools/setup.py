@@ -265,10 +265,10 @@ def make_venv() -> None:
 def table(name: str) -> list[str]:
     """A list of requirements from pyproject.toml (Python 3.10 has no TOML reader)."""
     text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
-    found = re.search(rf"^{name} = (\[.*?\])$", text, re.MULTILINE | re.DOTALL)
-    if found is None:
+    match = re.search(rf"^{name} = (\[.*?\])$", text, re.MULTILINE | re.DOTALL)
+    if match is None:
         raise SetupError(f"pyproject.toml has no list {name!r}")
-    return list(ast.literal_eval(found[1]))
+    return list(ast.literal_eval(match[1]))
 
 
 def pip_install(*arguments: str) -> list[str]:
@@ -285,8 +285,8 @@ def install_requirements(extras: list[str], stamps: Stamps) -> None:
     if not new:
         return
     what = ", ".join(titles.get(name, f"what {name} needs") for name in new)
-    together = [package for some in new.values() for package in some]
-    if not run(f"Installing {what} from PyPI", pip_install(*together)):
+    packages = [package for some in new.values() for package in some]
+    if not run(f"Installing {what} from PyPI", pip_install(*packages)):
         raise SetupError("pip failed: see above; is the network there?")
     for name, some in new.items():
         stamps.add(name, " ".join(some))
@@ -305,7 +305,7 @@ def install_if_possible(name: str, title: str, cure: str, stamps: Stamps) -> Non
     stamps.add(failed if reason else name, " ".join(wanted))
 
 
-def forget_what_changed(stamps: Stamps, compiler: str, found: str) -> None:
+def forget_what_changed(stamps: Stamps, compiler: str, libraries: str) -> None:
     """Drops what another compiler built, and CMake's memory of what it found before.
 
     CMake looks again for what it did not find, but believes for ever in what it found once.
@@ -314,11 +314,11 @@ def forget_what_changed(stamps: Stamps, compiler: str, found: str) -> None:
     if stamps.has_other("compiler", compiler):
         for cache in caches:
             shutil.rmtree(cache.parent)
-    elif not stamps.has("found", found):
+    elif not stamps.has("found", libraries):
         for cache in caches:
             cache.unlink()
     stamps.add("compiler", compiler)
-    stamps.add("found", found)
+    stamps.add("found", libraries)
 
 
 def compiles_python_header(folder: Path) -> bool:
@@ -365,10 +365,10 @@ def python_headers() -> Path:
 
 def build_isthmus(stamps: Stamps) -> None:
     """Compiles what changed, and installs `isthmus` so that its Python sources are live."""
-    compiler, found = of_compiler(), of_found()
-    forget_what_changed(stamps, compiler, found)
+    compiler, libraries = of_compiler(), of_found()
+    forget_what_changed(stamps, compiler, libraries)
     options = os.environ.get("CMAKE_ARGS", "")
-    fingerprint = of_build(ROOT, compiler, found, options)
+    fingerprint = of_build(ROOT, compiler, libraries, options)
     if stamps.has("isthmus", fingerprint):
         return
     environment = {

@@ -47,8 +47,8 @@ def cells_of(kernel: str) -> dict[str, int]:
             f"tee -o {report} stat -json"
         )
         subprocess.run(["yosys", "-q", "-p", script], check=True, capture_output=True)
-        found = json.loads(report.read_text(encoding="utf-8"))["design"]["num_cells_by_type"]
-    return {str(name): int(count) for name, count in found.items()}
+        counts = json.loads(report.read_text(encoding="utf-8"))["design"]["num_cells_by_type"]
+    return {str(name): int(count) for name, count in counts.items()}
 
 
 def resources(cells: dict[str, int]) -> dict[str, float]:

@@ -12,8 +12,8 @@ Piece flipped_completion(const Board& board, std::int64_t page_offset, std::int6
   Piece found;
   for (std::int64_t at = 0; at < bytes && left > 0;) {
     const std::int64_t address = page_offset + at;
-    const std::int64_t asked = std::min(bytes - at, request - address % request);
-    split_completions(board.link, static_cast<std::uint64_t>(address), asked,
+    const std::int64_t requested = std::min(bytes - at, request - address % request);
+    split_completions(board.link, static_cast<std::uint64_t>(address), requested,
                       [&](std::int64_t part) {
                         if (--left == 0) {
                           found = {.offset = at, .bytes = part};

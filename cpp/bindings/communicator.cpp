@@ -19,7 +19,8 @@ void bind_communicator(nb::module_& module) {
       .def_prop_ro("rank", &Communicator::rank)
       .def_prop_ro("size", &Communicator::size)
       .def_prop_ro("activity", [](const Communicator& self) { return self.activity(); });
-  module.def("alone_communicator", &alone_communicator, "One rank that talks to itself only.");
+  module.def("single_process_communicator", &single_process_communicator,
+             "One rank that talks to itself only.");
   module.def("mpi_communicator", &mpi_communicator, "vendor"_a, "handle"_a,
              nb::call_guard<nb::gil_scoped_release>(),
              "A duplicate of a communicator of the MPI that this process has loaded and "

@@ -30,7 +30,7 @@ void bind_offload(nb::module_& module) {
   nb::class_<OffloadRecord>(module, "OffloadRecord")
       .def_ro("first", &OffloadRecord::first)
       .def_ro("again", &OffloadRecord::again)
-      .def_ro("beside", &OffloadRecord::beside)
+      .def_ro("reference", &OffloadRecord::reference)
       .def_ro("verified", &OffloadRecord::verified)
       .def_ro("fault", &OffloadRecord::fault)
       .def_ro("steal_s", &OffloadRecord::steal_s)

@@ -126,32 +126,32 @@ bool is_yes(const Options& options, const std::string& name) {
   return found != options.end() && found->second == "yes";
 }
 
-std::vector<std::string> leave_options() {
+std::vector<std::string> permission_options() {
   return {"registers", "memory", "allow_loads", "allow_writes"};
 }
 
-Leave leave_of(const Options& options, const std::string& name) {
+Permission permission_of(const Options& options, const std::string& name) {
   const auto named = [&](const char* option, std::uint64_t usual) -> std::optional<NamedRange> {
     const auto found = options.find(option);
     return found == options.end() ? std::nullopt
                                   : std::optional(parse_range(found->second, usual, name));
   };
-  const Leave leave{.registers = named("registers", register_bytes),
-                    .memory = named("memory", 0),
-                    .loads = is_yes(options, "allow_loads"),
-                    .stores = is_yes(options, "allow_writes")};
-  const bool any = leave.registers || leave.memory;
-  if (any && !leave.loads && !leave.stores) {
+  const Permission permission{.registers = named("registers", register_bytes),
+                              .memory = named("memory", 0),
+                              .loads = is_yes(options, "allow_loads"),
+                              .stores = is_yes(options, "allow_writes")};
+  const bool any = permission.registers || permission.memory;
+  if (any && !permission.loads && !permission.stores) {
     throw UsageError("a range alone permits nothing: add --allow-loads or --allow-writes");
   }
-  if ((leave.loads || leave.stores) && !any) {
+  if ((permission.loads || permission.stores) && !any) {
     throw UsageError("name what may be touched: --registers " + name + ":OFFSET, --memory " + name +
                      ":OFFSET+BYTES");
   }
-  if (leave.stores && !leave.memory) {
+  if (permission.stores && !permission.memory) {
     throw UsageError("stores go to memory only: name it, --memory " + name + ":OFFSET+BYTES");
   }
-  return leave;
+  return permission;
 }
 
 }  // namespace isthmus

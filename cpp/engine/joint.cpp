@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "block.hpp"
-#include "isthmus/together.hpp"
+#include "isthmus/collective_errors.hpp"
 
 namespace isthmus {
 namespace {
@@ -58,26 +58,26 @@ std::vector<JointSeries::Share> JointSeries::round(JointOperation& operation,
     const Trouble found = trouble_of(*communicator_, action);
     trouble = trouble ? trouble : found;
   };
-  Share mine;
+  Share own;
   attempt(arm);
   communicator_->barrier();
   attempt([&] {
     const Communicator::Doing exchanges(*communicator_, Activity::exchanging);
     const Ticks begin = clock().start();
     operation.run(repetitions);
-    mine.seconds = clock().seconds(clock().stop() - begin);
+    own.seconds = clock().seconds(clock().stop() - begin);
   });
   if (!trouble) {
     attempt([&] {
       check();
-      mine.device_seconds = operation.device_seconds().value_or(-1.0);
+      own.device_seconds = operation.device_seconds().value_or(-1.0);
       if (device().info().clock == ClockDomain::simulated) {
-        mine.simulated_fs = operation.simulated_femtoseconds();
+        own.simulated_fs = operation.simulated_femtoseconds();
       }
     });
   }
-  mine.failed = static_cast<bool>(trouble);
-  std::vector<Share> shares = communicator_->gathered(mine);
+  own.failed = static_cast<bool>(trouble);
+  std::vector<Share> shares = communicator_->gathered(own);
   if (std::ranges::any_of(shares, &Share::failed)) {
     throw_on_all(*communicator_, trouble);
   }
@@ -238,11 +238,11 @@ void JointSeries::close(JointOperation& operation, Block& block) {
       block.fault += (block.fault.empty() ? "" : "; ") + text;
     }
   }
-  std::string mine = communicator_->size() == 1 ? "to_itself;" : "";
+  std::string own = communicator_->size() == 1 ? "to_itself;" : "";
   for (const std::string& remark : operation.remarks()) {
-    mine += remark + ";";
+    own += remark + ";";
   }
-  for (const std::string& text : gathered_texts(*communicator_, mine)) {
+  for (const std::string& text : gathered_texts(*communicator_, own)) {
     for (std::size_t at = 0; at < text.size(); at = text.find(';', at) + 1) {
       const std::string remark = text.substr(at, text.find(';', at) - at);
       if (std::ranges::find(block.remarks, remark) == block.remarks.end()) {

@@ -106,16 +106,16 @@ class Measurement {
   void again(unsigned count, const std::optional<OperationSpec>& reference) {
     adds_ = !reference;  // they would take as long as the offloads that are to be close together
     if (reference && count > 0) {
-      beside(*reference);  // its first, too, is not counted among the warm ones
+      reference_offload(*reference);  // its first, too, is not counted among the warm ones
     }
     for (unsigned i = 0; i < count; ++i) {
       const bool before = i % 2 == 0;  // neither always comes first
       if (reference && before) {
-        record_.beside.push_back(beside(*reference));
+        record_.reference.push_back(reference_offload(*reference));
       }
       record_.again.push_back(once("a further offload"));
       if (reference && !before) {
-        record_.beside.push_back(beside(*reference));
+        record_.reference.push_back(reference_offload(*reference));
       }
     }
   }
@@ -152,11 +152,11 @@ class Measurement {
     return phases.samples();
   }
 
-  std::vector<PhaseSample> beside(const OperationSpec& reference) {
+  std::vector<PhaseSample> reference_offload(const OperationSpec& reference) {
     const OperationSpec own = offload_->spec();
-    offload_->turn_to(reference);
+    offload_->set_spec(reference);
     std::vector<PhaseSample> samples = once("the reference's offload");
-    offload_->turn_to(own);
+    offload_->set_spec(own);
     return samples;
   }
 
@@ -238,7 +238,7 @@ Offload::Offload(const OperationSpec& spec) : spec_(spec), relative_offset_(offs
   }
 }
 
-void Offload::turn_to(const OperationSpec& spec) {
+void Offload::set_spec(const OperationSpec& spec) {
   if (spec.bytes != spec_.bytes) {
     throw UsageError("an offload keeps its size");
   }

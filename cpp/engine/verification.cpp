@@ -118,7 +118,7 @@ constexpr int populate_for_writing = 23;
 
 /// Has the system give all pages at once, which takes it less than a fault for each. Where it
 /// cannot (an older Linux, memory of a device) they come as they are touched.
-void have_pages(std::span<std::byte> memory) {
+void prefault(std::span<std::byte> memory) {
   const auto begin = reinterpret_cast<std::uintptr_t>(memory.data());
   const std::uintptr_t skipped = (page_bytes - begin % page_bytes) % page_bytes;
   if (memory.size() < skipped + page_bytes) {
@@ -141,7 +141,7 @@ void put_all(Memory& memory, std::size_t bytes, const Fill& fill) {
       for (std::size_t at = begin; at < end; at += cached_bytes) {
         const auto piece = to.subspan(at, std::min(cached_bytes, end - at));
         if (fresh && piece.size() == cached_bytes) {
-          have_pages(piece);
+          prefault(piece);
         }
         fill(piece, offset + at);
       }

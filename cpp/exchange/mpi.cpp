@@ -165,9 +165,9 @@ class MpiCommunicator final : public Communicator {
 
  protected:
   void meet() override { check(mpi_.barrier(comm_), "MPI_Barrier"); }
-  void gather(std::span<const std::byte> mine, std::span<std::byte> all) override {
-    const int count = count_of(mine.size());
-    check(mpi_.all_gather(mine.data(), count, byte_, all.data(), count, byte_, comm_),
+  void gather(std::span<const std::byte> own, std::span<std::byte> all) override {
+    const int count = count_of(own.size());
+    check(mpi_.all_gather(own.data(), count, byte_, all.data(), count, byte_, comm_),
           "MPI_Allgather");
   }
   void spread(std::span<std::byte> data, unsigned root) override {
@@ -230,12 +230,12 @@ class MpiCommunicator final : public Communicator {
 
 /// Whether MPI_Init was called, and MPI_Finalize was not.
 bool in_use(Library library) {
-  const auto told = [library](const char* name) {
+  const auto is_set = [library](const char* name) {
     int answer = 0;
     auto* function = find<int (*)(int*)>(library, name);
     return function != nullptr && function(&answer) == success && answer != 0;
   };
-  return told("MPI_Initialized") && !told("MPI_Finalized");
+  return is_set("MPI_Initialized") && !is_set("MPI_Finalized");
 }
 
 /// Python loads its modules' libraries for themselves alone, so they are looked for one by one.

@@ -19,32 +19,32 @@ class StagedExchange final : public JointOperation {
         neighbours_(neighbours_of(spec.word("topology", topology_axis().usual), communicator.rank(),
                                   communicator.size())),
         bytes_(spec.bytes) {
-    for (std::size_t turn = 0; turn < exchange_turns; ++turn) {
-      Turn& buffers = turns_.emplace_back();
+    for (std::size_t set = 0; set < exchange_buffer_sets; ++set) {
+      BufferSet& buffers = buffers_.emplace_back();
       for (unsigned lane = 0; lane < lanes; ++lane) {
         buffers.out.at(lane) = device.stage(spec.memory, bytes_);
         buffers.in.at(lane) = device.stage(spec.memory, bytes_);
         const int tag = static_cast<int>(lane);
         buffers.sent.at(lane) = {buffers.out.at(lane)->host(), neighbours_.receiver(lane), tag};
         buffers.received.at(lane) = {buffers.in.at(lane)->host(), neighbours_.sender(lane), tag};
-        sends(buffers.out.at(lane)->device(), bytes_, {communicator.rank(), lane, turn},
+        sends(buffers.out.at(lane)->device(), bytes_, {communicator.rank(), lane, set},
               communicator.size());
-        receives(buffers.in.at(lane)->device(), bytes_, {neighbours_.sender(lane), lane, turn},
+        receives(buffers.in.at(lane)->device(), bytes_, {neighbours_.sender(lane), lane, set},
                  communicator.size());
       }
     }
   }
 
-  [[nodiscard]] bool moves_data() const override { return turns_[0].out[0]->keeps_data(); }
+  [[nodiscard]] bool moves_data() const override { return buffers_[0].out[0]->keeps_data(); }
   [[nodiscard]] std::uint64_t moved_bytes() const override {
     return moves_data() ? lanes * bytes_ : 0;
   }
-  [[nodiscard]] std::uint64_t armed_repetitions() const override { return turns_.size(); }
+  [[nodiscard]] std::uint64_t armed_repetitions() const override { return buffers_.size(); }
 
   void run(std::uint64_t repetitions) override {
     failure_ = nullptr;
     for (std::uint64_t i = 0; i < repetitions; ++i) {
-      step(turns_[fully_armed() ? i % turns_.size() : 0]);
+      step(buffers_[fully_armed() ? i % buffers_.size() : 0]);
     }
     if (failure_) {
       std::rethrow_exception(failure_);
@@ -54,19 +54,19 @@ class StagedExchange final : public JointOperation {
  private:
   using Message = Communicator::Message;
   using Stages = std::array<std::unique_ptr<Staging>, lanes>;
-  struct Turn {
+  struct BufferSet {
     Stages out;
     Stages in;
     std::array<Message, lanes> sent;
     std::array<Message, lanes> received;
   };
 
-  void step(Turn& turn) {
-    communicator_->begin_receives(turn.received);
-    copy(turn.out, &Staging::to_host);
-    communicator_->begin_sends(turn.sent);
+  void step(BufferSet& buffers) {
+    communicator_->begin_receives(buffers.received);
+    copy(buffers.out, &Staging::to_host);
+    communicator_->begin_sends(buffers.sent);
     communicator_->wait_all();
-    copy(turn.in, &Staging::to_device);
+    copy(buffers.in, &Staging::to_device);
   }
 
   /// A device that fails leaves its rank in step: the others wait for its messages.
@@ -90,7 +90,7 @@ class StagedExchange final : public JointOperation {
   Communicator* communicator_;
   Neighbours neighbours_;
   std::size_t bytes_;
-  std::vector<Turn> turns_;
+  std::vector<BufferSet> buffers_;
   std::exception_ptr failure_;
 };
 
@@ -104,7 +104,7 @@ OperationInfo staged_exchange(const std::string& initiator) {
   return {.name = "exchange",
           .parts = {{"exchange", "", initiator}},
           .axes = {channel_axis(through_host), topology_axis()},
-          .device_buffers = exchange_turns * 2 * lanes,
+          .device_buffers = exchange_buffer_sets * 2 * lanes,
           .most_bytes = most_message_bytes,
           .joint = true};
 }

@@ -47,23 +47,24 @@ TEST_CASE("Only pipelined accesses of 8 bytes or more make blocks") {
   CHECK(most_block({"store", "mov", 4, "none", true}, 4096) == 4);
 }
 
-TEST_CASE("What may be touched is named, with leave to do so") {
-  const Leave leave = leave_of({{"registers", "vadd:{vadd_1}:0x34"},
-                                {"memory", "2:0x1000+4Ki"},
-                                {"allow_loads", "yes"},
-                                {"allow_writes", "yes"}},
-                               "KERNEL");
-  CHECK(leave.registers.value().name == "vadd:{vadd_1}");
-  CHECK(leave.registers.value().offset == 0x34);
-  CHECK(leave.registers.value().bytes == 4);
-  CHECK(leave.memory.value().name == "2");
-  CHECK(leave.memory.value().bytes == 4096);
-  CHECK((leave.loads && leave.stores));
-  const Leave nothing = leave_of({}, "BAR");
+TEST_CASE("What may be touched is named, with permission to do so") {
+  const Permission permission = permission_of({{"registers", "vadd:{vadd_1}:0x34"},
+                                               {"memory", "2:0x1000+4Ki"},
+                                               {"allow_loads", "yes"},
+                                               {"allow_writes", "yes"}},
+                                              "KERNEL");
+  CHECK(permission.registers.value().name == "vadd:{vadd_1}");
+  CHECK(permission.registers.value().offset == 0x34);
+  CHECK(permission.registers.value().bytes == 4);
+  CHECK(permission.memory.value().name == "2");
+  CHECK(permission.memory.value().bytes == 4096);
+  CHECK((permission.loads && permission.stores));
+  const Permission nothing = permission_of({}, "BAR");
   CHECK_FALSE((nothing.registers || nothing.memory || nothing.loads || nothing.stores));
 }
 
-TEST_CASE("A range without leave, leave without a range, and no range at all are refused") {
+TEST_CASE(
+    "A range without permission, permission without a range, and no range at all are refused") {
   const std::vector<Options> refused = {
       {{"registers", "0:0"}},
       {{"allow_loads", "yes"}},
@@ -75,6 +76,6 @@ TEST_CASE("A range without leave, leave without a range, and no range at all are
       {{"registers", "0:0"}, {"allow_loads", "maybe"}},
   };
   for (const Options& options : refused) {
-    CHECK_THROWS_AS(leave_of(options, "BAR"), UsageError);
+    CHECK_THROWS_AS(permission_of(options, "BAR"), UsageError);
   }
 }

@@ -22,7 +22,7 @@ TEST_CASE("communicator: it tells what a rank is at", "[exchange]") {
 
    protected:
     void meet() override { met_ = activity(); }
-    void gather(std::span<const std::byte> /*mine*/, std::span<std::byte> /*all*/) override {}
+    void gather(std::span<const std::byte> /*own*/, std::span<std::byte> /*all*/) override {}
     void spread(std::span<std::byte> /*data*/, unsigned /*root*/) override {}
 
    private:
@@ -40,11 +40,11 @@ TEST_CASE("communicator: it tells what a rank is at", "[exchange]") {
   CHECK(communicator.activity() == Activity::working);
 }
 
-TEST_CASE("alone: a rank that waits for what it never sent is told so", "[exchange]") {
-  const auto alone = alone_communicator();
+TEST_CASE("single process: waiting for a message that was never sent is an error", "[exchange]") {
+  const auto communicator = single_process_communicator();
   std::array<std::byte, 4> data{};
-  alone->begin_receive(data, 0, 0);
-  CHECK_THROWS_AS(alone->wait_all(), BackendError);
+  communicator->begin_receive(data, 0, 0);
+  CHECK_THROWS_AS(communicator->wait_all(), BackendError);
 }
 
 TEST_CASE("mpi: without one in use it is refused", "[exchange]") {

@@ -139,9 +139,9 @@ SeriesOptions quick() {
 /// One rank alone is its own neighbour.
 void check_joint_point(Report& report, Device& device, const OperationSpec& spec,
                        const std::string& where) {
-  const auto alone = alone_communicator();
-  const bool moves = device.join(spec, *alone)->moves_data();
-  const Block block = JointSeries(device, spec, quick(), *alone).measure(0.01);
+  const auto communicator = single_process_communicator();
+  const bool moves = device.join(spec, *communicator)->moves_data();
+  const Block block = JointSeries(device, spec, quick(), *communicator).measure(0.01);
   report.check(block.verified == (moves ? Verified::yes : Verified::na), where,
                block.fault.empty() ? "not verified" : block.fault);
   report.check(block.parts.size() == 2, where, "has other parts than the slowest and each rank");
@@ -239,13 +239,13 @@ void check_device(Report& report, Backend& backend, const DeviceInfo& listed,
   const std::string memory = listed.memory_kinds.empty() ? "" : listed.memory_kinds.front();
   report.refuses(listed.name + ": an unknown operation",
                  [&] { return device->make({.name = nonsense, .bytes = 64, .memory = memory}); });
-  const auto alone = alone_communicator();
+  const auto communicator = single_process_communicator();
   for (const OperationInfo& operation : listed.operations) {
     const std::string kind = operation.memory_kinds.empty() ? memory : operation.memory_kinds[0];
     const auto made = [&](const std::string& axis, const std::string& value) {
       const OperationSpec spec{operation.name, 64, kind, {{axis, value}}};
       if (operation.joint) {
-        device->join(spec, *alone);
+        device->join(spec, *communicator);
       } else {
         device->make(spec);
       }

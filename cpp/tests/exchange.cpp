@@ -4,9 +4,9 @@
 #include <random>
 #include <set>
 
+#include "isthmus/collective_errors.hpp"
 #include "isthmus/joint.hpp"
 #include "isthmus/staged.hpp"
-#include "isthmus/together.hpp"
 #include "isthmus/topology.hpp"
 #include "threads.hpp"
 
@@ -104,7 +104,7 @@ OperationSpec message(const std::string& name, std::size_t bytes, const Axes& ax
 }
 
 /// What `throw_on_all` throws after an action of this rank, with its kind in front.
-std::string told(Communicator& communicator, const std::function<void()>& action) {
+std::string error_text(Communicator& communicator, const std::function<void()>& action) {
   try {
     throw_on_all(communicator, trouble_of(communicator, action));
   } catch (const UsageError& error) {
@@ -133,13 +133,13 @@ TEST_CASE("topology: neighbours are each other's", "[exchange]") {
   for (unsigned ranks = 1; ranks <= 17; ++ranks) {
     std::set<unsigned> next;
     for (unsigned rank = 0; rank < ranks; ++rank) {
-      const Neighbours mine = neighbours_of(topology, rank, ranks);
+      const Neighbours own = neighbours_of(topology, rank, ranks);
       CAPTURE(topology, ranks, rank);
       for (unsigned lane = 0; lane < lanes; ++lane) {
-        const Neighbours theirs = neighbours_of(topology, mine.receiver(lane), ranks);
+        const Neighbours theirs = neighbours_of(topology, own.receiver(lane), ranks);
         CHECK(theirs.sender(lane) == rank);
       }
-      next.insert(mine.next);
+      next.insert(own.next);
     }
     CHECK(next.size() == ranks);
   }
@@ -286,7 +286,7 @@ TEST_CASE("exchange: a message that is spoilt later is seen by its stamp", "[exc
   // After the full verification the same comes again and again.
   World::Bytes first;
   World world(2, [&](std::uint64_t number, World::Post& post) {
-    if (post.from == 0 && number >= lanes * exchange_turns) {
+    if (post.from == 0 && number >= lanes * exchange_buffer_sets) {
       first = first.empty() ? post.data : first;
       post.data = first;
     }
@@ -336,13 +336,13 @@ TEST_CASE("staged: a rank that fails is named on all ranks, and none waits for i
   });
 }
 
-TEST_CASE("together: errors keep their kind, and all are told", "[exchange]") {
+TEST_CASE("collective errors: they keep their kind, and every rank throws them", "[exchange]") {
   World world(3);
   on_all_ranks(world, [](Communicator& communicator) {
     const unsigned rank = communicator.rank();
     const auto expect = [&](const std::string& begin, const std::string& part,
                             const std::function<void()>& action) {
-      const std::string text = told(communicator, action);
+      const std::string text = error_text(communicator, action);
       if (!text.starts_with(begin) || text.find(part) == std::string::npos) {
         throw std::runtime_error("said: " + text);
       }

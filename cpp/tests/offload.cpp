@@ -97,12 +97,12 @@ TEST_CASE("a reference takes turns with an offload, and is as cold or warm") {
   const OffloadRecord record = measure_offload(*offload, 3, reference);
   CHECK(record.verified == Verified::yes);
   REQUIRE(record.again.size() == 3);
-  REQUIRE(record.beside.size() == 3);
-  CHECK(record.beside[0].front().name == "allocate");
+  REQUIRE(record.reference.size() == 3);
+  CHECK(record.reference[0].front().name == "allocate");
   CHECK(offload->memory() == "offset64");
-  CHECK(measure_offload(*offload, 0, reference).beside.empty());
+  CHECK(measure_offload(*offload, 0, reference).reference.empty());
   reference.bytes = 8192;
-  CHECK_THROWS_AS(offload->turn_to(reference), UsageError);
+  CHECK_THROWS_AS(offload->set_spec(reference), UsageError);
 }
 
 TEST_CASE("an offload refuses what it cannot be") {

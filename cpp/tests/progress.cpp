@@ -11,7 +11,7 @@ constexpr Progress::Visit visit = {
     .most_seconds = 60, .setup_s = 0, .sampling_s = 1, .samples = looked_at, .resolution_s = 0};
 
 /// A series of 1 s each; what the device says of it is `apart` around 1 s.
-Progress steady_beside(double apart) {
+Progress steady_series(double apart) {
   Progress progress({.precision = 0.05, .most_seconds = 60});
   progress.begin_visit(1);
   for (std::size_t i = 0; i < looked_at; ++i) {
@@ -24,11 +24,11 @@ Progress steady_beside(double apart) {
 }  // namespace
 
 TEST_CASE("progress: a series ends when all its clocks are known well enough", "[progress]") {
-  Progress known = steady_beside(0.01);
+  Progress known = steady_series(0.01);
   CHECK_FALSE(known.goes_on(visit));
   CHECK(known.state() == Progress::State::precision);
 
-  Progress unknown = steady_beside(0.2);
+  Progress unknown = steady_series(0.2);
   unknown.goes_on(visit);
   CHECK(unknown.state() == Progress::State::open);
 }
@@ -56,7 +56,7 @@ TEST_CASE("progress: a device's clock that always says 0 holds nothing up", "[pr
 }
 
 TEST_CASE("progress: samples of a lost visit count on no clock", "[progress]") {
-  Progress progress = steady_beside(0.0);
+  Progress progress = steady_series(0.0);
   progress.drop_visit(1.0);
   progress.begin_visit(1);
   for (std::size_t i = 0; i < looked_at; ++i) {

@@ -55,19 +55,19 @@ class World {
   }
 
   /// What every rank brought, once all have.
-  std::vector<Bytes> together(unsigned rank, std::span<const std::byte> mine) {
+  std::vector<Bytes> gathered(unsigned rank, std::span<const std::byte> own) {
     std::unique_lock lock(mutex_);
-    boards_[rank].assign(mine.begin(), mine.end());
-    const std::uint64_t meeting = meeting_;
+    boards_[rank].assign(own.begin(), own.end());
+    const std::uint64_t round = round_;
     if (++present_ == boards_.size()) {
       present_ = 0;
-      ++meeting_;
-      met_ = boards_;
+      ++round_;
+      gathered_ = boards_;
       changed_.notify_all();
     } else {
-      wait(lock, [&] { return meeting_ != meeting; });
+      wait(lock, [&] { return round_ != round; });
     }
-    return met_;
+    return gathered_;
   }
 
   /// A rank ended with an error: who waits for it waits in vain.
@@ -90,9 +90,9 @@ class World {
   std::condition_variable changed_;
   std::map<std::tuple<unsigned, unsigned, int>, std::deque<Bytes>> mail_;
   std::vector<Bytes> boards_;
-  std::vector<Bytes> met_;
+  std::vector<Bytes> gathered_;
   std::size_t present_ = 0;
-  std::uint64_t meeting_ = 0;
+  std::uint64_t round_ = 0;
   bool given_up_ = false;
   Fault fault_;
   std::vector<std::uint64_t> numbers_;
@@ -122,15 +122,15 @@ class ThreadCommunicator final : public isthmus::Communicator {
   }
 
  protected:
-  void meet() override { world_->together(rank_, {}); }
-  void gather(std::span<const std::byte> mine, std::span<std::byte> all) override {
+  void meet() override { world_->gathered(rank_, {}); }
+  void gather(std::span<const std::byte> own, std::span<std::byte> all) override {
     auto to = all.begin();
-    for (const World::Bytes& bytes : world_->together(rank_, mine)) {
+    for (const World::Bytes& bytes : world_->gathered(rank_, own)) {
       to = std::ranges::copy(bytes, to).out;
     }
   }
   void spread(std::span<std::byte> data, unsigned root) override {
-    std::ranges::copy(world_->together(rank_, data)[root], data.begin());
+    std::ranges::copy(world_->gathered(rank_, data)[root], data.begin());
   }
 
  private:

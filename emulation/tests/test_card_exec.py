@@ -12,42 +12,19 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import psutil
 import pytest
+from on_cards import Ran, Run, card_exec, emulated, programs
 
 from conftest import LIMIT_S, Command
-from isthmus import emulation
-from isthmus.errors import NoDeviceError
 
-SOURCES = Path(__file__).parent / "programs"
-LIBRARIES = {
-    "native": ["xrt_coreutil", "uuid", "pthread"],
-    "opencl": ["xilinxopencl", "pthread"],
-    "opencl_loader": [":libOpenCL.so.1", "pthread"],
-}
+__all__ = ["card_exec", "emulated", "programs"]  # fixtures
+pytestmark = pytest.mark.usefixtures("emulated")
 SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
-
-
-@dataclass(frozen=True)
-class Ran:
-    code: int
-    output: str
-    errors: list[str]
-
-    @property
-    def told(self) -> dict[str, float]:
-        """What the program measured; XRT prints in front of it, also without a new line."""
-        found: dict[str, float] = json.loads(self.output[self.output.index('{"') :])
-        return found
-
-
-Run = Callable[..., Ran]
-
 DESCRIPTION = """
 name = "mine"
 mode = "hw_emu"
@@ -88,47 +65,6 @@ extern "C" int isthmus_kernel(isthmus_kernel_run* run) {
 """
 
 
-@pytest.fixture(scope="module", autouse=True)
-def emulated() -> None:
-    try:
-        emulation.prepare(["u250"]).close()
-    except NoDeviceError as error:
-        pytest.skip(f"no XRT behind which a card is emulated: {error}")
-
-
-@pytest.fixture(scope="module")
-def programs(run_isthmus: Command, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the compiled programs and the card's xclbins."""
-    folder = tmp_path_factory.mktemp("programs")
-    compiler = os.environ.get("CXX", "c++")
-    for name, libraries in LIBRARIES.items():
-        source = SOURCES / f"{name.partition('_')[0]}.cpp"
-        made = subprocess.run(
-            [compiler, "-std=c++20", "-O1", "-w", "-I/usr/include/xrt", source,
-             "-o", folder / name, *(f"-l{library}" for library in libraries)],
-            capture_output=True, text=True, check=False,
-        )  # fmt: skip
-        if name == "opencl_loader" and "cannot find" in made.stderr:
-            continue
-        if "No such file" in made.stderr or "cannot find" in made.stderr:
-            pytest.skip(f"cannot build a program for XRT: {made.stderr.splitlines()[0]}")
-        assert made.returncode == 0, made.stderr
-    for mode in ("hw", "hw_emu"):
-        made = run_isthmus("card", "xclbin", "--mode", mode, "-o", f"{mode}.xclbin", cwd=folder)
-        assert made.returncode == 0, made.stderr
-    return folder
-
-
-@pytest.fixture
-def card_exec(isthmus: Command) -> Run:
-    def run(*arguments: object) -> Ran:
-        ended = isthmus("card", "exec", *map(str, arguments))
-        assert "Traceback" not in ended.stderr
-        return Ran(ended.returncode, ended.stdout, ended.stderr.splitlines())
-
-    return run
-
-
 @pytest.fixture
 def native(card_exec: Run, programs: Path) -> Run:
     def run(what: str, *options: str, mode: str = "hw_emu") -> Ran:
@@ -138,8 +74,8 @@ def native(card_exec: Run, programs: Path) -> Run:
 
 
 def trace(path: Path) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(path.read_text())
-    return found
+    data: dict[str, Any] = json.loads(path.read_text())
+    return data
 
 
 def durations(path: Path, kind: str) -> list[float]:
@@ -154,20 +90,20 @@ def durations(path: Path, kind: str) -> list[float]:
 
 def least(run: Callable[[], dict[str, float]], most: Mapping[str, float]) -> dict[str, float]:
     """Every figure's least of some runs: of as few as it takes to get below these limits."""
-    found = run()
+    result = run()
     for _ in range(9):
-        if all(found[name] < limit for name, limit in most.items()):
+        if all(result[name] < limit for name, limit in most.items()):
             break
         again = run()
-        found = {name: min(figure, again[name]) for name, figure in found.items()}
-    return found
+        result = {name: min(figure, again[name]) for name, figure in result.items()}
+    return result
 
 
 def test_time_is_real_while_a_program_computes(native: Run) -> None:
     most = {"before": 0.21, "with": 0.21}
-    told = least(lambda: native("computing").told, most)
+    figures = least(lambda: native("computing").figures, most)
     for name, limit in most.items():
-        assert 0.19 < told[name] < limit
+        assert 0.19 < figures[name] < limit
 
 
 def test_copies_take_what_the_card_and_its_driver_take(native: Run, tmp_path: Path) -> None:
@@ -178,7 +114,7 @@ def test_copies_take_what_the_card_and_its_driver_take(native: Run, tmp_path: Pa
         # Of 101 copies of a batch the first is not timed.
         expected = sum(durations(path, "write")[1:51]) + sum(durations(path, "read")[:50])
         path.unlink()
-        return {"ratio": ran.told["copies"] / expected}
+        return {"ratio": ran.figures["copies"] / expected}
 
     assert 0.999 < least(copies, {"ratio": 1.03})["ratio"] < 1.03
 
@@ -187,53 +123,53 @@ def test_computing_and_a_kernel_overlap(native: Run, tmp_path: Path) -> None:
     path = tmp_path / "trace.json"
 
     def overlap() -> dict[str, float]:
-        told = native("overlapping", "--trace", path.name).told
-        assert durations(path, "kernel")[0] < told["alone"] < told["twice"]
+        figures = native("overlapping", "--trace", path.name).figures
+        assert durations(path, "kernel")[0] < figures["alone"] < figures["twice"]
         path.unlink()
-        return {name: told[name] / told["alone"] for name in ("half", "twice")}
+        return {name: figures[name] / figures["alone"] for name in ("half", "twice")}
 
-    told = least(overlap, {"half": 1.4, "twice": 2.8})
-    assert 0.99 < told["half"] < 1.4
-    assert 1.98 < told["twice"] < 2.8
+    figures = least(overlap, {"half": 1.4, "twice": 2.8})
+    assert 0.99 < figures["half"] < 1.4
+    assert 1.98 < figures["twice"] < 2.8
 
 
 def test_waits_end_in_the_programs_time_while_a_kernel_runs(native: Run) -> None:
     def waits() -> dict[str, float]:
-        told = native("waiting").told
-        whole, third = told.pop("whole"), told.pop("third")
-        assert all(waited >= third * 0.999 for waited in told.values())
-        return {name: waited / whole for name, waited in told.items()}
+        figures = native("waiting").figures
+        whole, third = figures.pop("whole"), figures.pop("third")
+        assert all(waited >= third * 0.999 for waited in figures.values())
+        return {name: waited / whole for name, waited in figures.items()}
 
-    told = least(waits, dict.fromkeys(waits(), 0.9))
-    assert len(told) == 13
-    for name, share in told.items():
+    figures = least(waits, dict.fromkeys(waits(), 0.9))
+    assert len(figures) == 13
+    for name, share in figures.items():
         assert share < 0.9, name
 
 
 def test_a_wait_whose_end_is_past_still_does_its_work(native: Run) -> None:
-    assert native("expired").told == {"mutex_given_up": 1, "ready": 100, "locked": 1}
+    assert native("expired").figures == {"mutex_given_up": 1, "ready": 100, "locked": 1}
 
 
 def test_a_cancelled_wait_holds_nobody_up(native: Run) -> None:
     def waited() -> dict[str, float]:
-        told = native("cancelling").told
-        assert told["cancelled"] == 1
-        return {"share": told["wall"] / told["run"]}
+        figures = native("cancelling").figures
+        assert figures["cancelled"] == 1
+        return {"share": figures["wall"] / figures["run"]}
 
     assert least(waited, {"share": 0.5})["share"] < 0.5  # else as long in real time as its run
 
 
 def test_no_thread_sees_time_go_back(native: Run) -> None:
-    told = native("looking").told
-    assert told["looks"] > 1000
-    assert told["steps_back"] == 0
+    figures = native("looking").figures
+    assert figures["looks"] > 1000
+    assert figures["steps_back"] == 0
 
 
 def test_cards_work_at_a_time(native: Run) -> None:
     def both() -> dict[str, float]:
         ran = native("two_cards", "--board", "u250", "--board", "u250")
         assert "u250, u250" in ran.errors[-1]
-        return {"ratio": ran.told["both"] / ran.told["one"]}
+        return {"ratio": ran.figures["both"] / ran.figures["one"]}
 
     assert 0.7 < least(both, {"ratio": 1.5})["ratio"] < 1.5
 
@@ -247,27 +183,27 @@ def test_events_of_opencl_have_the_cards_time(
     path = tmp_path / "trace.json"
 
     def events() -> dict[str, float]:
-        told = card_exec(
+        figures = card_exec(
             "--trace", path.name, "--", programs / program, programs / "hw_emu.xclbin"
-        ).told
+        ).figures
         (kernel,) = durations(path, "kernel")
         (move,) = durations(path, "write")
         path.unlink()
-        assert kernel < told["kernel"] <= told["host"]
-        assert move < told["move"]
-        return {"kernel": told["host"] / kernel, "move": told["move"] - move}
+        assert kernel < figures["kernel"] <= figures["host"]
+        assert move < figures["move"]
+        return {"kernel": figures["host"] / kernel, "move": figures["move"] - move}
 
     most = {"kernel": 1.1, "move": 0.01}
-    told = least(events, most)
-    assert all(told[name] < limit for name, limit in most.items()), told
+    figures = least(events, most)
+    assert all(figures[name] < limit for name, limit in most.items()), figures
 
 
 def test_wall_clocks_are_left_alone(native: Run) -> None:
     def share() -> dict[str, float]:
         began = time.monotonic()
-        told = native("overlapping", "--clock", "wall").told
-        assert told["half"] < time.monotonic() - began
-        return {"share": told["alone"] / told["half"]}
+        figures = native("overlapping", "--clock", "wall").figures
+        assert figures["half"] < time.monotonic() - began
+        return {"share": figures["alone"] / figures["half"]}
 
     assert least(share, {"share": 1.0})["share"] < 1.0
 
@@ -278,7 +214,7 @@ def test_wall_clocks_are_left_alone(native: Run) -> None:
 @pytest.mark.parametrize(("options", "mode"), [((), "hw_emu"), (("--as-hardware",), "hw")])
 def test_data_go_through_a_kernel(native: Run, options: tuple[str, ...], mode: str) -> None:
     ran = native("adding", *options, mode=mode)
-    assert ran.told["sum"] == 1000 * 1001
+    assert ran.figures["sum"] == 1000 * 1001
     assert ran.code == 0
     assert "simulated, not hardware" in ran.errors[-1]
     assert re.search(r"4 transfers of 16 kB, 1 kernel run of .*s over 12 kB", ran.errors[-1])
@@ -291,14 +227,14 @@ def test_programs_can_ask_whether_they_are_emulated(card_exec: Run) -> None:
 
 
 def test_a_fork_has_cards_of_its_own(native: Run) -> None:
-    assert native("forking").told["child"] == 0
+    assert native("forking").figures["child"] == 0
 
 
 def test_the_timeline_says_that_it_is_simulated(native: Run, tmp_path: Path) -> None:
     native("adding", "--trace", "trace.json")
-    found = trace(tmp_path / "trace.json")
-    assert found["metadata"]["clock"] == "simulated, not hardware"
-    shown = [event for event in found["traceEvents"] if event["ph"] == "X"]
+    result = trace(tmp_path / "trace.json")
+    assert result["metadata"]["clock"] == "simulated, not hardware"
+    shown = [event for event in result["traceEvents"] if event["ph"] == "X"]
     assert [event["cat"] for event in shown] == [*["write"] * 3, "kernel", "read"]
     assert shown[0]["ts"] == 0
     assert all(before["ts"] < after["ts"] for before, after in pairwise(shown))
@@ -323,7 +259,7 @@ def test_a_kernel_of_ones_own_runs(
     (tmp_path / "mine.toml").write_text(DESCRIPTION)
     isthmus("xclbin", "write", "--from", "mine.toml", "-o", "mine.xclbin")
     program = ("--", programs / "native", "adding", "mine.xclbin", "vadd_of_mine")
-    assert card_exec("--kernels", folder, *program).told["sum"] == -1000 * 1001
+    assert card_exec("--kernels", folder, *program).figures["sum"] == -1000 * 1001
     assert card_exec(*program).code != 0  # nobody has said where that kernel is
 
 
@@ -421,15 +357,15 @@ def is_alive(pid: int) -> bool:
 
 def belonging_to(command: int) -> dict[str, psutil.Process]:
     """Processes of a command's session by their names, beside the command."""
-    found = {}
+    processes = {}
     for process in psutil.process_iter():
         try:
             session = process.environ().get("ISTHMUS_CARD_SESSION", "")
             if session.startswith(f"/tmp/isthmus-card-{command}-"):
-                found[process.name()] = process
+                processes[process.name()] = process
         except psutil.Error:
             continue
-    return found
+    return processes
 
 
 def nothing_stays(command: int, *, folder: bool = True) -> None:
@@ -488,7 +424,7 @@ def test_ten_at_once(native: Run) -> None:
     with ThreadPoolExecutor(10) as pool:
         ended = list(pool.map(lambda _: native("adding"), range(10)))
     assert [ran.code for ran in ended] == [0] * 10
-    assert {ran.told["sum"] for ran in ended} == {1000 * 1001}
+    assert {ran.figures["sum"] for ran in ended} == {1000 * 1001}
 
 
 # xclbins
@@ -497,9 +433,9 @@ def test_ten_at_once(native: Run) -> None:
 def test_an_xclbin_has_the_kernels_that_were_asked_for(isthmus: Command) -> None:
     made = isthmus("card", "xclbin", "--kernels", "vadd,bandwidth", "-o", "two.xclbin")
     assert made.returncode == 0
-    told = json.loads(isthmus("xclbin", "dump", "two.xclbin", "--json").stdout)
-    assert [kernel["name"] for kernel in told["kernels"]] == ["vadd", "bandwidth"]
-    assert told["memories"][-1]["name"] == "HOST[0]"
+    data = json.loads(isthmus("xclbin", "dump", "two.xclbin", "--json").stdout)
+    assert [kernel["name"] for kernel in data["kernels"]] == ["vadd", "bandwidth"]
+    assert data["memories"][-1]["name"] == "HOST[0]"
     unknown = isthmus("card", "xclbin", "--kernels", "fft", "-o", "fft.xclbin")
     assert unknown.returncode == 2
     assert "no kernel 'fft'" in unknown.stderr
@@ -510,5 +446,5 @@ def test_the_clock_needs_nothing_but_libc() -> None:
 
     if shutil.which("readelf") is None:
         pytest.skip("no readelf")
-    told = subprocess.run(["readelf", "-d", CLOCK], capture_output=True, text=True, check=True)
-    assert "libstdc++" not in told.stdout
+    done = subprocess.run(["readelf", "-d", CLOCK], capture_output=True, text=True, check=True)
+    assert "libstdc++" not in done.stdout

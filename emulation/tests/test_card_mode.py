@@ -23,8 +23,8 @@ AXES = ("--axis", "bytes=4Ki,1Mi", "--axis", "operation=write,read,launch", "--a
 def needs(scheme: str) -> None:
     from isthmus.emulation.session import PROCESS
 
-    found = xrt.find()
-    if found is None or found.library("xrt_hwemu") is None or not PROCESS.exists():
+    installed = xrt.find()
+    if installed is None or installed.library("xrt_hwemu") is None or not PROCESS.exists():
         pytest.skip("XRT with its hardware emulation is not here")
     if not discovery.by_scheme(scheme).library.exists():
         pytest.skip(f"the backend of {scheme} was not built")
@@ -78,8 +78,8 @@ def test_simulated_and_host_time_are_apart(scheme: str, measured: Measured) -> N
 
 def test_the_hybrid_is_an_answer_of_its_own(measured: Measured) -> None:
     needs("xrt")
-    found = xrt.find()
-    if found is None or found.library("xrt_noop") is None:
+    installed = xrt.find()
+    if installed is None or installed.library("xrt_noop") is None:
         pytest.skip("this XRT has no noop shim")
     devices = (f"xrt:0@card={BOARD}", "xrt:0@noop")
     run = measured(*devices)
@@ -135,9 +135,9 @@ def test_an_offload_has_the_cards_time_beside_the_hosts(scheme: str, measured: M
         parts = took.drop("total")
         assert took["total"] == pytest.approx(parts.sum(), rel=1e-9)
         assert took["kernel_run"] < published["kernel_run"]  # the API's part of a launch is real
-    found = {answer.name: answer for answer in answers.answers(run)}
-    assert device not in set(found["copies"].table["device"])
-    table = found["phases"].table
+    by_name = {answer.name: answer for answer in answers.answers(run)}
+    assert device not in set(by_name["copies"].table["device"])
+    table = by_name["phases"].table
     assert set(table[table["device"] == device]["clock"]) == {"host", "simulated"}
 
 
@@ -146,13 +146,13 @@ def test_native_xrt_refuses_memory_that_begins_within_a_page(measured: Measured)
     run = measured(f"xrt:0@card={BOARD}", study="allocation",
         words=("--elements", "4Ki", "--memory", "aligned,offset16"),
     )  # fmt: skip
-    told = {
+    skipped = {
         (point.memory, point.axes["handover"]): point.skipped
         for point in run.points
         if point.operation == "total"
     }
-    assert "begins within a page" in told["offset16", "user_pointer"]
-    assert told["offset16", "copy"] == told["aligned", "user_pointer"] == ""
+    assert "begins within a page" in skipped["offset16", "user_pointer"]
+    assert skipped["offset16", "copy"] == skipped["aligned", "user_pointer"] == ""
 
 
 def test_registers_through_xrt(measured: Measured) -> None:
@@ -166,9 +166,9 @@ def test_registers_through_xrt(measured: Measured) -> None:
     card = measured(f"card:{BOARD}", study="mmio",
         words=("--operation", "register_load", "--fence", "none"),
     )  # fmt: skip
-    alone = summarise(card).set_index("operation").loc[["register_load"], "median_s"].min()
-    beside = boards.load(BOARD).seconds("driver.register_ns")
-    assert rows["median_s"]["register_load"] == pytest.approx(alone + beside)
+    device_s = summarise(card).set_index("operation").loc[["register_load"], "median_s"].min()
+    driver_s = boards.load(BOARD).seconds("driver.register_ns")
+    assert rows["median_s"]["register_load"] == pytest.approx(device_s + driver_s)
     assert rows["median_s"]["store"] < rows["median_s"]["bar_memory_load"]  # posted
     assert rows["verified"].to_dict() == {
         "register_load": "na", "bar_memory_load": "na", "store": "true",
@@ -180,7 +180,7 @@ def test_registers_through_xrt(measured: Measured) -> None:
 def test_registers_are_refused_in_one_line(card_mode: Command) -> None:
     needs("xrt")
     card = (f"xrt:0@card={BOARD}",)
-    for device, words, code, told in (
+    for device, words, code, text in (
         (card, ("--registers", "vadd:0x34"), 2, "a range alone permits nothing"),
         (card, ("--registers", "none:0x34", "--allow-loads"), 4, "XRT gives no registers of none"),
         (card, ("--registers", "vadd:0x33", "--allow-loads"), 2, "at a multiple of 4"),
@@ -191,10 +191,10 @@ def test_registers_are_refused_in_one_line(card_mode: Command) -> None:
         if device == ("xrt:0@noop",) and not _has_noop():
             continue
         done = card_mode("mmio", device, *words)
-        assert (done.returncode, told in done.stderr) == (code, True), done.stderr
+        assert (done.returncode, text in done.stderr) == (code, True), done.stderr
         assert len(done.stderr.strip().splitlines()) == 1
 
 
 def _has_noop() -> bool:
-    found = xrt.find()
-    return found is not None and found.library("xrt_noop") is not None
+    installed = xrt.find()
+    return installed is not None and installed.library("xrt_noop") is not None

@@ -23,12 +23,12 @@ from isthmus.system import xrt
 
 
 def installation() -> xrt.Installation:
-    found = xrt.find()
-    if found is None or found.library("xrt_hwemu") is None:
+    installed = xrt.find()
+    if installed is None or installed.library("xrt_hwemu") is None:
         pytest.skip("XRT with its hardware emulation is not here")
     if not PROCESS.exists():
         pytest.skip("Isthmus was built without its device process")
-    return found
+    return installed
 
 
 def folders() -> set[Path]:
@@ -37,7 +37,7 @@ def folders() -> set[Path]:
 
 def processes() -> list[int]:
     """Device processes that belong to a session of this process."""
-    found = []
+    result = []
     for entry in Path("/proc").glob("[0-9]*"):
         try:
             environment = (entry / "environ").read_bytes()
@@ -48,8 +48,8 @@ def processes() -> list[int]:
             name.startswith("isthmus-card")
             and f"isthmus-card-{os.getpid()}-".encode() in environment
         ):
-            found.append(int(entry.name))
-    return found
+            result.append(int(entry.name))
+    return result
 
 
 def gone(condition, what: str) -> None:
@@ -324,9 +324,9 @@ def test_killing_the_device_process_ends_the_program(
     ) as host:
         assert host.stdout
         assert any(line == "ready\n" for line in host.stdout)
-        found = sorted(processes())
-        assert len(found) == 2
-        os.kill(found[0] if victim == "one" else found[1], signal.SIGKILL)
+        result = sorted(processes())
+        assert len(result) == 2
+        os.kill(result[0] if victim == "one" else result[1], signal.SIGKILL)
         _, said = host.communicate(timeout=LIMIT_S)
     # By our signal and with our word, or before both by a write to a socket that nobody reads.
     assert host.returncode in {-signal.SIGTERM, -signal.SIGPIPE}

@@ -153,30 +153,30 @@ def test_a_design_says_what_was_asked(design: Design) -> None:
     built = design.build()
     data = built.encode()
     assert data == design.build().encode()
-    found = xclbin.read(data)
-    assert found == built
-    assert [k.name for k in found.kernels] == kernels
-    assert [m.name for m in found.memories if m.type == MemoryType.HOST] == ["HOST[0]"]
-    assert {(m.name, m.size) for m in found.memories if m.type != MemoryType.HOST} == {
+    result = xclbin.read(data)
+    assert result == built
+    assert [k.name for k in result.kernels] == kernels
+    assert [m.name for m in result.memories if m.type == MemoryType.HOST] == ["HOST[0]"]
+    assert {(m.name, m.size) for m in result.memories if m.type != MemoryType.HOST} == {
         (bank.name, bank.size) for bank in design.memories
     }
-    assert found.key_values == design.key_values
-    assert found.groups == found.memories
-    assert found.group_connections == found.connections
-    at = {f"{k.name}:{i.name}": i.address for k in found.kernels for i in k.instances}
-    assert {ip.name: ip.address for ip in found.ips} == at
-    assert [ip.address for ip in found.ips] == sorted(ip.address for ip in found.ips)
+    assert result.key_values == design.key_values
+    assert result.groups == result.memories
+    assert result.group_connections == result.connections
+    at = {f"{k.name}:{i.name}": i.address for k in result.kernels for i in k.instances}
+    assert {ip.name: ip.address for ip in result.ips} == at
+    assert [ip.address for ip in result.ips] == sorted(ip.address for ip in result.ips)
     pointers = {
         (f"{k.name}:{k.name}_1", i)
         for k in design.kernels
         for i, a in enumerate(k.arguments)
         if a.type.endswith("*")
     }
-    assert {(found.ips[c.ip].name, c.argument) for c in found.connections} == pointers
-    for kernel in found.kernels:
+    assert {(result.ips[c.ip].name, c.argument) for c in result.connections} == pointers
+    for kernel in result.kernels:
         spans = [((a.offset or 0), (a.size or 0)) for a in kernel.arguments]
         assert all(a + n <= b for (a, n), (b, _) in pairwise(spans))
-    assert listing.as_text(found)
+    assert listing.as_text(result)
 
 
 @pytest.mark.parametrize(("mode", "number"), [("hw", 0), ("hw_emu", 4), ("sw_emu", 5)])

@@ -20,9 +20,9 @@ SECTIONS_AT = 456
 def read_or_refuse(data: bytes) -> bool:
     """Whether the bytes and all views of them read; what does not must be refused in one line."""
     try:
-        found = xclbin.read(data)
-        listing.as_text(found)
-        msgspec.json.encode(listing.as_data(found))
+        result = xclbin.read(data)
+        listing.as_text(result)
+        msgspec.json.encode(listing.as_data(result))
     except UsageError as error:
         problem = str(error)
     else:

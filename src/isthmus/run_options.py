@@ -23,7 +23,12 @@ class RunOption:
     @property
     def flag(self) -> str:
         """As it is written on the command line."""
-        return f"--{self.name.replace('_', '-')}"
+        return flag(self.name)
+
+
+def flag(name: str) -> str:
+    """An option or axis of this name as it is written on the command line."""
+    return f"--{name.replace('_', '-')}"
 
 
 BITSTREAM = (

@@ -119,18 +119,18 @@ def exact(value: float, confidence: float = 0.95) -> Interval:
     return Interval(value, value, value, confidence)
 
 
-def combined(weights: Sequence[float], found: Sequence[Interval]) -> Interval:
+def combined(weights: Sequence[float], intervals: Sequence[Interval]) -> Interval:
     """Weighted sum of estimates that erred independently, from their intervals; at least one.
 
     Zou and Donner, "Construction of confidence limits about effect measures" (Statistics in
     Medicine 27 (2008), 1693).
     """
-    spans = [sorted((w * one.low, w * one.high)) for w, one in zip(weights, found, strict=True)]
-    parts = [w * one.value for w, one in zip(weights, found, strict=True)]
+    spans = [sorted((w * one.low, w * one.high)) for w, one in zip(weights, intervals, strict=True)]
+    parts = [w * one.value for w, one in zip(weights, intervals, strict=True)]
     down = math.hypot(*(part - low for part, (low, _) in zip(parts, spans, strict=True)))
     up = math.hypot(*(high - part for part, (_, high) in zip(parts, spans, strict=True)))
     middle = math.fsum(parts)
-    return Interval(middle, middle - down, middle + up, found[0].confidence)
+    return Interval(middle, middle - down, middle + up, intervals[0].confidence)
 
 
 def within_process(
@@ -144,10 +144,10 @@ def within_process(
     """
     from isthmus import _core  # noqa: PLC0415 - a runner that only asks over_processes needs none
 
-    found = _core.median_interval(samples, confidence, resolution)
+    estimate = _core.median_interval(samples, confidence, resolution)
     if 1.0 - 2.0 ** (1 - len(samples)) < confidence:
-        return Interval(found.median, math.nan, math.nan, confidence)
-    return Interval(found.median, max(found.low, 0.0), found.high, confidence)
+        return Interval(estimate.median, math.nan, math.nan, confidence)
+    return Interval(estimate.median, max(estimate.low, 0.0), estimate.high, confidence)
 
 
 def over_processes(
@@ -165,10 +165,10 @@ def over_processes(
     if min(medians) <= 0:
         import numpy as np  # noqa: PLC0415 - only where a clock saw nothing
 
-        found = within_process(np.asarray(medians, dtype=np.float64), confidence)
+        interval = within_process(np.asarray(medians, dtype=np.float64), confidence)
     else:
-        found = location([math.log(median) for median in medians], confidence).exponential()
-    return found.spanning(resolution) if resolution else found
+        interval = location([math.log(median) for median in medians], confidence).exponential()
+    return interval.spanning(resolution) if resolution else interval
 
 
 def location(values: Sequence[float], confidence: float = 0.95) -> Interval:
@@ -213,10 +213,10 @@ def _signed_rank(count: int, share: float) -> int:
             for i in range(len(ways) + rank)
         ]
     most, total = share * 2**count, 0
-    for found, number in enumerate(ways):
+    for statistic, number in enumerate(ways):
         total += number
         if total > most:
-            return found - 1
+            return statistic - 1
     return len(ways) - 1
 
 

@@ -14,10 +14,10 @@ _LARGEST_SIZE = 1 << 50
 
 def parse_size(text: str) -> int:
     """Bytes of ``1``, ``4Ki`` or ``2Gi``; raises UsageError for anything else."""
-    found = _SIZE.fullmatch(text)
-    if not found:
+    match = _SIZE.fullmatch(text)
+    if not match:
         raise UsageError(f"'{text}' is no size; write 1, 4Ki, 256Mi or 2Gi")
-    size = int(found[1]) << 10 * _BINARY.index(found[2] or "")
+    size = int(match[1]) << 10 * _BINARY.index(match[2] or "")
     if size > _LARGEST_SIZE:
         raise UsageError(f"'{text}' is beyond any memory")
     return size

@@ -185,7 +185,7 @@ void shared_memory(Backend& backend) {
   for (const OperationInfo& one : readable->info().operations) {
     stores = stores || one.name == "store" || one.name == "poll";
   }
-  check(!stores, "no stores without leave");
+  check(!stores, "no stores without permission");
 }
 
 void write_file(const std::string& path, const std::string& text) {
@@ -243,8 +243,8 @@ void refusals(Backend& backend) {
                       open({{"memory", "2:0xff000+8Ki"}, {"allow_loads", "yes"}}));
   refuses<UsageError>("a BAR that is not there", "no memory BAR",
                       open({{"memory", "5:0+4"}, {"allow_loads", "yes"}}));
-  refuses<UsageError>("a range without leave", "--allow-loads", open({{"memory", "2:0+4Ki"}}));
-  refuses<UsageError>("leave without a range", "--memory", open({{"allow_writes", "yes"}}));
+  refuses<UsageError>("a range without permission", "--allow-loads", open({{"memory", "2:0+4Ki"}}));
+  refuses<UsageError>("permission without a range", "--memory", open({{"allow_writes", "yes"}}));
   refuses<UsageError>("stores to registers", "memory only",
                       open({{"registers", "0:0"}, {"allow_writes", "yes"}}));
   refuses<UsageError>("nonsense", "BAR:OFFSET", open({{"memory", "2;0"}, {"allow_loads", "yes"}}));

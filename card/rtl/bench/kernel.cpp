@@ -99,11 +99,11 @@ std::uint64_t BenchKernel::clock_when(const std::uint8_t* pin) {
 std::uint32_t BenchKernel::read_register(std::uint32_t offset, std::uint64_t* cycles) {
   *control_.araddr = static_cast<std::uint8_t>(offset);
   *control_.arvalid = 1;
-  const std::uint64_t asked = clock_when(control_.arready);
+  const std::uint64_t start = clock_when(control_.arready);
   *control_.arvalid = 0;
   *control_.rready = 1;
   while (*control_.rvalid == 0) {
-    if (edges_ - asked > patience) {
+    if (edges_ - start > patience) {
       throw std::runtime_error("the kernel's registers do not answer");
     }
     clock();
@@ -112,7 +112,7 @@ std::uint32_t BenchKernel::read_register(std::uint32_t offset, std::uint64_t* cy
   clock();
   *control_.rready = 0;
   if (cycles != nullptr) {
-    *cycles = edges_ - asked;
+    *cycles = edges_ - start;
   }
   return value;
 }

@@ -42,8 +42,8 @@ def nccl() -> str | None:
     except (ImportError, ValueError):  # nothing of NVIDIA's, or something else of that name
         return None
     folders = (wheel.submodule_search_locations or ()) if wheel else ()
-    found = [Path(folder) / "lib" / "libnccl.so.2" for folder in folders]
-    return next((str(file) for file in found if file.exists()), None)
+    candidates = [Path(folder) / "lib" / "libnccl.so.2" for folder in folders]
+    return next((str(file) for file in candidates if file.exists()), None)
 
 
 class Cuda(BackendDescription):
@@ -71,17 +71,17 @@ class Cuda(BackendDescription):
     links_property = "nvlink_Bps"
 
     def candidates(self, scheme: str) -> Sequence[Candidate]:
-        found = driver()
-        if found is None:
+        driver_path = driver()
+        if driver_path is None:
             return ()
-        environment = {"ISTHMUS_CUDA_DRIVER": found}
+        environment = {"ISTHMUS_CUDA_DRIVER": driver_path}
         if "CUDA_DEVICE_ORDER" not in os.environ:  # else the fastest comes first
             environment["CUDA_DEVICE_ORDER"] = "PCI_BUS_ID"
         if library := nccl():
             environment["ISTHMUS_NCCL"] = library
         if "NCCL_NVLS_ENABLE" not in os.environ:  # messages between two never use multicast
             environment["NCCL_NVLS_ENABLE"] = "0"
-        return (Candidate(found, environment=environment),)
+        return (Candidate(driver_path, environment=environment),)
 
     def problems(self, scheme: str) -> Sequence[Problem]:
         if driver() is None:

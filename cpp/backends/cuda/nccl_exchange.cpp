@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "isthmus/collective_errors.hpp"
 #include "isthmus/staged.hpp"
-#include "isthmus/together.hpp"
 #include "isthmus/topology.hpp"
 #include "nccl.hpp"
 
@@ -127,14 +127,13 @@ class NcclExchange final : public JointOperation {
     for (Owned<Event>& event : batch_ends_) {
       event = Session::make_event(event_disable_timing);
     }
-    for (std::size_t turn = 0; turn < exchange_turns; ++turn) {
-      Turn& buffers = turns_.emplace_back();
+    for (std::size_t set = 0; set < exchange_buffer_sets; ++set) {
+      BufferSet& buffers = buffers_.emplace_back();
       for (unsigned lane = 0; lane < lanes; ++lane) {
         buffers.out.at(lane) = std::make_unique<DeviceMemory>(session, bytes_);
         buffers.in.at(lane) = std::make_unique<DeviceMemory>(session, bytes_);
-        sends(*buffers.out.at(lane), bytes_, {communicator.rank(), lane, turn},
-              communicator.size());
-        receives(*buffers.in.at(lane), bytes_, {neighbours_.sender(lane), lane, turn},
+        sends(*buffers.out.at(lane), bytes_, {communicator.rank(), lane, set}, communicator.size());
+        receives(*buffers.in.at(lane), bytes_, {neighbours_.sender(lane), lane, set},
                  communicator.size());
       }
     }
@@ -143,7 +142,7 @@ class NcclExchange final : public JointOperation {
   void connect(Communicator& communicator) override { group_ = group_of(*session_, communicator); }
 
   [[nodiscard]] std::uint64_t moved_bytes() const override { return lanes * bytes_; }
-  [[nodiscard]] std::uint64_t armed_repetitions() const override { return turns_.size(); }
+  [[nodiscard]] std::uint64_t armed_repetitions() const override { return buffers_.size(); }
 
   /// A rank that fails breaks its group: the others cannot get their messages, and find out.
   void run(std::uint64_t repetitions) override {
@@ -160,7 +159,7 @@ class NcclExchange final : public JointOperation {
   }
 
  private:
-  struct Turn {
+  struct BufferSet {
     std::array<std::unique_ptr<DeviceMemory>, lanes> out;
     std::array<std::unique_ptr<DeviceMemory>, lanes> in;
   };
@@ -174,7 +173,7 @@ class NcclExchange final : public JointOperation {
       }
       const std::uint64_t until = std::min(repetitions, done + batch_steps_);
       for (; done < until; ++done) {
-        queue_step(turns_[fully_armed() ? done % turns_.size() : 0]);
+        queue_step(buffers_[fully_armed() ? done % buffers_.size() : 0]);
       }
       check(api().cuEventRecord(end, session_->stream()), "cuEventRecord");
     }
@@ -185,19 +184,19 @@ class NcclExchange final : public JointOperation {
 
   /// Messages between two ranks meet in the order of their calls, and a pair has both lanes between
   /// the same two: what is sent in a lane has to meet the receive of that lane.
-  void queue_step(const Turn& turn) {
+  void queue_step(const BufferSet& buffers) {
     const nccl::Api& library = nccl::api();
     nccl::check(library.ncclGroupStart(), "ncclGroupStart");
     const char* call = "ncclGroupEnd";
     nccl::Status status = nccl::ok;
     for (unsigned lane = 0; lane < lanes && status == nccl::ok; ++lane) {
       call = "ncclSend";
-      status = library.ncclSend(pointer(*turn.out.at(lane)), bytes_, nccl::type_byte,
+      status = library.ncclSend(pointer(*buffers.out.at(lane)), bytes_, nccl::type_byte,
                                 static_cast<int>(neighbours_.receiver(lane)), group_->comm(),
                                 session_->stream());
       if (status == nccl::ok) {
         call = "ncclRecv";
-        status = library.ncclRecv(pointer(*turn.in.at(lane)), bytes_, nccl::type_byte,
+        status = library.ncclRecv(pointer(*buffers.in.at(lane)), bytes_, nccl::type_byte,
                                   static_cast<int>(neighbours_.sender(lane)), group_->comm(),
                                   session_->stream());
       }
@@ -234,7 +233,7 @@ class NcclExchange final : public JointOperation {
   std::size_t bytes_;
   std::uint64_t batch_steps_;
   std::array<Owned<Event>, 2> batch_ends_;
-  std::vector<Turn> turns_;
+  std::vector<BufferSet> buffers_;
   std::shared_ptr<Group> group_;
 };
 
@@ -248,7 +247,7 @@ std::vector<OperationInfo> nccl_operations(DeviceId /*device*/) {
            .parts = {{"exchange", "", "kernel"}},
            .axes = {channel_axis(nccl_channel), topology_axis()},
            .memory_kinds = {"device"},
-           .device_buffers = exchange_turns * 2 * lanes,
+           .device_buffers = exchange_buffer_sets * 2 * lanes,
            .most_bytes = most_message_bytes,
            .joint = true,
            .api = "nccl"}};

@@ -64,13 +64,13 @@ class Library {
   }
 
   [[nodiscard]] std::optional<double> speed(Device device, unsigned field, unsigned link) const {
-    FieldValue asked{};
-    asked.field = field;
-    asked.scope = link;
-    if (values(device, 1, &asked) != ok || asked.status != ok || asked.value.number == 0) {
+    FieldValue query{};
+    query.field = field;
+    query.scope = link;
+    if (values(device, 1, &query) != ok || query.status != ok || query.value.number == 0) {
       return std::nullopt;
     }
-    return asked.value.number * megabyte;
+    return query.value.number * megabyte;
   }
 
   bool works = false;

@@ -5,9 +5,9 @@
 #include <deque>
 #include <optional>
 
+#include "isthmus/collective_errors.hpp"
 #include "isthmus/communicator.hpp"
 #include "isthmus/staged.hpp"
-#include "isthmus/together.hpp"
 #include "isthmus/topology.hpp"
 #include "peer_ways.hpp"
 #include "peers.hpp"
@@ -17,7 +17,8 @@ namespace {
 
 /// Slots that take the messages of a timed loop in turn.
 constexpr std::uint32_t timed_slots = 2;
-static_assert(exchange_turns >= timed_slots && (exchange_turns & (exchange_turns - 1)) == 0);
+static_assert(exchange_buffer_sets >= timed_slots &&
+              (exchange_buffer_sets & (exchange_buffer_sets - 1)) == 0);
 
 /// Memory is shown to other processes in pieces of this: what lies beside it would be shown too.
 constexpr std::size_t shown_bytes = std::size_t{2} << 20U;
@@ -68,7 +69,7 @@ class PeerExchange final : public JointOperation {
     session.make_current();
     const std::vector<std::byte> silence(signals_at(lanes) - signals_at(0));
     in_.put(signals_at(0), silence);
-    for (std::size_t turn = 0; turn < exchange_turns; ++turn) {
+    for (std::size_t turn = 0; turn < exchange_buffer_sets; ++turn) {
       for (unsigned lane = 0; lane < lanes; ++lane) {
         const std::size_t at = slots_at(lane) + turn * slot_bytes_;
         sends(slots_.emplace_back(out_, at, bytes_), bytes_, {communicator.rank(), lane, turn},
@@ -109,18 +110,18 @@ class PeerExchange final : public JointOperation {
   }
 
   [[nodiscard]] std::uint64_t moved_bytes() const override { return lanes * bytes_; }
-  [[nodiscard]] std::uint64_t armed_repetitions() const override { return exchange_turns; }
+  [[nodiscard]] std::uint64_t armed_repetitions() const override { return exchange_buffer_sets; }
   [[nodiscard]] std::vector<std::string> remarks() const override {
     return copies_ ? std::vector<std::string>{"copy_engines"} : std::vector<std::string>{};
   }
 
   void run(std::uint64_t repetitions) override {
     session_->make_current();
-    constexpr auto turns = static_cast<std::uint32_t>(exchange_turns);
+    constexpr auto sets = static_cast<std::uint32_t>(exchange_buffer_sets);
     const Steps steps = {.count = repetitions,
                          .first_tag = tag_,
-                         .out_slots = fully_armed() ? turns : 1,
-                         .in_slots = fully_armed() ? turns : timed_slots};
+                         .out_slots = fully_armed() ? sets : 1,
+                         .in_slots = fully_armed() ? sets : timed_slots};
     tag_ += static_cast<std::uint32_t>(repetitions);
     steps_ = repetitions;
     way_->run(steps);
@@ -133,7 +134,7 @@ class PeerExchange final : public JointOperation {
 
  private:
   [[nodiscard]] std::size_t slots_at(unsigned lane) const {
-    return lane * exchange_turns * slot_bytes_;
+    return lane * exchange_buffer_sets * slot_bytes_;
   }
   [[nodiscard]] std::size_t signals_at(unsigned lane) const {
     return slots_at(lanes) + lane * signal_area_bytes;
@@ -175,7 +176,7 @@ std::vector<OperationInfo> peer_operations(DeviceId device) {
            .parts = {{"exchange", "", "kernel"}},
            .axes = {channel_axis(peer_channel), topology_axis()},
            .memory_kinds = {"device"},
-           .device_buffers = exchange_turns * 2 * lanes,
+           .device_buffers = exchange_buffer_sets * 2 * lanes,
            .joint = true}};
 }
 

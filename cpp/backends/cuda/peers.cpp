@@ -10,7 +10,7 @@
 #include <string_view>
 
 #include "isthmus/backend.hpp"
-#include "isthmus/together.hpp"
+#include "isthmus/collective_errors.hpp"
 
 namespace isthmus::cuda {
 namespace {

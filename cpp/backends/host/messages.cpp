@@ -77,7 +77,7 @@ class Exchange final : public HostMessages {
       : HostMessages(spec, communicator) {
     const Neighbours neighbours = neighbours_of(spec.word("topology", topology_axis().usual),
                                                 communicator.rank(), communicator.size());
-    for (std::size_t turn = 0; turn < exchange_turns; ++turn) {
+    for (std::size_t turn = 0; turn < exchange_buffer_sets; ++turn) {
       for (unsigned lane = 0; lane < lanes; ++lane) {
         sending(out_, neighbours.receiver(lane), lane, turn, bytes());
         receiving(in_, neighbours.sender(lane), lane, turn, bytes());
@@ -86,12 +86,12 @@ class Exchange final : public HostMessages {
   }
 
   [[nodiscard]] std::uint64_t moved_bytes() const override { return lanes * bytes(); }
-  [[nodiscard]] std::uint64_t armed_repetitions() const override { return exchange_turns; }
+  [[nodiscard]] std::uint64_t armed_repetitions() const override { return exchange_buffer_sets; }
   void run(std::uint64_t repetitions) override {
     const std::span<const Message> out = armed(out_);
     const std::span<const Message> in = armed(in_);
     for (std::uint64_t i = 0; i < repetitions; ++i) {
-      const std::size_t first = i % exchange_turns * lanes;
+      const std::size_t first = i % exchange_buffer_sets * lanes;
       communicator().begin_receives(in.subspan(first, lanes));
       communicator().begin_sends(out.subspan(first, lanes));
       communicator().wait_all();
@@ -111,7 +111,7 @@ class PingPong final : public HostMessages {
       : HostMessages(spec, communicator),
         rank_(communicator.rank()),
         partner_(partner_of(rank_, communicator.size())) {
-    for (std::size_t turn = 0; turn < exchange_turns; ++turn) {
+    for (std::size_t turn = 0; turn < exchange_buffer_sets; ++turn) {
       for (unsigned lane = 0; lane < ways(); ++lane) {
         sending(out_, partner_, lane, turn, bytes());
         receiving(in_, partner_, lane, turn, bytes());
@@ -120,19 +120,19 @@ class PingPong final : public HostMessages {
   }
 
   [[nodiscard]] std::uint64_t moved_bytes() const override { return ways() * bytes(); }
-  [[nodiscard]] std::uint64_t armed_repetitions() const override { return exchange_turns; }
+  [[nodiscard]] std::uint64_t armed_repetitions() const override { return exchange_buffer_sets; }
   void run(std::uint64_t repetitions) override {
     const std::span<const Message> out = armed(out_);
     const std::span<const Message> in = armed(in_);
     if (rank_ < partner_) {
       for (std::uint64_t i = 0; i < repetitions; ++i) {
-        send(out[i % exchange_turns]);
-        receive(in[i % exchange_turns]);
+        send(out[i % exchange_buffer_sets]);
+        receive(in[i % exchange_buffer_sets]);
       }
     } else if (rank_ > partner_) {
       for (std::uint64_t i = 0; i < repetitions; ++i) {
-        receive(in[i % exchange_turns]);
-        send(out[i % exchange_turns]);
+        receive(in[i % exchange_buffer_sets]);
+        send(out[i % exchange_buffer_sets]);
       }
     } else {
       for (std::uint64_t i = 0; i < 2 * repetitions; ++i) {
@@ -214,14 +214,14 @@ std::vector<OperationInfo> message_operations() {
   return {{.name = "exchange",
            .parts = {{"exchange", "", "cpu"}},
            .axes = {channel, topology_axis()},
-           .device_buffers = exchange_turns * 2 * lanes,
+           .device_buffers = exchange_buffer_sets * 2 * lanes,
            .most_bytes = most_message_bytes,
            .joint = true,
            .api = "mpi"},
           {.name = "pingpong",
            .parts = {{"pingpong", "", "cpu"}},
            .axes = {channel},
-           .device_buffers = 2 * exchange_turns,
+           .device_buffers = 2 * exchange_buffer_sets,
            .most_bytes = most_message_bytes,
            .joint = true,
            .api = "mpi"},

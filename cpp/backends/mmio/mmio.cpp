@@ -54,12 +54,12 @@ class MmioDevice final : public Device {
  public:
   MmioDevice(const std::string& id, const Options& options)
       : function_(id), info_(describe_function(function_)) {
-    const Leave leave = leave_of(options, "BAR");
+    const Permission permission = permission_of(options, "BAR");
     const bool claimed = is_yes(options, "claimed");
-    permission_ = {.registers = checked(leave.registers, "--registers", claimed),
-                   .memory = checked(leave.memory, "--memory", claimed),
-                   .loads = leave.loads,
-                   .stores = leave.stores};
+    permission_ = {.registers = checked(permission.registers, "--registers", claimed),
+                   .memory = checked(permission.memory, "--memory", claimed),
+                   .loads = permission.loads,
+                   .stores = permission.stores};
     for (OperationInfo& one : bar_operations(function_, permission_)) {
       info_.operations.push_back(std::move(one));
     }
@@ -105,7 +105,7 @@ class MmioDevice final : public Device {
   }
 
   Function function_;
-  Permission permission_;
+  BarPermission permission_;
   DeviceInfo info_;
 };
 
@@ -123,7 +123,7 @@ class MmioBackend final : public Backend {
   }
 
   std::unique_ptr<Device> open(const std::string& id, const Options& options) override {
-    std::vector<std::string> known = leave_options();
+    std::vector<std::string> known = permission_options();
     known.emplace_back("claimed");
     check_options(options, known);
     for (const std::string& address : Function::addresses()) {

@@ -25,7 +25,7 @@ class Mmio(BackendDescription):
     api_names = MappingProxyType({"mmio": "PCIe"})
     has_runtime = False
     run_options = REGISTERS
-    first_alone = True
+    only_first_device = True
 
     def candidates(self, scheme: str) -> Sequence[Candidate]:
         if not self.library.exists():

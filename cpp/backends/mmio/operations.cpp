@@ -264,7 +264,7 @@ void add(std::vector<OperationInfo>& table, const std::vector<Access>& all, cons
 }
 
 void add_memory(std::vector<OperationInfo>& table, const Function& function,
-                const Permission& permission, const Range& range) {
+                const BarPermission& permission, const Range& range) {
   for (const char* kind : {uncached, combining}) {
     if (kind == combining && !function.has_write_combining(range.bar)) {
       continue;
@@ -313,7 +313,8 @@ std::vector<OperationInfo> safe_operations() {
   return table;
 }
 
-std::vector<OperationInfo> bar_operations(const Function& function, const Permission& permission) {
+std::vector<OperationInfo> bar_operations(const Function& function,
+                                          const BarPermission& permission) {
   std::vector<OperationInfo> table;
   if (permission.loads && permission.registers) {
     const Range& range = permission.registers.value();
@@ -325,7 +326,7 @@ std::vector<OperationInfo> bar_operations(const Function& function, const Permis
   return table;
 }
 
-std::unique_ptr<Operation> make_operation(const Function& function, const Permission& permission,
+std::unique_ptr<Operation> make_operation(const Function& function, const BarPermission& permission,
                                           const OperationSpec& spec) {
   if (is_baseline(spec.name)) {
     return make_baseline(spec);

@@ -13,7 +13,7 @@
 namespace isthmus::mmio {
 
 /// What the user lets be done with a function's BARs.
-struct Permission {
+struct BarPermission {
   std::optional<Range> registers;
   std::optional<Range> memory;  ///< plain memory: loads and stores have no side effects
   bool loads = false;
@@ -26,10 +26,11 @@ inline constexpr std::uint64_t config_bytes = 64;
 /// Configuration space, which anybody may read, and the host's own memory.
 std::vector<OperationInfo> safe_operations();
 /// Those on BARs that are permitted; a BAR that is prefetchable also write-combined.
-std::vector<OperationInfo> bar_operations(const Function& function, const Permission& permission);
+std::vector<OperationInfo> bar_operations(const Function& function,
+                                          const BarPermission& permission);
 
 /// Throws UsageError for sizes that do not fit, BackendError where the kernel refuses.
-std::unique_ptr<Operation> make_operation(const Function& function, const Permission& permission,
+std::unique_ptr<Operation> make_operation(const Function& function, const BarPermission& permission,
                                           const OperationSpec& spec);
 
 /// Host baselines (`host_load`, `host_stream`, `line_exchange`): see baselines.cpp.

@@ -37,7 +37,7 @@ std::string why_not(const std::string& path, int error) {
   std::string what = path + ": " + std::strerror(error);
   switch (error) {
     case EACCES:
-      return what + "; it needs root, or leave to read and write that file";
+      return what + "; it needs root, or permission to read and write that file";
     case EPERM:
       return what + "; the kernel is locked down: boot without Secure Boot, or lockdown=none";
     case ENOENT:

@@ -13,7 +13,7 @@
 
 #include "isthmus/backend.hpp"
 #include "isthmus/buffer.hpp"
-#include "isthmus/together.hpp"
+#include "isthmus/collective_errors.hpp"
 #include "isthmus/topology.hpp"
 
 namespace isthmus::cl {

@@ -7,8 +7,8 @@
 
 #include "channel_source.hpp"
 #include "isthmus/backend.hpp"
+#include "isthmus/collective_errors.hpp"
 #include "isthmus/staged.hpp"
-#include "isthmus/together.hpp"
 #include "isthmus/topology.hpp"
 
 namespace isthmus::cl {
@@ -44,7 +44,7 @@ class Half {
         slot_bytes_((bytes + page_bytes - 1) / page_bytes * page_bytes),
         queue_(session.make_queue()),
         kernel_(std::move(kernel)),
-        received_(session, slot_bytes_ * exchange_turns),
+        received_(session, slot_bytes_ * exchange_buffer_sets),
         wrong_(session, sizeof(std::uint64_t)),
         host_(bytes) {
     Uint index = 0;
@@ -52,7 +52,7 @@ class Half {
     set_value(kernel_.get(), index++, wrong_.handle());
     set_value(kernel_.get(), index++, static_cast<Uint>(bytes_));
     set_value(kernel_.get(), index++, static_cast<Uint>(slot_bytes_));
-    set_value(kernel_.get(), index++, static_cast<Uint>(exchange_turns));
+    set_value(kernel_.get(), index++, static_cast<Uint>(exchange_buffer_sets));
   }
 
   /// Seeds of the first step's messages, and what is added to them with each step.
@@ -99,7 +99,7 @@ class Half {
     return expected_ + step * per_step_;
   }
   [[nodiscard]] std::size_t slot(std::uint64_t step) const {
-    return step % exchange_turns * slot_bytes_;
+    return step % exchange_buffer_sets * slot_bytes_;
   }
 
   std::size_t bytes_;
@@ -141,7 +141,7 @@ class ChannelExchange final : public JointOperation {
   }
 
   [[nodiscard]] std::uint64_t moved_bytes() const override { return lanes * bytes_; }
-  [[nodiscard]] std::uint64_t armed_repetitions() const override { return exchange_turns; }
+  [[nodiscard]] std::uint64_t armed_repetitions() const override { return exchange_buffer_sets; }
 
   void run(std::uint64_t repetitions) override {
     steps_ = repetitions;
@@ -156,7 +156,7 @@ class ChannelExchange final : public JointOperation {
   void arm_fully(std::uint64_t seed) override {
     arm(seed);
     for (const std::unique_ptr<Half>& half : halves_) {
-      for (std::uint64_t step = 0; step < exchange_turns; ++step) {
+      for (std::uint64_t step = 0; step < exchange_buffer_sets; ++step) {
         half->spoil(step);
       }
     }
@@ -175,7 +175,7 @@ class ChannelExchange final : public JointOperation {
     if (cables_ != nullptr) {
       cables_->hide();
     }
-    return arrived_last(exchange_turns);
+    return arrived_last(exchange_buffer_sets);
   }
   [[nodiscard]] bool arrived(std::uint64_t /*stamp*/) override { return arrived_last(1); }
   [[nodiscard]] std::string fault() const override { return fault_; }
@@ -265,7 +265,7 @@ OperationInfo channel_exchange(bool emulated) {
                      .parts = {{"exchange", "", "kernel"}},
                      .axes = {channel_axis(channel)},
                      .memory_kinds = {"device"},
-                     .device_buffers = lanes * exchange_turns,
+                     .device_buffers = lanes * exchange_buffer_sets,
                      .most_bytes = std::uint64_t{64} << 20U,
                      .joint = true};
   if (emulated) {

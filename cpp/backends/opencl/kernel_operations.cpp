@@ -90,12 +90,12 @@ class KernelRead final : public KernelOperation {
         sweeps_(sweeps_of(spec)),
         data_(session, spec.memory, spec.bytes),
         partial_(session, items() * sizeof(std::uint64_t)),
-        nought_(session) {
+        zero_(session) {
     data_.set_argument(kernel(), 0);
     set_argument(1, static_cast<Ulong>(bytes_));
     set_argument(3, partial_.handle());
     set_argument(4, sweeps_);
-    nought_.set_argument(kernel(), 5);
+    zero_.set_argument(kernel(), 5);
   }
 
   [[nodiscard]] std::uint64_t moved_bytes(std::size_t /*part*/) const override {
@@ -119,7 +119,7 @@ class KernelRead final : public KernelOperation {
   Ulong sweeps_;
   Reached data_;
   DeviceMemory partial_;
-  Nought nought_;
+  OpaqueZero zero_;
   KernelSum sum_;
 };
 
@@ -131,11 +131,11 @@ class KernelWrite final : public KernelOperation {
         bytes_(spec.bytes),
         sweeps_(sweeps_of(spec)),
         data_(session, spec.memory, spec.bytes),
-        nought_(session) {
+        zero_(session) {
     data_.set_argument(kernel(), 0);
     set_argument(1, static_cast<Ulong>(bytes_));
     set_argument(3, sweeps_);
-    nought_.set_argument(kernel(), 4);
+    zero_.set_argument(kernel(), 4);
   }
 
   [[nodiscard]] std::uint64_t moved_bytes(std::size_t /*part*/) const override {
@@ -159,7 +159,7 @@ class KernelWrite final : public KernelOperation {
   std::size_t bytes_;
   Ulong sweeps_;
   Reached data_;
-  Nought nought_;
+  OpaqueZero zero_;
 };
 
 /// A kernel that reads one buffer and writes what it read to another.
@@ -170,12 +170,12 @@ class KernelCopy final : public KernelOperation {
         moved_(2 * spec.bytes * sweeps_of(spec)),
         from_(session, spec.memory, spec.bytes),
         to_(session, spec.memory, spec.bytes),
-        nought_(session) {
+        zero_(session) {
     from_.set_argument(kernel(), 0);
     to_.set_argument(kernel(), 1);
     set_argument(2, static_cast<Ulong>(spec.bytes));
     set_argument(3, sweeps_of(spec));
-    nought_.set_argument(kernel(), 4);
+    zero_.set_argument(kernel(), 4);
     movements_.emplace_back(from_.memory(), to_.memory(), spec.bytes);
   }
 
@@ -188,7 +188,7 @@ class KernelCopy final : public KernelOperation {
   std::uint64_t moved_;
   Reached from_;
   Reached to_;
-  Nought nought_;
+  OpaqueZero zero_;
   std::vector<Movement> movements_;
 };
 

@@ -29,17 +29,17 @@ inline constexpr const char* kernel_source = R"(
   for (ulong i = get_global_id(0); i < (words); i += get_global_size(0))
 #endif
 #define STEP 0x9E3779B97F4A7C15UL
-// Each sweep goes to memory anew. `nought` holds a 0 that no compiler knows, so that none can tell
+// Each sweep goes to memory anew. `zero` holds a 0 that no compiler knows, so that none can tell
 // that a sweep has the addresses of the one before: a fence does not keep them from merging loads.
 #define EACH_SWEEP(sweeps) \
-  for (ulong n = 0, shift = *nought; n < (sweeps); \
-       ++n, mem_fence(CLK_GLOBAL_MEM_FENCE), shift = *nought)
-#define NOUGHT volatile global const ulong* nought
+  for (ulong n = 0, shift = *zero; n < (sweeps); \
+       ++n, mem_fence(CLK_GLOBAL_MEM_FENCE), shift = *zero)
+#define ZERO_ARGUMENT volatile global const ulong* zero
 
 kernel void isthmus_empty(void) {}
 
 kernel void isthmus_sum(global const ulong* data, ulong bytes, ulong key, global ulong* partial,
-                        ulong sweeps, NOUGHT) {
+                        ulong sweeps, ZERO_ARGUMENT) {
   const ulong words = bytes / 8;
   ulong sum = 0;
   EACH_SWEEP(sweeps) {
@@ -54,7 +54,7 @@ kernel void isthmus_sum(global const ulong* data, ulong bytes, ulong key, global
   partial[get_global_id(0)] = (sum + 1) * key;
 }
 
-kernel void isthmus_fill(global ulong* data, ulong bytes, ulong seed, ulong sweeps, NOUGHT) {
+kernel void isthmus_fill(global ulong* data, ulong bytes, ulong seed, ulong sweeps, ZERO_ARGUMENT) {
   const ulong words = bytes / 8;
   EACH_SWEEP(sweeps) {
     EACH_WORD(i, words) data[shift + i] = seed + i * STEP;
@@ -67,7 +67,7 @@ kernel void isthmus_fill(global ulong* data, ulong bytes, ulong seed, ulong swee
 }
 
 kernel void isthmus_copy(global const ulong* restrict from, global ulong* restrict to,
-                         ulong bytes, ulong sweeps, NOUGHT) {
+                         ulong bytes, ulong sweeps, ZERO_ARGUMENT) {
   const ulong words = bytes / 8;
   EACH_SWEEP(sweeps) {
     EACH_WORD(i, words) to[shift + i] = from[shift + i];

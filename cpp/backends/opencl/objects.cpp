@@ -349,12 +349,12 @@ void DeviceMemory::get_words(std::size_t offset, std::span<std::uint64_t> words)
   finish(session_->queue());
 }
 
-Nought::Nought(const Session& session) : memory_(session, sizeof(std::uint64_t)) {
+OpaqueZero::OpaqueZero(const Session& session) : memory_(session, sizeof(std::uint64_t)) {
   constexpr std::uint64_t zero = 0;
   memory_.put(0, std::as_bytes(std::span(&zero, 1)));
 }
 
-void Nought::set_argument(Kernel kernel, Uint index) const {
+void OpaqueZero::set_argument(Kernel kernel, Uint index) const {
   const Mem handle = memory_.handle();
   check(api().clSetKernelArg(kernel, index, sizeof(handle), &handle), "clSetKernelArg");
 }

@@ -127,9 +127,9 @@ class DeviceMemory final : public Memory {
 };
 
 /// A 0 in device memory, for kernels that must not know that it is one.
-class Nought {
+class OpaqueZero {
  public:
-  explicit Nought(const Session& session);
+  explicit OpaqueZero(const Session& session);
   void set_argument(Kernel kernel, Uint index) const;
 
  private:

@@ -37,10 +37,10 @@ def vendor_folders() -> list[Path]:
 
 def icd_files() -> list[Path]:
     """All ``.icd`` files, in order of preference."""
-    found: list[Path] = []
+    files: list[Path] = []
     for folder in vendor_folders():
-        found += [folder] if folder.is_file() else sorted(folder.glob("*.icd"))
-    return found
+        files += [folder] if folder.is_file() else sorted(folder.glob("*.icd"))
+    return files
 
 
 def library_of(icd: Path) -> str | None:
@@ -126,7 +126,7 @@ def private_vendors(library: str) -> Path:
     return folder
 
 
-def _beside(library: str) -> dict[str, str]:
+def _library_path(library: str) -> dict[str, str]:
     """Where a library of a Python package finds the others that it needs."""
     folder = Path(library).parent
     if folder.name == "" or not (folder / "cl.fpga_emu.cfg").exists():
@@ -191,8 +191,8 @@ class Opencl(BackendDescription):
     def candidates(self, scheme: str) -> Sequence[Candidate]:
         if scheme == XOCL:
             return _xocl_candidates()
-        found = loader()
-        if found is None:
+        loader_path = loader()
+        if loader_path is None:
             return ()
         named = [(icd.stem, library_of(icd)) for icd in icd_files()]
         named += [(Path(library).stem, library) for library in extra_libraries()]
@@ -210,8 +210,8 @@ class Opencl(BackendDescription):
                         "OCL_ICD_FILENAMES": "",
                         # The loader of the pyopencl wheel reads it unchecked, and crashes without.
                         "PYOPENCL_HOME": "",
-                        "ISTHMUS_OPENCL_LOADER": found,
-                        **_beside(library),
+                        "ISTHMUS_OPENCL_LOADER": loader_path,
+                        **_library_path(library),
                         **xrt.bitstreams(xrt.HARDWARE),
                     },
                     keys={"icd": name},

@@ -177,7 +177,7 @@ class MapUnmap final : public Operation {
 class Stream final : public Operation {
  public:
   Stream(Session& session, const OperationSpec& spec)
-      : bytes_(spec.bytes), items_(work_items(session, spec.bytes)), nought_(session) {
+      : bytes_(spec.bytes), items_(work_items(session, spec.bytes)), zero_(session) {
     for (Owned<Queue>& queue : queues_) {
       queue = session.make_queue();
     }
@@ -192,7 +192,7 @@ class Stream final : public Operation {
       check(api().clSetKernelArg(slot.kernel.get(), 2, sizeof(bytes), &bytes), "clSetKernelArg");
       const Ulong once = 1;
       check(api().clSetKernelArg(slot.kernel.get(), 3, sizeof(once), &once), "clSetKernelArg");
-      nought_.set_argument(slot.kernel.get(), 4);
+      zero_.set_argument(slot.kernel.get(), 4);
     }
   }
 
@@ -254,7 +254,7 @@ class Stream final : public Operation {
 
   std::size_t bytes_;
   std::size_t items_;
-  Nought nought_;
+  OpaqueZero zero_;
   std::array<Owned<Queue>, 3> queues_;
   std::vector<Slot> slots_;
   std::vector<Movement> movements_;

@@ -21,8 +21,9 @@ OperationInfo described(const char* operation) {
   return describe(access, mapped, width);
 }
 
-const std::optional<NamedRange>& range_of(const Leave& leave, const std::string& operation) {
-  return operation == load_register ? leave.registers : leave.memory;
+const std::optional<NamedRange>& range_of(const Permission& permission,
+                                          const std::string& operation) {
+  return operation == load_register ? permission.registers : permission.memory;
 }
 
 /// One call for one register. What was stored is looked for where loads are permitted.
@@ -88,31 +89,32 @@ void check(const Session& session, const std::optional<NamedRange>& range, bool 
 
 }  // namespace
 
-std::vector<OperationInfo> register_operations(const Leave& leave) {
+std::vector<OperationInfo> register_operations(const Permission& permission) {
   std::vector<OperationInfo> table;
-  if (leave.registers && leave.loads) {
+  if (permission.registers && permission.loads) {
     table.push_back(described(load_register));
   }
-  if (leave.memory && leave.loads) {
+  if (permission.memory && permission.loads) {
     table.push_back(described(load_memory));
   }
-  if (leave.memory && leave.stores) {
+  if (permission.memory && permission.stores) {
     table.push_back(described(store_memory));
   }
   return table;
 }
 
-void check_registers(const Session& session, const Leave& leave) {
-  check(session, leave.registers, leave.loads);
-  check(session, leave.memory, leave.loads);
+void check_registers(const Session& session, const Permission& permission) {
+  check(session, permission.registers, permission.loads);
+  check(session, permission.memory, permission.loads);
 }
 
-std::unique_ptr<Operation> make_register_operation(const Session& session, const Leave& leave,
+std::unique_ptr<Operation> make_register_operation(const Session& session,
+                                                   const Permission& permission,
                                                    const OperationSpec& spec) {
-  for (const OperationInfo& known : register_operations(leave)) {
+  for (const OperationInfo& known : register_operations(permission)) {
     if (known.name == spec.name) {
-      return std::make_unique<Register>(session, range_of(leave, spec.name).value(), spec,
-                                        leave.loads);
+      return std::make_unique<Register>(session, range_of(permission, spec.name).value(), spec,
+                                        permission.loads);
     }
   }
   return nullptr;

@@ -107,18 +107,18 @@ unsigned count() {
 class XrtDevice final : public Device {
  public:
   XrtDevice(unsigned index, const std::string& id, const Options& options)
-      : leave_(leave_of(options, "KERNEL")), session_(index) {
+      : permission_(permission_of(options, "KERNEL")), session_(index) {
     session_.prepare(options);
-    xrt_native::check_registers(session_, leave_);
+    xrt_native::check_registers(session_, permission_);
     info_ = describe(session_, id);
-    std::ranges::move(xrt_native::register_operations(leave_),
+    std::ranges::move(xrt_native::register_operations(permission_),
                       std::back_inserter(info_.operations));
   }
   [[nodiscard]] const DeviceInfo& info() const override { return info_; }
   std::unique_ptr<Operation> make(const OperationSpec& spec) override {
     static_cast<void>(find_operation(info_.operations, spec, "XRT"));
     return through_xrt([&] {
-      auto operation = xrt_native::make_register_operation(session_, leave_, spec);
+      auto operation = xrt_native::make_register_operation(session_, permission_, spec);
       return emulated_card::timed(operation ? std::move(operation)
                                             : xrt_native::make_operation(session_, spec));
     });
@@ -128,13 +128,13 @@ class XrtDevice final : public Device {
   }
 
  private:
-  Leave leave_;
+  Permission permission_;
   Session session_;
   DeviceInfo info_;
 };
 
 std::vector<std::string> known_options() {
-  std::vector<std::string> known = leave_options();
+  std::vector<std::string> known = permission_options();
   known.insert(known.end(), {"xclbin", "allow_program"});
   return known;
 }

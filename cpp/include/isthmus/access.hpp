@@ -51,7 +51,7 @@ struct NamedRange {
 std::optional<std::uint64_t> parse_number(const std::string& text);
 
 /// What the user lets be touched, and how.
-struct Leave {
+struct Permission {
   std::optional<NamedRange> registers;
   std::optional<NamedRange> memory;  ///< plain memory: loads and stores have no side effects
   bool loads = false;
@@ -59,10 +59,11 @@ struct Leave {
 };
 
 /// From the options `registers`, `memory`, `allow_loads` and `allow_writes`; `name` is what stands
-/// before the colon. Throws UsageError for a range without leave, and for leave without a range.
-Leave leave_of(const Options& options, const std::string& name);
+/// before the colon. Throws UsageError for a range without permission, and for permission without a
+/// range.
+Permission permission_of(const Options& options, const std::string& name);
 /// Their names.
-std::vector<std::string> leave_options();
+std::vector<std::string> permission_options();
 /// Whether an option is `yes`; throws UsageError where it is neither that nor `no`.
 bool is_yes(const Options& options, const std::string& name);
 

@@ -31,9 +31,9 @@ class Communicator {
   [[nodiscard]] virtual unsigned rank() const noexcept = 0;
   [[nodiscard]] virtual unsigned size() const noexcept = 0;
 
-  /// Collective. `all` has room for `mine` of every rank, in their order.
+  /// Collective. `all` has room for `own` of every rank, in their order.
   void barrier();
-  void all_gather(std::span<const std::byte> mine, std::span<std::byte> all);
+  void all_gather(std::span<const std::byte> own, std::span<std::byte> all);
   void broadcast(std::span<std::byte> data, unsigned root);
 
   /// Messages between two ranks with one tag arrive in the order in which they were begun, each in
@@ -79,10 +79,10 @@ class Communicator {
 
   /// The value of every rank, in their order. Collective.
   template <class Value>
-  [[nodiscard]] std::vector<Value> gathered(const Value& mine) {
+  [[nodiscard]] std::vector<Value> gathered(const Value& own) {
     static_assert(std::is_trivially_copyable_v<Value>);
     std::vector<Value> all(size());
-    all_gather(std::as_bytes(std::span(&mine, 1)), std::as_writable_bytes(std::span(all)));
+    all_gather(std::as_bytes(std::span(&own, 1)), std::as_writable_bytes(std::span(all)));
     return all;
   }
   /// Rank 0's value. Collective.
@@ -96,7 +96,7 @@ class Communicator {
  protected:
   /// The collective functions.
   virtual void meet() = 0;
-  virtual void gather(std::span<const std::byte> mine, std::span<std::byte> all) = 0;
+  virtual void gather(std::span<const std::byte> own, std::span<std::byte> all) = 0;
   virtual void spread(std::span<std::byte> data, unsigned root) = 0;
 
  private:
@@ -104,7 +104,7 @@ class Communicator {
 };
 
 /// One rank that can only talk to itself.
-std::unique_ptr<Communicator> alone_communicator();
+std::unique_ptr<Communicator> single_process_communicator();
 
 /// A duplicate of a communicator of the MPI that this process has loaded and initialised.
 /// Collective over it. `vendor` is said in messages; the library itself tells whose handles it has:

@@ -141,7 +141,7 @@ class Offload {
   [[nodiscard]] CardClock card_clock() const { return card_clock_; }
 
   /// The next runs are of this kind of memory, handed over in this way; not of another size.
-  void turn_to(const OperationSpec& spec);
+  void set_spec(const OperationSpec& spec);
 
   [[nodiscard]] const OperationSpec& spec() const { return spec_; }
   [[nodiscard]] const std::string& memory() const { return spec_.memory; }
@@ -160,8 +160,8 @@ class Offload {
 struct OffloadRecord {
   std::vector<PhaseSample> first;               ///< everything for the first time
   std::vector<std::vector<PhaseSample>> again;  ///< the same without `prepare`, once it is warm
-  /// Those of the reference: each was taken right before or right after that of `again`.
-  std::vector<std::vector<PhaseSample>> beside = {};
+  /// The reference's offloads: each was measured right before or right after one of `again`.
+  std::vector<std::vector<PhaseSample>> reference = {};
   Verified verified = Verified::na;
   std::string fault;
   double steal_s = 0;

@@ -14,7 +14,7 @@ namespace isthmus {
 inline constexpr unsigned lanes = 2;
 /// Repetitions of an exchange whose messages are verified together: enough to see a message that
 /// came twice, or in another's place.
-inline constexpr std::size_t exchange_turns = 4;
+inline constexpr std::size_t exchange_buffer_sets = 4;
 /// MPI counts bytes with an int.
 inline constexpr std::uint64_t most_message_bytes = std::uint64_t{1} << 30U;
 

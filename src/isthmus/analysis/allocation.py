@@ -8,7 +8,7 @@ import numpy as np
 
 from isthmus.analysis import published
 from isthmus.analysis.allocation_memory import advice, copies, deltas, offsets
-from isthmus.analysis.evidence import Answer, Evidence
+from isthmus.analysis.context import AnalysisContext, Answer
 from isthmus.analysis.offloads import (
     ALGORITHM,
     SOFTWARE,
@@ -36,10 +36,10 @@ _COLUMNS = {
 }
 
 
-def phases(evidence: Evidence) -> Answer:
+def phases(context: AnalysisContext) -> Answer:
     """Medians of the first offload in a process, and of those that follow."""
     rows = []
-    for group in groups(cases(evidence.run)):
+    for group in groups(cases(context.run)):
         for case in group:
             for use, warm in (("first", False), ("again", True)):
                 medians = [case.median(*names, warm=warm) for names in _COLUMNS.values()]
@@ -52,14 +52,14 @@ def phases(evidence: Evidence) -> Answer:
     )  # fmt: skip
 
 
-def host(evidence: Evidence) -> Answer:
+def host(context: AnalysisContext) -> Answer:
     """The device against the same add on the host, in the same processes."""
     rows = []
-    for group in groups(_worth(evidence)):
-        together = evidence.together(2 * len(group))
+    for group in groups(_worth(context)):
+        confidence = context.simultaneous(2 * len(group))
         for case in group:
             for software in filter(case.phases.get, SOFTWARE):
-                both = _both(case, software, together)
+                both = _both(case, software, confidence)
                 rows.append((case.device, case.elements, case.name, software, *_ends(both)))
     return Answer.of(
         "host", "Is the offload faster than the CPU?", rows,
@@ -82,19 +82,19 @@ def _ends(both: tuple[tuple[Interval, int], ...]) -> tuple[float, ...]:
     return (*total[:3], *algorithm[:3], count)
 
 
-def break_even(evidence: Evidence) -> Answer:
+def break_even(context: AnalysisContext) -> Answer:
     """From which size on the device is faster, of sizes that were swept."""
     rows = []
     by_kind: dict[tuple[str, str], list[Case]] = {}
-    for case in _worth(evidence):
+    for case in _worth(context):
         if case.add:
             by_kind.setdefault((case.device, case.name), []).append(case)
     for (device, name), sized in by_kind.items():
         sized.sort(key=lambda case: case.elements)
         if len(sized) < 2:
             continue
-        together = evidence.together(len(sized))
-        signs = [_both(case, case.add, together)[1][0].sign for case in sized]
+        confidence = context.simultaneous(len(sized))
+        signs = [_both(case, case.add, confidence)[1][0].sign for case in sized]
         from_here = next(
             (i for i in range(len(signs)) if all(sign > 0 for sign in signs[i:])), len(signs)
         )
@@ -118,9 +118,9 @@ def _slopes(pair: Sequence[Case]) -> tuple[float, float]:
     return device, (large.median(large.add) - small.median(small.add)) / more
 
 
-def _worth(evidence: Evidence) -> list[Case]:
+def _worth(context: AnalysisContext) -> list[Case]:
     """Offloads that did the work, with their host's software."""
-    return [case for case in real_hosts(evidence.run) if case.verified]
+    return [case for case in real_hosts(context.run) if case.verified]
 
 
-QUESTIONS = (phases, deltas, host, break_even, copies, offsets, published.beside, advice)
+QUESTIONS = (phases, deltas, host, break_even, copies, offsets, published.published_figures, advice)

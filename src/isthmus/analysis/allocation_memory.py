@@ -6,7 +6,7 @@ from itertools import permutations
 
 import numpy as np
 
-from isthmus.analysis.evidence import Answer, Evidence
+from isthmus.analysis.context import AnalysisContext, Answer
 from isthmus.analysis.offloads import (
     ALGORITHM,
     Case,
@@ -14,8 +14,8 @@ from isthmus.analysis.offloads import (
     compare,
     contrast,
     groups,
-    in_turn,
     offloads,
+    paired,
     real_hosts,
 )
 from isthmus.statistics import Interval
@@ -38,17 +38,17 @@ _RECURRING = ACCELERATOR[2:]
 """What each offload costs: all but starting the runtime."""
 
 
-def deltas(evidence: Evidence) -> Answer:
+def deltas(context: AnalysisContext) -> Answer:
     """What any two kinds of memory differ by, phase by phase."""
     rows = []
     each = {**{name: (name,) for name in ACCELERATOR}, "algorithm": ALGORITHM, "total": ("total",)}
-    for group in groups(offloads(evidence.run)):
-        confidence = evidence.together(len(group) - 1)
+    for group in groups(offloads(context.run)):
+        confidence = context.simultaneous(len(group) - 1)
         for a, b in permutations(group, 2):
             for name, names in each.items():
                 if any(n in case.phases for n in names for case in (a, b)):
-                    found, count = compare(a, b, names, confidence)
-                    rows.append((a.device, a.elements, name, a.name, b.name, *found[:3], count))
+                    delta, count = compare(a, b, names, confidence)
+                    rows.append((a.device, a.elements, name, a.name, b.name, *delta[:3], count))
     return Answer.of(
         "deltas", "How much does the kind of host memory matter?", rows,
         "device elements operation memory reference delta_s low_delta_s high_delta_s",
@@ -56,11 +56,11 @@ def deltas(evidence: Evidence) -> Answer:
     )  # fmt: skip
 
 
-def copies(evidence: Evidence) -> Answer:
+def copies(context: AnalysisContext) -> Answer:
     """Where a runtime copied: fresh pages it touched, and time that only a copy takes."""
     rows = []
-    for group in groups(real_hosts(evidence.run)):
-        confidence = evidence.together(len(_MOVES) * (len(group) - 1))
+    for group in groups(real_hosts(context.run)):
+        confidence = context.simultaneous(len(_MOVES) * (len(group) - 1))
         for phase, names in _MOVES.items():
             having = [case for case in group if case.median(*names) >= 0]
             best = min(having, key=lambda case: case.median(*names), default=None)
@@ -99,10 +99,10 @@ def _verdict(fresh: float, rate: float, moved: int, beyond: Interval) -> str:
     return "moved"
 
 
-def offsets(evidence: Evidence) -> Answer:
+def offsets(context: AnalysisContext) -> Answer:
     """What it costs to begin elsewhere than at the start of a page."""
     rows = []
-    for group in groups(real_hosts(evidence.run)):
+    for group in groups(real_hosts(context.run)):
         aligned = group[0]
         moved = [
             case
@@ -114,14 +114,21 @@ def offsets(evidence: Evidence) -> Answer:
             continue
         for case in moved:
             first, again = (
-                _contrast(evidence, case, aligned, len(group) - 1, warm=warm)
+                _contrast(context, case, aligned, len(group) - 1, warm=warm)
                 for warm in (False, True)
             )
             later = first.judgement == "undecided" and again.repetitions
-            found = again if later else first
-            if found.repetitions:
+            result = again if later else first
+            if result.repetitions:
                 key = (aligned.device, aligned.elements, case.name, "again" if later else "first")
-                rows.append((*key, *found.difference[:3], found.repetitions, *found.ratio[:3]))
+                rows.append(
+                    (
+                        *key,
+                        *result.difference[:3],
+                        result.repetitions,
+                        *result.ratio[:3],
+                    )
+                )
     return Answer.of(
         "offsets", "Does it matter where in a page the vectors begin, and which offset is worst?",
         rows,
@@ -131,25 +138,25 @@ def offsets(evidence: Evidence) -> Answer:
 
 
 def _contrast(
-    evidence: Evidence, case: Case, reference: Case, kinds: int, *, warm: bool
+    context: AnalysisContext, case: Case, reference: Case, kinds: int, *, warm: bool
 ) -> Comparison:
     """Of the algorithm; each of so many kinds is looked at twice, first and warm."""
-    precision, together = evidence.run.settings.precision, evidence.together(2 * kinds)
-    turns = in_turn(case, reference, evidence.confidence, together, precision) if warm else None
-    return turns or contrast(evidence, case, reference, ALGORITHM, 2 * kinds, warm=warm)
+    precision, simultaneous = context.run.settings.precision, context.simultaneous(2 * kinds)
+    pair = paired(case, reference, context.confidence, simultaneous, precision) if warm else None
+    return pair or contrast(context, case, reference, ALGORITHM, 2 * kinds, warm=warm)
 
 
-def advice(evidence: Evidence) -> Answer:
+def advice(context: AnalysisContext) -> Answer:
     """For each runtime the kind of memory that takes least, beside ordinary memory."""
     rows = []
     largest: dict[str, list[Case]] = {}
-    for group in groups(real_hosts(evidence.run)):
+    for group in groups(real_hosts(context.run)):
         if len(group) > 1:
             before = largest.get(group[0].device)
             if before is None or before[0].elements < group[0].elements:
                 largest[group[0].device] = group
     for device, group in largest.items():
-        confidence = evidence.together(len(group) - 1)
+        confidence = context.simultaneous(len(group) - 1)
         best = min(group, key=lambda case: case.median(*_RECURRING))
         plain = next((case for case in group if case.memory == "pageable"), group[0])
         gain, count = compare(plain, best, _RECURRING, confidence)

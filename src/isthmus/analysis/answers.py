@@ -8,7 +8,7 @@ from pkgutil import resolve_name
 import pandas as pd
 
 from isthmus import studies
-from isthmus.analysis.evidence import SERIES, Answer, Evidence
+from isthmus.analysis.context import SERIES, AnalysisContext, Answer
 from isthmus.analysis.summary import summarise
 from isthmus.results.run_file import Run
 
@@ -25,9 +25,9 @@ def answers_to(study: str, run: Run, summary: pd.DataFrame) -> list[Answer]:
     known = studies.registry().get(study)
     if known is None:
         return []
-    evidence = Evidence.of(run, summary, study, known.columns)
-    asked = resolve_name(known.answers) if known.answers else ()
-    return [ask(evidence) for ask in asked]
+    context = AnalysisContext.of(run, summary, study, known.columns)
+    questions = resolve_name(known.answers) if known.answers else ()
+    return [question(context) for question in questions]
 
 
 def answers(run: Run, summary: pd.DataFrame | None = None) -> list[Answer]:

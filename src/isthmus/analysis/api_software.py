@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from isthmus.analysis import wording
-from isthmus.analysis.evidence import Answer, Evidence
+from isthmus.analysis.context import AnalysisContext, Answer
 from isthmus.analysis.ratios import (
     LARGE,
     SMALL,
@@ -17,7 +17,7 @@ from isthmus.analysis.ratios import (
     medians,
     pairs_in,
     ratio,
-    software_alone,
+    software_only,
 )
 
 _SPANS = ((0, SMALL), (LARGE, np.inf))
@@ -30,18 +30,18 @@ _COLUMNS = (
 )  # fmt: skip
 
 
-def per_call(evidence: Evidence) -> Answer:
+def per_call(context: AnalysisContext) -> Answer:
     """Time per call of each API, and the ratio between two, for small sizes and for large ones.
 
     A call's time is the geometric mean of the sizes' medians. A device that shares no operation
     with another still has its rows.
     """
-    alone = software_alone(evidence.run)
-    times = medians(evidence.run, evidence.study, "na")
-    times = times[times["device"].isin(alone)]
+    without_device = software_only(context.run)
+    times = medians(context.run, context.study, "na")
+    times = times[times["device"].isin(without_device)]
     rows: list[tuple[object, ...]] = []
     compared: set[tuple[str, ...]] = set()
-    for pair in pairs_in(evidence.run, times):
+    for pair in pairs_in(context.run, times):
         ours, _, theirs = pair.memory.partition(" / ")
         keys = [
             (pair.device, pair.operation, ours, pair.axes),
@@ -50,13 +50,13 @@ def per_call(evidence: Evidence) -> Answer:
         compared.update(keys)
         for low, high in _SPANS:
             part = pair.times[pair.times["bytes"].between(low, high)]
-            found = ratio(part, evidence.confidence)
-            if found is None:
+            time_ratio = ratio(part, context.confidence)
+            if time_ratio is None:
                 continue
             calls = [_call_s(times, key, part) for key in keys]
             over = wording.sizes(complete(part)["bytes"].tolist())
             names = (pair.device, pair.reference, pair.operation, pair.memory, pair.axes)
-            rows.append((*names, over, *calls, *found.cells))
+            rows.append((*names, over, *calls, *time_ratio.cells))
     for key, series in groups(times, _ONE):
         if key in compared:
             continue

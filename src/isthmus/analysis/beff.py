@@ -11,7 +11,7 @@ import pandas as pd
 from isthmus.analysis import fits, published
 from isthmus.analysis.beff_channels import channels, links_rate
 from isthmus.analysis.beff_rows import SAME
-from isthmus.analysis.evidence import Answer, Evidence, board_of, each, rate_of, table
+from isthmus.analysis.context import AnalysisContext, Answer, board_of, each, rate_of, table
 from isthmus.analysis.messages import messages
 from isthmus.analysis.ratios import groups
 from isthmus.boards import Board
@@ -21,10 +21,10 @@ from isthmus.statistics import Interval, combined
 _NAMED = ("device", "channel", "ranks", "topology", "depth", "memory", "clock", "sizes")
 
 
-def _boards(evidence: Evidence) -> Mapping[str, Board | None]:
+def _boards(context: AnalysisContext) -> Mapping[str, Board | None]:
     """Boards with serial channels, of emulated cards."""
-    found = {device.address: board_of(device) for device in evidence.run.devices}
-    return {a: b if b is not None and b.has("serial") else None for a, b in found.items()}
+    known = {device.address: board_of(device) for device in context.run.devices}
+    return {a: b if b is not None and b.has("serial") else None for a, b in known.items()}
 
 
 def _as_measured(board: Board, row: Any) -> Board:
@@ -33,49 +33,49 @@ def _as_measured(board: Board, row: Any) -> Board:
     return board.with_values({"serial.depth": float(row.depth)}) if deep else board
 
 
-def _published(evidence: Evidence, board: Board, row: Any) -> dict[int, float]:
+def _published(context: AnalysisContext, board: Board, row: Any) -> dict[int, float]:
     """Bytes a second by message size; empty where none of this very setting are published."""
     if row.looplength != serial.LOOPLENGTH:
         return {}
-    return published.rates(evidence.study, board, "exchange", ranks=row.ranks)
+    return published.rates(context.study, board, "exchange", ranks=row.ranks)
 
 
 def _law(sizes: Any, times: Any) -> fits.AlphaBeta | None:
     return fits.alpha_beta(list(map(float, sizes)), list(map(float, times)))
 
 
-def _exchanges(evidence: Evidence) -> pd.DataFrame:
-    return evidence.rows[evidence.rows["operation"] == "exchange"]
+def _exchanges(context: AnalysisContext) -> pd.DataFrame:
+    return context.rows[context.rows["operation"] == "exchange"]
 
 
-def _b_effs(evidence: Evidence) -> pd.DataFrame:
-    return evidence.rows[evidence.rows["operation"] == "b_eff"]
+def _b_effs(context: AnalysisContext) -> pd.DataFrame:
+    return context.rows[context.rows["operation"] == "b_eff"]
 
 
-def b_eff(evidence: Evidence) -> Answer:
+def b_eff(context: AnalysisContext) -> Answer:
     """b_eff of each whole set of sizes: the mean of the best bandwidths that a process reached.
 
     Beside it, as another figure with its own interval, the mean of the medians.
     """
-    known = _boards(evidence)
+    known = _boards(context)
     rows = []
-    exchanges = dict(groups(_exchanges(evidence), SAME))
-    for key, group in groups(_b_effs(evidence), SAME):
+    exchanges = dict(groups(_exchanges(context), SAME))
+    for key, group in groups(_b_effs(context), SAME):
         (row,) = each(group)
         typical = _mean_rate(exchanges[key])
-        found = Interval(row.bandwidth_Bps, row.low_bandwidth_Bps, row.high_bandwidth_Bps)
+        best = Interval(row.bandwidth_Bps, row.low_bandwidth_Bps, row.high_bandwidth_Bps)
         board = known.get(row.device)
         sizes = serial.SIZES[row.sizes]
         model, theirs = np.nan, np.nan
         if board is not None:
             shape = _as_measured(board, row)
             model = serial.b_eff(shape, int(row.ranks), sizes, int(row.looplength))
-            rates = _published(evidence, shape, row)
+            rates = _published(context, shape, row)
             theirs = float(np.mean([rates.get(size, np.nan) for size in sizes]))
         ranks = int(row.ranks or 1)
         rows.append(
-            (*(getattr(row, name) for name in _NAMED), *found[:3], *typical[:3],
-             found.value / ranks, found.value / model - 1, theirs, found.value / theirs - 1)
+            (*(getattr(row, name) for name in _NAMED), *best[:3], *typical[:3],
+             best.value / ranks, best.value / model - 1, theirs, best.value / theirs - 1)
         )  # fmt: skip
     return Answer(
         "b_eff",
@@ -89,22 +89,22 @@ def b_eff(evidence: Evidence) -> Answer:
     )
 
 
-def by_size(evidence: Evidence) -> Answer:
+def by_size(context: AnalysisContext) -> Answer:
     """Each size beside the links' limit, the model, a fit to the run itself, and the log."""
-    known = _boards(evidence)
-    found: list[tuple[Any, ...]] = []
-    for _, unsorted in groups(_exchanges(evidence), SAME):
+    known = _boards(context)
+    rows: list[tuple[Any, ...]] = []
+    for _, unsorted in groups(_exchanges(context), SAME):
         group = unsorted.sort_values("bytes")
         first = group.iloc[0]
         device, board = first["device"], known.get(first["device"])
         fitted = _law(group["bytes"], group["median_s"]) if board is None else None
-        links = links_rate(evidence.run, device)
-        found += [_beside(evidence, row, board, links, fitted) for row in each(group)]
-    frame = table(found, *_COLUMNS)
+        links = links_rate(context.run, device)
+        rows += [_row_with_references(context, row, board, links, fitted) for row in each(group)]
+    frame = table(rows, *_COLUMNS)
     return Answer(
         "by_size",
         "How near does each size come to the links' limit, and to what is known?",
-        frame.dropna(axis="columns", how="all") if found else frame,
+        frame.dropna(axis="columns", how="all") if rows else frame,
     )
 
 
@@ -115,8 +115,12 @@ _COLUMNS = (
 )  # fmt: skip
 
 
-def _beside(
-    evidence: Evidence, row: Any, board: Board | None, links: float, fitted: fits.AlphaBeta | None
+def _row_with_references(
+    context: AnalysisContext,
+    row: Any,
+    board: Board | None,
+    links: float,
+    fitted: fits.AlphaBeta | None,
 ) -> tuple[Any, ...]:
     size, rate, ranks = int(row.bytes), row.bandwidth_Bps, int(row.ranks or 1)
     limit = ranks * links if ranks > 1 else np.nan  # a rank alone uses no link
@@ -125,7 +129,7 @@ def _beside(
         shape, steps = _as_measured(board, row), int(row.looplength)
         limit = 2 * ranks * serial.channel_rate(shape)
         model = rate / serial.bandwidth(shape, size, ranks, steps) - 1
-        theirs = _published(evidence, shape, row).get(size, np.nan)
+        theirs = _published(context, shape, row).get(size, np.nan)
     law = np.nan
     if fitted is not None:
         law = (fitted.alpha.value + size / fitted.beta.value) / row.median_s - 1
@@ -136,15 +140,15 @@ def _beside(
     )  # fmt: skip
 
 
-def constants(evidence: Evidence) -> Answer:
+def constants(context: AnalysisContext) -> Answer:
     """Start-up time and rate of a step, fitted to the run's own sizes, beside the published ones.
 
     A step is two messages, one after the other: t / 2 = latency + bytes / rate. On a card with
     serial channels the bytes are those of whole flits, as they are sent.
     """
-    known = _boards(evidence)
+    known = _boards(context)
     rows = []
-    for _, group in groups(_exchanges(evidence), SAME):
+    for _, group in groups(_exchanges(context), SAME):
         first = group.iloc[0]
         board = known.get(first["device"])
         sent = group["bytes"].to_numpy(float)
@@ -160,7 +164,7 @@ def constants(evidence: Evidence) -> Answer:
              stated, serial.channel_rate(board) if board else np.nan, fitted.worst_residual,
              group["bytes"].iloc[fitted.worst_at])
         )  # fmt: skip
-    found = table(
+    frame = table(
         rows,
         *_NAMED,
         "latency_s low_latency_s high_latency_s wire_Bps low_wire_Bps high_wire_Bps",
@@ -169,21 +173,21 @@ def constants(evidence: Evidence) -> Answer:
     return Answer(
         "constants",
         "Which latency and which rate describe a message?",
-        found.dropna(axis="columns", how="all") if rows else found,
+        frame.dropna(axis="columns", how="all") if rows else frame,
     )
 
 
-def slowest(evidence: Evidence) -> Answer:
+def slowest(context: AnalysisContext) -> Answer:
     """Each rank's own mean rate, beside that of the median rank."""
-    own = evidence.rows[evidence.rows["operation"] == "exchange_rank"]
+    own = context.rows[context.rows["operation"] == "exchange_rank"]
     rows = []
     for _, group in groups(own, SAME):
         first = group.iloc[0]
         ranks = {int(str(r)): _mean_rate(some) for r, some in group.groupby("rank")}
-        typical = float(np.median([found.value for found in ranks.values()]))
-        for rank, found in ranks.items():
-            rows.append((*(first[name] for name in _NAMED), rank, *found[:3],
-                         found.value / typical))  # fmt: skip
+        typical = float(np.median([rate.value for rate in ranks.values()]))
+        for rank, rate in ranks.items():
+            rows.append((*(first[name] for name in _NAMED), rank, *rate[:3],
+                         rate.value / typical))  # fmt: skip
     return Answer.of(
         "slowest", "Which link is the slowest?", rows,
         *_NAMED, "rank rank_Bps low_rank_Bps high_rank_Bps median_ratio",
@@ -192,15 +196,15 @@ def slowest(evidence: Evidence) -> Answer:
 
 def _mean_rate(rows: pd.DataFrame) -> Interval:
     """Bytes a second in the mean over sizes."""
-    found = [rate_of(row) for row in each(rows)]
-    return combined([1 / len(found)] * len(found), found)
+    rates = [rate_of(row) for row in each(rows)]
+    return combined([1 / len(rates)] * len(rates), rates)
 
 
-def scaling(evidence: Evidence) -> Answer:
+def scaling(context: AnalysisContext) -> Answer:
     """b_eff by number of ranks, each rank's part of it beside that of the fewest, and the model."""
-    known = _boards(evidence)
+    known = _boards(context)
     rows = []
-    whole = _b_effs(evidence)
+    whole = _b_effs(context)
     whole = whole[whole["ranks"] != ""]
     for _, unsorted in groups(whole, [name for name in SAME if name != "ranks"]):
         group = unsorted.sort_values("ranks")
@@ -221,15 +225,15 @@ def scaling(evidence: Evidence) -> Answer:
                 model = with_these / with_fewest
             rate = row.bandwidth_Bps
             rows.append((row.device, row.channel, row.sizes, row.ranks, rate, kept, model))
-    found = table(rows, "device channel sizes ranks b_eff_Bps kept_share model_share")
+    frame = table(rows, "device channel sizes ranks b_eff_Bps kept_share model_share")
     return Answer(
         "scaling",
         "What does each rank keep where there are more?",
-        found.dropna(axis="columns", how="all") if rows else found,
+        frame.dropna(axis="columns", how="all") if rows else frame,
     )
 
 
-ASKED = (
+QUESTIONS = (
     b_eff, by_size, channels, slowest, constants, scaling, messages, published.held_out,
 )  # fmt: skip
 """The study's questions, in the order shown."""

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from isthmus import backends
-from isthmus.analysis.evidence import Answer, Evidence
+from isthmus.analysis.context import AnalysisContext, Answer
 from isthmus.analysis.ratios import by_size, divide, groups, medians
 from isthmus.results.run_file import Point, Run
 
@@ -26,19 +26,19 @@ def links_rate(run: Run, address: str) -> float:
         devices = {(rank.get("host"), rank.get("id", rank.get("device"))) for rank in ranks}
         if len(devices) < len(ranks):
             return float("nan")
-    told = {
+    rates = {
         device.address: device.properties.get(backends.of(device.backend).links_property, "nan")
         for device in run.devices
     }
-    members = [name for name in address.split("+") if name in told] or [address]
-    return float(np.min([float(told.get(name, "nan")) for name in members]))
+    members = [name for name in address.split("+") if name in rates] or [address]
+    return float(np.min([float(rates.get(name, "nan")) for name in members]))
 
 
-def channels(evidence: Evidence) -> Answer:
+def channels(context: AnalysisContext) -> Answer:
     """Each two channels of the same devices: ratio of the times of a step, size by size."""
     rows = []
-    for name, reference, where, times in _pairs(evidence):
-        for size in by_size(times, evidence.confidence).itertuples(index=False):
+    for name, reference, where, times in _pairs(context):
+        for size in by_size(times, context.confidence).itertuples(index=False):
             rows.append((*where, name, reference, *size))
     return Answer.of(
         "channels", "Which channel takes longer, at which size?", rows,
@@ -46,12 +46,12 @@ def channels(evidence: Evidence) -> Answer:
     )  # fmt: skip
 
 
-def _pairs(evidence: Evidence) -> Iterator[tuple[str, str, tuple[str, str], pd.DataFrame]]:
+def _pairs(context: AnalysisContext) -> Iterator[tuple[str, str, tuple[str, str], pd.DataFrame]]:
     """Name, name of the other, where (device and axes), and ratios by size and rerun."""
     exchanges = [
         point
-        for point in evidence.run.points
-        if point.study == evidence.study and point.operation == "exchange"
+        for point in context.run.points
+        if point.study == context.study and point.operation == "exchange"
     ]
     ways: dict[str, list[Point]] = {}
     for point in exchanges:
@@ -60,11 +60,11 @@ def _pairs(evidence: Evidence) -> Iterator[tuple[str, str, tuple[str, str], pd.D
         return
     series: dict[tuple[str, str], dict[str, pd.DataFrame]] = {}
     for channel, points in ways.items():
-        found = medians(msgspec.structs.replace(evidence.run, points=points), evidence.study)
-        kinds = found.groupby("device")["memory"].nunique()
-        for (device, axes, memory), mine in groups(found, ["device", "axes", "memory"]):
+        channel_times = medians(msgspec.structs.replace(context.run, points=points), context.study)
+        kinds = channel_times.groupby("device")["memory"].nunique()
+        for (device, axes, memory), group in groups(channel_times, ["device", "axes", "memory"]):
             name = f"{channel} ({memory})" if kinds[device] > 1 else channel
-            series.setdefault((device, axes), {})[name] = mine
+            series.setdefault((device, axes), {})[name] = group
     for where, named in series.items():
         for reference, name in combinations(named, 2):
             times = divide(named[name], named[reference])

@@ -62,7 +62,7 @@ def best_mean(points: Sequence[Point], clock: ClockName) -> Interval:
     is one only; simulated time is exact.
     """
     by_point = [[_best(p, rerun, clock) for rerun in measured_on(p, clock)] for p in points]
-    means = [float(np.mean(found)) for found in zip(*by_point)]  # noqa: B905 - as many as all have
+    means = [float(np.mean(best)) for best in zip(*by_point)]  # noqa: B905 - as many as all have
     if clock == "simulated" and len(means) == 1:
         return exact(means[0])
     return over_processes(means) if means else Interval(np.nan, np.nan, np.nan)
@@ -78,7 +78,7 @@ def _b_eff(
 ) -> dict[str, object]:
     """One row, of the mean over the sizes of the best bandwidth; times have no mean."""
     first = group.iloc[0]
-    found = best_mean(points, first["clock"])
+    mean = best_mean(points, first["clock"])
     shared = {name: first[name] for name in columns if group[name].nunique(dropna=False) == 1}
     flags = {flag for text in group["flags"] for flag in str(text).split(";") if flag}
     return {
@@ -92,9 +92,9 @@ def _b_eff(
         ),
         "samples": int(group["samples"].sum()),
         "reruns": int(group["reruns"].min()),
-        "bandwidth_Bps": found.value,
-        "low_bandwidth_Bps": found.low,
-        "high_bandwidth_Bps": found.high,
-        "converged": found.half_width <= precision,
+        "bandwidth_Bps": mean.value,
+        "low_bandwidth_Bps": mean.low,
+        "high_bandwidth_Bps": mean.high,
+        "converged": mean.half_width <= precision,
         "flags": ";".join(sorted(flags)),
     }  # fmt: skip

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from isthmus.analysis import api_software, hybrid, published, speeds, wording
-from isthmus.analysis.evidence import Answer, Evidence
+from isthmus.analysis.context import AnalysisContext, Answer
 from isthmus.analysis.ratios import (
     LARGE,
     SMALL,
@@ -27,18 +27,18 @@ _PAIR = ("device", "reference", "operation", "memory", "axes")
 _RATIO = ("time_ratio", "low_time_ratio", "high_time_ratio", "within", "sizes", "reruns")
 
 
-def small(evidence: Evidence) -> Answer:
+def small(context: AnalysisContext) -> Answer:
     """Ratio of times between devices for small transfers."""
     rows = []
-    for pair in evidence.pairs:
+    for pair in context.pairs:
         times = pair.times[pair.times["bytes"].between(1, SMALL)]
-        found = ratio(times, evidence.together(len(evidence.pairs)))
-        if found is None:
+        time_ratio = ratio(times, context.simultaneous(len(context.pairs)))
+        if time_ratio is None:
             continue
-        each = by_size(times, evidence.confidence)["ratio"]
+        each = by_size(times, context.confidence)["ratio"]
         over = wording.sizes(complete(times)["bytes"].tolist())
-        finding = evidence.judge(found.interval)
-        rows.append((*_names(pair), over, *found.cells, each.min(), each.max(), finding))
+        finding = context.judge(time_ratio.interval)
+        rows.append((*_names(pair), over, *time_ratio.cells, each.min(), each.max(), finding))
     return Answer.of(
         "small",
         f"Which device or API takes longer for small transfers (1 to {format_size(SMALL)})?", rows,
@@ -50,23 +50,23 @@ def _names(pair: Pair) -> tuple[str, ...]:
     return pair.device, pair.reference, pair.operation, pair.memory, pair.axes
 
 
-def indistinguishable(evidence: Evidence) -> Answer:
+def indistinguishable(context: AnalysisContext) -> Answer:
     """Size from which on two devices never differ for certain, by more than is relevant."""
     rows = []
-    sizes = sum(pair.times["bytes"].nunique() for pair in evidence.pairs)
-    for pair in evidence.pairs:
-        each = by_size(pair.times, evidence.together(sizes))
+    sizes = sum(pair.times["bytes"].nunique() for pair in context.pairs)
+    for pair in context.pairs:
+        each = by_size(pair.times, context.simultaneous(sizes))
         if each.empty:
             continue
         ratios = each[["ratio", "low", "high"]].itertuples(index=False)
-        differs = np.array([evidence.judge(Interval(*r)) in {"slower", "faster"} for r in ratios])
+        differs = np.array([context.judge(Interval(*r)) in {"slower", "faster"} for r in ratios])
         alike = each.iloc[int(np.flatnonzero(differs)[-1]) + 1 if differs.any() else 0 :]
-        found = "never" if alike.empty else "from" if differs.any() else "all"
+        where = "never" if alike.empty else "from" if differs.any() else "all"
         size = np.nan if alike.empty else alike["bytes"].iloc[0]
         beyond = pd.concat([alike["high"], 1 / alike["low"]]) - 1
         widest = float(beyond.max())  # NaN where they always differ
         last, within = each["bytes"].iloc[-1], bool(each["within"].any())
-        rows.append((*_names(pair), found, size, last, widest, within))
+        rows.append((*_names(pair), where, size, last, widest, within))
     return Answer.of(
         "indistinguishable", "From which size on does it not matter which device or API is used?",
         rows,
@@ -74,37 +74,37 @@ def indistinguishable(evidence: Evidence) -> Answer:
     )  # fmt: skip
 
 
-def throttle(evidence: Evidence) -> Answer:
+def throttle(context: AnalysisContext) -> Answer:
     """Whether either half of consecutive pairs takes longer than alone."""
-    measured = medians(evidence.run, evidence.study)
+    measured = medians(context.run, context.study)
     parts: list[tuple[tuple[str, ...], pd.DataFrame]] = []
     rows: list[tuple[object, ...]] = []
-    for both, alone in _HALVES.items():
+    for both, single in _HALVES.items():
         halves = measured[measured["operation"] == both]
         for key, paired in groups(halves, ["device", "memory", "axes"]):
             device, memory, axes = key
             same = (measured["device"] == device) & (measured["memory"] == memory)
-            same &= (measured["axes"] == axes) & (measured["operation"] == alone)
+            same &= (measured["axes"] == axes) & (measured["operation"] == single)
             times = divide(paired, measured[same])
             spans = ((LARGE, np.inf), (0, SMALL))  # what matters most first
             for part in (times[times["bytes"].between(*span)] for span in spans):
                 if not complete(part).empty:
-                    parts.append(((device, both, alone, memory, axes), part))
+                    parts.append(((device, both, single, memory, axes), part))
     for names, part in parts:
-        found = ratio(part, evidence.together(len(parts)))
-        if found is None:
+        slowdown = ratio(part, context.simultaneous(len(parts)))
+        if slowdown is None:
             continue
         over = wording.sizes(complete(part)["bytes"].tolist())
-        rows.append((*names, over, *found.cells, _slowed(evidence, found)))
+        rows.append((*names, over, *slowdown.cells, _slowed(context, slowdown)))
     return Answer.of(
         "throttle", "Does consecutive reading and writing slow either half down?", rows,
         "device operation reference memory axes over", *_RATIO, "verdict",
     )  # fmt: skip
 
 
-def _slowed(evidence: Evidence, found: Ratio) -> str:
-    more = found.interval.value - 1
-    match evidence.judge(found.interval):
+def _slowed(context: AnalysisContext, slowdown: Ratio) -> str:
+    more = slowdown.interval.value - 1
+    match context.judge(slowdown.interval):
         case "slower":
             return f"yes, by {wording.percent(more)}"
         case "faster":
@@ -115,27 +115,27 @@ def _slowed(evidence: Evidence, found: Ratio) -> str:
             return "cannot tell"
 
 
-def ceiling(evidence: Evidence) -> Answer:
+def ceiling(context: AnalysisContext) -> Answer:
     """Each peak as a share of the fastest plain memory copy of the same size."""
-    best = speeds.peak_rows(evidence)
+    best = speeds.peak_rows(context)
     best = best[best["clock"] == "host"]
     sizes = {
         key: int(rows["bytes"].iloc[0])
         for key, rows in groups(best, ["device", "operation", "memory", "axes"])
     }
     shares: dict[tuple[str, ...], tuple[str, int, Ratio]] = {}
-    for pair in evidence.pairs:
-        if (pair.device in evidence.copies) == (pair.reference in evidence.copies):
+    for pair in context.pairs:
+        if (pair.device in context.copies) == (pair.reference in context.copies):
             continue
-        swapped = pair.device in evidence.copies
+        swapped = pair.device in context.copies
         device, copy = (pair.reference, pair.device) if swapped else (pair.device, pair.reference)
         memory = pair.memory.split(" / ")[-1 if swapped else 0]
         key = (device, pair.operation, memory, pair.axes)
         size = sizes.get(key, 0)
-        found = ratio(pair.times[pair.times["bytes"] == size], evidence.confidence)
-        if found is None:
+        time_ratio = ratio(pair.times[pair.times["bytes"] == size], context.confidence)
+        if time_ratio is None:
             continue
-        share = found if swapped else found.inverse()  # the copy's time over the device's
+        share = time_ratio if swapped else time_ratio.inverse()  # the copy's time over the device's
         if key not in shares or share.interval.value < shares[key][2].interval.value:
             shares[key] = (copy, size, share)
     rows = [
@@ -148,8 +148,8 @@ def ceiling(evidence: Evidence) -> Answer:
     )  # fmt: skip
 
 
-ASKED = (
+QUESTIONS = (
     speeds.peaks, api_software.per_call, hybrid.estimated, small, indistinguishable, throttle,
-    ceiling, speeds.half, speeds.fits, published.beside,
+    ceiling, speeds.half, speeds.fits, published.published_figures,
 )  # fmt: skip
 """Questions of the study ``transfer``, in the order shown."""

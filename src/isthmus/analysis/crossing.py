@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 
 from isthmus.analysis import published
-from isthmus.analysis.evidence import Answer, Evidence, board_of, each, rate_of, table
+from isthmus.analysis.context import AnalysisContext, Answer, board_of, each, rate_of, table
 from isthmus.boards import Board
 from isthmus.models import host_memory
 from isthmus.models.pcie import link_of, path_of
 from isthmus.results.run_file import DeviceRecord
 
 KERNELS = {"read_bandwidth": "read", "write_bandwidth": "write", "bandwidth": "copy"}
-"""Operations, and the model's name of each."""
+"""Kernels as the closed form names them, by operation."""
 
 
 def _limit(device: DeviceRecord, operation: str) -> float:
@@ -40,13 +40,13 @@ def _predicted(board: Board | None, row: Any) -> float:
     return host_memory.bandwidth(shape, kernel, int(row.bytes), int(row.iterations))
 
 
-def crossing(evidence: Evidence) -> Answer:
+def crossing(context: AnalysisContext) -> Answer:
     """Each point on host memory beside the link's limit, the model and the published log.
 
     Points whose data did not arrive are in it, as FAIL: they count nowhere else.
     """
-    known = {device.address: device for device in evidence.run.devices}
-    points = evidence.every[evidence.every["operation"].isin(KERNELS)]
+    known = {device.address: device for device in context.run.devices}
+    points = context.every[context.every["operation"].isin(KERNELS)]
     points = points[(points["target"] == "host") & points["bandwidth_Bps"].gt(0)]
     points = points[points["clock"] != "device"]
     rows = []
@@ -54,20 +54,20 @@ def crossing(evidence: Evidence) -> Answer:
         device = known[str(row.device)]
         board = board_of(device)
         limit, model = _limit(device, str(row.operation)), _predicted(board, row)
-        theirs = _theirs(evidence, board, row)
+        theirs = _published(context, board, row)
         named = (row.device, row.operation, row.memory, row.axes, row.clock, row.bytes)
         measured = (*rate_of(row)[:3], row.bandwidth_Bps / limit)
         compared = (row.bandwidth_Bps / model - 1, theirs, row.bandwidth_Bps / theirs - 1)
         data = {"true": "PASS", "false": "FAIL"}.get(str(row.verified), "not checked")
         rows.append((*named, *measured, *compared, data))
-    found = table(
+    frame = table(
         rows,
         "device operation memory axes clock bytes bandwidth_Bps low_bandwidth_Bps",
         "high_bandwidth_Bps limit_share model_residual published_Bps published_residual",
         "data",
     )
     order = {name: i for i, name in enumerate(KERNELS)}
-    found = found.sort_values(
+    frame = frame.sort_values(
         ["device", "clock", "axes", "operation", "bytes"],
         key=lambda column: column.map(order) if column.name == "operation" else column,
         kind="stable",
@@ -76,16 +76,16 @@ def crossing(evidence: Evidence) -> Answer:
     return Answer(
         "crossing",
         "How near do kernels come to what the link leaves for data, and to what is known?",
-        found.dropna(axis="columns", how="all") if rows else found,
+        frame.dropna(axis="columns", how="all") if rows else frame,
     )
 
 
-def _theirs(evidence: Evidence, board: Board | None, row: Any) -> float:
+def _published(context: AnalysisContext, board: Board | None, row: Any) -> float:
     """The published figure for this very point: the same card, link, bursts and sweeps."""
     if board is None:
         return np.nan
     known = published.rates(
-        evidence.study, _as_measured(board, row), row.operation,
+        context.study, _as_measured(board, row), row.operation,
         target=row.target, iterations=row.iterations,
     )  # fmt: skip
     return known.get(int(row.bytes), np.nan)

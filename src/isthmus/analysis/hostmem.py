@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 
 from isthmus.analysis import published, speeds
+from isthmus.analysis.context import AnalysisContext, Answer, each, rate_of, time_of
 from isthmus.analysis.crossing import KERNELS, crossing
-from isthmus.analysis.evidence import Answer, Evidence, each, rate_of, time_of
 from isthmus.analysis.ratios import groups
 from isthmus.statistics import Interval, combined, exact
 
@@ -20,8 +20,8 @@ _SAME = ["device", "memory", "target", "clock", *_KNOBS]
 """What two kernels must share to be compared."""
 
 
-def _kernels(evidence: Evidence) -> pd.DataFrame:
-    rows = evidence.rows[evidence.rows["operation"].isin(KERNELS)]
+def _kernels(context: AnalysisContext) -> pd.DataFrame:
+    rows = context.rows[context.rows["operation"].isin(KERNELS)]
     return rows[rows["target"].isin(["host", "device"])]
 
 
@@ -30,10 +30,10 @@ def _over(one: Any, other: Any) -> Interval:
     return rate_of(one).over(rate_of(other))
 
 
-def concurrent(evidence: Evidence) -> Answer:
+def concurrent(context: AnalysisContext) -> Answer:
     """What reading and writing at once moves, over the faster of the two alone."""
     rows = []
-    for key, group in groups(_kernels(evidence), [*_SAME, "bytes"]):
+    for key, group in groups(_kernels(context), [*_SAME, "bytes"]):
         by_kernel = {str(row.operation): row for row in each(group)}
         if len(by_kernel) < len(KERNELS):
             continue
@@ -51,10 +51,10 @@ def concurrent(evidence: Evidence) -> Answer:
     )  # fmt: skip
 
 
-def knee(evidence: Evidence) -> Answer:
+def knee(context: AnalysisContext) -> Answer:
     """The sizes between which a series keeps 95 % of its peak, and what the largest loses."""
     rows = []
-    for key, unsorted in groups(_kernels(evidence), [*_SAME, "operation"]):
+    for key, unsorted in groups(_kernels(context), [*_SAME, "operation"]):
         device, memory, target, clock, operation = *key[:4], key[-1]
         group = unsorted.sort_values("bytes")
         if len(group) < 3:
@@ -62,7 +62,7 @@ def knee(evidence: Evidence) -> Answer:
         peak = group.iloc[int(group["bandwidth_Bps"].argmax())]
         kept = group[group["bandwidth_Bps"] >= _ALL_THERE * peak["bandwidth_Bps"]]["bytes"]
         last = group.iloc[-1]
-        left = _over(last, peak).logarithm().widened(evidence.together(len(group) - 1))
+        left = _over(last, peak).logarithm().widened(context.simultaneous(len(group) - 1))
         loss = exact(1.0).minus(left.exponential())
         first, until = int(kept.iloc[0]), int(kept.iloc[-1])
         rows.append(
@@ -76,7 +76,7 @@ def knee(evidence: Evidence) -> Answer:
     )  # fmt: skip
 
 
-def without_launch(evidence: Evidence) -> Answer:
+def without_launch(context: AnalysisContext) -> Answer:
     """Bandwidth less the launch: from two numbers of sweeps over the same buffer.
 
     A sweep takes the difference of the times over the difference of the sweeps; the launch is what
@@ -84,7 +84,7 @@ def without_launch(evidence: Evidence) -> Answer:
     """
     same = [name for name in _SAME if name != "iterations"]
     rows = []
-    for key, group in groups(_kernels(evidence), [*same, "operation", "bytes"]):
+    for key, group in groups(_kernels(context), [*same, "operation", "bytes"]):
         fewest, most = (
             group.iloc[int(group["iterations"].argmin())],
             group.iloc[int(group["iterations"].argmax())],
@@ -110,21 +110,21 @@ def without_launch(evidence: Evidence) -> Answer:
     )  # fmt: skip
 
 
-def direct(evidence: Evidence) -> Answer:
+def direct(context: AnalysisContext) -> Answer:
     """Kernels on host memory against copying the buffer to card memory and working there.
 
     Working on ``n`` sweeps: ``n`` host sweeps against one copy and ``n`` card sweeps. Direct access
     is better up to copy / (host sweep - card sweep) sweeps. Copies are the points ``write`` (in
     front of a reading kernel) and ``read`` (behind a writing one) of this run, of any study.
     """
-    copies = evidence.every
+    copies = context.every
     copies = copies[copies["operation"].isin(["write", "read"]) & (copies["verified"] == "true")]
     copies = copies[copies["clock"] != "device"].drop_duplicates(
         ["device", "operation", "bytes", "clock"]
     )
-    found: list[tuple[Any, Any, Any]] = []
+    sides_and_copies: list[tuple[Any, Any, Any]] = []
     rows: list[tuple[object, ...]] = []
-    kernels = _kernels(evidence)
+    kernels = _kernels(context)
     kernels = kernels[kernels["operation"] != "bandwidth"].sort_values("iterations", kind="stable")
     same = ["device", "clock", "operation", "bytes", "implementation", "outstanding", "burst_bytes"]
     for key, group in groups(kernels, same):
@@ -139,13 +139,13 @@ def direct(evidence: Evidence) -> Answer:
             & (copies["operation"] == way) & (copies["bytes"] == size)
         ]  # fmt: skip
         if not copy.empty:
-            found.append((sides["host"], sides["device"], copy.iloc[0]))
-    for on_host, on_card, copied in found:
+            sides_and_copies.append((sides["host"], sides["device"], copy.iloc[0]))
+    for on_host, on_card, copied in sides_and_copies:
         host, card = (time_of(row).times(1 / row.iterations) for row in (on_host, on_card))
         copy_s, extra = time_of(copied), host.value - card.value
         sweeps = copy_s.value / extra if extra > 0 else np.inf
         ratio = host.over(combined((1.0, 1.0), (copy_s, card))).logarithm()
-        once = ratio.widened(evidence.together(len(found))).exponential()
+        once = ratio.widened(context.simultaneous(len(sides_and_copies))).exponential()
         of = (on_host.device, on_host.operation)
         seconds = (host.value, copy_s.value, card.value)
         rows.append((*of, on_host.clock, on_host.bytes, copied.memory, *seconds, *once[:3], sweeps))
@@ -157,7 +157,7 @@ def direct(evidence: Evidence) -> Answer:
     )  # fmt: skip
 
 
-ASKED = (
+QUESTIONS = (
     crossing, speeds.peaks, concurrent, knee, direct, without_launch, published.held_out,
 )  # fmt: skip
 """The study's questions, in the order shown."""

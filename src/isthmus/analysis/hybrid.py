@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import pandas as pd
 
-from isthmus.analysis.evidence import Answer, Evidence, table
-from isthmus.analysis.ratios import software_alone
+from isthmus.analysis.context import AnalysisContext, Answer, table
+from isthmus.analysis.ratios import software_only
 from isthmus.analysis.summary import simulated_devices
 
 _POINT = ["api", "operation", "memory", "bytes", "axes"]
@@ -22,27 +22,27 @@ _COLUMNS = (
 )  # fmt: skip
 
 
-def estimated(evidence: Evidence) -> Answer:
+def estimated(context: AnalysisContext) -> Answer:
     """Time of each point by software measured and crossing simulated."""
     return Answer(
         "hybrid",
         "What would a board take (an estimate: the API's software as measured above nothing, and "
         "the crossing as simulated)?",
-        _both(evidence),
+        _both(context),
     )
 
 
-def _both(evidence: Evidence) -> pd.DataFrame:
+def _both(context: AnalysisContext) -> pd.DataFrame:
     """A row for each point that has both."""
-    rows = evidence.every[evidence.every["study"] == evidence.study]
-    emulated, alone = simulated_devices(evidence.run), software_alone(evidence.run)
+    rows = context.every[context.every["study"] == context.study]
+    emulated, bare = simulated_devices(context.run), software_only(context.run)
     simulated = rows[
         rows["device"].isin(emulated)
         & rows["clock"].eq("simulated")
         & rows["verified"].ne("false")
         & rows["median_s"].gt(0)
     ]
-    software = rows[rows["device"].isin(alone) & rows["clock"].eq("host") & rows["samples"].gt(0)]
+    software = rows[rows["device"].isin(bare) & rows["clock"].eq("host") & rows["samples"].gt(0)]
     software = software[[*_POINT, "device", *_TIMES]].drop_duplicates(_POINT)
     both = simulated.merge(software, on=_POINT, suffixes=("", "_alone"))
     hybrid = both["median_s"] + both["median_s_alone"]
@@ -61,5 +61,5 @@ def _both(evidence: Evidence) -> pd.DataFrame:
         "bandwidth_Bps": moved / hybrid,
         "software_share": both["median_s_alone"] / hybrid,
     }
-    found = pd.DataFrame(columns, columns=list(_COLUMNS))
-    return found if not found.empty else table((), *_COLUMNS)
+    frame = pd.DataFrame(columns, columns=list(_COLUMNS))
+    return frame if not frame.empty else table((), *_COLUMNS)

@@ -6,17 +6,17 @@ from typing import Any
 
 import numpy as np
 
-from isthmus.analysis.evidence import Answer, Evidence, each, rate_of, time_of
+from isthmus.analysis.context import AnalysisContext, Answer, each, rate_of, time_of
 from isthmus.analysis.ratios import groups
 
 _SAME = ["device", "channel", "ranks", "depth", "memory", "clock"]
 
 
-def messages(evidence: Evidence) -> Answer:
+def messages(context: AnalysisContext) -> Answer:
     """Latency, half a round trip of ``pingpong``; and what each pair carries in ``window``."""
     rows: list[tuple[Any, ...]] = []
     for operation in ("pingpong", "window"):
-        of_operation = evidence.rows[evidence.rows["operation"] == operation]
+        of_operation = context.rows[context.rows["operation"] == operation]
         for _, group in groups(of_operation, _SAME):
             rows += [_figures(row) for row in each(group.sort_values("bytes"))]
     return Answer.of(

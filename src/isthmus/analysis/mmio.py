@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from isthmus.analysis import published
-from isthmus.analysis.evidence import Answer, Evidence, each, time_of
+from isthmus.analysis.context import AnalysisContext, Answer, each, time_of
 from isthmus.analysis.mmio_rows import NO_FENCE, crossings, devices, ways
 from isthmus.models import mmio as model
 from isthmus.models.littles_law import in_flight
@@ -19,19 +19,22 @@ _PACKET = 24
 _COMPLETION = 20
 _TRIPS = 3.0
 """Read latencies of one synchronisation: half to push, one and a half to poll, one to fetch."""
+_CPU_HERTZ = 3.4e9
+_INSTRUCTIONS_PER_CYCLE, _FLOPS_PER_CYCLE = 4.0, 8.0
+"""Of the processor that McCalpin, TACC TR-14-10, section 5.2, counts the work of."""
 _ACCELERATOR_FLOPS = 1e12
-_ALONE = (
+_SINGLE_ACCESSES = (
     "register_load", "bar_memory_load", "syscall_load", "poll", "host_load", "line_exchange",
 )  # fmt: skip
 
 
-def accesses(evidence: Evidence) -> Answer:
+def accesses(context: AnalysisContext) -> Answer:
     """One access of each kind that nothing overlaps, and the host's own memory beside it."""
     rows: list[tuple[object, ...]] = []
-    for device in devices(evidence):
-        for operation in _ALONE:
-            alone = device.of(operation, pipelined="no", fence=NO_FENCE)
-            for kind, group in alone.groupby("memory", sort=False):
+    for device in devices(context):
+        for operation in _SINGLE_ACCESSES:
+            dependent = device.of(operation, pipelined="no", fence=NO_FENCE)
+            for kind, group in dependent.groupby("memory", sort=False):
                 first = group[group["width"] == group["width"].where(group["width"] <= 8).max()]
                 row = first.iloc[0]
                 key = (device.address, device.clock, operation, kind, row["instruction"])
@@ -42,21 +45,21 @@ def accesses(evidence: Evidence) -> Answer:
     )  # fmt: skip
 
 
-def driver(evidence: Evidence) -> Answer:
+def driver(context: AnalysisContext) -> Answer:
     """What a system call costs beside the access that it makes."""
     rows: list[tuple[object, ...]] = []
-    for device in devices(evidence):
-        rows += [(device.address, device.clock, way, *found[:3]) for way, found in ways(device)]
+    for device in devices(context):
+        rows += [(device.address, device.clock, way, *share[:3]) for way, share in ways(device)]
     return Answer.of(
         "driver", "What does the way through the driver add?", rows,
         "device clock way overhead_s low_s high_s",
     )  # fmt: skip
 
 
-def bandwidths(evidence: Evidence) -> Answer:
+def bandwidths(context: AnalysisContext) -> Answer:
     """Best rate of stores and loads by mapping and instruction, as a share of the link."""
     rows: list[tuple[object, ...]] = []
-    for device in devices(evidence):
+    for device in devices(context):
         raw = device.link.raw if device.link else np.nan
         moving = device.rows[device.rows["operation"].isin(["store", "bar_memory_load"])]
         best = moving.sort_values("bandwidth_Bps", ascending=False, kind="stable")
@@ -71,25 +74,24 @@ def bandwidths(evidence: Evidence) -> Answer:
     )  # fmt: skip
 
 
-def concurrency(evidence: Evidence) -> Answer:
+def concurrency(context: AnalysisContext) -> Answer:
     """Lines that must be on their way to fill a link: rate x latency / 64 B."""
     rows: list[tuple[object, ...]] = []
-    for device in devices(evidence):
+    for device in devices(context):
         load = device.latency("bar_memory_load") or device.latency("register_load")
         if load and device.link:
-            lines = in_flight(device.link.raw, load.value) / _LINE
+            lines = in_flight(device.link.raw, load.value) / model.LINE
             rows.append((device.address, load.value, device.link.raw, lines))
     return Answer.of(
-        "concurrency", "How many lines must be on their way to fill the link?",
-        rows,
+        "concurrency", "How many lines must be on their way to fill the link?", rows,
         "device latency_s rate_Bps lines",
     )  # fmt: skip
 
 
-def synchronisation(evidence: Evidence) -> Answer:
+def synchronisation(context: AnalysisContext) -> Answer:
     """One exchange of a flag and an answer: as a count of read latencies, and as it was seen."""
     rows: list[tuple[object, ...]] = []
-    for device in devices(evidence):
+    for device in devices(context):
         load = device.latency("register_load") or device.latency("bar_memory_load")
         if load is None:
             continue
@@ -107,16 +109,16 @@ def synchronisation(evidence: Evidence) -> Answer:
     )  # fmt: skip
 
 
-def crossover(evidence: Evidence) -> Answer:
+def crossover(context: AnalysisContext) -> Answer:
     """Size from which DMA reads the device faster than loads do: measured, and predicted."""
     rows: list[tuple[object, ...]] = []
-    for device in devices(evidence):
-        for instruction, found in crossings(device, evidence):
+    for device in devices(context):
+        for instruction, size in crossings(device, context):
             predicted = np.nan
             if device.board and device.board.has("dma") and instruction == "movntdqa":
                 predicted = model.crossover_bytes(device.board)
             key = (device.address, device.clock, instruction)
-            rows.append((*key, *found[:3], predicted, found.value / predicted - 1))
+            rows.append((*key, *size[:3], predicted, size.value / predicted - 1))
     return Answer.of(
         "crossover", "From which size on is DMA faster than loads?", rows,
         "device clock instruction crossover_bytes low_bytes high_bytes predicted_bytes",
@@ -124,10 +126,10 @@ def crossover(evidence: Evidence) -> Answer:
     )  # fmt: skip
 
 
-def anomalies(evidence: Evidence) -> Answer:
+def anomalies(context: AnalysisContext) -> Answer:
     """Rows that are faster than one packet for each access can be, and what that shows."""
     rows: list[tuple[object, ...]] = []
-    for device in devices(evidence):
+    for device in devices(context):
         if device.link is None:
             continue
         moving = device.rows[device.rows["operation"].isin(["store", "bar_memory_load"])]
@@ -150,7 +152,7 @@ def anomalies(evidence: Evidence) -> Answer:
     )  # fmt: skip
 
 
-ASKED = (
+QUESTIONS = (
     accesses, driver, bandwidths, concurrency, synchronisation, crossover, anomalies,
-    published.beside,
+    published.published_figures,
 )  # fmt: skip

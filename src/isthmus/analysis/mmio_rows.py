@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from isthmus.analysis.evidence import Evidence, board_of, each, time_of
+from isthmus.analysis.context import AnalysisContext, board_of, each, time_of
 from isthmus.analysis.summary import THROUGH_EMULATION
 from isthmus.boards import Board
 from isthmus.models.pcie import Link, link_of, path_of
@@ -22,40 +22,42 @@ NO_FENCE = "none"
 class Device:
     """One device's rows of the study on one clock, asked by what they are."""
 
-    def __init__(self, evidence: Evidence, address: str, clock: str, rows: pd.DataFrame) -> None:
+    def __init__(
+        self, context: AnalysisContext, address: str, clock: str, rows: pd.DataFrame
+    ) -> None:
         self.address = address
         self.clock = clock
         self.rows = rows
-        record = next(one for one in evidence.run.devices if one.address == address)
+        record = next(one for one in context.run.devices if one.address == address)
         self.board: Board | None = board_of(record)
         self.link: Link | None = path_of(self.board).link if self.board else link_of(record.link)
 
     def of(self, operation: str, **wanted: object) -> pd.DataFrame:
         """Rows of an operation with these values, from small to large."""
-        found = self.rows[self.rows["operation"] == operation]
+        rows = self.rows[self.rows["operation"] == operation]
         for name, value in wanted.items():
-            found = found[found[name] == value]
-        return found.sort_values("bytes")
+            rows = rows[rows[name] == value]
+        return rows.sort_values("bytes")
 
     def one(self, operation: str, **wanted: object) -> Interval | None:
         """Time of the first such row; None where there is none."""
-        found = self.of(operation, **wanted)
-        return time_of(found.iloc[0]) if len(found) else None
+        rows = self.of(operation, **wanted)
+        return time_of(rows.iloc[0]) if len(rows) else None
 
     def latency(self, operation: str) -> Interval | None:
         """Of one load of 8 B, or of the widest below, that nothing overlaps."""
-        alone = self.of(operation, pipelined="no", fence=NO_FENCE)
-        alone = alone[alone["instruction"].isin(["mov", "read_register"])]
-        alone = alone[alone["memory"].isin(["bar_uc", "bar_wc"])]
-        return time_of(alone.iloc[-1]) if len(alone) else None
+        loads = self.of(operation, pipelined="no", fence=NO_FENCE)
+        loads = loads[loads["instruction"].isin(["mov", "read_register"])]
+        loads = loads[loads["memory"].isin(["bar_uc", "bar_wc"])]
+        return time_of(loads.iloc[-1]) if len(loads) else None
 
 
-def devices(evidence: Evidence) -> Iterator[Device]:
+def devices(context: AnalysisContext) -> Iterator[Device]:
     """Each device of the run with each clock that it was measured on."""
-    timed = evidence.timed
+    timed = context.timed
     timed = timed[~timed["flags"].str.contains(THROUGH_EMULATION)]  # no cost of a board
     for (address, clock), rows in timed.groupby(["device", "clock"], sort=False):
-        yield Device(evidence, str(address), str(clock), rows)
+        yield Device(context, str(address), str(clock), rows)
 
 
 def ways(device: Device) -> Iterator[tuple[str, Interval]]:
@@ -98,11 +100,11 @@ _PIO = (("movntdqa", "bar_wc", 64), ("mov", "bar_uc", 8))
 """Pipelined loads that DMA is compared with: instruction, mapping, width."""
 
 
-def crossings(device: Device, evidence: Evidence) -> Iterator[tuple[str, Interval]]:
+def crossings(device: Device, context: AnalysisContext) -> Iterator[tuple[str, Interval]]:
     """Size from which DMA is faster, by the loads' instruction, and where both intervals put it."""
     dma = device.of("dma_read")
     if dma.empty:  # a study of transfers in the same run
-        every = evidence.every
+        every = context.every
         reads = (every["device"] == device.address) & (every["operation"] == "read")
         dma = every[reads & (every["clock"] == device.clock) & every["median_s"].gt(0)]
     for instruction, memory, width in _PIO:
@@ -110,9 +112,9 @@ def crossings(device: Device, evidence: Evidence) -> Iterator[tuple[str, Interva
             "bar_memory_load", instruction=instruction, memory=memory, width=width, pipelined="yes"
         )
         ends = (("median_s", "median_s"), ("ci_high_s", "ci_low_s"), ("ci_low_s", "ci_high_s"))
-        found = Interval(*(_meeting(pio, dma, *names) for names in ends))
-        if np.isfinite(found.value):
-            yield instruction, found
+        size = Interval(*(_meeting(pio, dma, *names) for names in ends))
+        if np.isfinite(size.value):
+            yield instruction, size
 
 
 def _meeting(pio: pd.DataFrame, dma: pd.DataFrame, of_pio: str, of_dma: str) -> float:

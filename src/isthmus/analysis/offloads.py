@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from isthmus.analysis.evidence import Evidence
+from isthmus.analysis.context import AnalysisContext
 from isthmus.analysis.summary import per_repetition
 from isthmus.measure.protocol import Noise
 from isthmus.results.run_file import ClockName, Point, Run
@@ -34,7 +34,7 @@ SOFTWARE = ("software_vadd", "software_vadd_simd")
 _NOT_ALGORITHM = ("allocate", "populate", "remainder")
 """What an offload that follows in its process takes beside it, whatever the kind of memory."""
 BY_REPETITION = dict[int, float]
-Turns = tuple[NDArray[np.float64], NDArray[np.float64]]
+Pairs = tuple[NDArray[np.float64], NDArray[np.float64]]
 """Seconds of the algorithm within one process: of a kind of memory, and of the reference's offload
 next to each."""
 
@@ -64,7 +64,7 @@ class Case:
     """Seconds of the first offload in each process."""
     warm: Mapping[str, BY_REPETITION]
     """Median of those that followed in it."""
-    turns: Mapping[int, Turns]
+    pairs: Mapping[int, Pairs]
     """By process, where the reference took turns with those that followed."""
     noise: Mapping[str, Sequence[Noise]]
     simulated: bool
@@ -106,14 +106,14 @@ class Case:
 
 def cases(run: Run) -> list[Case]:
     """Those of a run that were measured and whose sums were right."""
-    found: dict[tuple[object, ...], list[Point]] = {}
+    by_case: dict[tuple[object, ...], list[Point]] = {}
     for point in run.points:
         if point.study == "allocation" and point.reruns and not point.error:
             key = (point.device, point.bytes, point.memory, *sorted(point.axes.items()))
-            found.setdefault(key, []).append(point)
+            by_case.setdefault(key, []).append(point)
     return [
         case
-        for points in found.values()
+        for points in by_case.values()
         if all(rerun.verified != "false" for point in points for rerun in point.reruns)
         for case in _on_each_clock(points)
     ]
@@ -131,13 +131,13 @@ def real_hosts(run: Run) -> list[Case]:
 
 def _on_each_clock(points: Sequence[Point]) -> list[Case]:
     clocks = {clock for point in points for rerun in point.reruns for clock in rerun.clocks}
-    return [_case(points, clock, beside=len(clocks) > 1) for clock in sorted(clocks, reverse=True)]
+    return [_case(points, clock, several=len(clocks) > 1) for clock in sorted(clocks, reverse=True)]
 
 
-def _case(points: Sequence[Point], clock: ClockName, *, beside: bool) -> Case:
+def _case(points: Sequence[Point], clock: ClockName, *, several: bool) -> Case:
     phases: dict[str, BY_REPETITION] = {}
     warm: dict[str, BY_REPETITION] = {}
-    later: dict[int, dict[str, Turns]] = {}
+    later: dict[int, dict[str, Pairs]] = {}
     for point in points:
         for rerun in point.reruns:
             for samples in (s for name, s in rerun.clocks.items() if name == clock):
@@ -147,8 +147,8 @@ def _case(points: Sequence[Point], clock: ClockName, *, beside: bool) -> Case:
                 if any(samples.warm_ticks):
                     again = np.asarray(samples.warm_ticks) * scale
                     warm.setdefault(point.operation, {})[rerun.rerun] = float(np.median(again))
-                    if len(samples.beside_ticks) == len(again):
-                        reference = np.asarray(samples.beside_ticks) * scale
+                    if len(samples.reference_ticks) == len(again):
+                        reference = np.asarray(samples.reference_ticks) * scale
                         later.setdefault(rerun.rerun, {})[point.operation] = again, reference
     first = points[0]
     return Case(
@@ -159,30 +159,30 @@ def _case(points: Sequence[Point], clock: ClockName, *, beside: bool) -> Case:
         elements=int(first.axes.get("elements", first.bytes // 4)),
         phases=phases,
         warm=warm,
-        turns={rep: found for rep, by in later.items() if (found := _algorithm(by)) is not None},
+        pairs={rep: pair for rep, by in later.items() if (pair := _algorithm(by)) is not None},
         noise={point.operation: [rerun.noise for rerun in point.reruns] for point in points},
         simulated=clock == "simulated",
-        crossing=beside and clock == "simulated",
-        through_emulation=beside and clock == "host",
+        crossing=several and clock == "simulated",
+        through_emulation=several and clock == "host",
         verified=any(rerun.verified == "true" for rerun in first.reruns),
     )
 
 
-def _algorithm(turns: Mapping[str, Turns]) -> Turns | None:
+def _algorithm(pairs: Mapping[str, Pairs]) -> Pairs | None:
     """Of the whole what is left without the rest: the reference may have other phases."""
-    if not {"total", *_NOT_ALGORITHM} <= turns.keys():
+    if not {"total", *_NOT_ALGORITHM} <= pairs.keys():
         return None
-    own, reference = (turns["total"][i] - sum(turns[n][i] for n in _NOT_ALGORITHM) for i in (0, 1))
+    own, reference = (pairs["total"][i] - sum(pairs[n][i] for n in _NOT_ALGORITHM) for i in (0, 1))
     return (own, reference) if min(own.min(), reference.min()) > 0 else None
 
 
-def groups(found: Iterable[Case]) -> list[list[Case]]:
+def groups(cases: Iterable[Case]) -> list[list[Case]]:
     """Cases that differ in memory only, with the one that others are held against first."""
-    together: dict[tuple[str, int, bool], list[Case]] = {}
-    for case in found:
+    by_device: dict[tuple[str, int, bool], list[Case]] = {}
+    for case in cases:
         key = (case.device, case.elements, case.through_emulation)
-        together.setdefault(key, []).append(case)
-    return [sorted(group, key=_before) for group in together.values()]
+        by_device.setdefault(key, []).append(case)
+    return [sorted(group, key=_before) for group in by_device.values()]
 
 
 def _before(case: Case) -> tuple[bool, ...]:
@@ -211,43 +211,49 @@ def differing(
 
 
 def contrast(
-    evidence: Evidence, a: Case, b: Case, names: Sequence[str], comparisons: int, *, warm: bool
+    context: AnalysisContext,
+    a: Case,
+    b: Case,
+    names: Sequence[str],
+    comparisons: int,
+    *,
+    warm: bool,
 ) -> Comparison:
     """The same, and as a ratio, beside so many other comparisons."""
     first, second = a.sum(names, warm=warm), b.sum(names, warm=warm)
     common = sorted(set(first) & set(second))
-    found, count = compare(a, b, names, evidence.together(comparisons), warm=warm)
+    difference, count = compare(a, b, names, context.simultaneous(comparisons), warm=warm)
     ratios = [first[rep] / second[rep] for rep in common]
     if not ratios or (a.simulated and len(ratios) == 1):
         ratio = exact(ratios[0] if ratios else np.nan)
     else:
-        ratio = over_processes(ratios, evidence.confidence)
-    return _judged(found, ratio, count, evidence.run.settings.precision)
+        ratio = over_processes(ratios, context.confidence)
+    return _judged(difference, ratio, count, context.run.settings.precision)
 
 
-def in_turn(
-    a: Case, b: Case, confidence: float, together: float, precision: float
+def paired(
+    a: Case, b: Case, confidence: float, simultaneous: float, precision: float
 ) -> Comparison | None:
     """The same of the algorithm, of offloads that took turns within each process.
 
     One value of each process: the median over its turns. What differs between processes, most of
     what scatters on a busy machine, is in both and falls out. ``confidence`` is that of the ratio,
-    ``together`` that of the difference. None where ``b`` took no turns with ``a``.
+    ``simultaneous`` that of the difference. None where ``b`` took no turns with ``a``.
     """
-    if any(_before(b)) or not a.turns:
+    if any(_before(b)) or not a.pairs:
         return None
-    seconds = [float(np.median(own - reference)) for own, reference in a.turns.values()]
-    ratios = [float(np.median(own / reference)) for own, reference in a.turns.values()]
-    found = location(seconds, together)
-    return _judged(found, over_processes(ratios, confidence), len(ratios), precision)
+    seconds = [float(np.median(own - reference)) for own, reference in a.pairs.values()]
+    ratios = [float(np.median(own / reference)) for own, reference in a.pairs.values()]
+    difference = location(seconds, simultaneous)
+    return _judged(difference, over_processes(ratios, confidence), len(ratios), precision)
 
 
-def _judged(found: Interval, ratio: Interval, count: int, precision: float) -> Comparison:
+def _judged(difference: Interval, ratio: Interval, count: int, precision: float) -> Comparison:
     """What the ratio says, if the difference says so too beside all the others."""
     judgement = judge(ratio, relevant(precision))
-    if {"slower": 1, "faster": -1}.get(judgement, found.sign) != found.sign:
+    if {"slower": 1, "faster": -1}.get(judgement, difference.sign) != difference.sign:
         judgement = "undecided"
-    return Comparison(found, ratio, count, judgement)
+    return Comparison(difference, ratio, count, judgement)
 
 
 def against_host(

@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import cache
 
 from isthmus import boards, published
-from isthmus.analysis.beside import from_points, is_of
-from isthmus.analysis.evidence import Answer, Evidence, board_of
+from isthmus.analysis.context import AnalysisContext, Answer, board_of
+from isthmus.analysis.reproduction import from_points, is_of
 from isthmus.boards import Board
 from isthmus.published import Row
 from isthmus.results.run_file import DeviceRecord
@@ -49,29 +49,30 @@ def rates(study: str, board: Board | None, operation: str, **axes: object) -> di
     }
 
 
-def beside(evidence: Evidence) -> Answer:
+def published_figures(context: AnalysisContext) -> Answer:
     """Each published figure that points of the run give, on emulated cards of the same board."""
     rows: list[tuple[object, ...]] = []
-    for device in (one for one in evidence.run.devices if one.simulated):
-        points = evidence.timed[evidence.timed["device"] == device.address]
-        for one in from_points(rows_of_card(evidence.study, device), points):
-            if one.found:
-                row, here = one.row, one.found.value
+    for device in (one for one in context.run.devices if one.simulated):
+        points = context.timed[context.timed["device"] == device.address]
+        for one in from_points(rows_of_card(context.study, device), points):
+            if one.interval:
+                row, here = one.row, one.interval.value
                 named = (device.address, row.item, row.nearest(here))
                 rows.append((*named, here, row.unit, row.residual(here), one.how))
     return Answer.of(
-        "published", "How near does the emulated card come to what was published of its board?",
-        rows, "device quantity published here unit residual how",
+        "published_figures",
+        "How near does the emulated card come to what was published of its board?",
+        rows, "device item published here unit residual how",
     )  # fmt: skip
 
 
-def held_out(evidence: Evidence) -> Answer:
+def held_out(context: AnalysisContext) -> Answer:
     """How well the models of the run's boards predict points that their fits did not see."""
     found = {}
-    for device in evidence.run.devices:
+    for device in context.run.devices:
         board = board_of(device)
-        if board is not None and (evidence.rows["device"] == device.address).any():
-            found.update({one.series: one for one in fitting.known_held_out(board, evidence.study)})
+        if board is not None and (context.rows["device"] == device.address).any():
+            found.update({one.series: one for one in fitting.known_held_out(board, context.study)})
     return Answer.of(
         "held_out",
         "How well does the model predict published points that it has not seen?",

@@ -71,7 +71,7 @@ def varying_axes(points: Iterable[Point]) -> list[str]:
         for name, value in point.axes.items():
             if value != "":  # the operation does not have it
                 values.setdefault(name, set()).add(value)
-    return [name for name, found in values.items() if len(found) > 1]
+    return [name for name, used in values.items() if len(used) > 1]
 
 
 def with_axes(frame: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
@@ -112,11 +112,11 @@ def medians(run: Run, study: str, verified: Verified = "true") -> pd.DataFrame:
         if point.study != study or point.device in simulated:
             continue
         for rerun in _trusted(point, verified):
-            found = interval_within(rerun)
-            if too_short(found, [rerun]):
+            interval = interval_within(rerun)
+            if too_short(interval, [rerun]):
                 continue
             with np.errstate(divide="ignore"):
-                logs = np.log(found[:3])
+                logs = np.log(interval[:3])
             identity = (point.device, point.api, point.operation, point.memory, point.bytes)
             known = zip(_MEDIANS, (*identity, rerun.rerun, *logs), strict=True)
             rows.append({**dict(known), **point.axes})
@@ -148,11 +148,11 @@ def complete(times: pd.DataFrame) -> pd.DataFrame:
     reruns = {size: frozenset(group) for size, group in times.groupby("bytes")["rerun"]}
 
     def worth(common: frozenset[int]) -> tuple[int, int]:
-        having = sum(common <= found for found in reruns.values())
+        having = sum(common <= measured for measured in reruns.values())
         return having * min(len(common), LOOKS[0]), len(common)
 
     most = max(reruns.values(), key=worth)
-    sizes = [size for size, found in reruns.items() if most <= found]
+    sizes = [size for size, measured in reruns.items() if most <= measured]
     kept = times[times["bytes"].isin(sizes) & times["rerun"].isin(most)]
     return kept if len(most) > 1 else kept.dropna()  # too few samples for an interval
 
@@ -169,8 +169,8 @@ def ratio(times: pd.DataFrame, confidence: float) -> Ratio | None:
     sizes = list(kept["bytes"].unique())
     per_rerun = kept.groupby("rerun")["log"].mean()
     if len(per_rerun) > 1:
-        found = over_processes(np.exp(per_rerun).tolist(), confidence)
-        return Ratio(found, len(sizes), len(per_rerun))
+        interval = over_processes(np.exp(per_rerun).tolist(), confidence)
+        return Ratio(interval, len(sizes), len(per_rerun))
     centre, down, up = (float(kept[name].mean()) for name in ("log", "down", "up"))
     logs = Interval(centre, centre - down, centre + up).widened(confidence)
     return Ratio(logs.exponential(), len(sizes), 1)
@@ -180,9 +180,9 @@ def by_size(times: pd.DataFrame, confidence: float) -> pd.DataFrame:
     """The ratio at each size: ``bytes, ratio, low, high, within``, from small to large."""
     rows = []
     for size, group in times.groupby("bytes"):
-        found = ratio(group, confidence)
-        if found is not None:
-            rows.append((size, *found.cells[:4]))
+        time_ratio = ratio(group, confidence)
+        if time_ratio is not None:
+            rows.append((size, *time_ratio.cells[:4]))
     return pd.DataFrame(rows, columns=["bytes", "ratio", "low", "high", "within"])
 
 
@@ -196,14 +196,14 @@ def pairs(run: Run, study: str) -> list[Pair]:
 
 def pairs_in(run: Run, table: pd.DataFrame) -> list[Pair]:
     """The same from the medians of a run."""
-    found: list[Pair] = []
+    pairs: list[Pair] = []
     devices = list(dict.fromkeys(point.device for point in run.points))
     for (operation, axes), group in groups(table, ["operation", "axes"]):
         for reference, device in combinations(devices, 2):
             ours, theirs = group[group["device"] == device], group[group["device"] == reference]
             for memory, times in _by_memory(ours, theirs):
-                found.append(Pair(device, reference, operation, memory, axes, times))
-    return found
+                pairs.append(Pair(device, reference, operation, memory, axes, times))
+    return pairs
 
 
 def memory_copies(run: Run) -> frozenset[str]:
@@ -212,10 +212,10 @@ def memory_copies(run: Run) -> frozenset[str]:
     return frozenset({point.device for point in run.points if point.api == "host"} - unreal)
 
 
-def software_alone(run: Run) -> frozenset[str]:
+def software_only(run: Run) -> frozenset[str]:
     """Devices with nothing behind their API: what is timed is its software."""
-    found = {d.address for d in run.devices if d.properties.get("keeps_data") == "no"}
-    return frozenset(found)
+    devices = {d.address for d in run.devices if d.properties.get("keeps_data") == "no"}
+    return frozenset(devices)
 
 
 def _by_memory(ours: pd.DataFrame, theirs: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:

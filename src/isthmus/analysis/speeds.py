@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import pandas as pd
 
-from isthmus.analysis.evidence import SERIES, Answer, Evidence
+from isthmus.analysis.context import SERIES, AnalysisContext, Answer
 from isthmus.analysis.fits import alpha_beta, half_bandwidth
 from isthmus.analysis.ratios import groups
 
 
-def peaks(evidence: Evidence) -> Answer:
+def peaks(context: AnalysisContext) -> Answer:
     """Highest bandwidth of each series, with the size it was reached at."""
     return Answer(
         "peaks",
         "What is the highest bandwidth, and at which size?",
-        peak_rows(evidence),
+        peak_rows(context),
     )
 
 
-def peak_rows(evidence: Evidence) -> pd.DataFrame:
+def peak_rows(context: AnalysisContext) -> pd.DataFrame:
     """The row of each series that has the highest bandwidth."""
-    rows = evidence.rows
+    rows = context.rows
     top = [group["bandwidth_Bps"].idxmax() for _, group in groups(rows, SERIES)]
     best = rows[rows.index.isin(top)]
     moved = best["bandwidth_Bps"] * best["median_s"]
@@ -32,32 +32,32 @@ def peak_rows(evidence: Evidence) -> pd.DataFrame:
     return best[[*SERIES, *rate, "bytes", "converged"]].reset_index(drop=True)
 
 
-def half(evidence: Evidence) -> Answer:
+def half(context: AnalysisContext) -> Answer:
     """Size at which each series has half of its peak."""
     rows = []
-    for key, group in groups(evidence.rows, SERIES):
-        found = half_bandwidth(group["bytes"].tolist(), group["bandwidth_Bps"].tolist())
-        if found is None:
+    for key, group in groups(context.rows, SERIES):
+        half_size = half_bandwidth(group["bytes"].tolist(), group["bandwidth_Bps"].tolist())
+        if half_size is None:
             continue
-        note = "still rising at the largest size" if found.still_rising else ""
-        rows.append((*key, *found.size[:3], note))
+        note = "still rising at the largest size" if half_size.still_rising else ""
+        rows.append((*key, *half_size.size[:3], note))
     return Answer.of(
         "half", "At which size is half of the peak bandwidth reached (n1/2)?", rows,
         *SERIES, "half_bytes low_half_bytes high_half_bytes note",
     )  # fmt: skip
 
 
-def fits(evidence: Evidence) -> Answer:
+def fits(context: AnalysisContext) -> Answer:
     """Start-up time and rate of each series, and how far the law is off."""
     rows = []
-    for key, group in groups(evidence.rows, SERIES):
+    for key, group in groups(context.rows, SERIES):
         moved = (group["bandwidth_Bps"] * group["median_s"]).tolist()
-        found = alpha_beta(moved, group["median_s"].tolist(), evidence.confidence)
-        if found is None:
+        fit = alpha_beta(moved, group["median_s"].tolist(), context.confidence)
+        if fit is None:
             continue
-        size = group["bytes"].iloc[found.worst_at]
-        ends = (*found.alpha[:3], *found.beta[:3])
-        rows.append((*key, *ends, found.worst_residual, size, found.points))
+        size = group["bytes"].iloc[fit.worst_at]
+        ends = (*fit.alpha[:3], *fit.beta[:3])
+        rows.append((*key, *ends, fit.worst_residual, size, fit.points))
     return Answer.of(
         "fits", "What are start-up time and rate (time = alpha + bytes / beta)?", rows,
         *SERIES, "alpha_s low_alpha_s high_alpha_s beta_Bps low_beta_Bps high_beta_Bps",

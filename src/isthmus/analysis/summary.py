@@ -74,10 +74,10 @@ def estimate(
     return interval_within(reruns[0], clock, confidence)
 
 
-def too_short(found: Interval, reruns: Sequence[Rerun], clock: ClockName = "host") -> bool:
+def too_short(interval: Interval, reruns: Sequence[Rerun], clock: ClockName = "host") -> bool:
     """Whether the clock could not tell this time from none; simulated time has no such limit."""
     limit = max(r.resolution_s(clock) for r in reruns)
-    return clock != "simulated" and (found.low <= 0 or found.value <= limit)
+    return clock != "simulated" and (interval.low <= 0 or interval.value <= limit)
 
 
 def resolved(rows: pd.DataFrame) -> pd.DataFrame:
@@ -108,7 +108,7 @@ def is_timer_bound(rerun: Rerun) -> bool:
 
 
 def _flags(
-    point: Point, clock: ClockName, run: Run, found: Interval, lowest: float, *, converged: bool
+    point: Point, clock: ClockName, run: Run, interval: Interval, lowest: float, *, converged: bool
 ) -> set[str]:
     measured = measured_on(point, clock)
     flags = {remark for r in point.reruns for remark in r.remarks}
@@ -121,7 +121,7 @@ def _flags(
         flags.add("failed")
     if clock == "simulated":  # nothing of what follows can disturb it
         return flags
-    if too_short(found, measured, clock):
+    if too_short(interval, measured, clock):
         flags.add(BELOW_RESOLUTION)
     if clock == "host" and point.device in simulated_devices(run):
         flags.add(THROUGH_EMULATION)
@@ -130,9 +130,9 @@ def _flags(
         flags.add("unstable")
     if len(measured) == 1:
         flags.add("within")
-    elif found.half_width > precision:
+    elif interval.half_width > precision:
         flags.add("reruns_apart")
-    if lowest * _MEDIAN_TO_MIN < found.value:
+    if lowest * _MEDIAN_TO_MIN < interval.value:
         flags.add("median_min_apart")
     processors = int(run.environment.get("logical_cpus") or 1)
     if any(r.noise.steal_s > _STEAL_SHARE * r.measured_s * processors for r in measured):
@@ -171,15 +171,17 @@ def measured_on(point: Point, clock: ClockName) -> list[Rerun]:
 
 def _row(point: Point, clock: ClockName, run: Run) -> dict[str, object]:
     measured = measured_on(point, clock)
-    found = estimate(measured, clock, run.settings.confidence)
+    interval = estimate(measured, clock, run.settings.confidence)
     pooled = np.concatenate([per_repetition(r, clock) for r in measured])
     p10, p90, p99 = np.quantile(pooled, [0.1, 0.9, 0.99])
     samples = (r.clocks[clock] for r in measured)
     cold = [s.cold_ticks * s.seconds_per_tick for s in samples if s.cold_ticks is not None]
     speaks_for_all = len(measured) > 1 or clock == "simulated"
-    converged = speaks_for_all and found.half_width <= run.settings.precision
-    flags = _flags(point, clock, run, found, float(pooled.min()), converged=converged)
-    bandwidth = point.moved_bytes / found.value if point.moved_bytes and found.value else np.nan
+    converged = speaks_for_all and interval.half_width <= run.settings.precision
+    flags = _flags(point, clock, run, interval, float(pooled.min()), converged=converged)
+    bandwidth = (
+        point.moved_bytes / interval.value if point.moved_bytes and interval.value else np.nan
+    )
     if flags & {BELOW_RESOLUTION, THROUGH_EMULATION}:  # of the latter no bytes crossed a link
         bandwidth = np.nan
     if bandwidth > _link_limit(point, run):
@@ -189,9 +191,9 @@ def _row(point: Point, clock: ClockName, run: Run) -> dict[str, object]:
         **_identity(point, clock),
         "samples": len(pooled),
         "reruns": len(measured),
-        "median_s": found.value,
-        "ci_low_s": found.low,
-        "ci_high_s": found.high,
+        "median_s": interval.value,
+        "ci_low_s": interval.low,
+        "ci_high_s": interval.high,
         "min_s": float(pooled.min()),
         "p10_s": float(p10),
         "p90_s": float(p90),

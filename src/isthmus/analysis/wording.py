@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from isthmus.results.run_file import Run
 from isthmus.units import format_size
 
 _BINARY = ("", "Ki", "Mi", "Gi", "Ti")
-_MOST_CLAUSES = 6
 
 
 def number(value: float) -> str:
@@ -50,23 +49,15 @@ def labels(run: Run) -> dict[str, str]:
 
 def faults(run: Run) -> list[str]:
     """Where data did not arrive, each once."""
-    found = []
+    texts = []
     for point in run.points:
         at = f" {format_size(point.bytes)}" if point.bytes else ""
         of_point = [rerun.fault for rerun in point.reruns if rerun.fault]
-        found += [f"{point.device} {point.operation}{at}: {fault}" for fault in of_point]
-    return list(dict.fromkeys(found))
+        texts += [f"{point.device} {point.operation}{at}: {fault}" for fault in of_point]
+    return list(dict.fromkeys(texts))
 
 
 def troubles(run: Run) -> list[str]:
     """What went wrong with points, each once: errors, and where data did not arrive."""
     errors = [f"{point.device}: {point.error}" for point in run.points if point.error]
     return [*dict.fromkeys(errors), *faults(run)]
-
-
-def few(clauses: Iterable[str]) -> tuple[str, ...]:
-    """The first clauses, and how many more there are."""
-    found = list(dict.fromkeys(clauses))
-    if len(found) > _MOST_CLAUSES:
-        found[_MOST_CLAUSES - 1 :] = [f"{len(found) - _MOST_CLAUSES + 1} more in the table"]
-    return tuple(found)

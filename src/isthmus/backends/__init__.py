@@ -17,10 +17,11 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from isthmus.checks.base import Check
 from isthmus.errors import UsageError
 from isthmus.run_options import RunOption
-from isthmus.suggestion import nearest
 from isthmus.system import built
+from isthmus.text import nearest
 
 if TYPE_CHECKING:
     from isthmus.measure.address import Address
@@ -72,9 +73,11 @@ class BackendDescription(ABC):
     """Kind of memory that the copy engines of its devices reach without a bounce copy."""
     map_advice = "map in place of a copy"
     """What to do where mapping a buffer is faster than copying it."""
+    checks: tuple[Check, ...] = ()
+    """What ``isthmus doctor`` checks of its devices alone."""
     by_default = True
     """Whether ``isthmus run`` without ``--device`` measures its hardware."""
-    first_alone = False
+    only_first_device = False
     """Whether that run measures its first device only: the others are to be named."""
     api_names: Mapping[str, str] = MappingProxyType({})
     """The run file's ``api`` of its devices, and how people write each."""
@@ -153,12 +156,12 @@ class BackendDescription(ABC):
 @cache
 def registry() -> Mapping[str, BackendDescription]:
     """All backends by name: those installed with Isthmus, then those of other packages."""
-    found: dict[str, BackendDescription] = {}
+    backends: dict[str, BackendDescription] = {}
     for name in sorted(path.stem for path in LIBRARIES.glob("[!_]*.py")):
-        found[name] = importlib.import_module(f"{__name__}.{name}").BACKEND
+        backends[name] = importlib.import_module(f"{__name__}.{name}").BACKEND
     for entry in importlib.metadata.entry_points(group="isthmus.backends"):
-        found.setdefault(entry.name, entry.load())
-    return MappingProxyType(found)
+        backends.setdefault(entry.name, entry.load())
+    return MappingProxyType(backends)
 
 
 def of(name: str) -> BackendDescription | type[BackendDescription]:

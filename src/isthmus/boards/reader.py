@@ -12,7 +12,7 @@ import msgspec
 from isthmus.boards.board import Board, Setting
 from isthmus.boards.table import KINDS, REQUIRED_SECTIONS, SECTIONS, TABLE, of_section
 from isthmus.errors import UsageError
-from isthmus.suggestion import nearest
+from isthmus.text import nearest
 
 _BOARD_KEYS = ("name", "title", "description", "base", "include")
 _SETTING_KEYS = ("value", "kind", "source", "calibration")
@@ -48,14 +48,14 @@ def _read(name_or_path: str, folder: Path, overrides: Mapping[str, str]) -> Boar
             raise UsageError(f"{name}={value}: board '{name_or_path}' has no [{section}]")
         settings[name] = changed
     complete = dict(_complete(settings, path))
-    _fits_together(complete, path)
+    _check_consistency(complete, path)
     name = about.get("name", path.stem)
     changed_ones = ", ".join(f"{key}={value}" for key, value in overrides.items())
     title = about.get("title", name) + (f", with {changed_ones}" if changed_ones else "")
     return Board(name, title, about.get("description", ""), MappingProxyType(complete))
 
 
-def _locate(name_or_path: str, folder: Path, beside: Path | None = None) -> Path:
+def _locate(name_or_path: str, folder: Path, including: Path | None = None) -> Path:
     """A file where the text looks like one, else an installed board.
 
     A file that another includes is looked for ``beside`` that one; one that is named without a
@@ -63,15 +63,15 @@ def _locate(name_or_path: str, folder: Path, beside: Path | None = None) -> Path
     """
     if name_or_path.endswith(".toml") or "/" in name_or_path:
         path = Path(name_or_path).expanduser()
-        if beside is None:
+        if including is None:
             places = [path]
         else:
-            places = [beside / path, *([] if "/" in name_or_path else [folder / path])]
-        found = next((place for place in places if place.is_file()), None)
-        if found is None:
+            places = [including / path, *([] if "/" in name_or_path else [folder / path])]
+        file = next((place for place in places if place.is_file()), None)
+        if file is None:
             installed = f", and {folder} has none" if len(places) > 1 else ""
             raise UsageError(f"{places[0]}: no such file{installed}")
-        return found
+        return file
     path = folder / f"{name_or_path}.toml"
     if name_or_path.startswith("_") or not path.is_file():
         known = sorted(p.stem for p in folder.glob("[!_]*.toml"))
@@ -193,8 +193,8 @@ def _complete(settings: Mapping[str, Setting], path: Path) -> Iterator[tuple[str
     present = {name.partition(".")[0] for name in settings} | set(REQUIRED_SECTIONS)
     absent = [p for p in TABLE.values() if p.section in present and p.name not in settings]
     if missing := [p for p in absent if p.default is None]:
-        told = "; ".join(f"{p.name} is missing ({p.meaning})" for p in missing)
-        raise UsageError(f"{path}: {told}")
+        names = "; ".join(f"{p.name} is missing ({p.meaning})" for p in missing)
+        raise UsageError(f"{path}: {names}")
     defaults = {
         p.name: Setting(p.default, "assumed", "default of the table")
         for p in absent
@@ -206,7 +206,7 @@ def _complete(settings: Mapping[str, Setting], path: Path) -> Iterator[tuple[str
             yield name, known[name]
 
 
-def _fits_together(settings: Mapping[str, Setting], path: Path) -> None:
+def _check_consistency(settings: Mapping[str, Setting], path: Path) -> None:
     """Raises UsageError for parameters that are right alone and cannot be together."""
     has = {name.partition(".")[0] for name in settings}
     for part, needed, why in (

@@ -34,7 +34,7 @@ def devices(
     from isthmus.measure import discovery
     from isthmus.system import lock
 
-    with lock.alone(_say, no_wait=no_wait):  # runtimes that start would be part of its figures
+    with lock.exclusive(_say, no_wait=no_wait):  # runtimes that start would be part of its figures
         surveys = discovery.surveys()
     if as_json:
         import msgspec

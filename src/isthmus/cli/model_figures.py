@@ -10,7 +10,7 @@ from isthmus import boards, models
 from isthmus.columns import columns
 from isthmus.errors import UsageError
 from isthmus.models.base import NO_BOARD, Figure, Model, Option
-from isthmus.suggestion import nearest
+from isthmus.text import nearest
 from isthmus.units import format_rate, format_seconds, format_size, parse_size
 
 

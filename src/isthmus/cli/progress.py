@@ -56,17 +56,17 @@ class Progress:
         self._total, self._done, self._before = total, done, done
         self._began = time.monotonic()
         self._ends = self._began + most_s
-        self._tell()
+        self._update()
 
     def visiting(self, label: str) -> None:
         """Names what is measured now."""
         self._label = label
-        self._tell()
+        self._update()
 
     def finished(self, task: Task, rerun: int, state: State) -> None:  # noqa: ARG002
         """Counts a task that ended."""
         self._done += 1
-        self._tell()
+        self._update()
 
     def say(self, message: str) -> None:
         """One line above the progress."""
@@ -74,7 +74,7 @@ class Progress:
             f"isthmus: {message}", markup=False, highlight=False, soft_wrap=True
         )
 
-    def _tell(self) -> None:
+    def _update(self) -> None:
         counted = f"{min(self._done, self._total)} of {self._total} done{self._left()}"
         if self._console.is_terminal:
             room = self._console.width - len(counted) - 3

@@ -1,4 +1,4 @@
-"""``isthmus reproduce``: published figures beside ours."""
+"""``isthmus reproduce``: published figures compared with those measured or simulated here."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ import typer
 from isthmus.cli.declared import DeclaringCommand, separated
 from isthmus.cli.run import failed, fresh_name, positive
 from isthmus.errors import NoDeviceError, UsageError
+from isthmus.text import truncated
 
 if TYPE_CHECKING:
-    from isthmus.analysis.beside import Beside, FigureFound
+    from isthmus.analysis.reproduction import ReproducedFigure, ReproducedRow
     from isthmus.measure.session import Request
     from isthmus.published import Figure, Row
-    from isthmus.published.source import Study
+    from isthmus.published.source import Measurement
     from isthmus.statistics import Interval
 
 _GATE_FAILED = 3
@@ -42,8 +43,8 @@ def add_to(app: typer.Typer) -> None:
     )(reproduce)
 
 
-class _Measuring(NamedTuple):
-    """What was said of how to measure."""
+class _Settings(NamedTuple):
+    """Options of the command that decide how studies are measured."""
 
     device: str | None
     out: Path
@@ -67,7 +68,7 @@ def reproduce(
     ] = False,
     budget: Annotated[float | None, typer.Option(help="of a device: seconds for each run")] = None,
 ) -> int:
-    """Prints published figures beside ours, and writes run files."""
+    """Prints published figures with the reproduced ones, and writes run files."""
     from isthmus import published
 
     if name is None:
@@ -78,13 +79,13 @@ def reproduce(
     options, axes = separated(context.obj)
     for axis in axes:
         raise UsageError(f"--{axis} {axes[axis]}: the figure says what is measured")
-    how = _Measuring(device, out, quick, budget, options)
-    found, files, failed = _compare(figures, how)
-    print("\n".join(_overview(found) if name == "all" else _in_full(found)))
-    from isthmus.analysis.beside import missed_aims
+    settings = _Settings(device, out, quick, budget, options)
+    reproduced, files, failed = _compare(figures, settings)
+    print("\n".join(_overview(reproduced) if name == "all" else _in_full(reproduced)).rstrip())
+    from isthmus.analysis.reproduction import missed_aims
     from isthmus.cli.program import program, shorter
 
-    missed = missed_aims(found, published.sources().values())
+    missed = missed_aims(reproduced, published.sources().values())
     if missed:
         of_card = ", which are the emulated card's" if device else ""
         print("\n".join(["", f"Missed aims{of_card}:", *(f"  {text}" for text in missed)]))
@@ -94,7 +95,9 @@ def reproduce(
     if failed:
         return 1
     unmeasured = any(
-        one.here is None and one.row.aim is not None for figure in found for one in figure.rows
+        one.value is None and one.row.aim is not None
+        for figure in reproduced
+        for one in figure.rows
     )
     return _GATE_FAILED if gate and (missed or unmeasured) else 0
 
@@ -116,95 +119,104 @@ def _listed() -> Iterator[str]:
 
 
 def _compare(
-    figures: Sequence[Figure], measuring: _Measuring
-) -> tuple[list[FigureFound], list[Path], bool]:
+    figures: Sequence[Figure], settings: _Settings
+) -> tuple[list[ReproducedFigure], list[Path], bool]:
     """Runs the studies of the figures: the figures compared, run files, whether any point failed.
 
     Raises NoDeviceError where the requested device can run none of the studies.
     """
-    from isthmus.analysis.beside import NOT_MEASURED, Beside, FigureFound, from_model
+    from isthmus.analysis.reproduction import (
+        NOT_MEASURED,
+        ReproducedFigure,
+        ReproducedRow,
+        from_model,
+    )
 
     rows = list({id(row): row for figure in figures for row in figure.rows}.values())
-    runs: dict[str, tuple[Study, list[Row]]] = {}
-    by_row: dict[int, Beside] = {}
+    runs: dict[str, tuple[Measurement, list[Row]]] = {}
+    by_row: dict[int, ReproducedRow] = {}
     for row in rows:
         if row.run:
             runs.setdefault(f"{row.source}/{row.run.name}", (row.run, []))[1].append(row)
         else:
             by_row[id(row)] = from_model(row)
-    if measuring.device and not runs:
+    if settings.device and not runs:
         raise UsageError("no study gives these figures: leave --device out")
     files: list[Path] = []
     failed = False
     refused = 0
-    for name, (study, needed) in runs.items():
+    for name, (measurement, needed) in runs.items():
         try:
-            compared, wrong = _run(name, study, needed, measuring, files)
+            compared, wrong = _run(name, measurement, needed, settings, files)
             failed |= wrong
         except (NoDeviceError, UsageError) as error:
-            if not (measuring.device or study.beside):
+            if not (settings.device or measurement.further_devices):
                 raise
             refused += 1
-            reason = _refusal(error, study, measuring)
-            if measuring.device and refused == len(runs):
+            reason = _refusal(error, measurement, settings)
+            if settings.device and refused == len(runs):
                 raise type(error)(reason) from error
-            compared = [Beside(row, None, NOT_MEASURED, reason) for row in needed]
+            compared = [ReproducedRow(row, None, NOT_MEASURED, reason) for row in needed]
         by_row.update((id(one.row), one) for one in compared)
-    found = [FigureFound(f, tuple(by_row[id(row)] for row in f.rows)) for f in figures]
-    return found, files, failed
+    reproduced = [ReproducedFigure(f, tuple(by_row[id(row)] for row in f.rows)) for f in figures]
+    return reproduced, files, failed
 
 
-def _refusal(error: NoDeviceError | UsageError, study: Study, measuring: _Measuring) -> str:
-    """Why a study cannot be measured there, and what to name where registers are needed for it."""
+def _refusal(
+    error: NoDeviceError | UsageError, measurement: Measurement, settings: _Settings
+) -> str:
+    """Why the device cannot run the study; which option helps where it needs registers."""
     from isthmus.measure import discovery
     from isthmus.run_options import REGISTERS
     from isthmus.studies import by_name
 
-    if study.beside:  # of several devices that lack the same, the first says it
+    if measurement.further_devices:  # of several devices that lack the same, the first says it
         return str(error).partition("; ")[0]
-    needs = by_name(study.study).needs
-    if measuring.device and needs and not measuring.options.keys() & {o.name for o in REGISTERS}:
-        device = discovery.resolve(measuring.device)
+    needs = by_name(measurement.study).needs
+    if settings.device and needs and not settings.options.keys() & {o.name for o in REGISTERS}:
+        device = discovery.resolve(settings.device)
         if set(REGISTERS) <= set(device.backend.run_options_of(device.description)):
             return (
-                f"{measuring.device}: {study.study} needs {needs}: name them, "
+                f"{settings.device}: {measurement.study} needs {needs}: name them, "
                 "--registers BAR:OFFSET+8 --allow-loads"
             )
     return str(error)
 
 
 def _run(
-    name: str, study: Study, rows: Sequence[Row], measuring: _Measuring, files: list[Path]
-) -> tuple[list[Beside], bool]:
-    """Measures one study and compares it; whether a point failed."""
+    name: str, measurement: Measurement, rows: Sequence[Row], settings: _Settings, files: list[Path]
+) -> tuple[list[ReproducedRow], bool]:
+    """Measures and compares the rows of one measurement; true where a point failed."""
     from isthmus.analysis import wording
-    from isthmus.analysis.beside import from_run
+    from isthmus.analysis.reproduction import from_run
     from isthmus.cli import over_ranks
     from isthmus.cli.progress import Progress
     from isthmus.measure import session
 
-    if measuring.device and study.beside:
+    if settings.device and measurement.further_devices:
         raise NoDeviceError(f"{name} compares two APIs: leave --device out")
     console = over_ranks.LastingConsole(stderr=True)
-    request = _request(name, study, rows, measuring)
+    request = _request(name, measurement, rows, settings)
     with Progress(console) as progress:
         run = session.measure(request, progress)
     files.append(request.out)
     for one in run.devices:
         if one.error:
             raise NoDeviceError(f"{one.address}: {one.error}")
-    for fault in wording.few(wording.faults(run)):
+    for fault in truncated(wording.faults(run)):
         print(f"isthmus: {name}: {fault}", file=sys.stderr)
-    return from_run(rows, run, measuring.device or ""), failed(run)
+    return from_run(rows, run, settings.device or ""), failed(run)
 
 
-def _request(name: str, study: Study, rows: Sequence[Row], measuring: _Measuring) -> Request:
-    """The study on its card, or on another device, with the axes that all points name."""
+def _request(
+    name: str, measurement: Measurement, rows: Sequence[Row], settings: _Settings
+) -> Request:
+    """Request for the measurement, on its own device or ``--device``, for the axes of its rows."""
     from isthmus.measure import session
     from isthmus.studies import by_name
     from isthmus.units import format_size
 
-    what = by_name(study.study)
+    what = by_name(measurement.study)
     known = {axis.name for axis in what.axes}
     points = []
     for term in (term for row in rows for term in row.terms):
@@ -219,31 +231,37 @@ def _request(name: str, study: Study, rows: Sequence[Row], measuring: _Measuring
     axes = {
         axis: ",".join(several)
         for axis, several in values.items()
-        if len(several) == 1 or axis in _ANYWHERE or measuring.device is None
+        if len(several) == 1 or axis in _ANYWHERE or settings.device is None
     }
-    if measuring.device is None:
-        axes = {**({"memory": study.memory} if study.memory else {}), **axes, **study.axes}
-    if measuring.out.exists() and not measuring.out.is_dir():
-        raise UsageError(f"--out {measuring.out} is a file; name a folder")
-    measuring.out.mkdir(parents=True, exist_ok=True)
+    if settings.device is None:
+        axes = {
+            **({"memory": measurement.memory} if measurement.memory else {}),
+            **axes,
+            **measurement.axes,
+        }
+    if settings.out.exists() and not settings.out.is_dir():
+        raise UsageError(f"--out {settings.out} is a file; name a folder")
+    settings.out.mkdir(parents=True, exist_ok=True)
     return session.Request(
         studies=[what],
-        devices=[measuring.device] if measuring.device else [study.device, *study.beside],
+        devices=[settings.device]
+        if settings.device
+        else [measurement.device, *measurement.further_devices],
         axes=axes,
-        out=fresh_name(f"reproduce-{name.replace('/', '-')}", measuring.out),
+        out=fresh_name(f"reproduce-{name.replace('/', '-')}", settings.out),
         command=["isthmus", *sys.argv[1:]],
-        quick=measuring.quick or study.hybrid,
-        budget_s=measuring.budget_s,
-        options=measuring.options,
+        quick=settings.quick or measurement.hybrid,
+        budget_s=settings.budget_s,
+        options=settings.options,
     )
 
 
-def _in_full(found: Sequence[FigureFound]) -> Iterator[str]:
+def _in_full(figures: Sequence[ReproducedFigure]) -> Iterator[str]:
     """A table for each figure."""
     from isthmus.columns import columns
 
-    for one in found:
-        yield f"{one.figure.name}: {one.figure.title}"
+    for one in figures:
+        yield from _wrapped(f"{one.figure.name}: {one.figure.title}")
         if one.rows:
             cells: list[tuple[str, ...]]
             cells = [("item", "published", "here", "interval", "residual", "how")]
@@ -252,13 +270,14 @@ def _in_full(found: Sequence[FigureFound]) -> Iterator[str]:
                 cells = [(*row[:_INTERVAL], *row[_INTERVAL + 1 :]) for row in cells]
             yield from columns(cells, indent="  ")
         else:
-            yield f"  {one.figure.state}: {one.figure.because or one.figure.title}"
+            state = f"{one.figure.state}: {one.figure.because or one.figure.title}"
+            yield from _wrapped(state, "  ", "    ")
         for note in _notes(one):
             yield from _wrapped(note, "  ", "    ")
         yield ""
 
 
-def _notes(one: FigureFound) -> Iterator[str]:
+def _notes(one: ReproducedFigure) -> Iterator[str]:
     """What is to be said of the figure, and of some rows; what all rows share has no item."""
     if one.figure.note:
         yield one.figure.note
@@ -275,11 +294,13 @@ def _notes(one: FigureFound) -> Iterator[str]:
                 yield note if len(items) == len(one.rows) else f"{whose}: {note}"
 
 
-def _cells(name: str, one: Beside) -> tuple[str, ...]:
-    unit = "" if one.row.unit == "ratio" else f" {one.row.unit}"
-    here = "" if one.here is None else f"{one.here:.5g}{unit}"
-    residual = "" if one.residual is None else f"{100 * one.residual:+.2f} %"
-    return (name, one.row.text, here, _span(one.found), residual, one.how)
+def _cells(name: str, one: ReproducedRow) -> tuple[str, ...]:
+    return (name, one.row.text, one.text, _span(one.interval), percent(one.residual), one.how)
+
+
+def percent(residual: float | None) -> str:
+    """With its sign: ``+0.12 %``; no rounded ``-0.00 %``."""
+    return "" if residual is None else f"{round(100 * residual, 2) + 0.0:+.2f} %"
 
 
 def _span(interval: Interval | None) -> str:
@@ -289,31 +310,31 @@ def _span(interval: Interval | None) -> str:
     return f"{interval.low:.4g} to {interval.high:.4g}" if interval.known else "one process only"
 
 
-def _overview(found: Sequence[FigureFound]) -> Iterator[str]:
+def _overview(figures: Sequence[ReproducedFigure]) -> Iterator[str]:
     """A line for each figure that is compared or needs something; then how many are neither."""
-    from isthmus.analysis.beside import NOT_MEASURED
+    from isthmus.analysis.reproduction import NOT_MEASURED
     from isthmus.cli.program import program
     from isthmus.columns import columns
     from isthmus.published.source import counted
 
     rows = [("figure", "rows", "farthest off", "how", "at")]
-    for one in found:
+    for one in figures:
         worst = one.worst
         if worst and worst.residual is not None:
             at = one.names[one.rows.index(worst)]
-            off = f"{100 * worst.residual:+.2f} %"
+            off = percent(worst.residual)
             ways = counted(row.how for row in one.rows)
             rows.append((one.figure.name, str(len(one.rows)), off, ways, at))
         elif one.rows:
             rows.append((one.figure.name, str(len(one.rows)), "", NOT_MEASURED, ""))
     yield from columns(rows)
     reasons: dict[str, list[str]] = {}
-    for one in found:
+    for one in figures:
         for reason in dict.fromkeys(row.reason for row in one.rows if row.reason):
             reasons.setdefault(reason, []).append(one.figure.name)
-    for reason, figures in reasons.items():
-        yield from _wrapped(f"{NOT_MEASURED}: {', '.join(figures)}: {reason}", "", "  ")
-    without = sum(bool(one.figure.because) for one in found)
+    for reason, names in reasons.items():
+        yield from _wrapped(f"{NOT_MEASURED}: {', '.join(names)}: {reason}", "", "  ")
+    without = sum(bool(one.figure.because) for one in figures)
     yield f"{without} more figures are not modelled: {program()} reproduce says why"
 
 

@@ -187,9 +187,10 @@ def _close(run: Run, out: Path, console: Console) -> int:
     from isthmus.analysis import wording
     from isthmus.cli.program import program, shorter
     from isthmus.reporters import summary
+    from isthmus.text import truncated
     from isthmus.units import printable
 
-    for fault in wording.few(wording.faults(run)):  # errors were told as they came
+    for fault in truncated(wording.faults(run)):  # errors were printed as they came
         console.print(printable(fault), soft_wrap=True, highlight=False, markup=False)
     print("\n".join(summary.lines(run, Path(shorter(out)), program())))
     print(out)

@@ -8,7 +8,7 @@ import msgspec
 
 from isthmus.errors import UsageError
 from isthmus.results.run_file import Run
-from isthmus.suggestion import nearest
+from isthmus.text import nearest
 
 
 def of_study_and_operations(run: Run, study: str | None, operations: str | None) -> Run:

@@ -11,7 +11,7 @@ from isthmus.results.journal import Entry, PointKey, key_of
 from isthmus.results.run_file import Point, Rerun
 
 
-def _worth(rerun: Rerun) -> tuple[bool, int]:
+def _completeness(rerun: Rerun) -> tuple[bool, int]:
     samples = rerun.clocks.get("host")
     return rerun.state in FINAL_STATES, len(samples.ticks) if samples else 0
 
@@ -30,7 +30,7 @@ def assemble(planned: Iterable[Point], entries: Iterable[Entry]) -> list[Point]:
         if entry.rerun is not None:
             of_point = reruns.setdefault(key, {})
             rival = of_point.get(entry.rerun.rerun)
-            if rival is None or _worth(entry.rerun) >= _worth(rival):
+            if rival is None or _completeness(entry.rerun) >= _completeness(rival):
                 of_point[entry.rerun.rerun] = entry.rerun
     expected = {key_of(point): point for point in planned}
     # What was measured before stays, also where its device is gone or its size no longer fits.

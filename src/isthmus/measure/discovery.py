@@ -16,7 +16,7 @@ from isthmus.errors import IsthmusError, NoDeviceError, UsageError
 from isthmus.measure import protocol
 from isthmus.measure.address import Address
 from isthmus.measure.supervisor import WorkerProcess
-from isthmus.suggestion import nearest
+from isthmus.text import nearest
 
 _PROBE_SILENCE_S = 30.0
 
@@ -149,7 +149,7 @@ def real_devices() -> list[FoundDevice]:
             wanted = device.real and one.backend.by_default
             if wanted and first.setdefault(same, device.candidate) == device.candidate:
                 devices.append(device)
-                if one.backend.first_alone:
+                if one.backend.only_first_device:
                     break
     return devices
 

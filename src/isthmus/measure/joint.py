@@ -13,8 +13,9 @@ from isthmus.backends import registry
 from isthmus.errors import NoDeviceError, UsageError
 from isthmus.measure import protocol
 from isthmus.measure.discovery import FoundDevice
-from isthmus.measure.ranks import Leader, RankState, truncated
+from isthmus.measure.ranks import Leader, RankState
 from isthmus.measure.supervisor import WorkerDiedError, WorkerRefusedError
+from isthmus.text import truncated
 
 
 def joint(devices: Sequence[protocol.DeviceDescription]) -> protocol.DeviceDescription:
@@ -164,4 +165,4 @@ class RankGroup:
         messages = {failure.message for failure in failures.values()}
         if len(failures) == len(self._leader.ranks) and len(messages) == 1:
             return messages.pop()
-        return truncated([f"{rank}: {one.message}" for rank, one in failures.items()])
+        return "; ".join(truncated([f"{rank}: {one.message}" for rank, one in failures.items()]))

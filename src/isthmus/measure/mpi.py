@@ -37,9 +37,9 @@ def library_of_launcher() -> Path | None:
             break
         for name in _LIBRARIES.get(program.name, ()):
             for folder in _FOLDERS:
-                found = sorted(program.parent.parent.glob(f"{folder}/{name}"))
-                if found:
-                    return found[0]
+                libraries = sorted(program.parent.parent.glob(f"{folder}/{name}"))
+                if libraries:
+                    return libraries[0]
     return None
 
 
@@ -78,14 +78,14 @@ def world(place: Place) -> Intracomm:
         raise UsageError(
             f"no MPI for {place.launcher} ({why}): make mpi, or pip install mpi4py"
         ) from error
-    found = MPI.COMM_WORLD
-    if found.size != place.size:
+    communicator = MPI.COMM_WORLD
+    if communicator.size != place.size:
         raise UsageError(
             f"{place.launcher} started {place.size} ranks, but to {version()} each of them is "
-            f"{found.rank} of {found.size}: start them with that MPI's own mpirun, or name the "
-            "launcher's library in MPI4PY_LIBMPI"
+            f"{communicator.rank} of {communicator.size}: start them with that MPI's own "
+            "mpirun, or name the launcher's library in MPI4PY_LIBMPI"
         )
-    return found
+    return communicator
 
 
 def handle(communicator: Intracomm) -> int:

@@ -143,7 +143,7 @@ def _serve(hello: Hello, world: Intracomm, leader: int, pipe: Connection | None)
     rendezvous = _rendezvous(world, pipe)
     if rendezvous is None:
         return
-    communicator = _core.alone_communicator()
+    communicator = _core.single_process_communicator()
     try:
         communicator = _core.mpi_communicator(mpi.version(), mpi.handle(world))
     except RuntimeError as error:
@@ -176,7 +176,7 @@ def _serve(hello: Hello, world: Intracomm, leader: int, pipe: Connection | None)
 def _report_signals(rank: Rank) -> None:
     while True:
         signal.sigwait(_SIGNALS)
-        rank.tell(Interrupted())
+        rank.send(Interrupted())
 
 
 def _run(hello: Hello, leader: int, pipe: Connection | None) -> int:

@@ -32,6 +32,7 @@ from isthmus.errors import IsthmusError, UsageError
 from isthmus.measure import protocol
 from isthmus.measure.supervisor import SILENCE_S, WorkerDiedError
 from isthmus.system import descriptors
+from isthmus.text import truncated
 
 _ARRIVAL_S = 300.0
 """Time for all ranks to find their devices, initialise MPI and connect."""
@@ -46,7 +47,7 @@ _HEARTBEATS_PER_S = 100.0
 """Of all ranks: those on the leader's host share its processors."""
 _GRACE_S = 0.5
 """Wait for a rank's end where a launcher interrupts all ranks because that one died."""
-_OTHER_FILES, _MOST_LISTED = 64, 8
+_OTHER_FILES = 64
 _ACTIVITIES = {
     "working": "in a call of its own device",
     "exchanging": "in the exchange of messages",
@@ -166,7 +167,7 @@ class Leader:
                         "the launcher ended the ranks before all had come; what it says is above"
                     )
                 if time.monotonic() > deadline:
-                    late = truncated([n for n in range(size) if n not in self._arrived], ", ")
+                    late = ", ".join(truncated([n for n in range(size) if n not in self._arrived]))
                     raise IsthmusError(
                         f"of {size} ranks, {late} did not come in {_ARRIVAL_S:.0f} s"
                     )
@@ -241,26 +242,21 @@ class Leader:
             if rank.hello.host == socket.gethostname():  # Open MPI leaves one that is stopped
                 atexit.register(_kill, rank.hello.pid)
         if died:
-            why = f"{truncated(died, ' and ')} ended before its time"
+            why = f"{' and '.join(truncated(died))} ended before its time"
         elif silent:
-            why = f"nothing was heard of {truncated(silent, ' and ')} for {self._silence_s:.0f} s"
+            who = " and ".join(truncated(silent))
+            why = f"nothing was heard of {who} for {self._silence_s:.0f} s"
         elif now < deadline:
             return
         elif len(self._unanswered) < len(self.ranks):
             late = [rank for rank in self.ranks if rank in self._unanswered]
-            why = f"{truncated(late, ' and ')} did not answer in time, the others did"
+            why = f"{' and '.join(truncated(late))} did not answer in time, the others did"
         else:
             why = f"no rank answered in time, but all live: {_who_hangs(self.ranks)}"
         raise WorkerDiedError(why, final=True)
 
     def _died(self) -> list[RankState]:
         return [rank for rank in self.ranks if rank.ended and not rank.interrupted]
-
-
-def truncated(texts: Sequence[object], between: str = "; ") -> str:
-    """The first texts, joined, and the number of those left out."""
-    more = len(texts) - _MOST_LISTED
-    return between.join([*map(str, texts[:_MOST_LISTED]), *([f"{more} more"] if more > 0 else [])])
 
 
 def _who_hangs(ranks: Sequence[RankState]) -> str:
@@ -271,7 +267,7 @@ def _who_hangs(ranks: Sequence[RankState]) -> str:
             return f"all hang {where.replace('its own', 'their own')}"
         if here:
             hang = "hangs" if len(here) == 1 else "hang"
-            return f"{truncated(here, ' and ')} {hang} {where}, and the others wait"
+            return f"{' and '.join(truncated(here))} {hang} {where}, and the others wait"
     return "a link between them hangs"
 
 
@@ -325,7 +321,7 @@ class Rank:
         self._requests: SimpleQueue[protocol.Request | None] = SimpleQueue()
         self._busy = False
         self._sending = threading.Lock()
-        self.tell(hello)
+        self.send(hello)
         threading.Thread(target=self._receive, daemon=True).start()
 
     def serve(self, answer: Callable[[protocol.Request], protocol.Answer]) -> None:
@@ -333,9 +329,9 @@ class Rank:
         while (request := self._requests.get()) is not None:
             answered = answer(request)
             self._busy = False  # before the leader can know the answer and end
-            self.tell(answered)
+            self.send(answered)
 
-    def tell(self, message: Message) -> None:
+    def send(self, message: Message) -> None:
         """Sends the leader a message."""
         with self._sending:
             send(self._connection, message)
@@ -343,7 +339,7 @@ class Rank:
     def _receive(self) -> None:
         while True:
             if not self._connection.poll(self._heartbeat_s):
-                self.tell(Heartbeat(self._activity()))
+                self.send(Heartbeat(self._activity()))
                 continue
             try:
                 request = _requests.decode(self._connection.recv_bytes())

@@ -18,7 +18,7 @@ from isthmus.backends import by_scheme, run_options
 from isthmus.errors import IsthmusError, UsageError
 from isthmus.measure.address import Address
 from isthmus.measure.assembly import assemble
-from isthmus.measure.devices import devices_of, refuse_or_warn
+from isthmus.measure.devices import devices_of, read_again, refuse_or_warn
 from isthmus.measure.discovery import FoundDevice
 from isthmus.measure.job import Job
 from isthmus.measure.plan import describe_memory_kinds, has_memory, plan
@@ -87,7 +87,7 @@ def _lock_for_hardware(
     """
     parsed = [Address.parse(address) for address in addresses]
     if not parsed or any(by_scheme(a.scheme).expects_hardware(a) for a in parsed):
-        return lock.alone(watcher.say, no_wait=no_wait)
+        return lock.exclusive(watcher.say, no_wait=no_wait)
     return contextlib.nullcontext()
 
 
@@ -117,8 +117,8 @@ def _jobs(
             raise UsageError(
                 f"study '{study.name}' does not spread over ranks: start it without mpirun"
             )
-    asked_for_sizes = any(study.size_axis.name in request.axes for study in request.studies)
-    if not any(job.task.bytes for job in jobs) and (asked_for_sizes or not jobs):
+    sizes_given = any(study.size_axis.name in request.axes for study in request.studies)
+    if not any(job.task.bytes for job in jobs) and (sizes_given or not jobs):
         raise UsageError(
             "nothing to measure: " + ("; ".join(left_out) or _unmet_needs(request, devices))
         )
@@ -322,8 +322,11 @@ def _run_jobs(
             whole = msgspec.structs.replace(
                 run, finished=_now(), status=status, points=assemble(planned, kept)
             )
-            after = {"steal_after_s": environment.steal_seconds()}
-            whole = msgspec.structs.replace(whole, environment={**run.environment, **after})
+            whole = msgspec.structs.replace(
+                whole,
+                environment={**run.environment, "steal_after_s": environment.steal_seconds()},
+                devices=[read_again(device) for device in run.devices],
+            )
             run_file.save(whole, out, replace=replace)
             log.remove()
             return whole
@@ -336,7 +339,7 @@ def _run_jobs(
                 watcher.say("nothing is left to measure: every point was done before")
             runner.run_simulated()
             if runner.schedule.unfinished:
-                with lock.alone(watcher.say, no_wait=request.no_wait):
+                with lock.exclusive(watcher.say, no_wait=request.no_wait):
                     steal = {"steal_before_s": environment.steal_seconds()}
                     run = msgspec.structs.replace(run, environment={**run.environment, **steal})
                     runner.run(time.monotonic() + left_s)

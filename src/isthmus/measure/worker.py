@@ -119,7 +119,7 @@ class DeviceServer:
         return protocol.Offloaded(
             first=phases(record.first),
             again=[phases(samples) for samples in record.again],
-            reference=[phases(samples) for samples in record.beside],
+            reference=[phases(samples) for samples in record.reference],
             verified=_verdict(record.verified),
             fault=record.fault,
             wall_s=record.wall_s,
@@ -196,7 +196,7 @@ def _measured(block: _core.Block) -> protocol.Measured:
 
 def serve(request_fd: int, answer_fd: int) -> None:
     """Answers until the runner closes the pipe."""
-    server = DeviceServer(_core.alone_communicator())
+    server = DeviceServer(_core.single_process_communicator())
     with os.fdopen(request_fd, "rb") as requests, os.fdopen(answer_fd, "wb") as answers:
         while (request := protocol.receive_request(requests)) is not None:
             answer = server.answer(request)

@@ -15,7 +15,7 @@ from types import MappingProxyType
 
 from isthmus.errors import UsageError
 from isthmus.models.base import Model
-from isthmus.suggestion import nearest
+from isthmus.text import nearest
 
 __all__ = ["Model", "by_name", "registry"]
 
@@ -23,14 +23,14 @@ __all__ = ["Model", "by_name", "registry"]
 @cache
 def registry() -> Mapping[str, Model]:
     """All models by name."""
-    found: dict[str, Model] = {}
+    models: dict[str, Model] = {}
     for module in pkgutil.iter_modules(__path__):
         model = getattr(importlib.import_module(f"{__name__}.{module.name}"), "MODEL", None)
         if model is not None:
-            found[model.name] = model
+            models[model.name] = model
     for entry in importlib.metadata.entry_points(group="isthmus.models"):
-        found.setdefault(entry.name, entry.load())
-    return MappingProxyType(found)
+        models.setdefault(entry.name, entry.load())
+    return MappingProxyType(models)
 
 
 def by_name(name: str) -> Model:

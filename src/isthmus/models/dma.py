@@ -69,13 +69,13 @@ def fixed_s(board: Board, direction: str) -> float:
         first = round_trip_s(board)
     else:
         first = board.seconds("memory.latency_ns") + board.seconds("link.latency_ns")
-    told = "polling_ns" if board.value("dma.completion") == "poll" else "interrupt_ns"
+    notification = "polling_ns" if board.value("dma.completion") == "poll" else "interrupt_ns"
     return (
         board.seconds("dma.submit_ns")
         + board.seconds("dma.start_ns")
         + first
         + board.seconds("link.latency_ns")
-        + board.seconds(f"host.{told}")
+        + board.seconds(f"host.{notification}")
         + board.seconds("dma.finish_ns")
     )
 

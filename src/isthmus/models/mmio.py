@@ -82,9 +82,9 @@ def streaming_speedup(board: Board) -> float:
 def streaming_s(board: Board, size: float, *, in_flight: int | None = None) -> float:
     """``size`` bytes by streaming loads: those in flight together, then the rest at their rate."""
     window = LINE * (in_flight or board.whole("host.streaming_loads_in_flight"))
-    together = (min(max(size, LINE), window) - LINE) / LINE * path_of(board).answer_s(LINE)
+    overlapped = (min(max(size, LINE), window) - LINE) / LINE * path_of(board).answer_s(LINE)
     rest = max(0.0, size - window) / streaming_rate(board, in_flight=in_flight)
-    return load_s(board, LINE, sram=board.has("sram")) + together + rest
+    return load_s(board, LINE, sram=board.has("sram")) + overlapped + rest
 
 
 def caching_factor(board: Board) -> float:

@@ -102,14 +102,14 @@ def predict(board: Board, inputs: Mapping[str, float]) -> list[Figure]:
     ]  # fmt: skip
     for name, chosen in SIZES.items():
         here = b_eff(board, devices, chosen, steps)
-        alone = devices * b_eff(board, 1, chosen, steps)
+        of_single = devices * b_eff(board, 1, chosen, steps)
         stated = b_eff(published, devices, chosen, steps)
         parallel = b_eff(published.with_values({"serial.in_turn": False}), devices, chosen, steps)
         figures += [
             Figure("b_eff", here, "B/s", note=f"the {name}'s sizes"),
             Figure("b_eff by published constants", stated, "B/s", note=f"the {name}'s sizes"),
             Figure("the same, sent and taken at once", parallel, "B/s", note=f"the {name}'s sizes"),
-            Figure("of as many alone", here / alone, "", note=f"the {name}'s sizes"),
+            Figure("of as many alone", here / of_single, "", note=f"the {name}'s sizes"),
         ]
     return [*figures, Figure("limit", limit, "B/s", note="both ways, all the time")]
 

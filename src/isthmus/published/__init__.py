@@ -17,7 +17,7 @@ from types import MappingProxyType
 
 from isthmus.errors import UsageError
 from isthmus.published.source import Figure, Row, Source, read
-from isthmus.suggestion import nearest
+from isthmus.text import nearest
 
 __all__ = ["Figure", "Row", "Source", "chosen", "rows_of", "sources"]
 
@@ -38,14 +38,14 @@ def chosen(name: str) -> list[Figure]:
     every = {figure.name: figure for source in sources().values() for figure in source.figures}
     if name == "all":
         return list(every.values())
-    found = [figure for known, figure in every.items() if name in {known, known.split("/")[0]}]
-    if not found:
+    figures = [figure for known, figure in every.items() if name in {known, known.split("/")[0]}]
+    if not figures:
         known = [*sources(), *every]
         raise UsageError(
             f"nothing published is called '{name}'; {nearest(name, known)}"
             "isthmus reproduce lists what there is"
         )
-    return found
+    return figures
 
 
 def rows_of(study: str) -> list[Row]:

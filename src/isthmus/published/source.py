@@ -7,7 +7,8 @@
     (what); ``note``.
 ``[run.NAME]``
     What is run to get ours: ``study``, ``device``, ``memory`` and further ``axes`` of that device.
-    ``beside`` it may name further devices, whose software ``hybrid`` adds to its simulated time.
+    ``further_devices`` are measured in the same run; ``hybrid`` adds the time of their software to
+    the simulated time.
 ``[[row]]``
     One published number, or one for each line of a CSV file (``data = "NAME"``, of which ``only``
     keeps the lines whose columns have these values). Texts may name columns: ``"{size_bytes}"``;
@@ -68,16 +69,16 @@ class Term:
 
 
 @dataclass(frozen=True)
-class Study:
-    """What is run to get ours."""
+class Measurement:
+    """A run of ``isthmus`` whose points reproduce published rows: ``[run.NAME]``."""
 
     name: str
     study: str
     device: str
     memory: str = ""
     axes: Mapping[str, str] = field(default_factory=dict)
-    beside: Sequence[str] = ()
-    """Further devices that the same run needs."""
+    further_devices: Sequence[str] = ()
+    """Devices that the same run measures as well."""
     hybrid: bool = False
     """Whether software as measured and the crossing as simulated are added up."""
 
@@ -97,7 +98,7 @@ class Row:
     published_to: float | None = None
     """The other end of a range."""
     series: str = ""
-    run: Study | None = None
+    run: Measurement | None = None
     plus: tuple[Term, ...] = ()
     minus: tuple[Term, ...] = ()
     over: tuple[Term, ...] = ()
@@ -133,9 +134,13 @@ class Row:
     @property
     def text(self) -> str:
         """What was published, in the source's unit: ``0.3333 to 0.5``, ``8.775 GiB/s``."""
-        unit = "" if self.unit == "ratio" else f" {self.unit}"
-        ends = [end for end in (self.published, self.published_to) if end is not None]
-        return " to ".join(f"{end:.5g}" for end in ends) + unit
+        first = "" if self.published_to is None else f"{self.published:.5g} to "
+        last = self.published if self.published_to is None else self.published_to
+        return first + self.with_unit(last)
+
+    def with_unit(self, value: float) -> str:
+        """A value in the row's unit: ``8.775 GiB/s``; a ratio has none."""
+        return f"{value:.5g}" + ("" if self.unit == "ratio" else f" {self.unit}")
 
     @property
     def how(self) -> str:
@@ -150,10 +155,10 @@ class Row:
 
 def counted(ways: Iterable[str]) -> str:
     """How many rows came about in which way: ``KINDS`` first, in their order, then others."""
-    told = list(ways)
-    counts = {way: told.count(way) for way in (*KINDS, *told) if way in told}
+    every = list(ways)
+    counts = {way: every.count(way) for way in (*KINDS, *every) if way in every}
     if len(counts) == 1:
-        return told[0]
+        return every[0]
     return ", ".join(f"{count} {way}" for way, count in counts.items())
 
 
@@ -220,48 +225,48 @@ def read(name: str, folder: Path) -> Source:
     """The source in a folder; raises UsageError, which names the file, for what cannot be."""
     path = folder / "source.toml"
     try:
-        told = msgspec.toml.decode(path.read_bytes(), type=dict[str, Any])
-        return _source(name, folder, told)
+        data = msgspec.toml.decode(path.read_bytes(), type=dict[str, Any])
+        return _source(name, folder, data)
     except (OSError, msgspec.DecodeError, UsageError, TypeError, ValueError) as error:
         raise UsageError(f"{path}: {error}") from error
     except KeyError as error:
         raise UsageError(f"{path}: {error} is missing, or no column") from error
 
 
-def _source(name: str, folder: Path, told: Mapping[str, Any]) -> Source:
-    runs = {key: Study(key, **value) for key, value in told.get("run", {}).items()}
+def _source(name: str, folder: Path, data: Mapping[str, Any]) -> Source:
+    runs = {key: Measurement(key, **value) for key, value in data.get("run", {}).items()}
     aims = tuple(
         Aim(one["name"], tuple(one["series"]), one["worst"], one.get("rms"))
-        for one in told.get("aim", ())
+        for one in data.get("aim", ())
     )
     aimed = {series: aim.worst for aim in aims for series in aim.series}
     rows = tuple(
         row
-        for block in told.get("row", ())
-        for row in _rows(name, folder, told["board"], runs, aimed, block)
+        for block in data.get("row", ())
+        for row in _rows(name, folder, data["board"], runs, aimed, block)
     )
-    known = {one["name"] for one in told["figure"]}
+    known = {one["name"] for one in data["figure"]}
     unknown = {figure for row in rows for figure in row.figures} - known
     if unknown:
         raise UsageError(f"rows speak of figures that are not listed: {', '.join(sorted(unknown))}")
-    figures = tuple(_figure(name, one, rows) for one in told["figure"])
+    figures = tuple(_figure(name, one, rows) for one in data["figure"])
     fits = tuple(
         Fit(
-            one["name"], one.get("board", told["board"]), one["start"], tuple(one.get("series", ()))
+            one["name"], one.get("board", data["board"]), one["start"], tuple(one.get("series", ()))
         )
-        for one in told.get("fit", ())
+        for one in data.get("fit", ())
     )
     unknown = {row.fit for row in rows} - {fit.calibration for fit in fits} - {""}
     if unknown:
         raise UsageError(f"rows name fits that are not listed: {', '.join(sorted(unknown))}")
-    return Source(name, told["title"], told["by"], figures, rows, aims, fits, folder)
+    return Source(name, data["title"], data["by"], figures, rows, aims, fits, folder)
 
 
-def _figure(source: str, told: Mapping[str, Any], rows: Sequence[Row]) -> Figure:
-    own = told["name"]
-    mine = tuple(row for row in rows if own in row.figures)
-    figure = Figure(**{**told, "rows": mine, "name": f"{source}/{own}"})
-    if not (mine or figure.because or figure.needs):
+def _figure(source: str, block: Mapping[str, Any], rows: Sequence[Row]) -> Figure:
+    own = block["name"]
+    own_rows = tuple(row for row in rows if own in row.figures)
+    figure = Figure(**{**block, "rows": own_rows, "name": f"{source}/{own}"})
+    if not (own_rows or figure.because or figure.needs):
         raise UsageError(f"figure '{own}' has neither rows nor a reason")
     return figure
 
@@ -270,81 +275,81 @@ def _rows(
     source: str,
     folder: Path,
     board: str,
-    runs: Mapping[str, Study],
+    runs: Mapping[str, Measurement],
     aimed: Mapping[str, float],
-    told: Mapping[str, Any],
+    block: Mapping[str, Any],
 ) -> Iterator[Row]:
-    for line in _lines(folder, told):
-        block = _filled(told, line)
-        divide = block.get("divide", 1)
+    for line in _lines(folder, block):
+        filled = _filled(block, line)
+        divide = filled.get("divide", 1)
         ends = [
             float(line[end] or "nan") / divide if isinstance(end, str) else end / divide
-            for end in (block["value"] if isinstance(block["value"], list) else [block["value"]])
+            for end in (filled["value"] if isinstance(filled["value"], list) else [filled["value"]])
         ]
         if any(map(math.isnan, ends)):  # not in the source
             continue
         if 0 in ends:
-            raise UsageError(f"'{block['item']}': a published 0 can be compared with nothing")
-        sizes = parse_sizes(block["bytes"]) if "bytes" in block else []
+            raise UsageError(f"'{filled['item']}': a published 0 can be compared with nothing")
+        sizes = parse_sizes(filled["bytes"]) if "bytes" in filled else []
         sized = {**line, "size": format_size(sizes[0])} if len(sizes) == 1 else line
-        item = block["item"].format_map(sized).replace("_", " ")
-        series, unit, where = block.get("series", ""), block["unit"], block.get("where", {})
-        single = [{"operation": block["operation"]}] if "operation" in block else []
+        item = filled["item"].format_map(sized).replace("_", " ")
+        series, unit, where = filled.get("series", ""), filled["unit"], filled.get("where", {})
+        single = [{"operation": filled["operation"]}] if "operation" in filled else []
         yield Row(
             source=source,
-            figures=tuple(block.get("figures", "").split()),
+            figures=tuple(filled.get("figures", "").split()),
             item=item,
             published=ends[0],
             unit=unit,
-            board=block.get("board", board),
-            api=block.get("api", ""),
+            board=filled.get("board", board),
+            api=filled.get("api", ""),
             published_to=ends[1] if len(ends) > 1 else None,
             series=series,
-            run=runs[block["run"]] if "run" in block else None,
-            plus=tuple(_terms([*single, *block.get("plus", ())], sizes, where)),
-            minus=tuple(_terms(block.get("minus", ()), sizes, where)),
-            over=tuple(_terms(block.get("over", ()), sizes, where)),
-            times=float(block.get("times", 1)),
-            combine=_known(block.get("combine", "sum"), COMBINED),
-            rate=block.get("quantity", "rate" if unit.endswith("B/s") else "time") == "rate",
-            model=block.get("model", ""),
-            inputs=block.get("inputs", {}),
-            fit=block.get("fits", {}).get(item, block.get("fit", "")),
-            kind=_known(block.get("kind", "predicted"), KINDS),
-            note=block.get("notes", {}).get(item, block.get("note", "")),
-            events=block.get("events", False),
-            headline=block.get("headline", {}).get(item, ""),
-            aim=block.get("aim", aimed.get(series)),
+            run=runs[filled["run"]] if "run" in filled else None,
+            plus=tuple(_terms([*single, *filled.get("plus", ())], sizes, where)),
+            minus=tuple(_terms(filled.get("minus", ()), sizes, where)),
+            over=tuple(_terms(filled.get("over", ()), sizes, where)),
+            times=float(filled.get("times", 1)),
+            combine=_known(filled.get("combine", "sum"), COMBINED),
+            rate=filled.get("quantity", "rate" if unit.endswith("B/s") else "time") == "rate",
+            model=filled.get("model", ""),
+            inputs=filled.get("inputs", {}),
+            fit=filled.get("fits", {}).get(item, filled.get("fit", "")),
+            kind=_known(filled.get("kind", "predicted"), KINDS),
+            note=filled.get("notes", {}).get(item, filled.get("note", "")),
+            events=filled.get("events", False),
+            headline=filled.get("headline", {}).get(item, ""),
+            aim=filled.get("aim", aimed.get(series)),
         )
 
 
-def _lines(folder: Path, told: Mapping[str, Any]) -> Iterator[Mapping[str, str]]:
+def _lines(folder: Path, block: Mapping[str, Any]) -> Iterator[Mapping[str, str]]:
     """Lines of the block's file that it wants; one without columns where it has no file."""
-    if "data" not in told:
+    if "data" not in block:
         yield {}
         return
-    only = told.get("only", {})
-    with (folder / f"{told['data']}.csv").open(encoding="utf-8", newline="") as file:
+    only = block.get("only", {})
+    with (folder / f"{block['data']}.csv").open(encoding="utf-8", newline="") as file:
         for line in csv.DictReader(file):
             if all(line[column] in values for column, values in only.items()):
                 yield line
 
 
-def _filled(told: Any, line: Mapping[str, str]) -> Any:
+def _filled(block: Any, line: Mapping[str, str]) -> Any:
     """The block with columns in place of their names, but for the item's."""
-    if isinstance(told, str):
-        return told.format_map(line) if "{" in told and "{size}" not in told else told
-    if isinstance(told, Mapping):
+    if isinstance(block, str):
+        return block.format_map(line) if "{" in block and "{size}" not in block else block
+    if isinstance(block, Mapping):
         return {
-            key: value if key == "item" else _filled(value, line) for key, value in told.items()
+            key: value if key == "item" else _filled(value, line) for key, value in block.items()
         }
-    return [_filled(one, line) for one in told] if isinstance(told, list) else told
+    return [_filled(one, line) for one in block] if isinstance(block, list) else block
 
 
 def _terms(
-    told: Sequence[Mapping[str, str]], sizes: Sequence[int], where: Mapping[str, str]
+    terms: Sequence[Mapping[str, str]], sizes: Sequence[int], where: Mapping[str, str]
 ) -> Iterator[Term]:
-    for one in told:
+    for one in terms:
         axes = {key: value for key, value in one.items() if key not in {"operation", "bytes"}}
         here: Sequence[int | None] = parse_sizes(one["bytes"]) if "bytes" in one else sizes
         for size in here or [None]:

@@ -15,7 +15,7 @@ from types import MappingProxyType
 
 from isthmus.errors import UsageError
 from isthmus.reporters.base import Reporter
-from isthmus.suggestion import nearest
+from isthmus.text import nearest
 
 __all__ = ["Reporter", "by_name", "registry"]
 
@@ -23,14 +23,14 @@ __all__ = ["Reporter", "by_name", "registry"]
 @cache
 def registry() -> Mapping[str, Reporter]:
     """All reporters by name."""
-    found: dict[str, Reporter] = {}
+    reporters: dict[str, Reporter] = {}
     for module in pkgutil.iter_modules(__path__):
         reporter = getattr(importlib.import_module(f"{__name__}.{module.name}"), "REPORTER", None)
         if reporter is not None:
-            found[reporter.name] = reporter
+            reporters[reporter.name] = reporter
     for entry in importlib.metadata.entry_points(group="isthmus.reporters"):
-        found.setdefault(entry.name, entry.load())
-    return MappingProxyType(found)
+        reporters.setdefault(entry.name, entry.load())
+    return MappingProxyType(reporters)
 
 
 def by_name(name: str, *, samples: bool = False) -> Reporter:

@@ -30,9 +30,9 @@ def _lines(run: Run) -> Iterator[str]:
     summary, labels = summarise(run), wording.labels(run)
     yield f"## {escape(heading(run))}"
     yield ""
-    for found in findings(run, summary):
-        sentence = escape(found.sentence)
-        yield f"- **{sentence}**" if found.headline else f"- {sentence}"
+    for finding in findings(run, summary):
+        sentence = escape(finding.sentence)
+        yield f"- **{sentence}**" if finding.headline else f"- {sentence}"
     shown, common = view(summary, labels)
     yield ""
     if common:

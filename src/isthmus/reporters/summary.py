@@ -19,6 +19,7 @@ from isthmus.analysis.summary import summarise
 from isthmus.models.pcie import link_of
 from isthmus.reporters.base import Reporter
 from isthmus.results.run_file import DeviceRecord, Run
+from isthmus.run_options import flag
 from isthmus.units import printable
 
 LINES, COLUMNS = 25, 80
@@ -48,13 +49,13 @@ def lines(
     ``path`` is the run's file, ``program`` how Isthmus is called: they are in the commands.
     """
     rows = summarise(run) if summary is None else summary
-    found = findings(run, rows)
-    top = [*_wrapped(_title(run), 2), *_wrapped(main_sentence(found), 2)]
-    bottom = ["", *_wrapped(unmeasured(run, rows, found), 2), *_wrapped(_state(run, rows), 2)]
+    results = findings(run, rows)
+    top = [*_wrapped(_title(run), 2), *_wrapped(main_sentence(results), 2)]
+    bottom = ["", *_wrapped(unmeasured(run, rows, results), 2), *_wrapped(_state(run, rows), 2)]
     if path is not None:
-        bottom += ["", *_commands(run, found, path, program)]
+        bottom += ["", *_commands(run, results, path, program)]
     room = LINES - 1 - len(top) - len(bottom) - 1  # the file's name comes last
-    table = list(_table(found, max(room, 1)))
+    table = list(_table(results, max(room, 1)))
     return [printable(line).rstrip() for line in (*top, *([""] if table else []), *table, *bottom)]
 
 
@@ -73,11 +74,11 @@ def _title(run: Run) -> str:
     for device in sorted(known or run.devices, key=lambda device: not accelerates(device)):
         if "+" not in device.address or len(run.devices) == 1:
             named.setdefault(_name(device), []).append(device.address)
-    told = "; ".join(f"{name} ({', '.join(addresses)})" for name, addresses in named.items())
+    devices = "; ".join(f"{name} ({', '.join(addresses)})" for name, addresses in named.items())
     real = [device for device in run.devices if device.real]
-    if real and told and not any(map(accelerates, run.devices)):
-        return f"Isthmus: no accelerator found; the processor stands in: {told}"
-    return f"Isthmus: {told or 'no device'}"
+    if real and devices and not any(map(accelerates, run.devices)):
+        return f"Isthmus: no accelerator found; the processor stands in: {devices}"
+    return f"Isthmus: {devices or 'no device'}"
 
 
 def accelerates(device: DeviceRecord) -> bool:
@@ -101,9 +102,9 @@ def _name(device: DeviceRecord) -> str:
     return f"{name}, PCIe gen{_FROM.get(link.gigatransfers, '?')} x{link.lanes}"
 
 
-def main_sentence(found: Sequence[Finding]) -> str:
+def main_sentence(results: Sequence[Finding]) -> str:
     """The sentence that matters most: what to change where that is certain, else the first."""
-    heads = [one for one in found if one.headline]
+    heads = [one for one in results if one.headline]
     changes = [one for one in heads if one.unit == "1" and one.verdict == "faster"]
     chosen = [*changes, *heads][:1]
     if not chosen:
@@ -112,24 +113,24 @@ def main_sentence(found: Sequence[Finding]) -> str:
     return chosen[0].sentence + use
 
 
-def _table(found: Sequence[Finding], room: int) -> Iterator[str]:
+def _table(results: Sequence[Finding], room: int) -> Iterator[str]:
     """Each study's first findings, as many as there is room for; none is without one."""
     heads: dict[str, list[Finding]] = {}
-    for one in found:
+    for one in results:
         if one.headline:
             heads.setdefault(one.study, []).append(one)
     shown = dict.fromkeys(heads, 0)
     for _ in range(max(map(len, heads.values()), default=0)):
-        for study, mine in heads.items():
-            if shown[study] < len(mine) and sum(shown.values()) < room:
+        for study, of_study in heads.items():
+            if shown[study] < len(of_study) and sum(shown.values()) < room:
                 shown[study] += 1
-    for study, mine in heads.items():
-        for i, one in enumerate(mine[: shown[study]]):
-            yield _row(one, mine, study if i == 0 else "")
+    for study, of_study in heads.items():
+        for i, one in enumerate(of_study[: shown[study]]):
+            yield _row(one, of_study, study if i == 0 else "")
 
 
-def _row(one: Finding, beside: Sequence[Finding], study: str) -> str:
-    label = one.subject if one.unit == "1" else f"{one.quantity}{_whose(one, beside)}"
+def _row(one: Finding, of_study: Sequence[Finding], study: str) -> str:
+    label = one.subject if one.unit == "1" else f"{one.quantity}{_whose(one, of_study)}"
     figure = one.figure.rjust(_FIGURE)
     row = f"{study[:_STUDY]:{_STUDY}} {shortened(label, _LABEL):{_LABEL}} {figure}  "
     notes = [f"{one.percent} of {one.reference.name}"] if one.reference and one.percent else []
@@ -142,42 +143,42 @@ def _row(one: Finding, beside: Sequence[Finding], study: str) -> str:
     return row
 
 
-def _whose(one: Finding, beside: Sequence[Finding]) -> str:
+def _whose(one: Finding, of_study: Sequence[Finding]) -> str:
     """What tells a finding from those beside it: its device where there are several, its memory."""
-    subjects = {other.subject for other in beside if other.unit != "1"}
+    subjects = {other.subject for other in of_study if other.unit != "1"}
     if len(subjects) == 1:
         return ""
-    if len({other.device for other in beside}) > 1:
+    if len({other.device for other in of_study}) > 1:
         return f", {one.subject}"
     rest = one.subject.removeprefix(one.device).removeprefix(", model").strip(", ")
     return f", {rest}" if rest else ""
 
 
-def unmeasured(run: Run, rows: pd.DataFrame, found: Sequence[Finding]) -> str:
+def unmeasured(run: Run, rows: pd.DataFrame, results: Sequence[Finding]) -> str:
     """What was asked for and not measured, each reason once."""
-    told = []
+    texts = []
     registry = studies.registry()
-    asked = {point.study for point in run.points}
-    silent = asked - {one.study for one in found}
+    measured = {point.study for point in run.points}
+    silent = measured - {one.study for one in results}
     for name in studies_in(run):
-        if name in registry and name not in asked:
-            told.append(f"{name} (needs {registry[name].needs})")
+        if name in registry and name not in measured:
+            texts.append(f"{name} (needs {registry[name].needs})")
     if run.status != "complete":
         why = "time ran out" if run.status == "budget" else "interrupted"
-        told += [f"{name} ({why})" for name in studies_in(run) if name in silent]
-    told += [f"{device.address} ({device.error})" for device in run.devices if device.error]
+        texts += [f"{name} ({why})" for name in studies_in(run) if name in silent]
+    texts += [f"{device.address} ({device.error})" for device in run.devices if device.error]
     skipped = dict.fromkeys((p.memory or p.operation, p.skipped) for p in run.points if p.skipped)
-    told += [f"{what} ({why})" for what, why in skipped]
+    texts += [f"{what} ({why})" for what, why in skipped]
     empty = rows[(rows["samples"] == 0) & (rows["operation"] != "b_eff")]
     empty = empty[~empty["study"].isin(silent)]
-    for flag, why in (
+    for cause, why in (
         ("failed", "failed"), ("budget_exhausted", "time ran out"), ("interrupted", "interrupted"),
     ):  # fmt: skip
-        count = int(empty["flags"].str.split(";").map(lambda flags, f=flag: f in flags).sum())
-        told += [f"{count} point{'s' if count > 1 else ''} ({why})"] if count else []
+        count = int(empty["flags"].str.split(";").map(lambda flags, c=cause: c in flags).sum())
+        texts += [f"{count} point{'s' if count > 1 else ''} ({why})"] if count else []
     wrong = sum(any(r.verified == "false" for r in point.reruns) for point in run.points)
-    told += [f"{wrong} points (their data did not arrive)"] if wrong else []
-    return f"Not measured: {'; '.join(told)}" if told else ""
+    texts += [f"{wrong} points (their data did not arrive)"] if wrong else []
+    return f"Not measured: {'; '.join(texts)}" if texts else ""
 
 
 def _state(run: Run, rows: pd.DataFrame) -> str:
@@ -186,20 +187,20 @@ def _state(run: Run, rows: pd.DataFrame) -> str:
     points = f"{len(run.points):,} point{'' if len(run.points) == 1 else 's'}"
     took = _seconds(run)
     how = {"complete": "", "budget": " (time ran out)", "interrupted": " (interrupted)"}
-    told = [f"{points}{f', {took}' if took else ''}{how[run.status]}"]
+    texts = [f"{points}{f', {took}' if took else ''}{how[run.status]}"]
     if len(measured) and run.devices and all(device.simulated for device in run.devices):
-        told.append("simulated: the same on every machine")
+        texts.append("simulated: the same on every machine")
     elif len(measured):
         sure = 100 * measured["converged"].mean()
-        told.append(
+        texts.append(
             "of one process: another may differ by more than the intervals"
             if measured["reruns"].max() == 1
             else f"{sure:.0f} % of them certain to {100 * run.settings.precision:g} %"
         )
         noisy = 100 * measured["flags"].str.contains(DISTURBED).mean()
         where = " (virtual machine)" if run.environment.get("virtualised") else ""
-        told += [f"{noisy:.0f} % disturbed{where}"] if noisy >= 1 else []
-    return "; ".join(told)
+        texts += [f"{noisy:.0f} % disturbed{where}"] if noisy >= 1 else []
+    return "; ".join(texts)
 
 
 def _seconds(run: Run) -> str:
@@ -214,27 +215,27 @@ def _seconds(run: Run) -> str:
     return f"{seconds / 60:.0f} min" if seconds >= _MINUTES_FROM_S else f"{seconds:.0f} s"
 
 
-def _commands(run: Run, found: Sequence[Finding], path: Path, program: str) -> list[str]:
+def _commands(run: Run, results: Sequence[Finding], path: Path, program: str) -> list[str]:
     """Page, points, and what makes the run surer."""
     file = shlex.quote(str(path))
-    told = [("Page:", f"report {file} --force --open"), ("Points:", f"show {file} --points")]
-    decide = next((one for one in found if one.headline and one.action.startswith("run ")), None)
+    commands = [("Page:", f"report {file} --force --open"), ("Points:", f"show {file} --points")]
+    decide = next((one for one in results if one.headline and one.action.startswith("run ")), None)
     study = run.studies[0] if len(run.studies) == 1 else "all"
     if run.status != "complete" and (
         len(run.studies) == 1 or set(run.studies) == set(studies.registry())
     ):
         budget = max(_LEAST_BUDGET_S, round(2 * run.settings.budget_s))
-        allowed = [f" --{n.replace('_', '-')}" for n in run.settings.options if "allow_" in n]
-        told.append(
+        allowed = [f" {flag(n)}" for n in run.settings.options if "allow_" in n]
+        commands.append(
             ("Go on:", f"run {study} --resume --out {file} --budget {budget}{''.join(allowed)}")
         )
     if decide is not None:
-        told.append(("Try:", decide.action))
+        commands.append(("Try:", decide.action))
     launcher = run.software.command
     before = launcher[: launcher.index("isthmus")] if "isthmus" in launcher else []
     whole = [
         (label, shlex.join(before) + " " if before and command.startswith("run ") else "", command)
-        for label, command in told
+        for label, command in commands
     ]
     return [line for label, first, command in whole
             for line in _command(label, f"{first}{program} {command}")]  # fmt: skip

@@ -57,8 +57,8 @@ def _text(run: Run) -> str:
             console.print(Text(printable(f"{memory} was skipped: {skipped}"), style="yellow"))
     for missing in run.devices:
         if missing.error:
-            told = f"{missing.address} was not measured: {missing.error}"
-            console.print(Text(printable(told), style="red"))
+            reason = f"{missing.address} was not measured: {missing.error}"
+            console.print(Text(printable(reason), style="red"))
     return "\n".join(line.rstrip() for line in text.getvalue().splitlines()).rstrip() + "\n"
 
 

@@ -15,7 +15,7 @@ from types import MappingProxyType
 
 from isthmus.errors import UsageError
 from isthmus.studies.base import Study
-from isthmus.suggestion import nearest
+from isthmus.text import nearest
 
 __all__ = ["Study", "by_name", "in_order", "registry"]
 
@@ -23,14 +23,14 @@ __all__ = ["Study", "by_name", "in_order", "registry"]
 @cache
 def registry() -> Mapping[str, Study]:
     """All studies by name."""
-    found: dict[str, Study] = {}
+    studies: dict[str, Study] = {}
     for module in pkgutil.iter_modules(__path__):
         if module.name != "base":
             study: Study = importlib.import_module(f"{__name__}.{module.name}").STUDY
-            found[study.name] = study
+            studies[study.name] = study
     for entry in importlib.metadata.entry_points(group="isthmus.studies"):
-        found.setdefault(entry.name, entry.load())
-    return MappingProxyType(found)
+        studies.setdefault(entry.name, entry.load())
+    return MappingProxyType(studies)
 
 
 def in_order() -> list[Study]:

@@ -57,5 +57,5 @@ STUDY = Study(
     offload=True,
     reference={"memory": "aligned", "relative_offset": 0, "handover": "user_pointer"},
     answers="isthmus.analysis.allocation:QUESTIONS",
-    findings="isthmus.analysis.found.allocation:found",
+    findings="isthmus.analysis.findings.allocation:findings",
 )  # fmt: skip

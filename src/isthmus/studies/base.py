@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from isthmus.errors import UsageError
-from isthmus.suggestion import nearest
+from isthmus.text import nearest
 
 Value = int | str
 OWN_SIZES = "own"
@@ -42,10 +42,10 @@ class Axis:
 
 def words(text: str) -> list[str]:
     """Values that are names: ``read,write``."""
-    found = [word.strip() for word in text.split(",")]
-    if not all(found):
+    names = [word.strip() for word in text.split(",")]
+    if not all(names):
         raise UsageError(f"'{text}' is no list of names")
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(names))
 
 
 @dataclass(frozen=True)
@@ -63,19 +63,19 @@ class Study:
     place: int = 99
     """In the order in which findings are shown: the most used study first."""
     answers: str = ""
-    """Where the questions asked of its runs are, as ``module:object``: functions that make an
-    ``analysis.evidence.Answer`` of an ``Evidence``. By name, like the next two: it is loaded when a
-    run is judged, and measuring does not wait for it."""
+    """The questions about a run, as ``module:object``: a list of functions from
+    ``analysis.context.AnalysisContext`` to ``Answer``. Given by name, like the next two, so that
+    measuring does not load the analysis."""
     findings: str = ""
-    """Where the function is that makes the ``analysis.findings.Finding`` s of an ``Evidence``."""
+    """A function from ``AnalysisContext`` to ``analysis.findings.Finding`` s, by name."""
     complete: str = ""
-    """Where the function is that adds columns and rows of the study's own to a summary: of the
-    frame, the point of each row, and the run's precision."""
+    """A function, by name, that adds the study's own columns and rows to a summary. Arguments: the
+    frame, the point of each row, the run's precision."""
     offload: bool = False
-    """Asks devices for offloads, each in a process of its own: see ``measure.offload``."""
+    """Whether its operations are offloads, each in a fresh process: ``measure.offload``."""
     reference: Mapping[str, Value] = field(default_factory=dict)
-    """Values of the offload that the others of its device and size are timed beside, in the same
-    processes; empty: none."""
+    """Axis values of the reference offload, which is timed in the same processes as the others of
+    its device and size; empty where the study has none."""
 
     @property
     def size_axis(self) -> Axis:

@@ -31,7 +31,7 @@ STUDY = Study(
         Axis("depth", "what a channel holds on its way", parse_positive),
     ),
     columns=("channel", "ranks", "rank", "looplength", "sizes", "topology", "depth"),
-    answers="isthmus.analysis.beff:ASKED",
-    findings="isthmus.analysis.found.beff:found",
+    answers="isthmus.analysis.beff:QUESTIONS",
+    findings="isthmus.analysis.findings.beff:findings",
     complete="isthmus.analysis.beff_rows:complete",
 )

@@ -45,6 +45,6 @@ STUDY = Study(
         Axis("page_bytes", "page of host memory that the card knows", parse_sizes, None, "", True),
     ),
     columns=("target", "implementation", "iterations", "outstanding", "burst_bytes", "page_bytes"),
-    answers="isthmus.analysis.hostmem:ASKED",
-    findings="isthmus.analysis.found.hostmem:found",
+    answers="isthmus.analysis.hostmem:QUESTIONS",
+    findings="isthmus.analysis.findings.hostmem:findings",
 )

@@ -31,6 +31,6 @@ STUDY = Study(
         Axis("pipelined", "no: each waits for the one before it", words, selects=True),
     ),
     columns=("width", "instruction", "fence", "pipelined"),
-    answers="isthmus.analysis.mmio:ASKED",
-    findings="isthmus.analysis.found.mmio:found",
+    answers="isthmus.analysis.mmio:QUESTIONS",
+    findings="isthmus.analysis.findings.mmio:findings",
 )

@@ -51,6 +51,6 @@ STUDY = Study(
         Axis("bank", "memory of the card, counted from 0", parse_counts, (0,), 0, True),
     ),
     columns=("depth", "bank"),
-    answers="isthmus.analysis.comparisons:ASKED",
-    findings="isthmus.analysis.found.transfer:found",
+    answers="isthmus.analysis.comparisons:QUESTIONS",
+    findings="isthmus.analysis.findings.transfer:findings",
 )

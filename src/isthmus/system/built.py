@@ -7,10 +7,10 @@ from pathlib import Path
 
 
 def _folder() -> Path:
-    found = find_spec("isthmus._core")
-    if found is None or found.origin is None:
+    spec = find_spec("isthmus._core")
+    if spec is None or spec.origin is None:
         raise ImportError("isthmus._core is not built: set Isthmus up again")
-    return Path(found.origin).parent
+    return Path(spec.origin).parent
 
 
 FOLDER = _folder()

@@ -25,8 +25,8 @@ ABSENT = (
 
 def is_built() -> bool:
     """Whether this build has the emulation."""
-    found = find_spec("isthmus.emulation")
-    return found is not None and found.origin is not None
+    spec = find_spec("isthmus.emulation")
+    return spec is not None and spec.origin is not None
 
 
 def candidate(address: Address, opencl: str = "") -> Candidate:

@@ -16,16 +16,16 @@ _held: set[Path] = set()
 """Locks that this process holds."""
 
 
-def alone(
+def exclusive(
     say: Callable[[str], None], *, no_wait: bool = False
 ) -> contextlib.AbstractContextManager[None]:
     """Holds the machine's lock; says whom it waits for, or raises IsthmusError with that."""
 
     def wait(who: str) -> None:
-        told = f"another Isthmus measures here (process {who})"
+        message = f"another Isthmus measures here (process {who})"
         if no_wait:
-            raise IsthmusError(f"{told}: try again later, or leave out --no-wait to wait for it")
-        say(f"{told}: waiting (--no-wait to give up instead)")
+            raise IsthmusError(f"{message}: try again later, or leave out --no-wait to wait for it")
+        say(f"{message}: waiting (--no-wait to give up instead)")
 
     return measuring(wait)
 
@@ -42,12 +42,12 @@ def measuring(wait: Callable[[str], None]) -> Iterator[None]:
         yield
         return
     with _open(path) as file:
-        told = False
+        announced = False
         while not _try(file):
-            if not told:
+            if not announced:
                 file.seek(0)
                 wait(file.read().strip() or "unknown")
-                told = True
+                announced = True
             time.sleep(0.2)
         file.seek(0)
         file.truncate()

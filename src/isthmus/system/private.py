@@ -18,8 +18,8 @@ def folder(*names: str) -> Path:
     """
     base = Path(tempfile.gettempdir()) / f"isthmus-{os.getuid()}"
     base.mkdir(mode=0o700, exist_ok=True)
-    found = base.lstat()
-    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o022:
+    status = base.lstat()
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid() or status.st_mode & 0o022:
         raise IsthmusError(f"{base} is not this user's own: remove it, or set TMPDIR")
     path = base.joinpath(*names)
     path.mkdir(mode=0o700, parents=True, exist_ok=True)

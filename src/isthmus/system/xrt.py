@@ -66,15 +66,15 @@ class Installation:
 
     def library(self, name: str) -> Path | None:
         """Library of this name, as the loader would open it; None where it is missing."""
-        found = self.libraries.glob(f"lib{name}.so.*")
-        return min(found, key=lambda path: len(path.name), default=None)
+        files = self.libraries.glob(f"lib{name}.so.*")
+        return min(files, key=lambda path: len(path.name), default=None)
 
     @property
     def version(self) -> str:
         """Version, from the name of the file behind the links."""
         library = self.library(NATIVE)
-        found = re.search(r"\.so\.([\d.]+)$", library.resolve().name) if library else None
-        return found[1] if found else "of unknown version"
+        match = re.search(r"\.so\.([\d.]+)$", library.resolve().name) if library else None
+        return match[1] if match else "of unknown version"
 
     @property
     def name(self) -> str:
@@ -99,19 +99,19 @@ class Installation:
     def environment(self, mode: str, user: str) -> dict[str, str]:
         """What a process needs to have this XRT in a mode; ``user`` keeps emulations apart."""
         path = os.environ.get("LD_LIBRARY_PATH")
-        found = {
+        variables = {
             "XILINX_XRT": str(self.root()),
             "LD_LIBRARY_PATH": f"{self.libraries}:{path}" if path else str(self.libraries),
             # Else an xrt.ini that happens to lie in the working folder changes what is timed.
             "XRT_INI_PATH": os.environ.get("XRT_INI_PATH") or str(_no_settings()),
         }
         if mode != HARDWARE:
-            found["XCL_EMULATION_MODE"] = mode
+            variables["XCL_EMULATION_MODE"] = mode
         if mode in EMULATIONS:
             # The name is part of their sockets'; what they leave behind goes to a folder of ours.
-            found["USER"] = f"isthmus-{user}-{os.getpid()}"
-            found["SDACCEL_EM_RUN_DIR"] = str(private.folder("xrt", "emulation"))
-        return found
+            variables["USER"] = f"isthmus-{user}-{os.getpid()}"
+            variables["SDACCEL_EM_RUN_DIR"] = str(private.folder("xrt", "emulation"))
+        return variables
 
     def obstacle(self, mode: str) -> Obstacle | None:
         """Why a mode cannot work here; None where nothing is known to be in its way."""
@@ -242,11 +242,11 @@ def _no_board() -> Obstacle | None:
 
 def validation_xclbins() -> list[Path]:
     """Bitstreams with which installed platforms validate their boards."""
-    found: list[Path] = []
+    files: list[Path] = []
     for folder in ("dsa", "firmware"):
         for name in ("bandwidth", "verify"):
-            found += sorted((_VENDORS_FOLDER / folder).glob(f"**/test/{name}.xclbin"))
-    return found
+            files += sorted((_VENDORS_FOLDER / folder).glob(f"**/test/{name}.xclbin"))
+    return files
 
 
 def bitstreams(mode: str, default: Path | None = None) -> dict[str, str]:

@@ -9,7 +9,7 @@ from typing import Any
 from isthmus import models
 from isthmus.boards import Board
 from isthmus.errors import UsageError
-from isthmus.suggestion import nearest
+from isthmus.text import nearest
 
 _OF_NO_MODEL: Mapping[str, Callable[..., float]] = {
     "parameter": lambda board, name: board.seconds(name),

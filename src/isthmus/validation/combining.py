@@ -14,18 +14,18 @@ _MOVED = 1 << 20
 """Bytes that ever smaller blocks move, where a row asks for the cost of a call."""
 
 
-def combined(row: Row, found: Callable[[Term], Interval]) -> Interval:
+def combined(row: Row, figure_of: Callable[[Term], Interval]) -> Interval:
     """The row's figure in its unit, from each point's time in seconds or rate in bytes a second.
 
     Points err independently, and one that is named twice errs once. What stands above and below a
     ratio's line counts as two points, which makes its interval wider than it need be.
     """
     if row.combine == "max":
-        here = _largest([found(term) for term in row.plus])
+        here = _largest([figure_of(term) for term in row.plus])
     else:
-        here = _sum(list(_weighted(row)), found)
+        here = _sum(list(_weighted(row)), figure_of)
     if row.over:
-        here = _ratio(here, _sum([(1.0, term) for term in row.over], found))
+        here = _ratio(here, _sum([(1.0, term) for term in row.over], figure_of))
     return here.times(row.times / row.scale)
 
 
@@ -46,7 +46,7 @@ def _weighted(row: Row) -> Iterator[tuple[float, Term]]:
         yield from ((-1.0, term) for term in row.minus)
 
 
-def _sum(weighted: Sequence[tuple[float, Term]], found: Callable[[Term], Interval]) -> Interval:
+def _sum(weighted: Sequence[tuple[float, Term]], figure_of: Callable[[Term], Interval]) -> Interval:
     terms: list[Term] = []
     weights: list[float] = []
     for weight, term in weighted:
@@ -55,15 +55,15 @@ def _sum(weighted: Sequence[tuple[float, Term]], found: Callable[[Term], Interva
         else:
             terms.append(term)
             weights.append(weight)
-    return weighted_sum(weights, [found(term) for term in terms])
+    return weighted_sum(weights, [figure_of(term) for term in terms])
 
 
-def _largest(found: Sequence[Interval]) -> Interval:
+def _largest(intervals: Sequence[Interval]) -> Interval:
     """No end where one is not known."""
-    value = max(one.value for one in found)
-    known = all(one.known for one in found)
-    low, high = (max(one[end] for one in found) if known else math.nan for end in (1, 2))
-    return Interval(value, low, high, found[0].confidence)
+    value = max(one.value for one in intervals)
+    known = all(one.known for one in intervals)
+    low, high = (max(one[end] for one in intervals) if known else math.nan for end in (1, 2))
+    return Interval(value, low, high, intervals[0].confidence)
 
 
 def _ratio(above: Interval, below: Interval) -> Interval:

@@ -36,9 +36,9 @@ def figure(row: Row, board: Board) -> float:
         memory = axes.pop("memory", run.memory)
         if offload:
             return exact(_phases(library, parameters, memory)[term.operation])
-        told = tuple(sorted(axes.items()))
+        sorted_axes = tuple(sorted(axes.items()))
         moved, seconds = _measured(
-            library, parameters, term.operation, term.bytes or 1, memory, told
+            library, parameters, term.operation, term.bytes or 1, memory, sorted_axes
         )
         return exact(moved / seconds if row.rate else seconds)
 

@@ -54,12 +54,12 @@ def solve(
 
     def residuals(multiples: NDArray[np.float64]) -> NDArray[np.float64]:
         tried = at(multiples)
-        told = {form: form(tried) for form in forms}
+        predicted = {form: form(tried) for form in forms}
         return np.array(
-            [factor * told[form] / published - 1.0 for form, factor, published in quick]
+            [factor * predicted[form] / published - 1.0 for form, factor, published in quick]
         )
 
-    found = optimize.least_squares(
+    solution = optimize.least_squares(
         residuals,
         np.ones(len(scale)),
         diff_step=np.full(len(scale), _STEP),
@@ -67,7 +67,7 @@ def solve(
         ftol=tolerance,
         gtol=tolerance,
     )
-    return at(found.x)
+    return at(solution.x)
 
 
 def rounded(name: str, value: float) -> float:
@@ -93,12 +93,12 @@ class Fitted(NamedTuple):
 def refit() -> list[Fitted]:
     """All fits, redone from the published figures."""
     points = all_points()
-    found = []
+    fitted = []
     for fit in fits():
         board = boards.load(fit.board)
-        mine = [point for point in points if point.fit == fit.calibration]
-        solved = solve(board, fit.start, mine)
-        found += [
+        of_fit = [point for point in points if point.fit == fit.calibration]
+        solved = solve(board, fit.start, of_fit)
+        fitted += [
             Fitted(
                 fit.board,
                 name,
@@ -109,13 +109,13 @@ def refit() -> list[Fitted]:
             )
             for name in fit.start
         ]
-    return found
+    return fitted
 
 
-def text(found: Sequence[Fitted]) -> str:
+def text(values: Sequence[Fitted]) -> str:
     """The fits' parameters, a line each, and whether the boards' files say the same."""
     rows: list[tuple[str, ...]] = [("board", "parameter", "fitted", "in file", "unit", "points")]
-    for one in found:
+    for one in values:
         fitted, in_file = f"{one.fitted:.8g}", f"{one.in_file:.8g}"
         rows.append((one.board, one.parameter, fitted, in_file, one.unit, one.calibration))
     return "\n".join(columns(rows)) + "\n"
@@ -137,23 +137,23 @@ class Constant(NamedTuple):
 def constants(board: str = "") -> list[Constant]:
     """Parameters whose curves have more points than they are; of one board, where it is named."""
     points = all_points()
-    found = []
+    results = []
     for fit in fits():
-        mine = [p for p in points if p.series in fit.series and p.name != "mean"]
-        if len(mine) <= len(fit.start) or board not in {"", fit.board}:
+        of_fit = [p for p in points if p.series in fit.series and p.name != "mean"]
+        if len(of_fit) <= len(fit.start) or board not in {"", fit.board}:
             continue
         before = boards.load(fit.board)
-        solved = solve(before, fit.start, mine)
-        halves = map(float, _half_widths(solved, list(fit.start), mine))
+        solved = solve(before, fit.start, of_fit)
+        halves = map(float, _half_widths(solved, list(fit.start), of_fit))
         for name, half in zip(fit.start, halves, strict=True):
             value = solved.number(name)
-            found.append(
+            results.append(
                 Constant(
                     fit.board, name, value, value - half, value + half, before.number(name),
                     TABLE[name].unit, "; ".join(fit.series),
                 )
             )  # fmt: skip
-    return found
+    return results
 
 
 def _half_widths(
@@ -201,7 +201,7 @@ it, a test compares."""
 
 def known_held_out(board: Board, study: str) -> list[HeldOut]:
     """What the sources' files have of a study's curves as events, on a board as its file has it."""
-    found = []
+    results = []
     for source in published.sources().values():
         of_study = {row.series for row in source.rows if row.run and row.run.study == study}
         curves = {
@@ -215,8 +215,8 @@ def known_held_out(board: Board, study: str) -> list[HeldOut]:
             kinds = get_type_hints(HeldOut).items()
             with path.open(encoding="utf-8", newline="") as file:
                 rows = [row for row in csv.DictReader(file) if row["series"] in curves]
-            found += [HeldOut(**{name: kind(row[name]) for name, kind in kinds}) for row in rows]
-    return found
+            results += [HeldOut(**{name: kind(row[name]) for name, kind in kinds}) for row in rows]
+    return results
 
 
 def _curves(fit: Fit) -> list[str]:
@@ -224,21 +224,21 @@ def _curves(fit: Fit) -> list[str]:
     return [f"{series}{how}" for how in ("", AS_EVENTS) for series in fit.series]
 
 
-def held_out_texts(found: Sequence[HeldOut]) -> dict[Path, str]:
-    """The sources' files with what was found of their curves."""
+def held_out_texts(rows: Sequence[HeldOut]) -> dict[Path, str]:
+    """Texts of the sources' files with these errors of their curves."""
     texts = {}
     for source in published.sources().values():
         curves = {name for fit in source.fits for name in _curves(fit)}
         if curves:
-            told = io.StringIO()
-            writer = csv.writer(told, lineterminator="\n")
+            text = io.StringIO()
+            writer = csv.writer(text, lineterminator="\n")
             writer.writerow(HeldOut._fields)
             writer.writerows(
                 [f"{v:.4g}" if isinstance(v, float) else v for v in one]
-                for one in found
+                for one in rows
                 if one.series in curves
             )
-            texts[source.folder / HELD_OUT] = told.getvalue()
+            texts[source.folder / HELD_OUT] = text.getvalue()
     return texts
 
 
@@ -249,7 +249,7 @@ def held_out() -> list[HeldOut]:
     (``solve``); what is predicted really runs on the card.
     """
     points = [point for point in all_points() if point.name != "mean"]
-    found = []
+    results = []
     for fit in fits():
         curves = {
             name: [point for point in points if point.series == name] for name in _curves(fit)
@@ -267,13 +267,13 @@ def held_out() -> list[HeldOut]:
                     unseen[point.series].append(point.residual(solved))
         for series, left_out in unseen.items():
             seen = [point.residual(before) for point in curves[series]]
-            found.append(
+            results.append(
                 HeldOut(
                     series, len(seen) - 1, rms(seen), worst(seen),
                     len(left_out), rms(left_out), worst(left_out),
                 )
             )  # fmt: skip
-    return found
+    return results
 
 
 def rms(residuals: Sequence[float]) -> float:

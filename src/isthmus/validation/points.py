@@ -62,10 +62,10 @@ def _points(row: Row) -> Iterator[PublishedPoint]:
         return form(board) / row.scale
 
     form = closed_form(row.model, row.inputs)
-    told = (row.item, row.unit, row.published, row.board)
-    yield PublishedPoint(row.series, *told, rate, row.residual, row.fit, row.kind, row.note)
+    common = (row.item, row.unit, row.published, row.board)
+    yield PublishedPoint(row.series, *common, rate, row.residual, row.fit, row.kind, row.note)
     if row.events:
         yield PublishedPoint(
-            f"{row.series}{AS_EVENTS}", *told, lambda board: events.figure(row, board),
+            f"{row.series}{AS_EVENTS}", *common, lambda board: events.figure(row, board),
             row.residual, row.fit, row.kind, row.note, rate,
         )  # fmt: skip

@@ -14,7 +14,7 @@ from isthmus import boards, published
 from isthmus.columns import columns
 from isthmus.errors import UsageError
 from isthmus.published.source import Aim
-from isthmus.suggestion import nearest
+from isthmus.text import nearest
 from isthmus.validation.fitting import Constant, HeldOut, constants, held_out, rms, worst
 from isthmus.validation.points import AS_EVENTS, PublishedPoint, all_points
 
@@ -103,19 +103,19 @@ def _row(point: PublishedPoint) -> Row:
 
 
 def _summary(name: str, rows: Sequence[Row]) -> SeriesSummary:
-    mine = [row for row in rows if row.series == name]
-    residuals = [row.residual for row in mine]
-    farthest = max(mine, key=lambda row: abs(row.residual))
-    fitted = sum(row.kind == "fitted" for row in mine)
-    return SeriesSummary(name, len(mine), fitted, rms(residuals), worst(residuals), farthest.point)
+    own = [row for row in rows if row.series == name]
+    residuals = [row.residual for row in own]
+    farthest = max(own, key=lambda row: abs(row.residual))
+    fitted = sum(row.kind == "fitted" for row in own)
+    return SeriesSummary(name, len(own), fitted, rms(residuals), worst(residuals), farthest.point)
 
 
 def _judged(aim: Aim, rows: Sequence[Row]) -> AimSummary:
-    mine = [row for row in rows if row.series in aim.series]
-    residuals = [row.residual for row in mine]
+    of_series = [row for row in rows if row.series in aim.series]
+    residuals = [row.residual for row in of_series]
     misses = tuple(
         f"{row.series}, {row.point}: {_percent(row.residual)}" + (f" ({row.note})" * bool(row.note))
-        for row in mine
+        for row in of_series
         if abs(row.residual) > aim.worst
     )
     wanted, reached = f"worst {aim.worst:.1%}", f"worst {abs(worst(residuals)):.2%}"
@@ -148,7 +148,7 @@ def render(validation: Validation, form: str) -> str:
     if form == "csv":
         return _csv(validation.rows)
     if form == "json":
-        told = {
+        content = {
             "points": [row._asdict() for row in validation.rows],
             "series": [one._asdict() for one in validation.series],
             "held_out": [one._asdict() for one in validation.held_out],
@@ -156,7 +156,7 @@ def render(validation: Validation, form: str) -> str:
             "aims": [one._asdict() for one in validation.aims],
             "not_modelled": [{"figure": figure, "why": why} for figure, why in _not_modelled()],
         }
-        return msgspec.json.format(msgspec.json.encode(told)).decode() + "\n"
+        return msgspec.json.format(msgspec.json.encode(content)).decode() + "\n"
     if form == "md":
         return "\n".join(_md(validation)).rstrip() + "\n"
     return "\n".join(_plain(validation)).rstrip() + "\n"

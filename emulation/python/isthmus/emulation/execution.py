@@ -114,11 +114,11 @@ def _left_after(session_id: int, most_s: float) -> list[psutil.Process]:
 
 
 def _members(session_id: int) -> list[psutil.Process]:
-    found = []
+    members = []
     for pid in psutil.pids():
         with contextlib.suppress(OSError, psutil.Error):
             if os.getsid(pid) == session_id:
                 process = psutil.Process(pid)
                 if process.status() != psutil.STATUS_ZOMBIE:
-                    found.append(process)
-    return found
+                    members.append(process)
+    return members

@@ -46,11 +46,11 @@ def read(path: Path) -> list[Slot]:
     magic, version, _ = _HEADER.unpack_from(data)
     if (magic, version) != (_MAGIC, _VERSION):
         raise ValueError(f"{path} is no page of a card, version {_VERSION}")
-    found = []
+    slots = []
     for index in range(_CARDS):
         state, card, program, _busy, _id, *rest = _SLOT.unpack_from(
             data, _FIRST_SLOT + index * _SLOT_BYTES
         )
         if state:
-            found.append(Slot(card, program, *rest))
-    return found
+            slots.append(Slot(card, program, *rest))
+    return slots

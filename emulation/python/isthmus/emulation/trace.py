@@ -51,9 +51,14 @@ def timeline(files: Iterable[Path], **metadata: str) -> bytes:
             }
             for kind, name, begin, duration, moved in rows
         ]
-    told = {"clock": "simulated, not hardware", "made by": "isthmus card exec", **metadata}
+    facts = {"clock": "simulated, not hardware", "made by": "isthmus card exec", **metadata}
     return msgspec.json.encode(
-        {"displayTimeUnit": "ns", "metadata": told, "otherData": told, "traceEvents": events}
+        {
+            "displayTimeUnit": "ns",
+            "metadata": facts,
+            "otherData": facts,
+            "traceEvents": events,
+        }
     )
 
 

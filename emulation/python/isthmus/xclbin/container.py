@@ -228,12 +228,12 @@ def _where(index: int, kind: int) -> str:
 def load(path: Path) -> Xclbin:
     """Reads a file; raises UsageError with one line, which names it, on what is wrong with it."""
     try:
-        found = path.stat()
+        status = path.stat()
         # Opening a pipe would wait, and a device has no end.
-        if not stat.S_ISREG(found.st_mode):
+        if not stat.S_ISREG(status.st_mode):
             raise UsageError(f"{path} is not a file")
-        if found.st_size > _LARGEST_FILE:
-            raise UsageError(f"{path}: {found.st_size} bytes are too many for an xclbin")
+        if status.st_size > _LARGEST_FILE:
+            raise UsageError(f"{path}: {status.st_size} bytes are too many for an xclbin")
         data = path.read_bytes()
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror}") from error

@@ -21,6 +21,7 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _CONTROL_PORT = "S_AXI_CONTROL"
 _MEMORY_PORT = "M_AXI_GMEM"
 _FIRST_ARGUMENT = 0x10
+_FIRST_BEHIND_COUNTERS = 0x1C
 _FIRST_INSTANCE = 0x180_0000
 _HOST_ADDRESS = 0x20_0000_0000
 _GI = 1 << 30
@@ -126,7 +127,7 @@ class Design(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
 
 
 def _memories(banks: Iterable[Bank]) -> list[Memory]:
-    found: list[Memory] = []
+    memories: list[Memory] = []
     end = 0
     for bank in banks:
         if bank.size <= 0 or bank.size % 1024:
@@ -139,13 +140,15 @@ def _memories(banks: Iterable[Bank]) -> list[Memory]:
             address = max(end, _HOST_ADDRESS) if bank.type == "host" else end
         end = max(end, address + bank.size)
         kind = MemoryType[bank.type.upper()]
-        found.append(Memory(bank.name, kind, bank.size // 1024, address))
-    if not any(memory.type == MemoryType.HOST for memory in found):
-        found.append(Memory("HOST[0]", MemoryType.HOST, 16 * _GI // 1024, max(end, _HOST_ADDRESS)))
-    _refuse_doubles("memory", [memory.name for memory in found])
-    _refuse_overlap((m.address, m.size, f"memory {m.name!r}") for m in found)
+        memories.append(Memory(bank.name, kind, bank.size // 1024, address))
+    if not any(memory.type == MemoryType.HOST for memory in memories):
+        memories.append(
+            Memory("HOST[0]", MemoryType.HOST, 16 * _GI // 1024, max(end, _HOST_ADDRESS))
+        )
+    _refuse_doubles("memory", [memory.name for memory in memories])
+    _refuse_overlap((m.address, m.size, f"memory {m.name!r}") for m in memories)
     # The format wants memories sorted by type: host memory comes behind the card's.
-    return sorted(found, key=lambda memory: memory.type)
+    return sorted(memories, key=lambda memory: memory.type)
 
 
 def _complete(kernel: Kernel) -> Kernel:
@@ -156,7 +159,8 @@ def _complete(kernel: Kernel) -> Kernel:
             f"kernel {kernel.name}: no control {kernel.control!r}; choose {', '.join(controls)}"
         )
     arguments: list[Argument] = []
-    next_offset, end = _FIRST_ARGUMENT, 0
+    next_offset = _FIRST_BEHIND_COUNTERS if kernel.auto_restart else _FIRST_ARGUMENT
+    end = 0
     for index, argument in enumerate(kernel.arguments):
         done = _complete_argument(argument, index, next_offset, f"kernel {kernel.name}")
         arguments.append(done)

@@ -73,6 +73,8 @@ class Kernel(_Described, frozen=True):
     ports: tuple[Port, ...] = ()
     control: str = "ap_ctrl_hs"
     interrupt: bool = True
+    auto_restart: bool = False
+    """Has a register, at 0x10, that says how often it is to run; its arguments lie behind 0x18."""
 
     @property
     def address_range(self) -> int:
@@ -111,6 +113,7 @@ def _add_kernel(core: ElementTree.Element, kernel: Kernel) -> None:
         vlnv=f"isthmus:kernel:{kernel.name}:1.0", hwControlProtocol=kernel.control,
         preferredWorkGroupSizeMultiple="0", workGroupSize="1",
         interrupt="true" if kernel.interrupt else "false",
+        countedAutoRestart="1" if kernel.auto_restart else None,
     )  # fmt: skip
     _add(element, "module", name=kernel.name)
     for port in kernel.ports:
@@ -172,6 +175,7 @@ def _kernel(element: ElementTree.Element) -> Kernel:
         ports=tuple(_port(port) for port in element.iterfind("port")),
         control=element.get("hwControlProtocol", "ap_ctrl_hs"),
         interrupt=element.get("interrupt") == "true",
+        auto_restart=element.get("countedAutoRestart", "0") != "0",
     )
 
 
@@ -264,7 +268,7 @@ def key_values_of(text: bytes) -> dict[str, str]:
     """Pairs of a KEYVALUE_METADATA section; raises UsageError where it is damaged."""
     section = "keyvalue_metadata"
     try:
-        found = msgspec.convert(json_of(text, section), _KeyValueMetadata)
+        metadata = msgspec.convert(json_of(text, section), _KeyValueMetadata)
     except msgspec.ValidationError as error:
         raise UsageError(f"section {section}: {error}") from error
-    return {pair.key: pair.value for pair in found.keyvalue_metadata.key_values}
+    return {pair.key: pair.value for pair in metadata.keyvalue_metadata.key_values}

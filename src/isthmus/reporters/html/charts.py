@@ -15,10 +15,10 @@ import numpy as np
 import pandas as pd
 
 from isthmus import backends, boards, studies
-from isthmus.analysis.beside import from_points
-from isthmus.analysis.evidence import board_of, each
+from isthmus.analysis.context import board_of, each
 from isthmus.analysis.published import rows_of_card
 from isthmus.analysis.ratios import groups
+from isthmus.analysis.reproduction import from_points
 from isthmus.analysis.sentences import shortened
 from isthmus.analysis.summary import THROUGH_EMULATION, resolved, summarise
 from isthmus.models.pcie import link_of, path_of
@@ -72,16 +72,16 @@ class Source:
 
     def label(self, address: str, api: str = "") -> str:
         """``CUDA``, ``memcpy``, ``U250 (model)``: as short as it can be told from the others."""
-        found = self.device(address)
-        api = api or found.api
-        if found.simulated:
+        device = self.device(address)
+        api = api or device.api
+        if device.simulated:
             text = f"{address.partition(':')[2].upper() if ',' not in address else address} (model)"
         elif api == "host":
             text = " ".join(["memcpy", *address.split(":")[1:]])
         else:
-            same = [d for d in self.run.devices if d.api == found.api and d.real]
-            alone = len(same) <= 1 or "+" in address
-            text = backends.api_names().get(api, address) if alone else address
+            same = [d for d in self.run.devices if d.api == device.api and d.real]
+            only_one = len(same) <= 1 or "+" in address
+            text = backends.api_names().get(api, address) if only_one else address
         return shortened(f"{text}, {self.name}" if self.several else text, _LONGEST)
 
     def rows(self, study: str) -> pd.DataFrame:
@@ -134,21 +134,21 @@ def _tip(label: str, row: Any, value: str, interval: str) -> str:
     return f"{label}{at}: {value}{interval}{flags}"
 
 
-def _between(low: float, high: float, told: Callable[[float], str]) -> str:
-    return f" ({told(low)} to {told(high)})" if low < high else ""
+def _between(low: float, high: float, text_of: Callable[[float], str]) -> str:
+    return f" ({text_of(low)} to {text_of(high)})" if low < high else ""
 
 
 def _rate_line(source: Source, palette: Palette, rows: pd.DataFrame, **look: Any) -> Line:
     first = rows.iloc[0]
     label = look.pop("label", source.label(first["device"], first["api"]))
-    told = look.pop("told", label)
+    subject = look.pop("subject", label)
     moved = rows["bandwidth_Bps"] * rows["median_s"]
     drawn = rows.assign(
         x=rows["bytes"], y=rows["bandwidth_Bps"] / 1e9,
         low_=moved / rows["high"] / 1e9, high_=moved / rows["low"] / 1e9,
     ).sort_values("x")  # fmt: skip
     tips = [
-        _tip(told, r, format_rate(r.y * 1e9), _between(r.low_ * 1e9, r.high_ * 1e9, format_rate))
+        _tip(subject, r, format_rate(r.y * 1e9), _between(r.low_ * 1e9, r.high_ * 1e9, format_rate))
         for r in each(drawn)
     ]
     return _line(
@@ -224,9 +224,9 @@ def _limit(source: Source, address: str, operation: str) -> float:
     return np.nan if link is None else link.payload() * (2 if both else 1)
 
 
-def _limits(found: Iterable[tuple[Source, str]], operation: str) -> list[tuple[float, str]]:
+def _limits(devices: Iterable[tuple[Source, str]], operation: str) -> list[tuple[float, str]]:
     """Each limit once; more than two say nothing."""
-    rates = sorted({round(_limit(s, a, operation) / 1e9, 1) for s, a in dict.fromkeys(found)})
+    rates = sorted({round(_limit(s, a, operation) / 1e9, 1) for s, a in dict.fromkeys(devices)})
     return [(rate, f"link limit {rate:.3g} GB/s") for rate in rates if rate > 0][-2:]
 
 
@@ -261,12 +261,12 @@ def _direction(
         rows = source.rows("transfer")
         rows = rows[rows["operation"].isin(names) & rows["bandwidth_Bps"].gt(0)]
         rows = rows[rows["bank"].eq(rows["bank"].min()) & rows["depth"].eq(1)]
-        for (address, api), mine in groups(rows, ["device", "api"]):
-            found = list(_memories(mine))
-            for told, filled, part in found:
+        for (address, api), points in groups(rows, ["device", "api"]):
+            lines = list(_memories(points))
+            for kind, filled, part in lines:
                 label = source.label(address, api)
                 label = (
-                    f"{label}, {told}" if told and (len(found) > 1 or told == "mapped") else label
+                    f"{label}, {kind}" if kind and (len(lines) > 1 or kind == "mapped") else label
                 )
                 drawn.append(_rate_line(source, palette, part, label=label, filled=filled))
             on.append((source, address))
@@ -285,8 +285,8 @@ def _memories(rows: pd.DataFrame) -> Iterator[tuple[str, bool, pd.DataFrame]]:
     rest = [key for key in by if key not in plain and key[1] not in _ORDINARY]
     best = sorted(rest, key=lambda key: by[key].sort_values("bytes")["bandwidth_Bps"].iloc[-1])[-1:]
     for operation, memory in [*plain, *best]:
-        told = _WAYS.get(operation, "ordinary" if memory in _ORDINARY else memory.replace("_", " "))
-        yield told, memory not in _ORDINARY, by[operation, memory]
+        name = _WAYS.get(operation, "ordinary" if memory in _ORDINARY else memory.replace("_", " "))
+        yield name, memory not in _ORDINARY, by[operation, memory]
 
 
 def _diamonds(
@@ -328,39 +328,39 @@ def _seen(panels: Sequence[Panel]) -> str:
     text = f"{best.label}: {rate:.3g} GB/s {panel.title} at {size_text(size)}"
     if panel.limits:
         return f"{text}, {100 * rate / panel.limits[0][0]:.0f} % of the link"
-    beside = [y for line in copies for y in line.rows["y"][line.rows["x"] == size]]
-    if beside and best.colour != LIGHT["quiet"]:
-        return f"{text}, {100 * rate / beside[0]:.0f} % of memcpy"
+    of_memcpy = [y for line in copies for y in line.rows["y"][line.rows["x"] == size]]
+    if of_memcpy and best.colour != LIGHT["quiet"]:
+        return f"{text}, {100 * rate / of_memcpy[0]:.0f} % of memcpy"
     return text
 
 
 def _kinds(sources: Sequence[Source], palette: Palette) -> Iterator[Figure]:
     """Kinds of memory at the largest size that all were measured at, where there are three."""
-    found: list[Dot] = []
+    drawn: list[Dot] = []
     size = 0
     for source in sources:
         rows = source.rows("transfer")
         rows = rows[rows["operation"].eq("write") & rows["verified"].eq("true")]
-        for (address, api), mine in groups(rows, ["device", "api"]):
-            kinds = mine["memory"].nunique()
-            sizes = mine.groupby("bytes")["memory"].nunique()
+        for (address, api), points in groups(rows, ["device", "api"]):
+            kinds = points["memory"].nunique()
+            sizes = points.groupby("bytes")["memory"].nunique()
             if kinds >= 3 and (sizes == kinds).any():
                 size = int(sizes[sizes == kinds].index.max())
                 label = source.label(address, api)
-                at = mine[mine["bytes"] == size].sort_values("median_s").head(_MOST_ROWS)
-                found += [
+                at = points[points["bytes"] == size].sort_values("median_s").head(_MOST_ROWS)
+                drawn += [
                     _dot(
                         source, palette, row, f"{label}, {row.memory}", row.memory not in _ORDINARY
                     )
                     for row in each(at)
                 ]
-    if found:
-        low, high = min(found, key=lambda d: d.value), max(found, key=lambda d: d.value)
+    if drawn:
+        low, high = min(drawn, key=lambda d: d.value), max(drawn, key=lambda d: d.value)
         title = (
             f"{size_text(size)} to device: {high.label} takes {high.value / low.value:.2g} times "
             f"as long as {low.label}"
         )
-        yield _of_dots("transfer-memory", title, found[: 2 * _MOST_ROWS])
+        yield _of_dots("transfer-memory", title, drawn[: 2 * _MOST_ROWS])
 
 
 def _dot(source: Source, palette: Palette, row: Any, label: str, filled: bool = True) -> Dot:
@@ -381,35 +381,35 @@ def _of_dots(name: str, title: str, rows: Sequence[Dot], note: str = "") -> Figu
 
 def _of_sources(study: str, sources: Sequence[Source], palette: Palette) -> Iterator[Figure]:
     """Times that somebody published of a board that this is, and ours, each in a row of its own."""
-    found: list[Dot] = []
+    drawn: list[Dot] = []
     theirs: dict[str, None] = {}
     for source in sources:
         rows = source.rows(study)
-        for (address, api), mine in groups(rows, ["device", "api"]):
-            told = [
+        for (address, api), points in groups(rows, ["device", "api"]):
+            published = [
                 row for row in rows_of_card(study, source.device(address)) if row.unit in _TIMES
             ]
-            for one in from_points(told, mine):
-                if one.found is None or min(one.found.value, one.row.published) <= 0:
+            for one in from_points(published, points):
+                if one.interval is None or min(one.interval.value, one.row.published) <= 0:
                     continue
-                here = one.found.times(one.row.scale)
+                here = one.interval.times(one.row.scale)
                 low, high = here[1:3] if here.known else (here.value, here.value)
                 value = format_seconds(here.value)
                 tip = f"{one.row.item}: {value}{_between(low, high, format_seconds)}; "
                 label = ", ".join(reversed(one.row.item.split(", ")))  # what differs comes first
-                found.append(
+                drawn.append(
                     Dot(label, palette.of(source, address, api), here.value, low, high,
                         value, tip + _source_text(one.row),
                         published=one.row.published * one.row.scale)
                 )  # fmt: skip
                 theirs[published_sources()[one.row.source].by] = None
-    if found:
-        within = sum(abs(dot.value / dot.published - 1) <= _NEAR for dot in found)
+    if drawn:
+        within = sum(abs(dot.value / dot.published - 1) <= _NEAR for dot in drawn)
         title = (
-            f"{' and '.join(theirs)}: {within} of {len(found)} published times within "
+            f"{' and '.join(theirs)}: {within} of {len(drawn)} published times within "
             f"{100 * _NEAR:.0f} %"
         )
-        yield _of_dots(f"{study}-published", title, found, "Diamonds are published.")
+        yield _of_dots(f"{study}-published", title, drawn, "Diamonds are published.")
 
 
 # hostmem
@@ -426,19 +426,19 @@ def _hostmem(sources: Sequence[Source], palette: Palette) -> Iterator[Figure]:
         drawn, on, marks = [], [], []
         for source in sources:
             rows = source.rows("hostmem")
-            alone = rows["device"].nunique() == 1 and len(sources) == 1
+            one_device = rows["device"].nunique() == 1 and len(sources) == 1
             rows = rows[rows["operation"].eq(operation) & rows["bandwidth_Bps"].gt(0)]
-            for (address, api, target), mine in groups(rows, ["device", "api", "target"]):
-                mine = mine[mine["iterations"].eq(mine["iterations"].max())]  # noqa: PLW2901
-                mine = mine.drop_duplicates("bytes")  # noqa: PLW2901 - one of several shapes
-                if not _drawable(mine):
+            for (address, api, target), points in groups(rows, ["device", "api", "target"]):
+                points = points[points["iterations"].eq(points["iterations"].max())]  # noqa: PLW2901
+                points = points.drop_duplicates("bytes")  # noqa: PLW2901 - one of several shapes
+                if not _drawable(points):
                     continue
                 hosts = target == "host"
                 name = source.label(address, api)
                 where = "host memory" if hosts else "own memory"
-                label = where if alone else f"{name}, {where}"
+                label = where if one_device else f"{name}, {where}"
                 drawn.append(
-                    _rate_line(source, palette, mine, label=label, told=name, filled=hosts)
+                    _rate_line(source, palette, points, label=label, subject=name, filled=hosts)
                 )
                 if hosts:
                     on.append((source, address))
@@ -471,12 +471,12 @@ _PHASES = {
 
 def _allocation(sources: Sequence[Source], palette: Palette) -> Iterator[Figure]:
     bars: list[Stack] = []
-    found: list[Dot] = []
+    drawn: list[Dot] = []
     for source in sources:
         rows = source.rows("allocation")
         several = rows[rows["operation"] == "total"]["device"].nunique() > 1 or len(sources) > 1
-        for (address, api), mine in groups(rows, ["device", "api"]):
-            kinds = dict(_offloads(mine))
+        for (address, api), points in groups(rows, ["device", "api"]):
+            kinds = dict(_offloads(points))
             totals: dict[str, Any] = {
                 kind: next(each(part[part["operation"] == "total"]), None)
                 for kind, part in kinds.items()
@@ -485,7 +485,7 @@ def _allocation(sources: Sequence[Source], palette: Palette) -> Iterator[Figure]
                 (k for k in totals if totals[k]), key=lambda k: float(totals[k].median_s)
             )
             before = f"{source.label(address, api)}, " if several else ""
-            found += [
+            drawn += [
                 _dot(source, palette, totals[k], f"{before}{k}", not k.startswith(_ORDINARY))
                 for k in known[:_MOST_ROWS]
             ]
@@ -509,8 +509,8 @@ def _allocation(sources: Sequence[Source], palette: Palette) -> Iterator[Figure]
         log=False,
         note="Medians of each phase, one after the other.",
     )
-    if len(found) > 1:
-        yield _of_dots("allocation-memory", _differ(found), found[: 2 * _MOST_ROWS])
+    if len(drawn) > 1:
+        yield _of_dots("allocation-memory", _differ(drawn), drawn[: 2 * _MOST_ROWS])
     yield from _of_sources("allocation", sources, palette)
 
 
@@ -534,8 +534,8 @@ def _stack(source: Source, palette: Palette, rows: pd.DataFrame, label: str) -> 
     return Stack(label, colour, parts, format_seconds(sum(value for _, value, _ in parts)))
 
 
-def _differ(found: Sequence[Dot]) -> str:
-    low, high = min(found, key=lambda d: d.value), max(found, key=lambda d: d.value)
+def _differ(rows: Sequence[Dot]) -> str:
+    low, high = min(rows, key=lambda d: d.value), max(rows, key=lambda d: d.value)
     if low.high >= high.low:
         return "Whole offload: intervals of all kinds of memory overlap"
     more = format_seconds(high.value - low.value)
@@ -554,12 +554,12 @@ def _beff(sources: Sequence[Source], palette: Palette) -> Iterator[Figure]:
         rows = rows[rows["bandwidth_Bps"].gt(0)]
         for operation in ("exchange", "exchange_rank"):
             keys = ["device", "api", "channel", "ranks", "rank"]
-            mine = rows[rows["operation"] == operation]
-            for (address, api, channel, *numbers), part in groups(mine, keys):
+            points = rows[rows["operation"] == operation]
+            for (address, api, channel, *numbers), part in groups(points, keys):
                 part = part.drop_duplicates("bytes")  # noqa: PLW2901 - of several topologies the first
                 if not _drawable(part):
                     continue
-                name, (count, rank) = source.label(address, api), map(_whole, numbers)
+                name, (count, rank) = source.label(address, api), map(_integer, numbers)
                 look: dict[str, Any] = {"filled": channel != "staged"}
                 if operation == "exchange":
                     label = f"{name}, {channel}" if channel not in {"card", api} else name
@@ -582,7 +582,7 @@ def _beff(sources: Sequence[Source], palette: Palette) -> Iterator[Figure]:
         yield from _figure("beff-ranks", title, panels, "GB/s", "size of a message")
 
 
-def _whole(number: str) -> int:
+def _integer(number: str) -> int:
     return 0 if number in {"", "nan"} else int(float(number))
 
 
@@ -596,29 +596,28 @@ _ACCESSES = {
 
 
 def _mmio(sources: Sequence[Source], palette: Palette) -> Iterator[Figure]:
-    found: list[Dot] = []
+    accesses: list[Dot] = []
     drawn: list[Line] = []
     for source in sources:
         rows = source.rows("mmio")
-        for (address, api), mine in groups(rows, ["device", "api"]):
+        for (address, api), points in groups(rows, ["device", "api"]):
             before = f"{source.label(address, api)}, " if rows["device"].nunique() > 1 else ""
-            for (operation, memory), part in groups(mine, ["operation", "memory"]):
+            for (operation, memory), part in groups(points, ["operation", "memory"]):
                 name = _ACCESSES.get(operation, operation.replace("_", " "))
                 kind = memory.replace("bar_", "") if operation == "store" else ""
                 label = f"{before}{name}{f', {kind}' if kind else ''}"
                 if operation in _ACCESSES:
                     single = part[part["bytes"] <= 64].sort_values(["bytes", "median_s"])
                     row = next(each(single[single["bytes"].isin([4, 8, 64])]), None)
-                    found += [_dot(source, palette, row, label)] if row else []
+                    accesses += [_dot(source, palette, row, label)] if row else []
                 quickest = part.sort_values("median_s").drop_duplicates("bytes")
                 if _drawable(quickest) and operation not in {"poll", "host_stream"}:
                     drawn.append(_time_line(source, palette, quickest, label=label))
-    if len(found) > 1:
-        found.sort(key=lambda d: d.value)
-        title = (
-            f"One {found[-1].label} takes {found[-1].text}, one {found[0].label} {found[0].text}"
-        )
-        yield _of_dots("mmio-access", title, found[:_MOST_ROWS])
+    if len(accesses) > 1:
+        accesses.sort(key=lambda d: d.value)
+        fastest, slowest = accesses[0], accesses[-1]
+        title = f"One {slowest.label} takes {slowest.text}, one {fastest.label} {fastest.text}"
+        yield _of_dots("mmio-access", title, accesses[:_MOST_ROWS])
     if drawn:
         ends = sorted(drawn, key=lambda line: (-line.rows["x"].iloc[-1], line.rows["y"].iloc[-1]))
         first, last = ends[0].rows.iloc[0], ends[0].rows.iloc[-1]
@@ -643,7 +642,7 @@ def _others(study: str) -> Callable[[Sequence[Source], Palette], Iterator[Figure
                 part = part.drop_duplicates("bytes")  # noqa: PLW2901
                 if _drawable(part):
                     panels.setdefault(operation, []).append(_rate_line(source, palette, part))
-        kept = [Panel(name, found[:_MOST_LINES]) for name, found in panels.items()][:3]
+        kept = [Panel(name, lines[:_MOST_LINES]) for name, lines in panels.items()][:3]
         if kept:
             yield from _figure(f"{slugged(study)}-rate", _seen(kept), kept, "GB/s", "size")
 

@@ -16,10 +16,10 @@ from markupsafe import Markup
 from isthmus import published, studies
 from isthmus.analysis import wording
 from isthmus.analysis.answers import answers_to, studies_in
-from isthmus.analysis.beside import Beside, from_events
 from isthmus.analysis.findings import MOST_HEADLINES, Finding, findings
 from isthmus.analysis.flags import DISTURBED, meaning
-from isthmus.analysis.ratios import software_alone
+from isthmus.analysis.ratios import software_only
+from isthmus.analysis.reproduction import ReproducedRow, from_events
 from isthmus.errors import IsthmusError, UsageError
 from isthmus.models.pcie import link_of
 from isthmus.reporters.cells import Table, heading, lift, table, view
@@ -41,7 +41,7 @@ _HEADINGS = {
 }
 _ENDINGS = {"interrupted": "interrupted", "budget": "ended when its time was up"}
 _GENERATIONS = {2.5: 1, 5.0: 2, 8.0: 3, 16.0: 4, 32.0: 5, 64.0: 6}
-_MOST_TOLD = 3
+_MOST_LISTED = 3
 """Advice, and things that were not measured, on the first screen."""
 _MOST_FOLDED = 500
 """Rows of a table behind an answer."""
@@ -63,9 +63,9 @@ class _Study(NamedTuple):
     name: str
     heading: str
     question: str
-    told: list[str]
+    sentences: list[str]
     plots: list[Drawing]
-    found: Table
+    findings: Table
     folded: list[_Folded]
 
 
@@ -95,7 +95,7 @@ def write(runs: Sequence[tuple[str, Run]], folder: Path) -> Path:
         if page.exists() and _GENERATOR not in page.read_text("utf-8", errors="replace")[:2000]:
             raise UsageError(f"{page} is no page of Isthmus; choose another folder with --out")
         (folder / "plots").mkdir(parents=True, exist_ok=True)
-        for figure in (figure for found in plots.values() for figure in found):
+        for figure in (figure for plot_list in plots.values() for figure in plot_list):
             for ending, content in files(figure).items():
                 (folder / "plots" / f"{figure.name}.{ending}").write_bytes(content)
         page.write_text(text, encoding="utf-8")
@@ -105,7 +105,7 @@ def write(runs: Sequence[tuple[str, Run]], folder: Path) -> Path:
 
 
 def _sources(runs: Sequence[tuple[str, Run]]) -> list[Source]:
-    """Runs; where two hold the same study, devices are told apart by the runs' names."""
+    """Runs; where two hold the same study, the run's name is added to its devices."""
     held = [name for _, run in runs for name in set(studies_in(run))]
     several = len(held) > len(set(held))
     names = [Path(name).stem for name, _ in runs]
@@ -132,10 +132,10 @@ def _in_order(sources: Sequence[Source]) -> list[str]:
 
 
 def _render(sources: Sequence[Source], plots: Mapping[str, list[Figure]]) -> str:
-    found = [(source, one) for source in sources for one in findings(source.run, source.summary)]
+    results = [(source, one) for source in sources for one in findings(source.run, source.summary)]
     rank = {name: i for i, name in enumerate(_in_order(sources))}
-    found.sort(key=lambda pair: (not pair[1].headline, rank[pair[1].study]))
-    tiles = _tiles(found)
+    results.sort(key=lambda pair: (not pair[1].headline, rank[pair[1].study]))
+    tiles = _tiles(results)
     first = next((figure for name in rank for figure in plots[name]), None)
     script = Markup((_FOLDER / "page.js").read_text("utf-8"))
     none = not any(map(accelerates, _devices(sources)))
@@ -151,20 +151,20 @@ def _render(sources: Sequence[Source], plots: Mapping[str, list[Figure]]) -> str
         title=f"Isthmus: {_machine(sources)}, {sources[0].run.started[:10]}",
         generator=Markup(_GENERATOR),
         machine=_machine(sources),
-        stands_in=_stands_in(sources) if none else "",
+        stands_in=_no_accelerator(sources) if none else "",
         states=list(_states(sources)),
-        verdict=main_sentence([one for _, one in found]),
+        verdict=main_sentence([one for _, one in results]),
         tiles=tiles,
         first=drawing(first, first=True) if first else None,
-        advice=_advice(found),
+        advice=_advice(results),
         missing=[
             text
             for source in sources
-            for text in _missing(source, [one for of, one in found if of is source])
+            for text in _missing(source, [one for of, one in results if of is source])
         ],
-        most_told=_MOST_TOLD,
+        most_listed=_MOST_LISTED,
         studies=[
-            _study(name, sources, found, plots[name], first)
+            _study(name, sources, results, plots[name], first)
             for name in rank  # what could not be measured has no section
             if not all(source.rows(name).empty for source in sources)
         ],
@@ -176,7 +176,7 @@ def _render(sources: Sequence[Source], plots: Mapping[str, list[Figure]]) -> str
     )
 
 
-def _published_boards() -> list[tuple[str, Beside]]:
+def _published_boards() -> list[tuple[str, ReproducedRow]]:
     """The main figure of each source, by whom; the cards run in this process, some seconds."""
     return [
         (source.by, from_events(row))
@@ -203,16 +203,16 @@ def _machine(sources: Sequence[Source]) -> str:
                 continue
             link = link_of(device.link)
             generation = _GENERATIONS.get(link.gigatransfers) if link else None
-            told = f", PCIe gen{generation} x{link.lanes}" if link and generation else ""
-            named[device.name + told] = None
+            link_text = f", PCIe gen{generation} x{link.lanes}" if link and generation else ""
+            named[device.name + link_text] = None
     processors = (str(source.run.environment.get("cpu", "")) for source in sources)
     return " and ".join(named) or next(filter(None, processors), "no device")
 
 
-def _stands_in(sources: Sequence[Source]) -> str:
+def _no_accelerator(sources: Sequence[Source]) -> str:
     """The first line where there is no accelerator."""
-    beside = [d.address for d in _devices(sources) if d.real and not d.error and has_runtime(d)]
-    rest = f": {beside[0]}, the processor, stands in" if beside else ""
+    processors = [d.address for d in _devices(sources) if d.real and not d.error and has_runtime(d)]
+    rest = f": {processors[0]}, the processor, stands in" if processors else ""
     return f"No accelerator was found{rest}."
 
 
@@ -252,18 +252,18 @@ def _time(text: str) -> str:
     return text.replace("Z", "+00:00")
 
 
-def _subject(source: Source, found: Finding) -> str:
-    return f"{found.subject}, {source.name}" if source.several else found.subject
+def _subject(source: Source, finding: Finding) -> str:
+    return f"{finding.subject}, {source.name}" if source.several else finding.subject
 
 
-def _share(found: Finding) -> str:
-    if found.reference is None or found.share is None:
+def _share(finding: Finding) -> str:
+    if finding.reference is None or finding.share is None:
         return ""
-    article = "the " if found.reference.kind == "limit" else ""
-    return f"{found.percent} of {article}{found.reference.name}"
+    article = "the " if finding.reference.kind == "limit" else ""
+    return f"{finding.percent} of {article}{finding.reference.name}"
 
 
-def _tiles(found: Sequence[tuple[Source, Finding]]) -> list[dict[str, str | float | None]]:
+def _tiles(results: Sequence[tuple[Source, Finding]]) -> list[dict[str, str | float | None]]:
     """Headlines with a figure: of the first study, and of others where those are fewer."""
     return [
         {
@@ -272,31 +272,31 @@ def _tiles(found: Sequence[tuple[Source, Finding]]) -> list[dict[str, str | floa
             "value": one.figure.rpartition(" ")[0],
             "unit": one.figure.rpartition(" ")[2],
             "share": one.share,
-            "told": _share(one) or one.remark,
+            "remark": _share(one) or one.remark,
         }
-        for source, one in found
+        for source, one in results
         if one.headline and one.figure and one.verdict != "undecided"
     ][:MOST_HEADLINES]
 
 
-def _advice(found: Sequence[tuple[Source, Finding]]) -> list[tuple[str, str]]:
+def _advice(results: Sequence[tuple[Source, Finding]]) -> list[tuple[str, str]]:
     """What to change: sentence and call or command, each call once."""
-    told: dict[str, str] = {}
-    for _, one in found:
+    actions: dict[str, str] = {}
+    for _, one in results:
         if one.action:
             action = f"isthmus {one.action}" if one.action.startswith(_COMMANDS) else one.action
-            told.setdefault(action, one.sentence)
-    return [(sentence, action) for action, sentence in told.items()][:_MOST_TOLD]
+            actions.setdefault(action, one.sentence)
+    return [(sentence, action) for action, sentence in actions.items()][:_MOST_LISTED]
 
 
-def _missing(source: Source, found: Sequence[Finding]) -> list[str]:
+def _missing(source: Source, results: Sequence[Finding]) -> list[str]:
     """What went wrong or was not measured, each once."""
     run = source.run
-    told = [f"{address}: no card behind it, its API's software alone" for address in
-            sorted(software_alone(run))]  # fmt: skip
-    told += sorted(wording.troubles(run))
-    told += [unmeasured(run, source.summary, found).removeprefix("Not measured: ")]
-    return [*filter(None, told)] if run.points else ["this run holds no points", *told]
+    reasons = [f"{address}: no card behind it, its API's software alone" for address in
+            sorted(software_only(run))]  # fmt: skip
+    reasons += sorted(wording.troubles(run))
+    reasons += [unmeasured(run, source.summary, results).removeprefix("Not measured: ")]
+    return [*filter(None, reasons)] if run.points else ["this run holds no points", *reasons]
 
 
 # A study
@@ -305,22 +305,22 @@ def _missing(source: Source, found: Sequence[Finding]) -> list[str]:
 def _study(
     name: str,
     sources: Sequence[Source],
-    found: Sequence[tuple[Source, Finding]],
+    results: Sequence[tuple[Source, Finding]],
     plots: Sequence[Figure],
     first: Figure | None,
 ) -> _Study:
-    mine = [(source, one) for source, one in found if one.study == name]
+    of_study = [(source, one) for source, one in results if one.study == name]
     known = studies.registry().get(name)
     rows = [
         [one.quantity, _subject(source, one), one.figure, one.span,
          _share(one), one.remark]
-        for source, one in mine
+        for source, one in of_study
     ]  # fmt: skip
     return _Study(
         name,
         _HEADINGS.get(name, name),
         known.question if known else "",
-        [one.sentence for _, one in mine if one.headline],
+        [one.sentence for _, one in of_study if one.headline],
         # What stands alone on the first screen is not repeated.
         [drawing(figure) for figure in plots if figure is not first or figure.panels > 1],
         _filled(rows),
@@ -338,7 +338,7 @@ def _filled(rows: Sequence[Sequence[str]]) -> Table:
 def _answers(study: str, source: Source) -> Iterator[_Folded]:
     labels = wording.labels(source.run)
     for answer in answers_to(study, source.run, source.summary):
-        if answer.found:
+        if answer.has_rows:
             frame, common = lift(_once(answer.table), labels)
             title = f"{answer.question} ({source.name})" if source.several else answer.question
             if len(frame) > _MOST_FOLDED:
@@ -369,7 +369,7 @@ def _method(id: str, source: Source) -> _Method:  # noqa: A002 - the attribute's
         heading=heading(run),
         convergence=_convergence(summary),
         flags=_flags(summary),
-        devices=list(_told(run)),
+        devices=list(_properties(run)),
         environment=list(_flattened(run.environment)),
         method=list(_settings(run)),
         points=_Folded(f"All points ({len(shown):,} rows)", table(shown, labels), common),
@@ -393,7 +393,7 @@ def _flags(summary: pd.DataFrame) -> list[tuple[str, str, int]]:
     return [(str(flag), meaning(str(flag)), int(count)) for flag, count in counts.items() if flag]
 
 
-def _told(run: Run) -> Iterator[tuple[str, list[tuple[str, str]]]]:
+def _properties(run: Run) -> Iterator[tuple[str, list[tuple[str, str]]]]:
     labels = wording.labels(run)
     for device in run.devices:
         facts = {

@@ -81,7 +81,7 @@ def _inline(svg: str) -> Markup:
     """A picture for a page: its colours are variables, its marks say what they are."""
     svg = _MARK.sub(r' data-t="\1"', _FRAME.sub("", svg))
     svg = re.sub(r'data-t="([XY]-axis|Title)[^"]*"', "", svg)
-    svg = _NUMBER.sub(lambda found: f"{float(found[0]):.1f}", svg)
+    svg = _NUMBER.sub(lambda match: f"{float(match[0]):.1f}", svg)
     svg = _DISC.sub(r'cx="\1" cy="\2" r="\3"', svg)
     svg = re.sub(r'<path( data-t="[^"]*") (cx="[^>]*?)/>', r"<circle\1 \2/>", svg)
     svg = _NEEDLESS.sub("", svg)
@@ -110,7 +110,7 @@ def _column(figure: Figure) -> str:
 def _stacked(figure: Figure) -> Iterator[str]:
     heads = textwrap.wrap(figure.title, 54)
     panels = [_svg(figure, panel, _NARROW, figure.log) for panel in range(figure.panels)]
-    heights = [int(found[1]) for p in panels if (found := re.search(r'height="(\d+)"', p))]
+    heights = [int(match[1]) for p in panels if (match := re.search(r'height="(\d+)"', p))]
     top = 14 * len(heads) + 10
     width, height = _NARROW + 16, top + sum(heights) + 8
     yield (

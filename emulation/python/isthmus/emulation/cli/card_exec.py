@@ -35,6 +35,10 @@ def execute(
     kernels: Annotated[
         list[Path] | None, typer.Option(help="folder with kernels of your own; may be repeated")
     ] = None,
+    fail_on_warning: Annotated[
+        bool,
+        typer.Option("--fail-on-warning", help="end a program that reaches past its buffers"),
+    ] = False,
 ) -> NoReturn:
     """Runs the program with emulated cards in place of hardware; its exit code is ours."""
     from isthmus.emulation import account, execution
@@ -54,6 +58,7 @@ def execute(
             clock=kind,
             trace=trace is not None,
             kernels=kernels or (),
+            fail_on_warning=fail_on_warning,
         ) as session,
     ):
         if session.cure:

@@ -12,7 +12,7 @@ import pytest
 import synthetic
 from conftest import Command
 from isthmus import _core
-from isthmus.analysis.offloads import Case, Comparison, cases, in_turn
+from isthmus.analysis.offloads import Case, Comparison, cases, paired
 from isthmus.measure.job import Job
 from isthmus.measure.offload import reference_of
 from isthmus.measure.plan import Task
@@ -27,22 +27,22 @@ PRECISION = 0.05
 def turns(seed: int, *, ratio: float, processes: int, spread: float) -> Case:
     """One kind whose processes differ by 30 %, and whose turns have a long tail to one side."""
     random = np.random.default_rng(seed)
-    found = {}
+    result = {}
     for process in range(processes):
         speed = 1e-4 * np.exp(0.3 * random.standard_normal())
         own = ratio * np.exp(spread * random.standard_normal())  # what this process makes of it
         tails = speed * (1.0 + 0.1 * random.pareto(1.5, (2, 31)))
-        found[process] = own * tails[0], tails[1]
-    return Case("opencl:bench", "offset64", "user_pointer", 0, ELEMENTS, {}, {}, found, {}, False)
+        result[process] = own * tails[0], tails[1]
+    return Case("opencl:bench", "offset64", "user_pointer", 0, ELEMENTS, {}, {}, result, {}, False)
 
 
 REFERENCE = Case("opencl:bench", "aligned", "user_pointer", 0, ELEMENTS, {}, {}, {}, {}, False)
 
 
 def compared(case: Case, reference: Case = REFERENCE) -> Comparison:
-    found = in_turn(case, reference, 0.95, 0.95, PRECISION)
-    assert found is not None
-    return found
+    estimate = paired(case, reference, 0.95, 0.95, PRECISION)
+    assert estimate is not None
+    return estimate
 
 
 @pytest.mark.parametrize("processes", [6, 12, 24])
@@ -58,13 +58,13 @@ def test_the_interval_of_the_ratio_covers_as_often_as_it_says(processes: int) ->
 @pytest.mark.parametrize(("ratio", "most"), [(1.0 + PRECISION, 0.05), (1.1, 0.001), (1.0, 1.0)])
 def test_what_differs_is_rarely_said_not_to(ratio: float, most: float) -> None:
     trials = 400
-    found = [
+    estimates = [
         compared(turns(seed, ratio=ratio, processes=12, spread=0.03)) for seed in range(trials)
     ]
-    assert sum(one.judgement == "same" for one in found) / trials <= most
+    assert sum(one.judgement == "same" for one in estimates) / trials <= most
     if ratio == 1.0:  # and what does not is mostly told apart from what does
-        assert sum(one.judgement == "same" for one in found) / trials >= 0.9
-        assert sum(one.judgement in {"slower", "faster"} for one in found) / trials <= 0.01
+        assert sum(one.judgement == "same" for one in estimates) / trials >= 0.9
+        assert sum(one.judgement in {"slower", "faster"} for one in estimates) / trials <= 0.01
 
 
 def measured(isthmus: Command, folder: Path, device: str) -> Run:
@@ -79,14 +79,14 @@ def measured(isthmus: Command, folder: Path, device: str) -> Run:
 def test_what_offsets_cost_is_found_and_named(isthmus: Command, tmp_path: Path) -> None:
     run = measured(isthmus, tmp_path, "null:20us,offset_cost=200us")
     by_kind = {case.memory: case for case in cases(run)}
-    assert not by_kind["aligned"].turns
-    assert {len(own) for own, _ in by_kind["offset64"].turns.values()} == {63}
-    found = compared(by_kind["offset64"], by_kind["aligned"])
-    assert found.judgement == "slower"
-    assert found.ratio.value > 1.5
-    (told,) = synthetic.answer(run, "offsets").table.itertuples()
-    assert told.memory == "offset64"
-    assert 0 < told.low_delta_s <= told.delta_s
+    assert not by_kind["aligned"].pairs
+    assert {len(own) for own, _ in by_kind["offset64"].pairs.values()} == {63}
+    estimate = compared(by_kind["offset64"], by_kind["aligned"])
+    assert estimate.judgement == "slower"
+    assert estimate.ratio.value > 1.5
+    (row,) = synthetic.answer(run, "offsets").table.itertuples()
+    assert row.memory == "offset64"
+    assert 0 < row.low_delta_s <= row.delta_s
 
 
 def test_every_process_of_a_kind_has_turns_with_the_reference(
@@ -94,11 +94,11 @@ def test_every_process_of_a_kind_has_turns_with_the_reference(
 ) -> None:
     run = measured(isthmus, tmp_path, "null:20us")
     by_kind = {case.memory: case for case in cases(run)}
-    assert not by_kind["aligned"].turns
-    turns_of = by_kind["offset64"].turns
+    assert not by_kind["aligned"].pairs
+    turns_of = by_kind["offset64"].pairs
     assert len(turns_of) == 6
-    assert all(own.shape == beside.shape == (63,) for own, beside in turns_of.values())
-    assert all((own > 0).all() and (beside > 0).all() for own, beside in turns_of.values())
+    assert all(own.shape == other.shape == (63,) for own, other in turns_of.values())
+    assert all((own > 0).all() and (other > 0).all() for own, other in turns_of.values())
     relative = compared(by_kind["offset64"], by_kind["aligned"]).ratio
     assert 0 < relative.low <= relative.value <= relative.high
 
@@ -112,7 +112,7 @@ def test_a_reference_that_fails_costs_no_other_kind_its_points(
     assert {(point.memory, point.error) for point in run.points} == {(kind, "") for kind in KINDS}
     measured_by = {p.memory: len(p.reruns) for p in run.points if p.operation == "total"}
     assert measured_by == dict.fromkeys(KINDS, 6)
-    assert not any(case.turns for case in cases(run))
+    assert not any(case.pairs for case in cases(run))
 
 
 def job(memory: str, *, address: str = "host", study: str = "allocation", offset: int = 0) -> Job:
@@ -156,10 +156,10 @@ def test_without_the_reference_beside_it_processes_are_compared(
         for point in run.points
     ]
     bare = synthetic.run(points)
-    assert not any(case.turns for case in cases(bare))
-    (told,) = synthetic.answer(bare, "offsets").table.itertuples()
-    assert told.repetitions == 6
-    assert 0 < told.low_ratio <= told.ratio <= told.high_ratio
+    assert not any(case.pairs for case in cases(bare))
+    (row,) = synthetic.answer(bare, "offsets").table.itertuples()
+    assert row.repetitions == 6
+    assert 0 < row.low_ratio <= row.ratio <= row.high_ratio
 
 
 def test_what_the_study_knows_and_a_device_lacks_is_left_out(
@@ -170,9 +170,9 @@ def test_what_the_study_knows_and_a_device_lacks_is_left_out(
     assert done.returncode == 0, done.stderr
     assert "host has no memory kind 'p2p'" in done.stderr
     assert {p.memory for p in run_file.load(tmp_path / "run.json").points} == {"aligned"}
-    alone = isthmus("run", "allocation", "--device", "host", "--memory", "p2p")
-    assert alone.returncode in {2, 4}
-    assert "nothing to measure: host has no memory kind 'p2p'" in alone.stderr
+    ended = isthmus("run", "allocation", "--device", "host", "--memory", "p2p")
+    assert ended.returncode in {2, 4}
+    assert "nothing to measure: host has no memory kind 'p2p'" in ended.stderr
 
 
 def test_a_node_is_refused_where_there_is_no_choice(isthmus: Command, tmp_path: Path) -> None:
@@ -185,5 +185,5 @@ def test_a_node_is_refused_where_there_is_no_choice(isthmus: Command, tmp_path: 
     if len(nodes) == 1:
         assert {point.skipped for point in on_node} == {"this machine has one NUMA node"}
     else:
-        told = {point.skipped for point in on_node}
-        assert told == {""} or "cannot be placed" in told.pop()  # a container may forbid it
+        texts = {point.skipped for point in on_node}
+        assert texts == {""} or "cannot be placed" in texts.pop()  # a container may forbid it

@@ -1,4 +1,4 @@
-"""What answers are made of: a run's trusted rows, and the form that an answer takes."""
+"""Input and output of analysis: a study's verified rows of a run, and ``Answer``, a table."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SERIES = ["device", "api", "operation", "memory", "axes", "clock"]
 
 @dataclass(frozen=True)
 class Answer:
-    """What one question of a study came to."""
+    """The table of figures that answers one question of a study."""
 
     name: str
     question: str
@@ -37,14 +37,14 @@ class Answer:
         return cls(name, question, table(rows, *columns))
 
     @property
-    def found(self) -> bool:
-        """Whether the run holds anything that answers it."""
+    def has_rows(self) -> bool:
+        """Whether the run has measurements that answer the question."""
         return not self.table.empty
 
 
 @dataclass(frozen=True)
-class Evidence:
-    """A run as the answers need it."""
+class AnalysisContext:
+    """The measurements of one study of a run, prepared for analysis."""
 
     run: Run
     study: str
@@ -63,7 +63,7 @@ class Evidence:
     @classmethod
     def of(
         cls, run: Run, summary: pd.DataFrame, study: str, columns: Sequence[str] = ()
-    ) -> Evidence:
+    ) -> AnalysisContext:
         """Takes what can be trusted from a run and its summary.
 
         ``columns`` are the study's own; where no point has one it is empty.
@@ -97,15 +97,15 @@ class Evidence:
         """That of every interval of the run."""
         return self.run.settings.confidence
 
-    def together(self, comparisons: int) -> float:
-        """Confidence of each interval of so many comparisons that one answer judges."""
+    def simultaneous(self, comparisons: int) -> float:
+        """Confidence of each of ``comparisons`` intervals that one answer judges simultaneously."""
         return simultaneous(self.confidence, comparisons)
 
     def judge(self, ratio: Interval) -> Judgement:
         """What a ratio of times says, beyond what the run was asked to tell."""
         return judge(ratio, relevant(self.run.settings.precision))
 
-    def speaks_of(self, device: str) -> bool:
+    def is_reported(self, device: str) -> bool:
         """Whether a sentence should: the memory copy is left to the table beside others."""
         return device not in self.copies or set(self.rows["device"]) <= self.copies
 

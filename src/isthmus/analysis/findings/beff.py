@@ -10,10 +10,9 @@ import numpy as np
 import pandas as pd
 
 from isthmus.analysis import beff
-from isthmus.analysis.evidence import Evidence, each
-from isthmus.analysis.findings import MOST_HEADLINES, Finding, Reference, shown
+from isthmus.analysis.context import AnalysisContext, each
+from isthmus.analysis.findings import MOST_HEADLINES, Finding, Reference, common, shown
 from isthmus.analysis.fits import NO_LAW
-from isthmus.analysis.found import common
 from isthmus.analysis.sentences import say
 from isthmus.analysis.wording import number
 from isthmus.statistics import Interval, judge, relevant
@@ -23,41 +22,42 @@ _THROUGH_HOST = ("mpi", "staged")
 """Channels that leave out the links between devices."""
 
 
-def found(evidence: Evidence) -> Sequence[Finding]:
+def findings(context: AnalysisContext) -> Sequence[Finding]:
     """b_eff of the fastest channel, what it gains, the largest messages; then all the rest."""
-    means, largest = list(_b_eff(evidence)), list(_largest(evidence))
-    gains = list(_better(evidence, [one for one in means if not _alone(evidence, one)]))
-    told = [*means[:1], *gains, *largest[:1], *means[1:], *largest[1:], *_latencies(evidence)]
-    head = [one for one in told if not _alone(evidence, one)][:MOST_HEADLINES]
-    return common.headed(head, told)
+    means, largest = list(_b_eff(context)), list(_largest(context))
+    gains = list(_better(context, [one for one in means if not _without_network(context, one)]))
+    results = [*means[:1], *gains, *largest[:1], *means[1:], *largest[1:], *_latencies(context)]
+    head = [one for one in results if not _without_network(context, one)][:MOST_HEADLINES]
+    return common.headed(head, results)
 
 
-def _alone(evidence: Evidence, one: Finding) -> bool:
+def _without_network(context: AnalysisContext, one: Finding) -> bool:
     """Whether one rank sent to itself, with no card's channels between: no network was there."""
-    rows = evidence.every[evidence.every["device"] == one.device]
-    mine = rows[(rows["study"] == evidence.study) & (rows["ranks"].isin(["", 1]))]
-    return not mine.empty and bool(mine["flags"].str.contains("to_itself").any())
+    rows = context.every[context.every["device"] == one.device]
+    own_rows = rows[(rows["study"] == context.study) & (rows["ranks"].isin(["", 1]))]
+    return not own_rows.empty and bool(own_rows["flags"].str.contains("to_itself").any())
 
 
-def _better(evidence: Evidence, means: Sequence[Finding]) -> Iterator[Finding]:
+def _better(context: AnalysisContext, means: Sequence[Finding]) -> Iterator[Finding]:
     """The fastest channel over the next one between the same devices, where that is certain."""
     by_device: dict[str, list[Finding]] = {}
     for one in means:
         by_device.setdefault(one.device, []).append(one)
-    for mine in by_device.values():
-        if len(mine) < 2 or mine[0].interval is None or mine[1].interval is None:
+    for ranked in by_device.values():
+        if len(ranked) < 2 or ranked[0].interval is None or ranked[1].interval is None:
             continue
-        best, usual = (one.quantity.rpartition(" ")[2] for one in mine[:2])
-        gain = mine[0].interval.over(mine[1].interval)
-        gain = gain.logarithm().widened(evidence.together(len(mine) - 1)).exponential()
+        best, usual = (one.quantity.rpartition(" ")[2] for one in ranked[:2])
+        gain = ranked[0].interval.over(ranked[1].interval)
+        gain = gain.logarithm().widened(context.simultaneous(len(ranked) - 1)).exponential()
         # A rate that is higher is a time that is lower.
-        if judge(gain, relevant(evidence.run.settings.precision)) == "slower":
+        if judge(gain, relevant(context.run.settings.precision)) == "slower":
             yield msgspec.structs.replace(
-                mine[0], subject=f"{best} over {usual}", quantity="b_eff", interval=gain, unit="1",
-                reference=None, share=None, verdict="faster", remark=f"use channel {best}",
+                ranked[0], subject=f"{best} over {usual}", quantity="b_eff",
+                interval=gain, unit="1", reference=None, share=None,
+                verdict="faster", remark=f"use channel {best}",
                 action=f"--channel {best}", evidence="channels",
                 sentence=say("better_channel", best=best, usual=usual,
-                             ratio=number(gain.value), who=mine[0].subject),
+                             ratio=number(gain.value), who=ranked[0].subject),
             )  # fmt: skip
 
 
@@ -71,12 +71,12 @@ def _ranks(row: Any) -> str:
     return f"{count} rank{'s' if count > 1 else ''}"
 
 
-def _who(evidence: Evidence, row: Any) -> str:
-    return f"{common.title(evidence, str(row.device))}, {_ranks(row)}"
+def _who(context: AnalysisContext, row: Any) -> str:
+    return f"{common.title(context, str(row.device))}, {_ranks(row)}"
 
 
-def _b_eff(evidence: Evidence) -> Iterator[Finding]:
-    table = beff.b_eff(evidence).table
+def _b_eff(context: AnalysisContext) -> Iterator[Finding]:
+    table = beff.b_eff(context).table
     order = [] if table.empty else list(np.argsort(-table["median_Bps"].to_numpy(float)))
     for row in each(table.iloc[order]):
         theirs = float(getattr(row, "published_Bps", np.nan))
@@ -86,11 +86,11 @@ def _b_eff(evidence: Evidence) -> Iterator[Finding]:
         share = row.median_Bps / theirs if reference else None
         values = {
             "rate": shown(row.median_Bps, "B/s"), "channel": str(row.channel),
-            "who": _who(evidence, row),
+            "who": _who(context, row),
         }  # fmt: skip
         best = shown(row.b_eff_Bps, "B/s")
         yield Finding(
-            study=evidence.study, subject=values["who"], quantity=f"b_eff, channel {row.channel}",
+            study=context.study, subject=values["who"], quantity=f"b_eff, channel {row.channel}",
             interval=_interval(row, "median_Bps"), unit="B/s", reference=reference, share=share,
             remark="" if best == values["rate"] else f"best-of rule {best}",
             sentence=say("b_eff_published", share=f"{100 * share:.1f} %", **values)
@@ -103,9 +103,9 @@ def _b_eff(evidence: Evidence) -> Iterator[Finding]:
         )  # fmt: skip
 
 
-def _largest(evidence: Evidence) -> Iterator[Finding]:
+def _largest(context: AnalysisContext) -> Iterator[Finding]:
     """The rate of the largest messages, as a share of what the links carry."""
-    table = beff.by_size(evidence).table
+    table = beff.by_size(context).table
     if table.empty:
         return
     same = [name for name in ("device", "channel", "ranks", "clock") if name in table]
@@ -116,14 +116,14 @@ def _largest(evidence: Evidence) -> Iterator[Finding]:
         share = float(getattr(row, "limit_share", np.nan))
         values = {
             "what": f"channel {row.channel}", "rate": shown(row.bandwidth_Bps, "B/s"),
-            "size": format_size(int(row.bytes)), "who": _who(evidence, row),
+            "size": format_size(int(row.bytes)), "who": _who(context, row),
         }  # fmt: skip
         reference = None
         if np.isfinite(share) and share > 0 and row.channel not in _THROUGH_HOST:
             reference = Reference(kind="limit", value=row.bandwidth_Bps / share, name="links")
-        ring = reference is not None and common.simulated(evidence, str(row.device))
+        ring = reference is not None and common.simulated(context, str(row.device))
         yield Finding(
-            study=evidence.study, subject=values["who"],
+            study=context.study, subject=values["who"],
             quantity=f"messages of {values['size']}, channel {row.channel}",
             interval=_interval(row, "bandwidth_Bps"), unit="B/s",
             reference=reference, share=share if reference else None,
@@ -139,14 +139,14 @@ def _largest(evidence: Evidence) -> Iterator[Finding]:
         )  # fmt: skip
 
 
-def _latencies(evidence: Evidence) -> Iterator[Finding]:
+def _latencies(context: AnalysisContext) -> Iterator[Finding]:
     """Start-up time and rate of a message, where that describes it."""
-    table = beff.constants(evidence).table
+    table = beff.constants(context).table
     rows = pd.DataFrame() if table.empty else table[table["worst_residual"].abs() <= NO_LAW]
     for row in each(rows):
-        values = {"who": _who(evidence, row), "channel": str(row.channel)}
+        values = {"who": _who(context, row), "channel": str(row.channel)}
         yield Finding(
-            study=evidence.study, subject=values["who"],
+            study=context.study, subject=values["who"],
             quantity=f"latency, channel {row.channel}",
             interval=_interval(row, "latency_s"), unit="s", remark="latency",
             sentence=say(

@@ -7,9 +7,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from isthmus.analysis import mmio, wording
-from isthmus.analysis.evidence import Evidence, each
-from isthmus.analysis.findings import MOST_HEADLINES, Finding, Reference, shown
-from isthmus.analysis.found import common
+from isthmus.analysis.context import AnalysisContext, each
+from isthmus.analysis.findings import MOST_HEADLINES, Finding, Reference, common, shown
 from isthmus.analysis.mmio_rows import devices
 from isthmus.analysis.sentences import say
 from isthmus.statistics import Interval
@@ -28,23 +27,23 @@ _CORE_LINES = 10
 _LINE = 64
 
 
-def found(evidence: Evidence) -> Sequence[Finding]:
+def findings(context: AnalysisContext) -> Sequence[Finding]:
     """Headlines: the costs of four kinds of access."""
-    accesses = list(_accesses(evidence))
+    accesses = list(_accesses(context))
     first: dict[str, Finding] = {}
     for one in accesses:
         first.setdefault(one.operation, one)
     head = [first[name] for name in ACCESSES if name in first][:MOST_HEADLINES]
-    rest = [*accesses, *_stores(evidence), *_lines(evidence), *_crossover(evidence)]
-    rest += [*_driver(evidence), *_combining(evidence)]
+    rest = [*accesses, *_stores(context), *_lines(context), *_crossover(context)]
+    rest += [*_driver(context), *_combining(context)]
     return common.headed(head, rest)
 
 
-def _accesses(evidence: Evidence) -> Iterator[Finding]:
-    for row in each(mmio.accesses(evidence).table):
-        what, named = ACCESSES[str(row.operation)], common.title(evidence, str(row.device))
+def _accesses(context: AnalysisContext) -> Iterator[Finding]:
+    for row in each(mmio.accesses(context).table):
+        what, named = ACCESSES[str(row.operation)], common.title(context, str(row.device))
         yield Finding(
-            study=evidence.study, subject=f"{named}, {row.memory}", quantity=what,
+            study=context.study, subject=f"{named}, {row.memory}", quantity=what,
             interval=Interval(row.median_s, row.low_s, row.high_s), unit="s",
             sentence=say("access", what=what, time=shown(row.median_s, "s"), who=named),
             evidence="accesses", device=str(row.device), operation=str(row.operation),
@@ -52,19 +51,19 @@ def _accesses(evidence: Evidence) -> Iterator[Finding]:
         )  # fmt: skip
 
 
-def _stores(evidence: Evidence) -> Iterator[Finding]:
+def _stores(context: AnalysisContext) -> Iterator[Finding]:
     """The highest rate at which a core stores to the device."""
-    table = mmio.bandwidths(evidence).table
+    table = mmio.bandwidths(context).table
     stores = table[table["operation"] == "store"] if len(table) else table
     for address in stores["device"].unique() if len(stores) else ():
         row = common.at_peak(stores[stores["device"] == address])
-        named, share = common.title(evidence, str(address)), float(row.link_share)
+        named, share = common.title(context, str(address)), float(row.link_share)
         reference = None
         if np.isfinite(share) and share > 0:
             reference = Reference(kind="limit", value=row.bandwidth_Bps / share, name="link")
         values = {"rate": shown(row.bandwidth_Bps, "B/s"), "who": named}
         yield Finding(
-            study=evidence.study, subject=f"{named}, {row.memory}", quantity="stores by one core",
+            study=context.study, subject=f"{named}, {row.memory}", quantity="stores by one core",
             interval=Interval(row.bandwidth_Bps, np.nan, np.nan), unit="B/s",
             reference=reference, share=share if reference else None,
             sentence=say("stores_of_limit", share=f"{100 * share:.0f} %", **values)
@@ -74,14 +73,14 @@ def _stores(evidence: Evidence) -> Iterator[Finding]:
         )  # fmt: skip
 
 
-def _lines(evidence: Evidence) -> Iterator[Finding]:
+def _lines(context: AnalysisContext) -> Iterator[Finding]:
     """Cache lines that must be in flight to fill the link (Little's law)."""
-    for row in each(mmio.concurrency(evidence).table):
-        named = common.title(evidence, str(row.device))
+    for row in each(mmio.concurrency(context).table):
+        named = common.title(context, str(row.device))
         if row.lines <= _CORE_LINES:
             continue
         yield Finding(
-            study=evidence.study, subject=named, quantity="cache lines that fill the link",
+            study=context.study, subject=named, quantity="cache lines that fill the link",
             interval=Interval(float(row.lines), np.nan, np.nan), unit="lines",
             remark="use DMA", action="DMA in place of loads",
             sentence=say("fill_link", lines=wording.number(row.lines), who=named),
@@ -89,12 +88,12 @@ def _lines(evidence: Evidence) -> Iterator[Finding]:
         )  # fmt: skip
 
 
-def _crossover(evidence: Evidence) -> Iterator[Finding]:
-    for row in each(mmio.crossover(evidence).table):
-        named, size = common.title(evidence, str(row.device)), wording.size(row.crossover_bytes)
+def _crossover(context: AnalysisContext) -> Iterator[Finding]:
+    for row in each(mmio.crossover(context).table):
+        named, size = common.title(context, str(row.device)), wording.size(row.crossover_bytes)
         size += "" if size[-1:] == "i" else " B"
         yield Finding(
-            study=evidence.study, subject=f"{named}, {row.instruction}",
+            study=context.study, subject=f"{named}, {row.instruction}",
             quantity="DMA is faster than loads from",
             interval=Interval(row.crossover_bytes, row.low_bytes, row.high_bytes), unit="B",
             sentence=say("crossover", size=size, instruction=str(row.instruction), who=named),
@@ -102,15 +101,15 @@ def _crossover(evidence: Evidence) -> Iterator[Finding]:
         )  # fmt: skip
 
 
-def _driver(evidence: Evidence) -> Iterator[Finding]:
-    told: set[str] = set()
-    for row in each(mmio.driver(evidence).table):
-        if row.device in told or not row.overhead_s > 0:
+def _driver(context: AnalysisContext) -> Iterator[Finding]:
+    done: set[str] = set()
+    for row in each(mmio.driver(context).table):
+        if row.device in done or not row.overhead_s > 0:
             continue
-        told.add(str(row.device))
-        named, config = common.title(evidence, str(row.device)), "configuration" in str(row.way)
+        done.add(str(row.device))
+        named, config = common.title(context, str(row.device)), "configuration" in str(row.way)
         yield Finding(
-            study=evidence.study, subject=named, quantity="what a system call adds",
+            study=context.study, subject=named, quantity="what a system call adds",
             interval=Interval(row.overhead_s, row.low_s, row.high_s), unit="s",
             sentence=say(
                 "call_extrapolated" if config else "call_measured",
@@ -120,16 +119,16 @@ def _driver(evidence: Evidence) -> Iterator[Finding]:
         )  # fmt: skip
 
 
-def _combining(evidence: Evidence) -> Iterator[Finding]:
-    table = mmio.anomalies(evidence).table
-    known = {device.address for device in devices(evidence)}
+def _combining(context: AnalysisContext) -> Iterator[Finding]:
+    table = mmio.anomalies(context).table
+    known = {device.address for device in devices(context)}
     merged = table[table["anomaly"] == "merged stores"] if len(table) else table
     for address in merged["device"].unique() if len(merged) else ():
         row = next(each(merged[merged["device"] == address]))
-        named = common.title(evidence, str(address))
+        named = common.title(context, str(address))
         if address in known:
             yield Finding(
-                study=evidence.study, subject=f"{named}, {row.memory}", quantity="write combining",
+                study=context.study, subject=f"{named}, {row.memory}", quantity="write combining",
                 interval=None, unit="",
                 sentence=say("write_combining", width=str(int(row.width)), who=named),
                 evidence="anomalies", device=str(address), operation="store",

@@ -12,11 +12,12 @@ import numpy as np
 import pandas as pd
 
 from isthmus import backends
-from isthmus.analysis.evidence import Evidence, board_of, each, rate_of
+from isthmus.analysis.context import AnalysisContext, board_of, each, rate_of
 from isthmus.analysis.findings import MOST_HEADLINES, Finding, Reference, Verdict
 from isthmus.backends import BackendDescription
 from isthmus.models.pcie import link_of, path_of
 from isthmus.results.run_file import DeviceRecord
+from isthmus.run_options import flag
 
 GOOD, FAIR = 0.85, 0.6
 """Shares of a limit from which on a rate is good, or fair."""
@@ -28,62 +29,64 @@ BEST_FIRST = ("pinned", "alloc_host", "host_only", "use_host_ptr", "registered",
 """Of kinds of memory that are equally fast, the one to advise."""
 
 
-def backend_of(evidence: Evidence, address: str) -> BackendDescription | type[BackendDescription]:
+def backend_of(
+    context: AnalysisContext, address: str
+) -> BackendDescription | type[BackendDescription]:
     """The backend of a device; the defaults of all where it is not installed here."""
-    record = device_of(evidence, address)
+    record = device_of(context, address)
     return backends.of(record.backend if record else "")
 
 
-def call_for(evidence: Evidence, address: str, memory: str) -> str:
+def call_for(context: AnalysisContext, address: str, memory: str) -> str:
     """The call that gives memory of this kind on a device; "malloc" for ordinary memory."""
     usual = "malloc" if memory == "pageable" else f"--memory {memory}"
-    return backend_of(evidence, address).memory_calls.get(memory, usual)
+    return backend_of(context, address).memory_calls.get(memory, usual)
 
 
-def device_of(evidence: Evidence, address: str) -> DeviceRecord | None:
+def device_of(context: AnalysisContext, address: str) -> DeviceRecord | None:
     """The run's record of a device."""
-    return next((one for one in evidence.run.devices if one.address == address), None)
+    return next((one for one in context.run.devices if one.address == address), None)
 
 
-def simulated(evidence: Evidence, address: str) -> bool:
+def simulated(context: AnalysisContext, address: str) -> bool:
     """Whether a device is a model."""
-    record = device_of(evidence, address)
+    record = device_of(context, address)
     return record is not None and record.simulated
 
 
-def title(evidence: Evidence, address: str) -> str:
+def title(context: AnalysisContext, address: str) -> str:
     """A device as a sentence names it: what is no hardware says so."""
-    record = device_of(evidence, address)
+    record = device_of(context, address)
     if record is None or record.real:
         return address
     return f"{address}, model" if record.simulated else f"{address}, no hardware"
 
 
-def who(evidence: Evidence, row: Any) -> str:
+def who(context: AnalysisContext, row: Any) -> str:
     """Device, and kind of memory and axes where the operation has several of them on it."""
-    rows = evidence.rows[evidence.rows["device"] == row.device]
+    rows = context.rows[context.rows["device"] == row.device]
     rows = rows[rows["operation"] == row.operation]
     distinguishing = [getattr(row, name) for name in ("memory", "axes") if rows[name].nunique() > 1]
-    return ", ".join(filter(None, [title(evidence, str(row.device)), *distinguishing]))
+    return ", ".join(filter(None, [title(context, str(row.device)), *distinguishing]))
 
 
-def to_decide(evidence: Evidence, *devices: str) -> str:
+def to_decide(context: AnalysisContext, *devices: str) -> str:
     """The command, behind ``isthmus``, that measures these devices longer."""
-    settings = evidence.run.settings
+    settings = context.run.settings
     budget = max(60, 60 * round(4 * settings.budget_s / 60))
-    words = ["run", evidence.study]
+    words = ["run", context.study]
     for address in dict.fromkeys(devices):
         words += ["--device", address]
     for name in ("memory", "operation"):
         words += [f"--{name}", settings.axes[name]] if name in settings.axes else []
     for name, value in settings.options.items():
-        words += [f"--{name.replace('_', '-')}", *([] if value == "yes" else [value])]
+        words += [flag(name), *([] if value == "yes" else [value])]
     return shlex.join([*words, "--budget", str(budget)])
 
 
-def link_limit(evidence: Evidence, row: Any) -> Reference | None:
+def link_limit(context: AnalysisContext, row: Any) -> Reference | None:
     """Bytes a second that the device's link leaves for data, in the row's direction or both."""
-    record = device_of(evidence, str(row.device))
+    record = device_of(context, str(row.device))
     if record is None or not row.direction:
         return None
     both = row.direction == "both"
@@ -102,18 +105,18 @@ def link_limit(evidence: Evidence, row: Any) -> Reference | None:
     return Reference(kind="limit", value=rate * (2 if both else 1), name="link")
 
 
-def memcpy_rows(evidence: Evidence) -> pd.DataFrame:
+def memcpy_rows(context: AnalysisContext) -> pd.DataFrame:
     """Rows of the plain memory copy, the one named ``host`` where there are several."""
-    rows = evidence.rows[evidence.rows["device"].isin(evidence.copies)]
+    rows = context.rows[context.rows["device"].isin(context.copies)]
     plain = rows[rows["device"] == "host"]
     return rows if plain.empty else plain
 
 
-def memcpy(evidence: Evidence, row: Any) -> Reference | None:
+def memcpy(context: AnalysisContext, row: Any) -> Reference | None:
     """Rate of a memory copy of the same operation and size; None of a copy itself."""
-    if row.device in evidence.copies or row.clock != "host":
+    if row.device in context.copies or row.clock != "host":
         return None
-    rows = memcpy_rows(evidence)
+    rows = memcpy_rows(context)
     same = rows[(rows["operation"] == row.operation) & (rows["bytes"] == row.bytes)]
     if same.empty:
         return None

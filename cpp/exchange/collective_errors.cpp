@@ -1,4 +1,4 @@
-#include "isthmus/together.hpp"
+#include "isthmus/collective_errors.hpp"
 
 #include <unistd.h>
 
@@ -37,13 +37,13 @@ std::string rank_and_host(const Communicator& communicator) {
              : "rank " + std::to_string(communicator.rank()) + " (" + host_name() + "): ";
 }
 
-std::vector<std::string> gathered_texts(Communicator& communicator, const std::string& mine) {
+std::vector<std::string> gathered_texts(Communicator& communicator, const std::string& own) {
   const std::vector<std::uint64_t> lengths =
-      communicator.gathered(static_cast<std::uint64_t>(mine.size()));
+      communicator.gathered(static_cast<std::uint64_t>(own.size()));
   std::vector<std::string> all(lengths.size());
   for (unsigned rank = 0; rank < communicator.size(); ++rank) {
     if (lengths[rank] > 0) {
-      all[rank] = rank == communicator.rank() ? mine : std::string(lengths[rank], ' ');
+      all[rank] = rank == communicator.rank() ? own : std::string(lengths[rank], ' ');
       communicator.broadcast(std::as_writable_bytes(std::span(all[rank])), rank);
     }
   }

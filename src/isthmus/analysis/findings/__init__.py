@@ -71,11 +71,11 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def span(self) -> str:
         """The interval in the value's unit, ``54.4 to 55.0``; empty where exact or not known."""
-        found = self.interval
-        if found is None or not found.known or found.low == found.high:
+        interval = self.interval
+        if interval is None or not interval.known or interval.low == interval.high:
             return ""
-        scale, _ = _scale(found.value, self.unit)
-        low, high = _digits(found.low / scale), _digits(found.high / scale)
+        scale, _ = _scale(interval.value, self.unit)
+        low, high = _digits(interval.low / scale), _digits(interval.high / scale)
         return f"{low} to {high}" if low != high else ""
 
     @property
@@ -115,19 +115,19 @@ def findings(run: Run, summary: pd.DataFrame | None = None) -> list[Finding]:
     """
     from isthmus import studies  # noqa: PLC0415 - slow to load, like the next ones
     from isthmus.analysis.answers import studies_in  # noqa: PLC0415
-    from isthmus.analysis.evidence import Evidence  # noqa: PLC0415
+    from isthmus.analysis.context import AnalysisContext  # noqa: PLC0415
     from isthmus.analysis.summary import summarise  # noqa: PLC0415
 
     rows = summarise(run) if summary is None else summary
-    found: list[Finding] = []
+    results: list[Finding] = []
     known = (studies.registry().get(name) for name in studies_in(run))
     for study in sorted(filter(None, known), key=lambda study: study.place):
         if study.findings:
             make = resolve_name(study.findings)
-            of_study = list(make(Evidence.of(run, rows, study.name, study.columns)))
+            of_study = list(make(AnalysisContext.of(run, rows, study.name, study.columns)))
             of_study.sort(key=lambda one: not one.headline)
-            found += of_study
-    return found
+            results += of_study
+    return results
 
 
 def plain(finding: Finding) -> dict[str, Any]:

@@ -13,9 +13,9 @@ void Communicator::barrier() {
   meet();
 }
 
-void Communicator::all_gather(std::span<const std::byte> mine, std::span<std::byte> all) {
+void Communicator::all_gather(std::span<const std::byte> own, std::span<std::byte> all) {
   const Doing waits(*this, Activity::waiting);
-  gather(mine, all);
+  gather(own, all);
 }
 
 void Communicator::broadcast(std::span<std::byte> data, unsigned root) {
@@ -48,7 +48,7 @@ void Communicator::receive(std::span<std::byte> data, unsigned from, int tag) {
 namespace {
 
 /// What a rank sends itself is copied when it waits.
-class Alone final : public Communicator {
+class SingleProcess final : public Communicator {
  public:
   [[nodiscard]] unsigned rank() const noexcept override { return 0; }
   [[nodiscard]] unsigned size() const noexcept override { return 1; }
@@ -74,8 +74,8 @@ class Alone final : public Communicator {
 
  protected:
   void meet() override {}
-  void gather(std::span<const std::byte> mine, std::span<std::byte> all) override {
-    std::ranges::copy(mine, all.begin());
+  void gather(std::span<const std::byte> own, std::span<std::byte> all) override {
+    std::ranges::copy(own, all.begin());
   }
   void spread(std::span<std::byte> /*data*/, unsigned /*root*/) override {}
 
@@ -94,6 +94,8 @@ class Alone final : public Communicator {
 
 }  // namespace
 
-std::unique_ptr<Communicator> alone_communicator() { return std::make_unique<Alone>(); }
+std::unique_ptr<Communicator> single_process_communicator() {
+  return std::make_unique<SingleProcess>();
+}
 
 }  // namespace isthmus

@@ -10,9 +10,8 @@ import msgspec
 import pandas as pd
 
 from isthmus.analysis import wording
-from isthmus.analysis.evidence import Evidence, each, rate_of, time_of
-from isthmus.analysis.findings import MOST_HEADLINES, Finding, Verdict, shown
-from isthmus.analysis.found import common
+from isthmus.analysis.context import AnalysisContext, each, rate_of, time_of
+from isthmus.analysis.findings import MOST_HEADLINES, Finding, Verdict, common, shown
 from isthmus.analysis.sentences import say
 from isthmus.statistics import judge, relevant
 from isthmus.units import format_size
@@ -38,27 +37,27 @@ _WORTH = 1.2
 _CACHE_BYTES = 64 << 20
 
 
-def found(evidence: Evidence) -> Sequence[Finding]:
+def findings(context: AnalysisContext) -> Sequence[Finding]:
     """At most four headlines: a rate each way, latency, and the change that gains most."""
-    series = dict(_series(evidence))
-    told = [_rate(evidence, rows) for rows in series.values()]
-    contending = [one for one in told if evidence.speaks_of(one.device)] or told
+    series = dict(_series(context))
+    rates = [_rate(context, rows) for rows in series.values()]
+    contending = [one for one in rates if context.is_reported(one.device)] or rates
     first = [
-        max(mine, key=_usable)
+        max(of_way, key=_usable)
         for way in ("write", "read")
-        if (mine := [one for one in contending if one.operation == way])
+        if (of_way := [one for one in contending if one.operation == way])
     ] or sorted(contending, key=_usable, reverse=True)[:2]
     changes = sorted(
-        _changes(evidence, series),
+        _changes(context, series),
         key=lambda one: one.device not in {of.device for of in first},
     )
-    latency = list(_latencies(evidence, series))
+    latency = list(_latencies(context, series))
     head = [*first, *latency[:1], *changes[:1]]
     both = [one for one in contending if one.operation == "bidirectional"]
     if len(head) < MOST_HEADLINES and both:
         head.append(max(both, key=_usable))
-    rest = [*told, *latency, *changes, *_launches(evidence), *_peaks(evidence, series)]
-    rest += _left_out(evidence)
+    rest = [*rates, *latency, *changes, *_launches(context), *_peaks(context, series)]
+    rest += _left_out(context)
     return common.headed(head, rest)
 
 
@@ -67,33 +66,33 @@ def _usable(one: Finding) -> tuple[bool, float]:
     return one.bytes >= 1 << 20, one.interval.value if one.interval else 0.0
 
 
-def _series(evidence: Evidence) -> Iterator[tuple[tuple[str, ...], pd.DataFrame]]:
+def _series(context: AnalysisContext) -> Iterator[tuple[tuple[str, ...], pd.DataFrame]]:
     """Rows that differ in size only, by operation, device, memory, axes and clock."""
-    rows = evidence.rows[evidence.rows["operation"].isin(WAYS)]
+    rows = context.rows[context.rows["operation"].isin(WAYS)]
     for operation in WAYS:
-        mine = rows[rows["operation"] == operation]
-        for key, group in mine.groupby(_SERIES, sort=False, dropna=False):
+        rows_of = rows[rows["operation"] == operation]
+        for key, group in rows_of.groupby(_SERIES, sort=False, dropna=False):
             yield (operation, *map(str, key)), group.sort_values("bytes")
 
 
-def _rate(evidence: Evidence, rows: pd.DataFrame) -> Finding:
+def _rate(context: AnalysisContext, rows: pd.DataFrame) -> Finding:
     """The rate at the largest size, beside the link's limit or a memory copy."""
     row = common.at_largest(rows)
-    rate = rate_of(row, evidence.confidence)
+    rate = rate_of(row, context.confidence)
     crosses = str(row.operation) not in {"kernel_read", "kernel_write", "stream"}
-    reference = common.link_limit(evidence, row) if crosses else None
-    reference = reference or common.memcpy(evidence, row)
+    reference = common.link_limit(context, row) if crosses else None
+    reference = reference or common.memcpy(context, row)
     share = rate.value / reference.value if reference else None
     verdict: Verdict = common.verdict_of(share)
-    mine = evidence.rows[evidence.rows["device"] == row.device]
-    other = common.backend_of(evidence, str(row.device)).fastest_memory
-    alone = crosses and mine[mine["operation"] == row.operation]["memory"].nunique() == 1
-    worth = alone and verdict == "poor" and other not in {"", row.memory}
+    same = context.rows[context.rows["device"] == row.device]
+    other = common.backend_of(context, str(row.device)).fastest_memory
+    one_kind = crosses and same[same["operation"] == row.operation]["memory"].nunique() == 1
+    worth = one_kind and verdict == "poor" and other not in {"", row.memory}
     what, size = WAYS[str(row.operation)], format_size(int(row.bytes))
-    named = common.who(evidence, row)
+    named = common.who(context, row)
     values = {"what": what, "rate": shown(rate.value, "B/s"), "size": size, "who": named}
     return Finding(
-        study=evidence.study,
+        study=context.study,
         subject=named,
         quantity=f"{what}, {size}",
         interval=rate,
@@ -119,7 +118,7 @@ def _rate(evidence: Evidence, rows: pd.DataFrame) -> Finding:
 
 
 def _latencies(
-    evidence: Evidence, series: dict[tuple[str, ...], pd.DataFrame]
+    context: AnalysisContext, series: dict[tuple[str, ...], pd.DataFrame]
 ) -> Iterator[Finding]:
     """Time of a small copy, of each device with its fastest memory; the fastest device first."""
     best: dict[str, Any] = {}
@@ -129,13 +128,13 @@ def _latencies(
         if small and (device not in best or row.median_s < best[device].median_s):
             best[device] = row
     order = sorted(
-        best.values(), key=lambda row: (not evidence.speaks_of(row.device), row.median_s)
+        best.values(), key=lambda row: (not context.is_reported(row.device), row.median_s)
     )
     for row in order:
-        time, named = time_of(row, evidence.confidence), common.who(evidence, row)
+        time, named = time_of(row, context.confidence), common.who(context, row)
         what, size = WAYS[str(row.operation)], format_size(int(row.bytes))
         yield Finding(
-            study=evidence.study,
+            study=context.study,
             subject=named,
             quantity=f"{what}, {size}",
             interval=time,
@@ -150,21 +149,23 @@ def _has(series: dict[tuple[str, ...], pd.DataFrame], device: str, operation: st
     return any(key[:2] == (operation, device) for key in series)
 
 
-def _changes(evidence: Evidence, series: dict[tuple[str, ...], pd.DataFrame]) -> Iterator[Finding]:
+def _changes(
+    context: AnalysisContext, series: dict[tuple[str, ...], pd.DataFrame]
+) -> Iterator[Finding]:
     """What would be faster: other memory, mapping, another device; the largest gain first."""
-    told = [*_memories(evidence, series), *_maps(evidence, series), *_devices(evidence, series)]
-    told.sort(key=lambda one: -one.interval.value if one.interval else 0.0)
-    yield from (one for one in told if one.interval and one.interval.value >= _WORTH)
-    yield from (one for one in told if not one.interval or one.interval.value < _WORTH)
+    changes = [*_memories(context, series), *_maps(context, series), *_devices(context, series)]
+    changes.sort(key=lambda one: -one.interval.value if one.interval else 0.0)
+    yield from (one for one in changes if one.interval and one.interval.value >= _WORTH)
+    yield from (one for one in changes if not one.interval or one.interval.value < _WORTH)
 
 
-def _ratio(of: Evidence, best: Any, usual: Any, *, among: int = 1, **more: Any) -> Finding:
+def _ratio(of: AnalysisContext, best: Any, usual: Any, *, among: int = 1, **more: Any) -> Finding:
     """How much faster one row is than another of the same size, decided by their intervals.
 
     ``among``: comparisons of which this one was picked by its outcome.
     """
     times = time_of(usual, of.confidence).over(time_of(best, of.confidence))
-    times = times.logarithm().widened(of.together(among)).exponential()
+    times = times.logarithm().widened(of.simultaneous(among)).exponential()
     smallest = relevant(of.run.settings.precision)
     verdict: Verdict = {"slower": "faster", "faster": "slower"}.get(  # type: ignore[assignment]
         judged := judge(times, smallest), judged
@@ -193,11 +194,13 @@ def _same_size(groups: Sequence[pd.DataFrame]) -> list[Any]:
     return [next(each(frame[frame["bytes"] == size])) for frame in frames]
 
 
-def _memories(evidence: Evidence, series: dict[tuple[str, ...], pd.DataFrame]) -> Iterator[Finding]:
+def _memories(
+    context: AnalysisContext, series: dict[tuple[str, ...], pd.DataFrame]
+) -> Iterator[Finding]:
     """The fastest kind of host memory over the usual one, on each device."""
     kinds: dict[tuple[str, ...], list[pd.DataFrame]] = {}
     for (operation, device, _, axes, clock), rows in series.items():
-        if operation == "write" and not common.simulated(evidence, device):
+        if operation == "write" and not common.simulated(context, device):
             kinds.setdefault((device, axes, clock), []).append(rows)
     for frames in kinds.values():
         known = [frame[frame["ci_low_s"].notna()] for frame in frames]
@@ -214,68 +217,70 @@ def _memories(evidence: Evidence, series: dict[tuple[str, ...], pd.DataFrame]) -
         ]
         if not others:
             continue
-        best = _fastest(evidence, others)
-        told = _ratio(
-            evidence, best, usual, among=len(others),
-            subject=f"{best.memory} over {usual.memory}, {common.title(evidence, best.device)}",
+        best = _fastest(context, others)
+        finding = _ratio(
+            context, best, usual, among=len(others),
+            subject=f"{best.memory} over {usual.memory}, {common.title(context, best.device)}",
             sentence="", evidence="",
         )  # fmt: skip
-        assert told.interval is not None
+        assert finding.interval is not None
         size, what = format_size(int(best.bytes)), WAYS[str(best.operation)]
-        if told.verdict == "faster":
+        if finding.verdict == "faster":
             yield msgspec.structs.replace(
-                told,
+                finding,
                 remark=f"use {best.memory} memory",
-                action=common.call_for(evidence, str(best.device), str(best.memory)),
+                action=common.call_for(context, str(best.device), str(best.memory)),
                 sentence=say(
                     "better_memory", best=str(best.memory), usual=str(usual.memory),
-                    ratio=wording.number(told.interval.value), what=what, size=size,
+                    ratio=wording.number(finding.interval.value), what=what, size=size,
                 ),
             )  # fmt: skip
-        elif told.verdict == "same":
+        elif finding.verdict == "same":
             yield msgspec.structs.replace(
-                told, remark="no difference",
-                sentence=say("memory_same", percent=_reach(told.interval), size=size),
+                finding, remark="no difference",
+                sentence=say("memory_same", percent=_reach(finding.interval), size=size),
             )  # fmt: skip
-        elif told.verdict == "slower":
+        elif finding.verdict == "slower":
             yield msgspec.structs.replace(
-                told, remark=f"{usual.memory} is fastest",
+                finding, remark=f"{usual.memory} is fastest",
                 sentence=say("memory_fastest", usual=str(usual.memory), what=what, size=size),
             )  # fmt: skip
         else:
             yield msgspec.structs.replace(
-                told, remark="not decided",
-                action=common.to_decide(evidence, str(best.device)),
-                sentence=say("memory_unclear", percent=_reach(told.interval), size=size),
+                finding, remark="not decided",
+                action=common.to_decide(context, str(best.device)),
+                sentence=say("memory_unclear", percent=_reach(finding.interval), size=size),
             )  # fmt: skip
 
 
-def _fastest(evidence: Evidence, rows: Sequence[Any]) -> Any:
+def _fastest(context: AnalysisContext, rows: Sequence[Any]) -> Any:
     """The fastest row; of those as fast, the kind of memory that is the usual advice."""
     best = min(rows, key=lambda row: float(row.median_s))
-    most = best.median_s * (1 + relevant(evidence.run.settings.precision))
+    most = best.median_s * (1 + relevant(context.run.settings.precision))
     order = {kind: i for i, kind in enumerate(common.BEST_FIRST)}
     alike = [row for row in rows if row.median_s <= most]
     return min(alike, key=lambda row: order.get(row.memory, len(order)))
 
 
-def _maps(evidence: Evidence, series: dict[tuple[str, ...], pd.DataFrame]) -> Iterator[Finding]:
+def _maps(
+    context: AnalysisContext, series: dict[tuple[str, ...], pd.DataFrame]
+) -> Iterator[Finding]:
     """Where mapping a buffer is faster than copying it, or moves nothing at all."""
-    maps = evidence.timed
+    maps = context.timed
     maps = maps[maps["operation"] == "map"]
     for (operation, device, *_), rows in series.items():
-        mine = maps[(maps["device"] == device) & (maps["clock"].isin(rows["clock"]))]
-        if operation != "read" or mine.empty or common.simulated(evidence, device):
+        mapped_rows = maps[(maps["device"] == device) & (maps["clock"].isin(rows["clock"]))]
+        if operation != "read" or mapped_rows.empty or common.simulated(context, device):
             continue
-        pair = _same_size([rows, mine])
+        pair = _same_size([rows, mapped_rows])
         if len(pair) < 2 or pair[0].median_s < _WORTH * pair[1].median_s:
             continue
         copied, mapped = pair
-        named, size = common.title(evidence, device), format_size(int(copied.bytes))
+        named, size = common.title(context, device), format_size(int(copied.bytes))
         shares = "zero_copy" in mapped.flags
         yield _ratio(
-            evidence, mapped, copied, subject=f"map over copy, {named}",
-            remark="map buffers", action=common.backend_of(evidence, device).map_advice,
+            context, mapped, copied, subject=f"map over copy, {named}",
+            remark="map buffers", action=common.backend_of(context, device).map_advice,
             sentence=say(
                 "map_shares" if shares else "map_buffers", size=size,
                 map=shown(float(mapped.median_s), "s"), copy=shown(float(copied.median_s), "s"),
@@ -284,71 +289,75 @@ def _maps(evidence: Evidence, series: dict[tuple[str, ...], pd.DataFrame]) -> It
         )  # fmt: skip
 
 
-def _devices(evidence: Evidence, series: dict[tuple[str, ...], pd.DataFrame]) -> Iterator[Finding]:
+def _devices(
+    context: AnalysisContext, series: dict[tuple[str, ...], pd.DataFrame]
+) -> Iterator[Finding]:
     """The fastest device or API over the first one, with the same memory."""
     alike: dict[tuple[str, ...], list[pd.DataFrame]] = {}
     for (operation, device, memory, axes, clock), rows in series.items():
-        real = not common.simulated(evidence, device) and evidence.speaks_of(device)
+        real = not common.simulated(context, device) and context.is_reported(device)
         if operation == "write" and real:
             alike.setdefault((memory, axes, clock), []).append(rows)
     groups = [_same_size(frames) for frames in alike.values() if len(frames) > 1]
     for alike_rows in sorted(filter(None, groups), key=lambda rows: -int(rows[0].bytes))[:1]:
         ordered: list[Any] = sorted(alike_rows, key=lambda row: float(row.median_s))
         best, usual = ordered[0], ordered[-1]
-        one, other = (common.title(evidence, str(row.device)) for row in (best, usual))
+        one, other = (common.title(context, str(row.device)) for row in (best, usual))
         among = len(ordered) * (len(ordered) - 1) // 2
-        told = _ratio(
-            evidence, best, usual, among=among, subject=f"{one} over {other}", sentence=""
+        finding = _ratio(
+            context, best, usual, among=among, subject=f"{one} over {other}", sentence=""
         )
-        assert told.interval is not None
+        assert finding.interval is not None
         size, what = format_size(int(best.bytes)), WAYS[str(best.operation)]
-        if told.verdict == "faster":
-            ratio = wording.number(told.interval.value)
+        if finding.verdict == "faster":
+            ratio = wording.number(finding.interval.value)
             values = {"best": one, "usual": other, "ratio": ratio, "what": what, "size": size}
             yield msgspec.structs.replace(
-                told, remark=f"{one} is faster", sentence=say("better_device", **values)
+                finding, remark=f"{one} is faster", sentence=say("better_device", **values)
             )
             continue
-        same = told.verdict == "same"
+        same = finding.verdict == "same"
         yield msgspec.structs.replace(
-            told,
+            finding,
             remark="no difference" if same else "not decided",
-            action="" if same else common.to_decide(evidence, best.device, usual.device),
+            action="" if same else common.to_decide(context, best.device, usual.device),
             sentence=say(
                 "device_same" if same else "device_unclear",
-                one=one, other=other, percent=_reach(told.interval), size=size,
+                one=one, other=other, percent=_reach(finding.interval), size=size,
             ),
         )  # fmt: skip
 
 
-def _launches(evidence: Evidence) -> Iterator[Finding]:
+def _launches(context: AnalysisContext) -> Iterator[Finding]:
     """Time of an empty kernel."""
-    rows = evidence.every[evidence.every["study"] == evidence.study]
+    rows = context.every[context.every["study"] == context.study]
     rows = rows[(rows["operation"] == "launch") & rows["median_s"].gt(0)]
     rows = rows[(rows["clock"] != "device") & ~rows["flags"].str.contains("through_emulation")]
     for row in each(rows):
-        named, time = common.title(evidence, str(row.device)), time_of(row)
+        named, time = common.title(context, str(row.device)), time_of(row)
         yield Finding(
-            study=evidence.study, subject=named, quantity="start a kernel and wait",
+            study=context.study, subject=named, quantity="start a kernel and wait",
             interval=time, unit="s", sentence=say("launch", time=shown(time.value, "s"), who=named),
             **common.point_of(row),
         )  # fmt: skip
 
 
-def _peaks(evidence: Evidence, series: dict[tuple[str, ...], pd.DataFrame]) -> Iterator[Finding]:
+def _peaks(
+    context: AnalysisContext, series: dict[tuple[str, ...], pd.DataFrame]
+) -> Iterator[Finding]:
     """Rates at middle sizes that the largest does not keep; in a cache where there is no link."""
     for (operation, *_), rows in series.items():
         last = common.at_largest(rows)
         top = common.at_peak(rows)
         if operation not in {"read", "write"} or top.bandwidth_Bps < _PEAK * last.bandwidth_Bps:
             continue
-        cached = top.bytes <= _CACHE_BYTES and common.link_limit(evidence, top) is None
-        what, named = WAYS[operation], common.who(evidence, top)
+        cached = top.bytes <= _CACHE_BYTES and common.link_limit(context, top) is None
+        what, named = WAYS[operation], common.who(context, top)
         rate, size = shown(float(top.bandwidth_Bps), "B/s"), format_size(int(top.bytes))
         yield Finding(
-            study=evidence.study, subject=named,
+            study=context.study, subject=named,
             quantity=f"{what}, peak {'in cache ' if cached else ''}at {size}",
-            interval=rate_of(top, evidence.confidence), unit="B/s",
+            interval=rate_of(top, context.confidence), unit="B/s",
             remark="in cache" if cached else "peak", evidence="peaks",
             sentence=say("in_cache", what=what, rate=rate, size=size, who=named)
             if cached
@@ -360,14 +369,14 @@ def _peaks(evidence: Evidence, series: dict[tuple[str, ...], pd.DataFrame]) -> I
         )  # fmt: skip
 
 
-def _left_out(evidence: Evidence) -> Iterator[Finding]:
+def _left_out(context: AnalysisContext) -> Iterator[Finding]:
     """What a model cannot tell: copies that a runtime makes in host memory."""
-    rows = evidence.rows
+    rows = context.rows
     for device in rows["device"].unique():
-        mine = rows[(rows["device"] == device) & (rows["operation"].isin(["read", "write"]))]
-        if common.simulated(evidence, str(device)) and mine["memory"].nunique() > 1:
+        copies = rows[(rows["device"] == device) & (rows["operation"].isin(["read", "write"]))]
+        if common.simulated(context, str(device)) and copies["memory"].nunique() > 1:
             yield Finding(
-                study=evidence.study, subject=common.title(evidence, str(device)),
+                study=context.study, subject=common.title(context, str(device)),
                 quantity="kinds of host memory", interval=None, unit="",
                 sentence=say("model_memory"), remark="not in the model",
                 action=f"run allocation --device {quote(device)}", device=str(device),

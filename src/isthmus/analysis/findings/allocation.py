@@ -6,9 +6,8 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 
 from isthmus.analysis import wording
-from isthmus.analysis.evidence import Evidence
-from isthmus.analysis.findings import MOST_HEADLINES, Finding, Reference, Verdict, shown
-from isthmus.analysis.found import common
+from isthmus.analysis.context import AnalysisContext
+from isthmus.analysis.findings import MOST_HEADLINES, Finding, Reference, Verdict, common, shown
 from isthmus.analysis.offloads import ALGORITHM, Case, groups, real_hosts
 from isthmus.analysis.sentences import say
 from isthmus.statistics import Interval, exact, judge, over_processes, relevant
@@ -21,21 +20,21 @@ Seconds = Mapping[int, float]
 """By process."""
 
 
-def found(evidence: Evidence) -> Sequence[Finding]:
+def findings(context: AnalysisContext) -> Sequence[Finding]:
     """Headlines: the first offload and a repeated one beside the CPU, memory for one use and many.
 
     They are those of the device whose repeated offload is the fastest.
     """
     by_device: dict[str, list[Case]] = {}
-    for every in groups(real_hosts(evidence.run)):
+    for every in groups(real_hosts(context.run)):
         group = [case for case in every if case.verified]
         known = by_device.get(group[0].device) if group else None
         if group and (known is None or known[0].elements < group[0].elements):
             by_device[group[0].device] = group
-    told = {device: list(_of(evidence, group)) for device, group in by_device.items()}
+    of_device = {device: list(_of(context, group)) for device, group in by_device.items()}
     order = sorted(by_device, key=lambda device: min(map(_again_s, by_device[device])))
-    head = told[order[0]][:MOST_HEADLINES] if order else []
-    return common.headed(head, (one for device in order for one in told[device]))
+    head = of_device[order[0]][:MOST_HEADLINES] if order else []
+    return common.headed(head, (one for device in order for one in of_device[device]))
 
 
 def _again_s(case: Case) -> float:
@@ -72,11 +71,11 @@ def _ratio(of: Seconds, over: Seconds, confidence: float, *, simulated: bool) ->
     return exact(values[0]) if simulated else over_processes(values, confidence)
 
 
-def _of(evidence: Evidence, group: Sequence[Case]) -> Iterator[Finding]:
-    yield from _worth(evidence, group)
-    yield from _memory(evidence, group)
-    yield from _offsets(evidence, group)
-    yield from _phases(evidence, group)
+def _of(context: AnalysisContext, group: Sequence[Case]) -> Iterator[Finding]:
+    yield from _against_cpu(context, group)
+    yield from _memory(context, group)
+    yield from _offsets(context, group)
+    yield from _phases(context, group)
 
 
 def _kind(case: Case, group: Sequence[Case]) -> str:
@@ -87,12 +86,12 @@ def _kind(case: Case, group: Sequence[Case]) -> str:
 
 
 def _finding(
-    evidence: Evidence, case: Case, quantity: str, seconds: Seconds, *, subject: str = "",
+    context: AnalysisContext, case: Case, quantity: str, seconds: Seconds, *, subject: str = "",
     sentence: str, verdict: Verdict = "none", remark: str = "", action: str = "",
     reference: Reference | None = None, table: str,
 ) -> Finding:  # fmt: skip
     return Finding(
-        study=evidence.study, subject=subject or common.title(evidence, case.device),
+        study=context.study, subject=subject or common.title(context, case.device),
         quantity=quantity, interval=_interval(seconds, simulated=case.simulated), unit="s",
         sentence=sentence, verdict=verdict, remark=remark, action=action, reference=reference,
         evidence=table, device=case.device, operation="total", memory=case.memory,
@@ -101,16 +100,16 @@ def _finding(
 
 
 def _judged(
-    evidence: Evidence, of: Seconds, over: Seconds, among: int, *, simulated: bool
+    context: AnalysisContext, of: Seconds, over: Seconds, among: int, *, simulated: bool
 ) -> Verdict:
     """Which takes less, process by process; picked by its outcome among so many comparisons."""
-    ratio = _ratio(of, over, evidence.together(among), simulated=simulated)
+    ratio = _ratio(of, over, context.simultaneous(among), simulated=simulated)
     if not ratio.known:
         return "undecided"
-    return judge(ratio, relevant(evidence.run.settings.precision))
+    return judge(ratio, relevant(context.run.settings.precision))
 
 
-def _worth(evidence: Evidence, group: Sequence[Case]) -> Iterator[Finding]:
+def _against_cpu(context: AnalysisContext, group: Sequence[Case]) -> Iterator[Finding]:
     """The first offload, and a repeated one, beside the CPU."""
     able = [case for case in group if case.add]
     if not able:
@@ -123,10 +122,10 @@ def _worth(evidence: Evidence, group: Sequence[Case]) -> Iterator[Finding]:
         offload, cpu = seconds_of(best), best.sum((*host, best.add))
         if not offload or not cpu:
             continue
-        verdict = _judged(evidence, offload, cpu, len(able), simulated=best.simulated)
+        verdict = _judged(context, offload, cpu, len(able), simulated=best.simulated)
         faster, undecided = verdict == "faster", verdict in {"same", "undecided"}
         answer = "open" if undecided else "yes" if faster else "no"
-        who = common.title(evidence, best.device)
+        who = common.title(context, best.device)
         values = {
             "cpu": shown(_median(cpu), "s"),
             "offload": shown(_median(offload), "s"),
@@ -136,7 +135,7 @@ def _worth(evidence: Evidence, group: Sequence[Case]) -> Iterator[Finding]:
             values["start"] = shown(best.median("initialise", "program_device"), "s")
         reference = Reference(kind="other", value=_median(cpu), name="CPU")
         yield _finding(
-            evidence, best,
+            context, best,
             "first offload" if name == "first" else "repeated offload", offload,
             subject=f"{who}, {_kind(best, group)}",
             sentence=say(f"offload_{name}_{answer}", **values), verdict=verdict,
@@ -144,25 +143,25 @@ def _worth(evidence: Evidence, group: Sequence[Case]) -> Iterator[Finding]:
         )  # fmt: skip
 
 
-def _memory(evidence: Evidence, group: Sequence[Case]) -> Iterator[Finding]:
+def _memory(context: AnalysisContext, group: Sequence[Case]) -> Iterator[Finding]:
     """The kind of memory for one use and for many, over ordinary memory."""
     plain = next((case for case in group if case.memory == "pageable"), group[0])
     others = [case for case in group if case is not plain and not case.relative_offset]
     if not others:
         return
-    who = common.title(evidence, plain.device)
+    who = common.title(context, plain.device)
     for use, seconds_of in (("one", _once), ("many", _again)):
         best = min(others, key=lambda case: _median(seconds_of(case)))
         verdict = _judged(
-            evidence, seconds_of(best), seconds_of(plain), len(others), simulated=best.simulated
+            context, seconds_of(best), seconds_of(plain), len(others), simulated=best.simulated
         )
         kind, usual = _kind(best, group), _kind(plain, group)
         quantity = "memory for one use" if use == "one" else "memory for many uses"
         if verdict == "faster":
             yield _finding(
-                evidence, best, quantity, seconds_of(best), subject=f"{who}, {kind}",
+                context, best, quantity, seconds_of(best), subject=f"{who}, {kind}",
                 verdict=verdict, remark=f"{usual} {shown(_median(seconds_of(plain)), 's')}",
-                action=common.call_for(evidence, plain.device, best.memory), table="advice",
+                action=common.call_for(context, plain.device, best.memory), table="advice",
                 reference=Reference(kind="other", value=_median(seconds_of(plain)), name=usual),
                 sentence=say(
                     f"memory_{use}", best=kind, usual=usual,
@@ -174,14 +173,14 @@ def _memory(evidence: Evidence, group: Sequence[Case]) -> Iterator[Finding]:
             continue
         if verdict in {"same", "slower"}:
             yield _finding(
-                evidence, plain, quantity, seconds_of(plain), subject=f"{who}, {usual}",
+                context, plain, quantity, seconds_of(plain), subject=f"{who}, {usual}",
                 verdict="same", remark="none is faster", table="deltas",
                 sentence=say(f"memory_{use}_best", usual=usual),
             )  # fmt: skip
             continue
         ratios = [
             _ratio(
-                seconds_of(case), seconds_of(plain), evidence.confidence, simulated=case.simulated
+                seconds_of(case), seconds_of(plain), context.confidence, simulated=case.simulated
             )
             for case in others
         ]
@@ -189,16 +188,16 @@ def _memory(evidence: Evidence, group: Sequence[Case]) -> Iterator[Finding]:
         bounded = len(ends) == len(ratios)
         percent = wording.percent(max(ends) - 1) if bounded else ""
         yield _finding(
-            evidence, plain, quantity, seconds_of(plain), subject=f"{who}, {usual}",
+            context, plain, quantity, seconds_of(plain), subject=f"{who}, {usual}",
             verdict="undecided", remark="not decided", table="deltas",
-            action=common.to_decide(evidence, plain.device),
+            action=common.to_decide(context, plain.device),
             sentence=say(f"memory_{use}_open", percent=percent)
             if bounded
             else say(f"memory_{use}_few", who=who),
         )  # fmt: skip
 
 
-def _offsets(evidence: Evidence, group: Sequence[Case]) -> Iterator[Finding]:
+def _offsets(context: AnalysisContext, group: Sequence[Case]) -> Iterator[Finding]:
     """What it costs to begin within a page, where it certainly costs something."""
     aligned = next((case for case in group if case.memory == "aligned"), None)
     if aligned is None:
@@ -210,23 +209,23 @@ def _offsets(evidence: Evidence, group: Sequence[Case]) -> Iterator[Finding]:
         both = sorted(set(_again(case)) & set(_again(aligned)))
         extra = [_again(case)[i] - _again(aligned)[i] for i in both]
         among, simulated = len(within), case.simulated
-        verdict = _judged(evidence, _again(case), _again(aligned), among, simulated=simulated)
+        verdict = _judged(context, _again(case), _again(aligned), among, simulated=simulated)
         if verdict == "slower" and _median(dict(enumerate(extra))) > _LARGE_S:
             costly.append((case, dict(enumerate(extra))))
     if costly:
         worst, extra_s = max(costly, key=lambda one: _median(one[1]))
         yield _finding(
-            evidence, worst, "begin within a page", _again(worst), verdict="slower",
-            subject=f"{common.title(evidence, worst.device)}, {worst.memory}", table="offsets",
+            context, worst, "begin within a page", _again(worst), verdict="slower",
+            subject=f"{common.title(context, worst.device)}, {worst.memory}", table="offsets",
             remark=f"{shown(_median(extra_s), 's')} more", action="posix_memalign(4096)",
             sentence=say(
                 "off_page", time=shown(_median(extra_s), "s"),
-                who=common.title(evidence, worst.device),
+                who=common.title(context, worst.device),
             ),
         )  # fmt: skip
 
 
-def _phases(evidence: Evidence, group: Sequence[Case]) -> Iterator[Finding]:
+def _phases(context: AnalysisContext, group: Sequence[Case]) -> Iterator[Finding]:
     """Where the first offload's time goes, for the memory that others are held against."""
     case = group[0]
     total = case.sum(("total",))
@@ -236,8 +235,8 @@ def _phases(evidence: Evidence, group: Sequence[Case]) -> Iterator[Finding]:
     }  # fmt: skip
     if total and all(math.isfinite(seconds) for seconds in parts.values()):
         yield _finding(
-            evidence, case, "phases of the first offload", total, table="phases",
-            subject=f"{common.title(evidence, case.device)}, {_kind(case, group)}",
+            context, case, "phases of the first offload", total, table="phases",
+            subject=f"{common.title(context, case.device)}, {_kind(case, group)}",
             sentence=say(
                 "phases", total=shown(_median(total), "s"),
                 **{name: shown(seconds, "s") for name, seconds in parts.items()},

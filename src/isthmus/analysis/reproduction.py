@@ -1,4 +1,4 @@
-"""Rows of published figures beside a run's: residuals, aims, and what they come to."""
+"""Published figures compared with those of a run or a model: residuals and missed aims."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from isthmus import boards
-from isthmus.analysis.evidence import Evidence, each
+from isthmus.analysis.context import AnalysisContext, each
 from isthmus.analysis.hybrid import estimated
 from isthmus.analysis.summary import resolved, summarise
 from isthmus.published.source import Figure, Row, Source, Term
@@ -23,44 +23,49 @@ NOT_MEASURED = "not measured"
 
 
 @dataclass(frozen=True)
-class Beside:
-    """A published figure and ours, in the row's unit."""
+class ReproducedRow:
+    """A published figure and the reproduced one, both in the row's unit."""
 
     row: Row
-    found: Interval | None
-    """None: not measured."""
+    interval: Interval | None
+    """The reproduced figure; None where it was not measured."""
     how: str
     reason: str = ""
     """Why it was not measured."""
 
     @property
-    def here(self) -> float | None:
-        """Ours."""
-        return None if self.found is None else self.found.value
+    def value(self) -> float | None:
+        """The reproduced figure without its interval."""
+        return None if self.interval is None else self.interval.value
+
+    @property
+    def text(self) -> str:
+        """Ours as ``Row.text`` has the published; empty where it was not measured."""
+        return "" if self.value is None else self.row.with_unit(self.value)
 
     @property
     def residual(self) -> float | None:
-        """Ours over the published, less 1."""
-        return None if self.here is None else self.row.residual(self.here)
+        """Reproduced figure over the published one, less 1."""
+        return None if self.value is None else self.row.residual(self.value)
 
     @property
     def missed(self) -> bool:
-        """Whether it has an aim and lies beyond it."""
+        """Whether the row has an aim and its residual is larger."""
         residual, aim = self.residual, self.row.aim
         return residual is not None and aim is not None and abs(residual) > aim
 
 
-def from_run(rows: Sequence[Row], run: Run, address: str = "") -> list[Beside]:
-    """Rows by the points of a run.
+def from_run(rows: Sequence[Row], run: Run, address: str = "") -> list[ReproducedRow]:
+    """Reproduces rows from the points of a run.
 
-    ``address`` is the device that stands in for the rows' own; empty: none does. Of an emulated
-    card its simulated time counts, of any other device the host's.
+    ``address``: the device that was measured in place of the rows' own; empty where none was.
+    Simulated times are taken where the run has any, else those of the host clock.
     """
     summary = summarise(run)
     if not address and rows[0].run and rows[0].run.hybrid:
-        found = estimated(Evidence.of(run, summary, rows[0].run.study)).table
+        estimates = estimated(AnalysisContext.of(run, summary, rows[0].run.study)).table
         names = {"hybrid_s": "median_s", "low_hybrid_s": "ci_low_s", "high_hybrid_s": "ci_high_s"}
-        return from_points(rows, found.rename(columns=names), "hybrid")
+        return from_points(rows, estimates.rename(columns=names), "hybrid")
     points = resolved(summary)
     points = points[points["verified"].ne("false") & points["median_s"].gt(0)]
     simulated = points["clock"].eq("simulated").any()
@@ -69,8 +74,8 @@ def from_run(rows: Sequence[Row], run: Run, address: str = "") -> list[Beside]:
     return from_points(rows, points, how if address else "")
 
 
-def from_points(rows: Sequence[Row], points: pd.DataFrame, how: str = "") -> list[Beside]:
-    """Rows by points of a summary, of one device; ``how`` in place of what the rows say."""
+def from_points(rows: Sequence[Row], points: pd.DataFrame, how: str = "") -> list[ReproducedRow]:
+    """Reproduces rows from one device's points of a summary; ``how`` replaces that of the rows."""
     known: dict[tuple[str, int], list[Mapping[str, object]]] = {}
     for one in each(points):
         point = one._asdict()
@@ -81,10 +86,10 @@ def from_points(rows: Sequence[Row], points: pd.DataFrame, how: str = "") -> lis
 
 def _row(
     row: Row, known: Mapping[tuple[str, int], Sequence[Mapping[str, object]]], how: str
-) -> Beside:
+) -> ReproducedRow:
     used: dict[str, None] = {}
 
-    def found(term: Term) -> Interval:
+    def figure_of(term: Term) -> Interval:
         for point in known.get((term.operation, term.bytes or 0), ()):
             if is_of(term, point):
                 used[f"{point.get('api')}, {point.get('memory')} memory"] = None
@@ -94,12 +99,12 @@ def _row(
         raise LookupError(f"no {term.operation}{size}{where and f' with {where}'}")
 
     try:
-        here = combined(row, found)
+        interval = combined(row, figure_of)
     except LookupError as error:
-        return Beside(row, None, NOT_MEASURED, f"the run has {error.args[0]}")
+        return ReproducedRow(row, None, NOT_MEASURED, f"the run has {error.args[0]}")
     # The source may speak of another API or kind of memory than this device has.
     source = f"{how}: {' and '.join(used)}" if how == "measured" else how
-    return Beside(row, here, source or row.how)
+    return ReproducedRow(row, interval, source or row.how)
 
 
 def is_of(term: Term, point: Mapping[str, object]) -> bool:
@@ -120,43 +125,43 @@ def _text(value: object) -> str:
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
-def from_model(row: Row) -> Beside:
-    """A row that no study gives, by its closed form."""
+def from_model(row: Row) -> ReproducedRow:
+    """Reproduces a row by its closed form."""
     board = boards.load(row.board)
-    return Beside(row, exact(closed_form(row.model, row.inputs)(board) / row.scale), row.how)
+    return ReproducedRow(row, exact(closed_form(row.model, row.inputs)(board) / row.scale), row.how)
 
 
-def from_events(row: Row) -> Beside:
-    """A row by the emulated card in this process, within seconds."""
-    return Beside(row, exact(events.figure(row, boards.load(row.board))), row.how)
+def from_events(row: Row) -> ReproducedRow:
+    """Reproduces a row on the emulated card in this process, which takes seconds."""
+    return ReproducedRow(row, exact(events.figure(row, boards.load(row.board))), row.how)
 
 
 @dataclass(frozen=True)
-class FigureFound:
-    """A figure of a source with what was found for its rows."""
+class ReproducedFigure:
+    """A figure of a source with its reproduced rows."""
 
     figure: Figure
-    rows: tuple[Beside, ...]
+    rows: tuple[ReproducedRow, ...]
 
     @property
     def names(self) -> list[str]:
-        """Of the rows: items, behind the last word of their series where items alone are alike."""
+        """Name of each row: its item, behind the last part of its series where items repeat."""
         items = [one.row.item for one in self.rows]
         if len(set(items)) == len(items):
             return items
         return [f"{one.row.series.rpartition(', ')[2]}, {one.row.item}" for one in self.rows]
 
     @property
-    def worst(self) -> Beside | None:
-        """The row that is farthest off; None where nothing was found."""
-        found = [one for one in self.rows if one.residual is not None]
-        return max(found, key=lambda one: abs(one.residual or 0.0), default=None)
+    def worst(self) -> ReproducedRow | None:
+        """The row of the largest residual; None where no row was reproduced."""
+        reproduced = [one for one in self.rows if one.residual is not None]
+        return max(reproduced, key=lambda one: abs(one.residual or 0.0), default=None)
 
 
-def missed_aims(found: Iterable[FigureFound], sources: Iterable[Source]) -> list[str]:
-    """Each aim that is missed, in words: rows beyond theirs, series beyond theirs together."""
-    first: dict[int, tuple[str, Beside]] = {}
-    for figure in found:
+def missed_aims(figures: Iterable[ReproducedFigure], sources: Iterable[Source]) -> list[str]:
+    """A sentence for each missed aim: of single rows, then of whole series."""
+    first: dict[int, tuple[str, ReproducedRow]] = {}
+    for figure in figures:
         for name, one in zip(figure.names, figure.rows, strict=True):
             first.setdefault(id(one.row), (f"{figure.figure.name}, {name}", one))
     every = [one for _, one in first.values()]

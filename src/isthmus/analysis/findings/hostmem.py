@@ -9,10 +9,9 @@ import numpy as np
 import pandas as pd
 
 from isthmus.analysis import hostmem, wording
+from isthmus.analysis.context import AnalysisContext, rate_of
 from isthmus.analysis.crossing import crossing
-from isthmus.analysis.evidence import Evidence, each, rate_of
-from isthmus.analysis.findings import MOST_HEADLINES, Finding, Reference, shown
-from isthmus.analysis.found import common
+from isthmus.analysis.findings import MOST_HEADLINES, Finding, Reference, common, shown
 from isthmus.analysis.sentences import say
 from isthmus.statistics import Interval, exact
 from isthmus.units import format_size
@@ -28,45 +27,45 @@ _WORTH = 1.05
 """Ratio below which copying and working on host memory directly are as good."""
 
 
-def found(evidence: Evidence) -> Sequence[Finding]:
+def findings(context: AnalysisContext) -> Sequence[Finding]:
     """At most four headlines: read, write, both, and whether to copy first."""
-    series = list(_series(evidence))
-    rates = [_rate(evidence, rows) for rows in series]
+    series = list(_series(context))
+    rates = [_rate(context, rows) for rows in series]
     head = []
     for way in WAYS:
-        mine = [one for one in rates if one.operation == way and one.interval]
-        head += sorted(mine, key=lambda one: -(one.interval.value if one.interval else 0.0))[:1]
-    copies = list(_copies(evidence))
+        of_way = [one for one in rates if one.operation == way and one.interval]
+        head += sorted(of_way, key=lambda one: -(one.interval.value if one.interval else 0.0))[:1]
+    copies = list(_copies(context))
     head = [*head, *copies[:1]][:MOST_HEADLINES]
-    rest = [*rates, *copies, *_peaks(evidence, series), *_published(evidence)]
+    rest = [*rates, *copies, *_peaks(context, series), *_published(context)]
     return common.headed(head, rest)
 
 
-def _series(evidence: Evidence) -> Iterator[pd.DataFrame]:
+def _series(context: AnalysisContext) -> Iterator[pd.DataFrame]:
     """Rows on host memory that differ in size only, of the most sweeps: least launch in them."""
-    rows = evidence.rows[evidence.rows["operation"].isin(WAYS)]
+    rows = context.rows[context.rows["operation"].isin(WAYS)]
     rows = rows[rows["target"] == "host"]
     same = ["operation", "device", "memory", "clock", "implementation", "outstanding"]
     for _, group in rows.groupby(same, sort=False, dropna=False):
         yield group[group["iterations"] == group["iterations"].max()].sort_values("bytes")
 
 
-def _values(evidence: Evidence, row: Any) -> dict[str, str]:
+def _values(context: AnalysisContext, row: Any) -> dict[str, str]:
     return {
         "what": WAYS[str(row.operation)], "size": format_size(int(row.bytes)),
         "rate": shown(float(row.bandwidth_Bps), "B/s"),
-        "who": common.title(evidence, str(row.device)),
+        "who": common.title(context, str(row.device)),
     }  # fmt: skip
 
 
-def _rate(evidence: Evidence, rows: pd.DataFrame) -> Finding:
+def _rate(context: AnalysisContext, rows: pd.DataFrame) -> Finding:
     row = common.at_largest(rows)
-    rate, values = rate_of(row, evidence.confidence), _values(evidence, row)
-    limit = common.link_limit(evidence, row)
+    rate, values = rate_of(row, context.confidence), _values(context, row)
+    limit = common.link_limit(context, row)
     share = rate.value / limit.value if limit else None
     verdict = common.verdict_of(share)
     return Finding(
-        study=evidence.study, subject=values["who"],
+        study=context.study, subject=values["who"],
         quantity=f"{values['what']}, {values['size']}", interval=rate, unit="B/s",
         reference=limit, share=share, verdict=verdict, remark=common.REMARKS.get(verdict, ""),
         sentence=say("rate_alone", **values) if share is None
@@ -75,22 +74,22 @@ def _rate(evidence: Evidence, rows: pd.DataFrame) -> Finding:
     )  # fmt: skip
 
 
-def _copies(evidence: Evidence) -> Iterator[Finding]:
+def _copies(context: AnalysisContext) -> Iterator[Finding]:
     """Working on host memory directly against copying first, for data that are used once."""
-    table = hostmem.direct(evidence).table
+    table = hostmem.direct(context).table
     for device in table["device"].unique():
-        mine = table[(table["device"] == device) & (table["operation"] == "read_bandwidth")]
-        if mine.empty:
+        reads = table[(table["device"] == device) & (table["operation"] == "read_bandwidth")]
+        if reads.empty:
             continue
-        row = common.pick(mine, mine["bytes"].idxmax())
-        named, size = common.title(evidence, str(device)), format_size(int(row.bytes))
+        row = common.pick(reads, reads["bytes"].idxmax())
+        named, size = common.title(context, str(device)), format_size(int(row.bytes))
         ratio = float(row.direct_time_ratio)
         copied = ratio > _WORTH
         name = "copy_first" if copied else "copy_never" if ratio < 1 / _WORTH else "copy_same"
         times = {"direct": shown(row.direct_sweep_s, "s")}
         times["copy"] = shown(row.copy_s + row.card_sweep_s, "s")
         yield Finding(
-            study=evidence.study, subject=named, quantity=f"work on host memory, {size}",
+            study=context.study, subject=named, quantity=f"work on host memory, {size}",
             interval=Interval(float(row.direct_sweep_s), np.nan, np.nan), unit="s",
             reference=Reference(
                 kind="other", value=float(row.copy_s + row.card_sweep_s), name="copy first"
@@ -105,17 +104,17 @@ def _copies(evidence: Evidence) -> Iterator[Finding]:
         )  # fmt: skip
 
 
-def _peaks(evidence: Evidence, series: Sequence[pd.DataFrame]) -> Iterator[Finding]:
+def _peaks(context: AnalysisContext, series: Sequence[pd.DataFrame]) -> Iterator[Finding]:
     """Rates that the largest buffer does not keep."""
     for rows in series:
         last, top = common.at_largest(rows), common.at_peak(rows)
         if top.bandwidth_Bps < _PEAK * last.bandwidth_Bps:
             continue
-        values = _values(evidence, top)
+        values = _values(context, top)
         yield Finding(
-            study=evidence.study, subject=values["who"],
+            study=context.study, subject=values["who"],
             quantity=f"{values['what']}, peak at {values['size']}",
-            interval=rate_of(top, evidence.confidence), unit="B/s", remark="peak",
+            interval=rate_of(top, context.confidence), unit="B/s", remark="peak",
             sentence=say(
                 "peak", largest=format_size(int(last.bytes)),
                 slow=shown(float(last.bandwidth_Bps), "B/s"), **values,
@@ -124,26 +123,22 @@ def _peaks(evidence: Evidence, series: Sequence[pd.DataFrame]) -> Iterator[Findi
         )  # fmt: skip
 
 
-def _published(evidence: Evidence) -> Iterator[Finding]:
+def _published(context: AnalysisContext) -> Iterator[Finding]:
     """How near a model comes to the log of the same board."""
-    table = crossing(evidence).table
+    table = crossing(context).table
     if "published_residual" not in table:
         return
     for device in table["device"].unique():
-        mine = table[table["device"] == device].dropna(subset=["published_residual"])
-        if mine.empty:
+        rows = table[table["device"] == device].dropna(subset=["published_residual"])
+        if rows.empty:
             continue
-        rms = float(np.sqrt((mine["published_residual"] ** 2).mean()))
-        worst = max(each(mine), key=lambda row: abs(row.published_residual))
-        named = common.title(evidence, str(device))
+        rms = float(np.sqrt((rows["published_residual"] ** 2).mean()))
+        named = common.title(context, str(device))
         yield Finding(
-            study=evidence.study, subject=named, quantity="off the published log, rms",
+            study=context.study, subject=named, quantity="off the published log, rms",
             interval=exact(100 * rms), unit="%", remark="rms",
-            reference=Reference(
-                kind="published", value=float(worst.published_Bps), name="published log"
-            ),
             sentence=say(
-                "published_log", percent=wording.percent(rms), count=str(len(mine)), who=named
+                "published_log", percent=wording.percent(rms), count=str(len(rows)), who=named
             ),
             evidence="crossing", device=str(device),
         )  # fmt: skip

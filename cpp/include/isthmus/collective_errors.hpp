@@ -11,7 +11,7 @@
 namespace isthmus {
 
 /// The text of every rank, in their order. Collective.
-std::vector<std::string> gathered_texts(Communicator& communicator, const std::string& mine);
+std::vector<std::string> gathered_texts(Communicator& communicator, const std::string& own);
 /// How messages name the calling rank: with its host, and not at all where it is alone.
 std::string rank_and_host(const Communicator& communicator);
 

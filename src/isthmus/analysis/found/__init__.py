@@ -1,1 +1,0 @@
-"""What each study found: one module a study, whose functions make findings of its evidence."""

@@ -1,0 +1,23 @@
+"""Pieces of messages: a suggestion for an unknown name, and lists cut short."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Sequence
+
+_SIMILAR = 0.6
+"""Least similarity of a suggestion, from 0 to 1."""
+_MOST_LISTED = 8
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """``"did you mean u250? "``, a prefix for a list of known names; empty if none is similar."""
+    names = {one.lower(): one for one in known}
+    matches = difflib.get_close_matches(name.lower(), names, 1, _SIMILAR)
+    return f"did you mean {names[matches[0]]}? " if matches else ""
+
+
+def truncated(items: Sequence[object]) -> list[str]:
+    """The first items as text; where there are more, their number follows: ``"3 more"``."""
+    more = len(items) - _MOST_LISTED
+    return [*map(str, items[:_MOST_LISTED]), *([f"{more} more"] if more > 0 else [])]
