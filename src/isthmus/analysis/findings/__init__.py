@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
@@ -122,8 +121,8 @@ def findings(run: Run, summary: pd.DataFrame | None = None) -> list[Finding]:
     results: list[Finding] = []
     known = (studies.registry().get(name) for name in studies_in(run))
     for study in sorted(filter(None, known), key=lambda study: study.place):
-        if study.findings:
-            make = resolve_name(study.findings)
+        make = study.analysis().findings
+        if make is not None:
             of_study = list(make(AnalysisContext.of(run, rows, study.name, study.columns)))
             of_study.sort(key=lambda one: not one.headline)
             results += of_study

@@ -14,6 +14,7 @@ from isthmus.analysis.crossing import crossing
 from isthmus.analysis.findings import MOST_HEADLINES, Finding, Reference, common, shown
 from isthmus.analysis.sentences import say
 from isthmus.statistics import Interval, exact
+from isthmus.studies.base import Analysis
 from isthmus.units import format_size
 
 WAYS = {
@@ -142,3 +143,6 @@ def _published(context: AnalysisContext) -> Iterator[Finding]:
             ),
             evidence="crossing", device=str(device),
         )  # fmt: skip
+
+
+ANALYSIS = Analysis(hostmem.QUESTIONS, findings)

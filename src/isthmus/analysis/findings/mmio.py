@@ -12,6 +12,7 @@ from isthmus.analysis.findings import MOST_HEADLINES, Finding, Reference, common
 from isthmus.analysis.mmio_rows import devices
 from isthmus.analysis.sentences import say
 from isthmus.statistics import Interval
+from isthmus.studies.base import Analysis
 
 ACCESSES = {
     "register_load": "load of a register",
@@ -134,3 +135,6 @@ def _combining(context: AnalysisContext) -> Iterator[Finding]:
                 evidence="anomalies", device=str(address), operation="store",
                 memory=str(row.memory),
             )  # fmt: skip
+
+
+ANALYSIS = Analysis(mmio.QUESTIONS, findings)
