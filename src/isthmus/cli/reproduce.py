@@ -258,7 +258,7 @@ def _request(
 
 def _in_full(figures: Sequence[ReproducedFigure]) -> Iterator[str]:
     """A table for each figure."""
-    from isthmus.boards.listing import columns
+    from isthmus.columns import columns
 
     for one in figures:
         yield from _wrapped(f"{one.figure.name}: {one.figure.title}")
@@ -268,7 +268,7 @@ def _in_full(figures: Sequence[ReproducedFigure]) -> Iterator[str]:
             cells += [_cells(name, row) for name, row in zip(one.names, one.rows, strict=True)]
             if not any(row[_INTERVAL] for row in cells[1:]):  # simulated times are exact
                 cells = [(*row[:_INTERVAL], *row[_INTERVAL + 1 :]) for row in cells]
-            yield from (f"  {line}" for line in columns(cells))
+            yield from columns(cells, indent="  ")
         else:
             state = f"{one.figure.state}: {one.figure.because or one.figure.title}"
             yield from _wrapped(state, "  ", "    ")
@@ -313,8 +313,8 @@ def _span(interval: Interval | None) -> str:
 def _overview(figures: Sequence[ReproducedFigure]) -> Iterator[str]:
     """A line for each figure that is compared or needs something; then how many are neither."""
     from isthmus.analysis.reproduction import NOT_MEASURED
-    from isthmus.boards.listing import columns
     from isthmus.cli.program import program
+    from isthmus.columns import columns
     from isthmus.published.source import counted
 
     rows = [("figure", "rows", "farthest off", "how", "at")]

@@ -57,7 +57,7 @@ class StudyCommand(DeclaringCommand):
 
 def overview() -> str:
     """All studies and what they ask."""
-    from isthmus.boards.listing import columns
+    from isthmus.columns import columns
     from isthmus.studies import in_order
 
     rows = [(study.name, study.question) for study in in_order()]
@@ -68,7 +68,7 @@ def overview() -> str:
 
 def usage(study: Study) -> str:
     """A study's axes and operations, and an example."""
-    from isthmus.boards.listing import columns
+    from isthmus.columns import columns
 
     usually = list(map(str, study.operations_usually))
     on_request = [name for name in study.operations if name not in usually]

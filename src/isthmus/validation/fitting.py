@@ -15,8 +15,8 @@ from scipy import optimize, stats
 
 from isthmus import boards, published
 from isthmus.boards import Board
-from isthmus.boards.listing import columns
 from isthmus.boards.table import TABLE
+from isthmus.columns import columns
 from isthmus.published.source import Fit
 from isthmus.validation.points import AS_EVENTS, PublishedPoint, all_points
 
