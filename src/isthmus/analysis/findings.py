@@ -10,10 +10,13 @@ import msgspec
 from isthmus.statistics import Interval
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import pandas as pd
 
     from isthmus.results.run_file import Run
 
+_FAULTS = "isthmus.analysis.found.faults:explained"
 MOST_HEADLINES = 4
 """Of a study."""
 ReferenceKind = Literal["limit", "published", "modelled", "memcpy", "other"]
@@ -127,7 +130,18 @@ def findings(run: Run, summary: pd.DataFrame | None = None) -> list[Finding]:
             of_study = list(make(Evidence.of(run, rows, study.name, study.columns)))
             of_study.sort(key=lambda one: not one.headline)
             found += of_study
-    return found
+    return _headed_by(list(resolve_name(_FAULTS)(run, found)), found)
+
+
+def _headed_by(first: Sequence[Finding], found: Sequence[Finding]) -> list[Finding]:
+    """These before the others of their study, whose last headlines give way."""
+    told: list[Finding] = []
+    for study in dict.fromkeys(one.study for one in found):
+        mine = [one for one in (*first, *found) if one.study == study]
+        heads = [one for one in mine if one.headline][:MOST_HEADLINES]
+        told += heads
+        told += [msgspec.structs.replace(o, headline=False) for o in mine if o not in heads]
+    return told
 
 
 def plain(finding: Finding) -> dict[str, Any]:
