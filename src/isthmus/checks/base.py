@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -101,14 +102,21 @@ class Facts:
     @staticmethod
     def of_run(run: Run, device: DeviceRecord | None = None) -> Facts:
         """What a run file has."""
-        times = [datetime.fromisoformat(t) for t in (run.started, run.finished) if t]
         return Facts(
             host=run.environment,
             device=device,
             cpus=run.settings.cpus or run.environment.get("usable_cpus", ()),
             memory_node=run.settings.numa_node,
-            measured_s=(times[1] - times[0]).total_seconds() if len(times) == 2 else 0.0,
+            measured_s=_seconds_between(run.started, run.finished),
         )
+
+
+def _seconds_between(began: str, ended: str) -> float:
+    """Of two times in ISO 8601; 0 where one is not known."""
+    with contextlib.suppress(ValueError):
+        first, last = (datetime.fromisoformat(t.replace("Z", "+00:00")) for t in (began, ended))
+        return (last - first).total_seconds()
+    return 0.0
 
 
 @dataclass(frozen=True)
@@ -123,8 +131,10 @@ class Check:
     """``pci``: of devices behind a PCIe function that is known."""
     place: int = 99
     """Of likely causes of a low rate, the likeliest first."""
+    fault: str = ""
+    """A bad result in a few words, where it can make large copies slow."""
     lowers_limit: bool = False
-    """Whether a bad result means that the link's limit itself is lower than card and slot allow."""
+    """Whether a bad result means a lower limit of the link than card and slot allow."""
 
 
 def sysfs(port: Port, name: str) -> str:

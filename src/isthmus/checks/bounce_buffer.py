@@ -37,4 +37,10 @@ def judge(facts: Facts) -> Result | None:
     return Result(state="good", found=f"{bits}-bit addresses reach all memory")
 
 
-CHECK = Check("bounce_buffer", "Does the device reach every buffer without a copy?", judge, place=7)
+CHECK = Check(
+    "bounce_buffer",
+    "Does the device reach every buffer without a copy?",
+    judge,
+    place=7,
+    fault="copies through a bounce buffer",
+)

@@ -46,5 +46,6 @@ CHECK = Check(
     "Does the link run at the speed that slot and card can?",
     judge,
     place=1,
+    fault="a link slower than slot and card can",
     lowers_limit=True,
 )

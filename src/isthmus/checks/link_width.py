@@ -36,5 +36,6 @@ CHECK = Check(
     "Does the link use every lane of the card?",
     judge,
     place=2,
+    fault="fewer lanes than the card has",
     lowers_limit=True,
 )

@@ -33,4 +33,6 @@ def judge(facts: Facts) -> Result | None:
     return Result(state="good", found="D0", command=command)
 
 
-CHECK = Check("power_state", "Is the device awake?", judge, place=13)
+CHECK = Check(
+    "power_state", "Is the device awake?", judge, place=13, fault="a device in a low-power state"
+)

@@ -35,5 +35,6 @@ CHECK = Check(
     "Does every link up to the root carry what the device's own does?",
     judge,
     place=3,
+    fault="a narrow link above the slot",
     lowers_limit=True,
 )

@@ -45,7 +45,7 @@ _MOST_LISTED = 3
 """Advice, and things that were not measured, on the first screen."""
 _MOST_FOLDED = 500
 """Rows of a table behind an answer."""
-_COMMANDS = ("run ", "model ", "card ", "devices")
+_COMMANDS = ("run ", "model ", "card ", "devices", "doctor ")
 _FINDINGS = ("what", "of", "value", "interval", "share", "remark")
 
 
