@@ -1,4 +1,4 @@
-"""Answers of the study beff: effective bandwidth between devices, and what limits it."""
+"""Questions of the study ``beff``: effective bandwidth between devices, and its limits."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ from isthmus.models import serial
 from isthmus.statistics import Interval, combined
 
 LOGS = {1: "b_eff_520n_1fpga", 8: "b_eff_520n_8fpga"}
-"""Published ones, by number of devices."""
+"""Published logs by number of devices."""
 _NAMED = ("device", "channel", "ranks", "topology", "depth", "memory", "clock", "sizes")
 
 
 def _boards(context: AnalysisContext) -> Mapping[str, Board | None]:
-    """Boards with serial channels, of emulated cards."""
+    """Board of each emulated card by address; None where it has no serial channels."""
     known = {device.address: board_of(device) for device in context.run.devices}
     return {a: b if b is not None and b.has("serial") else None for a, b in known.items()}
 
 
 def _as_measured(board: Board, row: Any) -> Board:
-    """The board with what the point's axes changed on it."""
+    """The board with the values that the point's axes replace."""
     deep = isinstance(row.depth, (int, float)) and np.isfinite(row.depth)
     return board.with_values({"serial.depth": float(row.depth)}) if deep else board
 
 
 def published_rates(board: Board | None, ranks: Any, looplength: Any) -> dict[int, float]:
-    """Bytes a second by message size; empty where none of this very setting are published."""
+    """Bytes a second by message size; empty where this setting was not published."""
     if board is None or ranks not in LOGS or looplength != serial.LOOPLENGTH:
         return {}
     same = board.flat() == boards.load("520n").flat()
@@ -48,7 +48,7 @@ def published_rates(board: Board | None, ranks: Any, looplength: Any) -> dict[in
 
 @cache
 def published_log(devices: int) -> dict[int, float]:
-    """Bytes a second of so many devices by message size, from times: the log rounds its rates."""
+    """Bytes a second by message size, from the log's times: its rates are rounded."""
     log = published.series(LOGS[devices])
     rates = 2 * devices * log["message_bytes"] * log["looplength"] / log["transfer_s"]
     return dict(zip(log["message_bytes"].astype(int), rates.astype(float), strict=True))
@@ -67,9 +67,9 @@ def _b_effs(context: AnalysisContext) -> pd.DataFrame:
 
 
 def b_eff(context: AnalysisContext) -> Answer:
-    """b_eff of each whole set of sizes: the mean of the best bandwidths that a process reached.
+    """b_eff of each complete set of sizes: mean over sizes of the best bandwidth of a process.
 
-    Beside it, as another figure with its own interval, the mean of the medians.
+    The mean of the median bandwidths follows, with its own interval.
     """
     known = _boards(context)
     rows = []
@@ -104,7 +104,7 @@ def b_eff(context: AnalysisContext) -> Answer:
 
 
 def by_size(context: AnalysisContext) -> Answer:
-    """Each size beside the links' limit, the model, a fit to the run itself, and the log."""
+    """Each size compared with the links' limit, the model, a fit to this run, and the log."""
     known = _boards(context)
     rows: list[tuple[Any, ...]] = []
     for _, unsorted in groups(_exchanges(context), SAME):
@@ -151,10 +151,10 @@ def _row_with_references(
 
 
 def constants(context: AnalysisContext) -> Answer:
-    """Start-up time and rate of a step, fitted to the run's own sizes, beside the published ones.
+    """Start-up time and rate of a step, fitted to this run, and those published.
 
     A step is two messages, one after the other: t / 2 = latency + bytes / rate. On a card with
-    serial channels the bytes are those of whole flits, as they are sent.
+    serial channels the bytes are rounded up to whole flits.
     """
     known = _boards(context)
     rows = []
@@ -188,7 +188,7 @@ def constants(context: AnalysisContext) -> Answer:
 
 
 def slowest(context: AnalysisContext) -> Answer:
-    """Each rank's own mean rate, beside that of the median rank."""
+    """Mean rate of each rank, and its ratio to the median over the ranks."""
     own = context.rows[context.rows["operation"] == "exchange_rank"]
     rows = []
     for _, group in groups(own, SAME):
@@ -205,13 +205,13 @@ def slowest(context: AnalysisContext) -> Answer:
 
 
 def _mean_rate(rows: pd.DataFrame) -> Interval:
-    """Bytes a second in the mean over sizes."""
+    """Mean over sizes, bytes a second."""
     rates = [rate_of(row) for row in each(rows)]
     return combined([1 / len(rates)] * len(rates), rates)
 
 
 def scaling(context: AnalysisContext) -> Answer:
-    """b_eff by number of ranks, each rank's part of it beside that of the fewest, and the model."""
+    """b_eff by number of ranks: share of linear scaling from the fewest ranks, and the model's."""
     known = _boards(context)
     rows = []
     whole = _b_effs(context)

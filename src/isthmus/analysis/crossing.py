@@ -1,4 +1,4 @@
-"""Kernels on host memory beside the link's limit, the model and what others published."""
+"""Kernels on host memory compared with the link's limit, the model and published figures."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _MODELLED = {"read_bandwidth": "read", "write_bandwidth": "write", "bandwidth": 
 
 @cache
 def published_rates(operation: str) -> dict[int, float]:
-    """Bytes a second by buffer size, from the published log (it prints GiB/s); empty: none."""
+    """Bytes a second by buffer size, from the published log (in GiB/s); empty where none is."""
     column = PUBLISHED.get(operation)
     if column is None:
         return {}
@@ -35,7 +35,7 @@ def published_rates(operation: str) -> dict[int, float]:
 
 
 def _limit(device: DeviceRecord, operation: str) -> float:
-    """Bytes a second that the device's link leaves for data; NaN where it is not known."""
+    """Payload rate of the device's link in bytes a second; NaN where it is not known."""
     both = operation == "bandwidth"
     board = board_of(device)
     if board is not None:
@@ -49,7 +49,7 @@ def _limit(device: DeviceRecord, operation: str) -> float:
 
 
 def _predicted(board: Board | None, row: Any) -> float:
-    """What the closed form says of this row; NaN where it does not speak of it."""
+    """Prediction of the closed form for this row; NaN where it does not apply."""
     if board is None or row.target != "host" or not board.has("kernel"):
         return np.nan
     kernel = _MODELLED[row.operation]
@@ -58,9 +58,9 @@ def _predicted(board: Board | None, row: Any) -> float:
 
 
 def crossing(context: AnalysisContext) -> Answer:
-    """Each point on host memory beside the link's limit, the model and the published log.
+    """Each point on host memory compared with the link's limit, the model and the published log.
 
-    Points whose data did not arrive are in it, as FAIL: they count nowhere else.
+    Includes points whose data were wrong, marked FAIL; no other answer does.
     """
     known = {device.address: device for device in context.run.devices}
     points = context.every[context.every["operation"].isin(PUBLISHED)]
@@ -98,7 +98,7 @@ def crossing(context: AnalysisContext) -> Answer:
 
 
 def _published(board: Board | None, row: Any) -> float:
-    """The published figure for this very point: the same card, link, bursts and sweeps."""
+    """Published rate of the same point: equal card, link, bursts and sweeps."""
     alike = (
         board is not None
         and row.iterations == _PUBLISHED_SWEEPS
@@ -113,7 +113,7 @@ def _published_card() -> Board:
 
 
 def _as_measured(board: Board, row: Any) -> Board:
-    """The board with what the point's axes changed on it."""
+    """The board with the values that the point's axes replace."""
     changed = {
         key: float(value) / scale
         for key, value, scale in (

@@ -1,4 +1,4 @@
-"""How well a board's model predicts what it has not seen: an answer for runs on that board."""
+"""Errors of a board's model on points held out of its fit: a question of several studies."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from isthmus.validation import fitting
 
 
 def held_out(board: str) -> Callable[[AnalysisContext], Answer]:
-    """Asks that of runs on this board, left as it is."""
+    """A question for runs on this board with no parameter replaced."""
 
     def ask(context: AnalysisContext) -> Answer:
         return _answer(context, board)

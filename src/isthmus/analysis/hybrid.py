@@ -1,9 +1,9 @@
-"""An estimate of what a board would take: API software as measured, crossing as simulated.
+"""Estimated times of a board: API software as measured plus crossing as simulated.
 
-Where one run has an API with nothing behind it (XRT's noop shim) and the same API with an emulated
-card, each point of both is added up: a third quantity, on the clock ``hybrid``, that nobody
-measured. Noop times the calls without a driver; the card's time has the link, the card, and the
-driver as far as its board assumes one. What the two do at the same time is counted twice.
+Where one run has an API without a device (XRT's noop shim) and the same API with an emulated card,
+the times of each point are added: an estimate, on the clock ``hybrid``, that was not measured.
+Noop times the calls without a driver; the card's time has the link, the card, and the driver as far
+as the board describes it. Work that overlaps on a real board is counted twice.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _COLUMNS = (
 
 
 def estimated(context: AnalysisContext) -> Answer:
-    """Time of each point by software measured and crossing simulated."""
+    """Estimated time of each point: measured software plus simulated crossing."""
     return Answer(
         "hybrid",
         "What would a board take (an estimate: the API's software as measured above nothing, and "
@@ -33,7 +33,7 @@ def estimated(context: AnalysisContext) -> Answer:
 
 
 def _both(context: AnalysisContext) -> pd.DataFrame:
-    """A row for each point that has both."""
+    """A row for each point with both times."""
     rows = context.every[context.every["study"] == context.study]
     emulated, bare = simulated_devices(context.run), software_only(context.run)
     simulated = rows[

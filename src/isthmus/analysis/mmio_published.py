@@ -1,4 +1,4 @@
-"""The published programmed-IO experiment beside what the emulated card makes of it."""
+"""The published programmed-IO experiment compared with the emulated card."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _change(ratio: float) -> str:
 
 
 def _as_published(device: Device) -> Iterator[tuple[str, float, str, float, str]]:
-    """Quantity, published, unit, here, and how the model came to it."""
+    """Quantity, published value, unit, value here, and kind of prediction."""
     known, ns = _published(), 1 / 3.4
     register, sram = device.latency("register_load"), device.latency("bar_memory_load")
     if register:
@@ -79,7 +79,7 @@ def _as_published(device: Device) -> Iterator[tuple[str, float, str, float, str]
 
 
 def replica(context: AnalysisContext) -> Answer:
-    """The published experiment again, on the emulated card that is its board."""
+    """The published experiment repeated on the emulated card of its board."""
     original = boards.load("stratix4-gen2x8")
     rows: list[tuple[object, ...]] = []
     for device in devices(context):

@@ -1,4 +1,4 @@
-"""A board as text, and as plain data."""
+"""Boards as text and as plain data."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def lines(board: Board) -> Iterator[str]:
 
 
 def toml(board: Board) -> Iterator[str]:
-    """A file with all that the board says, which reads as the same board."""
+    """The board as a complete TOML file, which reads back as an equal board."""
     yield f"# {board.title}. Change what differs."
     yield f"# Shorter: [board] base = {_quoted(board.name)}, and below it only what differs."
     yield "[board]"
@@ -77,7 +77,7 @@ def toml(board: Board) -> Iterator[str]:
 
 
 def _quoted(words: str) -> str:
-    """A text as TOML writes it; JSON's escapes are TOML's."""
+    """A text quoted for TOML, with JSON's escapes, which TOML shares."""
     return msgspec.json.encode(words).decode()
 
 

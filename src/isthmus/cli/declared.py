@@ -1,4 +1,4 @@
-"""Options that backends and studies declare, as parameters of a command beside its own."""
+"""Options that backends and studies declare, added to the parameters of a command."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from isthmus.errors import UsageError
 
 @dataclass(frozen=True)
 class Declared:
-    """One of them."""
+    """A parameter of a command that a backend or a study declares."""
 
     name: str
     help: str
     switch: bool = False
-    """Given or not, without a value."""
+    """Whether the option is a switch without a value."""
     hidden: bool = False
-    """Left out of ``--help``, because another text lists it."""
+    """Whether ``--help`` omits the option because another text lists it."""
 
 
 class DeclaringCommand(TyperCommand):
-    """A command that takes the options of all backends; what is given is in ``context.obj``."""
+    """A command with the options of all backends; given values are in ``context.obj``."""
 
     def declared(self) -> list[Declared]:
-        """What it takes beside its own parameters."""
+        """The declared options that the command accepts."""
         from isthmus.backends import run_options
 
         return [
@@ -45,18 +45,18 @@ class DeclaringCommand(TyperCommand):
         return [one for one in _parameters(self.declared()) if one.name not in own]
 
     def get_params(self, ctx: Any) -> list[Any]:
-        """Its own parameters, then the declared ones, ``--help`` last."""
+        """The command's own parameters, then the declared ones, ``--help`` last."""
         *own, last = super().get_params(ctx)
         return [*own, *self._declared_parameters, last]
 
     def invoke(self, ctx: Any) -> Any:
-        """Calls the function with its own parameters."""
+        """Calls the command's function with its own parameters."""
         ctx.obj = {one.name: ctx.params.pop(one.name) for one in self._declared_parameters}
         return super().invoke(ctx)
 
 
 def _parameters(options: Sequence[Declared]) -> list[Any]:
-    """Parameters as Typer makes them of a function with such a signature."""
+    """Converts declared options to parameters of Typer."""
 
     def declaring() -> None:
         """Never called."""
@@ -91,9 +91,9 @@ def _parameters(options: Sequence[Declared]) -> list[Any]:
 
 
 def separated(given: Mapping[str, Any]) -> tuple[dict[str, str], dict[str, str]]:
-    """Options of devices, and axes of studies, among the declared options that were given.
+    """Splits the given declared options into options of devices and axes of studies.
 
-    Raises UsageError for one that is given twice.
+    Raises UsageError for an option that is given twice.
     """
     from isthmus.backends import run_options
 

@@ -1,10 +1,10 @@
 """Figures that other people measured and published.
 
-A source is a folder here: ``source.toml`` says which figures and tables it has and what gives ours,
-the CSV files beside it hold what was published. Other packages add theirs through the entry point
+A source is a folder here: ``source.toml`` lists its figures and tables and how they are reproduced;
+CSV files in the folder hold what was published. Other packages add theirs through the entry point
 group ``isthmus.published``: each entry is a path to such a folder.
 
-References for models and reports, never measurements of ours.
+References for models and reports; no measurements of Isthmus.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def chosen(name: str) -> list[Figure]:
 
 
 def rows_of(study: str, board: str) -> list[Row]:
-    """Rows that this study gives on this board, each once; their figures are not empty."""
+    """Rows that a study reproduces on a board, each once."""
     every = (row for source in sources().values() for row in source.rows if row.figures)
     return [row for row in every if row.run and (row.run.study, row.board) == (study, board)]
 
@@ -63,7 +63,7 @@ def _files() -> dict[str, Path]:
 
 
 def names() -> list[str]:
-    """Series there are."""
+    """Names of all series."""
     return sorted(_files())
 
 

@@ -1,4 +1,4 @@
-"""The way to the emulation of XRT (folder ``emulation/``), which a build may leave out.
+"""Interface to the emulation of XRT (folder ``emulation/``), which a build may leave out.
 
 This module is the only one outside that folder that imports it.
 """
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from isthmus.measure.address import Address
 
 MODE = "card"
-"""What an address says after ``@``, before ``=BOARD``."""
+"""Mode of emulated boards in addresses: ``@card=BOARD``."""
 ABSENT = (
     "this Isthmus was built without the emulation of XRT; "
     "CMAKE_ARGS=-DISTHMUS_XRT_EMULATION=ON make setup builds it"

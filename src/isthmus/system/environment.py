@@ -34,7 +34,7 @@ def _cpu_info() -> dict[str, str]:
 
 
 def is_virtualised() -> bool:
-    """Whether the processor says that a hypervisor is present."""
+    """Whether the processor reports a hypervisor."""
     return "hypervisor" in _cpu_info().get("flags", "").split()
 
 
@@ -124,7 +124,7 @@ def pcie_payloads(configuration: bytes) -> dict[str, str]:
 
 
 def pcie_link(address: str) -> dict[str, str]:
-    """What sysfs tells of the PCIe function at ``dddd:bb:dd.f``: link, payloads, IOMMU group.
+    """Properties of the PCIe function at ``dddd:bb:dd.f`` from sysfs: link, payloads, IOMMU group.
 
     Payload and read request sizes stand in its configuration space, which only root may read
     beyond the first 64 bytes.

@@ -25,7 +25,7 @@ def _offload_phase(board: Board, phase: str, aligned: bool) -> float:
 
 
 def _stated_ring(board: Board, devices: int, in_turn: bool, over: float = 1.0) -> float:
-    """By the constants that came with the formula; in parallel, a message takes half as long.
+    """b_eff by the published constants; if kernels send and receive at once, in half the time.
 
     ``over`` is a measured rate in B/s, where the row asks for the ratio.
     """
@@ -57,7 +57,7 @@ CLOSED_FORMS: Mapping[str, Callable[..., float]] = {
 
 
 def closed_form(name: str, inputs: Mapping[str, Any]) -> Callable[[Board], float]:
-    """The one of this name with its inputs; raises UsageError for an unknown one."""
+    """The closed form of this name with its inputs; raises UsageError for an unknown name."""
     if name not in CLOSED_FORMS:
         known = ", ".join(CLOSED_FORMS)
         raise UsageError(f"no closed form '{name}'; {nearest(name, CLOSED_FORMS)}known: {known}")

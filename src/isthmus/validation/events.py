@@ -1,8 +1,7 @@
-"""Published figures through the emulated card's event model, beside the closed forms.
+"""Published figures reproduced by the emulated card's event model.
 
-What was published really runs on ``card:BOARD`` in this process, verified: kernels that sweep 1024
-times over host memory, rings of cards that exchange messages. That takes seconds, so that what was
-found for a board is kept.
+The published work runs on ``card:BOARD`` in this process, verified: kernels that sweep 1024 times
+over host memory, rings of cards that exchange messages. It takes seconds; results are cached.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ def figure(row: Row, board: Board) -> float:
 
 
 def _parameters(board: Board) -> _Parameters:
-    """Where a fit tries fractions of a byte or a cycle, the card has whole ones."""
+    """Parameters for the card, which needs whole bytes and cycles where a fit tries fractions."""
     fractions = {
         name: round(setting.value)
         for name, setting in board.settings.items()
