@@ -42,7 +42,7 @@ class Card(BackendDescription):
         return (Candidate("built in", hardware=False, built_in=True),)
 
     def options(self, address: Address) -> dict[str, str]:
-        """All parameters of the board, and options of the backend itself, whose names have no dot."""
+        """The board's parameters, and options of the backend itself, whose names have no dot."""
         if not address.selector:
             raise UsageError(f"name a board: card:{', card:'.join(boards.names())}")
         given = super().options(address)

@@ -47,7 +47,7 @@ def nccl() -> str | None:
 
 
 class Cuda(BackendDescription):
-    """``cuda:0`` is numbered as by nvidia-smi; PCI address, UUID or part of the name also select."""
+    """``cuda:0`` is numbered as by nvidia-smi; or PCI address, UUID, or part of the name."""
 
     name = "cuda"
     summary = "NVIDIA GPUs, through CUDA's driver API"

@@ -53,7 +53,7 @@ def library_of(icd: Path) -> str | None:
 
 
 def _of_package(library: Path) -> str:
-    """Path of a library in its Python package: Intel's ``.icd`` files name a folder that never exists."""
+    """Path of a library in its package: Intel's ``.icd`` files name a folder that never exists."""
     if not library.is_absolute() or library.exists():
         return str(library)
     here = Path(sys.prefix) / "lib" / library.name

@@ -12,7 +12,7 @@ _UNITS = ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
 
 
 def line(slots: Sequence[Slot], boards: Sequence[str], wall_s: float) -> str:
-    """Simulated time, drivers' costs, wall time, bytes and runs of kernels; marked as no hardware."""
+    """Simulated time, drivers' costs, wall time, bytes, runs of kernels; marked as no hardware."""
     name = ", ".join(boards)
     if not slots:
         return f"{name}: no card was opened; wall time {format_seconds(wall_s)}"
