@@ -74,7 +74,7 @@ class Interval(NamedTuple):
         return Interval(self.value * factor, self.low * factor, self.high * factor, self.confidence)
 
     def inverse(self, numerator: float = 1.0) -> Interval:
-        """``numerator`` over the estimate: bytes over seconds are a rate; an end of 0 is infinite."""
+        """``numerator`` over the estimate: bytes over seconds are a rate; an end at 0 is inf."""
         value, low, high = (numerator / x if x else math.inf for x in self[:3])
         return Interval(value, high, low, self.confidence)
 

@@ -86,7 +86,7 @@ def throttle(context: AnalysisContext) -> Answer:
             same = (measured["device"] == device) & (measured["memory"] == memory)
             same &= (measured["axes"] == axes) & (measured["operation"] == single)
             times = divide(paired, measured[same])
-            spans = ((LARGE, np.inf), (0, SMALL))  # what matters most first
+            spans = ((LARGE, np.inf), (0, SMALL))  # the largest effect first
             for part in (times[times["bytes"].between(*span)] for span in spans):
                 if not complete(part).empty:
                     parts.append(((device, both, single, memory, axes), part))

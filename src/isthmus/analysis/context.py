@@ -78,7 +78,7 @@ class AnalysisContext:
             run=run,
             study=study,
             every=every,
-            rows=rows[rows["clock"] != "device"],  # it leaves out what the host had to do
+            rows=rows[rows["clock"] != "device"],  # the device's clock excludes work of the host
             pairs=pairs(run, study),
             copies=memory_copies(run),
         )

@@ -69,7 +69,7 @@ def varying_axes(points: Iterable[Point]) -> list[str]:
     values: dict[str, set[int | str]] = {}
     for point in points:
         for name, value in point.axes.items():
-            if value != "":  # the operation does not have it
+            if value != "":  # the operation lacks the axis
                 values.setdefault(name, set()).add(value)
     return [name for name, used in values.items() if len(used) > 1]
 

@@ -119,7 +119,7 @@ def _flags(
         flags.update({"budget_exhausted"} if cut_off else ())
     if point.error:
         flags.add("failed")
-    if clock == "simulated":  # nothing of what follows can disturb it
+    if clock == "simulated":  # simulated times are not disturbed
         return flags
     if too_short(interval, measured, clock):
         flags.add(BELOW_RESOLUTION)

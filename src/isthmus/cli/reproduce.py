@@ -227,7 +227,7 @@ def _request(
         for axis in points[0]
         if all(axis in point for point in points) and axis in known
     }
-    # Another device need not have all of several kinds of memory or fences: it has what it has.
+    # Another device may lack some of several kinds of memory or fences: its own are measured.
     axes = {
         axis: ",".join(several)
         for axis, several in values.items()

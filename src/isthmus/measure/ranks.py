@@ -100,7 +100,7 @@ class Interrupted(msgspec.Struct, frozen=True, tag=True):
 
 _NOBODY = Hello(-1, "", 0, protocol.Failed(""))
 Message = Hello | Heartbeat | Interrupted | protocol.Answer
-encode = msgspec.msgpack.Encoder(enc_hook=dict).encode  # what is no dict is a mapping
+encode = msgspec.msgpack.Encoder(enc_hook=dict).encode  # other mappings are sent as dict
 _messages: msgspec.msgpack.Decoder[Message] = msgspec.msgpack.Decoder(Message)
 _requests: msgspec.msgpack.Decoder[protocol.Request] = msgspec.msgpack.Decoder(protocol.Request)
 

@@ -62,8 +62,8 @@ def measuring(wait: Callable[[str], None]) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _open(path: Path) -> Iterator[TextIO]:
-    # Any user may hold it next, so nobody's umask may shut the others out.
-    # Opened before it is created: in a sticky folder the kernel lets nobody "create" a file that
+    # Any user may hold the lock next, so no umask may exclude other users.
+    # Opened before it is created: in a sticky folder the kernel refuses O_CREAT for a file that
     # another user has (fs.protected_regular).
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)

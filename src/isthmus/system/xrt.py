@@ -90,7 +90,7 @@ class Installation:
         root = private.folder("xrt", digest)
         link = root / "lib"
         if not link.exists():
-            with contextlib.suppress(FileExistsError):  # somebody else was faster
+            with contextlib.suppress(FileExistsError):  # another process was faster
                 link.symlink_to(self.libraries)
         return root
 
@@ -106,7 +106,7 @@ class Installation:
         if mode != HARDWARE:
             variables["XCL_EMULATION_MODE"] = mode
         if mode in EMULATIONS:
-            # The name is part of their sockets'; what they leave behind goes to a folder of ours.
+            # The name is part of the names of sockets; leftover files go to a private folder.
             variables["USER"] = f"isthmus-{user}-{os.getpid()}"
             variables["SDACCEL_EM_RUN_DIR"] = str(private.folder("xrt", "emulation"))
         return variables

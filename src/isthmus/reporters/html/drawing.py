@@ -234,7 +234,7 @@ def _spec(
     spec: dict[str, Any] = chart.to_dict(validate=False)
     del spec["config"]  # Altair's own theme
     below = 34 if title else 20
-    # Fitting to what a renderer believes to be the width of text would cut some off elsewhere.
+    # Renderers differ in the width of text: a fit to one of them would cut labels in another.
     spec["autosize"] = {"type": "none"}
     spec["padding"] = {"left": left, "right": right, "top": 30 if title else 4, "bottom": below}
     return spec
