@@ -1,4 +1,4 @@
-"""The CUDA backend: NVIDIA GPUs, through the driver alone."""
+"""The CUDA backend: NVIDIA GPUs, through the driver's API only."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def nccl() -> str | None:
 
 
 class Cuda(BackendDescription):
-    """``cuda:0`` counts as nvidia-smi does; a PCI address, UUID or part of a name will do too."""
+    """``cuda:0`` is numbered as by nvidia-smi; or PCI address, UUID, or part of the name."""
 
     name = "cuda"
     summary = "NVIDIA GPUs, through CUDA's driver API"

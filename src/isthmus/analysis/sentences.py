@@ -1,7 +1,7 @@
-"""Every sentence that a finding says, as a template: the one place where they are worded.
+"""The sentences of all findings, as templates.
 
-A sentence is one fact in the field's terms, with the figure that decides, in at most ``LONGEST``
-characters. Names of devices are shortened where they would not fit.
+A sentence states one fact, with the figure that decides, in at most ``LONGEST`` characters. Names
+of devices are shortened where they would not fit.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from types import MappingProxyType
 LONGEST = 100
 _LEAST_NAME = 12
 NAMES = frozenset({"who", "best", "usual", "one", "other"})
-"""Values that users chose and that may be of any length: names of devices."""
+"""Values of any length that may be shortened: names of devices."""
 
 TEMPLATES = MappingProxyType(
     {
@@ -94,7 +94,7 @@ TEMPLATES = MappingProxyType(
 
 
 def say(template: str, /, **values: str) -> str:
-    """A template with its values in place, as long as a sentence may be.
+    """A template filled with its values, at most ``LONGEST`` characters.
 
     Where it would be longer, names lose their middle. Raises KeyError for an unknown template
     or a missing value.
@@ -114,7 +114,7 @@ def say(template: str, /, **values: str) -> str:
 
 
 def shortened(name: str, most: int) -> str:
-    """A name in at most so many characters, without its middle: ``card:u2...nes=8``."""
+    """A name cut in the middle to at most ``most`` characters: ``card:u2...nes=8``."""
     if len(name) <= most:
         return name
     left = (most - 2) // 2

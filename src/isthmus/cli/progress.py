@@ -1,4 +1,4 @@
-"""Progress of a run: what is measured, how much is done, and the time that it takes at most."""
+"""Progress of a run: current task, number of finished tasks, and remaining time."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _PLAIN_EVERY_S = 10.0
 
 
 class Progress:
-    """One line on a terminal; a line now and then elsewhere. Counts all studies of a run together.
+    """Shows progress: one live line on a terminal, else a line every few seconds.
 
-    A task is done once, however many processes it needs: whose number is not known before.
+    Counts the tasks of all studies of a run. A task counts once, whatever its number of processes.
     """
 
     def __init__(self, console: Console) -> None:
@@ -88,7 +88,7 @@ class Progress:
             )
 
     def _left(self) -> str:
-        """Time left at most; of what is simulated, by what was done so far."""
+        """The remaining time at most; for simulated devices an estimate from the pace so far."""
         now = time.monotonic()
         if math.isfinite(self._ends):
             return f", at most {_minutes(max(0.0, self._ends - now))} left"

@@ -1,4 +1,4 @@
-"""From what the runner recorded, piece by piece and perhaps in several runs, to points."""
+"""Assembles points from the entries of a journal, which may come from several sessions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def _completeness(rerun: Rerun) -> tuple[bool, int]:
 
 
 def assemble(planned: Iterable[Point], entries: Iterable[Entry]) -> list[Point]:
-    """Points that were planned or have entries, with what the entries say of them."""
+    """All planned points and points with entries, with the results of their entries."""
     reruns: dict[PointKey, dict[int, Rerun]] = {}
     latest: dict[PointKey, Point] = {}
     for entry in entries:

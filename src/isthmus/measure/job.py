@@ -45,9 +45,9 @@ class Job:
     medians: dict[tuple[int, ClockName], list[float]] = field(default_factory=dict)
     """Seconds of each process, by part and clock: the rows that are judged."""
     resolution_s: dict[tuple[int, ClockName], float] = field(default_factory=dict)
-    """Of the coarsest clock among the processes."""
+    """Resolution in seconds of the coarsest clock among the processes."""
     cost: Cost | None = None
-    """Estimate from visits: each new one is averaged with the estimate before it."""
+    """Estimate from visits: the mean of the newest visit and the previous estimate."""
     visit_s: float = 0.0
     """Seconds that the latest process of an offload took."""
     _cached_half_widths: tuple[int, float, float] = (0, 0.0, 0.0)
@@ -79,7 +79,7 @@ class Job:
 
     @property
     def deciding(self) -> set[int]:
-        """Parts whose intervals decide when it is precise enough.
+        """Parts whose intervals decide when the job is precise enough.
 
         For an offload the total, for a joint operation the slowest rank's part, the first.
         """
@@ -147,7 +147,7 @@ class Job:
 
     @property
     def spread(self) -> float:
-        """By how much processes differ: the largest standard deviation of logarithms of all rows.
+        """Scatter of the processes: the largest standard deviation of logarithms over all rows.
 
         Estimated by the median difference of two processes, which outliers hardly change, as they
         hardly change the interval over many (Shamos's estimator; Rousseeuw and Croux,
@@ -162,5 +162,5 @@ class Job:
 
 
 def student_half_width(processes: int, confidence: float) -> float:
-    """Half-width of Student's interval over so many processes with standard deviation 1."""
+    """Half-width of Student's interval over that many processes with standard deviation 1."""
     return student(processes - 1, 0.5 + confidence / 2) / math.sqrt(processes)

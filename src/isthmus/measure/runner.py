@@ -30,12 +30,12 @@ _MOST_POINT_S = 20.0
 """Cap on the time of one point in one process."""
 _LEAST_VISIT_S = 0.1
 _SLACK = 1.2
-"""Visits may take so much longer than estimated before expensive ones are left out."""
+"""Visits may take this factor longer than estimated before expensive ones are left out."""
 _MOST_DEATHS = 3
 """Deaths of its workers after which the remaining points of a device are not measured."""
 _SLOW_START_S = 2.0
 _SIMULATED_MOST_S = 600.0
-"""An emulated card that sends nothing for so long hangs."""
+"""An emulated card that sends nothing for this long is taken to hang."""
 _DEVICE_TICK_S = 1e-9
 _SIMULATED_TICK_S = 1e-15
 
@@ -60,7 +60,7 @@ class Watcher(Protocol):
         """A task has ended; ``rerun`` is the number of its last process."""
 
     def say(self, message: str) -> None:
-        """Something that the user should know."""
+        """Shows a message to the user."""
 
 
 class _Workers:
@@ -101,7 +101,7 @@ class _Workers:
         return self._opened[address]
 
     def release(self) -> None:
-        """Tells them that no request follows: they start to end."""
+        """Tells the workers that no request follows: they start to end."""
         for worker in self._started.values():
             worker.release()
 

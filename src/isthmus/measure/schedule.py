@@ -1,6 +1,6 @@
 """Which points the next processes visit, and how many samples they take there.
 
-Processes are the sample, so time goes where more of them make the most points precise
+Processes are the sample, so time is spent where further processes make the most points precise
 (T. Kalibera and R. Jones, "Rigorous benchmarking in reasonable time", ISMM 2013).
 """
 
@@ -17,13 +17,13 @@ from isthmus.results.run_file import Settings
 from isthmus.statistics import LOOKS, enough
 
 OFFLOAD_LOOKS = (12, 16, 24, 30)
-"""Of offloads, whose processes give one repetition each."""
+"""As ``LOOKS``, of offloads, whose processes give one repetition each."""
 START_S = 0.5
 """Assumed time of a worker's start, until the first has started."""
 _LEAST_SAMPLES = 5
 _MOST_SAMPLES = 1000
 _LONG_ENOUGH_S = 0.05
-"""Samples that take so long in all average over short disturbances of the machine."""
+"""Samples that take this long in total average over short disturbances of the machine."""
 _OUT_OF_REACH_WEIGHT = 0.25
 """Weight of a process of a point that no number of processes makes precise; others have 1."""
 
@@ -55,19 +55,19 @@ def needed(job: Job, settings: Settings) -> int:
 
 
 def out_of_reach(job: Job, settings: Settings) -> bool:
-    """Whether a job's processes differ by so much that the maximum is not enough."""
+    """Whether a job's processes differ so much that the maximum number is not enough."""
     at = looks(job, settings)
     return len(job.processes) >= at[0] and not _reaches_precision(at[-1], job, settings)
 
 
 def _reaches_precision(processes: int, job: Job, settings: Settings) -> bool:
-    """Whether so many processes are enough, by Student's interval: t(n-1) spread / sqrt(n)."""
+    """Whether ``processes`` are enough, by Student's interval: t(n-1) spread / sqrt(n)."""
     half_width = job.spread * student_half_width(processes, settings.confidence)
     return half_width <= math.log1p(settings.precision)
 
 
 def _usual_cost(job: Job) -> Cost:
-    """Of a point before its first visit: memory is filled and checked at 1 GB/s, copied at 5."""
+    """Cost before the first visit: memory is filled and checked at 1 GB/s, copied at 5 GB/s."""
     size = job.task.bytes
     if job.task.offload:
         return Cost(0.7 + 2e-8 * size, 0.0)

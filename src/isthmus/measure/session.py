@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 QUICK_PRECISION = 0.1
 QUICK_BUDGET_S = 60.0
-"""Over all studies."""
+"""Budget of a quick run over all studies."""
 PRECISION = 0.02
 LEAST_BUDGET_S = 20.0
 """Least budget of a run without ``--budget``, which gets the time that its points usually need."""

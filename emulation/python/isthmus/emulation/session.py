@@ -27,7 +27,7 @@ from isthmus.system import built, xrt
 
 ClockKind = Literal["virtual", "wall"]
 PROCESS = built.FOLDER / "emulation" / "isthmus-card"
-"""What XRT starts as its simulation."""
+"""Program that XRT starts as its simulation: the device process."""
 CLOCK = PROCESS.parent / "libisthmus_clock.so"
 """What is preloaded into a program: its virtual clock, and cures for what XRT does to it."""
 SESSION = "ISTHMUS_CARD_SESSION"
@@ -35,7 +35,7 @@ EVENTS = "ISTHMUS_CARD_EVENTS"
 KERNEL_FOLDERS = "ISTHMUS_CARD_KERNELS"
 FAIL_ON_WARNING = "ISTHMUS_CARD_FAIL_ON_WARNING"
 PACKET_BYTES = 64 << 20
-"""Pieces in which XRT hands a transfer over, known to ``device.hpp``."""
+"""Size of the packets in which XRT sends a transfer, known to ``device.hpp``."""
 
 # XRT puts its sockets into /tmp/$USER, whatever TMPDIR says: that folder is the session's own.
 _BASE = Path("/tmp")
@@ -67,19 +67,19 @@ _ALLOCATOR = {
 
 @dataclass(frozen=True)
 class Session:
-    """What ``prepare`` made; leaving the context removes its folder and all that XRT put there."""
+    """The folder and environment of one run; leaving the context removes the folder."""
 
     directory: Path
     lock: IO[str]
-    """Held as long as the folder is in use: the number of a process may be of another container."""
+    """Held while the folder is in use; process ids do not suffice, because of containers."""
     environment: dict[str, str]
-    """To be laid over the program's own; what is empty is to be unset."""
+    """Changes of the program's environment; an empty value unsets a variable."""
     cure: str = ""
-    """What to tell the user of XRT's shim; empty where it is used as it is installed."""
+    """Message on a changed copy of XRT's shim; empty where the installed shim is used."""
 
     @property
     def page(self) -> Path:
-        """File in which the cards tell what they did; ``isthmus.emulation.page`` reads it."""
+        """File with counters of the cards' work; ``isthmus.emulation.page`` reads it."""
         return self.directory / "page"
 
     @property
@@ -88,7 +88,7 @@ class Session:
         return sorted((self.directory / "events").glob("*.tsv"))
 
     def used(self) -> list[pages.Slot]:
-        """What each card was used for, so far."""
+        """Use of each card so far."""
         return pages.read(self.page)
 
     def close(self) -> None:
@@ -201,7 +201,7 @@ def _write(session: Session, cards: Sequence[Board], *, clock: bool) -> None:
 
 
 def _configuration(cards: Sequence[Board]) -> dict[str, object]:
-    """What XRT's emulation asks of a platform."""
+    """Description of the platform that XRT's emulation needs."""
     devices = [
         {
             "Name": f"isthmus_{board.name}_1",
@@ -242,7 +242,7 @@ def _remove_stale() -> None:
 
 
 def _in_use(folder: Path) -> bool:
-    """Whether somebody holds its lock; what was left before there was one has none."""
+    """Whether a process holds the folder's lock; folders of older versions have no lock."""
     try:
         with (folder / _LOCK).open(encoding="utf-8") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -1,4 +1,4 @@
-"""What a study found, as data: terminal, page, Markdown, JSON and Python show the same findings."""
+"""Findings of studies, as data: terminal, page, Markdown, JSON and Python show the same."""
 
 from __future__ import annotations
 
@@ -18,28 +18,28 @@ if TYPE_CHECKING:
 
 _FAULTS = "isthmus.analysis.findings.faults:explained"
 MOST_HEADLINES = 4
-"""Of a study."""
+"""Headlines of one study."""
 ReferenceKind = Literal["limit", "published", "modelled", "memcpy", "other"]
 Verdict = Literal["good", "fair", "poor", "same", "faster", "slower", "undecided", "none"]
 
 
 class Reference(msgspec.Struct, frozen=True):
-    """What a figure is held against."""
+    """What a figure is compared with."""
 
     kind: ReferenceKind
-    """``other``: another figure of this run, such as the CPU beside an offload."""
+    """``other``: another figure of this run, such as the CPU's time for an offload."""
     value: float
     """In the unit of the finding."""
     name: str
-    """In the reader's words: "link", "memcpy"."""
+    """Name in sentences: "link", "memcpy"."""
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing that a study found."""
+    """One result of a study: a figure, its interval and reference, and a sentence."""
 
     study: str
     subject: str
-    """Whose figure it is, as a title says it: "cuda:0, pinned"; a model says that it is one."""
+    """Device and kind of memory of the figure: "cuda:0, pinned"; a model is named as such."""
     quantity: str
     """What the figure is: "copy to device, 256Mi"."""
     interval: Interval | None
@@ -49,18 +49,18 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     """At most 100 characters, plain English (``analysis.sentences``)."""
     reference: Reference | None = None
     share: float | None = None
-    """Of the reference; 1 is all of it."""
+    """Figure over reference."""
     verdict: Verdict = "none"
     remark: str = ""
-    """A few words beside the figure: "at the limit", "pinned is 7.4 x"."""
+    """A few words for the table: "at the limit", "pinned is 7.4 x"."""
     action: str = ""
-    """What to do: a call to make, or a command to run behind ``isthmus``."""
+    """What to do: a call to make, or arguments of ``isthmus``."""
     evidence: str = ""
-    """Name of the table behind it (``Answer.name``); empty: the points of its operation."""
+    """Name of the answer with the figures (``Answer.name``); empty: the operation's points."""
     headline: bool = False
     """Whether it stands on the first screen; at most four of a study do."""
     device: str = ""
-    """With the next four, the point of the run that the figure is; empty where it is of several."""
+    """This and the next four identify the figure's point in the run; empty for several points."""
     operation: str = ""
     memory: str = ""
     bytes: int = 0
@@ -73,7 +73,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def span(self) -> str:
-        """The interval in the value's unit, ``54.4 to 55.0``; empty where exact or not known."""
+        """The interval in the value's unit, ``54.4 to 55.0``; empty where exact or unknown."""
         interval = self.interval
         if interval is None or not interval.known or interval.low == interval.high:
             return ""
@@ -83,7 +83,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def percent(self) -> str:
-        """The share of the reference: ``94 %``; empty without one."""
+        """The share of the reference: ``94 %``; empty without a reference."""
         return "" if self.share is None else f"{100 * self.share:.0f} %"
 
 
@@ -112,9 +112,9 @@ def shown(value: float, unit: str) -> str:
 
 
 def findings(run: Run, summary: pd.DataFrame | None = None) -> list[Finding]:
-    """What the studies of a run found, each study's headlines first.
+    """Findings of the studies of a run, each study's headlines first.
 
-    ``summary``: the run's, if it is known already.
+    ``summary``: the summary of the run, if already computed.
     """
     from isthmus import studies  # noqa: PLC0415 - slow to load, like the next ones
     from isthmus.analysis.answers import studies_in  # noqa: PLC0415
@@ -141,15 +141,13 @@ def _headed_by(first: Sequence[Finding], others: Sequence[Finding]) -> list[Find
         headlines = [one for one in of_study if one.headline][:MOST_HEADLINES]
         results += headlines
         results += [
-            msgspec.structs.replace(one, headline=False)
-            for one in of_study
-            if one not in headlines
+            msgspec.structs.replace(one, headline=False) for one in of_study if one not in headlines
         ]
     return results
 
 
 def plain(finding: Finding) -> dict[str, Any]:
-    """A finding as JSON has it: bounds by name, what is not known as null."""
+    """A finding as plain data for JSON: interval ends by name, unknown values as null."""
     data = msgspec.structs.asdict(finding)
     if finding.interval is not None:
         ends = zip(("value", "low", "high", "confidence"), finding.interval, strict=True)
