@@ -101,7 +101,7 @@ def test_no_published_number_is_left_out():
         numbers = published.series(name).select_dtypes("number").size
         assert numbers, name
     # Two readings of the unit; the second stands in the residual table only.
-    assert [row.unit for row in rows if not row.figures] == ["GB/s"] * 7
+    assert {row.unit for row in rows if not row.figures} == {"GB/s"}
     counts = {name: len(published.series(name)) for name in published.names()}
     shown_rows = {name: sum(row.source == name for row in shown) for name in published.sources()}
     assert shown_rows["host-memory"] == 3 * counts["host_memory_bw_u250_gen3x16"] + 3
