@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
+import pandas as pd
 
+from isthmus import published
 from isthmus.analysis.answers import Answer, answers
 from isthmus.measure.protocol import Noise
 from isthmus.results.run_file import (
@@ -28,6 +31,12 @@ DIRECTIONS = {
     **dict.fromkeys(("read", "read_rw", "map"), "d2h"),
     **dict.fromkeys(("bidirectional", "stream"), "both"),
 }
+
+
+def log(name: str) -> pd.DataFrame:
+    """A file of a published source, as it was published."""
+    (file,) = Path(published.__file__).parent.glob(f"*/{name}.csv")
+    return pd.read_csv(file)
 
 
 class Law(NamedTuple):

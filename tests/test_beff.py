@@ -15,7 +15,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from isthmus import _core, boards, published
+import synthetic
+from isthmus import _core, boards
 from isthmus.analysis.summary import summarise
 from isthmus.backends import registry
 from isthmus.errors import UsageError
@@ -44,7 +45,7 @@ def test_every_size_is_within_a_hundredth_of_the_published_log(
         isthmus, tmp_path / "run.json", "--device", "card:520n", "--sizes", "published",
         "--ranks", str(ranks),
     )  # fmt: skip
-    theirs = published.series(log).set_index("message_bytes")
+    theirs = synthetic.log(log).set_index("message_bytes")
     exchanges = [row for row in rows if row["operation"] == "exchange"]
     assert [int(row["bytes"]) for row in exchanges] == theirs.index.tolist()
     for row in exchanges:

@@ -14,7 +14,7 @@ import pytest
 
 from conftest import Command
 from isthmus import boards
-from isthmus.analysis.crossing import published_rates
+from isthmus.analysis.published import rates
 from isthmus.models import host_memory
 from isthmus.results.run_file import DeviceRecord, Point, Run
 from isthmus.system import xrt
@@ -44,10 +44,15 @@ def measured(points: list[Point], properties: Mapping[str, str] | None = None) -
     return msgspec.structs.replace(run(points), devices=[record], studies=["hostmem"])
 
 
+def rates_of(operation: str) -> dict[int, float]:
+    """Bytes a second by size, as published."""
+    return rates("hostmem", boards.load("u250"), operation, target="host", iterations=1024)
+
+
 def log_points(stretch: float = 1.0) -> Iterator[Point]:
     """The published log again, every time stretched."""
     for operation in KERNELS:
-        for size, rate in published_rates(operation).items():
+        for size, rate in rates_of(operation).items():
             moved = size * 1024 * (2 if operation == "bandwidth" else 1)
             yield kernel(operation, size, stretch * moved / rate)
 
@@ -97,7 +102,7 @@ def test_concurrent_over_single_is_the_ratio_of_the_bandwidths() -> None:
 
 def test_the_knee_is_where_the_log_has_it() -> None:
     table = answer(measured(list(log_points())), "knee").table.set_index("operation")
-    rates = published_rates("bandwidth")
+    rates = rates_of("bandwidth")
     peak = max(rates, key=rates.__getitem__)
     assert table.loc["bandwidth", "peak_bytes"] == peak
     lost = 1 - rates[256 << 20] / rates[peak]
@@ -179,7 +184,7 @@ def test_the_emulated_card_runs_the_study_as_events_and_as_rtl(isthmus: Command)
     assert {row["verified"] for row in points} == {"true"}
     assert {row["clock"] for row in points} == {"simulated"}
     assert {row["iterations"] for row in points} == {"1024"}
-    log = {name: published_rates(name) for name in KERNELS}
+    log = {name: rates_of(name) for name in KERNELS}
     for row in points:
         if row["target"] == "host" and row["implementation"] == "model":
             theirs = log[row["operation"]][int(row["bytes"])]

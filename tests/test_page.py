@@ -454,7 +454,7 @@ def test_each_study_gets_its_plots_and_one_open_table(cards, tmp_path):
         ("hostmem-rate", "'s example log), 4 KiB: "), ("transfer-rate", "8.775 GiB/s"),
         ("beff-rate", "64 KiB: 9.0823 GB/s"),
         ("allocation-published", "read back, aligned: 2.479 ms"),
-        ("mmio-published", "sram read, 8 B: 507.35 ns"),
+        ("mmio-published", "load of SRAM, 8 B: 507.35 ns"),
     ):  # fmt: skip
         drawn = (tmp_path / "plots" / f"{plot}.svg").read_text("utf-8")
         assert "published, " in drawn

@@ -262,12 +262,15 @@ def test_intervals_are_one_column_and_say_what_they_speak_for():
             "low_alpha_s": [0.9e-6, math.nan],
             "high_alpha_s": [1.1e-6, 2e-3],
             "within": [True, False],
+            "published_Bps": [12.5e9, math.nan],
             "note": ["", ""],
         }
     )
     table = cells.table(frame, {"b": "b (not hardware)"})
-    assert table.headings == ["device", "alpha", "interval"], "an empty column is left out"
+    assert table.headings == ["device", "alpha", "interval", "published"], (
+        "an empty one is left out"
+    )
     assert table.rows == [
-        ["a", "1.00 us", "900 ns to 1.10 us (within)"],
-        ["b (not hardware)", "1.00 ms", ""],
+        ["a", "1.00 us", "900 ns to 1.10 us (within)", "12.5 GB/s"],
+        ["b (not hardware)", "1.00 ms", "", ""],
     ]

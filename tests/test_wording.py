@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from isthmus import published
 from isthmus.analysis import wording
-from isthmus.errors import UsageError
 from isthmus.text import truncated
 
 
@@ -28,11 +26,3 @@ def test_sizes_between_powers_of_two_are_rounded(value, text):
 def test_long_lists_are_cut_and_the_rest_is_counted():
     assert truncated(["a", "b"]) == ["a", "b"]
     assert truncated(range(11)) == ["0", "1", "2", "3", "4", "5", "6", "7", "3 more"]
-
-
-def test_published_series_load():
-    assert not any(published.series(name).empty for name in published.names())
-    peaks = published.series("opencl_xrt_peaks")
-    assert peaks["peak_GBps"].max() == 11.908
-    with pytest.raises(UsageError, match="no published series 'x'; known: aligned"):
-        published.series("x")

@@ -1,34 +1,93 @@
-"""Writes the residual table into docs/models.md, and held-out errors into their file.
+"""Writes what models and ``isthmus reproduce`` print into docs, and held-out errors into files.
 
-``--check`` only compares the page.
+``--check`` only compares the pages.
 """
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
+from isthmus import published
+from isthmus.analysis.reproduction import from_model, from_run
+from isthmus.cli.reproduce import percent
+from isthmus.results import run_file
 from isthmus.validation import fitting, residuals
 
-TARGET = Path(__file__).parents[1] / "docs" / "models.md"
-BEGIN = "<!-- residuals: begin, written by tools/model_docs.py -->\n"
-END = "<!-- residuals: end -->\n"
+DOCS = Path(__file__).parents[1] / "docs"
+BEGIN = "<!-- {}: begin, written by tools/model_docs.py -->\n"
+END = "<!-- {}: end -->\n"
 
 
-def updated(text: str, validation: residuals.Validation) -> str:
-    """The page with the table as the models give it now."""
-    before, begin, rest = text.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not begin or not end:
-        raise SystemExit(f"{TARGET} lacks its markers")
-    return f"{before}{BEGIN}\n{residuals.render(validation, 'md')}\n{END}{after}"
+def isthmus(*arguments: str) -> str:
+    """What the command prints."""
+    programs = Path(sys.executable).parent
+    path = f"{programs}{os.pathsep}{os.environ.get('PATH', '')}"
+    command = ["isthmus", *arguments]
+    done = subprocess.run(
+        command, check=True, stdout=subprocess.PIPE, text=True, env={**os.environ, "PATH": path}
+    )
+    return done.stdout
+
+
+def printed(*arguments: str) -> str:
+    """A command and what it prints, but for the files that it wrote."""
+    with TemporaryDirectory() as folder:
+        out = isthmus(*arguments, "--out", folder).partition("\n\nPage with the plots")[0].rstrip()
+    return f"```\n$ isthmus {' '.join(arguments)}\n{out}\n```\n"
+
+
+def figures(source: str) -> str:
+    """Every row of a source that has one run, as ``isthmus reproduce`` finds it."""
+    rows = [row for figure in published.sources()[source].figures for row in figure.rows]
+    with TemporaryDirectory() as folder:
+        isthmus("reproduce", source, "--out", folder)
+        (file,) = Path(folder).glob("*.json")
+        measured = iter(from_run([row for row in rows if row.run], run_file.load(file)))
+    lines = ["| figure | item | published | here | residual | how |", f"|{'---|' * 6}"]
+    for row in rows:
+        one = next(measured) if row.run else from_model(row)
+        cells = (row.figures[0], row.item, row.text, one.text, percent(one.residual), one.how)
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines) + "\n"
+
+
+def parts(validation: residuals.Validation) -> Mapping[str, Mapping[str, Callable[[], str]]]:
+    """Pages by name, each with its parts by name and what makes them."""
+    return {
+        "models.md": {"residuals": lambda: f"\n{residuals.render(validation, 'md')}\n"},
+        "mmio.md": {"figures": lambda: figures("mmio")},
+        "reproduce.md": {
+            "example": lambda: printed("reproduce", "mmio/read-latency"),
+            "list": lambda: printed("reproduce"),
+        },
+    }
+
+
+def updated(text: str, parts: Mapping[str, Callable[[], str]]) -> str:
+    """A page with its parts as they are now."""
+    for name, made in parts.items():
+        before, begin, rest = text.partition(BEGIN.format(name))
+        _, end, after = rest.partition(END.format(name))
+        if not begin or not end:
+            raise SystemExit(f"a page lacks the markers of '{name}'")
+        text = f"{before}{begin}{made()}{end}{after}"
+    return text
 
 
 if __name__ == "__main__":
-    page = TARGET.read_text(encoding="utf-8")
     validated = residuals.validate()
-    new = updated(page, validated)
-    if "--check" in sys.argv:
-        sys.exit(0 if page == new else f"{TARGET} is out of date: run {__file__}")
-    fitting.HELD_OUT.write_text(fitting.held_out_text(validated.held_out), encoding="utf-8")
-    TARGET.write_text(new, encoding="utf-8")
+    for page, its_parts in parts(validated).items():
+        old = (DOCS / page).read_text(encoding="utf-8")
+        new = updated(old, its_parts)
+        if "--check" not in sys.argv:
+            (DOCS / page).write_text(new, encoding="utf-8")
+        elif new != old:
+            sys.exit(f"{DOCS / page} is out of date: run {__file__}")
+    if "--check" not in sys.argv:
+        for file, text in fitting.held_out_texts(validated.held_out).items():
+            file.write_text(text, encoding="utf-8")

@@ -281,6 +281,7 @@ Board Board::from(const Parameters& parameters) {
     board.offload = offload_from(fields);
   }
   board.driver = {.launch_ns = fields.nanoseconds("driver.launch_ns", "0"),
+                  .launch_interval_ns = fields.nanoseconds("driver.launch_interval_ns", "0"),
                   .register_ns = fields.nanoseconds("driver.register_ns", "0")};
   fields.refuse_unknown();
   if (board.dma && !board.memory) {

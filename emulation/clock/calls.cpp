@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 #include <link.h>
+#include <sched.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -31,11 +32,24 @@ constexpr Nanoseconds idle_among_cards_for = 2'000'000;
 /// When somebody last asked more of a card than whether its kernel runs still; real time.
 constinit std::atomic<Nanoseconds> last_use = 0;
 
+/// Where the code of a library is, once it was looked for.
 struct Code {
   std::atomic<std::uintptr_t> begin = 0;
   std::atomic<std::uintptr_t> end = 0;
+
+  [[nodiscard]] bool has(const void* code) const {
+    const auto address = reinterpret_cast<std::uintptr_t>(code);
+    const std::uintptr_t start = begin.load(std::memory_order_relaxed);
+    return start != 0 && address >= start && address < end.load(std::memory_order_relaxed);
+  }
 };
 constinit Code shim;
+constinit Code scheduler;
+
+/// A thread of XRT's has seen the end of a kernel and has not yet marked its command as done.
+constinit std::atomic<bool> completing = false;
+/// Longer than that takes on any machine; then something else is wrong.
+constexpr Nanoseconds most_for_completion = 1'000'000'000;
 
 /// A card that this process has open.
 struct Connection {
@@ -92,6 +106,7 @@ struct Call {
   Nanoseconds began;
   Nanoseconds began_real;
   std::uint64_t elapsed_before;
+  std::uint32_t busy_before;
   Threads::Sample others;
   Threads::Watch watch;
 };
@@ -100,6 +115,9 @@ thread_local constinit Call call{};
 void begin(pthread_mutex_t* guard) {
   call.guard = guard;
   call.slot = nullptr;
+  if (!is_virtual()) {
+    return;
+  }
   call.began = program_time.enter();
   call.began_real = real_time(CLOCK_MONOTONIC);
   threads.sample(call.others);
@@ -109,8 +127,15 @@ void begin(pthread_mutex_t* guard) {
 void tell(CardSlot& slot) {
   if (call.slot == nullptr) {
     call.slot = &slot;
+    call.busy_before = slot.busy;
+    if (!is_virtual()) {
+      return;
+    }
     call.elapsed_before = slot.elapsed_fs;
     slot.offset_fs = static_cast<std::uint64_t>(call.began) * femtoseconds - call.elapsed_before;
+  }
+  if (!is_virtual()) {
+    return;
   }
   const Nanoseconds real = real_time(CLOCK_MONOTONIC);
   if (slot.busy == 0) {
@@ -126,6 +151,14 @@ void tell(CardSlot& slot) {
 }
 
 void end() {
+  const bool seen_an_end = call.slot != nullptr && call.slot->busy < call.busy_before;
+  if (seen_an_end && Threads::role() != Role::program) {
+    completing = true;
+  }
+  if (!is_virtual()) {
+    call.guard = nullptr;
+    return;
+  }
   Nanoseconds took = 0;
   if (call.slot != nullptr) {
     const std::uint64_t elapsed = call.slot->elapsed_fs - call.elapsed_before;
@@ -149,15 +182,26 @@ void end() {
   program_time.leave(call.began + std::max(took, computed));
 }
 
-int find_code(dl_phdr_info* object, std::size_t /*size*/, void* address) {
-  const auto wanted = reinterpret_cast<std::uintptr_t>(address);
+/// The name of a library's file without its folder.
+std::string_view file_of(const char* path) {
+  std::string_view name = path == nullptr ? "" : path;
+  return name.substr(name.rfind('/') + 1);
+}
+
+/// Enters where the shim is, and the library with XRT's scheduler.
+int find_code(dl_phdr_info* object, std::size_t /*size*/, void* /*none*/) {
+  const std::string_view name = file_of(object->dlpi_name);
+  const bool of_shim = name.starts_with("libxrt_core.so") || name.starts_with("libxrt_hwemu.so");
+  if (!of_shim && !name.starts_with("libxrt_coreutil.so")) {
+    return 0;
+  }
+  Code& code = of_shim ? shim : scheduler;
   for (unsigned index = 0; index < object->dlpi_phnum; ++index) {
     const auto& segment = object->dlpi_phdr[index];
-    const std::uintptr_t start = object->dlpi_addr + segment.p_vaddr;
-    if (segment.p_type == PT_LOAD && wanted >= start && wanted < start + segment.p_memsz) {
-      shim.end = start + segment.p_memsz;
-      shim.begin = start;
-      return 1;
+    if (segment.p_type == PT_LOAD && (segment.p_flags & PF_X) != 0) {
+      const std::uintptr_t start = object->dlpi_addr + segment.p_vaddr;
+      code.end = start + segment.p_memsz;
+      code.begin = start;
     }
   }
   return 0;
@@ -167,7 +211,7 @@ int find_code(dl_phdr_info* object, std::size_t /*size*/, void* address) {
 
 bool stands_still() { return call.guard != nullptr || Threads::role() != Role::program; }
 
-bool has_card() { return connection_count != 0; }
+bool has_card() { return connection_count != 0 && is_virtual(); }
 
 bool kernel_runs() {
   for (std::size_t index = 0; index < connection_count; ++index) {
@@ -179,27 +223,34 @@ bool kernel_runs() {
   return false;
 }
 
-bool in_shim(const void* code) {
-  const auto address = reinterpret_cast<std::uintptr_t>(code);
-  const std::uintptr_t start = shim.begin.load(std::memory_order_relaxed);
-  return start != 0 && address >= start && address < shim.end.load(std::memory_order_relaxed);
-}
+bool in_shim(const void* code) { return shim.has(code); }
+bool in_scheduler(const void* code) { return scheduler.has(code); }
 
 bool learn_shim(const void* code) {
-  if (shim.begin != 0) {
-    return in_shim(code);
-  }
   Dl_info object{};
-  if (dladdr(code, &object) == 0 || object.dli_fname == nullptr) {
-    return false;
+  if (shim.begin == 0 && dladdr(code, &object) != 0) {
+    const std::string_view name = file_of(object.dli_fname);
+    if (name.starts_with("libxrt_core.so") || name.starts_with("libxrt_hwemu.so")) {
+      dl_iterate_phdr(find_code, nullptr);
+    }
   }
-  std::string_view name = object.dli_fname;
-  name.remove_prefix(name.rfind('/') + 1);
-  if (!name.starts_with("libxrt_core.so") && !name.starts_with("libxrt_hwemu.so")) {
-    return false;
+  return shim.has(code);
+}
+
+void await_completion() {
+  if (!completing || Threads::role() != Role::program) {
+    return;
   }
-  dl_iterate_phdr(find_code, const_cast<void*>(code));  // NOLINT(*-const-cast): C asks for it
-  return in_shim(code);
+  const Nanoseconds until = real_time(CLOCK_MONOTONIC) + most_for_completion;
+  while (completing && real_time(CLOCK_MONOTONIC) < until) {
+    sched_yield();
+  }
+}
+
+void on_scheduler_unlocked() {
+  if (completing && Threads::role() != Role::program) {
+    completing = false;
+  }
 }
 
 void on_accept(int socket) {

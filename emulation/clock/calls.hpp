@@ -9,6 +9,15 @@ namespace isthmus::card::clock {
 /// Whether an address lies in the shim's code; `learn` as well, where it is not known yet.
 bool in_shim(const void* code);
 bool learn_shim(const void* code);
+/// Whether it lies in the library that has XRT's software scheduler; known when the shim is.
+bool in_scheduler(const void* code);
+
+/// XRT's scheduler writes that a command is completed before it marks the command as done. A
+/// program that has read the first and starts the command again finds it in use: waits until it is
+/// marked. Called by a thread that is about to lock a mutex of the scheduler's library.
+void await_completion();
+/// The scheduler's thread has unlocked a mutex of its library.
+void on_scheduler_unlocked();
 
 /// The shim has accepted a connection of a device process.
 void on_accept(int socket);
@@ -16,7 +25,8 @@ void on_accept(int socket);
 void on_write(int file);
 void on_locked(pthread_mutex_t* mutex);
 void on_unlocking(pthread_mutex_t* mutex);
-/// In the child of a fork: it is in no call.
+/// In the child of a fork: it is in no call, and has no device process.
 void forget_call();
+void forget_device_processes();
 
 }  // namespace isthmus::card::clock

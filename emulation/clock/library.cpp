@@ -43,6 +43,7 @@ __attribute__((constructor)) void begin() {
   threads.add(this_thread(), Role::program);
   pthread_atfork(nullptr, nullptr, [] {
     forget_call();
+    forget_device_processes();
     program_time.forked();
     deadlines.clear();
     threads.keep_only(this_thread());

@@ -17,12 +17,20 @@ using namespace isthmus::card::clock;
 
 using Routine = void*(void*);
 
-constinit Real<int(int, sockaddr*, socklen_t*)> real_accept("accept");
+constinit Real<int(int, sockaddr*, socklen_t*, int)> real_accept("accept4");
 constinit Real<ssize_t(int, const void*, std::size_t)> real_write("write");
 constinit Real<int(pthread_mutex_t*)> real_lock("pthread_mutex_lock");
 constinit Real<int(pthread_mutex_t*)> real_unlock("pthread_mutex_unlock");
 constinit Real<int(pthread_t*, const pthread_attr_t*, Routine*, void*)> real_create(
     "pthread_create");
+
+constinit Real<void(pthread_cond_t*, pthread_mutex_t**)> real_condition_wait(
+    "_ZNSt18condition_variable4waitERSt11unique_lockISt5mutexE");
+constinit Real<int(pthread_cond_t*, pthread_mutex_t*, clockid_t, const timespec*)> real_clock_wait(
+    "pthread_cond_clockwait");
+
+constexpr Nanoseconds second = 1'000'000'000;
+constexpr Nanoseconds most_between_looks = 5'000'000;
 
 struct Start {
   Routine* routine;
@@ -67,10 +75,13 @@ void* started(void* given) {
 
 }  // namespace
 
+ISTHMUS_INTERPOSED void wait_for_condition_variable(pthread_cond_t*, pthread_mutex_t**) asm(
+    "_ZNSt18condition_variable4waitERSt11unique_lockISt5mutexE");
+
 ISTHMUS_INTERPOSED int accept(int listener, sockaddr* address, socklen_t* length) {
-  const void* caller = __builtin_return_address(0);
-  const int socket = real_accept(listener, address, length);
-  if (socket >= 0 && is_virtual() && learn_shim(caller)) {
+  const bool of_shim = page() != nullptr && learn_shim(__builtin_return_address(0));
+  const int socket = real_accept(listener, address, length, of_shim ? SOCK_CLOEXEC : 0);
+  if (socket >= 0 && of_shim) {
     on_accept(socket);
   }
   return socket;
@@ -84,23 +95,46 @@ ISTHMUS_INTERPOSED ssize_t write(int file, const void* data, std::size_t size) {
 }
 
 ISTHMUS_INTERPOSED int pthread_mutex_lock(pthread_mutex_t* mutex) noexcept {
+  const void* caller = __builtin_return_address(0);
+  if (in_scheduler(caller)) {
+    await_completion();
+  }
   const int result = real_lock(mutex);
-  if (result == 0 && in_shim(__builtin_return_address(0))) {
+  if (result == 0 && in_shim(caller)) {
     on_locked(mutex);
   }
   return result;
 }
 
 ISTHMUS_INTERPOSED int pthread_mutex_unlock(pthread_mutex_t* mutex) noexcept {
-  if (in_shim(__builtin_return_address(0))) {
+  const void* caller = __builtin_return_address(0);
+  if (in_shim(caller)) {
     on_unlocking(mutex);
   }
-  return real_unlock(mutex);
+  const int result = real_unlock(mutex);
+  if (in_scheduler(caller)) {
+    on_scheduler_unlocked();
+  }
+  return result;
+}
+
+/// XRT's scheduler signals conditions without holding their mutex: a signal between a waiter's look
+/// at its condition and its wait is lost, and then it waits for ever. It looks again after a while.
+/// `lock` is a std::unique_lock, which begins with the mutex's address.
+ISTHMUS_INTERPOSED void wait_for_condition_variable(pthread_cond_t* condition,
+                                                    pthread_mutex_t** lock) {
+  if (!in_scheduler(__builtin_return_address(0))) {
+    real_condition_wait(condition, lock);
+    return;
+  }
+  const Nanoseconds end = real_time(CLOCK_MONOTONIC) + most_between_looks;
+  const timespec time{.tv_sec = end / second, .tv_nsec = end % second};
+  real_clock_wait(condition, *lock, CLOCK_MONOTONIC, &time);
 }
 
 ISTHMUS_INTERPOSED int pthread_create(pthread_t* thread, const pthread_attr_t* attributes,
                                       Routine* routine, void* argument) noexcept {
-  auto* start = is_virtual() ? static_cast<Start*>(std::malloc(sizeof(Start))) : nullptr;
+  auto* start = page() != nullptr ? static_cast<Start*>(std::malloc(sizeof(Start))) : nullptr;
   if (start == nullptr) {
     return real_create(thread, attributes, routine, argument);
   }

@@ -12,42 +12,19 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import psutil
 import pytest
+from on_cards import Ran, Run, card_exec, emulated, programs
 
 from conftest import LIMIT_S, Command
-from isthmus import emulation
-from isthmus.errors import NoDeviceError
 
-SOURCES = Path(__file__).parent / "programs"
-LIBRARIES = {
-    "native": ["xrt_coreutil", "uuid", "pthread"],
-    "opencl": ["xilinxopencl", "pthread"],
-    "opencl_loader": [":libOpenCL.so.1", "pthread"],
-}
+__all__ = ["card_exec", "emulated", "programs"]  # fixtures
+pytestmark = pytest.mark.usefixtures("emulated")
 SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
-
-
-@dataclass(frozen=True)
-class Ran:
-    code: int
-    output: str
-    errors: list[str]
-
-    @property
-    def figures(self) -> dict[str, float]:
-        """What the program measured; XRT prints in front of it, also without a new line."""
-        data: dict[str, float] = json.loads(self.output[self.output.index('{"') :])
-        return data
-
-
-Run = Callable[..., Ran]
-
 DESCRIPTION = """
 name = "mine"
 mode = "hw_emu"
@@ -86,47 +63,6 @@ extern "C" int isthmus_kernel(isthmus_kernel_run* run) {
   return run->write(run->card, address(0x28), first.data(), bytes);
 }
 """
-
-
-@pytest.fixture(scope="module", autouse=True)
-def emulated() -> None:
-    try:
-        emulation.prepare(["u250"]).close()
-    except NoDeviceError as error:
-        pytest.skip(f"no XRT behind which a card is emulated: {error}")
-
-
-@pytest.fixture(scope="module")
-def programs(run_isthmus: Command, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the compiled programs and the card's xclbins."""
-    folder = tmp_path_factory.mktemp("programs")
-    compiler = os.environ.get("CXX", "c++")
-    for name, libraries in LIBRARIES.items():
-        source = SOURCES / f"{name.partition('_')[0]}.cpp"
-        made = subprocess.run(
-            [compiler, "-std=c++20", "-O1", "-w", "-I/usr/include/xrt", source,
-             "-o", folder / name, *(f"-l{library}" for library in libraries)],
-            capture_output=True, text=True, check=False,
-        )  # fmt: skip
-        if name == "opencl_loader" and "cannot find" in made.stderr:
-            continue
-        if "No such file" in made.stderr or "cannot find" in made.stderr:
-            pytest.skip(f"cannot build a program for XRT: {made.stderr.splitlines()[0]}")
-        assert made.returncode == 0, made.stderr
-    for mode in ("hw", "hw_emu"):
-        made = run_isthmus("card", "xclbin", "--mode", mode, "-o", f"{mode}.xclbin", cwd=folder)
-        assert made.returncode == 0, made.stderr
-    return folder
-
-
-@pytest.fixture
-def card_exec(isthmus: Command) -> Run:
-    def run(*arguments: object) -> Ran:
-        ended = isthmus("card", "exec", *map(str, arguments))
-        assert "Traceback" not in ended.stderr
-        return Ran(ended.returncode, ended.stdout, ended.stderr.splitlines())
-
-    return run
 
 
 @pytest.fixture

@@ -22,8 +22,13 @@ class RunOption:
 
     @property
     def flag(self) -> str:
-        """The option as written on the command line."""
-        return f"--{self.name.replace('_', '-')}"
+        """As it is written on the command line."""
+        return flag(self.name)
+
+
+def flag(name: str) -> str:
+    """An option or axis of this name as it is written on the command line."""
+    return f"--{name.replace('_', '-')}"
 
 
 BITSTREAM = (
@@ -35,7 +40,7 @@ BITSTREAM = (
 REGISTERS = (
     RunOption(
         "registers",
-        "registers to access: BAR:OFFSET[+BYTES] on PCI, KERNEL:OFFSET[+BYTES] through XRT",
+        "registers to access: BAR:OFFSET[+BYTES] on PCI, KERNEL:OFFSET[+BYTES] of a kernel",
     ),
     RunOption("memory", "memory of the device to access, in the same form", form=r".*:.*"),
     RunOption(

@@ -67,6 +67,8 @@ class Cuda(BackendDescription):
         }
     )
     fastest_memory = "pinned"
+    api_names = MappingProxyType({"cuda": "CUDA", "nccl": "NCCL"})
+    links_property = "nvlink_Bps"
 
     def candidates(self, scheme: str) -> Sequence[Candidate]:
         driver_path = driver()

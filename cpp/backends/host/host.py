@@ -14,6 +14,7 @@ class Host(BackendDescription):
     name = "host"
     summary = "memory copied by the processor: the ceiling"
     schemes = ("host",)
+    has_runtime = False
 
     def candidates(self, scheme: str) -> Sequence[Candidate]:
         return (Candidate("built in", built_in=True),)

@@ -22,6 +22,8 @@ class Mmio(BackendDescription):
     summary = "loads and stores of the processor to PCI devices"
     schemes = ("pci",)
     flags = MappingProxyType({"virtualised": "measured inside a virtual machine"})
+    api_names = MappingProxyType({"mmio": "PCIe"})
+    has_runtime = False
     run_options = REGISTERS
     only_first_device = True
 

@@ -141,7 +141,9 @@ def _xocl_candidates() -> Sequence[Candidate]:
     library = installation.library(xrt.OPENCL) if installation else None
     if installation is None or library is None:
         return ()
-    return xrt.candidates(installation, XOCL, ", OpenCL", ISTHMUS_OPENCL_LOADER=str(library))
+    binary = emulation.default_xclbin
+    own = {"ISTHMUS_OPENCL_LOADER": str(library)}
+    return xrt.candidates(installation, XOCL, binary, ", OpenCL", **own)
 
 
 def _xocl_problems() -> Sequence[Problem]:
@@ -172,8 +174,9 @@ class Opencl(BackendDescription):
         }
     )
     fastest_memory = "alloc_host"
+    api_names = MappingProxyType({"opencl": "OpenCL"})
     map_advice = "clEnqueueMapBuffer in place of clEnqueueReadBuffer"
-    modes = (*(mode for mode in xrt.MODES if mode), emulation.MODE)
+    modes = (*(mode for mode in xrt.MODES if mode), xrt.CARD)
     aliases = MappingProxyType(
         {
             "pocl": "Portable Computing Language",
@@ -216,7 +219,7 @@ class Opencl(BackendDescription):
         return tuple(candidates.values())
 
     def candidates_for(self, address: Address) -> Sequence[Candidate]:
-        if address.scheme != XOCL or not address.mode.startswith(emulation.MODE):
+        if address.scheme != XOCL or not address.mode.startswith(xrt.CARD):
             return super().candidates_for(address)
         installation = xrt.find()
         if installation is None or installation.library(xrt.OPENCL) is None:

@@ -30,17 +30,18 @@ class Xrt(BackendDescription):
             "host_only": "xrt::bo::flags::host_only",
         }
     )
+    api_names = MappingProxyType({"xrt": "XRT"})
     run_options = (*BITSTREAM, *REGISTERS)
-    modes = (*(mode for mode in xrt.MODES if mode), emulation.MODE)
+    modes = (*(mode for mode in xrt.MODES if mode), xrt.CARD)
 
     def candidates(self, scheme: str) -> Sequence[Candidate]:
         installation = xrt.find()
         if installation is None or not self.library.exists():
             return ()
-        return xrt.candidates(installation, scheme)
+        return xrt.candidates(installation, scheme, emulation.default_xclbin)
 
     def candidates_for(self, address: Address) -> Sequence[Candidate]:
-        if not address.mode.startswith(emulation.MODE):
+        if not address.mode.startswith(xrt.CARD):
             return super().candidates_for(address)
         if xrt.find() is None or not self.library.exists():
             return ()

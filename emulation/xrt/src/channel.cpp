@@ -58,10 +58,18 @@ Channel::Channel(Channel&& other) noexcept : descriptor_(other.descriptor_) {
   other.descriptor_ = -1;
 }
 
-Channel::~Channel() {
+void Channel::close() {
   if (descriptor_ >= 0) {
     ::close(descriptor_);
+    descriptor_ = -1;
   }
+}
+
+pid_t Channel::listener() const {
+  ucred credentials{};
+  socklen_t length = sizeof(credentials);
+  const bool known = getsockopt(descriptor_, SOL_SOCKET, SO_PEERCRED, &credentials, &length) == 0;
+  return known ? credentials.pid : 0;
 }
 
 bool Channel::receive(std::span<std::byte> to) const {

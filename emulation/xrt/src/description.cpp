@@ -96,6 +96,10 @@ Description Description::parse(std::istream& text) {
       if (unit.range > most_range) {
         refuse(line);
       }
+    } else if (what == "free" && !found.units.empty()) {
+      found.units.back().controlled = false;
+    } else if (what == "restarts" && !found.units.empty()) {
+      found.units.back().auto_restart = true;
     } else if (what == "argument" && !found.units.empty()) {
       ComputeUnit& unit = found.units.back();
       unit.arguments.push_back(argument(words, unit, line));

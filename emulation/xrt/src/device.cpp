@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 
 #include "isthmus/card/card.hpp"
 
@@ -16,6 +17,9 @@ constexpr std::uint32_t ap_done = 2;
 constexpr std::uint32_t ap_idle = 4;
 constexpr std::size_t word = sizeof(std::uint32_t);
 constexpr std::uint64_t femtoseconds_of_a_nanosecond = 1'000'000;
+
+/// Of the unit that copies, for messages.
+const ComputeUnit copier = {.kernel = "copy", .instance = "copy", .arguments = {}};
 
 Reply acknowledged(bool done = true) {
   Reply reply;
@@ -38,8 +42,12 @@ struct File {
 }  // namespace
 
 Device::Device(Description description, Timing& timing, ProgramMemory& host, Meter& meter,
-               const std::vector<std::string>& kernel_folders)
-    : description_(std::move(description)), timing_(&timing), host_(&host), meter_(&meter) {
+               const std::vector<std::string>& kernel_folders, bool fail_on_warning)
+    : description_(std::move(description)),
+      timing_(&timing),
+      host_(&host),
+      meter_(&meter),
+      warnings_(fail_on_warning) {
   for (const ComputeUnit& place : description_.units) {
     Unit& unit = units_.emplace_back();
     unit.place = place;
@@ -203,7 +211,38 @@ void Device::register_access(const Unit& unit, bool load) {
   meter_->spend(timing_->access(load), "register", unit.place.instance, word);
 }
 
+/// Whether the registers are those of the unit that copies: source, destination and size behind 16
+/// bytes of control. The copy is done, and its time spent, before the call returns: XRT waits for
+/// it.
+bool Device::write_copier(std::uint64_t address, std::span<const std::byte> data) {
+  if (address != copier_address || data.size() > copier_.size()) {
+    return false;
+  }
+  std::ranges::copy(data, copier_.begin());
+  if ((std::to_integer<std::uint32_t>(copier_.front()) & ap_start) == 0) {
+    return true;
+  }
+  const auto field = [this](std::size_t offset, std::size_t bytes) {
+    std::uint64_t value = 0;
+    std::memcpy(&value, copier_.data() + offset, bytes);
+    return value;
+  };
+  const std::uint64_t from = field(0x10, 8);
+  const std::uint64_t to = field(0x18, 8);
+  std::vector<std::byte> piece(static_cast<std::size_t>(field(0x20, 4)));
+  Reach reach(description_, memory_, *host_, warnings_, copier, {});
+  reach.read(from, piece);
+  reach.write(to, piece);
+  const Cost cost = timing_->copy(static_cast<std::int64_t>(piece.size()),
+                                  description_.bank_of(from), description_.bank_of(to));
+  meter_->spend(cost, "copy", copier.instance, piece.size());
+  return true;
+}
+
 void Device::write_registers(std::uint64_t address, std::span<const std::byte> data) {
+  if (write_copier(address, data)) {
+    return;
+  }
   Unit* unit = unit_at(address);
   if (unit == nullptr || data.size() < word) {
     return;  // parts of a real card that this one does without
@@ -221,7 +260,10 @@ void Device::write_registers(std::uint64_t address, std::span<const std::byte> d
   if (!unit->by_xrt) {
     register_access(*unit, false);
   }
-  if (offset == 0) {
+  if (unit->runs_on && offset <= restart_counter && offset + data.size() > restart_counter) {
+    stop(*unit);
+  }
+  if (offset == 0 && unit->place.controlled) {
     std::uint32_t value = 0;
     std::memcpy(&value, data.data(), word);
     std::ranges::copy(data.subspan(word), unit->registers.begin() + word);
@@ -237,28 +279,62 @@ void Device::control(Unit& unit, std::uint32_t value) {
   }
 }
 
-void Device::start(Unit& unit) {
-  Reach reach(description_, memory_, *host_);
+KernelOutcome Device::run(Unit& unit) {
+  Reach reach(description_, memory_, *host_, warnings_, unit.place, unit.registers);
   const KernelRun run{
       .unit = &unit.place, .registers = unit.registers, .reach = &reach, .timing = timing_};
-  const KernelOutcome outcome = unit.model->run(run);
-  if (unit.by_xrt) {
-    meter_->spend(timing_->launch());
+  return unit.model->run(run);
+}
+
+void Device::start(Unit& unit) {
+  std::uint32_t times = 1;
+  if (unit.place.auto_restart) {
+    std::memcpy(&times, unit.registers.data() + restart_counter, word);
+    unit.runs_on = times == std::numeric_limits<std::uint32_t>::max();
+    times = unit.runs_on ? 1 : std::max(times, 1U);
   }
-  meter_->begin_kernel(outcome.duration, unit.place.instance, outcome.bytes);
+  KernelOutcome outcome;
+  for (std::uint32_t time = 0; time < times; ++time) {
+    const KernelOutcome once = run(unit);
+    outcome.duration += once.duration;
+    outcome.bytes += once.bytes;
+  }
+  Time delay = 0;
+  if (unit.by_xrt) {
+    // One that waited in the queue begins an interval after the end before it.
+    const Time interval = timing_->launch_interval();
+    const bool queued =
+        any_end_ && meter_->now() - last_end_ <= static_cast<std::uint64_t>(interval);
+    delay = queued ? 0 : timing_->launch().driver - interval;
+    meter_->spend({.simulated = 0, .driver = interval});
+  }
+  meter_->begin_kernel(delay, outcome.duration, unit.place.instance, outcome.bytes);
   unit.running = true;
-  unit.end = meter_->now() + static_cast<std::uint64_t>(outcome.duration);
+  unit.launching = delay;
+  unit.period = std::max<Time>(outcome.duration, 1);
+  unit.end = meter_->now() + static_cast<std::uint64_t>(delay + outcome.duration);
+}
+
+/// One that starts itself again ends with the run that it is in.
+void Device::stop(Unit& unit) {
+  unit.runs_on = false;
+  const auto late = static_cast<std::int64_t>(meter_->now() - unit.end);
+  if (late > 0) {
+    unit.end += static_cast<std::uint64_t>((late + unit.period - 1) / unit.period * unit.period);
+  }
 }
 
 std::uint32_t Device::status(Unit& unit) {
   if (!unit.running) {
     return ap_idle;
   }
-  if (!meter_->poll(unit.end)) {
+  if (unit.runs_on || !meter_->poll(unit.end, unit.launching)) {
     return ap_start;
   }
   unit.running = false;
   const std::uint64_t now = meter_->now();
+  last_end_ = now;
+  any_end_ = true;
   std::uint64_t next = now;
   bool any = false;
   for (const Unit& other : units_) {
@@ -273,9 +349,16 @@ std::uint32_t Device::status(Unit& unit) {
 }
 
 void Device::read_registers(std::uint64_t address, std::span<std::byte> to) {
+  if (address == copier_address) {
+    std::memcpy(to.data(), &ap_done, std::min(to.size(), word));
+    return;
+  }
   Unit* unit = unit_at(address);
   if (unit == nullptr) {
     return;
+  }
+  if (!unit->place.controlled) {
+    static_cast<void>(run(*unit));
   }
   const auto offset = static_cast<std::size_t>(address - unit->place.address);
   if (to.size() > unit->registers.size() - offset) {
@@ -285,7 +368,7 @@ void Device::read_registers(std::uint64_t address, std::span<std::byte> to) {
     register_access(*unit, true);
   }
   std::ranges::copy(std::span(unit->registers).subspan(offset, to.size()), to.begin());
-  if (offset == 0 && to.size() >= word) {
+  if (offset == 0 && to.size() >= word && unit->place.controlled) {
     const std::uint32_t value = status(*unit);
     std::memcpy(to.data(), &value, word);
   }

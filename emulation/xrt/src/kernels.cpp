@@ -1,9 +1,12 @@
 #include "isthmus/card/process/kernels.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <cstring>
 #include <functional>
+#include <sstream>
 #include <string_view>
 
 #include "plugin.hpp"
@@ -14,6 +17,8 @@ namespace {
 constexpr std::size_t word_bytes = sizeof(std::uint64_t);
 constexpr std::size_t piece_bytes = std::size_t{1} << 20U;
 constexpr std::uint64_t first_result = 0x80;
+/// Of host memory that is there in part, what is asked for alone.
+constexpr std::size_t least_part = 8;
 
 /// Calls `action(offset, bytes)` for pieces of a buffer.
 template <class Action>
@@ -210,23 +215,117 @@ bool Reach::is_host(std::uint64_t address) const {
   return memory != nullptr && memory->host;
 }
 
+void Warnings::tell(const std::string& key, const std::string& text) {
+  if (fatal_) {
+    throw KernelError(text);
+  }
+  if (told_.insert(key).second) {
+    const std::string line = "isthmus: emulated card: warning: " + text + "\n";
+    [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, line.data(), line.size());
+  }
+}
+
+/// Names the argument whose buffer begins closest below the address.
+void Reach::warn(std::uint64_t address, std::uint64_t bytes, const char* does) {
+  const ArgumentPlace* nearest = nullptr;
+  std::uint64_t begin = 0;
+  for (const ArgumentPlace& place : unit_->arguments) {
+    std::uint64_t value = 0;
+    std::memcpy(&value, registers_.data() + place.offset,
+                static_cast<std::size_t>(std::min<std::uint64_t>(place.bytes, sizeof(value))));
+    if (place.buffer && value <= address && (nearest == nullptr || value >= begin)) {
+      nearest = &place;
+      begin = value;
+    }
+  }
+  const std::string argument = nearest == nullptr ? "" : nearest->name;
+  std::ostringstream text;
+  text << "kernel " << unit_->instance << ' ' << does << ' ' << bytes << " bytes at 0x" << std::hex
+       << address << std::dec;
+  if (nearest == nullptr) {
+    text << ", below the buffers of all arguments";
+  } else if (const std::uint64_t size = card_->allocated_at(begin); size > 0) {
+    text << ", up to byte " << address + bytes - begin << " of argument " << argument
+         << ", whose buffer has " << size;
+  } else {
+    text << ", past the end of the buffer of argument " << argument;
+  }
+  text << "; a board would go on, so it goes on";
+  warnings_->tell(unit_->instance + '/' + argument + '/' + does, text.str());
+}
+
+void Reach::check_range(std::uint64_t address, std::uint64_t bytes) const {
+  const MemoryRange* memory = description_->memory_of(address);
+  if (memory == nullptr || bytes > memory->bytes - (address - memory->address)) {
+    throw MemoryError(address, bytes, "kernel " + unit_->instance + " reached for no memory");
+  }
+}
+
+/// In halves, down to what cannot be reached: that is zero.
+void Reach::read_host(std::uint64_t address, std::span<std::byte> to) {
+  try {
+    host_->read(address, to);
+  } catch (const MemoryError&) {
+    warn(address, to.size(), "reads");
+    if (to.size() <= least_part) {
+      std::ranges::fill(to, std::byte{0});
+      return;
+    }
+    const std::size_t half = to.size() / 2;
+    read_host(address, to.first(half));
+    read_host(address + half, to.subspan(half));
+  }
+}
+
+/// In halves, down to what cannot be reached: that is lost.
+void Reach::write_host(std::uint64_t address, std::span<const std::byte> from) {
+  try {
+    host_->write(address, from);
+  } catch (const MemoryError&) {
+    warn(address, from.size(), "writes");
+    if (from.size() > least_part) {
+      const std::size_t half = from.size() / 2;
+      write_host(address, from.first(half));
+      write_host(address + half, from.subspan(half));
+    }
+  }
+}
+
 void Reach::read(std::uint64_t address, std::span<std::byte> to) {
   if (is_host(address)) {
-    host_->read(address, to);
+    read_host(address, to);
     traffic_.host_read += to.size();
-  } else {
-    std::ranges::copy(card_->at(address, to.size()), to.begin());
-    traffic_.card_read += to.size();
+    return;
+  }
+  traffic_.card_read += to.size();
+  if (!card_->holds(address, to.size())) {
+    check_range(address, to.size());
+    warn(address, to.size(), "reads");
+  }
+  while (!to.empty()) {
+    const std::span<const std::byte> part = card_->reach(address, to.size());
+    std::ranges::copy(part, to.begin());
+    to = to.subspan(part.size());
+    address += part.size();
   }
 }
 
 void Reach::write(std::uint64_t address, std::span<const std::byte> from) {
   if (is_host(address)) {
-    host_->write(address, from);
+    write_host(address, from);
     traffic_.host_written += from.size();
-  } else {
-    std::ranges::copy(from, card_->at(address, from.size()).begin());
-    traffic_.card_written += from.size();
+    return;
+  }
+  traffic_.card_written += from.size();
+  if (!card_->holds(address, from.size())) {
+    check_range(address, from.size());
+    warn(address, from.size(), "writes");
+  }
+  while (!from.empty()) {
+    const std::span<std::byte> part = card_->reach(address, from.size());
+    std::ranges::copy(from.first(part.size()), part.begin());
+    from = from.subspan(part.size());
+    address += part.size();
   }
 }
 

@@ -18,7 +18,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
-#include <optional>
 #include <sstream>
 #include <string_view>
 #include <system_error>
@@ -62,6 +61,11 @@ void end_program() {
   signal_program(SIGKILL);
 }
 
+bool is_program_gone() {
+  pollfd gone{.fd = program_file, .events = POLLIN, .revents = 0};
+  return poll(&gone, 1, 0) > 0;
+}
+
 extern "C" void watcher_is_gone(int /*signal*/) {
   constexpr std::string_view text =
       "isthmus: emulated card: its process was killed; the program is ended\n";
@@ -88,8 +92,7 @@ struct Identity {
       rest.remove_prefix(static_cast<std::size_t>(end - rest.data()));
       return error == std::errc{};
     };
-    if (!number("device", card) || !number("_", count) || !number("_", program) || program <= 1 ||
-        program != getppid()) {
+    if (!number("device", card) || !number("_", count) || !number("_", program) || program <= 1) {
       throw std::runtime_error("EMULATION_SOCKETID is '" + id +
                                "': this program is to be started by XRT, see isthmus card exec");
     }
@@ -139,7 +142,8 @@ void serve(const Identity& identity, Channel& channel) {
                .board = timing.board().name});
   ProgramMemory host(identity.socket("D2X_unix_sock_"));
   Device device(description_of(identity), timing, host, meter,
-                split(environment("ISTHMUS_CARD_KERNELS")));
+                split(environment("ISTHMUS_CARD_KERNELS")),
+                !environment("ISTHMUS_CARD_FAIL_ON_WARNING").empty());
 
   std::array<std::byte, request_header_bytes> header{};
   std::vector<std::byte> body;
@@ -157,19 +161,18 @@ void serve(const Identity& identity, Channel& channel) {
       try {
         host.close();
       } catch (const std::exception&) {
-        continue;  // the program closes without asking for its memory: nothing waits
+        // The program closes without asking for its memory: nothing waits.
       }
+      return;  // the shim closes its socket only after this process has ended
     }
   }
 }
 
-int guarded(const Identity& identity) {
-  std::optional<Channel> channel;
+/// The channel stays open until a program that is to be ended has ended, which else would say
+/// something of its own about the end of its socket.
+int guarded(const Identity& identity, Channel& channel) {
   try {
-    // First of all, for the program waits; and it stays open until the program has ended, which
-    // else would say something of its own about the end of its socket.
-    channel.emplace(identity.socket(""), patience);
-    serve(identity, *channel);
+    serve(identity, channel);
     return EXIT_SUCCESS;
   } catch (const std::bad_alloc&) {
     say("no memory left");
@@ -188,8 +191,8 @@ int watch(pid_t server) {
   if (WIFEXITED(status) && WEXITSTATUS(status) == EXIT_SUCCESS) {
     return EXIT_SUCCESS;
   }
-  if (getppid() != program) {
-    return EXIT_SUCCESS;  // gone before
+  if (is_program_gone()) {
+    return EXIT_SUCCESS;
   }
   if (WIFSIGNALED(status)) {
     say(std::string("its process was killed (") + strsignal(WTERMSIG(status)) +
@@ -199,13 +202,18 @@ int watch(pid_t server) {
   return EXIT_FAILURE;
 }
 
-/// Nobody is ended before it is sure to be the program: whoever started this by hand is not.
+/// Nobody is ended before it is sure to be the program, which listens at the socket: whoever
+/// started this by hand does not.
 int run() {
   const Identity identity;
   program = identity.program;
   program_file = static_cast<int>(syscall(SYS_pidfd_open, program, 0U));
-  if (getppid() != program) {
+  if (program_file < 0 && errno == ESRCH) {
     return EXIT_SUCCESS;  // gone before
+  }
+  Channel channel(identity.socket(""), patience);
+  if (channel.listener() != program) {
+    throw std::runtime_error("another process than the program listens at its socket");
   }
   if (program_file < 0) {
     say(std::string("the program cannot be watched, and is ended: ") + std::strerror(errno));
@@ -224,6 +232,7 @@ int run() {
     return EXIT_FAILURE;
   }
   if (server > 0) {
+    channel.close();
     return watch(server);
   }
   std::signal(SIGUSR1, watcher_is_gone);
@@ -231,7 +240,7 @@ int run() {
   if (getppid() != watcher) {
     raise(SIGUSR1);
   }
-  return guarded(identity);
+  return guarded(identity, channel);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <iterator>
 #include <new>
 #include <sstream>
@@ -103,6 +104,36 @@ bool CardMemory::vacant(std::uint64_t address, std::uint64_t bytes) const {
   }
   return next == regions_.begin() ||
          address - std::prev(next)->first >= std::prev(next)->second.bytes;
+}
+
+bool CardMemory::holds(std::uint64_t address, std::uint64_t bytes) const {
+  const auto next = regions_.upper_bound(address);
+  if (next == regions_.begin()) {
+    return false;
+  }
+  const std::uint64_t offset = address - std::prev(next)->first;
+  const std::uint64_t room = std::prev(next)->second.bytes;
+  return offset <= room && bytes <= room - offset;
+}
+
+std::span<std::byte> CardMemory::reach(std::uint64_t address, std::uint64_t bytes) {
+  const auto next = regions_.upper_bound(address);
+  if (next != regions_.begin()) {
+    const auto& [start, region] = *std::prev(next);
+    if (address - start < region.bytes) {
+      const std::uint64_t offset = address - start;
+      return {region.data + offset,
+              static_cast<std::size_t>(std::min(bytes, region.bytes - offset))};
+    }
+  }
+  const std::uint64_t vacant = next == regions_.end() ? bytes : next->first - address;
+  allocate(address, std::min(bytes, vacant), false);
+  return at(address, std::min(bytes, vacant));
+}
+
+std::uint64_t CardMemory::allocated_at(std::uint64_t address) const {
+  const auto found = regions_.find(address);
+  return found == regions_.end() ? 0 : found->second.bytes;
 }
 
 std::span<std::byte> CardMemory::at(std::uint64_t address, std::uint64_t bytes) const {

@@ -79,6 +79,24 @@ Cost Timing::launch() const {
   return {.simulated = 0, .driver = from_nanoseconds(below_api > 0 ? below_api : fitted)};
 }
 
+Time Timing::launch_interval() const {
+  const Time interval = from_nanoseconds(board_.driver.launch_interval_ns);
+  return interval > 0 ? std::min(interval, launch().driver) : launch().driver;
+}
+
+Cost Timing::copy(std::int64_t bytes, std::size_t from_bank, std::size_t to_bank) {
+  const auto banks = static_cast<std::size_t>(board_.memory ? board_.memory->banks : 1);
+  Cost cost = launch();
+  cost.simulated += kernel({.kernel = Kernel::bandwidth,
+                            .target = Target::device,
+                            .bytes = bytes,
+                            .iterations = 1,
+                            .page_offsets = {},
+                            .read_banks = {from_bank % banks},
+                            .write_banks = {to_bank % banks}});
+  return cost;
+}
+
 Cost Timing::access(bool load) {
   Cost cost{.simulated = 0, .driver = from_nanoseconds(board_.driver.register_ns)};
   if (board_.registers) {

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from isthmus.analysis import published
 from isthmus.analysis.allocation_memory import advice, copies, deltas, offsets
 from isthmus.analysis.context import AnalysisContext, Answer
 from isthmus.analysis.offloads import (
@@ -15,7 +16,6 @@ from isthmus.analysis.offloads import (
     against_host,
     cases,
     groups,
-    offloads,
     real_hosts,
 )
 from isthmus.statistics import Interval
@@ -34,7 +34,6 @@ _COLUMNS = {
     "host_add": SOFTWARE[:1],
     "host_simd": SOFTWARE[1:],
 }
-_PUBLISHED_ELEMENTS = 6 << 20
 
 
 def phases(context: AnalysisContext) -> Answer:
@@ -124,33 +123,4 @@ def _worth(context: AnalysisContext) -> list[Case]:
     return [case for case in real_hosts(context.run) if case.verified]
 
 
-def residuals(context: AnalysisContext) -> Answer:
-    """Phases of an emulated board compared with those published of the real one."""
-    from isthmus.validation.points import OFFLOAD_SERIES, all_points  # noqa: PLC0415 - slow to load
-
-    rows = []
-    boards = {
-        d.address: d.properties.get("board.name") or d.properties.get("emulated_card")
-        for d in context.run.devices
-    }
-    points = {point.name: point for point in all_points() if point.series == OFFLOAD_SERIES}
-    for case in offloads(context.run):
-        memory = {"aligned": "aligned", "pageable": "unaligned"}.get(case.name)
-        if case.crossing and memory != "aligned":
-            continue  # what the driver copies is not in it
-        address = case.device.partition(",")
-        if boards.get(case.device) != "u200" or address[1] or case.elements != _PUBLISHED_ELEMENTS:
-            continue
-        for phase in case.phases:
-            point = points.get(f"{phase.replace('_', ' ')}, {memory}")
-            if point is not None:
-                simulated, real = case.median(phase), point.published / 1e3
-                rows.append((case.device, case.name, phase, real, simulated,
-                             simulated / real - 1.0, point.how))  # fmt: skip
-    return Answer.of(
-        "residuals", "How near do the phases of the emulated card come to those published?", rows,
-        "device memory operation published_s simulated_s residual kind",
-    )  # fmt: skip
-
-
-QUESTIONS = (phases, deltas, host, break_even, copies, offsets, residuals, advice)
+QUESTIONS = (phases, deltas, host, break_even, copies, offsets, published.published_figures, advice)

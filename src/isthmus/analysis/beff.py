@@ -3,26 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cache
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from isthmus import boards, published
-from isthmus.analysis import fits
+from isthmus.analysis import fits, published
 from isthmus.analysis.beff_channels import channels, links_rate
 from isthmus.analysis.beff_rows import SAME
 from isthmus.analysis.context import AnalysisContext, Answer, board_of, each, rate_of, table
-from isthmus.analysis.held_out import held_out
 from isthmus.analysis.messages import messages
 from isthmus.analysis.ratios import groups
 from isthmus.boards import Board
 from isthmus.models import serial
 from isthmus.statistics import Interval, combined
 
-LOGS = {1: "b_eff_520n_1fpga", 8: "b_eff_520n_8fpga"}
-"""Published logs by number of devices."""
 _NAMED = ("device", "channel", "ranks", "topology", "depth", "memory", "clock", "sizes")
 
 
@@ -38,20 +33,11 @@ def _as_measured(board: Board, row: Any) -> Board:
     return board.with_values({"serial.depth": float(row.depth)}) if deep else board
 
 
-def published_rates(board: Board | None, ranks: Any, looplength: Any) -> dict[int, float]:
-    """Bytes a second by message size; empty where this setting was not published."""
-    if board is None or ranks not in LOGS or looplength != serial.LOOPLENGTH:
+def _published(context: AnalysisContext, board: Board, row: Any) -> dict[int, float]:
+    """Bytes a second by message size; empty where none of this very setting are published."""
+    if row.looplength != serial.LOOPLENGTH:
         return {}
-    same = board.flat() == boards.load("520n").flat()
-    return published_log(int(ranks)) if same else {}
-
-
-@cache
-def published_log(devices: int) -> dict[int, float]:
-    """Bytes a second by message size, from the log's times: its rates are rounded."""
-    log = published.series(LOGS[devices])
-    rates = 2 * devices * log["message_bytes"] * log["looplength"] / log["transfer_s"]
-    return dict(zip(log["message_bytes"].astype(int), rates.astype(float), strict=True))
+    return published.rates(context.study, board, "exchange", ranks=row.ranks)
 
 
 def _law(sizes: Any, times: Any) -> fits.AlphaBeta | None:
@@ -84,7 +70,7 @@ def b_eff(context: AnalysisContext) -> Answer:
         if board is not None:
             shape = _as_measured(board, row)
             model = serial.b_eff(shape, int(row.ranks), sizes, int(row.looplength))
-            rates = published_rates(shape, row.ranks, row.looplength)
+            rates = _published(context, shape, row)
             theirs = float(np.mean([rates.get(size, np.nan) for size in sizes]))
         ranks = int(row.ranks or 1)
         rows.append(
@@ -113,7 +99,7 @@ def by_size(context: AnalysisContext) -> Answer:
         device, board = first["device"], known.get(first["device"])
         fitted = _law(group["bytes"], group["median_s"]) if board is None else None
         links = links_rate(context.run, device)
-        rows += [_row_with_references(row, board, links, fitted) for row in each(group)]
+        rows += [_row_with_references(context, row, board, links, fitted) for row in each(group)]
     frame = table(rows, *_COLUMNS)
     return Answer(
         "by_size",
@@ -130,7 +116,11 @@ _COLUMNS = (
 
 
 def _row_with_references(
-    row: Any, board: Board | None, links: float, fitted: fits.AlphaBeta | None
+    context: AnalysisContext,
+    row: Any,
+    board: Board | None,
+    links: float,
+    fitted: fits.AlphaBeta | None,
 ) -> tuple[Any, ...]:
     size, rate, ranks = int(row.bytes), row.bandwidth_Bps, int(row.ranks or 1)
     limit = ranks * links if ranks > 1 else np.nan  # a rank alone uses no link
@@ -139,7 +129,7 @@ def _row_with_references(
         shape, steps = _as_measured(board, row), int(row.looplength)
         limit = 2 * ranks * serial.channel_rate(shape)
         model = rate / serial.bandwidth(shape, size, ranks, steps) - 1
-        theirs = published_rates(shape, row.ranks, row.looplength).get(size, np.nan)
+        theirs = _published(context, shape, row).get(size, np.nan)
     law = np.nan
     if fitted is not None:
         law = (fitted.alpha.value + size / fitted.beta.value) / row.median_s - 1
@@ -243,5 +233,7 @@ def scaling(context: AnalysisContext) -> Answer:
     )
 
 
-QUESTIONS = (b_eff, by_size, channels, slowest, constants, scaling, messages, held_out("520n"))
+QUESTIONS = (
+    b_eff, by_size, channels, slowest, constants, scaling, messages, published.held_out,
+)  # fmt: skip
 """The study's questions, in the order shown."""

@@ -9,12 +9,10 @@ import msgspec
 import numpy as np
 import pandas as pd
 
+from isthmus import backends
 from isthmus.analysis.context import AnalysisContext, Answer
 from isthmus.analysis.ratios import by_size, divide, groups, medians
 from isthmus.results.run_file import Point, Run
-
-LINKS = "nvlink_Bps"
-"""Property of a device: bytes a second in each direction over all its links to its peers."""
 
 
 def links_rate(run: Run, address: str) -> float:
@@ -28,7 +26,10 @@ def links_rate(run: Run, address: str) -> float:
         devices = {(rank.get("host"), rank.get("id", rank.get("device"))) for rank in ranks}
         if len(devices) < len(ranks):
             return float("nan")
-    rates = {device.address: device.properties.get(LINKS, "nan") for device in run.devices}
+    rates = {
+        device.address: device.properties.get(backends.of(device.backend).links_property, "nan")
+        for device in run.devices
+    }
     members = [name for name in address.split("+") if name in rates] or [address]
     return float(np.min([float(rates.get(name, "nan")) for name in members]))
 

@@ -2,36 +2,19 @@
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any
 
 import numpy as np
 
-from isthmus import boards, published
+from isthmus.analysis import published
 from isthmus.analysis.context import AnalysisContext, Answer, board_of, each, rate_of, table
 from isthmus.boards import Board
 from isthmus.models import host_memory
 from isthmus.models.pcie import link_of, path_of
 from isthmus.results.run_file import DeviceRecord
 
-PUBLISHED = {
-    "read_bandwidth": "read_GiBps",
-    "write_bandwidth": "write_GiBps",
-    "bandwidth": "concurrent_GiBps",
-}
-_PUBLISHED_SWEEPS = 1024
-_MODELLED = {"read_bandwidth": "read", "write_bandwidth": "write", "bandwidth": "copy"}
-
-
-@cache
-def published_rates(operation: str) -> dict[int, float]:
-    """Bytes a second by buffer size, from the published log (in GiB/s); empty where none is."""
-    column = PUBLISHED.get(operation)
-    if column is None:
-        return {}
-    log = published.series("host_memory_bw_u250_gen3x16")
-    rates = zip(log["buffer_bytes"], log[column], strict=True)
-    return {int(size): float(rate) * (1 << 30) for size, rate in rates}
+KERNELS = {"read_bandwidth": "read", "write_bandwidth": "write", "bandwidth": "copy"}
+"""Kernels as the closed form names them, by operation."""
 
 
 def _limit(device: DeviceRecord, operation: str) -> float:
@@ -52,7 +35,7 @@ def _predicted(board: Board | None, row: Any) -> float:
     """Prediction of the closed form for this row; NaN where it does not apply."""
     if board is None or row.target != "host" or not board.has("kernel"):
         return np.nan
-    kernel = _MODELLED[row.operation]
+    kernel = KERNELS[row.operation]
     shape = _as_measured(board, row)
     return host_memory.bandwidth(shape, kernel, int(row.bytes), int(row.iterations))
 
@@ -63,7 +46,7 @@ def crossing(context: AnalysisContext) -> Answer:
     Includes points whose data were wrong, marked FAIL; no other answer does.
     """
     known = {device.address: device for device in context.run.devices}
-    points = context.every[context.every["operation"].isin(PUBLISHED)]
+    points = context.every[context.every["operation"].isin(KERNELS)]
     points = points[(points["target"] == "host") & points["bandwidth_Bps"].gt(0)]
     points = points[points["clock"] != "device"]
     rows = []
@@ -71,7 +54,7 @@ def crossing(context: AnalysisContext) -> Answer:
         device = known[str(row.device)]
         board = board_of(device)
         limit, model = _limit(device, str(row.operation)), _predicted(board, row)
-        theirs = _published(board, row)
+        theirs = _published(context, board, row)
         named = (row.device, row.operation, row.memory, row.axes, row.clock, row.bytes)
         measured = (*rate_of(row)[:3], row.bandwidth_Bps / limit)
         compared = (row.bandwidth_Bps / model - 1, theirs, row.bandwidth_Bps / theirs - 1)
@@ -83,7 +66,7 @@ def crossing(context: AnalysisContext) -> Answer:
         "high_bandwidth_Bps limit_share model_residual published_Bps published_residual",
         "data",
     )
-    order = {name: i for i, name in enumerate(PUBLISHED)}
+    order = {name: i for i, name in enumerate(KERNELS)}
     frame = frame.sort_values(
         ["device", "clock", "axes", "operation", "bytes"],
         key=lambda column: column.map(order) if column.name == "operation" else column,
@@ -97,19 +80,15 @@ def crossing(context: AnalysisContext) -> Answer:
     )
 
 
-def _published(board: Board | None, row: Any) -> float:
-    """Published rate of the same point: equal card, link, bursts and sweeps."""
-    alike = (
-        board is not None
-        and row.iterations == _PUBLISHED_SWEEPS
-        and _as_measured(board, row).flat() == _published_card().flat()
-    )
-    return published_rates(row.operation).get(int(row.bytes), np.nan) if alike else np.nan
-
-
-@cache
-def _published_card() -> Board:
-    return boards.load("u250")
+def _published(context: AnalysisContext, board: Board | None, row: Any) -> float:
+    """The published figure for this very point: the same card, link, bursts and sweeps."""
+    if board is None:
+        return np.nan
+    known = published.rates(
+        context.study, _as_measured(board, row), row.operation,
+        target=row.target, iterations=row.iterations,
+    )  # fmt: skip
+    return known.get(int(row.bytes), np.nan)
 
 
 def _as_measured(board: Board, row: Any) -> Board:

@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from isthmus.analysis import speeds
+from isthmus.analysis import published, speeds
 from isthmus.analysis.context import AnalysisContext, Answer, each, rate_of, time_of
-from isthmus.analysis.crossing import PUBLISHED, crossing
-from isthmus.analysis.held_out import held_out
+from isthmus.analysis.crossing import KERNELS, crossing
 from isthmus.analysis.ratios import groups
 from isthmus.statistics import Interval, combined, exact
 
@@ -22,7 +21,7 @@ _SAME = ["device", "memory", "target", "clock", *_KNOBS]
 
 
 def _kernels(context: AnalysisContext) -> pd.DataFrame:
-    rows = context.rows[context.rows["operation"].isin(PUBLISHED)]
+    rows = context.rows[context.rows["operation"].isin(KERNELS)]
     return rows[rows["target"].isin(["host", "device"])]
 
 
@@ -36,7 +35,7 @@ def concurrent(context: AnalysisContext) -> Answer:
     rows = []
     for key, group in groups(_kernels(context), [*_SAME, "bytes"]):
         by_kernel = {str(row.operation): row for row in each(group)}
-        if len(by_kernel) < len(PUBLISHED):
+        if len(by_kernel) < len(KERNELS):
             continue
         both = by_kernel["bandwidth"]
         single = max(
@@ -158,5 +157,7 @@ def direct(context: AnalysisContext) -> Answer:
     )  # fmt: skip
 
 
-QUESTIONS = (crossing, speeds.peaks, concurrent, knee, direct, without_launch, held_out("u250"))
+QUESTIONS = (
+    crossing, speeds.peaks, concurrent, knee, direct, without_launch, published.held_out,
+)  # fmt: skip
 """The study's questions, in the order shown."""

@@ -1,9 +1,9 @@
 """Estimated times of a board: API software as measured plus crossing as simulated.
 
-Where one run has an API without a device (XRT's noop shim) and the same API with an emulated card,
-the times of each point are added: an estimate, on the clock ``hybrid``, that was not measured.
-Noop times the calls without a driver; the card's time has the link, the card, and the driver as far
-as the board describes it. Work that overlaps on a real board is counted twice.
+Where one run has an API with nothing behind it (``xrt:0@noop``) and the same API with an emulated
+card, each point of both is added up: a third quantity, on the clock ``hybrid``, that nobody
+measured. The first times the calls without a driver; the card's time has the link, the card, and
+the driver as far as its board assumes one. What the two do at the same time is counted twice.
 """
 
 from __future__ import annotations

@@ -4,25 +4,24 @@ from __future__ import annotations
 
 import numpy as np
 
+from isthmus.analysis import published
 from isthmus.analysis.context import AnalysisContext, Answer, each, time_of
-from isthmus.analysis.mmio_published import (
-    CPU_HERTZ,
-    FLOPS_PER_CYCLE,
-    INSTRUCTIONS_PER_CYCLE,
-    LINE,
-    STATED_LINES,
-    STATED_RATE,
-    replica,
-)
 from isthmus.analysis.mmio_rows import NO_FENCE, crossings, devices, ways
 from isthmus.models import mmio as model
 from isthmus.models.littles_law import in_flight
 
+_LINE = 64
+_CPU_HERTZ = 3.4e9
+_INSTRUCTIONS_PER_CYCLE, _FLOPS_PER_CYCLE = 4.0, 8.0
+"""Of the processor whose lost work is told: that of McCalpin, TACC TR-14-10, section 5.2."""
 _PACKET = 24
 """Bytes around a store's or a load's packet with 64-bit addresses; a completion's 20 beside."""
 _COMPLETION = 20
 _TRIPS = 3.0
 """Read latencies of one synchronisation: half to push, one and a half to poll, one to fetch."""
+_CPU_HERTZ = 3.4e9
+_INSTRUCTIONS_PER_CYCLE, _FLOPS_PER_CYCLE = 4.0, 8.0
+"""Of the processor that McCalpin, TACC TR-14-10, section 5.2, counts the work of."""
 _ACCELERATOR_FLOPS = 1e12
 _SINGLE_ACCESSES = (
     "register_load", "bar_memory_load", "syscall_load", "poll", "host_load", "line_exchange",
@@ -81,15 +80,10 @@ def concurrency(context: AnalysisContext) -> Answer:
     for device in devices(context):
         load = device.latency("bar_memory_load") or device.latency("register_load")
         if load and device.link:
-            lines = in_flight(device.link.raw, load.value) / LINE
+            lines = in_flight(device.link.raw, load.value) / model.LINE
             rows.append((device.address, load.value, device.link.raw, lines))
-    stated = [
-        ("as published", latency, STATED_RATE, in_flight(STATED_RATE, latency) / LINE)
-        for latency in STATED_LINES
-    ]
     return Answer.of(
-        "concurrency", "How many lines must be on their way to fill the link?",
-        [*stated, *rows] if rows else [],
+        "concurrency", "How many lines must be on their way to fill the link?", rows,
         "device latency_s rate_Bps lines",
     )  # fmt: skip
 
@@ -102,11 +96,11 @@ def synchronisation(context: AnalysisContext) -> Answer:
         if load is None:
             continue
         cost = _TRIPS * load.value
-        cycles, lost = cost * CPU_HERTZ, cost * _ACCELERATOR_FLOPS
+        cycles, lost = cost * _CPU_HERTZ, cost * _ACCELERATOR_FLOPS
         seen = device.one("poll", instruction="mov")
         measured = seen.value if seen else np.nan
         key = (device.address, device.clock, load.value, cost, measured, measured / load.value)
-        instructions, flops = cycles * INSTRUCTIONS_PER_CYCLE, cycles * FLOPS_PER_CYCLE
+        instructions, flops = cycles * _INSTRUCTIONS_PER_CYCLE, cycles * _FLOPS_PER_CYCLE
         rows.append((*key, cycles, instructions, flops, lost))
     return Answer.of(
         "synchronisation", "What does one synchronisation with the device cost?", rows,
@@ -159,5 +153,6 @@ def anomalies(context: AnalysisContext) -> Answer:
 
 
 QUESTIONS = (
-    accesses, driver, bandwidths, concurrency, synchronisation, crossover, anomalies, replica,
+    accesses, driver, bandwidths, concurrency, synchronisation, crossover, anomalies,
+    published.published_figures,
 )  # fmt: skip

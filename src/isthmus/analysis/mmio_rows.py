@@ -96,14 +96,6 @@ def _line(x: Any, rows: pd.DataFrame, scale: Any = 1.0) -> tuple[Interval, Inter
     return slope, start
 
 
-WAYS = {
-    "1 MiB stored in shrinking blocks": "driver_overhead_write_fit",
-    "loads of 8 B": "driver_overhead_read8",
-    "loads of 64 B": "driver_overhead_read64",
-    "spin, then load": "driver_overhead_spin",
-}
-
-
 _PIO = (("movntdqa", "bar_wc", 64), ("mov", "bar_uc", 8))
 """Pipelined loads that DMA is compared with: instruction, mapping, width."""
 

@@ -39,6 +39,11 @@ class ReproducedRow:
         return None if self.interval is None else self.interval.value
 
     @property
+    def text(self) -> str:
+        """Ours as ``Row.text`` has the published; empty where it was not measured."""
+        return "" if self.value is None else self.row.with_unit(self.value)
+
+    @property
     def residual(self) -> float | None:
         """Reproduced figure over the published one, less 1."""
         return None if self.value is None else self.row.residual(self.value)
@@ -86,7 +91,7 @@ def _row(
 
     def figure_of(term: Term) -> Interval:
         for point in known.get((term.operation, term.bytes or 0), ()):
-            if all(_text(point.get(name)) == value for name, value in term.where.items()):
+            if is_of(term, point):
                 used[f"{point.get('api')}, {point.get('memory')} memory"] = None
                 return _interval(point, rate=row.rate)
         size = f" of {format_size(term.bytes)}" if term.bytes else ""
@@ -100,6 +105,12 @@ def _row(
     # The source may speak of another API or kind of memory than this device has.
     source = f"{how}: {' and '.join(used)}" if how == "measured" else how
     return ReproducedRow(row, interval, source or row.how)
+
+
+def is_of(term: Term, point: Mapping[str, object]) -> bool:
+    """Whether a summary row has the operation, the axes and the memory that a term names."""
+    where = {"operation": term.operation, **term.where}
+    return all(_text(point.get(name)) == value for name, value in where.items())
 
 
 def _interval(point: Mapping[str, object], *, rate: bool) -> Interval:

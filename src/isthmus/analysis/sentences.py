@@ -18,6 +18,8 @@ TEMPLATES = MappingProxyType(
         # transfer
         "rate_of_limit": "{what}: {rate} at {size}, {share} of {reference} ({who}).",
         "rate_alone": "{what}: {rate} at {size} ({who}).",
+        "below_link": "Below what this link gives: {causes} ({who}; isthmus doctor).",
+        "lesser_link": "This link gives less than it could: {causes} ({who}; isthmus doctor).",
         "latency": "{what}: {time} for {size} ({who}).",
         "launch": "Starting an empty kernel and waiting for it takes {time} ({who}).",
         "in_cache": "{what}: {rate} at {size}, which fit in a cache ({who}).",

@@ -17,6 +17,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from isthmus.checks.base import Check
 from isthmus.errors import UsageError
 from isthmus.run_options import RunOption
 from isthmus.system import built
@@ -72,10 +73,19 @@ class BackendDescription(ABC):
     """Kind of memory that the copy engines of its devices reach without a bounce copy."""
     map_advice = "map in place of a copy"
     """What to do where mapping a buffer is faster than copying it."""
+    checks: tuple[Check, ...] = ()
+    """What ``isthmus doctor`` checks of its devices alone."""
     by_default = True
     """Whether ``isthmus run`` without ``--device`` measures this backend's hardware."""
     only_first_device = False
-    """Whether a run without ``--device`` measures this backend's first device only."""
+    """Whether that run measures its first device only: the others are to be named."""
+    api_names: Mapping[str, str] = MappingProxyType({})
+    """The run file's ``api`` of its devices, and how people write each."""
+    has_runtime = True
+    """Whether a runtime stands between a program and its devices; else the processor itself copies,
+    loads and stores."""
+    links_property = ""
+    """Property of a device: bytes a second and direction of all its links to devices like it."""
     aliases: Mapping[str, str] = MappingProxyType({})
     """Short selectors, each with the part of a platform's or device's name that it selects."""
     modes: tuple[str, ...] = ()
@@ -152,6 +162,17 @@ def registry() -> Mapping[str, BackendDescription]:
     for entry in importlib.metadata.entry_points(group="isthmus.backends"):
         backends.setdefault(entry.name, entry.load())
     return MappingProxyType(backends)
+
+
+def of(name: str) -> BackendDescription | type[BackendDescription]:
+    """The backend of this name; where it is not installed here, what all have by default."""
+    return registry().get(name, BackendDescription)
+
+
+def api_names() -> Mapping[str, str]:
+    """How people write each ``api`` of the run file, as far as somebody says."""
+    told = {api: name for b in registry().values() for api, name in b.api_names.items()}
+    return {"mpi": "MPI", **told}
 
 
 def run_options() -> Mapping[str, RunOption]:

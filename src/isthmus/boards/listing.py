@@ -8,6 +8,7 @@ import msgspec
 
 from isthmus.boards.board import Board, text
 from isthmus.boards.table import TABLE
+from isthmus.columns import columns
 
 
 def about(board: Board) -> dict[str, str]:
@@ -79,10 +80,3 @@ def toml(board: Board) -> Iterator[str]:
 def _quoted(words: str) -> str:
     """A text quoted for TOML, with JSON's escapes, which TOML shares."""
     return msgspec.json.encode(words).decode()
-
-
-def columns(rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    """Rows of cells as lines, each column as wide as it needs."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        yield "  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip()

@@ -177,8 +177,10 @@ _PARAMETERS = (
            "ns"),
     _float("kernel.host_latency_ns", "card's part of a kernel's read of host memory, beyond link "
            "and host", "ns"),
-    _float("driver.launch_ns", "start and completion of a kernel below XRT's API, where it stands "
-           "for kernel.launch_ns", "ns"),
+    _float("driver.launch_ns", "start and completion of a kernel below the runtime's API, where it "
+           "stands for kernel.launch_ns", "ns"),
+    _float("driver.launch_interval_ns", "least time between the starts of two kernels that wait in "
+           "the runtime's queue; 0: driver.launch_ns", "ns", default=0.0),
     _float("driver.register_ns", "access to a register, beyond host and link", "ns"),
     _int("registers.cycles", "access to a register behind the link", "cycle", 0),
     _float("registers.clock_MHz", "clock of the registers and of the SRAM controller", "MHz", 1e-3),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated, Any
 
@@ -13,31 +12,17 @@ import typer
 from typer.core import TyperCommand
 
 from isthmus.errors import UsageError
-
-
-@dataclass(frozen=True)
-class Declared:
-    """A parameter of a command that a backend or a study declares."""
-
-    name: str
-    help: str
-    switch: bool = False
-    """Whether the option is a switch without a value."""
-    hidden: bool = False
-    """Whether ``--help`` omits the option because another text lists it."""
+from isthmus.run_options import RunOption, flag
 
 
 class DeclaringCommand(TyperCommand):
     """A command with the options of all backends; given values are in ``context.obj``."""
 
-    def declared(self) -> list[Declared]:
-        """The declared options that the command accepts."""
+    def declared(self) -> list[RunOption]:
+        """The options beside its own parameters; one without help is left out of ``--help``."""
         from isthmus.backends import run_options
 
-        return [
-            Declared(option.name, option.help, switch=option.permission)
-            for option in run_options().values()
-        ]
+        return list(run_options().values())
 
     @cached_property
     def _declared_parameters(self) -> list[Any]:
@@ -55,20 +40,20 @@ class DeclaringCommand(TyperCommand):
         return super().invoke(ctx)
 
 
-def _parameters(options: Sequence[Declared]) -> list[Any]:
-    """Converts declared options to parameters of Typer."""
+def _parameters(options: Sequence[RunOption]) -> list[Any]:
+    """Parameters as Typer makes them of a function with such a signature."""
 
     def declaring() -> None:
         """Never called."""
 
     hints: dict[str, Any] = {
         option.name: Annotated[
-            bool if option.switch else list[str],
+            bool if option.permission else list[str],
             typer.Option(
-                f"--{option.name.replace('_', '-')}",
+                option.flag,
                 help=option.help,
-                hidden=option.hidden,
-                metavar=None if option.switch else "VALUE",
+                hidden=not option.help,
+                metavar=None if option.permission else "VALUE",
             ),
         ]
         for option in options
@@ -79,7 +64,7 @@ def _parameters(options: Sequence[Declared]) -> list[Any]:
             inspect.Parameter(
                 option.name,
                 inspect.Parameter.KEYWORD_ONLY,
-                default=False if option.switch else [],
+                default=False if option.permission else [],
                 annotation=hints[option.name],
             )
             for option in options
@@ -107,6 +92,6 @@ def separated(given: Mapping[str, Any]) -> tuple[dict[str, str], dict[str, str]]
             form = known[name].form or ".*" if name in known else None
             chosen = axes if form is None or not re.fullmatch(form, value) else of_devices
             if name in chosen:
-                raise UsageError(f"--{name.replace('_', '-')} is given twice")
+                raise UsageError(f"{flag(name)} is given twice")
             chosen[name] = value
     return of_devices, axes

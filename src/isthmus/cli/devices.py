@@ -41,17 +41,13 @@ def devices(
 
         print(msgspec.json.format(msgspec.json.encode(_as_data(surveys)), indent=2).decode())
         return
-    import shutil
-
-    # What reads from a pipe wants whole names.
-    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
-    for line in _lines(surveys, width):
+    for line in _lines(surveys):
         print(line)
 
 
-def _lines(surveys: Sequence[discovery.Survey], width: int | None) -> Iterator[str]:
-    """A line for each device, cut to ``width`` columns; then what is missing and how to get it."""
-    from isthmus.boards.listing import columns
+def _lines(surveys: Sequence[discovery.Survey]) -> Iterator[str]:
+    """A line for each device; then what is missing and how to get it."""
+    from isthmus.columns import columns
     from isthmus.units import printable
 
     rows = [("device", "studies", "name")]
@@ -77,8 +73,7 @@ def _lines(surveys: Sequence[discovery.Survey], width: int | None) -> Iterator[s
                     f"all but {', '.join(cannot)}"
                 )  # fmt: skip
                 further += _wrapped(f"{scheme}:BOARD: {study}: {which}") if cannot else []
-    for line in columns(rows):
-        yield line if width is None or len(line) <= width else f"{line[: width - 2]}.."
+    yield from columns(rows)
     yield from ["", *further] if further else []
     missing: dict[str, list[str]] = {}
     for survey in surveys:

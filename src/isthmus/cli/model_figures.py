@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import msgspec
 
 from isthmus import boards, models
-from isthmus.boards.listing import columns
+from isthmus.columns import columns
 from isthmus.errors import UsageError
 from isthmus.models.base import NO_BOARD, Figure, Model, Option
 from isthmus.text import nearest

@@ -81,7 +81,7 @@ def reproduce(
         raise UsageError(f"--{axis} {axes[axis]}: the figure says what is measured")
     settings = _Settings(device, out, quick, budget, options)
     reproduced, files, failed = _compare(figures, settings)
-    print("\n".join(_overview(reproduced) if name == "all" else _in_full(reproduced)))
+    print("\n".join(_overview(reproduced) if name == "all" else _in_full(reproduced)).rstrip())
     from isthmus.analysis.reproduction import missed_aims
     from isthmus.cli.program import program, shorter
 
@@ -258,19 +258,20 @@ def _request(
 
 def _in_full(figures: Sequence[ReproducedFigure]) -> Iterator[str]:
     """A table for each figure."""
-    from isthmus.boards.listing import columns
+    from isthmus.columns import columns
 
     for one in figures:
-        yield f"{one.figure.name}: {one.figure.title}"
+        yield from _wrapped(f"{one.figure.name}: {one.figure.title}")
         if one.rows:
             cells: list[tuple[str, ...]]
             cells = [("item", "published", "here", "interval", "residual", "how")]
             cells += [_cells(name, row) for name, row in zip(one.names, one.rows, strict=True)]
             if not any(row[_INTERVAL] for row in cells[1:]):  # simulated times are exact
                 cells = [(*row[:_INTERVAL], *row[_INTERVAL + 1 :]) for row in cells]
-            yield from (f"  {line}" for line in columns(cells))
+            yield from columns(cells, indent="  ")
         else:
-            yield f"  {one.figure.state}: {one.figure.because or one.figure.title}"
+            state = f"{one.figure.state}: {one.figure.because or one.figure.title}"
+            yield from _wrapped(state, "  ", "    ")
         for note in _notes(one):
             yield from _wrapped(note, "  ", "    ")
         yield ""
@@ -294,10 +295,12 @@ def _notes(one: ReproducedFigure) -> Iterator[str]:
 
 
 def _cells(name: str, one: ReproducedRow) -> tuple[str, ...]:
-    unit = "" if one.row.unit == "ratio" else f" {one.row.unit}"
-    here = "" if one.value is None else f"{one.value:.5g}{unit}"
-    residual = "" if one.residual is None else f"{100 * one.residual:+.2f} %"
-    return (name, one.row.text, here, _span(one.interval), residual, one.how)
+    return (name, one.row.text, one.text, _span(one.interval), percent(one.residual), one.how)
+
+
+def percent(residual: float | None) -> str:
+    """With its sign: ``+0.12 %``; no rounded ``-0.00 %``."""
+    return "" if residual is None else f"{round(100 * residual, 2) + 0.0:+.2f} %"
 
 
 def _span(interval: Interval | None) -> str:
@@ -310,8 +313,8 @@ def _span(interval: Interval | None) -> str:
 def _overview(figures: Sequence[ReproducedFigure]) -> Iterator[str]:
     """A line for each figure with rows; then reasons, and the number of figures without a model."""
     from isthmus.analysis.reproduction import NOT_MEASURED
-    from isthmus.boards.listing import columns
     from isthmus.cli.program import program
+    from isthmus.columns import columns
     from isthmus.published.source import counted
 
     rows = [("figure", "rows", "farthest off", "how", "at")]
@@ -319,7 +322,7 @@ def _overview(figures: Sequence[ReproducedFigure]) -> Iterator[str]:
         worst = one.worst
         if worst and worst.residual is not None:
             at = one.names[one.rows.index(worst)]
-            off = f"{100 * worst.residual:+.2f} %"
+            off = percent(worst.residual)
             ways = counted(row.how for row in one.rows)
             rows.append((one.figure.name, str(len(one.rows)), off, ways, at))
         elif one.rows:

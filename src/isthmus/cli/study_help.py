@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from isthmus.cli.declared import Declared, DeclaringCommand
+from isthmus.cli.declared import DeclaringCommand
+from isthmus.run_options import RunOption
 from isthmus.units import format_size
 
 if TYPE_CHECKING:
@@ -18,14 +19,14 @@ _MANY = 4
 class StudyCommand(DeclaringCommand):
     """A command with options for all studies' axes; ``STUDY --help`` lists those of a study."""
 
-    def declared(self) -> list[Declared]:
+    def declared(self) -> list[RunOption]:
         """Options of backends, and all studies' axes."""
         from isthmus.studies import registry
 
         of_backends = super().declared()
         known = {option.name for option in of_backends}
         axes = dict.fromkeys(axis.name for study in registry().values() for axis in study.axes)
-        hidden = [Declared(name, "", hidden=True) for name in axes if name not in known]
+        hidden = [RunOption(name, "") for name in axes if name not in known]
         return [*of_backends, *hidden]
 
     def get_params(self, ctx: Any) -> list[Any]:
@@ -55,8 +56,8 @@ class StudyCommand(DeclaringCommand):
 
 
 def overview() -> str:
-    """Names and questions of all studies."""
-    from isthmus.boards.listing import columns
+    """All studies and what they ask."""
+    from isthmus.columns import columns
     from isthmus.studies import in_order
 
     rows = [(study.name, study.question) for study in in_order()]
@@ -67,7 +68,7 @@ def overview() -> str:
 
 def usage(study: Study) -> str:
     """A study's axes and operations, and an example."""
-    from isthmus.boards.listing import columns
+    from isthmus.columns import columns
 
     usually = list(map(str, study.operations_usually))
     on_request = [name for name in study.operations if name not in usually]

@@ -6,6 +6,8 @@ import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from isthmus.backends import by_scheme
 from isthmus.errors import NoDeviceError, UsageError
 from isthmus.measure import discovery, protocol
@@ -13,16 +15,20 @@ from isthmus.measure.address import Address
 from isthmus.measure.discovery import FoundDevice
 from isthmus.measure.runner import Watcher
 from isthmus.measure.supervisor import Responder, WorkerDiedError, WorkerProcess, WorkerRefusedError
+from isthmus.models.pcie import Link
 from isthmus.results.run_file import DeviceRecord
-from isthmus.system import environment
+from isthmus.run_options import flag
+from isthmus.system import pci
 
 if TYPE_CHECKING:
     from isthmus.measure.joint import RankGroup
 
 
-def _record(device: FoundDevice) -> DeviceRecord:
+def record_of(device: FoundDevice) -> DeviceRecord:
+    """What a run file keeps of a device, its PCIe function as it is now included."""
     described = device.description
-    pci = described.properties.get("pci_address", "")
+    address = described.properties.get("pci_address", "")
+    function = pci.read(address) if address and device.real else None
     return DeviceRecord(
         address=device.address,
         backend=device.backend.name,
@@ -34,9 +40,48 @@ def _record(device: FoundDevice) -> DeviceRecord:
         max_buffer_bytes=described.max_buffer_bytes,
         memory_bytes=described.memory_bytes,
         properties=described.properties,
-        link=environment.pcie_link(pci) if pci else {},
+        link=link_attributes(function) if function else {},
+        pci=function,
         environment=dict(device.candidate.environment),
     )
+
+
+def read_again(record: DeviceRecord) -> DeviceRecord:
+    """A device's record with its PCIe function as it is now, after the run."""
+    if record.pci is None:
+        return record
+    return msgspec.structs.replace(record, pci_after=pci.read(record.pci.device.address))
+
+
+def link_attributes(function: pci.Function) -> dict[str, str]:
+    """A function's link in the names of sysfs, payloads, IOMMU group and memory node.
+
+    ``path_link``: the narrowest link on the way to the root, by the speed that both its ends can
+    and the lanes it has.
+    """
+    device = function.device
+    speeds = {"current_link_speed": device.speed, "max_link_speed": device.most_speed}
+    found = {name: f"{speed} GT/s PCIe" for name, speed in speeds.items() if speed is not None}
+    counts = {
+        "current_link_width": device.lanes,
+        "max_link_width": device.most_lanes,
+        "max_payload_bytes": device.payload,
+        "max_read_request_bytes": device.read_request,
+        "numa_node": function.numa_node,
+    }
+    found |= {name: str(count) for name, count in counts.items() if count is not None}
+    if function.iommu_group:
+        found["iommu_group"] = function.iommu_group
+    links = [
+        Link(speed, link.lanes)
+        for link in function.links()
+        if (speed := link.most_speed or link.speed) and link.lanes
+    ]
+    if links:
+        narrowest = min(links, key=lambda link: link.raw)
+        found["path_link_speed"] = f"{narrowest.gigatransfers} GT/s PCIe"
+        found["path_link_width"] = str(narrowest.lanes)
+    return {"address": device.address, **found} if found else {}
 
 
 def _record_of_missing(address: str, error: NoDeviceError) -> DeviceRecord:
@@ -119,7 +164,7 @@ def _devices(
                 records.append(_record_of_missing(address, error))
         else:
             devices.append(device)
-            records.append(_record(device))
+            records.append(record_of(device))
     if not devices:
         raise NoDeviceError("; ".join(errors) or "no device is here")
     for error_text in errors:
@@ -135,7 +180,7 @@ def _joint_device(
     device = group.open_devices(options)
     others = {member.address: member for member in group.members}
     others.pop(device.address, None)
-    records = [_record(one) for one in (device, *others.values())]
+    records = [record_of(one) for one in (device, *others.values())]
     taken = {name for member in group.members for name in member.run_options}
     _check_options(options.keys() - taken, records, watcher)
     return [device], records
@@ -146,5 +191,4 @@ def _check_options(
 ) -> None:
     """Refuses options of the run that none of its devices takes."""
     for name in untaken:
-        option = f"--{name.replace('_', '-')}"
-        refuse_or_warn(f"{option}: no device of this run takes it", records, watcher)
+        refuse_or_warn(f"{flag(name)}: no device of this run takes it", records, watcher)

@@ -294,6 +294,7 @@ def plan(
             reason = f": {why}" if why else f"; it has {offers}"
             planner.left_out.append(f"{device} has no memory kind '{kind}'{reason}")
     wanted = [str(name) for name in given.get("operation", study.operations_usually)]
+    sizes_by_set = study.sizes(given, quick=quick)
     seen: list[OperationDescription] = []
     for name in wanted:
         operations = offered(study, description, name)
@@ -302,7 +303,7 @@ def plan(
         for operation in operations:
             if operation not in seen:
                 seen.append(operation)
-                for sizes_from, sizes in study.sizes(given, quick=quick):
+                for sizes_from, sizes in sizes_by_set:
                     planner.add(operation, wanted, sizes, sizes_from)
     planner.miss(seen)
     return planner.plan()

@@ -138,9 +138,12 @@ class Runner:
         self.watcher.begin(len(self.jobs), done, most_s)
 
     def run_simulated(self) -> None:
-        """Measures each simulated point once, outside the budget: the host is not timed."""
+        """Measures each simulated point once, outside the budget: the host is not timed.
+
+        The largest come first: points of one size use the same memory, which a card keeps.
+        """
         simulated = [job for job in self.schedule.unfinished if job.simulated]
-        random.Random(self.settings.seed).shuffle(simulated)
+        simulated.sort(key=lambda job: job.task.bytes, reverse=True)
         if simulated:
             with self._workers_ended():
                 self._round(0, simulated, math.inf)

@@ -18,7 +18,7 @@ from isthmus.backends import by_scheme, run_options
 from isthmus.errors import IsthmusError, UsageError
 from isthmus.measure.address import Address
 from isthmus.measure.assembly import assemble
-from isthmus.measure.devices import devices_of, refuse_or_warn
+from isthmus.measure.devices import devices_of, read_again, refuse_or_warn
 from isthmus.measure.discovery import FoundDevice
 from isthmus.measure.job import Job
 from isthmus.measure.plan import describe_memory_kinds, has_memory, plan
@@ -322,8 +322,11 @@ def _run_jobs(
             whole = msgspec.structs.replace(
                 run, finished=_now(), status=status, points=assemble(planned, kept)
             )
-            after = {"steal_after_s": environment.steal_seconds()}
-            whole = msgspec.structs.replace(whole, environment={**run.environment, **after})
+            whole = msgspec.structs.replace(
+                whole,
+                environment={**run.environment, "steal_after_s": environment.steal_seconds()},
+                devices=[read_again(device) for device in run.devices],
+            )
             run_file.save(whole, out, replace=replace)
             log.remove()
             return whole

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -48,6 +48,9 @@ class Model:
     default_board: str = ""
     """Board if none is given. Empty: the formula uses no board, and gets ``NO_BOARD``."""
     options: tuple[Option, ...] = ()
+    closed_forms: Mapping[str, Callable[..., float]] = field(default_factory=dict)
+    """What rows of published sources may name as their ``model``: of a board and the row's
+    ``inputs``, in seconds and bytes a second. Sizes come as text from the sources' files."""
 
     def __post_init__(self) -> None:
         """Raises ValueError for options that replace parameters if the model uses no board."""

@@ -105,4 +105,7 @@ MODEL = Model(
     predict,
     default_board="u250",
     options=(Option("bytes", "B", "size of the transfer; without it 1 B to 1 GiB"),),
+    closed_forms={
+        "transfer": lambda b, direction, size: int(size) / transfer_s(b, direction, int(size))
+    },
 )

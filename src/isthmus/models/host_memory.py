@@ -166,4 +166,5 @@ MODEL = Model(
         Option("bytes", "B", "buffer size; without it 4 KiB to 256 MiB"),
         Option("iterations", "", "sweeps of one launch", 1024),
     ),
+    closed_forms={"host memory": lambda b, kernel, size: bandwidth(b, kernel, int(size))},
 )

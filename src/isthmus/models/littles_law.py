@@ -14,6 +14,8 @@ from isthmus.models import dma
 from isthmus.models.base import Figure, Model, Option
 from isthmus.models.pcie import path_of
 
+_LINE = 64
+
 
 def in_flight(rate: float, latency: float) -> float:
     """Bytes in flight at ``rate`` bytes a second and ``latency`` seconds."""
@@ -54,4 +56,5 @@ MODEL = Model(
         Option("request-bytes", "B", "size of each; without it the board's MRRS"),
         Option("latency-ns", "ns", "of each; without it the DMA engine's read of host memory"),
     ),
+    closed_forms={"lines in flight": lambda _, rate, latency: in_flight(rate, latency) / _LINE},
 )

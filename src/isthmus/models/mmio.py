@@ -173,4 +173,11 @@ MODEL = Model(
         Option("cpu-flops", "", "floating point operations of the CPU in a cycle", 8),
         Option("accelerator-gflops", "Gflop/s", "what the accelerator does meanwhile", 1000),
     ),
+    closed_forms={
+        "load": load_s,
+        "stores": store_rate,
+        "streaming speedup": streaming_speedup,
+        "crossover": crossover_bytes,
+        "share of DMA": lambda b: share_of_dma(b, LINE),
+    },
 )

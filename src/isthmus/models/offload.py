@@ -69,4 +69,7 @@ MODEL = Model(
     predict,
     default_board="u200",
     options=(Option("elements", "", "32-bit integers in each vector", ELEMENTS),),
+    closed_forms={
+        "offload phase": lambda b, phase, aligned: phases(b, ELEMENTS, aligned=aligned)[phase],
+    },
 )

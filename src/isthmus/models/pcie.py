@@ -38,14 +38,19 @@ class Link:
 
 
 def link_of(attributes: Mapping[str, str]) -> Link | None:
-    """Fastest link of what sysfs says; None if unknown.
+    """Narrowest link on the way to a device, at its fastest, of a run's record; None if unknown.
 
-    Its speed is ``max_link_speed``: devices that save power train down while idle, and up again
-    under load. Its width is ``current_link_width``: lanes that are missing stay missing.
+    Where the record has the device's own end alone, its speed is ``max_link_speed``: devices that
+    save power train down while idle, and up again under load. Its width is ``current_link_width``:
+    lanes that are missing stay missing.
     """
-    speed_text = attributes.get("max_link_speed") or attributes.get("current_link_speed", "")
+    speed_text = (
+        attributes.get("path_link_speed")
+        or attributes.get("max_link_speed")
+        or attributes.get("current_link_speed", "")
+    )
     speed = re.match(r"([0-9.]+) GT/s", speed_text)
-    width = attributes.get("current_link_width", "")
+    width = attributes.get("path_link_width") or attributes.get("current_link_width", "")
     if not speed or not width.isdecimal() or int(width) == 0:
         return None
     return Link(float(speed[1]), int(width))
@@ -175,4 +180,5 @@ MODEL = Model(
         Option("mps", "B", "largest payload", parameter="link.max_payload_bytes"),
         Option("mrrs", "B", "largest read request", parameter="link.max_read_request_bytes"),
     ),
+    closed_forms={"raw link": lambda b: path_of(b).link.raw},
 )

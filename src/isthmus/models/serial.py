@@ -120,6 +120,15 @@ def _off(board: Board, published: Board, size: int, devices: int, steps: int) ->
     return 100 * (here / there - 1)
 
 
+def _stated(board: Board, devices: int, in_turn: bool, over: float = 1.0) -> float:
+    """By the constants that came with the formula; in parallel, a message takes half as long.
+
+    ``over`` is a measured rate in B/s, where the row asks for the ratio.
+    """
+    stated = board.with_values(PUBLISHED_CONSTANTS)
+    return (1 if in_turn else 2) * b_eff(stated, devices, SIZES["published"]) / over
+
+
 MODEL = Model(
     "beff",
     "effective bandwidth of cards in a ring",
@@ -134,4 +143,9 @@ MODEL = Model(
         Option("sharing", "", "links on one wire", parameter="serial.sharing"),
         Option("depth", "", "flits that a channel holds", parameter="serial.depth"),
     ),
+    closed_forms={
+        "ring": lambda b, devices, size: bandwidth(b, int(size), devices),
+        "ring, mean": lambda b, devices: b_eff(b, devices, SIZES["published"]),
+        "stated ring, mean": _stated,
+    },
 )

@@ -14,16 +14,12 @@ from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 from isthmus.errors import UsageError
 from isthmus.published.source import Figure, Row, Source, read
 from isthmus.text import nearest
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-__all__ = ["Figure", "Row", "Source", "chosen", "names", "rows_of", "series", "sources"]
+__all__ = ["Figure", "Row", "Source", "chosen", "rows_of", "sources"]
 
 _FOLDER = Path(__file__).parent
 
@@ -52,25 +48,7 @@ def chosen(name: str) -> list[Figure]:
     return figures
 
 
-def rows_of(study: str, board: str) -> list[Row]:
-    """Rows that a study reproduces on a board, each once."""
+def rows_of(study: str) -> list[Row]:
+    """Rows that this study gives, each once; their figures are not empty."""
     every = (row for source in sources().values() for row in source.rows if row.figures)
-    return [row for row in every if row.run and (row.run.study, row.board) == (study, board)]
-
-
-def _files() -> dict[str, Path]:
-    return {path.stem: path for path in sorted(_FOLDER.glob("*/*.csv"))}
-
-
-def names() -> list[str]:
-    """Names of all series."""
-    return sorted(_files())
-
-
-def series(name: str) -> pd.DataFrame:
-    """One series as published, in the units that its columns name."""
-    import pandas as pd  # noqa: PLC0415 - slow to load
-
-    if name not in names():
-        raise UsageError(f"no published series '{name}'; known: {', '.join(names())}")
-    return pd.read_csv(_files()[name])
+    return [row for row in every if row.run and row.run.study == study]

@@ -13,18 +13,25 @@
     One published number, or one for each line of a CSV file (``data = "NAME"``, of which ``only``
     keeps the lines whose columns have these values). Texts may name columns: ``"{size_bytes}"``;
     ``{size}`` is ``bytes`` as people write it. What was published: ``item``, ``value`` (number, the
-    two ends of a range, or column), ``divide`` (what it is divided by), ``unit``, ``figures``
-    (names, separated by blanks). Reproduced by: ``run`` and ``operation``, ``bytes``, ``where``
-    (further axes); or lists ``plus``, ``minus`` and ``over`` of these: the first's sum less the
-    second's, ``times`` a number, over the third's sum. ``combine`` is ``sum``, or over all sizes of
-    ``bytes`` ``mean``, ``max`` or ``cost of a call`` (per call, of 1 MiB moved in blocks of these
-    sizes). What else gives it: ``model`` with ``inputs``, a closed form. How: ``fit`` (the
-    calibration that saw it; ``fits`` by item), else ``kind``: ``predicted``, ``after the fact``,
-    ``reproduced`` (the source's own arithmetic) or ``fitted``. ``series`` groups rows in the
-    residual table, ``events`` puts the emulated card's own figure there too, ``headline`` (by item)
-    puts the row on a page without boards. ``aim`` is the largest residual that is good enough.
+    two ends of a range, or column), ``divide`` (what it is divided by), ``unit``, ``api`` (of a
+    source that compares several), ``figures`` (names, with blanks between). What gives ours:
+    ``run`` and ``operation``, ``bytes``, ``where`` (further axes); or lists ``plus``, ``minus`` and
+    ``over`` of these: the first's sum less the second's, ``times`` a number, over the third's sum.
+    ``combine`` is ``sum``, or over all sizes of ``bytes`` ``mean``, ``max`` or ``cost of a call``
+    (per call, of 1 MiB moved in blocks of these sizes). What else gives it: ``model`` with
+    ``inputs``, a closed form. How: ``fit`` (the calibration that saw it; ``fits`` by item), else
+    ``kind``: ``predicted``, ``after the fact``, ``reproduced`` (the source's own arithmetic) or
+    ``fitted``. ``series`` groups rows in the residual table, ``events`` puts the emulated card's
+    own figure there too, ``headline`` (by item) puts the row on a page without boards. ``aim`` is
+    the largest residual that is good enough.
 ``[[aim]]``
     The same for whole ``series``: ``name``, ``worst`` and perhaps ``rms``.
+``[[fit]]``
+    Parameters of ``board`` (the source's where it names none) that rows were fitted to: ``name`` is
+    what they have as ``fit`` and what the board's file has as ``calibration``, ``start`` has the
+    values at which the search begins. ``series``: curves that all its points are on; of these each
+    size in turn is held out for a check. ``held_out.csv`` keeps what that gave
+    (``tools/model_docs.py``).
 """
 
 from __future__ import annotations
@@ -86,6 +93,8 @@ class Row:
     published: float
     unit: str
     board: str
+    api: str = ""
+    """That it was measured with, of a source that compares several."""
     published_to: float | None = None
     """The other end of a range."""
     series: str = ""
@@ -112,19 +121,26 @@ class Row:
         """The unit in seconds or bytes a second; 1 for counts and ratios."""
         return UNITS.get(self.unit, 1.0)
 
-    def residual(self, here: float) -> float:
-        """``here`` (in the row's unit) over the published number, less 1; 0 within a range."""
+    def nearest(self, here: float) -> float:
+        """What was published; of a range the value in it that is nearest to ours."""
         to = self.published if self.published_to is None else self.published_to
-        ends = sorted((self.published, to))
-        nearest = min(max(here, ends[0]), ends[1])
-        return here / nearest - 1.0
+        low, high = sorted((self.published, to))
+        return min(max(here, low), high)
+
+    def residual(self, here: float) -> float:
+        """Ours in the row's unit over the published, less 1; 0 within a range."""
+        return here / self.nearest(here) - 1.0
 
     @property
     def text(self) -> str:
         """What was published, in the source's unit: ``0.3333 to 0.5``, ``8.775 GiB/s``."""
-        unit = "" if self.unit == "ratio" else f" {self.unit}"
-        ends = [end for end in (self.published, self.published_to) if end is not None]
-        return " to ".join(f"{end:.5g}" for end in ends) + unit
+        first = "" if self.published_to is None else f"{self.published:.5g} to "
+        last = self.published if self.published_to is None else self.published_to
+        return first + self.with_unit(last)
+
+    def with_unit(self, value: float) -> str:
+        """A value in the row's unit: ``8.775 GiB/s``; a ratio has none."""
+        return f"{value:.5g}" + ("" if self.unit == "ratio" else f" {self.unit}")
 
     @property
     def how(self) -> str:
@@ -180,6 +196,17 @@ class Aim:
 
 
 @dataclass(frozen=True)
+class Fit:
+    """Parameters of a board that one calibration sets, and where the search starts."""
+
+    calibration: str
+    board: str
+    start: Mapping[str, float]
+    series: tuple[str, ...] = ()
+    """Curves of which each size in turn is held out for the check; empty: too few points."""
+
+
+@dataclass(frozen=True)
 class Source:
     """The contents of one source's folder."""
 
@@ -190,6 +217,8 @@ class Source:
     rows: tuple[Row, ...]
     """Each once, in the order of the file."""
     aims: tuple[Aim, ...]
+    fits: tuple[Fit, ...]
+    folder: Path
 
 
 def read(name: str, folder: Path) -> Source:
@@ -221,7 +250,16 @@ def _source(name: str, folder: Path, data: Mapping[str, Any]) -> Source:
     if unknown:
         raise UsageError(f"rows speak of figures that are not listed: {', '.join(sorted(unknown))}")
     figures = tuple(_figure(name, one, rows) for one in data["figure"])
-    return Source(name, data["title"], data["by"], figures, rows, aims)
+    fits = tuple(
+        Fit(
+            one["name"], one.get("board", data["board"]), one["start"], tuple(one.get("series", ()))
+        )
+        for one in data.get("fit", ())
+    )
+    unknown = {row.fit for row in rows} - {fit.calibration for fit in fits} - {""}
+    if unknown:
+        raise UsageError(f"rows name fits that are not listed: {', '.join(sorted(unknown))}")
+    return Source(name, data["title"], data["by"], figures, rows, aims, fits, folder)
 
 
 def _figure(source: str, block: Mapping[str, Any], rows: Sequence[Row]) -> Figure:
@@ -264,6 +302,7 @@ def _rows(
             published=ends[0],
             unit=unit,
             board=filled.get("board", board),
+            api=filled.get("api", ""),
             published_to=ends[1] if len(ends) > 1 else None,
             series=series,
             run=runs[filled["run"]] if "run" in filled else None,

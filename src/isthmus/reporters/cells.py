@@ -24,12 +24,8 @@ _BY_SUFFIX: tuple[tuple[str, Callable[[float], str]], ...] = (
     ("residual", lambda value: f"{value:+.1%}".replace("%", " %")),
 )
 _HEADINGS = {
-    "median_s": "median",
     "min_s": "minimum",
-    "bandwidth_Bps": "bandwidth",
     "bytes": "size",
-    "alpha_s": "alpha",
-    "beta_Bps": "beta",
     "half_bytes": "n1/2",
     "worst_bytes": "at size",
     "largest_bytes": "largest size",
@@ -97,7 +93,8 @@ def table(frame: pd.DataFrame, labels: Mapping[str, str] | None = None) -> Table
         else:
             named = {"device", "reference"} & {name}
             cells = [cell(name, labels.get(v, v) if named else v) for v in values]
-            heading = _HEADINGS.get(name, name.removesuffix("_s").replace("_", " "))
+            bare = name.removesuffix("_s").removesuffix("_Bps")  # each cell has its unit
+            heading = _HEADINGS.get(name, bare.replace("_", " "))
         if any(cells) or frame.empty:
             headings.append(heading)
             columns.append(cells)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from isthmus import studies
+from isthmus import backends, studies
 from isthmus.analysis.answers import studies_in
 from isthmus.analysis.findings import Finding, findings
 from isthmus.analysis.flags import DISTURBED
@@ -19,6 +19,7 @@ from isthmus.analysis.summary import summarise
 from isthmus.models.pcie import link_of
 from isthmus.reporters.base import Reporter
 from isthmus.results.run_file import DeviceRecord, Run
+from isthmus.run_options import flag
 from isthmus.units import printable
 
 LINES, COLUMNS = 25, 80
@@ -69,7 +70,7 @@ def _wrapped(text: str, most: int) -> list[str]:
 def _title(run: Run) -> str:
     """Devices, accelerators first; addresses of the same device are joined."""
     named: dict[str, list[str]] = {}
-    known = [device for device in run.devices if device.api not in {"host", "mmio"}]
+    known = list(filter(has_runtime, run.devices))
     for device in sorted(known or run.devices, key=lambda device: not accelerates(device)):
         if "+" not in device.address or len(run.devices) == 1:
             named.setdefault(_name(device), []).append(device.address)
@@ -83,6 +84,11 @@ def _title(run: Run) -> str:
 def accelerates(device: DeviceRecord) -> bool:
     """Whether a device is none of this machine's own processors."""
     return device.simulated or bool(device.link) or device.properties.get("type", "cpu") != "cpu"
+
+
+def has_runtime(device: DeviceRecord) -> bool:
+    """Whether a runtime stands between a program and it."""
+    return backends.of(device.backend).has_runtime
 
 
 def _name(device: DeviceRecord) -> str:
@@ -165,10 +171,10 @@ def unmeasured(run: Run, rows: pd.DataFrame, results: Sequence[Finding]) -> str:
     texts += [f"{what} ({why})" for what, why in skipped]
     empty = rows[(rows["samples"] == 0) & (rows["operation"] != "b_eff")]
     empty = empty[~empty["study"].isin(silent)]
-    for flag, why in (
+    for cause, why in (
         ("failed", "failed"), ("budget_exhausted", "time ran out"), ("interrupted", "interrupted"),
     ):  # fmt: skip
-        count = int(empty["flags"].str.split(";").map(lambda flags, f=flag: f in flags).sum())
+        count = int(empty["flags"].str.split(";").map(lambda flags, c=cause: c in flags).sum())
         texts += [f"{count} point{'s' if count > 1 else ''} ({why})"] if count else []
     wrong = sum(any(r.verified == "false" for r in point.reruns) for point in run.points)
     texts += [f"{wrong} points (their data did not arrive)"] if wrong else []
@@ -219,7 +225,7 @@ def _commands(run: Run, results: Sequence[Finding], path: Path, program: str) ->
         len(run.studies) == 1 or set(run.studies) == set(studies.registry())
     ):
         budget = max(_LEAST_BUDGET_S, round(2 * run.settings.budget_s))
-        allowed = [f" --{n.replace('_', '-')}" for n in run.settings.options if "allow_" in n]
+        allowed = [f" {flag(n)}" for n in run.settings.options if "allow_" in n]
         commands.append(
             ("Go on:", f"run {study} --resume --out {file} --budget {budget}{''.join(allowed)}")
         )

@@ -15,6 +15,7 @@ import msgspec
 
 from isthmus.errors import IsthmusError, UsageError
 from isthmus.measure.protocol import Noise
+from isthmus.system.pci import Function
 
 SCHEMA = "isthmus.run/1"
 ClockName = Literal["host", "device", "simulated", "hybrid"]
@@ -146,6 +147,10 @@ class DeviceRecord(msgspec.Struct, frozen=True, kw_only=True):
     properties: dict[str, str] = {}
     link: dict[str, str] = {}
     """PCIe link where the device has one: generation, width, MPS, MRRS, IOMMU group ..."""
+    pci: Function | None = None
+    """Its PCIe function with the ports above it, before the run."""
+    pci_after: Function | None = None
+    """The same after the run: what grew, grew during it."""
     environment: dict[str, str] = {}
     """Variables set for its workers."""
     error: str = ""

@@ -27,8 +27,8 @@ class Binding:
 UNBOUND = Binding()
 
 
-def parse_cpus(text: str) -> list[int]:
-    """Processors of a list such as ``0,2-3``; raises UsageError for one that is not there."""
+def listed_cpus(text: str) -> set[int]:
+    """Processors of a list such as ``0,2-3``; raises UsageError for what is none."""
     cpus: set[int] = set()
     for piece in text.split(","):
         match = re.fullmatch(r"(\d+)(?:-(\d+))?", piece.strip())
@@ -36,6 +36,12 @@ def parse_cpus(text: str) -> list[int]:
             raise UsageError(f"'{text}' is no list of processors; write 0,2-3")
         first = int(match[1])
         cpus |= set(range(first, int(match[2] or first) + 1))
+    return cpus
+
+
+def parse_cpus(text: str) -> list[int]:
+    """Processors of a list; raises UsageError for one that is not there."""
+    cpus = listed_cpus(text)
     missing = cpus - os.sched_getaffinity(0)
     if missing:
         raise UsageError(f"processor {min(missing)} is not to be had here")

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from isthmus.backends import Candidate
     from isthmus.measure.address import Address
 
-MODE = "card"
-"""Mode of emulated boards in addresses: ``@card=BOARD``."""
 ABSENT = (
     "this Isthmus was built without the emulation of XRT; "
     "CMAKE_ARGS=-DISTHMUS_XRT_EMULATION=ON make setup builds it"

@@ -9,84 +9,115 @@ import re
 import socket
 import subprocess
 from pathlib import Path
+from typing import Any
 
-import psutil
-
-_SYS_CPU = Path("/sys/devices/system/cpu")
-
-_PCI_HEADER_BYTES = 64
-_PCI_EXPRESS = 0x10
-"""Id of a PCI function's capability."""
+_ROOT = Path("/")
+_CPU = "sys/devices/system/cpu"
 
 
-def _text(path: Path | str) -> str:
+def text(path: Path) -> str:
+    """What a file of the system says; empty where it is missing or refused."""
     with contextlib.suppress(OSError, UnicodeDecodeError):
-        return Path(path).read_text(encoding="utf-8").strip()
+        return path.read_text(encoding="utf-8").strip()
     return ""
 
 
-def _cpu_info() -> dict[str, str]:
+def _cpu_info(root: Path) -> dict[str, str]:
     info: dict[str, str] = {}
-    for line in _text("/proc/cpuinfo").split("\n\n", maxsplit=1)[0].splitlines():
+    for line in text(root / "proc/cpuinfo").split("\n\n", maxsplit=1)[0].splitlines():
         key, _, value = line.partition(":")
         info[key.strip()] = value.strip()
     return info
 
 
-def is_virtualised() -> bool:
-    """Whether the processor reports a hypervisor."""
-    return "hypervisor" in _cpu_info().get("flags", "").split()
+def is_virtualised(root: Path = _ROOT) -> bool:
+    """Whether the processor says that a hypervisor is present."""
+    return "hypervisor" in _cpu_info(root).get("flags", "").split()
 
 
-def _idle_states() -> list[str]:
-    states = sorted((_SYS_CPU / "cpu0" / "cpuidle").glob("state*/name"))
-    return [_text(state) for state in states]
+def _idle_states(root: Path, *, allowed: bool = False) -> dict[str, int]:
+    """Microseconds that the processor needs to leave each idle state, or each that it may enter."""
+    states = sorted((root / _CPU / "cpu0/cpuidle").glob("state*"))
+    return {
+        text(state / "name"): int(text(state / "latency") or 0)
+        for state in states
+        if not allowed or text(state / "disable") != "1"
+    }
 
 
-def _turbo() -> str:
-    no_turbo = _text(_SYS_CPU / "intel_pstate" / "no_turbo")
-    boost = _text(_SYS_CPU / "cpufreq" / "boost")
+def _turbo(root: Path) -> str:
+    no_turbo = text(root / _CPU / "intel_pstate/no_turbo")
+    boost = text(root / _CPU / "cpufreq/boost")
     if no_turbo:
         return "off" if no_turbo == "1" else "on"
     return {"0": "off", "1": "on"}.get(boost, "unknown")
 
 
-def host() -> dict[str, object]:
-    """Host, processor, kernel, memory, power settings; "unknown" where the machine hides them."""
-    cpu = _cpu_info()
-    nodes = sorted(Path("/sys/devices/system/node").glob("node[0-9]*"))
+def _memory_bytes(root: Path, name: str) -> int:
+    found = re.search(rf"^{name}:\s+(\d+) kB", text(root / "proc/meminfo"), re.MULTILINE)
+    return int(found[1]) * 1024 if found else 0
+
+
+def _processor_times(root: Path) -> tuple[float, float]:
+    """Processor time since start, and what of it a hypervisor took, in seconds."""
+    times = [int(word) for word in text(root / "proc/stat").partition("\n")[0].split()[1:9]]
+    tick = os.sysconf("SC_CLK_TCK")
+    return sum(times) / tick, (times[7] if len(times) > 7 else 0) / tick
+
+
+def host(root: Path = _ROOT) -> dict[str, Any]:
+    """Host, processor, kernel, memory, power settings; "unknown" where the machine hides them.
+
+    ``root``: folder that holds ``proc`` and ``sys``, of this machine or of a captured one. What is
+    not read from files is this machine's and this process's.
+    """
+    cpu = _cpu_info(root)
+    power = root / _CPU / "cpu0/cpufreq"
+    nodes = sorted((root / "sys/devices/system/node").glob("node[0-9]*"))
+    spent_s, stolen_s = _processor_times(root)
     return {
         "host": socket.gethostname(),
         "cpu": cpu.get("model name", platform.processor()),
         "microcode": cpu.get("microcode", "unknown"),
         "logical_cpus": os.cpu_count(),
         "usable_cpus": sorted(os.sched_getaffinity(0)),
-        "virtualised": is_virtualised(),
+        "virtualised": is_virtualised(root),
         "kernel": platform.release(),
-        "kernel_command_line": _text("/proc/cmdline"),
+        "kernel_command_line": text(root / "proc/cmdline"),
         "distribution": _distribution(),
         "libc": " ".join(platform.libc_ver()),
-        "memory_bytes": psutil.virtual_memory().total,
-        "memory_available_bytes": psutil.virtual_memory().available,
-        "numa_nodes": {n.name: _text(n / "cpulist") for n in nodes},
-        "transparent_huge_pages": _chosen(_text("/sys/kernel/mm/transparent_hugepage/enabled")),
-        "governor": _text(_SYS_CPU / "cpu0" / "cpufreq" / "scaling_governor") or "unknown",
-        "turbo": _turbo(),
-        "idle_states": _idle_states() or "unknown",
-        "clocksource": _text("/sys/devices/system/clocksource/clocksource0/current_clocksource"),
+        "memory_bytes": _memory_bytes(root, "MemTotal"),
+        "memory_available_bytes": _memory_bytes(root, "MemAvailable"),
+        "numa_nodes": {n.name: text(n / "cpulist") for n in nodes},
+        "transparent_huge_pages": _chosen(
+            text(root / "sys/kernel/mm/transparent_hugepage/enabled")
+        ),
+        "governor": text(power / "scaling_governor") or "unknown",
+        "governors": sorted(
+            {text(one) for one in (root / _CPU).glob("cpu[0-9]*/cpufreq/scaling_governor")}
+        ),
+        "energy_preference": text(power / "energy_performance_preference"),
+        "turbo": _turbo(root),
+        "idle_states": list(_idle_states(root)) or "unknown",
+        "idle_exit_us": _idle_states(root, allowed=True),
+        "clocksource": text(
+            root / "sys/devices/system/clocksource/clocksource0/current_clocksource"
+        ),
         "load_average": list(os.getloadavg()),
+        "steal_share_since_boot": stolen_s / spent_s if spent_s else 0.0,
+        "iommus": len(list((root / "sys/class/iommu").glob("*"))),
         "python": platform.python_version(),
-        "locked_memory_limit": _locked_memory_limit(),
+        "locked_memory_limit": _locked_memory_limit(root),
     }
 
 
-def _chosen(text: str) -> str:
-    match = re.search(r"\[(\w+)]", text)
-    return match[1] if match else "unknown"
+def _chosen(among: str) -> str:
+    found = re.search(r"\[(\w+)]", among)
+    return found[1] if found else "unknown"
 
 
-def _locked_memory_limit() -> str:
-    for line in _text("/proc/self/limits").splitlines():
+def _locked_memory_limit(root: Path) -> str:
+    for line in text(root / "proc/self/limits").splitlines():
         if line.startswith("Max locked memory"):
             return line.split()[3]
     return "unknown"
@@ -100,48 +131,7 @@ def _distribution() -> str:
 
 def steal_seconds() -> float:
     """Processor time that a hypervisor took from this machine since it booted."""
-    return float(getattr(psutil.cpu_times(), "steal", 0.0))
-
-
-def pcie_payloads(configuration: bytes) -> dict[str, str]:
-    """Largest payload and read request in bytes, as set in a function's configuration space.
-
-    Source: PCI Express Base Specification, capability 0x10, Device Control at offset 8: bits 7:5
-    and 14:12, each 128 bytes shifted. Empty without that capability, or where it was not readable.
-    """
-    at = configuration[0x34] & ~3 if len(configuration) > _PCI_HEADER_BYTES else 0
-    seen: set[int] = set()
-    while at and at not in seen and at + 10 <= len(configuration):
-        seen.add(at)
-        if configuration[at] == _PCI_EXPRESS:
-            control = int.from_bytes(configuration[at + 8 : at + 10], "little")
-            return {
-                "max_payload_bytes": str(128 << (control >> 5 & 7)),
-                "max_read_request_bytes": str(128 << (control >> 12 & 7)),
-            }
-        at = configuration[at + 1] & ~3
-    return {}
-
-
-def pcie_link(address: str) -> dict[str, str]:
-    """Properties of the PCIe function at ``dddd:bb:dd.f`` from sysfs: link, payloads, IOMMU group.
-
-    Payload and read request sizes stand in its configuration space, which only root may read
-    beyond the first 64 bytes.
-    """
-    device = Path("/sys/bus/pci/devices") / address
-    names = ("current_link_speed", "current_link_width", "max_link_speed", "max_link_width")
-    attributes = {name: _text(device / name) for name in names}
-    with contextlib.suppress(OSError):
-        attributes["iommu_group"] = (device / "iommu_group").resolve(strict=True).name
-        attributes["numa_node"] = _text(device / "numa_node")
-    with contextlib.suppress(OSError):
-        attributes |= pcie_payloads((device / "config").read_bytes())
-    return (
-        {"address": address, **{k: v for k, v in attributes.items() if v}}
-        if any(attributes.values())
-        else {}
-    )
+    return _processor_times(_ROOT)[1]
 
 
 def commit() -> str:

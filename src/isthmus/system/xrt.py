@@ -11,19 +11,21 @@ import hashlib
 import os
 import re
 import sysconfig
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
 
 from isthmus.backends import Candidate, Problem
-from isthmus.system import emulation, private
+from isthmus.system import private
 
 HARDWARE = ""
 """The mode without a name: boards."""
 NOOP = "noop"
 EMULATIONS = ("hw_emu", "sw_emu")
+CARD = "card"
+"""What an address says after ``@``, before ``=BOARD``, for an emulated card of ours."""
 MODES: Mapping[str, str] = MappingProxyType(
     {HARDWARE: "xrt_core", NOOP: "xrt_noop", "hw_emu": "xrt_hwemu", "sw_emu": "xrt_swemu"}
 )
@@ -136,15 +138,22 @@ def _no_settings() -> Path:
 
 
 def candidates(
-    installation: Installation, scheme: str, what: str = "", **environment: str
+    installation: Installation,
+    scheme: str,
+    noop_binary: Callable[[], Path | None],
+    what: str = "",
+    **environment: str,
 ) -> list[Candidate]:
-    """A candidate for each usable mode; ``environment`` is added to that of the mode."""
+    """One for each mode that can work here; ``environment`` comes on top of what the mode needs.
+
+    ``noop_binary`` makes the bitstream with which the API alone is measured; None: there is none.
+    """
     return [
         Candidate(
             label=f"{installation.name}{what}{f' @{mode}' if mode else ''}",
             environment={
                 **installation.environment(mode, scheme),
-                **bitstreams(mode),
+                **bitstreams(mode, noop_binary() if mode == NOOP else None),
                 **environment,
             },
             mode=mode,
@@ -240,10 +249,10 @@ def validation_xclbins() -> list[Path]:
     return files
 
 
-def bitstreams(mode: str) -> dict[str, str]:
+def bitstreams(mode: str, default: Path | None = None) -> dict[str, str]:
     """Environment that tells a backend which bitstreams it may use in a mode without being asked.
 
-    Without hardware every bitstream may be loaded, because that does no harm.
+    Without hardware any may be loaded, ``default`` where none is named: nothing can be hurt.
     """
     if mode == HARDWARE:
         files = ":".join(map(str, validation_xclbins()))
@@ -253,5 +262,4 @@ def bitstreams(mode: str) -> dict[str, str]:
             "ISTHMUS_DEFAULT_BINARY": "",
             "ISTHMUS_MAY_PROGRAM": "",
         }
-    standard = emulation.default_xclbin() if mode == NOOP else None
-    return {"ISTHMUS_MAY_PROGRAM": "yes", "ISTHMUS_DEFAULT_BINARY": str(standard or "")}
+    return {"ISTHMUS_MAY_PROGRAM": "yes", "ISTHMUS_DEFAULT_BINARY": str(default or "")}

@@ -1,7 +1,8 @@
 """Published figures reproduced by the emulated card's event model.
 
-The published work runs on ``card:BOARD`` in this process, verified: kernels that sweep 1024 times
-over host memory, rings of cards that exchange messages. It takes seconds; results are cached.
+What was published really runs on the emulated card that the source's run names, in this process,
+verified: kernels that sweep 1024 times over host memory, rings of cards that exchange messages.
+That takes seconds, so that what was found for a board is kept.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from isthmus import _core
-from isthmus.backends import registry
+from isthmus.backends import by_scheme
 from isthmus.boards import Board
 from isthmus.boards.table import TABLE
 from isthmus.errors import IsthmusError, UsageError
@@ -28,14 +29,17 @@ def figure(row: Row, board: Board) -> float:
     if run is None:
         raise UsageError(f"{row.source}, {row.item}: no study runs it")
     parameters, offload = _parameters(board), by_name(run.study).offload
+    library = str(by_scheme(run.device.partition(":")[0]).library)
 
     def point(term: Term) -> Interval:
         axes = {**run.axes, **term.where}
         memory = axes.pop("memory", run.memory)
         if offload:
-            return exact(_phases(parameters, memory)[term.operation])
+            return exact(_phases(library, parameters, memory)[term.operation])
         sorted_axes = tuple(sorted(axes.items()))
-        moved, seconds = _measured(parameters, term.operation, term.bytes or 1, memory, sorted_axes)
+        moved, seconds = _measured(
+            library, parameters, term.operation, term.bytes or 1, memory, sorted_axes
+        )
         return exact(moved / seconds if row.rate else seconds)
 
     return combined(row, point).value
@@ -51,17 +55,14 @@ def _parameters(board: Board) -> _Parameters:
     return tuple(board.with_values(fractions).flat().items())
 
 
-def _backend() -> _core.Backend:
-    return _core.load_backend(str(registry()["card"].library))
-
-
 @lru_cache(maxsize=2)
-def _card(parameters: _Parameters) -> _core.Device:
-    return _backend().open("", dict(parameters))
+def _card(library: str, parameters: _Parameters) -> _core.Device:
+    return _core.load_backend(library).open("", dict(parameters))
 
 
 @lru_cache(maxsize=1024)
 def _measured(
+    library: str,
     parameters: _Parameters,
     operation: str,
     size: int,
@@ -69,7 +70,9 @@ def _measured(
     axes: tuple[tuple[str, str], ...],
 ) -> tuple[float, float]:
     """Bytes that one verified repetition moved, and its simulated seconds."""
-    block = _core.Series(_card(parameters), operation, size, memory, dict(axes)).measure(0.0)
+    block = _core.Series(_card(library, parameters), operation, size, memory, dict(axes)).measure(
+        0.0
+    )
     if block.fault:
         raise IsthmusError(f"{operation} of {size} B on the emulated card: {block.fault}")
     (part,) = block.parts
@@ -77,8 +80,10 @@ def _measured(
 
 
 @lru_cache(maxsize=8)
-def _phases(parameters: _Parameters, memory: str) -> dict[str, float]:
+def _phases(library: str, parameters: _Parameters, memory: str) -> dict[str, float]:
     """Seconds of each phase of one offload."""
     placement = (memory, dict[str, str]())
-    record = _core.measure_offload(_backend(), "", dict(parameters), 4 * ELEMENTS, placement, 0)
+    record = _core.measure_offload(
+        _core.load_backend(library), "", dict(parameters), 4 * ELEMENTS, placement, 0
+    )
     return {phase.name: phase.simulated_fs * 1e-15 for phase in record.first}

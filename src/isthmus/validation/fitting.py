@@ -13,20 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import optimize, stats
 
-from isthmus import boards
+from isthmus import boards, published
 from isthmus.boards import Board
-from isthmus.boards.listing import columns
 from isthmus.boards.table import TABLE
-from isthmus.validation.points import (
-    AS_EVENTS,
-    BEFF_SERIES,
-    HOST_MEMORY_FIT,
-    HOST_MEMORY_SERIES,
-    OFFLOAD_FIT,
-    PEAK_FIT,
-    PublishedPoint,
-    all_points,
-)
+from isthmus.columns import columns
+from isthmus.published.source import Fit
+from isthmus.validation.points import AS_EVENTS, PublishedPoint, all_points
 
 _PAGE = 4096
 _DIGITS = 4
@@ -35,88 +27,9 @@ _ROUGHLY = 1e-3
 """Tolerance of the search, far below the errors of the models."""
 
 
-class Fit(NamedTuple):
-    """Parameters of a board that one calibration sets, and where the search starts."""
-
-    calibration: str
-    board: str
-    start: Mapping[str, float]
-    series: tuple[str, ...] = ()
-    """Curves of which each size is held out once for the check; empty: too few points."""
-
-
-FITS = (
-    Fit(
-        HOST_MEMORY_FIT,
-        "u250",
-        {
-            "kernel.launch_ns": 60e3,
-            "kernel.block_interval_ns": 700.0,
-            "kernel.copy_block_interval_ns": 1000.0,
-            "kernel.write_response_ns": 1200.0,
-            "kernel.host_latency_ns": 500.0,
-            "link.credit_return_ns": 500.0,
-            "host.memory_miss_ns": 180.0,
-            "host.memory_bandwidth_Bps": 12e9,
-            "host.cache_write_bytes": 12e6,
-            "host.cache_read_bytes": 3.5e6,
-        },
-        tuple(series + how for how in ("", AS_EVENTS) for series in HOST_MEMORY_SERIES.values()),
-    ),
-    Fit(
-        "b_eff_520n_1fpga: 1 B and 2 MiB",
-        "520n",
-        {"serial.latency_ns": 520.0, "serial.stretch": 1.0},
-        (BEFF_SERIES[0], BEFF_SERIES[0] + AS_EVENTS),
-    ),
-    Fit(
-        "b_eff_520n_8fpga: 1 B",
-        "520n",
-        {"serial.hop_ns": 50.0},
-        (BEFF_SERIES[1], BEFF_SERIES[1] + AS_EVENTS),
-    ),
-    Fit(
-        "McCalpin, TACC TR-14-10: status_register_read and status_register_read_2",
-        "stratix4-gen2x8",
-        {"host.load_ns": 200.0},
-    ),
-    Fit(
-        "McCalpin, TACC TR-14-10: driver_overhead_read8 and driver_overhead_read64",
-        "stratix4-gen2x8",
-        {"host.system_call_ns": 100.0},
-    ),
-    Fit("McCalpin, TACC TR-14-10: sram_read", "stratix4-gen2x8", {"sram.extra_cycles": 10.0}),
-    Fit(PEAK_FIT, "f1-vu9p", {"host.memory_latency_ns": 800.0}),
-    Fit(
-        "AMD Vitis runtime tutorial 2020.2, example 2, aligned: "
-        "migrate_to_device, 2 x 24 MiB in 6.615 ms",
-        "u200",
-        {"host.memory_latency_ns": 1000.0},
-    ),
-    Fit(
-        "AMD Vitis runtime tutorial 2020.2, example 2, aligned: read_back, 24 MiB in 2.479 ms",
-        "u200",
-        {"host.write_retire_ns": 500.0},
-    ),
-    Fit(
-        OFFLOAD_FIT,
-        "u200",
-        {
-            "offload.initialise_ns": 256e6,
-            "offload.allocate_ns": 30e3,
-            "offload.align_ns": 25e3,
-            "offload.fault_ns": 1500.0,
-            "offload.pin_ns": 500.0,
-            "offload.copy_Bps": 2.8e9,
-            "offload.populate_ns": 4.6,
-            "offload.arguments_ns": 14e3,
-            "offload.enqueue_ns": 116e3,
-            "offload.kernel_ns": 14.6,
-            "offload.add_ns": 4.2,
-        },
-    ),
-)
-"""Fits in order: a later one of the same board starts from the values of the earlier."""
+def fits() -> list[Fit]:
+    """Those of all sources."""
+    return [fit for source in published.sources().values() for fit in source.fits]
 
 
 def solve(
@@ -181,7 +94,7 @@ def refit() -> list[Fitted]:
     """All fits, redone from the published figures."""
     points = all_points()
     fitted = []
-    for fit in FITS:
+    for fit in fits():
         board = boards.load(fit.board)
         of_fit = [point for point in points if point.fit == fit.calibration]
         solved = solve(board, fit.start, of_fit)
@@ -225,9 +138,8 @@ def constants(board: str = "") -> list[Constant]:
     """Parameters with more points than parameters in their curves, of one board or of all."""
     points = all_points()
     results = []
-    for fit in FITS:
-        curves = [series for series in fit.series if not series.endswith(AS_EVENTS)]
-        of_fit = [p for p in points if p.series in curves and p.name != "mean"]
+    for fit in fits():
+        of_fit = [p for p in points if p.series in fit.series and p.name != "mean"]
         if len(of_fit) <= len(fit.start) or board not in {"", fit.board}:
             continue
         before = boards.load(fit.board)
@@ -238,7 +150,7 @@ def constants(board: str = "") -> list[Constant]:
             results.append(
                 Constant(
                     fit.board, name, value, value - half, value + half, before.number(name),
-                    TABLE[name].unit, "; ".join(curves),
+                    TABLE[name].unit, "; ".join(fit.series),
                 )
             )  # fmt: skip
     return results
@@ -282,29 +194,52 @@ class HeldOut(NamedTuple):
     held_out_worst: float
 
 
-HELD_OUT = Path(__file__).with_name("held_out.csv")
-"""What ``held_out`` gave last: 20 s. ``tools/model_docs.py`` writes it, a test compares."""
+HELD_OUT = "held_out.csv"
+"""File of a source's folder with what ``held_out`` gave last: 20 s. ``tools/model_docs.py`` writes
+it, a test compares."""
 
 
-def known_held_out(board: str) -> list[HeldOut]:
-    """Of this board's events, which ``card:BOARD`` runs, as the file has them."""
-    fitted = [series for fit in FITS if fit.board == board for series in fit.series]
-    with HELD_OUT.open(encoding="utf-8", newline="") as file:
-        rows = [row for row in csv.DictReader(file) if row["series"] in fitted]
-    return [
-        HeldOut(**{name: kind(row[name]) for name, kind in get_type_hints(HeldOut).items()})
-        for row in rows
-        if row["series"].endswith(AS_EVENTS)
-    ]
+def known_held_out(board: Board, study: str) -> list[HeldOut]:
+    """What the sources' files have of a study's curves as events, on a board as its file has it."""
+    results = []
+    for source in published.sources().values():
+        of_study = {row.series for row in source.rows if row.run and row.run.study == study}
+        curves = {
+            f"{series}{AS_EVENTS}"
+            for fit in source.fits
+            for series in of_study.intersection(fit.series)
+            if boards.load(fit.board).flat() == board.flat()
+        }
+        path = source.folder / HELD_OUT
+        if curves and path.exists():
+            kinds = get_type_hints(HeldOut).items()
+            with path.open(encoding="utf-8", newline="") as file:
+                rows = [row for row in csv.DictReader(file) if row["series"] in curves]
+            results += [HeldOut(**{name: kind(row[name]) for name, kind in kinds}) for row in rows]
+    return results
 
 
-def held_out_text(rows: Sequence[HeldOut]) -> str:
-    """The file's text."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(HeldOut._fields)
-    writer.writerows([f"{v:.4g}" if isinstance(v, float) else v for v in one] for one in rows)
-    return text.getvalue()
+def _curves(fit: Fit) -> list[str]:
+    """Its series, by closed forms and as events."""
+    return [f"{series}{how}" for how in ("", AS_EVENTS) for series in fit.series]
+
+
+def held_out_texts(rows: Sequence[HeldOut]) -> dict[Path, str]:
+    """Texts of the sources' files with these errors of their curves."""
+    texts = {}
+    for source in published.sources().values():
+        curves = {name for fit in source.fits for name in _curves(fit)}
+        if curves:
+            text = io.StringIO()
+            writer = csv.writer(text, lineterminator="\n")
+            writer.writerow(HeldOut._fields)
+            writer.writerows(
+                [f"{v:.4g}" if isinstance(v, float) else v for v in one]
+                for one in rows
+                if one.series in curves
+            )
+            texts[source.folder / HELD_OUT] = text.getvalue()
+    return texts
 
 
 def held_out() -> list[HeldOut]:
@@ -315,9 +250,9 @@ def held_out() -> list[HeldOut]:
     """
     points = [point for point in all_points() if point.name != "mean"]
     results = []
-    for fit in FITS:
+    for fit in fits():
         curves = {
-            series: [point for point in points if point.series == series] for series in fit.series
+            name: [point for point in points if point.series == name] for name in _curves(fit)
         }
         if not curves:
             continue

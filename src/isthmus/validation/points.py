@@ -12,18 +12,6 @@ from isthmus.validation import events
 from isthmus.validation.closed_forms import closed_form
 
 AS_EVENTS = ", as events"
-BEFF_SERIES = ("b_eff, 1 x 520N", "b_eff, 8 x 520N")
-HOST_MEMORY_SERIES = {
-    "read": "host memory, U250, read",
-    "write": "host memory, U250, write",
-    "copy": "host memory, U250, both",
-}
-HOST_MEMORY_FIT = "host_memory_bw_u250_gen3x16: all 51 points"
-PEAK_FIT = "Li 2024, table 4: peak of XRT's write, 8.775"
-OFFLOAD_SERIES = "offload, U200"
-OFFLOAD_FIT = (
-    "AMD Vitis runtime tutorial 2020.2, example 2: aligned, and unaligned allocate, map and migrate"
-)
 
 
 @dataclass(frozen=True)

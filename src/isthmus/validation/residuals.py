@@ -11,7 +11,7 @@ from typing import NamedTuple
 import msgspec
 
 from isthmus import boards, published
-from isthmus.boards.listing import columns
+from isthmus.columns import columns
 from isthmus.errors import UsageError
 from isthmus.published.source import Aim
 from isthmus.text import nearest
@@ -241,7 +241,7 @@ def _plain(validation: Validation) -> Iterator[str]:
     short = [[*row[:-1], number] for row, number in zip(aims[2], missed, strict=True)]
     for title, headings, rows in ((*aims[:2], short), *others):
         yield title
-        yield from (f"  {line}" for line in columns([headings, *rows]))
+        yield from columns([headings, *rows], indent="  ")
         yield ""
     yield (
         f"{len(points[2])} points, the misses and {len(not_modelled[2])} figures that are not "

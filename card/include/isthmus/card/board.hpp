@@ -133,6 +133,7 @@ struct OffloadParameters {
 /// Software between a program and its card that the other sections leave out.
 struct DriverParameters {
   double launch_ns = 0;
+  double launch_interval_ns = 0;  ///< between starts of kernels that wait in the runtime's queue
   double register_ns = 0;
 };
 

@@ -16,7 +16,6 @@ from isthmus.emulation import kernels
 from isthmus.emulation.session import Session, prepare
 from isthmus.errors import UsageError
 from isthmus.system import private, xrt
-from isthmus.system.emulation import MODE
 
 if TYPE_CHECKING:
     from isthmus.measure.address import Address
@@ -55,7 +54,7 @@ def candidate(address: Address, opencl: str = "") -> Candidate:
     _, equals, board = address.mode.partition("=")
     if not equals or not board:
         raise UsageError(
-            f"device '{address.text}': write @{MODE}={', @card='.join(boards.names())}"
+            f"device '{address.text}': write @{xrt.CARD}={', @card='.join(boards.names())}"
         )
     if boards.named(board).number("link.error_rate") > 0:
         raise UsageError(

@@ -17,7 +17,17 @@ _RELOCATIONS, _DYNAMIC_SYMBOLS, _VERSIONS = 4, 11, 0x6FFF_FFFF
 _LOADED, _EXECUTABLE = 1, 1
 _PAGE = 4096
 _CALL = b"\xe8"
+_JUMP, _JUMP_BYTES = b"\xe9", 5
+_RELATIVE = 8
+"""Kind of relocation: an address in the library itself."""
 _INDIRECT_JUMP = b"\xff\x25"
+
+
+class _Code(NamedTuple):
+    end: int
+    """Where the executable segment ends in the file."""
+    shift: int
+    """Address of a byte in it, less its place in the file."""
 
 
 class _Section(NamedTuple):
@@ -87,33 +97,67 @@ class Library:
             return None
         return self._with(old.place, struct.pack("<I", new.name - self._names))
 
+    def extended(self, method: str, before: bytes) -> bytes | None:
+        """The library whose virtual method comes through new code, ``before``, to itself.
+
+        None where there is no room, or not exactly one table of a class that has it.
+        """
+        where, code = self.symbols.get(method), self._code()
+        if where is None or not where.section or code is None:
+            return None
+        entries = [
+            at
+            for section in self._sections
+            if section.kind == _RELOCATIONS
+            for at in range(section.offset, section.offset + section.size, _RELOCATION.size)
+            if _RELOCATION.unpack_from(self.data, at)[1:] == (_RELATIVE, where.address)
+        ]
+        room = self._room(code, len(before) + _JUMP_BYTES)
+        if len(entries) != 1 or room is None:
+            return None
+        address = room + code.shift
+        jump = where.address - (address + len(before) + _JUMP_BYTES)
+        place, info, _ = _RELOCATION.unpack_from(self.data, entries[0])
+        made = self._with(room, before + _JUMP + struct.pack("<i", jump))
+        return Library(made)._with(entries[0], _RELOCATION.pack(place, info, address))
+
     def guarded(self, caller: str, function: str, before: bytes, after: bytes) -> bytes | None:
         """The library whose function ``caller`` comes through new code to an imported one.
 
         ``before``, a jump there, and ``after`` go into the unused end of the code's last page. None
         where there is no room, or not exactly one such call.
         """
-        code = next((s for s in self._segments if s[0] == _LOADED and s[1] & _EXECUTABLE), None)
-        where, stub = self.symbols.get(caller), self._stub(function)
+        code, where, stub = self._code(), self.symbols.get(caller), self._stub(function)
         if code is None or where is None or stub is None:
             return None
-        _, _, offset, address, _, size, _, _ = code
-        start = where.address - address + offset
+        start = where.address - code.shift
         calls = [
             at
             for at in range(start, start + where.size - 4)
-            if self.data[at : at + 1] == _CALL and self._target(at, address - offset) == stub
+            if self.data[at : at + 1] == _CALL and self._target(at, code.shift) == stub
         ]
-        room = offset + size + -(offset + size) % 16
-        jump_from = room + len(before) + 5
-        patch = before + b"\xe9" + struct.pack("<i", stub - (jump_from + address - offset)) + after
-        end = room + len(patch)
-        unused = not any(self.data[room:end]) and end <= offset + size + -(offset + size) % _PAGE
-        if len(calls) != 1 or not unused:
+        room = self._room(code, len(before) + _JUMP_BYTES + len(after))
+        if len(calls) != 1 or room is None:
             return None
+        jump = stub - (room + len(before) + _JUMP_BYTES + code.shift)
+        patch = before + _JUMP + struct.pack("<i", jump) + after
         called = Library(self._with(room, patch))
         # The loader maps whole pages, so that what lies behind the segment's end is there, too.
         return called._with(calls[0] + 1, struct.pack("<i", room - (calls[0] + 5)))
+
+    def _code(self) -> _Code | None:
+        for kind, flags, offset, address, _, size, _, _ in self._segments:
+            if kind == _LOADED and flags & _EXECUTABLE:
+                return _Code(offset + size, address - offset)
+        return None
+
+    def _room(self, code: _Code, size: int) -> int | None:
+        """Place of so many unused bytes behind the code, in its last page."""
+        page_end = code.end + -code.end % _PAGE
+        for room in range(code.end + -code.end % 16, page_end - size + 1, 16):
+            if not any(self.data[room:page_end]):
+                return room
+        return None
 
     def _with(self, place: int, patch: bytes) -> bytes:
         return self.data[:place] + patch + self.data[place + len(patch) :]

@@ -24,10 +24,14 @@ class Requirement:
     last: tuple[int, int]
     cure: str
 
-    def check(self, version: str) -> None:
-        """Raises NoDeviceError unless the version, ``2.36`` or ``2.13.0``, is in the range."""
+    def knows(self, version: str) -> bool:
+        """Whether the version, ``2.36`` or ``2.13.0``, is in the range."""
         match = re.match(r"(\d+)\.(\d+)", version)
-        if match and self.first <= (int(match[1]), int(match[2])) <= self.last:
+        return match is not None and self.first <= (int(match[1]), int(match[2])) <= self.last
+
+    def check(self, version: str) -> None:
+        """Raises NoDeviceError unless the version is in the range."""
+        if self.knows(version):
             return
         first, last = (".".join(map(str, end)) for end in (self.first, self.last))
         raise NoDeviceError(

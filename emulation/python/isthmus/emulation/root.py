@@ -4,10 +4,11 @@ Debian 12's build of the shim (2.13) loses the result of a ``realloc``: it write
 freed as soon as a message is larger than all before. In a private copy two bytes are changed, so
 that the result is stored; the installed file is never touched.
 
-Two more things are eased in the copy, in whatever version allows it. The shim sleeps for 10 seconds
-where a simulation would be slow: it calls ``usleep`` with the same number instead. And it unmaps,
-in whole pages, buffers that came from the heap, tearing out what lies behind them: the last,
-partial page stays.
+Four more things are eased in the copy, in whatever version allows it. The shim sleeps for 10
+seconds where a simulation would be slow: it calls ``usleep`` with the same number instead. It
+unmaps, in whole pages, buffers that came from the heap, tearing out what lies behind them: the
+last, partial page stays. It has addresses for 21 845 commands: it gets them for 327 680.
+Asked for the UUID of a card's interface, it throws: it gives an empty one.
 
 A second copy passes for the shim of a board: the one variable that it, and everything else, reads
 to learn the mode has another name there.
@@ -17,8 +18,10 @@ from __future__ import annotations
 
 import hashlib
 import re
+import struct
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from isthmus.emulation import elf
 from isthmus.errors import NoDeviceError
@@ -45,6 +48,27 @@ _DEFECT = re.compile(
 _SHORT_JUMP = 0xEB
 _UNMAP = "_ZN11xclhwemhal28HwEmShim10xclUnmapBOEjPv"
 _WHOLE_PAGES_OR_SKIP = b"\x48\x81\xe6\x00\xf0\xff\xff\x74\x05"  # and rsi, -4096; jz over a jump
+# The constructor makes the addresses of command buffers: getpagesize(), xor edx, edx;
+# mov esi, 256 MiB; mov rdi, rbp; mov ecx, eax. Each buffer takes 12 KiB of them.
+_COMMAND_SPACE = re.compile(rb"\x31\xd2\xbe\x00\x00\x00\x10(?=\x48\x89\xef\x89\xc1)")
+_MORE_COMMAND_SPACE = b"\x31\xd2\xbe\x00\x00\x00\xf0"
+_LOOK_UP = "_ZNK8xrt_core5hwemu6device12lookup_queryENS_5query8key_typeE"
+
+
+class _Keys(NamedTuple):
+    """Numbers of queries (``key_type`` of ``query_requests.h``)."""
+
+    interfaces: int
+    clocks: int
+
+
+_QUERIES = {
+    (2, 13): _Keys(156, 64),
+    (2, 14): _Keys(158, 64),
+    (2, 15): _Keys(163, 65),
+    (2, 16): _Keys(166, 67),
+    (2, 17): _Keys(180, 71),
+}
 _NOTHING_DONE = b"\x31\xc0\xc3"  # xor eax, eax; ret
 
 
@@ -94,13 +118,30 @@ def disguised(shim: bytes, where: Path) -> bytes:
     return shim.replace(name, b"\0" + HIDDEN_MODE.encode() + b"\0")
 
 
-def _eased(shim: bytes) -> bytes:
-    """The shim without its long sleeps, which unmaps only whole pages of its own buffers.
+def _answering(shim: bytes, version: str) -> bytes:
+    """The shim that gives a program that asks for a card's interface an empty UUID; else it throws.
+
+    XRT gives the UUID if the card lists one. The list of clocks, of the same type, has four.
+    """
+    major, minor, *_ = (*map(int, re.findall(r"\d+", version)), 0, 0)
+    keys = _QUERIES.get((major, minor))
+    if keys is None:
+        return shim
+    compare = b"\x81\xfe" + struct.pack("<I", keys.interfaces)  # cmp esi, interfaces
+    instead = b"\x75\x05\xbe" + struct.pack("<I", keys.clocks)  # jne over it; mov esi, clocks
+    return elf.Library(shim).extended(_LOOK_UP, compare + instead) or shim
+
+
+def _eased(shim: bytes, version: str) -> bytes:
+    """The shim without its long sleeps, and with buffers that are unmapped only as far as theirs.
 
     Each change is made only where the code is recognised; without it the shim works as installed.
     """
     try:
         shim = elf.Library(shim).redirected("sleep", "usleep") or shim
+        shim = _answering(shim, version)
+        if len(_COMMAND_SPACE.findall(shim)) == 1:
+            shim = _COMMAND_SPACE.sub(_MORE_COMMAND_SPACE, shim)
         return (
             elf.Library(shim).guarded(_UNMAP, "munmap", _WHOLE_PAGES_OR_SKIP, _NOTHING_DONE) or shim
         )
@@ -124,7 +165,7 @@ def root(installation: xrt.Installation, *, as_hardware: bool) -> Root:
     cure = (
         "" if after is None else f"{shim}: a private copy without its use of freed memory is used"
     )
-    copy = _eased(before if after is None else after)
+    copy = _eased(before if after is None else after, installation.version)
     files = {shim.name: copy}
     if as_hardware:
         files[f"lib{xrt.MODES[xrt.HARDWARE]}.so.2"] = disguised(copy, shim)

@@ -29,10 +29,11 @@ ClockKind = Literal["virtual", "wall"]
 PROCESS = built.FOLDER / "emulation" / "isthmus-card"
 """Program that XRT starts as its simulation: the device process."""
 CLOCK = PROCESS.parent / "libisthmus_clock.so"
-"""The virtual clock, which is preloaded into a program."""
+"""What is preloaded into a program: its virtual clock, and cures for what XRT does to it."""
 SESSION = "ISTHMUS_CARD_SESSION"
 EVENTS = "ISTHMUS_CARD_EVENTS"
 KERNEL_FOLDERS = "ISTHMUS_CARD_KERNELS"
+FAIL_ON_WARNING = "ISTHMUS_CARD_FAIL_ON_WARNING"
 PACKET_BYTES = 64 << 20
 """Size of the packets in which XRT sends a transfer, known to ``device.hpp``."""
 
@@ -114,11 +115,13 @@ def prepare(
     clock: ClockKind = "wall",
     trace: bool = False,
     kernels: Sequence[Path] = (),
+    fail_on_warning: bool = False,
 ) -> Session:
     """Prepares a run with one card for each board, as ``isthmus card boards`` takes them.
 
     A program that asks XRT for its mode sees hw_emu, or with ``as_hardware`` a board. With the
-    virtual ``clock`` the environment preloads it; ``kernels`` are folders with plug-ins. Raises
+    virtual ``clock`` the environment preloads it; ``kernels`` are folders with plug-ins;
+    ``fail_on_warning`` ends a program that reaches past its buffers. Raises
     UsageError for a board or a folder that cannot be, NoDeviceError where XRT lacks what is needed
     or a version of XRT or glibc is unknown, IsthmusError where the files cannot be written.
     """
@@ -136,8 +139,9 @@ def prepare(
     if not PROCESS.exists():
         raise NoDeviceError("Isthmus was built without its emulated card for XRT")
     requirements.XRT.check(installation.version)
+    glibc = requirements.glibc_version()
     if clock == "virtual":
-        requirements.GLIBC.check(requirements.glibc_version())
+        requirements.GLIBC.check(glibc)
     base = root(installation, as_hardware=as_hardware)
     _remove_stale()
     try:
@@ -163,10 +167,11 @@ def prepare(
         SESSION: str(directory),
         pages.VARIABLE: str(directory / "page"),
         EVENTS: str(directory / "events") if trace else "",
+        FAIL_ON_WARNING: "yes" if fail_on_warning else "",
         KERNEL_FOLDERS: ":".join(str(folder.resolve()) for folder in kernels),
         **_ALLOCATOR,
     }
-    if clock == "virtual":  # last: what others preload may stand before it
+    if requirements.GLIBC.knows(glibc):  # last: what others preload may stand before it
         environment["LD_PRELOAD"] = f"{os.environ.get('LD_PRELOAD', '')} {CLOCK}".strip()
     session = Session(directory, lock, environment, base.cure)
     try:
@@ -212,6 +217,10 @@ def _configuration(cards: Sequence[Board]) -> dict[str, object]:
             "DdrBanks": [
                 {"Name": bank.name, "Size": f"{bank.size >> 30}GB"} for bank in banks(board)
             ],
+            # A unit that copies within the card's memory, 0x20000 behind this address (device.hpp).
+            "PlatformData": {
+                "plp": {"m2m": "enabled", "m2m_address": "0x1", "ertBaseAddr": "0x1000000"}
+            },
         }
         for board in cards
     ]

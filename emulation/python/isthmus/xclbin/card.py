@@ -5,6 +5,8 @@ This is the section BITSTREAM, which on a board holds the bitstream. Lines of wo
     isthmus.card/1
     memory card|host ADDRESS BYTES NAME
     kernel KERNEL INSTANCE ADDRESS RANGE
+    free                                            the kernel above has no control register
+    restarts                                        it has a count of how often it is to run
     argument buffer|value OFFSET BYTES NAME        of the kernel above
     end
 
@@ -36,6 +38,10 @@ def _lines(memories: Iterable[Memory], kernels: Iterable[Kernel]) -> Iterator[st
         for instance in kernel.instances:
             place = f"{instance.address or 0} {kernel.address_range}"
             yield f"kernel {kernel.name} {instance.name} {place}"
+            if kernel.control == "ap_ctrl_none":
+                yield "free"
+            if kernel.auto_restart:
+                yield "restarts"
             for argument in kernel.arguments:
                 if argument.qualifier == "stream":
                     continue

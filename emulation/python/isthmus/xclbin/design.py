@@ -21,6 +21,7 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _CONTROL_PORT = "S_AXI_CONTROL"
 _MEMORY_PORT = "M_AXI_GMEM"
 _FIRST_ARGUMENT = 0x10
+_FIRST_BEHIND_COUNTERS = 0x1C
 _FIRST_INSTANCE = 0x180_0000
 _HOST_ADDRESS = 0x20_0000_0000
 _GI = 1 << 30
@@ -158,7 +159,8 @@ def _complete(kernel: Kernel) -> Kernel:
             f"kernel {kernel.name}: no control {kernel.control!r}; choose {', '.join(controls)}"
         )
     arguments: list[Argument] = []
-    next_offset, end = _FIRST_ARGUMENT, 0
+    next_offset = _FIRST_BEHIND_COUNTERS if kernel.auto_restart else _FIRST_ARGUMENT
+    end = 0
     for index, argument in enumerate(kernel.arguments):
         done = _complete_argument(argument, index, next_offset, f"kernel {kernel.name}")
         arguments.append(done)

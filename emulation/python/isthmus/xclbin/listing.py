@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from isthmus.columns import columns
 from isthmus.units import format_size
 from isthmus.xclbin.container import Xclbin
 from isthmus.xclbin.fields import name_of
@@ -151,14 +152,8 @@ def _table(title: str, rows: Sequence[Sequence[object]]) -> str:
     if not rows and not title.startswith("kernel "):
         return ""
     cells = [[_printable("" if c is None else str(c)) for c in row] for row in rows]
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    lines = [_printable(title)]
-    for row, shown in zip(rows, cells, strict=True):
-        padded = (
-            text.rjust(width) if isinstance(value, int) else text.ljust(width)
-            for value, text, width in zip(row, shown, widths, strict=True)
-        )
-        lines.append(("  " + "  ".join(padded)).rstrip())
+    numbers = {i for row in rows for i, cell in enumerate(row) if isinstance(cell, int)}
+    lines = [_printable(title), *columns(cells, indent="  ", right=numbers)]
     return "\n".join(lines) + "\n"
 
 

@@ -73,6 +73,8 @@ class Kernel(_Described, frozen=True):
     ports: tuple[Port, ...] = ()
     control: str = "ap_ctrl_hs"
     interrupt: bool = True
+    auto_restart: bool = False
+    """Has a register, at 0x10, that says how often it is to run; its arguments lie behind 0x18."""
 
     @property
     def address_range(self) -> int:
@@ -111,6 +113,7 @@ def _add_kernel(core: ElementTree.Element, kernel: Kernel) -> None:
         vlnv=f"isthmus:kernel:{kernel.name}:1.0", hwControlProtocol=kernel.control,
         preferredWorkGroupSizeMultiple="0", workGroupSize="1",
         interrupt="true" if kernel.interrupt else "false",
+        countedAutoRestart="1" if kernel.auto_restart else None,
     )  # fmt: skip
     _add(element, "module", name=kernel.name)
     for port in kernel.ports:
@@ -172,6 +175,7 @@ def _kernel(element: ElementTree.Element) -> Kernel:
         ports=tuple(_port(port) for port in element.iterfind("port")),
         control=element.get("hwControlProtocol", "ap_ctrl_hs"),
         interrupt=element.get("interrupt") == "true",
+        auto_restart=element.get("countedAutoRestart", "0") != "0",
     )
 
 

@@ -10,10 +10,13 @@ import msgspec
 from isthmus.statistics import Interval
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import pandas as pd
 
     from isthmus.results.run_file import Run
 
+_FAULTS = "isthmus.analysis.findings.faults:explained"
 MOST_HEADLINES = 4
 """Headlines of one study."""
 ReferenceKind = Literal["limit", "published", "modelled", "memcpy", "other"]
@@ -127,6 +130,19 @@ def findings(run: Run, summary: pd.DataFrame | None = None) -> list[Finding]:
             of_study = list(make(AnalysisContext.of(run, rows, study.name, study.columns)))
             of_study.sort(key=lambda one: not one.headline)
             results += of_study
+    return _headed_by(list(resolve_name(_FAULTS)(run, results)), results)
+
+
+def _headed_by(first: Sequence[Finding], others: Sequence[Finding]) -> list[Finding]:
+    """These before the others of their study, whose last headlines give way."""
+    results: list[Finding] = []
+    for study in dict.fromkeys(one.study for one in others):
+        of_study = [one for one in (*first, *others) if one.study == study]
+        headlines = [one for one in of_study if one.headline][:MOST_HEADLINES]
+        results += headlines
+        results += [
+            msgspec.structs.replace(one, headline=False) for one in of_study if one not in headlines
+        ]
     return results
 
 

@@ -17,6 +17,7 @@ from isthmus.analysis.findings import MOST_HEADLINES, Finding, Reference, Verdic
 from isthmus.backends import BackendDescription
 from isthmus.models.pcie import link_of, path_of
 from isthmus.results.run_file import DeviceRecord
+from isthmus.run_options import flag
 
 GOOD, FAIR = 0.85, 0.6
 """Least share of a limit that is called good, and that is called fair."""
@@ -33,7 +34,7 @@ def backend_of(
 ) -> BackendDescription | type[BackendDescription]:
     """The backend of a device; the base class, with its defaults, where it is not installed."""
     record = device_of(context, address)
-    return backends.registry().get(record.backend if record else "", BackendDescription)
+    return backends.of(record.backend if record else "")
 
 
 def call_for(context: AnalysisContext, address: str, memory: str) -> str:
@@ -79,7 +80,7 @@ def to_decide(context: AnalysisContext, *devices: str) -> str:
     for name in ("memory", "operation"):
         words += [f"--{name}", settings.axes[name]] if name in settings.axes else []
     for name, value in settings.options.items():
-        words += [f"--{name.replace('_', '-')}", *([] if value == "yes" else [value])]
+        words += [flag(name), *([] if value == "yes" else [value])]
     return shlex.join([*words, "--budget", str(budget)])
 
 

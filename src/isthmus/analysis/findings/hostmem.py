@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from isthmus.analysis import hostmem, wording
-from isthmus.analysis.context import AnalysisContext, each, rate_of
+from isthmus.analysis.context import AnalysisContext, rate_of
 from isthmus.analysis.crossing import crossing
 from isthmus.analysis.findings import MOST_HEADLINES, Finding, Reference, common, shown
 from isthmus.analysis.sentences import say
@@ -133,14 +133,10 @@ def _published(context: AnalysisContext) -> Iterator[Finding]:
         if rows.empty:
             continue
         rms = float(np.sqrt((rows["published_residual"] ** 2).mean()))
-        worst = max(each(rows), key=lambda row: abs(row.published_residual))
         named = common.title(context, str(device))
         yield Finding(
             study=context.study, subject=named, quantity="off the published log, rms",
             interval=exact(100 * rms), unit="%", remark="rms",
-            reference=Reference(
-                kind="published", value=float(worst.published_Bps), name="published log"
-            ),
             sentence=say(
                 "published_log", percent=wording.percent(rms), count=str(len(rows)), who=named
             ),

@@ -75,8 +75,7 @@ def _stores(context: AnalysisContext) -> Iterator[Finding]:
 
 def _lines(context: AnalysisContext) -> Iterator[Finding]:
     """Cache lines that must be in flight to fill the link (Little's law)."""
-    table = mmio.concurrency(context).table
-    for row in each(table[table["device"] != "as published"] if len(table) else table):
+    for row in each(mmio.concurrency(context).table):
         named = common.title(context, str(row.device))
         if row.lines <= _CORE_LINES:
             continue

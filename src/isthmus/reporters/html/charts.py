@@ -14,14 +14,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from isthmus import boards, studies
+from isthmus import backends, boards, studies
 from isthmus.analysis.context import board_of, each
+from isthmus.analysis.published import rows_of_card
 from isthmus.analysis.ratios import groups
 from isthmus.analysis.reproduction import from_points
 from isthmus.analysis.sentences import shortened
 from isthmus.analysis.summary import THROUGH_EMULATION, resolved, summarise
 from isthmus.models.pcie import link_of, path_of
-from isthmus.published import Row, rows_of
+from isthmus.published import Row
 from isthmus.published import sources as published_sources
 from isthmus.reporters.html.drawing import (
     COLOURS,
@@ -40,10 +41,7 @@ from isthmus.results.run_file import DeviceRecord, Run
 from isthmus.units import format_rate, format_seconds, format_size
 
 ORDER = ("transfer", "hostmem", "allocation", "beff", "mmio")
-"""Studies in the order of the page."""
-_APIS = {
-    "cuda": "CUDA", "opencl": "OpenCL", "xrt": "XRT", "mmio": "PCIe", "nccl": "NCCL", "mpi": "MPI",
-}  # fmt: skip
+"""Studies in the order in which a reader needs them."""
 _ORDINARY = ("aligned", "pageable")
 _MOST_LINES = 6
 _MOST_ROWS = 12
@@ -83,7 +81,7 @@ class Source:
         else:
             same = [d for d in self.run.devices if d.api == device.api and d.real]
             only_one = len(same) <= 1 or "+" in address
-            text = _APIS.get(api, api) if only_one and api in _APIS else address
+            text = backends.api_names().get(api, address) if only_one else address
         return shortened(f"{text}, {self.name}" if self.several else text, _LONGEST)
 
     def rows(self, study: str) -> pd.DataFrame:
@@ -300,10 +298,10 @@ def _diamonds(
     """
     return [
         {"x": row.plus[0].bytes, "y": row.published * row.scale / 1e9, "tip": _source_text(row)}
-        for row in rows_of(study, _board(source, address))
+        for row in rows_of_card(study, source.device(address))
         if row.rate and len(row.terms) == 1 and row.plus[0].operation == operation
         and where.items() <= row.plus[0].where.items()
-        and (api not in _APIS or row.item.split()[0] in {api, row.item})
+        and (source.device(address).simulated or row.api in {"", api})
     ]  # fmt: skip
 
 
@@ -318,15 +316,6 @@ def _source_text(row: Row) -> str:
     what += [size_text(size)] if size is not None else []
     by = published_sources()[row.source].by
     return f"published, {boards.load(row.board).title} ({by}), {', '.join(what)}: {row.text}"
-
-
-def _board(source: Source, address: str) -> str:
-    """Name of the board that a device is, or emulates without changes; empty if not known."""
-    device = source.device(address)
-    if device.simulated:
-        return address.partition(":")[2]
-    name = device.name.lower()
-    return next((b for b in ("u250", "u200", "520n", "f1-vu9p") if b in name), "")
 
 
 def _seen(panels: Sequence[Panel]) -> str:
@@ -398,7 +387,7 @@ def _of_sources(study: str, sources: Sequence[Source], palette: Palette) -> Iter
         rows = source.rows(study)
         for (address, api), points in groups(rows, ["device", "api"]):
             published = [
-                row for row in rows_of(study, _board(source, address)) if row.unit in _TIMES
+                row for row in rows_of_card(study, source.device(address)) if row.unit in _TIMES
             ]
             for one in from_points(published, points):
                 if one.interval is None or min(one.interval.value, one.row.published) <= 0:

@@ -26,7 +26,7 @@ from isthmus.reporters.cells import Table, heading, lift, table, view
 from isthmus.reporters.html.charts import ORDER, Palette, Source, figures
 from isthmus.reporters.html.drawing import Figure
 from isthmus.reporters.html.rendering import Drawing, drawing, files
-from isthmus.reporters.summary import accelerates, main_sentence, unmeasured
+from isthmus.reporters.summary import accelerates, has_runtime, main_sentence, unmeasured
 from isthmus.results.run_file import DeviceRecord, Run
 from isthmus.units import format_seconds, printable
 
@@ -44,8 +44,8 @@ _GENERATIONS = {2.5: 1, 5.0: 2, 8.0: 3, 16.0: 4, 32.0: 5, 64.0: 6}
 _MOST_LISTED = 3
 """Most items of advice, and of missing measurements, on the first screen."""
 _MOST_FOLDED = 500
-"""Most rows of a collapsed table."""
-_COMMANDS = ("run ", "model ", "card ", "devices")
+"""Rows of a table behind an answer."""
+_COMMANDS = ("run ", "model ", "card ", "devices", "doctor ")
 _FINDINGS = ("what", "of", "value", "interval", "share", "remark")
 
 
@@ -211,7 +211,7 @@ def _machine(sources: Sequence[Source]) -> str:
 
 def _no_accelerator(sources: Sequence[Source]) -> str:
     """The first line where there is no accelerator."""
-    processors = [d.address for d in _devices(sources) if d.api == "opencl" and not d.error]
+    processors = [d.address for d in _devices(sources) if d.real and not d.error and has_runtime(d)]
     rest = f": {processors[0]}, the processor, stands in" if processors else ""
     return f"No accelerator was found{rest}."
 

@@ -14,7 +14,7 @@ import typer
 from isthmus.errors import UsageError
 
 if TYPE_CHECKING:
-    from isthmus.emulation import Session
+    from isthmus.emulation.session import Session
 
 
 def execute(
@@ -35,11 +35,14 @@ def execute(
     kernels: Annotated[
         list[Path] | None, typer.Option(help="folder with kernels of your own; may be repeated")
     ] = None,
+    fail_on_warning: Annotated[
+        bool,
+        typer.Option("--fail-on-warning", help="end a program that reaches past its buffers"),
+    ] = False,
 ) -> NoReturn:
     """Runs the program with emulated cards in place of hardware; its exit code is ours."""
-    from isthmus import emulation
     from isthmus.emulation import account, execution
-    from isthmus.emulation.session import ClockKind
+    from isthmus.emulation.session import ClockKind, prepare
 
     kinds: tuple[ClockKind, ...] = get_args(ClockKind)
     kind = next((known for known in kinds if known == clock), None)
@@ -49,12 +52,13 @@ def execute(
     began = time.monotonic()
     with (
         _reserved(trace),
-        emulation.prepare(
+        prepare(
             boards,
             as_hardware=as_hardware,
             clock=kind,
             trace=trace is not None,
             kernels=kernels or (),
+            fail_on_warning=fail_on_warning,
         ) as session,
     ):
         if session.cure:

@@ -1,6 +1,8 @@
 // Sockets to the program: its calls, and the way to its own memory.
 #pragma once
 
+#include <sys/types.h>
+
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -21,7 +23,11 @@ class Channel {
   explicit Channel(int descriptor) : descriptor_(descriptor) {}
   Channel(Channel&& other) noexcept;
   Channel& operator=(Channel&&) = delete;
-  ~Channel();
+  ~Channel() { close(); }
+
+  /// The process that listened at the socket.
+  [[nodiscard]] pid_t listener() const;
+  void close();
 
   /// Fills `to`; false at the end of what the other side sends. Throws WireError if that is within.
   [[nodiscard]] bool receive(std::span<std::byte> to) const;

@@ -41,7 +41,12 @@ struct ComputeUnit {
   std::uint64_t address = 0;
   std::uint64_t range = 0;
   std::vector<ArgumentPlace> arguments;
+  bool controlled = true;     ///< by a register at offset 0; else it runs all the time
+  bool auto_restart = false;  ///< has a count of restarts, at `restart_counter`
 };
+
+/// Where XRT writes how often a kernel is to run.
+inline constexpr std::uint64_t restart_counter = 0x10;
 
 struct Description {
   std::vector<MemoryRange> memories;

@@ -1,6 +1,7 @@
 // The card as XRT's hardware emulation sees it: one answer to each call.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -20,6 +21,11 @@ namespace isthmus::card::process {
 /// The largest piece in which XRT hands over a transfer, as our settings tell it to.
 inline constexpr std::uint64_t packet_bytes = std::uint64_t{64} << 20U;
 
+/// Where XRT finds the unit that copies within the card's memory, as our settings tell it to
+/// (emulation/python/isthmus/emulation/session.py), and what it writes there.
+inline constexpr std::uint64_t copier_address = 0x102'0000;
+inline constexpr std::size_t copier_registers = 36;
+
 /// What is to be sent: a message, and bytes of card memory behind it.
 struct Reply {
   MessageWriter message;
@@ -28,8 +34,9 @@ struct Reply {
 
 class Device {
  public:
+  /// With `fail_on_warning` an access past the end of a buffer throws KernelError.
   Device(Description description, Timing& timing, ProgramMemory& host, Meter& meter,
-         const std::vector<std::string>& kernel_folders);
+         const std::vector<std::string>& kernel_folders, bool fail_on_warning = false);
 
   /// Throws MemoryError, KernelError, CardError or WireError for what cannot be answered.
   Reply answer(Call call, const Message& request);
@@ -41,6 +48,10 @@ class Device {
     std::vector<std::byte> registers;
     bool running = false;
     std::uint64_t end = 0;
+    Time launching = 0;      ///< software's part of the time to the end that is left
+    std::uint64_t runs = 0;  ///< so many, where it starts itself again
+    bool runs_on = false;    ///< until its counter is cleared
+    Time period = 0;         ///< of one run of these
     /// Whether XRT runs it by itself, as it does a kernel: then what it does to the control
     /// register is in the launch. Else a program works with its registers.
     bool by_xrt = false;
@@ -57,6 +68,9 @@ class Device {
   void read_registers(std::uint64_t address, std::span<std::byte> to);
   void control(Unit& unit, std::uint32_t value);
   void start(Unit& unit);
+  KernelOutcome run(Unit& unit);
+  void stop(Unit& unit);
+  bool write_copier(std::uint64_t address, std::span<const std::byte> data);
   std::uint32_t status(Unit& unit);
   void register_access(const Unit& unit, bool load);
 
@@ -66,6 +80,10 @@ class Device {
   Meter* meter_;
   CardMemory memory_;
   std::vector<Unit> units_;
+  Warnings warnings_;
+  std::uint64_t last_end_ = 0;  ///< when the program saw the last end of a kernel
+  bool any_end_ = false;
+  std::array<std::byte, copier_registers> copier_{};
 
   /// A transfer that XRT hands over in pieces takes as long as in one.
   struct Pieces {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -20,11 +21,32 @@ class KernelError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// All memory that a kernel can reach, by address.
+/// What the user is told of once.
+class Warnings {
+ public:
+  /// With `fatal` the first one is thrown as KernelError.
+  explicit Warnings(bool fatal) : fatal_(fatal) {}
+
+  /// Each `key` once.
+  void tell(const std::string& key, const std::string& text);
+
+ private:
+  bool fatal_;
+  std::set<std::string> told_;
+};
+
+/// All memory that a kernel can reach, by address. Accesses past the end of a buffer are done, as
+/// on a board, and the user is warned of them.
 class Reach {
  public:
-  Reach(const Description& description, CardMemory& card, ProgramMemory& host)
-      : description_(&description), card_(&card), host_(&host) {}
+  Reach(const Description& description, CardMemory& card, ProgramMemory& host, Warnings& warnings,
+        const ComputeUnit& unit, std::span<const std::byte> registers)
+      : description_(&description),
+        card_(&card),
+        host_(&host),
+        warnings_(&warnings),
+        unit_(&unit),
+        registers_(registers) {}
 
   [[nodiscard]] bool is_host(std::uint64_t address) const;
   [[nodiscard]] std::size_t bank(std::uint64_t address) const {
@@ -43,8 +65,16 @@ class Reach {
 
  private:
   const Description* description_;
+  void warn(std::uint64_t address, std::uint64_t bytes, const char* does);
+  void check_range(std::uint64_t address, std::uint64_t bytes) const;
+  void read_host(std::uint64_t address, std::span<std::byte> to);
+  void write_host(std::uint64_t address, std::span<const std::byte> from);
+
   CardMemory* card_;
   ProgramMemory* host_;
+  Warnings* warnings_;
+  const ComputeUnit* unit_;
+  std::span<const std::byte> registers_;
   Traffic traffic_;
 };
 

@@ -35,6 +35,13 @@ class CardMemory {
   [[nodiscard]] bool vacant(std::uint64_t address, std::uint64_t bytes) const;
   /// Throws MemoryError where it is not all of one allocation.
   [[nodiscard]] std::span<std::byte> at(std::uint64_t address, std::uint64_t bytes) const;
+  /// Whether it is all of one allocation.
+  [[nodiscard]] bool holds(std::uint64_t address, std::uint64_t bytes) const;
+  /// As many of these bytes, at least one, as one allocation has. Where there is none, all up to
+  /// the next one are allocated: a kernel reaches the card's memory beside its buffers, too.
+  [[nodiscard]] std::span<std::byte> reach(std::uint64_t address, std::uint64_t bytes);
+  /// Bytes that are allocated from this address on, 0 where no allocation begins there.
+  [[nodiscard]] std::uint64_t allocated_at(std::uint64_t address) const;
 
  private:
   struct Region {

@@ -33,6 +33,10 @@ class Timing {
   /// Without the software that launches it. Throws CardError where the card has no kernels.
   Time kernel(const KernelJob& job);
   [[nodiscard]] Cost launch() const;
+  /// Least time between the starts of two kernels that wait in the runtime's queue.
+  [[nodiscard]] Time launch_interval() const;
+  /// A copy within the card's memory, with its launch.
+  Cost copy(std::int64_t bytes, std::size_t from_bank, std::size_t to_bank);
   /// The program's own load or store of a register.
   Cost access(bool load);
 

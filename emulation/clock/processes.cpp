@@ -1,0 +1,161 @@
+// Processes of the emulation that the program must not see. XRT's shim starts the device process
+// by fork() and waits for any child by waitpid(0): the program's own wait() would find the device
+// process, and the shim would take the program's own children. Here the device process is no child
+// of the program, and the shim waits for it alone.
+#include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <csignal>
+#include <cstddef>
+#include <cstdlib>
+#include <cstring>
+
+#include "calls.hpp"
+#include "isthmus/card/process/page.hpp"
+#include "library.hpp"
+#include "real.hpp"
+
+namespace {
+
+using namespace isthmus::card;
+using namespace isthmus::card::clock;
+
+constinit Real<pid_t()> real_fork("fork");
+constinit Real<pid_t(pid_t, int*, int)> real_waitpid("waitpid");
+constinit Real<int(int, int, int)> real_socket("socket");
+
+constexpr std::size_t most_path = 4096;
+constexpr const char* folder_variable = "ISTHMUS_CARD_SESSION";
+constexpr const char* script = "simulate.sh";
+
+/// Device processes that were started and that nobody has waited for; descriptors of processes,
+/// -1: free.
+struct Started {
+  std::atomic<int> file = -1;
+  pid_t process = 0;
+};
+constinit std::array<Started, process::most_cards> device_processes{};
+
+/// In a copy of the program that runs only this: no function of libc that keeps a state.
+[[noreturn]] void become_device_process(const char* folder, const char* command) {
+  const int nothing = open("/dev/null", O_WRONLY | O_CLOEXEC);
+  if (nothing >= 0 && dup2(nothing, STDOUT_FILENO) >= 0 && chdir(folder) == 0) {
+    std::array<char*, 2> arguments = {const_cast<char*>(command), nullptr};  // NOLINT(*-const-cast)
+    execve(command, arguments.data(), environ);
+  }
+  _exit(EXIT_FAILURE);
+}
+
+/// Starts the device process as a grandchild whose parent has ended. The child between gives no
+/// signal when it ends (its exit signal is none), so that only this call can wait for it.
+pid_t start_device_process(const char* session) {
+  std::array<char, most_path> folder{};
+  constexpr const char* inside = "/device";
+  if (std::strlen(session) + std::strlen(inside) >= folder.size()) {
+    errno = ENAMETOOLONG;
+    return -1;
+  }
+  std::strcat(std::strcpy(folder.data(), session), inside);
+  std::array<int, 2> ends{};
+  if (pipe2(ends.data(), O_CLOEXEC) != 0) {
+    return -1;
+  }
+  const auto child = static_cast<pid_t>(syscall(SYS_clone, CLONE_VFORK, nullptr, 0, 0, 0));
+  if (child == 0) {
+    const auto grandchild = static_cast<pid_t>(syscall(SYS_clone, SIGCHLD, nullptr, 0, 0, 0));
+    if (grandchild == 0) {
+      become_device_process(folder.data(), script);
+    }
+    syscall(SYS_write, ends[1], &grandchild, sizeof(grandchild));
+    _exit(0);
+  }
+  close(ends[1]);
+  pid_t device = -1;
+  if (child > 0) {
+    const auto got = syscall(SYS_read, ends[0], &device, sizeof(device));
+    real_waitpid(child, nullptr, __WCLONE);
+    device = got == sizeof(device) ? device : -1;
+  }
+  close(ends[0]);
+  return device;
+}
+
+/// Waits until one of the processes that the shim started has ended: the one of the card that it
+/// has just closed. 0 where there is none, for at an error the shim would ask again without end.
+pid_t wait_for_device_process() {
+  std::array<pollfd, process::most_cards> ends{};
+  bool any = false;
+  for (std::size_t index = 0; index < ends.size(); ++index) {
+    ends[index] = {.fd = device_processes[index].file, .events = POLLIN, .revents = 0};
+    any = any || ends[index].fd >= 0;
+  }
+  while (any && syscall(SYS_poll, ends.data(), ends.size(), -1) < 0 && errno == EINTR) {
+  }
+  for (std::size_t index = 0; index < ends.size(); ++index) {
+    int file = ends[index].fd;
+    if (ends[index].revents != 0 &&
+        device_processes[index].file.compare_exchange_strong(file, -1)) {
+      close(file);
+      return device_processes[index].process;
+    }
+  }
+  return 0;
+}
+
+}  // namespace
+
+namespace isthmus::card::clock {
+
+void forget_device_processes() {
+  for (Started& started : device_processes) {
+    if (const int file = started.file.exchange(-1); file >= 0) {
+      close(file);
+    }
+  }
+}
+
+}  // namespace isthmus::card::clock
+
+ISTHMUS_INTERPOSED pid_t fork() noexcept {
+  const char* session = std::getenv(folder_variable);
+  if (page() == nullptr || session == nullptr || !learn_shim(__builtin_return_address(0))) {
+    return real_fork();
+  }
+  const pid_t device = start_device_process(session);
+  if (device > 0) {
+    for (Started& started : device_processes) {
+      int free = -1;
+      const auto file = static_cast<int>(syscall(SYS_pidfd_open, device, 0U));
+      if (file < 0 || started.file.compare_exchange_strong(free, file)) {
+        started.process = device;
+        break;
+      }
+      close(file);
+    }
+  }
+  return device;
+}
+
+ISTHMUS_INTERPOSED pid_t waitpid(pid_t process, int* status, int options) {
+  if (page() == nullptr || !in_shim(__builtin_return_address(0))) {
+    return real_waitpid(process, status, options);
+  }
+  if (status != nullptr) {
+    *status = 0;
+  }
+  return wait_for_device_process();
+}
+
+/// What the shim opens is not for the program's children, nor for the next device process.
+ISTHMUS_INTERPOSED int socket(int domain, int type, int protocol) noexcept {
+  const bool of_shim = page() != nullptr && learn_shim(__builtin_return_address(0));
+  return real_socket(domain, of_shim ? type | SOCK_CLOEXEC : type, protocol);
+}

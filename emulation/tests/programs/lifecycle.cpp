@@ -1,0 +1,352 @@
+// What programs do with cards beside copying and computing: second bitstreams, children of their
+// own, many runs, buffers of every kind, kernels without a scheduler. Prints one JSON object.
+#include <ert.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <xrt/experimental/xrt_ip.h>
+#include <xrt/experimental/xrt_xclbin.h>
+#include <xrt/xrt_bo.h>
+#include <xrt/xrt_device.h>
+#include <xrt/xrt_kernel.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <functional>
+#include <map>
+#include <numeric>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace {
+
+using Arguments = std::vector<std::string>;
+
+/// What was found; printed at the end, for XRT prints too.
+std::vector<std::pair<std::string, double>> told;
+
+void tell(const std::string& name, double value) { told.emplace_back(name, value); }
+
+void print() {
+  const char* before = "{";
+  for (const auto& [name, value] : told) {
+    std::printf("%s\"%s\": %.9f", before, name.c_str(), value);
+    before = ", ";
+  }
+  std::puts("}");
+}
+
+double now() {
+  const auto time = std::chrono::steady_clock::now().time_since_epoch();
+  return std::chrono::duration<double>(time).count();
+}
+
+/// KiB of memory that this process has in RAM.
+double resident() {
+  std::ifstream file("/proc/self/status");
+  for (std::string word; file >> word;) {
+    if (word == "VmRSS:") {
+      double kibibytes = 0;
+      file >> kibibytes;
+      return kibibytes;
+    }
+  }
+  return 0;
+}
+
+struct Card {
+  xrt::device device;
+  xrt::uuid uuid;
+
+  explicit Card(const std::string& xclbin, unsigned index = 0)
+      : device(index), uuid(device.load_xclbin(xclbin)) {}
+};
+
+/// The sum that vadd makes of 1..1000 twice: 1000 * 1001 where all is well.
+double sum_of(Card& card) {
+  constexpr int count = 1000;
+  xrt::kernel kernel(card.device, card.uuid, "vadd");
+  std::vector<xrt::bo> buffers;
+  for (int i = 0; i < 3; ++i) {
+    buffers.emplace_back(card.device, count * sizeof(int), kernel.group_id(i));
+    int* const data = buffers[i].map<int*>();
+    std::iota(data, data + count, 1);
+    buffers[i].sync(XCL_BO_SYNC_BO_TO_DEVICE);
+  }
+  auto run = kernel(buffers[0], buffers[1], buffers[2], static_cast<unsigned>(count));
+  run.wait();
+  buffers[2].sync(XCL_BO_SYNC_BO_FROM_DEVICE);
+  const int* const sums = buffers[2].map<int*>();
+  return std::accumulate(sums, sums + count, 0.0);
+}
+
+/// Several bitstreams in turn on one open device, each of which adds.
+void second_bitstream(const Arguments& files) {
+  Card card(files.front());
+  for (const std::string& file : files) {
+    card.uuid = card.device.load_xclbin(file);
+    tell("sum_" + std::to_string(told.size()), sum_of(card));
+  }
+}
+
+/// A child that ends with code 7, and all that wait() knows of; a second child goes on meanwhile.
+void children(const Arguments& files) {
+  Card card(files[0]);
+  const pid_t child = fork();
+  if (child == 0) {
+    _exit(7);
+  }
+  int status = 0;
+  tell("first", wait(&status) == child ? WEXITSTATUS(status) : -1);
+  tell("sum", sum_of(card));
+  tell("others", waitpid(-1, &status, WNOHANG) < 0 && errno == ECHILD ? 0 : 1);
+  const pid_t sleeper = fork();
+  if (sleeper == 0) {
+    pause();
+    _exit(0);
+  }
+  {
+    const Card gone = std::move(card);
+  }  // closes while a child of ours lives
+  tell("alive", kill(sleeper, 0) == 0 && waitpid(sleeper, &status, WNOHANG) == 0 ? 1 : 0);
+  kill(sleeper, SIGKILL);
+  tell("reaped", wait(&status) == sleeper ? 1 : 0);
+}
+
+/// An empty kernel, again and again.
+void many_runs(const Arguments& arguments) {
+  Card card(arguments[0]);
+  const long count = std::stol(arguments[1]);
+  xrt::kernel kernel(card.device, card.uuid, "isthmus_empty");
+  xrt::run run(kernel);
+  const auto go = [&run](long times) {
+    for (long i = 0; i < times; ++i) {
+      run.start();
+      run.wait();
+    }
+  };
+  go(count / 10);
+  const double memory = resident();
+  const double began = now();
+  go(count - count / 10);
+  tell("seconds", now() - began);
+  tell("grown_KiB", resident() - memory);
+}
+
+/// Starts a kernel again as soon as its command says that it is completed.
+void restarts(const Arguments& arguments) {
+  Card card(arguments[0]);
+  xrt::kernel kernel(card.device, card.uuid, "isthmus_empty");
+  xrt::run run(kernel);
+  for (int i = 0; i < 20; ++i) {
+    run.start();
+    const auto* const packet = static_cast<const ert_packet*>(run.get_ert_packet());
+    while (const_cast<const volatile ert_packet*>(packet)->state < ERT_CMD_STATE_COMPLETED) {
+    }
+    run.wait();
+  }
+  tell("runs", 20);
+}
+
+/// As many command objects at once, of which the last is run.
+void many_commands(const Arguments& arguments) {
+  Card card(arguments[0]);
+  const long count = std::stol(arguments[1]);
+  xrt::kernel kernel(card.device, card.uuid, "isthmus_empty");
+  std::vector<xrt::run> runs;
+  for (long i = 0; i < count; ++i) {
+    runs.emplace_back(kernel);
+  }
+  runs.back().start();
+  runs.back().wait();
+  tell("runs", static_cast<double>(runs.size()));
+}
+
+/// Empty kernels that are all started before the first is waited for.
+void queued_runs(const Arguments& arguments) {
+  Card card(arguments[0]);
+  xrt::kernel kernel(card.device, card.uuid, "isthmus_empty");
+  std::vector<xrt::run> runs;
+  for (long i = 0; i < std::stol(arguments[1]); ++i) {
+    runs.emplace_back(kernel);
+  }
+  const double began = now();
+  for (xrt::run& run : runs) {
+    run.start();
+  }
+  for (xrt::run& run : runs) {
+    run.wait();
+  }
+  tell("seconds", now() - began);
+}
+
+/// Copies among buffers of all kinds, small and large; how many words are wrong.
+void copies(const Arguments& files) {
+  Card card(files[0]);
+  xrt::kernel kernel(card.device, card.uuid, "vadd");
+  for (const std::size_t bytes : {std::size_t{4096}, std::size_t{20} << 20U}) {
+    const std::size_t count = bytes / sizeof(int);
+    const auto flags = xrt::bo::flags::device_only;
+    xrt::bo source(card.device, bytes, kernel.group_id(0));
+    xrt::bo first(card.device, bytes, flags, kernel.group_id(0));
+    xrt::bo second(card.device, bytes, flags, kernel.group_id(0));
+    xrt::bo target(card.device, bytes, kernel.group_id(0));
+    int* const data = source.map<int*>();
+    std::iota(data, data + count, 5);
+    source.sync(XCL_BO_SYNC_BO_TO_DEVICE);
+    first.copy(source);
+    second.copy(first, bytes / 2, bytes / 2, 0);
+    second.copy(first, bytes / 2, 0, bytes / 2);
+    target.copy(second);
+    target.sync(XCL_BO_SYNC_BO_FROM_DEVICE);
+    const int* const got = target.map<const int*>();
+    double wrong = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+      wrong += got[i] == data[(i + count / 2) % count] ? 0 : 1;
+    }
+    tell("wrong_" + std::to_string(bytes), wrong);
+  }
+}
+
+/// Runs a kernel without a scheduler: by its registers.
+void user_managed(const Arguments& arguments) {
+  Card card(arguments[0]);
+  xrt::ip unit(card.device, card.uuid, arguments[1]);
+  constexpr int count = 64;
+  const std::uint32_t offset = 0x10;
+  std::vector<xrt::bo> buffers;
+  for (int i = 0; i < 3; ++i) {
+    buffers.emplace_back(card.device, count * sizeof(int), 0);
+    int* const data = buffers[i].map<int*>();
+    std::iota(data, data + count, 1);
+    buffers[i].sync(XCL_BO_SYNC_BO_TO_DEVICE);
+    const std::uint64_t address = buffers[i].address();
+    unit.write_register(offset + 12 * i, static_cast<std::uint32_t>(address));
+    unit.write_register(offset + 12 * i + 4, static_cast<std::uint32_t>(address >> 32U));
+  }
+  unit.write_register(offset + 36, count);
+  tell("idle_before", unit.read_register(0) & 4U);
+  unit.write_register(0, 1);
+  double polls = 0;
+  std::uint32_t control = 0;
+  while (((control = unit.read_register(0)) & 2U) == 0 && polls < 1e6) {
+    ++polls;
+  }
+  tell("done", control & 2U);
+  tell("done_twice", unit.read_register(0) & 2U);  // cleared by reading
+  tell("idle_after", unit.read_register(0) & 4U);
+  buffers[2].sync(XCL_BO_SYNC_BO_FROM_DEVICE);
+  const int* const sums = buffers[2].map<int*>();
+  tell("sum", std::accumulate(sums, sums + count, 0.0));
+}
+
+/// A kernel without control registers, which only its scalar argument tells what to do.
+void free_running(const Arguments& arguments) {
+  Card card(arguments[0]);
+  xrt::ip unit(card.device, card.uuid, arguments[1]);
+  unit.write_register(0x10, 41);
+  tell("read", unit.read_register(0x18));
+}
+
+/// A kernel that starts itself again, three times in all.
+void auto_restart(const Arguments& arguments) {
+  Card card(arguments[0]);
+  xrt::kernel kernel(card.device, card.uuid, arguments[1]);
+  xrt::run run(kernel);
+  xrt::bo buffer(card.device, 4096, kernel.group_id(0));
+  std::fill_n(buffer.map<int*>(), 1024, 0);
+  buffer.sync(XCL_BO_SYNC_BO_TO_DEVICE);
+  run.set_arg(0, buffer);
+  run.start(xrt::autostart{3});
+  run.wait();
+  buffer.sync(XCL_BO_SYNC_BO_FROM_DEVICE);
+  tell("times", buffer.map<int*>()[0]);
+}
+
+/// A buffer that another card, or another process, reads.
+void sharing(const Arguments& arguments) {
+  Card first(arguments[0], 0);
+  Card second(arguments[0], 1);
+  constexpr int count = 4096;
+  xrt::bo source(first.device, count * sizeof(int), xrt::bo::flags::p2p, 0);
+  int* const data = source.map<int*>();
+  std::iota(data, data + count, 9);
+  source.sync(XCL_BO_SYNC_BO_TO_DEVICE);
+  xrt::bo imported(second.device, source.export_buffer());
+  xrt::bo target(second.device, count * sizeof(int), 0);
+  target.copy(imported, count * sizeof(int));
+  target.sync(XCL_BO_SYNC_BO_FROM_DEVICE);
+  const int* const got = target.map<int*>();
+  double wrong = 0;
+  for (int i = 0; i < count; ++i) {
+    wrong += got[i] == i + 9 ? 0 : 1;
+  }
+  tell("wrong", wrong);
+}
+
+/// Queries that programs make of every device.
+void queries(const Arguments& arguments) {
+  Card card(arguments[0]);
+  const auto uuid = card.device.get_info<xrt::info::device::interface_uuid>();
+  tell("uuid_length", static_cast<double>(uuid.to_string().size()));
+  tell("set", uuid ? 1 : 0);
+  tell("name", static_cast<double>(card.device.get_info<xrt::info::device::name>().size()));
+  tell("nodma", card.device.get_info<xrt::info::device::nodma>() ? 1 : 0);
+}
+
+/// vadd over more elements than its buffers have.
+void overrun(const Arguments& arguments) {
+  Card card(arguments[0]);
+  xrt::kernel kernel(card.device, card.uuid, "vadd");
+  constexpr unsigned count = 1000;
+  std::vector<xrt::bo> buffers;
+  for (int i = 0; i < 3; ++i) {
+    buffers.emplace_back(card.device, count * sizeof(int), kernel.group_id(i));
+    std::fill_n(buffers[i].map<int*>(), count, 1);
+    buffers[i].sync(XCL_BO_SYNC_BO_TO_DEVICE);
+  }
+  auto run = kernel(buffers[0], buffers[1], buffers[2], count + 4096);
+  run.wait();
+  buffers[2].sync(XCL_BO_SYNC_BO_FROM_DEVICE);
+  const int* const sums = buffers[2].map<int*>();
+  tell("sum", std::accumulate(sums, sums + count, 0.0));
+}
+
+}  // namespace
+
+int main(int count, char** given) {
+  const std::map<std::string, void (*)(const Arguments&)> known = {
+      {"second_bitstream", second_bitstream},
+      {"children", children},
+      {"many_runs", many_runs},
+      {"many_commands", many_commands},
+      {"restarts", restarts},
+      {"queued_runs", queued_runs},
+      {"copies", copies},
+      {"user_managed", user_managed},
+      {"free_running", free_running},
+      {"auto_restart", auto_restart},
+      {"sharing", sharing},
+      {"queries", queries},
+      {"overrun", overrun},
+  };
+  const Arguments arguments(given + 1, given + count);
+  const auto found = arguments.size() < 2 ? known.end() : known.find(arguments[0]);
+  if (found == known.end()) {
+    return 2;
+  }
+  try {
+    found->second({arguments.begin() + 1, arguments.end()});
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "failed: %s\n", error.what());
+    return 1;
+  }
+  print();
+  return 0;
+}

@@ -1,0 +1,188 @@
+"""Programs that open, share, restart and misuse emulated cards: one test for each way to fail."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+from on_cards import SOURCES, Ran, Run, card_exec, emulated, programs
+
+from conftest import Command
+
+__all__ = ["card_exec", "emulated", "programs"]  # fixtures
+pytestmark = pytest.mark.usefixtures("emulated")
+CLOCKS = pytest.mark.parametrize("clock", ["virtual", "wall"])
+SUM = 1000 * 1001
+"""Of what ``vadd`` makes of 1 to 1000 twice."""
+
+
+COUNT_UP = """
+#include <cstring>
+#include <isthmus/card/kernel_plugin.h>
+extern "C" int isthmus_kernel(isthmus_kernel_run* run) {  // adds 1 to the first element
+  uint64_t data = 0;
+  int value = 0;
+  std::memcpy(&data, run->registers + 0x1c, sizeof(data));
+  if (run->read(run->card, data, &value, sizeof(value)) != 0) {
+    return 1;
+  }
+  ++value;
+  run->cycles = 1000;
+  return run->write(run->card, data, &value, sizeof(value));
+}
+"""
+SUCCESSOR = """
+#include <cstring>
+#include <isthmus/card/kernel_plugin.h>
+extern "C" int isthmus_kernel(isthmus_kernel_run* run) {  // register 0x18 follows 0x10
+  uint32_t value = 0;
+  std::memcpy(&value, run->registers + 0x10, sizeof(value));
+  ++value;
+  std::memcpy(run->registers + 0x18, &value, sizeof(value));
+  return 0;
+}
+"""
+DESCRIPTION = """
+mode = "hw_emu"
+[[kernels]]
+name = "count_up"
+auto_restart = true
+arguments = [{ name = "data", type = "int*" }]
+[[kernels]]
+name = "successor"
+control = "ap_ctrl_none"
+arguments = [{ name = "value", type = "unsigned int" }]
+"""
+
+
+@pytest.fixture
+def lifecycle(card_exec: Run, programs: Path) -> Run:
+    def run(what: str, *rest: object, options: tuple[str, ...] = (), xclbin: object = None) -> Ran:
+        file = xclbin or programs / "hw_emu.xclbin"
+        return card_exec(*options, "--", programs / "lifecycle", what, file, *rest)
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def late_waits(programs: Path) -> Path:
+    """A library that, preloaded, makes threads lose their processor where that does most harm."""
+    library = programs / "late_waits.so"
+    compiler = os.environ.get("CXX", "c++")
+    source = SOURCES / "late_waits.cpp"
+    command = [compiler, "-std=c++20", "-O1", "-shared", "-fPIC", source, "-o", library]
+    subprocess.run(command, check=True)
+    return library
+
+
+@pytest.fixture(scope="module")
+def kernels(programs: Path, run_isthmus: Command) -> Path:
+    """A folder with kernels of one's own, and their xclbin."""
+    folder = programs / "kernels"
+    folder.mkdir()
+    include = run_isthmus("card", "include", cwd=folder).stdout.strip()
+    compiler = os.environ.get("CXX", "c++")
+    for name, source in (("count_up", COUNT_UP), ("successor", SUCCESSOR)):
+        file = folder / f"{name}.cpp"
+        file.write_text(source)
+        command = [compiler, "-shared", "-fPIC", "-I", include, file, "-o", folder / f"{name}.so"]
+        subprocess.run(command, check=True)
+    (folder / "own.toml").write_text(DESCRIPTION)
+    made = run_isthmus("xclbin", "write", "--from", "own.toml", "-o", "own.xclbin", cwd=folder)
+    assert made.returncode == 0, made.stderr
+    return folder
+
+
+@CLOCKS
+def test_bitstreams_are_loaded_in_turn(lifecycle: Run, programs: Path, clock: str) -> None:
+    file = programs / "hw_emu.xclbin"
+    ran = lifecycle("second_bitstream", file, file, options=("--clock", clock))
+    assert set(ran.figures.values()) == {SUM}
+    assert len(ran.figures) == 3
+    assert ran.code == 0
+
+
+@CLOCKS
+def test_a_programs_children_are_its_own(lifecycle: Run, clock: str) -> None:
+    figures = lifecycle("children", options=("--clock", clock)).figures
+    assert figures == {"first": 7, "sum": SUM, "others": 0, "alive": 1, "reaped": 1}
+
+
+@CLOCKS
+@pytest.mark.parametrize("what", ["many_runs", "restarts"])
+def test_no_wake_up_of_xrts_scheduler_is_lost(
+    card_exec: Run, programs: Path, late_waits: Path, clock: str, what: str
+) -> None:
+    preload = f'LD_PRELOAD="$LD_PRELOAD {late_waits}" exec "$@"'
+    program = ("sh", "-c", preload, "sh", programs / "lifecycle", what)
+    ran = card_exec("--clock", clock, "--", *program, programs / "hw_emu.xclbin", 50)
+    assert ran.code == 0, ran.errors
+    assert ran.figures
+
+
+def test_many_commands_are_there_at_once(lifecycle: Run) -> None:
+    """XRT's emulation has addresses for 21 845 as it is installed."""
+    ran = lifecycle("many_commands", 30_000)
+    assert ran.figures == {"runs": 30_000}, ran.errors
+
+
+def test_runs_take_no_more_memory(lifecycle: Run) -> None:
+    assert lifecycle("many_runs", 2000).figures["grown_KiB"] < 100
+
+
+def test_buffers_on_the_card_alone_are_copied(lifecycle: Run) -> None:
+    assert lifecycle("copies").figures == {"wrong_4096": 0, "wrong_20971520": 0}
+
+
+def test_a_buffer_of_one_card_is_read_by_another(lifecycle: Run) -> None:
+    cards = ("--board", "u250", "--board", "u250")
+    assert lifecycle("sharing", options=cards).figures == {"wrong": 0}
+
+
+def test_a_program_runs_a_kernel_by_its_registers(lifecycle: Run) -> None:
+    figures = lifecycle("user_managed", "vadd:{vadd_1}").figures
+    assert figures == {
+        "idle_before": 4,
+        "done": 2,
+        "done_twice": 0,
+        "idle_after": 4,
+        "sum": 64 * 65,
+    }
+
+
+def test_a_kernel_without_control_runs_all_the_time(lifecycle: Run, kernels: Path) -> None:
+    options, xclbin = ("--kernels", str(kernels)), kernels / "own.xclbin"
+    ran = lifecycle("free_running", "successor:{successor_1}", options=options, xclbin=xclbin)
+    assert ran.figures == {"read": 42}
+
+
+def test_a_kernel_starts_itself_again(lifecycle: Run, kernels: Path) -> None:
+    options, xclbin = ("--kernels", str(kernels)), kernels / "own.xclbin"
+    ran = lifecycle("auto_restart", "count_up", options=options, xclbin=xclbin)
+    assert ran.figures == {"times": 3}
+
+
+def test_queries_are_answered(lifecycle: Run) -> None:
+    figures = lifecycle("queries").figures
+    assert figures["uuid_length"] == 36
+    assert figures["set"] == figures["nodma"] == 0
+
+
+def test_an_access_past_a_buffer_is_a_warning(lifecycle: Run) -> None:
+    ran = lifecycle("overrun")
+    assert ran.figures == {"sum": 2000}
+    warnings = [line for line in ran.errors if "warning" in line]
+    assert len(warnings) == 3
+    for argument, warning in zip(("in1", "in2", "out"), warnings, strict=True):
+        assert "kernel vadd_1" in warning
+        assert f"argument {argument}, whose buffer has 4000" in warning
+        assert "bytes at 0x" in warning
+
+
+def test_an_access_past_a_buffer_is_an_error_on_request(lifecycle: Run) -> None:
+    ran = lifecycle("overrun", options=("--fail-on-warning",))
+    assert ran.code != 0
+    assert not ran.output.endswith("}\n")
+    assert any("argument in1, whose buffer has 4000" in line for line in ran.errors)

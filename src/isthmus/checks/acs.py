@@ -1,0 +1,37 @@
+"""Redirection of transfers between devices (Access Control Services)."""
+
+from __future__ import annotations
+
+from isthmus.checks.base import Check, Facts, Result, registers
+
+_REDIRECTS = {"request redirect", "completion redirect", "egress control"}
+
+
+def judge(facts: Facts) -> Result | None:
+    """Bad where a switch sends what goes between its devices by way of the root.
+
+    Root ports are left out: what passes between them goes through the root anyway.
+    """
+    ports = facts.function.path[1:]
+    if not ports:
+        return facts.unread() if facts.device and facts.device.pci is None else facts.unseen()
+    if len(ports) == 1:
+        return Result(state="good", found="no switch on the way")
+    hidden = next((port for port in ports if not port.readable), None)
+    if hidden is not None:
+        return facts.unread(hidden)
+    for port in ports:
+        if port.kind == "switch downstream" and _REDIRECTS & set(port.acs or ()):
+            return Result(
+                state="bad",
+                found=f"switch port {port.address} sends transfers between devices to the root",
+                cause="the kernel isolates devices from one another where an IOMMU is on",
+                cure=f"kernel option pci=disable_acs_redir={port.address}; not beside guests",
+                command=registers(port, "ACSCtl"),
+            )
+    return Result(state="good", found="no switch redirects")
+
+
+CHECK = Check(
+    "acs", "Do transfers between devices take the short way through a switch?", judge, place=11
+)

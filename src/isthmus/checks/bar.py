@@ -1,0 +1,37 @@
+"""How much of a device's memory the processor and other devices can address."""
+
+from __future__ import annotations
+
+from isthmus.checks.base import NOT_RECORDED, Check, Facts, Result, sysfs
+from isthmus.units import format_size
+
+_DISPLAY = "03"
+
+
+def judge(facts: Facts) -> Result | None:
+    """Bad where a window is smaller than the memory behind it, and could be larger."""
+    function = facts.function
+    memory = facts.device.memory_bytes if facts.device else 0
+    if facts.device and facts.device.pci is None:
+        return Result(state="unknown", found=NOT_RECORDED)
+    if not function.bars:
+        return None
+    window = max(function.bars, key=lambda bar: bar.bytes)
+    command = sysfs(function.device, "resource")
+    size = format_size(window.bytes)
+    if memory and window.bytes >= memory:
+        return Result(state="good", found=f"{size} reach all of its memory", command=command)
+    grows = (window.most_bytes or 0) > window.bytes
+    if grows or (memory and function.device.class_code.startswith(_DISPLAY)):
+        of = format_size(window.most_bytes or 0) if grows else f"{memory / 2**30:.0f}Gi of memory"
+        return Result(
+            state="bad",
+            found=f"{size}, of {of}: only so much can be addressed directly",
+            cause="Above 4G Decoding or Resizable BAR is off in the firmware",
+            cure="turn both on in the firmware, and CSM off",
+            command=command,
+        )
+    return Result(state="good", found=f"{size}, and it cannot grow", command=command)
+
+
+CHECK = Check("bar_size", "Can all of the device's memory be addressed?", judge, place=12)

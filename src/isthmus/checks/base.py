@@ -1,0 +1,148 @@
+"""What a check is, what it judges, and what it says."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal
+
+import msgspec
+
+from isthmus.results.run_file import DeviceRecord, Run
+from isthmus.system import pci
+from isthmus.system.pci import Function, Port
+
+State = Literal["good", "bad", "unknown"]
+NEEDS_ROOT = "only root can read it"
+HIDDEN = "the virtual machine hides it"
+NOT_RECORDED = "this run file does not have it"
+NOT_SHOWN = "the system does not show it"
+ASLEEP = "the device is suspended; it wakes when it is used"
+
+
+class Result(msgspec.Struct, frozen=True, kw_only=True):
+    """What a check found."""
+
+    check: str = ""
+    state: State
+    found: str
+    cause: str = ""
+    """The likeliest first."""
+    cure: str = ""
+    command: str = ""
+    """Shows what was found, pasted into a shell."""
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What is known of a machine and of one of its devices: now, or from a stored run."""
+
+    host: Mapping[str, Any]
+    """As ``system.environment.host`` and the run file have it."""
+    device: DeviceRecord | None = None
+    cpus: Sequence[int] = ()
+    """Processors that the measuring processes may use."""
+    memory_node: int | None = None
+    """The only node that their memory is from; None: any."""
+    measured_s: float = 0.0
+    """Wall time of the run; 0: nothing was measured."""
+
+    @property
+    def virtual(self) -> bool:
+        """Whether a hypervisor is between."""
+        return bool(self.host.get("virtualised"))
+
+    @property
+    def crosses(self) -> bool:
+        """Whether the device is behind a PCIe function that is known."""
+        return self._function is not None
+
+    @property
+    def _function(self) -> Function | None:
+        if self.device is None or not self.device.real:
+            return None
+        return self.device.pci or pci.of_attributes(self.device.link)
+
+    @property
+    def function(self) -> Function:
+        """The device's PCIe function; of checks that are ``of="pci"``, which get no other facts."""
+        assert self._function is not None
+        return self._function
+
+    @property
+    def port(self) -> Port:
+        """The device's own end."""
+        return self.function.device
+
+    @property
+    def after(self) -> Function | None:
+        """The function after the run; None where nothing was measured."""
+        return self.device.pci_after if self.device else None
+
+    def unread(self, port: Port | None = None) -> Result:
+        """Unknown, with the reason: what a port's configuration space or sysfs did not give.
+
+        ``port``: the device's own where it is left out.
+        """
+        port = port or self.port
+        if self.device is not None and self.device.pci is None:
+            return Result(state="unknown", found=NOT_RECORDED)
+        if self.function.asleep:
+            return Result(state="unknown", found=ASLEEP)
+        if not port.readable:
+            return Result(state="unknown", found=NEEDS_ROOT, command="sudo isthmus doctor")
+        return Result(state="unknown", found=HIDDEN if self.virtual else NOT_SHOWN)
+
+    def unseen(self) -> Result:
+        """Unknown: what the machine does not show to anybody."""
+        return Result(state="unknown", found=HIDDEN if self.virtual else NOT_SHOWN)
+
+    @staticmethod
+    def of_run(run: Run, device: DeviceRecord | None = None) -> Facts:
+        """What a run file has."""
+        return Facts(
+            host=run.environment,
+            device=device,
+            cpus=run.settings.cpus or run.environment.get("usable_cpus", ()),
+            memory_node=run.settings.numa_node,
+            measured_s=_seconds_between(run.started, run.finished),
+        )
+
+
+def _seconds_between(began: str, ended: str) -> float:
+    """Of two times in ISO 8601; 0 where one is not known."""
+    with contextlib.suppress(ValueError):
+        first, last = (datetime.fromisoformat(t.replace("Z", "+00:00")) for t in (began, ended))
+        return (last - first).total_seconds()
+    return 0.0
+
+
+@dataclass(frozen=True)
+class Check:
+    """One question about a machine or a device. Pure."""
+
+    name: str
+    question: str
+    judge: Callable[[Facts], Result | None]
+    """None: the question does not arise."""
+    of: Literal["machine", "device", "pci"] = "pci"
+    """``pci``: of devices behind a PCIe function that is known."""
+    place: int = 99
+    """Of likely causes of a low rate, the likeliest first."""
+    fault: str = ""
+    """A bad result in a few words, where it can make large copies slow."""
+    lowers_limit: bool = False
+    """Whether a bad result means a lower limit of the link than card and slot allow."""
+
+
+def sysfs(port: Port, name: str) -> str:
+    """A command that shows what files of sysfs say of a function."""
+    show = "grep ." if "*" in name else "cat"
+    return f"{show} /sys/bus/pci/devices/{port.address}/{name}"
+
+
+def registers(port: Port, name: str) -> str:
+    """A command that shows a register of a function."""
+    return f"sudo lspci -vvs {port.address} | grep {name}"

@@ -1,0 +1,32 @@
+"""Tags of a device's read requests."""
+
+from __future__ import annotations
+
+from isthmus.checks.base import Check, Facts, Result, registers
+
+
+def judge(facts: Facts) -> Result | None:
+    """Bad where the device could have 256 reads in flight and may have 32."""
+    port = facts.port
+    if port.extended_tags is None or port.can_extended_tags is None:
+        return facts.unread()
+    if port.extended_tags:
+        return Result(state="good", found="on")
+    if not port.can_extended_tags:
+        return Result(state="good", found="the device has none to turn on")
+    return Result(
+        state="bad",
+        found="off: 32 reads in flight, the device can have 256",
+        cause="the firmware left them off, or the kernel for this root's errata",
+        cure="enable extended tags in the firmware; update it",
+        command=registers(port, "ExtTag"),
+    )
+
+
+CHECK = Check(
+    "extended_tags",
+    "May the device have as many reads in flight as it can?",
+    judge,
+    place=9,
+    fault="extended tags off",
+)

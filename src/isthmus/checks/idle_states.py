@@ -1,0 +1,33 @@
+"""Idle states of the processor (C-states)."""
+
+from __future__ import annotations
+
+from isthmus.checks.base import NOT_RECORDED, Check, Facts, Result
+
+LONG_US = 100
+"""From here on leaving a state takes longer than most transfers of up to 1 MiB."""
+
+
+def judge(facts: Facts) -> Result | None:
+    """Bad where a wait may put the processor into a state that takes long to leave."""
+    states = facts.host.get("idle_exit_us")
+    if states is None:
+        return Result(state="unknown", found=NOT_RECORDED)
+    if not states:
+        return facts.unseen()
+    deepest = max(states, key=lambda name: states[name])
+    command = "grep -r . /sys/devices/system/cpu/cpu0/cpuidle"
+    if states[deepest] < LONG_US:
+        return Result(
+            state="good", found=f"{deepest} takes {states[deepest]} us to leave", command=command
+        )
+    return Result(
+        state="bad",
+        found=f"{deepest} takes {states[deepest]} us to leave: waits that sleep end late",
+        cause="the kernel's default",
+        cure=f"sudo cpupower idle-set -D {LONG_US - 1}",
+        command=command,
+    )
+
+
+CHECK = Check("idle_states", "Does the processor wake fast?", judge, of="machine", place=21)

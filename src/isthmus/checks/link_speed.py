@@ -1,0 +1,51 @@
+"""Speed of a device's link."""
+
+from __future__ import annotations
+
+from isthmus.checks.base import Check, Facts, Result, sysfs
+
+_DISPLAY = "03"
+"""Class of functions that slow their link down while idle, by their driver's choice."""
+
+_FIRST = 2.5
+"""GT/s of the first generation, which no slot has been limited to for long."""
+
+
+def judge(facts: Facts) -> Result | None:
+    """Bad where the link is slower than both ends can; of a GPU, only known while it works."""
+    link = next(facts.function.links(), None)
+    if link is None or link.speed is None or link.most_speed is None:
+        return facts.unread()
+    later = next(facts.after.links(), None) if facts.after else None
+    trained = max(link.speed, (later and later.speed) or 0.0)
+    command = sysfs(facts.port, "*_link_*")
+    if trained >= link.most_speed:
+        return Result(state="good", found=f"{trained:g} GT/s", command=command)
+    both = "slot and card" if link.above else "the card"
+    slow = f"{trained:g} GT/s; {both} can {link.most_speed:g}"
+    if facts.function.asleep or facts.port.class_code.startswith(_DISPLAY):
+        return Result(
+            state="unknown",
+            found=f"{slow}; a GPU slows its link when idle",
+            cure="look again while it copies",
+            command=command,
+        )
+    if link.above is None and trained > _FIRST:
+        return Result(state="unknown", found=f"{slow}; its slot is hidden", command=command)
+    return Result(
+        state="bad",
+        found=slow,
+        cause="errors at the higher speed (contacts, riser), or a limit set in the firmware",
+        cure="seat the card anew; set the slot's speed to automatic in the firmware",
+        command=command,
+    )
+
+
+CHECK = Check(
+    "link_speed",
+    "Does the link run at the speed that slot and card can?",
+    judge,
+    place=1,
+    fault="a link slower than slot and card can",
+    lowers_limit=True,
+)

@@ -1,0 +1,41 @@
+"""Lanes of a device's link."""
+
+from __future__ import annotations
+
+from isthmus.checks.base import Check, Facts, Result, sysfs
+
+
+def judge(facts: Facts) -> Result | None:
+    """Bad where fewer lanes are in use than the card has."""
+    link = next(facts.function.links(), None)
+    if link is None or link.lanes is None or link.most_lanes is None:
+        return facts.unread()
+    command = sysfs(facts.port, "*_link_*")
+    card = link.below.most_lanes or link.most_lanes
+    if link.lanes < link.most_lanes:
+        return Result(
+            state="bad",
+            found=f"x{link.lanes}; slot and card have x{link.most_lanes}",
+            cause="contacts of slot or riser, or lanes that the firmware gives to another slot",
+            cure="seat the card anew, try another slot or riser; see the firmware's bifurcation",
+            command=command,
+        )
+    if link.lanes < card:
+        return Result(
+            state="bad",
+            found=f"x{link.lanes}, all that the slot has; the card has x{card}",
+            cause="a narrow slot, or lanes that the firmware gives to another slot",
+            cure=f"move the card to a slot with {card} lanes; see the firmware's bifurcation",
+            command=command,
+        )
+    return Result(state="good", found=f"x{link.lanes}", command=command)
+
+
+CHECK = Check(
+    "link_width",
+    "Does the link use every lane of the card?",
+    judge,
+    place=2,
+    fault="fewer lanes than the card has",
+    lowers_limit=True,
+)

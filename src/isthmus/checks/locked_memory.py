@@ -1,0 +1,32 @@
+"""How much memory a program may lock."""
+
+from __future__ import annotations
+
+from isthmus.checks.base import Check, Facts, Result
+from isthmus.units import format_size
+
+_LEAST = 1 << 20
+_ENOUGH = 1 << 30
+
+
+def judge(facts: Facts) -> Result | None:
+    """Bad where hardly anything can be locked; unknown where large buffers may be refused."""
+    limit = str(facts.host.get("locked_memory_limit", ""))
+    command = "ulimit -l"
+    if limit == "unlimited":
+        return Result(state="good", found=limit, command=command)
+    if not limit.isdecimal():
+        return facts.unseen()
+    if int(limit) >= _ENOUGH:
+        return Result(state="good", found=format_size(int(limit)), command=command)
+    few = int(limit) < _LEAST
+    return Result(
+        state="bad" if few else "unknown",
+        found=f"{format_size(int(limit))}: a driver may refuse to lock more",
+        cause="the limit of this login" if few else "",
+        cure="memlock unlimited in /etc/security/limits.conf",
+        command=command,
+    )
+
+
+CHECK = Check("locked_memory", "May buffers be locked in memory?", judge, of="machine", place=31)

@@ -1,0 +1,51 @@
+"""Memory nodes of a device and of the processes that use it."""
+
+from __future__ import annotations
+
+from isthmus.checks.base import Check, Facts, Result, sysfs
+from isthmus.system.binding import listed_cpus
+
+
+def judge(facts: Facts) -> Result | None:
+    """Bad where processes or their memory are bound to another node than the device's."""
+    known = facts.host.get("numa_nodes", {})
+    nodes = {name: listed_cpus(cpus) for name, cpus in known.items() if cpus}
+    if len(nodes) <= 1:
+        return Result(state="good", found="one node has all processors")
+    near = facts.function.numa_node
+    if near is None or f"node{near}" not in nodes:
+        return Result(
+            state="unknown",
+            found="the firmware does not say on which node the device is",
+            cure="compare: isthmus run transfer --numa-node 0, then 1",
+            command=sysfs(facts.port, "numa_node"),
+        )
+    here, local = set(facts.cpus), nodes[f"node{near}"]
+    command = sysfs(facts.port, "numa_node")
+    elsewhere = facts.memory_node not in {None, near}
+    if elsewhere or (here and not here & local):
+        what = f"memory is bound to node {facts.memory_node}" if elsewhere else "bound to others"
+        return Result(
+            state="bad",
+            found=f"the device is on node {near}; {what}",
+            cause="--cpus, --numa-node, taskset or numactl: each byte crosses between sockets",
+            cure=f"isthmus run transfer --numa-node {near}",
+            command=command,
+        )
+    if here <= local:
+        return Result(state="good", found=f"device and processes on node {near}", command=command)
+    return Result(
+        state="unknown",
+        found=f"the device is on node {near}; processes may run on any",
+        cure=f"isthmus run transfer --numa-node {near}",
+        command=command,
+    )
+
+
+CHECK = Check(
+    "numa_node",
+    "Are processes and memory on the device's side?",
+    judge,
+    place=5,
+    fault="processes on another memory node",
+)

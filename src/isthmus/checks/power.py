@@ -1,0 +1,38 @@
+"""Power state of a device."""
+
+from __future__ import annotations
+
+from isthmus.checks.base import ASLEEP, NOT_RECORDED, Check, Facts, Result, sysfs
+
+_LOW = {"D1", "D2", "D3hot", "D3cold"}
+
+
+def judge(facts: Facts) -> Result | None:
+    """Bad where the device is in a low-power state that nobody's idling explains."""
+    function = facts.function
+    command = sysfs(function.device, "power_state")
+    if facts.device and facts.device.pci is None:
+        return Result(state="unknown", found=NOT_RECORDED)
+    if function.runtime_status == "suspended":
+        return Result(
+            state="unknown",
+            found=ASLEEP,
+            cure="write on to power/control in the same folder, as root",
+            command=command,
+        )
+    if function.runtime_status == "error" or function.power_state in _LOW:
+        return Result(
+            state="bad",
+            found=f"{function.power_state or 'an error'} though it is not suspended",
+            cause="its driver is missing or did not wake it",
+            cure="load its driver anew, or start the machine anew",
+            command=command,
+        )
+    if function.power_state != "D0":
+        return facts.unseen()
+    return Result(state="good", found="D0", command=command)
+
+
+CHECK = Check(
+    "power_state", "Is the device awake?", judge, place=13, fault="a device in a low-power state"
+)

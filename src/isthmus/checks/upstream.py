@@ -1,0 +1,40 @@
+"""Links between the device's slot and the root."""
+
+from __future__ import annotations
+
+from isthmus.checks.base import Check, Facts, Result, sysfs
+from isthmus.models.pcie import Link
+
+
+def judge(facts: Facts) -> Result | None:
+    """Bad where a link further up carries less than the device's own."""
+    if len(facts.function.path) == 1:
+        return facts.unread() if facts.device and facts.device.pci is None else facts.unseen()
+    own, *further = facts.function.links()
+    if not further:
+        return Result(state="good", found="the slot is at the root")
+    speed, lanes = own.most_speed or own.speed, own.lanes
+    known = [(Link(up.speed, up.lanes), up) for up in further if up.speed and up.lanes]
+    if not known or not speed or not lanes:
+        return facts.unread()
+    narrowest, up = min(known, key=lambda one: one[0].raw)
+    link = f"{narrowest.gigatransfers:g} GT/s x{narrowest.lanes} at {up.below.address}"
+    if narrowest.raw < Link(speed, lanes).raw:
+        return Result(
+            state="bad",
+            found=f"{link}; the device's own link has {speed:g} GT/s x{lanes}",
+            cause="a switch whose way to the root is narrower than its slots",
+            cure="move the card to a slot at the root, or train that link anew",
+            command=sysfs(up.below, "*_link_*"),
+        )
+    return Result(state="good", found=link)
+
+
+CHECK = Check(
+    "upstream",
+    "Does every link up to the root carry what the device's own does?",
+    judge,
+    place=3,
+    fault="a narrow link above the slot",
+    lowers_limit=True,
+)

@@ -1,0 +1,230 @@
+"""``isthmus doctor``: what keeps a machine and its devices from their best; measures nothing."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from isthmus.checks import Facts, Result
+
+_FINDINGS = 3
+_NO_DEVICE = 4
+_MACHINE = "machine"
+_UNCUT = 1 << 16
+_CHECK = 18
+_NO_LINK = "no PCIe link to check"
+Judged = list[tuple[str, "list[Result]"]]
+"""Results of the machine and of each device, by the name that is shown."""
+
+
+def add_to(app: typer.Typer) -> None:
+    """Registers the command."""
+    app.command(name="doctor", help="Check what keeps a device from its best; measures nothing.")(
+        doctor
+    )
+
+
+def doctor(
+    device: Annotated[
+        list[str] | None, typer.Argument(help="as isthmus run --device has it; else all real ones")
+    ] = None,
+    run: Annotated[Path | None, typer.Option(help="judge what this run file recorded")] = None,
+    everything: Annotated[
+        bool, typer.Option("--all", help="a row for each good and unknown result, too")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="for programs")] = False,
+) -> int:
+    """Prints a table of findings; ends with 0 where none is bad, 3 where one is, 4 for no device.
+
+    Reads what the system shows to the user who asks; writes to no device.
+    """
+    from isthmus.errors import UsageError
+
+    if run is not None and device:
+        raise UsageError("give devices or --run RUN.json: a run names its own devices")
+    judged, missing = _of_run(run) if run else _of_machine(device or [])
+    if as_json:
+        _print_json(judged, missing)
+    else:
+        _print_table(judged, everything=everything)
+    for why in missing:
+        print(f"isthmus: {why}", file=sys.stderr)
+    bad = any(result.state == "bad" for _, results in judged for result in results)
+    return _FINDINGS if bad else _NO_DEVICE if missing else 0
+
+
+def _of_machine(addresses: Sequence[str]) -> tuple[Judged, list[str]]:
+    """Results of this machine and its devices, and why a device that was named is not here."""
+    from isthmus.checks import Facts
+    from isthmus.errors import NoDeviceError
+    from isthmus.measure import discovery
+    from isthmus.measure.devices import record_of
+    from isthmus.system import environment
+
+    missing = []
+    if addresses:
+        found = []
+        for address in dict.fromkeys(addresses):
+            try:
+                found.append(discovery.resolve(address))
+            except NoDeviceError as error:
+                missing.append(str(error))
+    else:
+        found = [one for one in discovery.real_devices() if not one.backend.only_first_device]
+    host = environment.host()
+    records = [record_of(one) for one in found]
+    return _judged(
+        [Facts(host, record, cpus=host["usable_cpus"]) for record in records], Facts(host)
+    ), missing
+
+
+def _of_run(path: Path) -> tuple[Judged, list[str]]:
+    from isthmus.checks import Facts
+    from isthmus.results import run_file
+
+    run = run_file.load(path)
+    records = [record for record in run.devices if not record.error]
+    return _judged([Facts.of_run(run, record) for record in records], Facts.of_run(run)), []
+
+
+def _judged(devices: Sequence[Facts], machine: Facts) -> Judged:
+    """The machine's results, then each device's.
+
+    A PCIe function that has two names is there once; so are all devices without one.
+    """
+    from isthmus import backends, checks
+
+    of_devices: dict[str, tuple[list[str], list[Result]]] = {}
+    for facts in devices:
+        assert facts.device
+        backend = backends.registry().get(facts.device.backend)
+        results = checks.of_device(facts, backend.checks if backend else ())
+        key = facts.port.address if facts.crosses else ""
+        names, known = of_devices.setdefault(key, ([], []))
+        names.append(facts.device.address)
+        known += [result for result in results if result not in known]
+    rest = [(", ".join(names), results) for names, results in of_devices.values()]
+    return [(_MACHINE, checks.of_machine(machine)), *rest]
+
+
+def _print_json(judged: Judged, missing: Sequence[str]) -> None:
+    import msgspec
+
+    data = {
+        "subjects": [
+            {"name": name, "results": [_with_program(result) for result in results]}
+            for name, results in judged
+        ],
+        "missing": missing,
+    }
+    print(msgspec.json.format(msgspec.json.encode(data), indent=2).decode())
+
+
+def _print_table(judged: Judged, *, everything: bool) -> None:
+    """A table for each device on a terminal; one, uncut, in a pipe."""
+    from rich.console import Console
+
+    on_screen = sys.stdout.isatty()
+    console = Console(width=None if on_screen else _UNCUT, highlight=False)
+    with console.capture() as captured:
+        if not on_screen:
+            console.print(_in_pipe(judged, everything=everything))
+        for name, results in judged if on_screen else ():
+            console.print(name if results else f"{name}: {_NO_LINK}", style="bold", markup=False)
+            console.print(_on_screen(results, everything=everything))
+    print(_sentence(judged))
+    print("\n".join(filter(None, map(str.rstrip, captured.get().splitlines()))))
+
+
+def _sentence(judged: Judged) -> str:
+    """The answer in one line."""
+    bad = [
+        f"{name} {result.check}"
+        for name, results in judged
+        for result in results
+        if result.state == "bad"
+    ]
+    if bad:
+        return f"{len(bad)} finding{'s' if len(bad) > 1 else ''}: {', '.join(bad)}."
+    unknown = sum(result.state == "unknown" for _, results in judged for result in results)
+    open_ = f"; {unknown} checks cannot be decided" if unknown else ""
+    return f"No finding{open_}."
+
+
+def _on_screen(results: Sequence[Result], *, everything: bool) -> Table:
+    """What was found, with cause, cure and command below one another."""
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column(no_wrap=True, min_width=_CHECK)
+    table.add_column(no_wrap=True, min_width=len("unknown"))
+    table.add_column(overflow="fold")
+    colours = {"good": "green", "bad": "bold red", "unknown": "yellow"}
+    for check, state, parts in _rows(results, everything=everything):
+        labelled = zip(("", "cause: ", "cure: ", "$ "), parts, strict=True)
+        said = "\n".join(f"{label}{part}" for label, part in labelled if part)
+        table.add_row(f"  {check}", Text(state, colours[state]), Text(said))
+    return table
+
+
+def _in_pipe(judged: Judged, *, everything: bool) -> Table:
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for head in ("device", "check", "state", "found", "cause", "cure", "command"):
+        table.add_column(head, no_wrap=True)
+    for name, results in judged:
+        if not results:
+            table.add_row(name, "", "", _NO_LINK)
+        for check, state, parts in _rows(results, everything=everything):
+            table.add_row(*map(Text, (name, check, state, *parts)))
+    return table
+
+
+def _rows(
+    results: Sequence[Result], *, everything: bool
+) -> Iterator[tuple[str, str, tuple[str, str, str, str]]]:
+    """Check, state, and what was found with cause, cure and command: the bad ones first.
+
+    Unless all are wanted, those that are unknown for one reason share a row, as do the good ones.
+    """
+    order = {"bad": 0, "unknown": 1, "good": 2}
+    together: dict[tuple[str, str], list[Result]] = {}
+    for result in sorted(results, key=lambda result: order[result.state]):
+        same = "" if result.state == "good" else result.found
+        key = result.check if everything or result.state == "bad" else same
+        together.setdefault((result.state, key), []).append(result)
+    for (state, _), alike in together.items():
+        one, names = _with_program(alike[0]), " ".join(result.check for result in alike)
+        if len(alike) == 1:
+            yield names, state, (one.found, one.cause, one.cure, one.command)
+        elif state == "good":
+            yield f"{len(alike)} checks", state, (names, "", "", "")
+        else:
+            yield f"{len(alike)} checks", state, (f"{one.found}: {names}", "", "", one.command)
+
+
+def _with_program(result: Result) -> Result:
+    """The same with commands of Isthmus as this one was called, ready to paste."""
+    import re
+
+    import msgspec
+
+    from isthmus.cli.program import program
+
+    return msgspec.structs.replace(
+        result,
+        **{
+            part: re.sub(r"\bisthmus (?=run|doctor)", f"{program()} ", getattr(result, part))
+            for part in ("cure", "command")
+        },
+    )

@@ -1,0 +1,33 @@
+"""Rows of cells as lines: whole for what reads a pipe, folded into the width of a terminal."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import textwrap
+from collections.abc import Collection, Iterator, Sequence
+
+_BETWEEN = "  "
+_LEAST = 24
+"""Characters of a line that the last column keeps, however narrow the terminal is."""
+
+
+def columns(
+    rows: Sequence[Sequence[str]], indent: str = "", right: Collection[int] = ()
+) -> Iterator[str]:
+    """A line for each row; on a terminal too narrow for it more, in its last column.
+
+    ``right``: the columns that are aligned to the right.
+    """
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        cells = [
+            cell.rjust(width) if i in right else cell.ljust(width)
+            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        first, parts = _BETWEEN.join((*cells[:-1], "")), [cells[-1]]
+        if sys.stdout.isatty():
+            room = shutil.get_terminal_size().columns - len(indent) - len(first)
+            parts = textwrap.wrap(row[-1], max(room, _LEAST), break_on_hyphens=False) or [""]
+        for i, part in enumerate(parts):
+            yield f"{indent}{' ' * len(first) if i else first}{part}".rstrip()

@@ -1,0 +1,355 @@
+"""A PCIe function and the ports between it and the root, as Linux shows them; only read, never set.
+
+Sources: PCI Express Base Specification 5.0, section 7.5.3 (PCI Express capability), 7.7.11 (ACS),
+7.8.4 (AER), 7.8.6 (Resizable BAR); Linux, ``Documentation/ABI/testing/sysfs-bus-pci``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from isthmus.system import environment
+from isthmus.system.environment import text
+
+_ADDRESS = re.compile(r"[0-9a-f]{4,}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
+_HEADER_BYTES = 64
+"""Of configuration space: what a user who is not root can read."""
+_CAPABILITIES = 0x34
+_PCI_EXPRESS = 0x10
+_EXTENDED = 0x100
+_AER, _ACS, _RESIZABLE_BAR = 0x0001, 0x000D, 0x0015
+_KINDS = {
+    0: "endpoint", 1: "endpoint", 4: "root port", 5: "switch upstream", 6: "switch downstream",
+    7: "bridge", 8: "bridge", 9: "integrated endpoint", 10: "event collector",
+}  # fmt: skip
+_ACS_NAMES = (
+    "source validation", "translation blocking", "request redirect", "completion redirect",
+    "upstream forwarding", "egress control", "direct translated",
+)  # fmt: skip
+_CORRECTABLE = {
+    0: "RxErr", 6: "BadTLP", 7: "BadDLLP", 8: "Rollover", 12: "Timeout", 13: "NonFatalErr",
+    14: "CorrIntErr", 15: "HeaderOF",
+}  # fmt: skip
+"""Bits of AER's Correctable Error Status, by the names of sysfs."""
+_WIDTHS = {1, 2, 4, 8, 12, 16, 32}
+"""Lanes that a link can have; a port without one says 0, a device that is gone 63 or 255."""
+_BARS = 6
+
+
+class Port(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One function on the way from a device to the root; None: the system does not show it."""
+
+    address: str
+    vendor: str = ""
+    device: str = ""
+    class_code: str = ""
+    """Six hexadecimal digits: class, subclass, interface."""
+    kind: str = ""
+    """"endpoint", "root port", "switch upstream", "switch downstream" ...; empty: not known."""
+    speed: float | None = None
+    """GT/s of a lane as trained now; with the next three, of the link at this port."""
+    most_speed: float | None = None
+    lanes: int | None = None
+    most_lanes: int | None = None
+    payload: int | None = None
+    """Largest payload as set (MPS), in bytes."""
+    most_payload: int | None = None
+    read_request: int | None = None
+    """Largest read request as set (MRRS), in bytes."""
+    relaxed_ordering: bool | None = None
+    extended_tags: bool | None = None
+    can_extended_tags: bool | None = None
+    acs: list[str] | None = None
+    """Controls of Access Control Services that are on."""
+    correctable: dict[str, int] | None = None
+    """Errors that the kernel has counted since the device appeared, by the names of sysfs."""
+    uncorrectable: dict[str, int] | None = None
+    seen: list[str] | None = None
+    """Correctable errors that happened at least once since the bits were cleared."""
+    readable: bool = False
+    """Whether configuration space could be read beyond what every user may see."""
+
+
+class Bar(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A memory window of a device."""
+
+    index: int
+    bytes: int
+    most_bytes: int | None = None
+    """Of a resizable one, the largest size that the device offers."""
+
+
+class Function(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A device's PCIe function, with the way from it to the root."""
+
+    path: list[Port]
+    """The device first, then each port above it."""
+    driver: str = ""
+    numa_node: int | None = None
+    iommu_group: str = ""
+    iommu_type: str = ""
+    """"identity", "DMA", "DMA-FQ" ... as sysfs names it."""
+    bars: list[Bar] = []
+    dma_bits: int | None = None
+    """Width of the addresses that its driver lets it use."""
+    power_state: str = ""
+    runtime_status: str = ""
+    runtime_control: str = ""
+
+    @property
+    def device(self) -> Port:
+        """The device's own end."""
+        return self.path[0]
+
+    @property
+    def asleep(self) -> bool:
+        """Whether the device is suspended: its link at work is not known."""
+        return self.runtime_status == "suspended" or self.power_state.startswith("D3")
+
+    def links(self) -> Iterator[Link]:
+        """Links on the way, the device's own first.
+
+        A port that ends a link from above begins none: within a switch there is no link. Where
+        configuration space is hidden, ports take turns, as they do below a root port.
+        """
+        below: Port | None = None
+        for i, port in enumerate(self.path):
+            starts = i % 2 == 0 if not port.kind else port.kind in {"endpoint", "switch upstream"}
+            if starts:
+                below = port
+                if i + 1 == len(self.path):
+                    yield Link(port, None)
+            elif below is not None:
+                yield Link(below, port)
+                below = None
+
+
+class Link(NamedTuple):
+    """A link by the ports at its ends."""
+
+    below: Port
+    above: Port | None
+    """None: the system does not show it, as in many virtual machines."""
+
+    @property
+    def ends(self) -> tuple[Port, ...]:
+        """The ports that are known."""
+        return (self.below,) if self.above is None else (self.below, self.above)
+
+    @property
+    def speed(self) -> float | None:
+        """GT/s as trained."""
+        return next((end.speed for end in self.ends if end.speed is not None), None)
+
+    @property
+    def lanes(self) -> int | None:
+        """Lanes as trained."""
+        return next((end.lanes for end in self.ends if end.lanes is not None), None)
+
+    @property
+    def most_speed(self) -> float | None:
+        """GT/s that every known end can."""
+        return min((e.most_speed for e in self.ends if e.most_speed is not None), default=None)
+
+    @property
+    def most_lanes(self) -> int | None:
+        """Lanes that every known end has."""
+        return min((e.most_lanes for e in self.ends if e.most_lanes is not None), default=None)
+
+
+def read(address: str, root: Path = Path("/")) -> Function | None:
+    """The function at ``dddd:bb:dd.f`` and the ports above it; None where there is none.
+
+    ``root``: folder that holds ``proc`` and ``sys``, of this machine or of a captured one. A
+    suspended device is left asleep: its configuration space is not read. In a virtual machine the
+    ports above a device are the hypervisor's and tell nothing of the board: they are left out.
+    """
+    try:
+        folder = (root / "sys/bus/pci/devices" / address).resolve(strict=True)
+    except OSError:
+        return None
+    sleeping = text(folder / "power/runtime_status") == "suspended"
+    configuration = b"" if sleeping else _bytes(folder / "config")
+    group = folder / "iommu_group"
+    virtual = environment.is_virtualised(root)
+    above = [] if virtual else [one for one in folder.parents if _ADDRESS.fullmatch(one.name)]
+    return Function(
+        path=[_port(folder, configuration), *(_port(one, _bytes(one / "config")) for one in above)],
+        driver=_target(folder / "driver"),
+        numa_node=_node(text(folder / "numa_node")),
+        iommu_group=_target(group),
+        iommu_type=text(group / "type"),
+        bars=_bars(text(folder / "resource"), configuration),
+        dma_bits=_whole(text(folder / "dma_mask_bits")),
+        power_state=text(folder / "power_state"),
+        runtime_status=text(folder / "power/runtime_status"),
+        runtime_control=text(folder / "power/control"),
+    )
+
+
+def of_attributes(link: Mapping[str, str]) -> Function | None:
+    """A function as run files had it that kept its link alone; None without one."""
+    if not link.get("address"):
+        return None
+    device = Port(
+        address=link["address"],
+        speed=_speed(link.get("current_link_speed", "")),
+        most_speed=_speed(link.get("max_link_speed", "")),
+        lanes=_whole(link.get("current_link_width", "")),
+        most_lanes=_whole(link.get("max_link_width", "")),
+        payload=_whole(link.get("max_payload_bytes", "")),
+        read_request=_whole(link.get("max_read_request_bytes", "")),
+    )
+    return Function(
+        path=[device],
+        numa_node=_node(link.get("numa_node", "")),
+        iommu_group=link.get("iommu_group", ""),
+    )
+
+
+def _port(folder: Path, configuration: bytes) -> Port:
+    capabilities = dict(_capabilities(configuration))
+    further = dict(_extended_capabilities(configuration))
+    speeds = {name: text(folder / f"{name}_link_speed") for name in ("current", "max")}
+    lanes = {name: _whole(text(folder / f"{name}_link_width")) for name in speeds}
+    return Port(
+        address=folder.name,
+        vendor=text(folder / "vendor").removeprefix("0x"),
+        device=text(folder / "device").removeprefix("0x"),
+        class_code=text(folder / "class").removeprefix("0x"),
+        speed=_speed(speeds["current"]),
+        most_speed=_speed(speeds["max"]),
+        lanes=lanes["current"] if lanes["current"] in _WIDTHS else None,
+        most_lanes=lanes["max"] if lanes["max"] in _WIDTHS else None,
+        correctable=_counters(folder, "correctable"),
+        uncorrectable=_counters(folder, "nonfatal", "fatal"),
+        readable=len(configuration) > _HEADER_BYTES,
+        **_express(capabilities.get(_PCI_EXPRESS, b"")),
+        **_access_control(further.get(_ACS, b"")),
+        **_errors_seen(further.get(_AER, b"")),
+    )
+
+
+def _capabilities(configuration: bytes) -> Iterator[tuple[int, bytes]]:
+    """Each capability's id and what begins with it."""
+    at = configuration[_CAPABILITIES] & ~3 if len(configuration) > _HEADER_BYTES else 0
+    seen: set[int] = set()
+    while at and at not in seen and at + 2 <= len(configuration):
+        seen.add(at)
+        yield configuration[at], configuration[at:_EXTENDED]
+        at = configuration[at + 1] & ~3
+
+
+def _extended_capabilities(configuration: bytes) -> Iterator[tuple[int, bytes]]:
+    at = _EXTENDED
+    seen: set[int] = set()
+    while at >= _EXTENDED and at not in seen and at + 4 <= len(configuration):
+        seen.add(at)
+        header = _number(configuration, at, 4)
+        yield header & 0xFFFF, configuration[at:]
+        at = header >> 20 & ~3
+
+
+def _number(data: bytes, at: int, size: int) -> int:
+    return int.from_bytes(data[at : at + size], "little")
+
+
+def _express(capability: bytes) -> dict[str, Any]:
+    """What the PCI Express capability says; nothing without it."""
+    if len(capability) < 12 or capability[1:4] == b"\xff\xff\xff":
+        return {}
+    can, control = _number(capability, 4, 4), _number(capability, 8, 2)
+    return {
+        "kind": _KINDS.get(_number(capability, 2, 2) >> 4 & 15, "other"),
+        "most_payload": 128 << (can & 7),
+        "payload": 128 << (control >> 5 & 7),
+        "read_request": 128 << (control >> 12 & 7),
+        "relaxed_ordering": bool(control >> 4 & 1),
+        "can_extended_tags": bool(can >> 5 & 1),
+        "extended_tags": bool(control >> 8 & 1),
+    }
+
+
+def _access_control(capability: bytes) -> dict[str, Any]:
+    if len(capability) < 8:
+        return {}
+    control = _number(capability, 6, 2)
+    return {"acs": [name for i, name in enumerate(_ACS_NAMES) if control >> i & 1]}
+
+
+def _errors_seen(capability: bytes) -> dict[str, Any]:
+    if len(capability) < 20:
+        return {}
+    status = _number(capability, 16, 4)
+    return {"seen": [name for bit, name in _CORRECTABLE.items() if status >> bit & 1]}
+
+
+def _bars(resources: str, configuration: bytes) -> list[Bar]:
+    """Memory windows, from the lines "start end flags" of sysfs."""
+    most = _resizable(dict(_extended_capabilities(configuration)).get(_RESIZABLE_BAR, b""))
+    found = []
+    for i, line in enumerate(resources.splitlines()[:_BARS]):
+        start, end, flags = (int(word, 16) for word in line.split())
+        if end > start and flags & 0x200:  # IORESOURCE_MEM
+            found.append(Bar(i, end - start + 1, most.get(i)))
+    return found
+
+
+def _resizable(capability: bytes) -> dict[int, int]:
+    """The largest size that each resizable BAR offers, by its index."""
+    if len(capability) < 12:
+        return {}
+    found = {}
+    for i in range(_number(capability, 8, 4) >> 5 & 7):
+        can, control = _number(capability, 4 + 8 * i, 4), _number(capability, 8 + 8 * i, 4)
+        sizes = can >> 4 | control >> 16 << 28  # bit 0 is 1 MiB
+        if sizes:
+            found[control & 7] = 1 << (19 + sizes.bit_length())
+    return found
+
+
+def _counters(folder: Path, *kinds: str) -> dict[str, int] | None:
+    """Counters of errors that sysfs keeps, those of several kinds together; None without any."""
+    texts = [text(folder / f"aer_dev_{kind}") for kind in kinds]
+    if not any(texts):
+        return None
+    found: dict[str, int] = {}
+    for line in "\n".join(texts).splitlines():
+        name, _, count = line.rpartition(" ")
+        if count.isdecimal() and not name.startswith("TOTAL"):
+            found[name] = found.get(name, 0) + int(count)
+    return found
+
+
+def _speed(said: str) -> float | None:
+    found = re.match(r"([0-9.]+) GT/s", said)
+    return float(found[1]) if found else None
+
+
+def _whole(said: str) -> int | None:
+    return int(said) if re.fullmatch(r"-?\d+", said) else None
+
+
+def _node(said: str) -> int | None:
+    """A memory node; -1 is what Linux writes where the firmware does not tell."""
+    node = _whole(said)
+    return None if node is None or node < 0 else node
+
+
+def _bytes(path: Path) -> bytes:
+    with contextlib.suppress(OSError):
+        return path.read_bytes()
+    return b""
+
+
+def _target(link: Path) -> str:
+    """Name of what a symbolic link points to, even where that was not captured."""
+    with contextlib.suppress(OSError):
+        return link.readlink().name
+    return ""

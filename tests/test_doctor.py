@@ -1,0 +1,239 @@
+"""``isthmus doctor``: each planted fault is found and named, and nothing else."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from itertools import combinations
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace as replace_fields
+
+from conftest import Command
+from isthmus import checks
+from isthmus.analysis.findings import MOST_HEADLINES, findings
+from isthmus.checks import Facts
+from isthmus.results import run_file
+from isthmus.results.run_file import DeviceRecord, Run
+from isthmus.system import environment, pci
+from pci_tree import unpack
+from planted import FAULTS, Scene, healthy, on_board
+from synthetic import Law, transfer_run
+
+COLUMN = 53
+"""Left for what was found, on a terminal of 80 columns."""
+
+
+@pytest.mark.parametrize("seed", range(100))
+def test_a_healthy_machine_has_no_finding(seed: int, tmp_path: Path) -> None:
+    assert not healthy(seed).bad(tmp_path)
+    assert not on_board(seed).bad(tmp_path / "board")
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_fault_is_found_and_nothing_else(fault: str, tmp_path: Path) -> None:
+    check, plant = FAULTS[fault]
+    for seed in range(5):
+        results = plant(on_board(seed)).results(tmp_path / str(seed))
+        assert {name for name, one in results.items() if one.state == "bad"} == {check}
+        found = results[check]
+        assert found.cause
+        assert found.cure
+        assert found.command
+
+
+def _can_both_be_seen(one: str, other: str) -> bool:
+    """Whether neither fault hides the other, or is of the same check."""
+    checks_of = {FAULTS[one][0], FAULTS[other][0]}
+    hidden = [
+        {"steal", "upstream"}, {"steal", "acs"}, {"steal", "max_payload"},  # by the hypervisor
+        {"power_state", "link_speed"},  # a link sleeps with its device
+    ]  # fmt: skip
+    reached_by_translation = {one, other} == {"32-bit DMA", "IOMMU translates"}
+    return len(checks_of) == 2 and checks_of not in hidden and not reached_by_translation
+
+
+def test_two_faults_are_both_found(tmp_path: Path) -> None:
+    tried = 0
+    for one, other in filter(lambda pair: _can_both_be_seen(*pair), combinations(FAULTS, 2)):
+        scene = FAULTS[other][1](FAULTS[one][1](on_board(7)))
+        found = scene.bad(tmp_path / f"{one}, {other}")
+        assert found == {FAULTS[one][0], FAULTS[other][0]}, (one, other)
+        tried += 1
+    assert tried > 170
+
+
+def test_who_is_not_root_is_told_what_needs_root(tmp_path: Path) -> None:
+    for name in ("max_payload", "relaxed_ordering", "extended_tags", "acs"):
+        fault = next(plant for check, plant in FAULTS.values() if check == name)
+        scene = replace(fault(on_board(1)), as_root=False)
+        told = scene.results(tmp_path / name)[name]
+        assert (told.state, told.found) == ("unknown", "only root can read it")
+        assert told.command == "sudo isthmus doctor"
+
+
+def test_a_gpu_that_saves_power_is_no_finding_until_it_works(tmp_path: Path) -> None:
+    scene = FAULTS["gen 4 trained as gen 1"][1](on_board(2))
+    gpu = replace(scene.card, port=replace(scene.card.port, class_code="030200"), bars=(64 << 30,))
+    idle = replace(scene, card=gpu, after=None)
+    told = idle.results(tmp_path / "idle")["link_speed"]
+    assert told.state == "unknown"
+    assert "idle" in told.found
+    awake = replace(gpu, port=replace(gpu.port, speed=16.0))
+    told = replace(idle, after=awake).results(tmp_path / "awake")["link_speed"]
+    assert told.state == "good"
+
+
+def test_counted_errors_alone_say_no_rate(tmp_path: Path) -> None:
+    scene = replace(on_board(3), after=None)
+    told = scene.results(tmp_path)["errors"]
+    assert told.state == "unknown"
+    assert "BadTLP 2" in told.found or "BadTLP 8" in told.found
+
+
+def test_an_h100_in_a_virtual_machine(tmp_path: Path) -> None:
+    """Held against nvidia-smi and a dump of configuration space by hand."""
+    root = unpack(Path(__file__).parent / "captured/h100.txt", tmp_path)
+    function = pci.read("0000:00:06.0", root)
+    assert function is not None
+    record = DeviceRecord(
+        address="cuda:0", backend="cuda", real=True, memory_bytes=81559 << 20, pci=function
+    )
+    host = {**environment.host(root), "usable_cpus": list(range(16))}
+    facts = Facts(host, record, cpus=range(16))
+    told = {one.check: (one.state, one.found) for one in checks.of_device(facts)}
+    hidden = ("unknown", "the virtual machine hides it")
+    assert told == {
+        "link_speed": ("good", "32 GT/s"),  # nvidia-smi: generation 5 of 5
+        "link_width": ("good", "x16"),  # nvidia-smi: 16x of 16x
+        "upstream": hidden,  # nvidia-smi: Host Max N/A
+        "max_payload": ("good", "256 B, the most that the way allows"),  # DevCap 1, DevCtl 0x513e
+        "numa_node": ("good", "one node has all processors"),  # lscpu: 1
+        "iommu": hidden,
+        "bounce_buffer": ("good", "52-bit addresses reach all memory"),
+        # AER's status is 0x41, all masked; nvidia-smi: no replay since reset
+        "errors": ("unknown", "BadTLP, RxErr at least once since reset; not counted"),
+        "extended_tags": ("good", "on"),
+        "relaxed_ordering": ("good", "on"),
+        "acs": hidden,
+        "bar_size": ("good", "128Gi reach all of its memory"),  # nvidia-smi: BAR1 131072 MiB
+        "power_state": ("good", "D0"),
+    }
+    told = {one.check: (one.state, one.found) for one in checks.of_machine(Facts(host))}
+    assert told == {
+        "governor": hidden,
+        "idle_states": hidden,
+        "steal": ("good", "0.6 % since start"),  # 5588 of 941502 ticks
+        "virtual_machine": told["virtual_machine"],
+        "locked_memory": hidden,
+    }
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_words_fit_and_commands_can_be_pasted(seed: int, tmp_path: Path) -> None:
+    faults = list(FAULTS.values())
+    scenes = [healthy(seed), faults[seed % len(faults)][1](on_board(seed))]
+    for i, scene in enumerate(scenes):
+        for result in scene.results(tmp_path / str(i)).values():
+            assert len(f"$ {result.command}") <= COLUMN, "a command is never broken"
+            assert not re.search(r"[.;]$", result.found)
+            assert len(result.found) <= 2 * COLUMN
+
+
+def test_checks_say_what_they_ask_and_are_ranked() -> None:
+    known = list(checks.registry().values())
+    assert len(known) >= 17
+    assert all(check.question.endswith("?") for check in known)
+    assert len({check.place for check in known}) == len(known)
+
+
+def _run(scene: Scene, rate: float, folder: Path) -> Run:
+    """A run that copies to the card at this rate."""
+    facts = scene.facts(folder)
+    assert facts.device
+    measured = transfer_run(
+        {"a": {"write": Law(5e-6, rate), "read": Law(5e-6, rate)}}, [4096, 1 << 26],
+        devices=[facts.device], environment=dict(facts.host),
+        finished="2025-01-01T00:00:10Z",
+    )  # fmt: skip
+    settings = replace_fields(measured.settings, cpus=list(scene.cpus), numa_node=scene.memory_node)
+    return replace_fields(measured, settings=settings)
+
+
+FAST, SLOW = 28e9, 8e9
+"""Bytes a second; a link of 16 GT/s x16 leaves 28.8e9."""
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_run_below_its_link_says_why(fault: str, tmp_path: Path) -> None:
+    check = checks.registry()[FAULTS[fault][0]]
+    found = findings(_run(FAULTS[fault][1](on_board(4)), SLOW / 4, tmp_path))
+    told = [one for one in found if "isthmus doctor" in one.sentence]
+    assert len(told) == bool(check.fault)
+    assert len([one for one in found if one.headline]) <= MOST_HEADLINES
+    for one in told:
+        assert one is found[0]
+        assert one.headline
+        assert one.sentence == f"Below what this link gives: {check.fault} (a; isthmus doctor)."
+        assert one.action == "doctor a"
+
+
+def test_a_run_at_its_limit_names_only_what_lowers_the_limit(tmp_path: Path) -> None:
+    full = _run(on_board(5), FAST, tmp_path / "a")
+    assert not any("doctor" in one.sentence for one in findings(full))
+    ordered = FAULTS["relaxed ordering off"][1](on_board(5))
+    assert not any("doctor" in o.sentence for o in findings(_run(ordered, FAST, tmp_path / "b")))
+    narrow = _run(FAULTS["x8 of x16"][1](on_board(5)), FAST / 2, tmp_path / "c")
+    assert findings(narrow)[0].sentence == (
+        "This link gives less than it could: fewer lanes than the card has (a; isthmus doctor)."
+    )
+    assert findings(narrow)[1].verdict == "good", "of the link as it is"
+
+
+def test_the_command_judges_a_run(isthmus: Command, tmp_path: Path) -> None:
+    bad = _run(FAULTS["MPS 128"][1](FAULTS["powersave"][1](on_board(6))), SLOW, tmp_path / "bad")
+    run_file.save(bad, tmp_path / "bad.json")
+    judged = isthmus("doctor", "--run", "bad.json")
+    assert judged.returncode == 3
+    first, *table = judged.stdout.splitlines()
+    assert first == "2 findings: machine governor, a max_payload."
+    (row,) = (line for line in table if "max_payload" in line and "bad" in line)
+    assert "128 B; all ports on the way can 256 B" in row
+    assert "kernel option pci=pcie_bus_perf" in row
+    assert "sudo lspci -vvs 0000:03:00.0 | grep MaxPayload" in row
+    shown = isthmus("show", "bad.json").stdout
+    assert "Below what this link gives: small packets" in " ".join(shown.split())
+    assert len(shown.splitlines()) <= 25
+    data = json.loads(isthmus("doctor", "--run", "bad.json", "--json").stdout)
+    states = {
+        (subject["name"], one["check"]): one["state"]
+        for subject in data["subjects"]
+        for one in subject["results"]
+    }
+    assert {key for key, state in states.items() if state == "bad"} == {
+        ("machine", "governor"), ("a", "max_payload"),
+    }  # fmt: skip
+    assert {check for _, check in states} >= checks.registry().keys() - {"steal", "bounce_buffer"}
+
+
+def test_the_command_judges_this_machine(isthmus: Command) -> None:
+    told = isthmus("doctor", "host", "card:u250", "--json")
+    subjects = {one["name"]: one["results"] for one in json.loads(told.stdout)["subjects"]}
+    assert set(subjects) == {"machine", "host, card:u250"}
+    assert not subjects["host, card:u250"], "neither has a link"
+    bad = any(one["state"] == "bad" for results in subjects.values() for one in results)
+    assert told.returncode == (3 if bad else 0)
+    assert "host, card:u250" in isthmus("doctor", "host", "card:u250").stdout
+
+
+def test_a_device_that_is_not_here_ends_with_4_or_with_what_is_known(isthmus: Command) -> None:
+    told = isthmus("doctor", "pci:0000:ff:1f.7")
+    assert told.returncode == 2, "no such device, others are here"
+    assert isthmus("doctor", "nonsense:0").returncode == 2
+    assert isthmus("doctor", "host", "--run", "a.json").returncode == 2
+    none = isthmus("doctor", "cuda:0", env={"ISTHMUS_CUDA_DRIVER": "/nowhere/libcuda.so.1"})
+    assert none.returncode in {3, 4}
+    assert "cuda:0" in none.stderr
+    assert none.stdout.startswith(("No finding", "1 finding"))
