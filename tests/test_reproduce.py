@@ -103,7 +103,7 @@ def test_no_published_number_is_left_out():
     counts = {file.stem: len(synthetic.log(file.stem)) for file in files if file.name != HELD_OUT}
     assert min(counts.values()) > 0
     # Two readings of the unit; the second stands in the residual table only.
-    assert [row.unit for row in rows if not row.figures] == ["GB/s"] * 7
+    assert {row.unit for row in rows if not row.figures} == {"GB/s"}
     shown_rows = {name: sum(row.source == name for row in shown) for name in published.sources()}
     assert shown_rows["host-memory"] == 3 * counts["host_memory_bw_u250_gen3x16"] + 3
     assert shown_rows["b_eff"] == counts["b_eff_520n_1fpga"] + counts["b_eff_520n_8fpga"] + 2 + 4
