@@ -5,8 +5,6 @@ from __future__ import annotations
 from isthmus.checks.base import NOT_RECORDED, Check, Facts, Result, sysfs
 from isthmus.units import format_size
 
-_DISPLAY = "03"
-
 
 def judge(facts: Facts) -> Result | None:
     """Bad where a window is smaller than the memory behind it, and could be larger."""
@@ -22,7 +20,7 @@ def judge(facts: Facts) -> Result | None:
     if memory and window.bytes >= memory:
         return Result(state="good", found=f"{size} reach all of its memory", command=command)
     grows = (window.most_bytes or 0) > window.bytes
-    if grows or (memory and function.device.class_code.startswith(_DISPLAY)):
+    if grows or (memory and facts.is_gpu):
         of = format_size(window.most_bytes or 0) if grows else f"{memory / 2**30:.0f}Gi of memory"
         return Result(
             state="bad",

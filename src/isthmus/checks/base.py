@@ -15,6 +15,7 @@ from isthmus.system import pci
 from isthmus.system.pci import Function, Port
 
 State = Literal["good", "bad", "unknown"]
+_DISPLAY = "03"
 NEEDS_ROOT = "only root can read it"
 HIDDEN = "the virtual machine hides it"
 NOT_RECORDED = "this run file does not have it"
@@ -75,6 +76,11 @@ class Facts:
     def port(self) -> Port:
         """The device's own end."""
         return self.function.device
+
+    @property
+    def is_gpu(self) -> bool:
+        """Whether it is a display controller: those slow their links while they idle."""
+        return self.port.class_code.startswith(_DISPLAY)
 
     @property
     def after(self) -> Function | None:

@@ -14,7 +14,11 @@ def judge(facts: Facts) -> Result | None:
     if not further:
         return Result(state="good", found="the slot is at the root")
     speed, lanes = own.most_speed or own.speed, own.lanes
-    known = [(Link(up.speed, up.lanes), up) for up in further if up.speed and up.lanes]
+    known = [
+        (Link(trained, up.lanes), up)
+        for up in further
+        if (trained := up.most_speed if facts.is_gpu else up.speed) and up.lanes
+    ]
     if not known or not speed or not lanes:
         return facts.unread()
     narrowest, up = min(known, key=lambda one: one[0].raw)
