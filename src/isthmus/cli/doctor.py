@@ -76,7 +76,7 @@ def _of_machine(addresses: Sequence[str], *, no_wait: bool) -> tuple[Judged, lis
     from isthmus.system import environment, lock
 
     missing = []
-    with lock.alone(_say, no_wait=no_wait):  # runtimes that start would be part of its figures
+    with lock.exclusive(_say, no_wait=no_wait):  # runtimes that start would be part of its figures
         found = [] if addresses else discovery.real_devices()
         found = [one for one in found if not one.backend.only_first_device]
         for address in dict.fromkeys(addresses):
