@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from isthmus.checks.base import NOT_RECORDED, Check, Facts, Result, sysfs
+from isthmus.checks.base import Check, Facts, Result, sysfs
 from isthmus.units import format_size
 
 
@@ -11,7 +11,7 @@ def judge(facts: Facts) -> Result | None:
     function = facts.function
     memory = facts.device.memory_bytes if facts.device else 0
     if facts.device and facts.device.pci is None:
-        return Result(state="unknown", found=NOT_RECORDED)
+        return facts.unseen()
     if not function.bars:
         return None
     window = max(function.bars, key=lambda bar: bar.bytes)

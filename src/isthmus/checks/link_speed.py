@@ -12,7 +12,7 @@ def judge(facts: Facts) -> Result | None:
     """Bad where the link is slower than both ends can; of a GPU, only known while it works."""
     link = next(facts.function.links(), None)
     if link is None or link.speed is None or link.most_speed is None:
-        return facts.unread()
+        return facts.unseen()
     later = next(facts.after.links(), None) if facts.after else None
     trained = max(link.speed, (later and later.speed) or 0.0)
     command = sysfs(facts.port, "*_link_*")

@@ -9,7 +9,7 @@ def judge(facts: Facts) -> Result | None:
     """Bad where fewer lanes are in use than the card has."""
     link = next(facts.function.links(), None)
     if link is None or link.lanes is None or link.most_lanes is None:
-        return facts.unread()
+        return facts.unseen()
     command = sysfs(facts.port, "*_link_*")
     card = link.below.most_lanes or link.most_lanes
     later = next(facts.after.links(), None) if facts.after else None
