@@ -122,8 +122,9 @@ def prepare(
     A program that asks XRT for its mode sees hw_emu, or with ``as_hardware`` a board. With the
     ``clock`` virtual, computing takes a program its processor time; with card, nothing; with wall,
     clocks are left alone. ``kernels`` are folders with plug-ins; ``fail_on_warning`` ends a program
-    that reaches past its buffers. Raises UsageError for a board or a folder that cannot be, NoDeviceError where XRT lacks what is needed
-    or a version of XRT or glibc is unknown, IsthmusError where the files cannot be written.
+    that reaches past its buffers. Raises UsageError for a board or a folder that cannot be,
+    NoDeviceError where XRT lacks what is needed or a version of XRT or glibc is unknown,
+    IsthmusError where the files cannot be written.
     """
     chosen = [boards.named(card) for card in cards]
     if not 0 < len(chosen) <= _MOST_CARDS:
