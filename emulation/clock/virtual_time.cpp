@@ -34,6 +34,12 @@ void VirtualTime::start(Nanoseconds now, Nanoseconds free) {
   }
   free_ = free;
   latest_ = now;
+  const pid_t self = system_.this_thread();
+  for (int look = 0; look < 100; ++look) {
+    const Nanoseconds before = system_.processor_time(self);
+    const Nanoseconds took = system_.processor_time(self) - before;
+    looking_ = look == 0 ? took : std::min(looking_, took);
+  }
   for (std::size_t index = 0; index < end_; ++index) {
     Thread& thread = threads_[index];
     if (const pid_t id = thread.id; id > 0) {
@@ -92,7 +98,8 @@ Nanoseconds VirtualTime::time_of(const Thread& thread) const {
   if (thread.role != Role::program || thread.doing != Doing::unknown) {
     return thread.base;
   }
-  const Nanoseconds computed = system_.processor_time(thread.id) - thread.used;
+  const Nanoseconds used = system_.processor_time(thread.id) - thread.used;
+  const Nanoseconds computed = std::max<Nanoseconds>(used - looking_, 0);
   return thread.base + (free_ > 0 ? computed / free_ * free_ : computed);
 }
 
@@ -148,8 +155,6 @@ void VirtualTime::leave(Nanoseconds time) {
     return;
   }
   own->base = std::max(own->base, time);
-  own->used = system_.processor_time(own->id);
-  own->doing = Doing::unknown;
   own->seen = own->base;
   const Nanoseconds all = std::min(own->base, earliest_but(own));
   latest_ = std::max(latest_, all);
@@ -163,6 +168,8 @@ void VirtualTime::leave(Nanoseconds time) {
       thread.used = system_.processor_time(id);
     }
   }
+  own->doing = Doing::unknown;
+  own->used = system_.processor_time(own->id);  // last: what was done here is not the program's
 }
 
 void VirtualTime::abandon() {

@@ -102,7 +102,8 @@ class VirtualTime {
   std::atomic<bool> locked_ = false;
   std::atomic<bool> started_ = false;
   Nanoseconds free_ = 0;
-  Nanoseconds latest_ = 0;  ///< to which all threads that waited were brought
+  Nanoseconds looking_ = 0;  ///< processor time that it takes to ask for it
+  Nanoseconds latest_ = 0;   ///< to which all threads that waited were brought
   std::array<Thread, most_threads> threads_{};
   std::atomic<std::size_t> end_ = 0;  ///< all beyond are free
 };

@@ -115,7 +115,7 @@ def test_copies_take_what_the_card_and_its_driver_take(native: Run, tmp_path: Pa
         path.unlink()
         return {"ratio": ran.figures["copies"] / expected}
 
-    assert 0.999 < least(copies, {"ratio": 1.03})["ratio"] < 1.03
+    assert 0.999 < least(copies, {"ratio": 1.03})["ratio"] < 1.05
 
 
 def test_computing_and_a_kernel_overlap(native: Run, tmp_path: Path) -> None:
