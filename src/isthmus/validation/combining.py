@@ -18,7 +18,8 @@ def combined(row: Row, found: Callable[[Term], Interval]) -> Interval:
     """The row's figure in its unit, from each point's time in seconds or rate in bytes a second.
 
     Points err independently, and one that is named twice errs once. What stands above and below a
-    ratio's line counts as two points, which makes its interval wider than it need be.
+    ratio's line counts as two points, which makes its interval wider than it need be. Of several
+    processes, ``analysis.beside`` has the interval over what this gives for each of them.
     """
     if row.combine == "max":
         here = _largest([found(term) for term in row.plus])
