@@ -21,10 +21,9 @@ from conftest import LIMIT_S, Command
 from isthmus import __version__
 from isthmus.analysis.summary import COLUMNS
 from isthmus.measure import session
-from isthmus.measure.assembly import assemble
 from isthmus.reporters import summary
 from isthmus.results import run_file
-from isthmus.results.journal import Entry
+from isthmus.results.journal import Entry, assemble
 from isthmus.results.run_file import State
 from isthmus.studies import Study, registry
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from isthmus.measure import protocol
-from isthmus.measure.job import Job
 from isthmus.measure.plan import Task
+from isthmus.measure.schedule import Job
 from isthmus.results.run_file import ClockName, ClockRecord, Point, Rerun, Samples
 from isthmus.studies import Study, by_name
 from isthmus.studies.base import Value

@@ -18,12 +18,19 @@ from typing import Protocol
 import msgspec
 
 from isthmus.measure import offload, protocol
-from isthmus.measure.job import FINAL_STATES, Cost, Job
 from isthmus.measure.plan import Task
-from isthmus.measure.schedule import Schedule, looks, settled
+from isthmus.measure.schedule import Cost, Job, Schedule, looks, settled
 from isthmus.measure.supervisor import Responder, WorkerDiedError, WorkerProcess, WorkerRefusedError
 from isthmus.results.journal import Entry
-from isthmus.results.run_file import ClockName, ClockRecord, Rerun, Samples, Settings, State
+from isthmus.results.run_file import (
+    FINAL_STATES,
+    ClockName,
+    ClockRecord,
+    Rerun,
+    Samples,
+    Settings,
+    State,
+)
 from isthmus.system.binding import Binding
 
 _MOST_POINT_S = 20.0

@@ -25,6 +25,8 @@ QUICK_PROCESSES = 3
 """Processes of each point in a quick run, so that intervals cover more than one process."""
 Verified = Literal["true", "false", "na"]
 State = Literal["precision", "samples", "time", "once", "visit", "budget", "interrupted", "failed"]
+FINAL_STATES: frozenset[State] = frozenset({"precision", "samples", "time", "once", "visit"})
+"""A process that ended in one of these has a complete result."""
 
 
 class ClockRecord(msgspec.Struct, frozen=True):
