@@ -9,6 +9,7 @@ from random import Random
 
 from isthmus import checks
 from isthmus.checks import Facts, Result
+from isthmus.measure.devices import link_attributes
 from isthmus.results.run_file import DeviceRecord
 from isthmus.system import environment, pci
 from pci_tree import GI, MI, REDIRECTS, Card, Machine, Port, write
@@ -31,23 +32,29 @@ class Scene:
     stolen_s: float = 0.0
     """From its processors during a run of 10 s."""
 
-    def results(self, folder: Path) -> dict[str, Result]:
-        """What the checks of machine and device say, by name."""
+    def facts(self, folder: Path) -> Facts:
+        """What is read of it, before and after."""
         root = write(folder / "before", self.card, self.machine, as_root=self.as_root)
         host = {
             **environment.host(root), "usable_cpus": list(self.cpus), "logical_cpus": 16,
             "steal_before_s": 1.0, "steal_after_s": 1.0 + self.stolen_s,
         }  # fmt: skip
-        after = None
-        if self.after:
+        after = pci.read(self.card.address, root) if self.after else None
+        if self.after and self.after != self.card:
             later = write(folder / "after", self.after, self.machine, as_root=self.as_root)
             after = pci.read(self.after.address, later)
+        function = pci.read(self.card.address, root)
+        assert function is not None
         record = DeviceRecord(
-            address="a", backend="a", real=True, memory_bytes=self.memory_bytes,
-            pci=pci.read(self.card.address, root), pci_after=after,
+            address="a", backend="a", real=True, memory_bytes=self.memory_bytes, pci=function,
+            pci_after=after, link=link_attributes(function),
         )  # fmt: skip
         measured_s = 10.0 if self.after else 0.0
-        facts = Facts(host, record, self.cpus, self.memory_node, measured_s)
+        return Facts(host, record, self.cpus, self.memory_node, measured_s)
+
+    def results(self, folder: Path) -> dict[str, Result]:
+        """What the checks of machine and device say, by name."""
+        facts = self.facts(folder)
         told = [*checks.of_machine(facts), *checks.of_device(facts)]
         return {result.check: result for result in told}
 
@@ -81,7 +88,10 @@ def healthy(seed: int) -> Scene:
     )  # fmt: skip
     above = [slot]
     if by.random() < 0.4:
-        up = replace(slot, kind="root port", speed=32.0, most_speed=32.0, lanes=16, most_lanes=16)
+        up = replace(
+            slot, kind="root port", speed=2.5 if idle else 32.0, most_speed=32.0, lanes=16,
+            most_lanes=16,
+        )  # fmt: skip
         above = [
             replace(slot, kind="switch downstream", acs=0),
             replace(up, kind="switch upstream"),

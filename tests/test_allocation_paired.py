@@ -13,9 +13,9 @@ import synthetic
 from conftest import Command
 from isthmus import _core
 from isthmus.analysis.offloads import Case, Comparison, cases, paired
-from isthmus.measure.job import Job
 from isthmus.measure.offload import reference_of
 from isthmus.measure.plan import Task
+from isthmus.measure.schedule import Job
 from isthmus.results import run_file
 from isthmus.results.run_file import Run, Samples
 

@@ -17,7 +17,6 @@ from hypothesis import strategies as st
 
 import synthetic
 from isthmus import _core, boards
-from isthmus.analysis.answers import answers
 from isthmus.analysis.summary import summarise
 from isthmus.backends import registry
 from isthmus.errors import UsageError
@@ -264,13 +263,11 @@ def test_half_a_set_is_no_b_eff() -> None:
     assert "b_eff" not in set(summarise(partial)["operation"])
     assert answer(partial, "b_eff").table.empty
     assert not answer(partial, "by_size").table.empty
-    assert answers(partial)
 
 
 def test_times_that_do_not_grow_have_no_rate() -> None:
     flat = run(_mpi([1e18, 1e18], sizes=(1, 2, 4)))
     assert np.isinf(answer(flat, "constants").table["wire_Bps"]).all()
-    assert answers(flat)
 
 
 def test_scaling_compares_numbers_of_ranks() -> None:

@@ -70,7 +70,7 @@ def test_a_missing_driver_is_named_with_its_cure(isthmus: Command, tmp_path: Pat
 def library(folder: Path, *, without: str = "") -> Path:
     """A libcuda whose every call says that there is no device."""
     names = re.findall(r"^  X\(\w+, (\w+),", (SOURCES / "api.hpp").read_text(), re.MULTILINE)
-    assert len(names) > 40
+    assert {"cuInit", "cuMemcpyHtoDAsync_v2"} <= set(names)
     text = ('int cuGetErrorName(int, const char** to) { *to = "CUDA_ERROR_NO_DEVICE"; return 0; }'
             + "".join(f"int {name}() {{ return 100; }}\n"
                       for name in names if name not in ("cuGetErrorName", without)))  # fmt: skip

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace as replace_fields
 
-from isthmus import checks
+from conftest import Command
+from isthmus import backends, checks
+from isthmus.analysis.findings import MOST_HEADLINES, findings
 from isthmus.checks import Facts
-from isthmus.results.run_file import DeviceRecord
+from isthmus.results import run_file
+from isthmus.results.run_file import DeviceRecord, Run
 from isthmus.system import environment, pci
 from pci_tree import unpack
-from planted import FAULTS, healthy, on_board
+from planted import FAULTS, Scene, healthy, on_board
+from synthetic import Law, transfer_run
 
 COLUMN = 53
 """Left for what was found, on a terminal of 80 columns."""
@@ -141,3 +147,97 @@ def test_checks_say_what_they_ask_and_are_ranked() -> None:
     assert len(known) >= 17
     assert all(check.question.endswith("?") for check in known)
     assert len({check.place for check in known}) == len(known)
+    page = (Path(__file__).parents[1] / "docs/doctor.md").read_text(encoding="utf-8")
+    of_backends = [check for backend in backends.registry().values() for check in backend.checks]
+    for check in (*known, *of_backends):
+        assert re.search(rf"`{check.name}`.* \| {re.escape(check.question)} \|", page)
+
+
+def _run(scene: Scene, rate: float, folder: Path) -> Run:
+    """A run that copies to the card at this rate."""
+    facts = scene.facts(folder)
+    assert facts.device
+    measured = transfer_run(
+        {"a": {"write": Law(5e-6, rate), "read": Law(5e-6, rate)}}, [4096, 1 << 26],
+        devices=[facts.device], environment=dict(facts.host),
+        finished="2025-01-01T00:00:10Z",
+    )  # fmt: skip
+    settings = replace_fields(measured.settings, cpus=list(scene.cpus), numa_node=scene.memory_node)
+    return replace_fields(measured, settings=settings)
+
+
+FAST, SLOW = 28e9, 8e9
+"""Bytes a second; a link of 16 GT/s x16 leaves 28.8e9."""
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_run_below_its_link_says_why(fault: str, tmp_path: Path) -> None:
+    check = checks.registry()[FAULTS[fault][0]]
+    found = findings(_run(FAULTS[fault][1](on_board(4)), SLOW / 4, tmp_path))
+    told = [one for one in found if "isthmus doctor" in one.sentence]
+    assert len(told) == bool(check.fault)
+    assert len([one for one in found if one.headline]) <= MOST_HEADLINES
+    for one in told:
+        assert one is found[0]
+        assert one.headline
+        assert one.sentence == f"Below what this link gives: {check.fault} (a; isthmus doctor)."
+        assert one.action == "doctor a"
+
+
+def test_a_run_at_its_limit_names_only_what_lowers_the_limit(tmp_path: Path) -> None:
+    full = _run(on_board(5), FAST, tmp_path / "a")
+    assert not any("doctor" in one.sentence for one in findings(full))
+    ordered = FAULTS["relaxed ordering off"][1](on_board(5))
+    assert not any("doctor" in o.sentence for o in findings(_run(ordered, FAST, tmp_path / "b")))
+    narrow = _run(FAULTS["x8 of x16"][1](on_board(5)), FAST / 2, tmp_path / "c")
+    assert findings(narrow)[0].sentence == (
+        "This link gives less than it could: fewer lanes than the card has (a; isthmus doctor)."
+    )
+    assert findings(narrow)[1].verdict == "good", "of the link as it is"
+
+
+def test_the_command_judges_a_run(isthmus: Command, tmp_path: Path) -> None:
+    bad = _run(FAULTS["MPS 128"][1](FAULTS["powersave"][1](on_board(6))), SLOW, tmp_path / "bad")
+    run_file.save(bad, tmp_path / "bad.json")
+    judged = isthmus("doctor", "--run", "bad.json")
+    assert judged.returncode == 3
+    first, *table = judged.stdout.splitlines()
+    assert first == "2 findings: machine governor, a max_payload."
+    (row,) = (line for line in table if "max_payload" in line and "bad" in line)
+    assert "128 B; all ports on the way can 256 B" in row
+    assert "kernel option pci=pcie_bus_perf" in row
+    assert "sudo lspci -vvs 0000:03:00.0 | grep MaxPayload" in row
+    shown = isthmus("show", "bad.json").stdout
+    assert "Below what this link gives: small packets" in " ".join(shown.split())
+    assert len(shown.splitlines()) <= 25
+    data = json.loads(isthmus("doctor", "--run", "bad.json", "--json").stdout)
+    states = {
+        (subject["name"], one["check"]): one["state"]
+        for subject in data["subjects"]
+        for one in subject["results"]
+    }
+    assert {key for key, state in states.items() if state == "bad"} == {
+        ("machine", "governor"), ("a", "max_payload"),
+    }  # fmt: skip
+    assert {check for _, check in states} >= checks.registry().keys() - {"steal", "bounce_buffer"}
+
+
+def test_the_command_judges_this_machine(isthmus: Command) -> None:
+    told = isthmus("doctor", "host", "card:u250", "--json")
+    subjects = {one["name"]: one["results"] for one in json.loads(told.stdout)["subjects"]}
+    assert set(subjects) == {"machine", "host, card:u250"}
+    assert not subjects["host, card:u250"], "neither has a link"
+    bad = any(one["state"] == "bad" for results in subjects.values() for one in results)
+    assert told.returncode == (3 if bad else 0)
+    assert "host, card:u250" in isthmus("doctor", "host", "card:u250").stdout
+
+
+def test_a_device_that_is_not_here_ends_with_4_or_with_what_is_known(isthmus: Command) -> None:
+    told = isthmus("doctor", "pci:0000:ff:1f.7")
+    assert told.returncode == 2, "no such device, others are here"
+    assert isthmus("doctor", "nonsense:0").returncode == 2
+    assert isthmus("doctor", "host", "--run", "a.json").returncode == 2
+    none = isthmus("doctor", "cuda:0", env={"ISTHMUS_CUDA_DRIVER": "/nowhere/libcuda.so.1"})
+    assert none.returncode in {3, 4}
+    assert "cuda:0" in none.stderr
+    assert none.stdout.startswith(("No finding", "1 finding"))

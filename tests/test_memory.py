@@ -53,6 +53,7 @@ def test_without_a_limit_the_machine_decides(tmp_path: Path) -> None:
 def test_sizes_are_chosen_by_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(tmp_path, memory__max=64 << 20, memory__current=0, memory__stat="inactive_file 0")
     (tmp_path / "own").write_text("0::/\n")
-    monkeypatch.setattr(memory.available_bytes, "__defaults__", (tmp_path, tmp_path / "own"))
+    free = memory.available_bytes(tmp_path, tmp_path / "own")
+    monkeypatch.setattr("isthmus.measure.plan.available_bytes", lambda: free)
     device = DeviceDescription("", "", "", "", GIB, GIB, [], [], {})
     assert Limits.of(device).host_bytes == 64 << 20

@@ -8,6 +8,7 @@ import os
 import re
 import shutil
 import subprocess
+from collections.abc import Iterator
 from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
@@ -17,17 +18,17 @@ import altair as alt
 import msgspec
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from conftest import LIMIT_S
+from isthmus import published
 from isthmus.errors import IsthmusError, UsageError
 from isthmus.reporters.html import charts, drawing, write_page
-from isthmus.reporters.html import page as page_module
 from isthmus.results import run_file
 from isthmus.results.run_file import DeviceRecord, Run
 from isthmus.studies import registry
-from synthetic import Law, point, run, transfer_run
+from synthetic import Law, answer, point, run, transfer_run
 
 HOSTILE = '"><script>alert(1)</script><img src=http://example.invalid/x onerror=alert(2)>'
 SIZES = [1, 4096, 1 << 20, 2 << 30]
@@ -212,11 +213,12 @@ def test_the_answer_comes_first_and_the_method_last(text):
     assert re.search(r"<title>Isthmus: [^<]*, 2025-01-01</title>", text)
 
 
-def test_studies_come_in_the_order_of_use():
+def test_studies_come_in_the_order_of_use(tmp_path):
     names = ["mmio", "own", "beff", "transfer"]
     points = [point("a", "read", size, [[1e-6] * 25], study=n) for n in names for size in SIZES]
-    sources = [charts.Source("a", run(points))]
-    assert page_module._in_order(sources) == ["transfer", "beff", "mmio", "own"]
+    text = write_page([("a", run(points))], tmp_path).read_text("utf-8")
+    sections = re.findall(r'<section id="(\w+)"', text)
+    assert [name for name in sections if name in names] == ["transfer", "beff", "mmio", "own"]
 
 
 def test_plots_lie_beside_the_page_in_four_formats(page, text):
@@ -299,12 +301,22 @@ def test_text_and_lines_stand_out_in_light_and_dark(text):
     assert {name: themes[0][name] for name in drawn} == drawn
 
 
-def test_pairs_are_listed_once():
-    rows = [("a", "b", "read", 1), ("b", "a", "read", 1), ("a", "b", "write", 1)]
-    frame = pd.DataFrame(rows, columns=["device", "reference", "operation", "bytes"])
-    assert page_module._once(frame).to_numpy().tolist() == [list(rows[0]), list(rows[2])]
-    kinds = frame.rename(columns={"device": "memory"}).assign(device="d")
-    assert page_module._once(kinds)["operation"].tolist() == ["read", "write"]
+def test_pairs_are_listed_once(tmp_path):
+    """The table of differences has each two kinds in both orders; the page shows one of them."""
+    axes = {"elements": 1024, "handover": "user_pointer", "relative_offset": 0}
+    points = [
+        point("d", operation, 4096, [[seconds * factor] for factor in (1, 1.01, 1.02)],
+              study="allocation", memory=memory, axes=axes, moved_bytes=0,
+              rerun_changes={"state": "once", "intervals": 0})
+        for memory, factor in (("aligned", 1.0), ("pinned", 2.0), ("pageable", 3.0))
+        for operation, seconds in (("map", 1e-3 * factor), ("total", 3e-3 * factor))
+    ]  # fmt: skip
+    kinds = answer(run(points), "deltas").table
+    assert len(kinds) == 2 * 3 * 3, "map, total and the algorithm, which is the map here"
+    text = unescape(write_page([("a", run(points))], tmp_path).read_text("utf-8"))
+    table = text.partition("How much does the kind of host memory matter?</summary>")[2]
+    body = table.partition("<tbody>")[2].partition("</tbody>")[0]
+    assert body.count("<tr>") == len(kinds) / 2
 
 
 # Plots
@@ -379,16 +391,30 @@ def test_labels_are_moved_apart_and_stay_in_order(places, gap):
     assert all(-1e-6 <= place <= 200 + 1e-6 for place in moved)
 
 
+def domains(spec: object) -> Iterator[list[float]]:
+    """Domains of all horizontal scales in a specification."""
+    if isinstance(spec, dict):
+        if "domain" in spec.get("x", {}).get("scale", {}):
+            yield spec["x"]["scale"]["domain"]
+        spec = list(spec.values())
+    for part in spec if isinstance(spec, list) else ():
+        yield from domains(part)
+
+
+@settings(max_examples=25, deadline=None)
 @given(
     st.lists(st.floats(1e-9, 1e6), min_size=1, max_size=5),
     st.booleans(),
 )
 def test_axes_hold_all_values(values, log):
-    (low, high), ticks = drawing._ends(values, log=log)
-    assert low <= min(values) * (1 + 1e-9)
-    assert high >= max(values) * (1 - 1e-9)
-    assert low < high
-    assert ticks
+    colour = drawing.LIGHT["c1"]
+    dots = [drawing.Dot("a", colour, value, value, value, "", "") for value in values]
+    axes = list(domains(drawing.dots(dots)(0, 600, log)))
+    assert axes
+    for low, high in axes:
+        assert low <= min(values) * (1 + 1e-9)
+        assert high >= max(values) * (1 - 1e-9)
+        assert low < high
 
 
 @pytest.fixture(scope="module")
@@ -505,12 +531,17 @@ def test_without_an_accelerator_published_boards_stand_beside_the_emulated_card(
     first = text.index("No accelerator was found")
     assert text.index("<h1>") < first < text.index('class="state"')
     section = unescape(text[text.index('<section id="boards">') :])
-    boards = page_module._published_boards()
-    assert len(boards) == 5
-    for by, one in boards:
-        assert abs(one.residual) < 0.06, one.row.headline
-        assert by in section
-        assert f"isthmus reproduce {one.row.source}/{one.row.figures[0]}" in section
+    shown = 0
+    for source in published.sources().values():
+        for row in (row for row in source.rows if row.headline):
+            shown += 1
+            (cells,) = (line for line in section.splitlines() if f"<td>{row.headline}</td>" in line)
+            assert source.by in cells
+            assert f"isthmus reproduce {row.source}/{row.figures[0]}" in cells
+            residual = re.search(r">([+-][\d.]+) %<", cells)
+            assert residual
+            assert abs(float(residual[1])) < 6, row.headline
+    assert shown
 
 
 def test_only_pages_of_ours_are_replaced(tmp_path):

@@ -67,6 +67,13 @@ def test_a_device_that_is_gone_says_nothing(tmp_path: Path) -> None:
     assert pci.read("0000:aa:00.0", tmp_path) is None
 
 
+def test_a_virtual_function_has_no_settings_of_its_own(tmp_path: Path) -> None:
+    port = Port(payload=128, read_request=128, relaxed_ordering=False, extended_tags=False)
+    device = read(write(tmp_path, Card(port))).device
+    assert device.kind == "endpoint"
+    assert device.payload is device.relaxed_ordering is device.extended_tags is None
+
+
 def test_a_suspended_device_is_left_asleep(tmp_path: Path) -> None:
     found = read(write(tmp_path, Card(runtime_status="suspended", power_state="D3cold")))
     assert found.asleep

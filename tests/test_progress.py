@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import io
 import math
-from types import SimpleNamespace
 
 import pytest
 from rich.console import Console
 
-from isthmus.cli import progress
 from isthmus.cli.progress import Progress
 from isthmus.measure.plan import Task
 
@@ -20,11 +18,13 @@ LABEL = "transfer card:u250 read 4Ki"
 class Shown:
     """A progress display on a clock of its own, and what it wrote."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, **console: object) -> None:
+    def __init__(self, **console: object) -> None:
         self.now = 0.0
-        monkeypatch.setattr(progress, "time", SimpleNamespace(monotonic=lambda: self.now))
         self.out = io.StringIO()
-        self.display = Progress(Console(file=self.out, **console))  # type: ignore[arg-type]
+        self.display = Progress(
+            Console(file=self.out, **console),  # type: ignore[arg-type]
+            clock=lambda: self.now,
+        )
         self.display.visiting(LABEL)
 
     def lines(self) -> list[str]:
@@ -40,8 +40,8 @@ class Shown:
 
 
 @pytest.fixture
-def shown(monkeypatch: pytest.MonkeyPatch) -> Shown:
-    return Shown(monkeypatch, width=200)
+def shown() -> Shown:
+    return Shown(width=200)
 
 
 def test_what_is_measured_how_much_is_done_and_the_time_left_at_most(shown: Shown) -> None:
@@ -75,8 +75,8 @@ def test_a_task_that_ends_twice_is_no_surplus(shown: Shown) -> None:
 
 
 @pytest.mark.parametrize("width", [30, 60, 120])
-def test_on_a_terminal_it_is_one_line(monkeypatch: pytest.MonkeyPatch, width: int) -> None:
-    shown = Shown(monkeypatch, width=width, force_terminal=True, color_system=None)
+def test_on_a_terminal_it_is_one_line(width: int) -> None:
+    shown = Shown(width=width, force_terminal=True, color_system=None)
     with shown.display:
         shown.display.begin(269, 0, 60.0)
         shown.display.visiting(LABEL * 5)

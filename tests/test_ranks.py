@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import resource
@@ -68,22 +69,21 @@ def failing(_request: protocol.Request) -> protocol.Answer:
     return protocol.Failed("not here")
 
 
-def sent_away(address: tuple[str, int], said: bytes) -> bool:
-    """Whether the leader ends a connection on which this is said."""
+def received(address: tuple[str, int], message: bytes) -> bytes:
+    """All that the leader sends on a connection with this message, until it closes it."""
+    answer = b""
     with socket.create_connection(address, LIMIT_S) as tcp:
-        tcp.sendall(said)
-        try:
-            while tcp.recv(1 << 12):
-                pass
-        except ConnectionResetError:
-            pass
-        return True
+        tcp.sendall(message)
+        with contextlib.suppress(ConnectionResetError):
+            while piece := tcp.recv(1 << 12):
+                answer += piece
+    return answer
 
 
 @pytest.mark.parametrize("one_host", [True, False])
 def test_strangers_take_no_part(one_host: bool) -> None:
     pipe, of_leader = Pipe()
-    refused = []
+    sent: list[bytes] = []
     silent: list[socket.socket] = []
 
     def serve(number: int, rendezvous: Rendezvous) -> None:
@@ -93,11 +93,11 @@ def test_strangers_take_no_part(one_host: bool) -> None:
     def strangers(address: tuple[str, int]) -> None:
         silent.append(socket.create_connection(address, LIMIT_S))
         first = encode(hello(1, "a stranger"))
-        refused.append(sent_away(address, b"GET / HTTP/1.1\r\n\r\n"))
-        refused.append(sent_away(address, len(first).to_bytes(4, "big") + first))
+        sent.append(received(address, b"GET / HTTP/1.1\r\n\r\n"))
+        sent.append(received(address, len(first).to_bytes(4, "big") + first))
         with pytest.raises(AuthenticationError):
             Client(address, authkey=b"guessed")
-        refused.append(True)
+        sent.append(b"")
 
     def follow() -> None:
         with pipe:
@@ -109,7 +109,9 @@ def test_strangers_take_no_part(one_host: bool) -> None:
     following = threading.Thread(target=follow, daemon=True)
     following.start()
     leader = Leader(of_leader, 2, one_host=one_host)
-    assert refused == [True] * 3
+    assert len(sent) == 3
+    assert all(b"#CHALLENGE#" in answer for answer in sent[:2])
+    assert not any(b"#WELCOME#" in answer or b"ListDevices" in answer for answer in sent)
     assert silent[0].recv(1 << 12)
     assert silent[0].recv(1) == b""  # it got a challenge, and was sent away in the end
     assert [rank.hello.host for rank in leader.ranks] == ["ours", "ours"]

@@ -15,17 +15,15 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from rich.console import Console
 
 import synthetic
 from conftest import LIMIT_S, Command
 from isthmus import __version__
 from isthmus.analysis.summary import COLUMNS
-from isthmus.cli.run import _close
 from isthmus.measure import session
-from isthmus.measure.assembly import assemble
+from isthmus.reporters import summary
 from isthmus.results import run_file
-from isthmus.results.journal import Entry
+from isthmus.results.journal import Entry, assemble
 from isthmus.results.run_file import State
 from isthmus.studies import Study, registry
 
@@ -475,9 +473,9 @@ def test_help_of_a_study_lists_its_axes_and_operations(isthmus: Command, study: 
     assert study.parse({axes[0]: axes[1]})
 
 
-def test_a_disturbed_machine_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_disturbed_machine_is_reported() -> None:
     noisy = synthetic.point("null", "write", 1, [[1e-6 * 1.1**n for n in range(30)]])
     quiet = synthetic.point("null", "write", 1, [[1e-6] * 30])
     for points, disturbed in (([noisy], True), ([quiet], False)):
-        _close(synthetic.run(points), Path("run.json"), Console(stderr=True))
-        assert ("100 % disturbed" in capsys.readouterr().out) == disturbed
+        text = "\n".join(summary.lines(synthetic.run(points)))
+        assert ("100 % disturbed" in text) == disturbed

@@ -14,11 +14,12 @@ import pytest
 
 import synthetic
 from isthmus.analysis.summary import summarise
-from isthmus.measure.job import Cost, Job
 from isthmus.measure.plan import Task
 from isthmus.measure.runner import Runner
 from isthmus.measure.schedule import (
     OFFLOAD_LOOKS,
+    Cost,
+    Job,
     Schedule,
     needed,
     settled,

@@ -116,9 +116,9 @@ def test_a_worker_killed_from_outside_is_named() -> None:
 
 
 def test_a_silent_worker_is_killed() -> None:
-    with WorkerProcess({}) as worker:
-        opened(worker, hang="40")
-        worker._silence_s = 1.0  # only now: to start may take longer
+    with WorkerProcess({}, silence_s=1.0) as worker:
+        hanging = protocol.OpenDevice(NULL, "", {"cost": "1us", "hang": "40"})
+        worker.ask(hanging, allowed_s=LIMIT_S)  # to start may take longer
         with pytest.raises(WorkerDiedError, match="silent"):
             measure(worker)
         assert not psutil.pid_exists(worker.pid)

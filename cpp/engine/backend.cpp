@@ -10,7 +10,7 @@
 namespace isthmus {
 namespace {
 
-/// What a verification goes through; none at all would prove nothing and pass.
+/// Movements to verify; throws without any, because an empty verification would always pass.
 std::vector<Movement>& named(std::vector<Movement>& movements) {
   if (movements.empty()) {
     throw std::logic_error("this operation moves data but names no movements");
@@ -18,8 +18,8 @@ std::vector<Movement>& named(std::vector<Movement>& movements) {
   return movements;
 }
 
-/// Between the stamps of movements that belong together: leaves the low bytes, which change with
-/// every repetition, as they are.
+/// Distance between the stamps of movements of one operation: keeps the low bytes, which change
+/// with every repetition.
 constexpr std::uint64_t next_movement = std::uint64_t{1} << 40U;
 
 std::optional<std::uint64_t> whole_number(const std::string& text) {
@@ -29,7 +29,7 @@ std::optional<std::uint64_t> whole_number(const std::string& text) {
   return error == std::errc{} && rest == end ? std::optional{value} : std::nullopt;
 }
 
-/// What in `spec` this operation cannot be; empty: nothing.
+/// The part of `spec` that this operation does not support; empty if it supports all.
 std::string refusal(const OperationInfo& operation, const OperationSpec& spec) {
   for (const auto& [name, value] : spec.axes) {
     const AxisInfo* axis = operation.axis(name);

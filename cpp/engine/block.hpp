@@ -1,4 +1,4 @@
-// What every series does with its blocks.
+// Functions on blocks that all series use.
 #pragma once
 
 #include <memory>
@@ -12,7 +12,7 @@ namespace isthmus {
 
 double seconds_since(Ticks begin);
 
-/// Data did not arrive in the repetition `when`; `known`: what the device has to say of it.
+/// Records that data were wrong in the repetition `when`; `known` is the device's explanation.
 void note_fault(Block& block, const std::string& known, const char* when);
 
 template <class AnyOperation>
@@ -22,11 +22,11 @@ void note(Block& block, const AnyOperation& operation, bool arrived, const char*
   }
 }
 
-/// Seed of a full verification, from a fresh stamp. The low byte is fresh too: it is all that a
-/// one-byte buffer holds.
+/// Seed of a full verification, from a fresh stamp. Its low byte, all that a one-byte buffer holds,
+/// is fresh, too.
 constexpr std::uint64_t seed_of(std::uint64_t stamp) { return stamp * 0x9E3779B97F4A7C15U; }
 
-/// A longer batch than one that `took` so long, on the way to one that takes `aim`.
+/// The next longer batch after one that took `took`, towards a duration of `aim`.
 std::uint64_t longer_batch(std::uint64_t batch, double took, double aim);
 
 template <class AnyOperation>

@@ -14,7 +14,7 @@ namespace isthmus {
 namespace {
 
 constexpr double calibration_s = 0.05;
-/// Two calibrations that differ by more than this are not one steady clock.
+/// Largest relative difference between two calibrations of a steady clock.
 constexpr double steady = 1e-4;
 
 /// CPUID Fn8000_0007 EDX[8]: the TSC runs at one rate in all power states (Intel SDM vol. 3,
@@ -32,14 +32,14 @@ bool tsc_is_invariant() {
 }
 
 #if defined(__x86_64__)
-/// One instant on both clocks; `bracket` is how long, in ticks, the reading took.
+/// One instant on both clocks; `bracket` is the duration of the reading in ticks.
 struct Instant {
   Ticks tsc = 0;
   Ticks raw_ns = 0;
   Ticks bracket = ~Ticks{0};
 };
 
-/// The tightest of many readings: an interruption in between only widens the bracket.
+/// The reading with the smallest bracket of many: interruptions only enlarge brackets.
 Instant read_both() {
   Instant best;
   for (int i = 0; i < 200; ++i) {
@@ -60,7 +60,7 @@ struct Scale {
   double uncertainty = 0;
 };
 
-/// Each end is known to half its bracket.
+/// Uncertainty: each end is known to half its bracket.
 Scale scale_between(const Instant& from, const Instant& to) {
   const auto ticks = static_cast<double>(to.tsc - from.tsc);
   const double seconds = static_cast<double>(to.raw_ns - from.raw_ns) * 1e-9;
@@ -106,7 +106,7 @@ HostClock::HostClock() {
       info_.source = "tsc";
       info_.reason = "invariant and steady";
       info_.seconds_per_tick = whole.seconds_per_tick;
-      // The two halves share the middle reading, so their difference is part of what is not known.
+      // The two halves share the middle reading: their difference is part of the uncertainty.
       info_.uncertainty = std::max(whole.uncertainty, apart / 2);
     }
 #endif

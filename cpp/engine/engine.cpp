@@ -8,16 +8,16 @@
 namespace isthmus {
 namespace {
 
-/// Between the stamps of an operation's parts; their low bytes must keep changing with every
-/// repetition, for they are all that a one-byte buffer holds.
+/// Distance between the stamps of an operation's parts; their low bytes must change with every
+/// repetition, because a one-byte buffer holds only those.
 constexpr std::uint64_t next_part = std::uint64_t{1} << 56U;
-/// Twice is enough to know that this needs no batch: the first might have been interrupted.
+/// A repetition that takes this long twice needs no batch; once could be an interruption.
 constexpr double surely_long_s = 1e-4;
 constexpr std::uint64_t most_batch = std::uint64_t{1} << 32U;
-/// Of the software above an emulated card: enough for an interval of the median.
+/// Samples of the software above an emulated card: enough for an interval of the median.
 constexpr std::size_t most_software_samples = 25;
 
-/// Goes through all parts once: arms, runs and checks them in the order that the operation allows.
+/// One round of all parts: arms, runs and checks them in the order that the operation allows.
 template <class Arm, class Run, class Check>
 void go_through(const Operation& operation, const Arm& arm, const Run& run, const Check& check) {
   const std::size_t parts = operation.parts();
@@ -93,7 +93,7 @@ void Series::sample_simulated(Operation& operation, Block& block) {
   }
 }
 
-/// The host's time through the emulation, which is no cost of a board: a few samples are enough.
+/// Host time above an emulated card, which a board would not take: a few samples are enough.
 void Series::sample_software(Operation& operation, Block& block) {
   const std::uint64_t repetitions = operation.least_batch();
   const Ticks begin = HostClock::raw_nanoseconds();
@@ -125,7 +125,7 @@ void Series::sample_software(Operation& operation, Block& block) {
 
 void Series::verify(Operation& operation, Block& block, const char* when, bool keep_cold) {
   const bool moves = operation.moves_data();
-  // Seeds of one round must not meet: a movement takes seed, seed + 1, ...
+  // Seeds of one round must not overlap: a movement uses seed, seed + 1, ...
   const auto seed = [base = seed_of(fresh_stamp())](std::size_t part) { return base + part * 64; };
   const auto arm = [&](std::size_t part) {
     if (moves) {
@@ -176,7 +176,7 @@ std::uint64_t Series::calibrated(Operation& operation) {
     }
     return batch;
   }
-  // A few warm repetitions first: the very first ones are not typical.
+  // A few warm repetitions first: the first ones are not typical.
   double once = 1e300;
   for (int i = 0; i < 5; ++i) {
     once = std::min(once, timed(batch) - clock().info().empty_pair_s);
@@ -188,7 +188,7 @@ std::uint64_t Series::calibrated(Operation& operation) {
     return batch;
   }
   while (batch < most_batch) {
-    // The shortest of a few: one interrupted batch would look long enough.
+    // The shortest of a few: an interrupted batch would seem long enough.
     const double took = std::min({timed(batch), timed(batch), timed(batch)});
     if (took >= options().least_batch_s) {
       return batch;
@@ -211,8 +211,8 @@ void Series::sample_once(Operation& operation, Block& block) {
   std::vector<Ticks> ticks(parts, 0);
   std::vector<Ticks> empty(parts, 0);
   for (std::uint64_t round = 0; round < rounds; ++round) {
-    // Data armed before the first round is looked for after the last; where a part can only be
-    // armed just before it runs, both rounds are armed and checked.
+    // Data armed before the first round are checked after the last; where a part can only be armed
+    // just before it runs, both rounds are armed and checked.
     const bool first = round == 0;
     const bool last = round + 1 == rounds;
     const bool armed = moves && (first || (last && !together));
@@ -248,7 +248,7 @@ void Series::sample_once(Operation& operation, Block& block) {
     }
     progress().add(part, per_repetition(ticks[part], empty_s));
     if (const auto device = operation.device_seconds(part)) {
-      // The device tells of its last run only, which is one repetition where parts alternate.
+      // The device reports its last run only: one repetition where parts alternate.
       const double each = *device / static_cast<double>(repetitions);
       block.parts[part].device_seconds.push_back(each);
       progress().add_of_device(part, each);

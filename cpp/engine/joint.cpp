@@ -10,8 +10,8 @@
 namespace isthmus {
 namespace {
 
-/// How long a loop takes is what its fastest round took, for the first are not typical and any may
-/// be interrupted: so many, but no more once they have taken so many times a loop's time.
+/// The duration of a loop is estimated by its fastest round, because the first ones are not typical
+/// and any may be interrupted: limits of the number of rounds, and of their time in loops.
 constexpr int most_rounds = 10;
 constexpr double most_rounds_loops = 20.0;
 
@@ -44,8 +44,8 @@ JointSeries::JointSeries(Device& device, OperationSpec spec, const SeriesOptions
       seconds_per_tick_(communicator.agreed(clock().info().seconds_per_tick)),
       stamp_(communicator.agreed(fresh_stamp())) {}
 
-/// Labels of one round's messages follow its stamp, so the next one's begins behind them; odd, so
-/// that its low byte, all that a one-byte message holds, is another.
+/// Distance between the stamps of two rounds, larger than the number of message labels; odd, so
+/// that the low byte, all that a one-byte message holds, differs.
 std::uint64_t JointSeries::next_stamp() { return stamp_ += 2 * communicator_->size() + 1; }
 
 template <class Arm, class Check>
@@ -53,7 +53,7 @@ std::vector<JointSeries::Share> JointSeries::round(JointOperation& operation,
                                                    std::uint64_t repetitions, const Arm& arm,
                                                    const Check& check) {
   Trouble trouble;
-  // A rank in trouble goes on: the others wait for its messages.
+  // A rank continues after an error, because the others wait for its messages.
   const auto attempt = [&](const auto& action) {
     const Trouble found = trouble_of(*communicator_, action);
     trouble = trouble ? trouble : found;
@@ -148,7 +148,7 @@ void JointSeries::sample_simulated(JointOperation& operation, Block& block) {
 
 std::uint64_t JointSeries::calibrated(JointOperation& operation) {
   const auto nothing = [] {};
-  // Not fully armed any more: as it is going to be timed.
+  // No longer fully armed: as in the timed loop.
   const std::uint64_t stamp = next_stamp();
   if (moves_) {
     throw_on_all(*communicator_, trouble_of(*communicator_, [&] { operation.arm(stamp); }));

@@ -1,4 +1,4 @@
-// Where in a machine of several memory nodes pages lie: Linux's own calls, without a library.
+// NUMA nodes of pages, by system calls of Linux without a library.
 #include <linux/mempolicy.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -19,10 +19,10 @@ namespace isthmus {
 namespace {
 
 constexpr std::size_t word_bits = sizeof(unsigned long) * CHAR_BIT;
-/// Pages asked about in one call.
+/// Number of pages in one call.
 constexpr std::size_t pages_at_once = 4096;
 
-/// A number at the front of `text`, which loses it.
+/// Takes a number from the front of `text`.
 std::optional<int> take_number(std::string_view& text) {
   int value = 0;
   const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), value);

@@ -39,7 +39,7 @@ void judge(OffloadRecord& record, bool right, const std::string& what) {
   }
 }
 
-/// Throws MemoryLimitError where huge pages that are asked for by madvise are not to be had at all.
+/// Throws MemoryLimitError where the system never gives huge pages by madvise.
 void check_huge_pages() {
   std::ifstream file("/sys/kernel/mm/transparent_hugepage/enabled");
   std::string text;
@@ -50,7 +50,7 @@ void check_huge_pages() {
   }
 }
 
-/// What ended: the machine's memory, or what this user's processes may have of it.
+/// Message for lack of memory, of the machine or within this user's limits.
 std::string too_little_memory() {
   rlimit limit{};
   if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) {
@@ -61,7 +61,7 @@ std::string too_little_memory() {
   return "not enough host memory: free some, or ask for fewer --elements";
 }
 
-/// Pages are where the kind of memory says, as far as the system tells.
+/// Checks that pages lie on the node of the kind of memory, as far as the system reports nodes.
 void judge_places(OffloadRecord& record, const std::string& kind, const Vectors& vectors) {
   const std::optional<int> wanted = HostBuffer::node(kind);
   if (!wanted) {
@@ -78,7 +78,7 @@ void judge_places(OffloadRecord& record, const std::string& kind, const Vectors&
   }
 }
 
-/// The add in software into memory that nobody has touched, as a program without a device would.
+/// The addition in software into untouched memory, as in a program without a device.
 void add_on_host(const Offload& offload, Vectors vectors, std::uint64_t seed, Phases& phases,
                  OffloadRecord& record) {
   const auto add = [&](const char* name, void (*work)(const Vectors&)) {
@@ -96,7 +96,7 @@ void add_on_host(const Offload& offload, Vectors vectors, std::uint64_t seed, Ph
   add(adds[1], software_vadd_simd);
 }
 
-/// The offloads of one process, one after the other.
+/// The consecutive offloads of one process.
 class Measurement {
  public:
   explicit Measurement(Offload& offload) : offload_(&offload) {}
@@ -104,12 +104,12 @@ class Measurement {
   void once_cold() { record_.first = once("the first offload", true); }
 
   void again(unsigned count, const std::optional<OperationSpec>& reference) {
-    adds_ = !reference;  // they would take as long as the offloads that are to be close together
+    adds_ = !reference;  // additions would separate the offloads that are compared
     if (reference && count > 0) {
-      reference_offload(*reference);  // its first, too, is not counted among the warm ones
+      reference_offload(*reference);  // the first one is not warm, and is not counted
     }
     for (unsigned i = 0; i < count; ++i) {
-      const bool before = i % 2 == 0;  // neither always comes first
+      const bool before = i % 2 == 0;  // so that neither is always first
       if (reference && before) {
         record_.reference.push_back(reference_offload(*reference));
       }
@@ -204,7 +204,7 @@ PhaseSample& Phases::find(const char* name) {
   return known == samples_.end() ? samples_.emplace_back(PhaseSample{.name = name}) : *known;
 }
 
-/// In which of two calls a runtime's threads wait for the card is chance.
+/// Moves simulated time between two phases: in which of them a runtime's threads wait varies.
 void Phases::gather(const char* from, const char* into) {
   const auto source = std::ranges::find(samples_, from, &PhaseSample::name);
   if (source != samples_.end() && source->simulated_fs != 0) {

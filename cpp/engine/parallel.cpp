@@ -13,9 +13,9 @@
 namespace isthmus {
 namespace {
 
-/// A thread takes some 50 us to start and to end; this is filled in ten times that.
+/// Least bytes of a thread: filling them takes ten times the 50 us of its start and end.
 constexpr std::size_t least_part_bytes = std::size_t{4} << 20U;
-/// More would not make memory any faster.
+/// Most threads: further ones would not make memory faster.
 constexpr std::size_t most_threads = 16;
 
 /// Processors that the calling thread may use and that are on the node it runs on.
@@ -33,7 +33,7 @@ cpu_set_t processors_near() {
   std::ifstream file("/sys/devices/system/node/node" + std::to_string(node) + "/cpulist");
   std::string list;
   if (!std::getline(file, list)) {
-    return allowed;  // a kernel without NUMA: all memory is as near
+    return allowed;  // a kernel without NUMA: all memory is equally near
   }
   cpu_set_t on_node;
   CPU_ZERO(&on_node);
@@ -70,7 +70,7 @@ void in_parts(std::size_t bytes, const std::function<void(std::size_t, std::size
   std::vector<std::jthread> others;
   for (std::size_t begin = each; begin < bytes; begin += each) {
     others.emplace_back([&work, &near, begin, end = std::min(begin + each, bytes)] {
-      sched_setaffinity(0, sizeof(near), &near);  // refused: it runs wherever it may
+      sched_setaffinity(0, sizeof(near), &near);  // if refused, it runs on any processor
       work(begin, end);
     });
   }

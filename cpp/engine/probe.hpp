@@ -1,4 +1,4 @@
-// Noise around a block: what the machine and the kernel did to the timing thread meanwhile.
+// Disturbances of a block by the machine and the kernel.
 #pragma once
 
 #include "isthmus/engine.hpp"
@@ -8,7 +8,7 @@ namespace isthmus {
 /// Totals since boot (steal) and since the thread began (the rest).
 Probe read_probe();
 
-/// What happened between two readings.
+/// Difference between two readings.
 Probe operator-(const Probe& later, const Probe& earlier);
 
 }  // namespace isthmus

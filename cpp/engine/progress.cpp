@@ -6,8 +6,8 @@
 namespace isthmus {
 namespace {
 
-/// A block goes on to a look at the series, for what ends before it cost a set-up for nothing. It
-/// may run this many times its aim to reach one more.
+/// A block continues to the next look at the series, else its set-up would be wasted: at most this
+/// factor beyond its time.
 constexpr double block_stretch = 4.0;
 
 }  // namespace
@@ -56,7 +56,7 @@ bool Progress::goes_on(const Visit& visit) {
     }
     return false;
   }
-  // As long as the set-up at least, or most of the time would go into that.
+  // At least as long as the set-up, which would take most of the time otherwise.
   const double aim = std::max(options_.least_block_s, visit.setup_s);
   if (visit.sampling_s < aim || !looked_) {
     return true;
@@ -82,7 +82,7 @@ void Progress::postpone(std::size_t samples) {
   }
 }
 
-/// Ends the series if it may end and is known well enough; till then its schedule moves on.
+/// Ends the series if it may end and its interval is narrow enough, else advances its schedule.
 void Progress::look(const Visit& visit) {
   using Verdict = StoppingCriterion::Verdict;
   const std::size_t have = seconds_.front().size();
@@ -98,7 +98,7 @@ void Progress::look(const Visit& visit) {
   bool open = false;
   for (std::size_t series = 0; series < criteria_.size(); ++series) {
     const std::vector<double>& samples = seconds_[series];
-    if (samples.size() != have) {  // the device has no clock, or did not tell each time
+    if (samples.size() != have) {  // the device has no clock, or did not report every time
       continue;
     }
     const bool on_host = series < criteria_.size() / 2;
@@ -112,7 +112,7 @@ void Progress::look(const Visit& visit) {
   } else if (!open) {
     state_ = State::precision;
   } else {
-    // One may be known well enough and another not: all are looked at together the next time.
+    // One clock may be precise enough and another not: all are checked together at the next look.
     for (const StoppingCriterion& criterion : criteria_) {
       postpone(criterion.next_check());
     }

@@ -130,7 +130,7 @@ StoppingCriterion::Verdict StoppingCriterion::look(std::span<const double> sampl
     return Verdict::go_on;
   }
   const Interval interval = median_interval(samples, confidence_, resolution);
-  // A clock that says the same each time, if only 0, has no more to say.
+  // A clock with equal readings, if only 0, gives no further information.
   if (interval.relative_half_width() <= precision_ || interval.low == interval.high) {
     return Verdict::converged;
   }

@@ -1,4 +1,4 @@
-// The vector add that an offload does, in software, and the memory of its vectors.
+// The vector addition of offloads in software, and the memory of its vectors.
 #include <cstddef>
 #include <cstdint>
 #include <string>

@@ -1,4 +1,4 @@
-// The data that transfers are verified with.
+// Data patterns that verify transfers.
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -17,7 +17,7 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "patterns are defined little-endian");
 
 constexpr std::size_t word_bytes = sizeof(std::uint64_t);
-/// Pieces in which a device's memory is filled and checked: large enough for it, and fit a cache.
+/// Pieces in which a device's memory is filled and checked: efficient to transfer, and fit a cache.
 constexpr std::size_t cached_bytes = std::size_t{1} << 20U;
 /// Odd, so that consecutive words differ in every bit position's period; 2^64 / golden ratio.
 constexpr std::uint64_t pattern_step = 0x9E3779B97F4A7C15U;
@@ -26,12 +26,12 @@ std::uint64_t stamp_word(std::uint64_t stamp, std::size_t page) {
   return stamp * pattern_step + page * 0xD1342543DE82EF95U;
 }
 
-/// Where in its page the word of this stamp goes; it wanders through all 512 places.
+/// Position of the stamp's word in its page; consecutive stamps visit all 512 positions.
 std::size_t stamp_place(std::uint64_t stamp) {
   return stamp * 37U % (page_bytes / word_bytes) * word_bytes;
 }
 
-/// The pages of a buffer that hold a whole word at `place`, and what is left in the last page.
+/// The pages of a buffer that hold a whole word at `place`, and the bytes left in the last page.
 struct Grid {
   std::size_t whole = 0;
   std::size_t tail_offset = 0;
@@ -90,8 +90,8 @@ void fill(std::span<std::byte> to, std::uint64_t first, std::uint64_t step, std:
   }
 }
 
-/// Where there is much memory, as large as several processors want it. Little, which is what most
-/// visits are about, is not to ask for them.
+/// Size of scratch memory: for large buffers enough for several processors; small buffers, as in
+/// most visits, use one.
 std::size_t piece_of(std::size_t bytes) {
   if (bytes <= cached_bytes) {
     return bytes;
@@ -116,8 +116,8 @@ bool for_each_piece(std::size_t bytes, const Work& work) {
 /// MADV_POPULATE_WRITE of Linux 5.14, which older headers lack.
 constexpr int populate_for_writing = 23;
 
-/// Has the system give all pages at once, which takes it less than a fault for each. Where it
-/// cannot (an older Linux, memory of a device) they come as they are touched.
+/// Populates all pages by one system call, which is faster than a fault for each. Where that fails
+/// (an older Linux, memory of a device) pages are populated when touched.
 void prefault(std::span<std::byte> memory) {
   const auto begin = reinterpret_cast<std::uintptr_t>(memory.data());
   const std::uintptr_t skipped = (page_bytes - begin % page_bytes) % page_bytes;
@@ -125,7 +125,8 @@ void prefault(std::span<std::byte> memory) {
     return;
   }
   const auto pages = memory.subspan(skipped, (memory.size() - skipped) / page_bytes * page_bytes);
-  // Whoever touched memory before has touched its end too; its first page may be a heap's header.
+  // Memory that was touched before was touched at its end, too; the first page may hold a heap's
+  // header.
   std::byte* const last = &pages.back() - (page_bytes - 1);
   unsigned char is_there = 0;
   if (mincore(last, page_bytes, &is_there) == 0 && is_there == 0) {
@@ -158,7 +159,7 @@ void put_all(Memory& memory, std::size_t bytes, const Fill& fill) {
   });
 }
 
-/// Whether `holds(part, offset)` says so of all memory; several threads call it.
+/// Whether `holds(part, offset)` is true for all parts of the memory; several threads call it.
 template <class Holds>
 bool all_hold(Memory& memory, std::size_t bytes, const Holds& holds) {
   const auto checked = [&holds](std::span<const std::byte> data, std::size_t offset) {

@@ -1,5 +1,5 @@
-// MPI as this process has loaded it. Nothing of it is known when Isthmus is built: functions are
-// found by name, and the little that differs between the two binary interfaces in use stands here.
+// The MPI library that this process has loaded. Isthmus is built without MPI: functions are found
+// by name, and the differences between the two binary interfaces in use are described here.
 #include <dlfcn.h>
 #include <link.h>
 
@@ -18,7 +18,7 @@ namespace {
 
 constexpr int success = 0;  // MPI_SUCCESS in both
 
-/// A shared object of this process; null: what the program itself brings.
+/// A shared object of this process; null: the program itself.
 using Library = void*;
 
 template <class Function>
@@ -60,7 +60,7 @@ struct Mpich {
   static Handle errors_return(Library /*library*/) { return 0x54000001; }
 };
 
-/// The functions that are used, with handles of one kind and statuses that nobody reads.
+/// The functions in use, for one type of handle; statuses are ignored.
 template <class Abi>
 struct Functions {
   using Handle = Abi::Handle;
@@ -111,7 +111,7 @@ int count_of(std::size_t bytes) {
 template <class Abi>
 class MpiCommunicator final : public Communicator {
  public:
-  /// The duplicate is never freed: that would be collective, at a time that no rank chooses.
+  /// The duplicate is never freed, because freeing is collective and destructors are not.
   MpiCommunicator(Library library, std::string vendor, std::uintptr_t handle)
       : mpi_(library),
         vendor_(std::move(vendor)),
@@ -190,7 +190,7 @@ class MpiCommunicator final : public Communicator {
     }
   }
 
-  /// What is begun must not go on reading and writing memory that is freed after a failure.
+  /// Begun messages must not access memory that is freed after a failure.
   template <class Action>
   void or_abandon(const Action& action) {
     try {
@@ -212,7 +212,7 @@ class MpiCommunicator final : public Communicator {
     if (code == success) {
       return;
     }
-    std::array<char, 4096> text{};  // both say less
+    std::array<char, 4096> text{};  // more than the limit of either
     int length = 0;
     mpi_.error_string(code, text.data(), &length);
     throw BackendError(vendor_ + ": " + function + ": " + text.data());
@@ -238,7 +238,7 @@ bool in_use(Library library) {
   return is_set("MPI_Initialized") && !is_set("MPI_Finalized");
 }
 
-/// Python loads its modules' libraries for themselves alone, so they are looked for one by one.
+/// Python loads libraries of modules with local symbols, so each library is searched.
 std::vector<Library> mpi_libraries() {
   std::vector<std::string> names;
   dl_iterate_phdr(

@@ -47,7 +47,7 @@ void Communicator::receive(std::span<std::byte> data, unsigned from, int tag) {
 
 namespace {
 
-/// What a rank sends itself is copied when it waits.
+/// Messages of a rank to itself are copied when it waits.
 class SingleProcess final : public Communicator {
  public:
   [[nodiscard]] unsigned rank() const noexcept override { return 0; }

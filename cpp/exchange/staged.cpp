@@ -11,7 +11,7 @@ namespace {
 
 constexpr const char* through_host = "staged";
 
-/// Every rank sends one message to each of its neighbours and gets one from each, at once.
+/// Every rank sends one message to and receives one from each of its neighbours at once.
 class StagedExchange final : public JointOperation {
  public:
   StagedExchange(Device& device, const OperationSpec& spec, Communicator& communicator)
@@ -69,7 +69,7 @@ class StagedExchange final : public JointOperation {
     copy(buffers.in, &Staging::to_device);
   }
 
-  /// A device that fails leaves its rank in step: the others wait for its messages.
+  /// After an error of its device a rank continues to send, because the others wait for messages.
   void copy(Stages& stages, void (Staging::*way)()) {
     if (failure_) {
       return;

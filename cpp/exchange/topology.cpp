@@ -12,8 +12,8 @@ Neighbours ring(unsigned place, unsigned ranks) {
   return {.next = (place + 1) % ranks, .previous = (place + ranks - 1) % ranks};
 }
 
-/// The ranks in the order of a ring that is drawn: a shuffle with splitmix64, which is the same on
-/// every machine, as the standard library's distributions are not.
+/// The ranks in random order: a shuffle with splitmix64, which is the same on every machine, unlike
+/// the standard library's distributions.
 std::vector<unsigned> drawn_order(unsigned ranks) {
   std::vector<unsigned> order(ranks);
   std::iota(order.begin(), order.end(), 0U);

@@ -10,12 +10,12 @@ class IsthmusError(Exception):
 
 
 class UsageError(IsthmusError):
-    """The user named something that does not exist or wrote a value that cannot be."""
+    """The user named something that does not exist, or gave an invalid value."""
 
     exit_code = 2
 
 
 class NoDeviceError(IsthmusError):
-    """No device here can do what was asked."""
+    """No device of this machine can do what was requested."""
 
     exit_code = 4

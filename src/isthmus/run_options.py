@@ -10,12 +10,12 @@ class RunOption:
     """One option of the command line, handed to the backend's library for its devices."""
 
     name: str
-    """As the library knows it; ``allow_program`` is written ``--allow-program``."""
+    """Name for the library; ``allow_program`` is written ``--allow-program``."""
     help: str
-    """What it means, for ``isthmus run --help``."""
+    """Description for ``isthmus run --help``."""
     permission: bool = False
-    """A switch that allows what can do harm. It counts for one command: it is never taken from a
-    run file, which may be somebody else's."""
+    """Whether the option is a switch that allows a harmful action. It holds for one command only: a
+    run file, which may come from somebody else, cannot set it."""
     form: str = ""
     """Regular expression of its values, for an option that has the name of a study's axis: a value
     of another form is the axis's."""
@@ -35,7 +35,7 @@ BITSTREAM = (
     RunOption("xclbin", "bitstream for FPGA cards: a file, or loaded for the one that is there"),
     RunOption("allow_program", "allow the card to be programmed with it", permission=True),
 )
-"""Of backends whose devices are programmed with a file."""
+"""Options of backends whose devices are programmed with a file."""
 
 REGISTERS = (
     RunOption(
@@ -48,4 +48,4 @@ REGISTERS = (
     ),
     RunOption("allow_writes", "allow --memory to be overwritten", permission=True),
 )
-"""Of backends that access addresses of a device which only the user can know to be harmless."""
+"""Options of backends that access registers or memory of a device, which may have side effects."""

@@ -1,4 +1,4 @@
-"""Estimates and their intervals: the one place for statistics.
+"""Statistics: all estimates and intervals of Isthmus.
 
 Processes are the sample: medians of processes differ by more than any interval within one process
 says (Kalibera and Jones, "Rigorous benchmarking in reasonable time", ISMM 2013). Needs nothing of
@@ -61,50 +61,50 @@ class Interval(NamedTuple):
 
     @property
     def known(self) -> bool:
-        """Whether there are both ends."""
+        """Whether both ends are known."""
         return not (math.isnan(self.low) or math.isnan(self.high))
 
     @property
     def sign(self) -> int:
-        """Of a difference: 1 or -1 where the interval excludes 0, else 0."""
+        """Sign of a difference: 1 or -1 where the interval excludes 0, else 0."""
         return (self.low > 0) - (self.high < 0)
 
     def times(self, factor: float) -> Interval:
-        """The same in another unit; ``factor`` >= 0."""
+        """The estimate times ``factor`` >= 0, e.g. in another unit."""
         return Interval(self.value * factor, self.low * factor, self.high * factor, self.confidence)
 
     def inverse(self, numerator: float = 1.0) -> Interval:
-        """``numerator`` over it: bytes over seconds are a rate. An end of 0 becomes infinite."""
+        """``numerator`` over the estimate: bytes over seconds are a rate; an end at 0 is inf."""
         value, low, high = (numerator / x if x else math.inf for x in self[:3])
         return Interval(value, high, low, self.confidence)
 
     def minus(self, other: Interval) -> Interval:
-        """The difference of two estimates that erred independently."""
+        """The difference of two independent estimates."""
         return combined((1.0, -1.0), (self, other))
 
     def over(self, other: Interval) -> Interval:
-        """The ratio of two such estimates, each > 0: the same on their logarithms."""
+        """The ratio of two independent estimates > 0, by the difference of their logarithms."""
         return self.logarithm().minus(other.logarithm()).exponential()
 
     def at_least(self, bound: float) -> Interval:
-        """Without what cannot be: no duration is below 0."""
+        """The interval cut off at a lower bound: durations are not below 0."""
         value, low, high = (x if math.isnan(x) else max(x, bound) for x in self[:3])
         return Interval(value, low, high, self.confidence)
 
     def spanning(self, resolution: float) -> Interval:
-        """As wide as a step of the clock at least, around the estimate; none below 0."""
+        """The interval, at least one step of the clock wide around the estimate, not below 0."""
         low, high = self.value - resolution / 2, self.value + resolution / 2
         ends = min(self.low, low), max(self.high, high)
         return Interval(self.value, *ends, self.confidence).at_least(0.0)
 
     def widened(self, confidence: float) -> Interval:
-        """Of another confidence, as if the estimate erred normally: on logarithms, of times."""
+        """The interval for another confidence, for normal errors; use logarithms of times."""
         factor = _normal(confidence) / _normal(self.confidence)
         down, up = factor * (self.value - self.low), factor * (self.high - self.value)
         return Interval(self.value, self.value - down, self.value + up, confidence)
 
     def logarithm(self) -> Interval:
-        """Of an estimate > 0; an end of 0 becomes minus infinity."""
+        """Logarithm of an estimate > 0; an end of 0 becomes minus infinity."""
         value, low, high = (math.log(x) if x else -math.inf for x in self[:3])
         return Interval(value, low, high, self.confidence)
 
@@ -115,12 +115,12 @@ class Interval(NamedTuple):
 
 
 def exact(value: float, confidence: float = 0.95) -> Interval:
-    """What is known without error: a simulated time that does not vary."""
+    """A value without error: a simulated time that does not vary."""
     return Interval(value, value, value, confidence)
 
 
 def combined(weights: Sequence[float], intervals: Sequence[Interval]) -> Interval:
-    """Weighted sum of estimates that erred independently, from their intervals; at least one.
+    """Weighted sum of at least one independent estimate, with an interval from theirs.
 
     Zou and Donner, "Construction of confidence limits about effect measures" (Statistics in
     Medicine 27 (2008), 1693).
@@ -177,7 +177,7 @@ def location(values: Sequence[float], confidence: float = 0.95) -> Interval:
     The median of all means of two (Hodges and Lehmann, "Estimates of location based on rank tests",
     Annals of Mathematical Statistics 34 (1963), 598), between those that the signed-rank test does
     not reject (Wilcoxon, Biometrics 1 (1945), 80): exact for any such distribution, and hardly
-    moved by outliers. So few values have no such interval (below 6 at 95 %): theirs is Student's.
+    moved by outliers. Too few values for that (below 6 at 95 %) get Student's interval.
     ``benchmarks/coverage.py`` compares both with order statistics. NaN without values, no ends for
     a single one.
     """
@@ -222,7 +222,7 @@ def _signed_rank(count: int, share: float) -> int:
 
 @lru_cache(maxsize=1024)
 def student(free: int, share: float) -> float:
-    """Quantile of Student's t with so many degrees of freedom."""
+    """Quantile of Student's t with ``free`` degrees of freedom."""
     from scipy.special import stdtrit  # noqa: PLC0415 - every command would wait for it
 
     return float(stdtrit(free, share))
@@ -239,9 +239,9 @@ def enough(
     ``looks``, rising: the last is the most processes that it gets. ``half_width``, relative, is
     asked for at a look only.
 
-    Who looks after each process stops where the processes happen to agree, and too early: 90 % of
-    such intervals hold the truth, where 95 % are told. Looks at 6, 8, 12, 16, 24 and 30 leave
-    93 to 97 % (``benchmarks/coverage.py``). A number of processes that was fixed before needs no
+    A look after each process stops too early, where the processes happen to agree: such 95 %
+    intervals hold the true value in 90 % of cases. Looks at 6, 8, 12, 16, 24 and 30 leave 93 to
+    97 % (``benchmarks/coverage.py``). A number of processes that was fixed before needs no
     looks. (Anscombe, "Large-sample theory of sequential
     estimation", Mathematical Proceedings of the Cambridge Philosophical Society 48 (1952), 600.)
     """
@@ -249,7 +249,7 @@ def enough(
 
 
 def simultaneous(confidence: float, comparisons: int) -> float:
-    """Confidence of each of so many intervals of which the ends are judged.
+    """Confidence of each of ``comparisons`` intervals that are judged together.
 
     The one correction for multiplicity here, because it gives intervals: what is shown is what is
     judged. All that answer one question err together a fifth as often as an interval may, 1 % at
@@ -261,12 +261,12 @@ def simultaneous(confidence: float, comparisons: int) -> float:
 
 
 def relevant(precision: float) -> float:
-    """The smallest difference worth a word, as a share: what was asked for, 1 % at least."""
+    """The smallest relevant difference, as a share: the requested precision, at least 1 %."""
     return max(_LEAST_RELEVANT, precision)
 
 
 def judge(ratio: Interval, smallest: float) -> Judgement:
-    """What a ratio of times says of its numerator, beyond the smallest relevant difference.
+    """Judges a ratio of times: the numerator is slower, faster, the same, or undecided.
 
     "Same": the interval does not reach beyond that difference to either side, whether or not it
     holds 1 (Schuirmann, "A comparison of the two one-sided tests procedure", Journal of

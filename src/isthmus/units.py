@@ -1,4 +1,4 @@
-"""Sizes, times and rates as people write and read them. Inside everything is bytes and seconds."""
+"""Parses and formats sizes, times and rates; values are bytes and seconds."""
 
 from __future__ import annotations
 
@@ -89,5 +89,5 @@ def format_rate(bytes_per_second: float) -> str:
 
 
 def printable(text: object) -> str:
-    r"""Text without anything that steers a terminal or a page: ``\x1b`` instead of the thing."""
+    r"""Text with control characters replaced by escapes: ``\x1b``."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in str(text))

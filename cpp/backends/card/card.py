@@ -1,4 +1,4 @@
-"""The emulated card: a board described in numbers, real data, simulated time."""
+"""The emulated card: parameters of a board, real data and simulated time."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Card(BackendDescription):
         return (Candidate("built in", hardware=False, built_in=True),)
 
     def options(self, address: Address) -> dict[str, str]:
-        """All parameters of the board, and what is meant for the backend itself (no dot in it)."""
+        """The board's parameters, and options of the backend itself, whose names have no dot."""
         if not address.selector:
             raise UsageError(f"name a board: card:{', card:'.join(boards.names())}")
         given = super().options(address)

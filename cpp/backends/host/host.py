@@ -1,4 +1,4 @@
-"""The host backend: copies within host memory, the ceiling of what ends there."""
+"""The host backend: copies within host memory, an upper bound for transfers that end there."""
 
 from __future__ import annotations
 

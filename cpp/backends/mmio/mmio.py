@@ -1,4 +1,4 @@
-"""The MMIO backend: loads and stores to any PCI function, through what Linux offers."""
+"""The MMIO backend: loads and stores to any PCI function, by Linux's interfaces."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Mmio(BackendDescription):
     def match(
         self, address: Address, devices: Sequence[DeviceDescription]
     ) -> DeviceDescription | None:
-        """By the whole address alone: a device that was not named is never touched."""
+        """Selects by the complete address only: a device that was not named is never accessed."""
         wanted = address.selector.lower()
         if _SHORT.fullmatch(wanted):
             wanted = f"0000:{wanted}"

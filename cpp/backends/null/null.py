@@ -1,4 +1,4 @@
-"""The null backend: costs what its address says, to test the engine itself."""
+"""The null backend: operations take the time given in the address, to test the engine."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ from isthmus.measure.protocol import DeviceDescription
 class Null(BackendDescription):
     """``null:20ns`` costs 20 ns a call; options make it vary, drift, fail or corrupt data.
 
-    ``offset_cost=5us``: sending an offload's operands costs so much more where they begin within a
-    page.
+    ``offset_cost=5us``: additional time to send an offload's operands that begin within a page.
     """
 
     name = "null"

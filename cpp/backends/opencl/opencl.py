@@ -53,7 +53,7 @@ def library_of(icd: Path) -> str | None:
 
 
 def _of_package(library: Path) -> str:
-    """A library where its Python package put it: Intel's name a folder that exists nowhere."""
+    """Path of a library in its package: Intel's ``.icd`` files name a folder that never exists."""
     if not library.is_absolute() or library.exists():
         return str(library)
     here = Path(sys.prefix) / "lib" / library.name
@@ -63,10 +63,10 @@ def _of_package(library: Path) -> str:
 
 
 def fpga_emulator(runtime: Path) -> Path:
-    """Intel's runtime under the name by which it knows that it is to emulate an FPGA.
+    """Intel's runtime under the file name that makes it emulate an FPGA.
 
-    Its configuration lies beside it, as all that it loads must, so they have a folder of their own.
-    Versions from 2025 on know no FPGA.
+    The library, its configuration and all that it loads must be in one folder. Versions from 2025
+    on cannot emulate FPGAs.
     """
     emulator = runtime.with_name(FPGA_EMULATOR)
     if not (runtime.exists() and any(runtime.parent.glob(f"{runtime.name}.2024.*"))):
@@ -91,7 +91,7 @@ def fpga_emulator(runtime: Path) -> Path:
 
 
 def extra_libraries() -> list[str]:
-    """Libraries that the user gives the Khronos loader beside all ``.icd`` files."""
+    """Libraries that the user gives the Khronos loader in addition to ``.icd`` files."""
     return [name for name in os.environ.get("OCL_ICD_FILENAMES", "").split(":") if name]
 
 
@@ -127,7 +127,7 @@ def private_vendors(library: str) -> Path:
 
 
 def _library_path(library: str) -> dict[str, str]:
-    """Where a library of a Python package finds the others that it needs."""
+    """``LD_LIBRARY_PATH`` for a library of a Python package that needs others of its folder."""
     folder = Path(library).parent
     if folder.name == "" or not (folder / "cl.fpga_emu.cfg").exists():
         return {}

@@ -1,4 +1,4 @@
-"""The native XRT backend: AMD's cards, and what stands in for them."""
+"""The native XRT backend: AMD's cards, XRT's noop shim, and emulated cards."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-// One load or store of the processor, in the words of the study `mmio`.
+// Loads and stores of the processor to a device: descriptions of accesses, and permissions for
+// them.
 #pragma once
 
 #include <cstdint>
@@ -10,47 +11,47 @@
 
 namespace isthmus {
 
-/// How the processor reaches a device.
+/// A kind of load or store, by operation, instruction, width and fences of the study `mmio`.
 struct Access {
   std::string operation;    ///< register_load, bar_memory_load, store, syscall_load, ...
   std::string instruction;  ///< mov, movdqa, movntdqa, movnti, movntdq, movdir64b, pread, pwrite
   unsigned width = 8;       ///< bytes of one instruction
   std::string fence = "none";
-  /// Accesses follow each other at once, a fence comes after them all; else each waits for the one
-  /// before it, by its address or by the fence after it.
+  /// Whether accesses overlap, with a fence after all of them; else each waits for the previous
+  /// one, by an address dependency or by the fence.
   bool pipelined = false;
 
   [[nodiscard]] bool stores() const { return operation.ends_with("store"); }
   [[nodiscard]] bool operator==(const Access&) const = default;
 };
 
-/// The access that a specification asks for; what it leaves open is as in `Access`.
+/// The access of a specification; values that it does not set are the defaults of `Access`.
 Access access_of(const OperationSpec& spec);
 
-/// As an operation of one kind of memory, in blocks from the instruction's width to `most_bytes`.
+/// The access as an operation on one kind of memory, in blocks of the width to `most_bytes`.
 OperationInfo describe(const Access& access, const std::string& memory, std::uint64_t most_bytes);
 
-/// Loads of `operation`: by general registers to 8 bytes, by vector registers (`movdqa`) and
-/// streaming (`movntdqa`) to 64 where `vectors`. Each alone (by address, lfence, mfence), and
-/// pipelined.
+/// Loads of `operation`: to general registers up to 8 bytes; with `vectors` also to vector
+/// registers (`movdqa`) and streaming (`movntdqa`) up to 64 bytes. Each one dependent (by address,
+/// lfence, mfence) and pipelined.
 std::vector<Access> loads_of(const std::string& operation, bool vectors);
-/// All stores: pipelined without a fence or with one after the block, and each with its fence.
+/// All stores: pipelined without a fence or with one after the block, and with a fence after each.
 std::vector<Access> all_stores();
 
-/// Bytes that a block of this access may have: only one that is pipelined is more than itself.
+/// Largest block in bytes: `block` for pipelined accesses, else a single access.
 std::uint64_t most_block(const Access& access, std::uint64_t block);
 
-/// Part of a device that the user named: `NAME:OFFSET+BYTES`, a BAR or a block of registers.
+/// An address range that the user named: `NAME:OFFSET+BYTES`, in a BAR or a register block.
 struct NamedRange {
   std::string name;
   std::uint64_t offset = 0;
   std::uint64_t bytes = 0;
 };
 
-/// Reads a number as C writes it, or as 4Ki; nothing where it is none.
+/// Reads a number in C's notation or as 4Ki; nothing for other text.
 std::optional<std::uint64_t> parse_number(const std::string& text);
 
-/// What the user lets be touched, and how.
+/// Address ranges that the user allows to access, and whether to load from or store to them.
 struct Permission {
   std::optional<NamedRange> registers;
   std::optional<NamedRange> memory;  ///< plain memory: loads and stores have no side effects
@@ -58,13 +59,13 @@ struct Permission {
   bool stores = false;
 };
 
-/// From the options `registers`, `memory`, `allow_loads` and `allow_writes`; `name` is what stands
-/// before the colon. Throws UsageError for a range without permission, and for permission without a
-/// range.
+/// The permission by options `registers`, `memory`, `allow_loads` and `allow_writes`; `name`
+/// describes the part before the colon in errors. Throws UsageError for a range without permission,
+/// and for permission without a range.
 Permission permission_of(const Options& options, const std::string& name);
-/// Their names.
+/// Names of these options.
 std::vector<std::string> permission_options();
-/// Whether an option is `yes`; throws UsageError where it is neither that nor `no`.
+/// Whether an option is `yes`; throws UsageError for values other than `yes` and `no`.
 bool is_yes(const Options& options, const std::string& name);
 
 }  // namespace isthmus

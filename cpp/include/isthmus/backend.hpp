@@ -1,4 +1,4 @@
-// What a backend is: devices, and the operations that a study can ask of them.
+// The interface of backends: devices and their operations.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@ namespace isthmus {
 
 inline constexpr int backend_abi = 5;
 
-/// The address or the request is wrong: the user can mend it (exit code 2).
+/// The address or the request is invalid: the user can correct it (exit code 2).
 class UsageError : public std::invalid_argument {
  public:
   using std::invalid_argument::invalid_argument;
@@ -30,7 +30,7 @@ class BackendError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// Nothing in this process can use the device any more: its worker has to end.
+/// The device cannot be used any more in this process: its worker has to end.
 class DeviceLostError : public BackendError {
  public:
   using BackendError::BackendError;
@@ -38,14 +38,14 @@ class DeviceLostError : public BackendError {
 
 using Options = std::map<std::string, std::string>;
 
-/// One separately timed half of an operation; it becomes a point of that name.
+/// A separately timed part of an operation; points have its name.
 struct PartInfo {
   std::string name;
   std::string direction;  ///< "h2d", "d2h", "both", or "" where nothing crosses
   std::string initiator;  ///< "cpu", "dma" or "kernel"
 };
 
-/// Something that an operation can vary beside its size and its kind of memory.
+/// A parameter of an operation other than size and kind of memory.
 struct AxisInfo {
   std::string name;
   std::string usual = "1";
@@ -59,23 +59,23 @@ AxisInfo queue_depth(unsigned usual = 1);
 /// Axis `bank`: which of a card's memories holds the buffers, counted from 0.
 AxisInfo memory_bank(unsigned banks);
 
-/// What a device can be asked to do. Several may share a name where they differ in what their axes
-/// can be: each takes all of its own sizes, kinds of memory and values.
+/// An operation of a device. Several may have the same name if their axes differ: each supports
+/// every combination of its own sizes, kinds of memory and values.
 struct OperationInfo {
   std::string name;
   std::vector<PartInfo> parts;
   bool sized = true;  ///< takes bytes and a memory kind
   std::vector<AxisInfo> axes = {};
   std::vector<std::string> memory_kinds = {};  ///< first is the default; empty: the device's
-  /// Buffers of the operation's size that it needs on the device, times its axes' that say so.
+  /// Buffers on the device of the operation's size; multiplied by axes with `buffers`.
   unsigned device_buffers = 1;
   std::uint64_t most_bytes = ~std::uint64_t{0};  ///< larger sizes make no sense for it
   std::uint64_t unit_bytes = 1;                  ///< sizes are whole multiples of it
-  /// Done by several ranks together: `Device::join` makes it, not `Device::make`.
+  /// Whether several ranks carry it out together: `Device::join` makes it, not `Device::make`.
   bool joint = false;
   std::string api = {};  ///< the run file's `api`; empty: the device's
 
-  /// Null without an axis of this name.
+  /// The axis of this name, or null.
   [[nodiscard]] const AxisInfo* axis(const std::string& wanted) const;
 };
 
@@ -89,14 +89,14 @@ struct DeviceInfo {
   std::vector<std::string> memory_kinds;  ///< first is the default
   std::vector<OperationInfo> operations;
   std::vector<std::pair<std::string, std::string>> properties;  ///< for the environment record
-  /// Values of axes that it cannot take, "target=host", each with the reason and the cure.
+  /// Axis values that the device does not support, "target=host", each with reason and remedy.
   std::vector<std::pair<std::string, std::string>> lacks = {};
   ClockDomain clock = ClockDomain::host;
   /// Samples of a simulated point: one, unless the model is random.
   unsigned simulated_samples = 1;
-  /// Real software runs above a simulated device: the host's time is taken beside the simulated.
+  /// Whether real software runs above a simulated device, so that host time is measured as well.
   bool real_software = false;
-  /// What can be asked of `Backend::offload`: phases are its parts.
+  /// Offloads that `Backend::offload` makes; their parts are phases.
   std::vector<OperationInfo> offloads = {};
 };
 
@@ -113,7 +113,7 @@ struct OperationSpec {
   [[nodiscard]] unsigned bank() const;  ///< counted from 0
 };
 
-/// Something that is timed again and again. Its buffers live as long as it does.
+/// An operation that is timed repeatedly. It owns its buffers.
 class Operation {
  public:
   Operation() = default;
@@ -121,7 +121,7 @@ class Operation {
   Operation& operator=(const Operation&) = delete;
   virtual ~Operation() = default;
 
-  /// Does part `part` `repetitions` times and waits for completion. This alone is timed.
+  /// Carries out part `part` `repetitions` times and waits for completion. Only this is timed.
   ///
   /// An operation of one part does a whole batch in one call. The parts of one that has several
   /// alternate one by one also within a batch: run(0, 1), run(1, 1), run(0, 1), ... Only in the
@@ -131,30 +131,30 @@ class Operation {
   [[nodiscard]] virtual std::size_t parts() const { return 1; }
   /// Bytes moved by one repetition of a part, each counted once, at its sender.
   [[nodiscard]] virtual std::uint64_t moved_bytes(std::size_t part) const = 0;
-  /// Seconds that the device itself measured for the last `run`, if it has a clock.
+  /// Seconds of the last `run` on the device's own clock, if it has one.
   [[nodiscard]] virtual std::optional<double> device_seconds(std::size_t /*part*/) {
     return std::nullopt;
   }
-  /// Femtoseconds that the last `run` took on the clock of an emulated card, which started it anew:
-  /// the same wherever and whenever it runs. Only called where the device's clock is simulated.
+  /// Femtoseconds of the last `run` on the clock of an emulated card, which was reset before: equal
+  /// on every host and in every run. Only called for devices with a simulated clock.
   [[nodiscard]] virtual std::int64_t simulated_femtoseconds(std::size_t part) const;
-  /// What is to be said of the last `run`, as flags of the run file: e.g. `fast_forward`.
+  /// Flags of the last `run` for the run file, e.g. `fast_forward`.
   [[nodiscard]] virtual std::vector<std::string> remarks() const { return {}; }
-  /// What the device knows of data that did not arrive in the last `run`; added to the point's
-  /// fault.
+  /// The device's explanation of wrong data in the last `run`; added to the point's fault.
   [[nodiscard]] virtual std::string fault() const { return {}; }
-  /// Repetitions below which a timed batch would not show the sustained rate.
+  /// Least number of repetitions in a timed batch that shows the sustained rate.
   [[nodiscard]] virtual std::uint64_t least_batch() const { return 1; }
   /// Whether all parts may be armed before the first runs (pairs), or each only after the part
   /// before it has run (map, unmap).
   [[nodiscard]] virtual bool parts_arm_together() const { return true; }
 
-  /// Verification, outside the timed region: `arm` puts fresh data at the source, `arrived` looks
-  /// for it at the destination. Operations that move nothing have none.
+  /// Verification, outside the timed region: `arm` writes fresh data to the source, `arrived`
+  /// checks the destination. Operations that move no data need neither.
   ///
-  /// A batch is armed before its first repetition and looked at after its last; those between move
-  /// the same data again, so `run` must work without `arm` before it. Of a batch of alternating
-  /// parts that do not arm together, the first round and the last are armed and looked at.
+  /// A batch is armed before its first repetition and checked after its last; repetitions between
+  /// move the same data again, so `run` must work without a preceding `arm`. Of a batch of
+  /// alternating parts that cannot be armed together, the first and the last round are armed and
+  /// checked.
   [[nodiscard]] virtual bool moves_data() const { return true; }
   virtual void arm_fully(std::size_t part, std::uint64_t seed);
   [[nodiscard]] virtual bool arrived_fully(std::size_t part, std::uint64_t seed);
@@ -178,14 +178,14 @@ class Device {
   virtual ~Device() = default;
 
   [[nodiscard]] virtual const DeviceInfo& info() const = 0;
-  /// Allocates what the operation needs. Throws BackendError when the device will not have it.
+  /// Makes an operation with its buffers. Throws BackendError where the device refuses.
   virtual std::unique_ptr<Operation> make(const OperationSpec& spec) = 0;
-  /// This rank's share of a joint operation; all ranks join it. Throws as `make` does; a rank must
-  /// not wait for others here, unless it does so whatever they throw.
+  /// This rank's part of a joint operation, which all ranks join. Throws as `make` does; must not
+  /// wait for other ranks, unless it does so even if they throw.
   virtual std::unique_ptr<JointOperation> join(const OperationSpec& spec,
                                                Communicator& communicator);
-  /// Memory of the device with host memory of a kind beside it: all that the channel through the
-  /// host needs. Throws as `make` does.
+  /// Device memory with staging buffers in host memory, for the channel through the host. Throws as
+  /// `make` does.
   virtual std::unique_ptr<Staging> stage(const std::string& memory, std::size_t bytes);
 };
 
@@ -211,8 +211,8 @@ class Backend {
 /// Throws BackendError when it cannot be loaded or was built for another `backend_abi`.
 std::unique_ptr<Backend> load_backend(const std::string& path);
 
-/// The first of these operations that is what `spec` asks for: its name, and values that its axes
-/// can take; only a joint one where `joint` says so. Throws UsageError, naming `device`.
+/// The first operation with the name of `spec` whose axes support its values; joint operations only
+/// if `joint`. Throws UsageError, naming `device`.
 const OperationInfo& find_operation(const std::vector<OperationInfo>& known,
                                     const OperationSpec& spec, const std::string& device,
                                     bool joint = false);
@@ -225,7 +225,7 @@ double parse_duration(const std::string& text);
 
 }  // namespace isthmus
 
-/// Every backend's shared object defines its entry point with this.
+/// Defines the entry point of a backend's shared object.
 #define ISTHMUS_BACKEND(Type)                                                             \
   extern "C" __attribute__((visibility("default"))) int isthmus_backend_abi() {           \
     return isthmus::backend_abi;                                                          \

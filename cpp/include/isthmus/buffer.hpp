@@ -1,4 +1,4 @@
-// Memory on either side of a crossing, and the proof that data arrived.
+// Memory of hosts and devices, and verification that data arrived.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@ namespace isthmus {
 
 inline constexpr std::size_t page_bytes = 4096;
 
-/// Memory that the verification can reach outside the timed region.
+/// Memory that the verification can access, outside the timed region.
 class Memory {
  public:
   Memory() = default;
@@ -28,20 +28,20 @@ class Memory {
   virtual void put(std::size_t offset, std::span<const std::byte> from) = 0;
   virtual void get(std::size_t offset, std::span<std::byte> to) = 0;
 
-  /// What happens to memory in place: it is looked at, or all of it is written.
+  /// Access to memory in place: reading, or replacing all of it.
   enum class Access : std::uint8_t { read, replace };
-  /// Has `work` reach the first `bytes` where they are, by several threads at once. False, and
-  /// nothing happened, where the host cannot: then there are put and get.
+  /// Calls `work` on the first `bytes` in place, in several threads. False, without a call, where
+  /// the host cannot access them: then put and get are used.
   virtual bool in_place(std::size_t bytes, Access access,
                         const std::function<void(std::byte*)>& work);
 
-  /// One 8-byte word in each of `words.size()` consecutive pages, the first at `offset`.
-  /// By default a loop of put/get; a backend with strided copies does it in one.
+  /// One 8-byte word in each of `words.size()` consecutive pages, the first at `offset`. By default
+  /// a loop of put/get; a backend with strided copies needs a single one.
   virtual void put_words(std::size_t offset, std::span<const std::uint64_t> words);
   virtual void get_words(std::size_t offset, std::span<std::uint64_t> words);
 };
 
-/// Memory of this process, whoever owns it.
+/// Memory of this process, which another object owns.
 class HostMemory : public Memory {
  public:
   [[nodiscard]] std::byte* data() noexcept { return data_; }
@@ -60,17 +60,16 @@ class HostMemory : public Memory {
   std::size_t bytes_;
 };
 
-/// The machine or the user's limits do not allow this kind of memory; the message says what would.
+/// The machine or the user's limits do not allow this kind of memory; the message has the remedy.
 class MemoryLimitError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
 /// Host memory of one kind: `pageable` (as malloc gives it), `aligned` (page), `offset<N>` (N bytes
-/// into a page), `hugepage` (2 MiB aligned, huge pages asked for by madvise), `node<N>` (pages on
-/// NUMA node N of a machine that has several), or as one of the `allocators` gives it: `mmap`,
-/// `hugetlb` (huge pages set aside), `mlock` (locked pages), or by the function and alignment in
-/// its name.
+/// into a page), `hugepage` (2 MiB aligned, with madvise for huge pages), `node<N>` (pages on NUMA
+/// node N of a machine that has several), or by one of the `allocators`: `mmap`, `hugetlb`
+/// (reserved huge pages), `mlock` (locked pages), or the function and alignment in its name.
 class HostBuffer final : public HostMemory {
  public:
   /// Throws std::invalid_argument for an unknown kind, std::bad_alloc when there is no memory,
@@ -78,12 +77,12 @@ class HostBuffer final : public HostMemory {
   HostBuffer(const std::string& kind, std::size_t bytes);
   ~HostBuffer() override;
 
-  /// The kinds that any backend with host-side buffers can offer, without `offset<N>`.
+  /// Kinds for any backend with buffers in host memory, without `offset<N>`.
   static std::vector<std::string> kinds();
-  /// Further kinds, which differ in how they are asked for.
+  /// Further kinds, which differ in the function that allocates them.
   static std::vector<std::string> allocators();
   static bool knows(const std::string& kind);
-  /// N of `node<N>`.
+  /// The node N of `node<N>`; nothing for other kinds.
   static std::optional<int> node(const std::string& kind);
 
  private:
@@ -95,19 +94,19 @@ class HostBuffer final : public HostMemory {
   void (*release_)(void*) = nullptr;
 };
 
-/// Numbers of a list such as Linux writes it: `0-1,4`.
+/// Numbers of a list in Linux's format: `0-1,4`.
 std::vector<int> numbers_in(std::string_view ranges);
-/// NUMA nodes that Linux can tell apart.
+/// Largest number of NUMA nodes that Linux supports.
 inline constexpr std::size_t most_nodes = 1024;
 /// NUMA nodes of this machine that have memory: at least one.
 std::vector<int> memory_nodes();
-/// Has pages come from one node when they are touched. Throws MemoryLimitError.
+/// Binds pages that are not touched yet to one node. Throws MemoryLimitError.
 void place_on_node(std::span<std::byte> pages, int node);
-/// The nodes on which the pages of `data` lie, each once; below 0 for what was never touched, none
-/// where the system does not tell.
+/// The nodes of the pages of `data`, each once; below 0 for untouched pages, empty where the system
+/// does not report them.
 std::vector<int> nodes_of(std::span<const std::byte> data);
 
-/// Host memory that somebody else owns (a mapped buffer, a runtime's own allocation).
+/// Host memory with another owner: a mapped buffer, or an allocation of a runtime.
 class HostView final : public HostMemory {
  public:
   HostView(std::byte* data, std::size_t bytes) noexcept : HostMemory(data, bytes) {}
@@ -115,12 +114,12 @@ class HostView final : public HostMemory {
 };
 
 /// Reproducible contents: 64-bit word i is seed + i * an odd constant, so that no word repeats
-/// within a buffer and a dropped, doubled or moved piece cannot pass. `offset` is the position of
-/// `to` in the whole.
+/// within a buffer and a dropped, doubled or moved piece is detected. `offset` is the position of
+/// `to` in the buffer.
 void fill_pattern(std::span<std::byte> to, std::uint64_t seed, std::size_t offset = 0);
 bool has_pattern(std::span<const std::byte> data, std::uint64_t seed, std::size_t offset = 0);
 
-/// The same for the first `bytes` of any memory, piece by piece.
+/// Writes the pattern to the first `bytes` of any memory, piece by piece.
 void put_pattern(Memory& memory, std::size_t bytes, std::uint64_t seed);
 bool holds_pattern(Memory& memory, std::size_t bytes, std::uint64_t seed);
 
@@ -130,16 +129,16 @@ std::uint64_t pattern_sum(std::size_t bytes, std::uint64_t seed);
 /// Contents that differ from the pattern of this seed in every word (below 8 bytes: every byte).
 void poison(Memory& memory, std::size_t bytes, std::uint64_t seed);
 
-/// A word that follows from `stamp` in every page of the first `bytes`, at a place that moves with
+/// Writes a word derived from `stamp` to every page of the first `bytes`, at an offset derived from
 /// it.
 void put_stamp(Memory& memory, std::size_t bytes, std::uint64_t stamp);
 bool holds_stamp(Memory& memory, std::size_t bytes, std::uint64_t stamp);
 
-/// A sequence number that never returned before in this process: fresh data for every repetition.
+/// A new sequence number in this process: makes the data of every repetition different.
 std::uint64_t fresh_stamp() noexcept;
 
-/// One transfer whose effect can be proved: what is in `source` must arrive in `destination`.
-/// Both outlive the movement.
+/// One transfer to verify: the contents of `source` must arrive in `destination`. Both must outlive
+/// the movement.
 class Movement {
  public:
   Movement(Memory& source, Memory& destination, std::size_t bytes)

@@ -10,14 +10,14 @@
 
 namespace isthmus {
 
-/// Whose time a duration is in. Domains are never added or compared unlabelled.
+/// The clock of a duration. Durations of different clocks are never added or compared unlabelled.
 enum class ClockDomain : std::uint8_t { host, device, simulated, hybrid };
 
 std::string to_string(ClockDomain domain);
 
 using Ticks = std::uint64_t;
 
-/// What is known of the clock that timed a run; kept with its results.
+/// Properties of the clock that timed a run; kept with its results.
 struct ClockInfo {
   std::string source;           ///< "tsc" or "monotonic_raw"
   std::string reason;           ///< why this source was chosen

@@ -1,4 +1,4 @@
-// Errors among ranks: what one throws all throw, so that none is left waiting in a collective.
+// Errors of ranks: all ranks throw the errors of each, so that none waits in a collective for ever.
 #pragma once
 
 #include <cstdint>
@@ -12,10 +12,10 @@ namespace isthmus {
 
 /// The text of every rank, in their order. Collective.
 std::vector<std::string> gathered_texts(Communicator& communicator, const std::string& own);
-/// How messages name the calling rank: with its host, and not at all where it is alone.
+/// Name of the calling rank in messages, with its host; empty for a single rank.
 std::string rank_and_host(const Communicator& communicator);
 
-/// What an action threw, so far as other ranks need to know it.
+/// Kind and text of an exception, for other ranks.
 struct Trouble {
   enum class Kind : std::uint8_t { none, usage, failed, lost, memory };
   Kind kind = Kind::none;
@@ -24,10 +24,10 @@ struct Trouble {
   explicit operator bool() const noexcept { return kind != Kind::none; }
 };
 
-/// Does something that is no collective; what it throws is kept for later.
+/// Carries out an action without collectives, and catches what it throws.
 Trouble trouble_of(const Communicator& communicator, const std::function<void()>& action);
 
-/// Collective: throws on all ranks what any of them has, with a line for each; else returns.
+/// Collective: if any rank has trouble, throws on all ranks, with a line for each trouble.
 void throw_on_all(Communicator& communicator, const Trouble& trouble);
 
 }  // namespace isthmus

@@ -1,4 +1,4 @@
-// How ranks talk: one process each under MPI, threads in tests, or one rank alone.
+// Communication between ranks: processes under MPI, threads in tests, or a single process.
 #pragma once
 
 #include <atomic>
@@ -12,15 +12,15 @@
 
 namespace isthmus {
 
-/// What a rank is at. Where several hang, those that are at the first of these keep the others.
+/// What a rank does now. Of hanging ranks, those with the first of these values block the others.
 enum class Activity : std::uint8_t {
-  working,     ///< at something of its own: its device, memory, a check
-  exchanging,  ///< in a timed loop, where its messages are
-  waiting,     ///< for all others, in a collective
+  working,     ///< with its own device or memory, or checking data
+  exchanging,  ///< sending and receiving in a timed loop
+  waiting,     ///< for all other ranks, in a collective
 };
 
-/// Ranks that work together. Every rank calls the collective functions in the same order. All throw
-/// BackendError for what the layer below refuses.
+/// A group of ranks. Every rank calls the collective functions in the same order. All functions
+/// throw BackendError for errors of the layer below.
 class Communicator {
  public:
   Communicator() = default;
@@ -37,31 +37,31 @@ class Communicator {
   void broadcast(std::span<std::byte> data, unsigned root);
 
   /// Messages between two ranks with one tag arrive in the order in which they were begun, each in
-  /// a receive of its own size. What was begun is complete, and its memory free, when `wait_all`
-  /// returns, or when anything of these throws.
+  /// a receive of its own size. All begun messages are complete, and their memory may be reused,
+  /// when `wait_all` returns, or when any of these functions throws.
   virtual void begin_send(std::span<const std::byte> data, unsigned to, int tag) = 0;
   virtual void begin_receive(std::span<std::byte> data, unsigned from, int tag) = 0;
   virtual void wait_all() = 0;
 
-  /// A message as one of its two ranks has it.
+  /// A message from the view of one of its two ranks.
   struct Message {
     std::span<std::byte> data;
     unsigned peer = 0;
     int tag = 0;
   };
-  /// The same for many at once, in their order: where each costs little, so does beginning it.
+  /// Begins many messages, in their order, with little time for each.
   virtual void begin_sends(std::span<const Message> messages);
   virtual void begin_receives(std::span<const Message> messages);
 
-  /// One message, waited for; not to oneself, and not while others are begun.
+  /// One blocking message; not to the same rank, and not while others are begun.
   virtual void send(std::span<const std::byte> data, unsigned to, int tag);
   virtual void receive(std::span<std::byte> data, unsigned from, int tag);
 
-  /// What the calling rank is at now; may be asked from another thread.
+  /// What this rank does now; may be called from another thread.
   [[nodiscard]] Activity activity() const noexcept {
     return activity_.load(std::memory_order_relaxed);
   }
-  /// Says what it is at, until its end.
+  /// Sets the activity of a rank for the lifetime of this object.
   class Doing {
    public:
     Doing(Communicator& communicator, Activity activity) noexcept
@@ -94,7 +94,7 @@ class Communicator {
   }
 
  protected:
-  /// The collective functions.
+  /// Implementation of the collective functions.
   virtual void meet() = 0;
   virtual void gather(std::span<const std::byte> own, std::span<std::byte> all) = 0;
   virtual void spread(std::span<std::byte> data, unsigned root) = 0;
@@ -103,14 +103,13 @@ class Communicator {
   std::atomic<Activity> activity_ = Activity::working;
 };
 
-/// One rank that can only talk to itself.
+/// A communicator of a single rank, which sends to itself only.
 std::unique_ptr<Communicator> single_process_communicator();
 
 /// A duplicate of a communicator of the MPI that this process has loaded and initialised.
-/// Collective over it. `vendor` is said in messages; the library itself tells whose handles it has:
-/// those of Open MPI, or those that MPICH and its descendants share. `handle` is the handle's
-/// value, an address with the one and an integer with the others. Throws BackendError without such
-/// an MPI.
+/// Collective. `vendor` is for messages; the library itself shows whether it has handles of Open
+/// MPI or of MPICH and its derivatives. `handle` is the value of the handle, an address for Open
+/// MPI and an integer for the others. Throws BackendError without such an MPI.
 std::unique_ptr<Communicator> mpi_communicator(const std::string& vendor, std::uintptr_t handle);
 
 }  // namespace isthmus

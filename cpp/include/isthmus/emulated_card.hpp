@@ -1,5 +1,5 @@
-// For backends whose runtime can have an emulated card behind it: what an operation takes there.
-// The folder emulation/ implements it; in a build without that folder no card is emulated.
+// Simulated time for backends whose runtime can run above an emulated card. The folder emulation/
+// implements it; in a build without that folder no card is emulated.
 #pragma once
 
 #include <cstddef>
@@ -14,17 +14,17 @@
 namespace isthmus::emulated_card {
 
 #ifdef ISTHMUS_XRT_EMULATION
-/// Whether this process's runtime has emulated cards: it says so in its environment.
+/// Whether this process's runtime has emulated cards, by the environment of the process.
 bool present();
 
-/// Says so of a device: its clock is simulated, and the software above it is real. What this
-/// machine's processor takes for an add says nothing of the board's host: no offload has it.
+/// Marks a device as emulated: its clock is simulated, and the software above it is real. Offloads
+/// lose the addition in software, because this machine's processor is not that of the board's host.
 void describe(DeviceInfo& info);
 
-/// The same operation, whose simulated time is what the card took meanwhile; itself where no card
-/// is emulated. Throws BackendError where the card tells no time.
+/// The operation with the simulated time of the card; unchanged where no card is emulated. Throws
+/// BackendError where the card reports no time.
 std::unique_ptr<Operation> timed(std::unique_ptr<Operation> operation);
-/// The same of an offload: each phase has the card's time beside the host's.
+/// The offload with the card's time in each phase, in addition to the host's.
 std::unique_ptr<Offload> timed(std::unique_ptr<Offload> offload);
 #else
 inline bool present() { return false; }
@@ -33,12 +33,12 @@ inline std::unique_ptr<Operation> timed(std::unique_ptr<Operation> operation) { 
 inline std::unique_ptr<Offload> timed(std::unique_ptr<Offload> offload) { return offload; }
 #endif
 
-/// Host-only buffers that are free, by size. XRT's emulation (seen in 2.13) takes a freed one for a
-/// new one at the same address, so above an emulated card they are kept, and used again.
+/// Free host-only buffers by size. XRT's emulation (seen in 2.13) confuses a freed buffer with a
+/// new one at the same address, so above an emulated card buffers are kept and reused.
 template <class Buffer>
 class KeptBuffers {
  public:
-  /// One of that size, if there is one.
+  /// A free buffer of that size, if there is one.
   std::optional<Buffer> take(std::size_t bytes) {
     const auto found = free_.find(bytes);
     if (found == free_.end()) {
@@ -46,7 +46,7 @@ class KeptBuffers {
     }
     return std::move(free_.extract(found).mapped());
   }
-  /// To be called with each host-only buffer that is of no more use.
+  /// Keeps a host-only buffer that is not used any more.
   void keep(std::size_t bytes, Buffer buffer) {
     if (present()) {
       free_.emplace(bytes, std::move(buffer));
@@ -57,7 +57,7 @@ class KeptBuffers {
   std::multimap<std::size_t, Buffer> free_;
 };
 
-/// Those of this process. Never destroyed: the runtime may be gone by then.
+/// The free buffers of this process. Never destroyed, because the runtime may end before.
 template <class Buffer>
 KeptBuffers<Buffer>& kept_buffers() {
   static auto& buffers = *new KeptBuffers<Buffer>();

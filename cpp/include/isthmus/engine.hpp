@@ -1,4 +1,4 @@
-// The engine: times an operation until the answer is certain, and proves that data moved.
+// The engine: times an operation until its interval is narrow enough, and verifies moved data.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace isthmus {
 
-/// Noise seen while a block ran; steal is of the whole machine, the rest of the timing thread.
+/// Disturbances while a block ran; steal is of the whole machine, the rest of the timing thread.
 struct Probe {
   double steal_s = 0;
   std::int64_t voluntary_switches = 0;
@@ -27,9 +27,9 @@ enum class Verified : std::uint8_t { yes, no, na };
 /// Samples of one part from one block.
 struct PartSamples {
   std::vector<Ticks> ticks;  ///< raw, of the host clock; each covers `batch` repetitions
-  /// Where a pair is timed one by one in a batch: empty intervals, one beside each that is in a
-  /// sample, in sum. A processor that changed its frequency has made others of those that the clock
-  /// knows.
+  /// Where the parts of a pair are timed singly in a batch: sum of empty intervals, one next to
+  /// each interval in the sample. The clock's calibrated ones may be of another processor
+  /// frequency.
   std::vector<Ticks> empty_ticks;
   std::vector<double> device_seconds;      ///< per repetition; empty without a device clock
   std::vector<std::int64_t> simulated_fs;  ///< per repetition, of an emulated card
@@ -37,12 +37,12 @@ struct PartSamples {
   std::uint64_t moved_bytes = 0;
 };
 
-/// What one visit to a point brought.
+/// Results of one visit to a point.
 struct Block {
   std::vector<PartSamples> parts;
   std::uint64_t batch = 1;
   /// Timed intervals within one sample: 1, or `batch` where the parts of a pair had to be timed
-  /// one by one. The empty pair is to be taken off as often.
+  /// singly. The empty interval is to be subtracted as often.
   std::uint64_t intervals = 1;
   Verified verified = Verified::na;
   std::vector<std::string> remarks;  ///< flags for the run file
@@ -53,22 +53,23 @@ struct Block {
   std::string state;  ///< "open", "precision", "samples" or "time"
 };
 
-/// One point, visited block by block until it is done: `Series` and `JointSeries`.
+/// A series of samples of one point, measured in blocks: base of `Series` and `JointSeries`.
 ///
-/// Every block makes the operation anew (its buffers exist only meanwhile), runs it once with full
-/// verification (the cold sample, in the first block), then samples with a fresh stamp each, and
-/// once more with full verification.
+/// Every block makes a new operation, whose buffers exist only in the block, runs it once with full
+/// verification (in the first block the cold sample), then takes samples, each with a fresh stamp,
+/// and ends with another full verification.
 ///
-/// An emulated card says how long each repetition took. A block is a fixed count of fully verified
-/// repetitions, and ends the series. Nothing is timed, unless real software runs above the card.
+/// An emulated card reports the duration of each repetition. A block is then a fixed number of
+/// fully verified repetitions and ends the series; host time is taken only if real software runs
+/// above.
 template <class AnyOperation>
 class VisitedSeries {
  public:
   VisitedSeries(const VisitedSeries&) = delete;
   VisitedSeries& operator=(const VisitedSeries&) = delete;
 
-  /// One visit of at most about `most_seconds`. Throws what the backend throws: that block is lost,
-  /// the series can go on.
+  /// One visit of about `most_seconds` at most. Throws what the backend throws: that block is lost,
+  /// and the series can continue.
   Block measure(double most_seconds);
 
   [[nodiscard]] const std::string& state() const noexcept { return progress_.state_name(); }
@@ -91,16 +92,16 @@ class VisitedSeries {
   /// Makes the operation and the parts of the block.
   virtual std::unique_ptr<AnyOperation> open(Block& block) = 0;
   virtual void sample_simulated(AnyOperation& operation, Block& block) = 0;
-  /// A round with full verification, the cold sample where `keep_cold` says so; a fault says
-  /// `when`.
+  /// A round with full verification; the cold sample if `keep_cold`. `when` is part of fault
+  /// messages.
   virtual void verify(AnyOperation& operation, Block& block, const char* when, bool keep_cold) = 0;
-  /// How many repetitions a sample is to have.
+  /// Calibrates the number of repetitions in a sample.
   [[nodiscard]] virtual std::uint64_t calibrated(AnyOperation& operation) = 0;
   virtual void sample_once(AnyOperation& operation, Block& block) = 0;
   [[nodiscard]] virtual bool goes_on(const Progress::Visit& visit);
-  /// The same duration on all ranks.
+  /// Makes a duration equal on all ranks.
   [[nodiscard]] virtual double agreed(double seconds) { return seconds; }
-  /// Completes the block with what the operation says.
+  /// Completes the block with remarks and faults of the operation.
   virtual void close(AnyOperation& operation, Block& block) = 0;
 
   Device* device_;

@@ -14,20 +14,20 @@
 
 namespace isthmus {
 
-/// Which message this is, the same for its sender and its receiver.
+/// Identity of a message, equal for sender and receiver.
 struct MessageName {
   unsigned sender = 0;
   unsigned lane = 0;     ///< of those that this sender has at once, 0 or 1
   std::size_t turn = 0;  ///< which of those in this lane that are armed together
 
-  /// What is added to a seed or a stamp for it: labels count from 0 without a gap, so that one byte
-  /// tells 256 messages apart.
+  /// Number added to a seed or a stamp: labels count from 0 without gaps, so that one byte
+  /// distinguishes 256 messages.
   [[nodiscard]] std::uint64_t label(unsigned ranks) const;
 };
 
-/// One rank's share of something that all ranks do at once, again and again. Its buffers live as
-/// long as it does. A rank that fails in `run` goes on talking to the others until all have come
-/// to the end of it, and throws then: nobody may be left waiting.
+/// One rank's part of an operation that all ranks repeat together. It owns its buffers. A rank that
+/// fails in `run` continues to communicate until all ranks have finished it, and throws then, so
+/// that no rank waits for ever.
 class JointOperation {
  public:
   JointOperation() = default;
@@ -35,26 +35,26 @@ class JointOperation {
   JointOperation& operator=(const JointOperation&) = delete;
   virtual ~JointOperation() = default;
 
-  /// Once, before all else, when all ranks have joined: what they have to find out together.
-  /// Collective; what one rank throws all throw.
+  /// Exchanges information between ranks, once, first, after all ranks have joined. Collective; an
+  /// exception of one rank is thrown by all.
   virtual void connect(Communicator& /*communicator*/) {}
-  /// At the end, when nothing runs any more: what others have to let go of first. Collective; not
-  /// called where something was thrown.
+  /// Releases resources in an order that ranks must keep, once, at the end. Collective; not called
+  /// after an exception.
   virtual void disconnect(Communicator& /*communicator*/) {}
-  /// This rank's share, `repetitions` times, the same on all ranks. This alone is timed.
+  /// This rank's part, `repetitions` times, a number equal on all ranks. Only this is timed.
   virtual void run(std::uint64_t repetitions) = 0;
   /// Bytes that this rank sends in one repetition.
   [[nodiscard]] virtual std::uint64_t moved_bytes() const = 0;
-  /// As Operation has them.
+  /// See Operation.
   [[nodiscard]] virtual std::optional<double> device_seconds() { return std::nullopt; }
   [[nodiscard]] virtual std::int64_t simulated_femtoseconds() const;
   [[nodiscard]] virtual std::vector<std::string> remarks() const { return {}; }
   [[nodiscard]] virtual std::string fault() const { return {}; }
   [[nodiscard]] virtual bool moves_data() const { return true; }
 
-  /// Verification, outside the timed region. Armed fully, each message of the next
-  /// `armed_repetitions` is in a buffer of its own and unlike every other; armed with a stamp, all
-  /// messages of a lane go through its first buffer. `seed` and `stamp` are the same on all ranks.
+  /// Verification, outside the timed region. Fully armed, each message of the next
+  /// `armed_repetitions` has its own buffer and different contents; armed with a stamp, all
+  /// messages of a lane use its first buffer. `seed` and `stamp` are equal on all ranks.
   virtual void arm_fully(std::uint64_t seed);
   [[nodiscard]] virtual bool arrived_fully(std::uint64_t seed);
   virtual void arm(std::uint64_t stamp);
@@ -62,10 +62,10 @@ class JointOperation {
   [[nodiscard]] virtual std::uint64_t armed_repetitions() const { return 1; }
 
  protected:
-  /// Names this rank's messages, as the verification above goes through them; `ranks` of all.
+  /// Registers this rank's messages for the verification above; `ranks` is the number of all ranks.
   void sends(Memory& from, std::size_t bytes, const MessageName& name, unsigned ranks);
   void receives(Memory& to, std::size_t bytes, const MessageName& name, unsigned ranks);
-  /// Whether every turn has a buffer of its own now.
+  /// Whether every repetition has a buffer of its own now.
   [[nodiscard]] bool fully_armed() const { return fully_armed_; }
 
  private:
@@ -87,17 +87,17 @@ class JointOperation {
 ///
 /// A sample is a loop of `Block::batch` repetitions after a barrier. Its time is that of the
 /// slowest rank: part 0 of the block; part 1 + r is rank r's own. Bytes are those that a rank
-/// sends; part 0 has the sum. Rank 0 decides how long the loop is, and when the series ends.
+/// sends; part 0 has the sum. Rank 0 decides the length of the loop and the end of the series.
 ///
 /// `measure` is collective, and takes about rank 0's `most_seconds`. All ranks get the same block.
-/// What one of them throws all throw, naming it.
+/// An exception of one rank is thrown by all, with the rank's name.
 class JointSeries final : public VisitedSeries<JointOperation> {
  public:
   JointSeries(Device& device, OperationSpec spec, const SeriesOptions& options,
               Communicator& communicator);
 
  private:
-  /// One rank's share of a sample.
+  /// One rank's part of a sample.
   struct Share {
     double seconds = 0;
     double device_seconds = -1;  ///< negative: it has no clock
@@ -106,7 +106,7 @@ class JointSeries final : public VisitedSeries<JointOperation> {
   };
 
   std::unique_ptr<JointOperation> open(Block& block) override;
-  /// Collective: what `arm` does, a run after a barrier, what `check` does; throws on all ranks.
+  /// Collective: `arm`, a barrier, a run, then `check`; exceptions are thrown on all ranks.
   template <class Arm, class Check>
   std::vector<Share> round(JointOperation& operation, std::uint64_t repetitions, const Arm& arm,
                            const Check& check);

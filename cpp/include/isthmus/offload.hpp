@@ -1,4 +1,4 @@
-// An offload, phase by phase: c = a + b of 32-bit integers on a device, from nothing to a result.
+// Offloads, timed in phases: c = a + b of 32-bit integers on a device, with all set-up.
 #pragma once
 
 #include <cstdint>
@@ -15,16 +15,16 @@ namespace isthmus {
 /// Name of the kernel in a binary: (in1, in2, out, size).
 inline constexpr const char* vadd_kernel = "vadd";
 
-/// An element of a vector, wherever in memory it begins.
+/// An element of a vector, at any alignment.
 using Element = std::int32_t __attribute__((aligned(1), may_alias));
 
-/// The machine or the user's limits do not allow it; the message says what would.
+/// The machine or the user's limits do not allow an offload; the message has the remedy.
 class UnavailableError : public BackendError {
  public:
   using BackendError::BackendError;
 };
 
-/// The operands where the host finds them.
+/// The operands and the result in host memory.
 struct Vectors {
   Element* a = nullptr;
   Element* b = nullptr;
@@ -32,16 +32,16 @@ struct Vectors {
   std::size_t elements = 0;
 };
 
-/// Fresh operands that `seed` decides; the result is not touched.
+/// Writes operands derived from `seed`; the result is not touched.
 void populate(const Vectors& vectors, std::uint64_t seed);
-/// Whether c is the sum of what `populate` gave the operands, element by element.
+/// Whether each element of c is the sum of the operands that `populate` wrote.
 [[nodiscard]] bool adds_up(const Vectors& vectors, std::uint64_t seed);
-/// The same add on the host: an element at a time, and with vector instructions.
+/// The addition on the host: element by element, and with vector instructions.
 void software_vadd(const Vectors& vectors);
 void software_vadd_simd(const Vectors& vectors);
 
-/// Operands in host memory of a kind that HostBuffer knows; the result begins `relative_offset`
-/// bytes further into its page than the operands into theirs. Throws UnavailableError.
+/// Vectors in a kind of host memory of HostBuffer; the offset of the result in its page is larger
+/// by `relative_offset` bytes than that of the operands. Throws UnavailableError.
 class HostVectors {
  public:
   HostVectors(const std::string& kind, std::size_t elements, std::size_t relative_offset);
@@ -55,7 +55,7 @@ class HostVectors {
   HostBuffer c_;
 };
 
-/// Time that calls into emulated cards have taken, in femtoseconds modulo 2^64.
+/// Simulated time of all calls to emulated cards, in femtoseconds modulo 2^64.
 using CardClock = std::uint64_t (*)();
 
 /// One phase of one offload.
@@ -66,14 +66,13 @@ struct PhaseSample {
   Probe probe = {};               ///< of the whole process; without steal
 };
 
-/// Times phases one after another, so that none is in another. What lies between two belongs to
-/// neither: it is the remainder.
+/// Times consecutive phases, which do not overlap. Time between two phases is the remainder.
 class Phases {
  public:
-  /// `card`: the clock of a card that is emulated below a real runtime, which both are timed.
+  /// `card`: the clock of a card that is emulated below a real runtime; both are timed.
   explicit Phases(CardClock card = nullptr);
 
-  /// Does `work` as (a further piece of) the phase of this name.
+  /// Carries out `work`, and adds its time to the phase of this name.
   template <class Work>
   void operator()(const char* name, const Work& work) {
     const Probe before = usage();
@@ -87,12 +86,12 @@ class Phases {
     add_usage(phase, before);
     last_ = end;
   }
-  /// A phase that an emulated card took so long for.
+  /// Adds simulated time to a phase.
   void simulated(const char* name, std::int64_t femtoseconds) {
     find(name).simulated_fs += femtoseconds;
   }
 
-  /// From construction to the end of the last phase: adds `remainder` and `total`.
+  /// Adds `remainder` and `total`, the time from construction to the end of the last phase.
   void close();
 
   [[nodiscard]] const std::vector<PhaseSample>& samples() const noexcept { return samples_; }
@@ -112,8 +111,8 @@ class Phases {
   Ticks last_;
 };
 
-/// A vector add on one device in this process. Nothing of the device or of its runtime is touched
-/// before `prepare`.
+/// A vector addition on one device in this process. Does not use the device or its runtime before
+/// `prepare`.
 class Offload {
  public:
   explicit Offload(const OperationSpec& spec);
@@ -121,26 +120,26 @@ class Offload {
   Offload& operator=(const Offload&) = delete;
   virtual ~Offload() = default;
 
-  /// What a process does once: `initialise`, `program_device`.
+  /// Phases that a process does once: `initialise`, `program_device`.
   virtual void prepare(Phases& phases) = 0;
-  /// One offload, `allocate` to `read_back`; its operands are what `populate` makes of `seed`.
+  /// One offload, `allocate` to `read_back`, with operands that `populate` derives from `seed`.
   virtual void run(Phases& phases, std::uint64_t seed) = 0;
   /// Whether `run` leaves the sums in the result.
   [[nodiscard]] virtual bool computes() const { return true; }
-  /// Whether wrong sums are a fault: not where nothing is behind the API. Asked after such sums.
+  /// Whether wrong sums are a fault; false where the API has no device. Called after wrong sums.
   [[nodiscard]] virtual bool verifiable() const { return true; }
-  /// All three vectors for the host to read and write, after `run`; nothing where no data move.
+  /// All three vectors, for access by the host after `run`; nothing where no data are moved.
   virtual std::optional<Vectors> result() = 0;
-  /// An emulated host adds in simulated time: true where it did, in place of a real add.
+  /// Simulates the addition on an emulated host; true if it did so in place of a real one.
   virtual bool simulate_adds(Phases& /*phases*/) { return false; }
-  /// Gives back what `run` allocated.
+  /// Frees the memory that `run` allocated.
   virtual void release() = 0;
 
-  /// An emulated card is below its runtime, and has this clock.
+  /// Sets the clock of an emulated card below the runtime.
   void set_card_clock(CardClock clock) { card_clock_ = clock; }
   [[nodiscard]] CardClock card_clock() const { return card_clock_; }
 
-  /// The next runs are of this kind of memory, handed over in this way; not of another size.
+  /// Sets kind of memory and hand-over of the next runs; the size must be equal.
   void set_spec(const OperationSpec& spec);
 
   [[nodiscard]] const OperationSpec& spec() const { return spec_; }
@@ -156,10 +155,10 @@ class Offload {
   CardClock card_clock_ = nullptr;
 };
 
-/// What one process brought.
+/// Results of one process.
 struct OffloadRecord {
-  std::vector<PhaseSample> first;               ///< everything for the first time
-  std::vector<std::vector<PhaseSample>> again;  ///< the same without `prepare`, once it is warm
+  std::vector<PhaseSample> first;               ///< the first offload, with `prepare`
+  std::vector<std::vector<PhaseSample>> again;  ///< repeated offloads, without `prepare`
   /// The reference's offloads: each was measured right before or right after one of `again`.
   std::vector<std::vector<PhaseSample>> reference = {};
   Verified verified = Verified::na;
@@ -168,23 +167,23 @@ struct OffloadRecord {
   double wall_s = 0;
 };
 
-/// Runs an offload once and `again` times more, checks every element, and does the same add on the
-/// host where the data are in its memory and nothing is simulated: to be called once in a process.
-/// `reference` is another kind of memory, which takes turns with the offload's after the first:
-/// what differs from process to process is then in both alike. The host then adds only once.
+/// Runs an offload once and `again` times more, checks every element, and carries out the addition
+/// on the host, too, where the data are in its memory and time is not simulated. To be called once
+/// in a process. `reference` is another kind of memory: its offloads alternate with the repeated
+/// ones, so that differences between processes affect both equally. The host then adds only once.
 OffloadRecord measure_offload(Offload& offload, unsigned again,
                               const std::optional<OperationSpec>& reference = std::nullopt);
 
-/// The phases of a device that has memory of its own: with or without `map`.
+/// The phases of a device with its own memory, with or without `map`.
 std::vector<std::string> device_phases(bool map);
-/// Leaves out the adds in software.
+/// Removes the additions in software.
 void drop_adds(OperationInfo& offload);
-/// An offload of these phases, then `remainder`, `total` and, where `on_host`, the adds in
-/// software.
+/// Describes an offload of these phases, then `remainder`, `total` and, if `on_host`, the additions
+/// in software.
 OperationInfo offload_of(const std::vector<std::string>& phases, bool on_host = true);
-/// The same from any kind of host memory, with its axis `relative_offset`.
+/// Describes such an offload from any kind of host memory, with the axis `relative_offset`.
 OperationInfo user_offload(const std::vector<std::string>& phases, bool on_host = true);
-/// Kinds of host memory that an offload can begin in: how it is asked for, and offsets in a page.
+/// Kinds of host memory for the vectors of an offload, with allocators and offsets in a page.
 std::vector<std::string> user_memory_kinds();
 
 }  // namespace isthmus

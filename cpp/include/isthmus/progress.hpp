@@ -1,4 +1,4 @@
-// How far a series has come over its visits, and what ends a visit and the series.
+// Progress of a series over its visits, and the rules that end a visit and the series.
 #pragma once
 
 #include <cstddef>
@@ -33,17 +33,16 @@ class Progress {
   [[nodiscard]] const std::string& state_name() const noexcept;
   void set_state(State state) noexcept { state_ = state; }
 
-  /// Makes ready for a visit to so many parts; throws std::invalid_argument for options that make
-  /// no sense.
+  /// Begins a visit to that many parts; throws std::invalid_argument for invalid options.
   void begin_visit(std::size_t parts);
-  /// What a repetition took, of one part in the visit's newest sample.
+  /// Adds the seconds of a repetition of one part, from the visit's newest sample.
   void add(std::size_t part, double seconds) { seconds_[part].push_back(seconds); }
-  /// The same by the device's own clock, where it has one: it is to be known as well.
+  /// Adds the seconds by the device's own clock, whose interval must be narrow enough as well.
   void add_of_device(std::size_t part, double seconds) {
     seconds_[seconds_.size() / 2 + part].push_back(seconds);
   }
 
-  /// What is known of a visit after a sample.
+  /// State of a visit after a sample.
   struct Visit {
     double most_seconds = 0;
     double setup_s = 0;
@@ -51,15 +50,15 @@ class Progress {
     std::size_t samples = 0;
     double resolution_s = 0;  ///< of the clock, as one repetition sees it
   };
-  /// Whether the visit takes another sample. Ends the series where it is known well enough, or may
-  /// take no more.
+  /// Whether the visit takes another sample. Ends the series where its interval is narrow enough or
+  /// a limit is reached.
   bool goes_on(const Visit& visit);
   /// Ends a series of simulated times, per part, in this visit.
   void end_simulated(const std::vector<std::vector<double>>& parts);
 
-  /// The visit is over, and its samples count.
+  /// Ends a visit; its samples count.
   void keep_visit(double seconds) noexcept;
-  /// It is lost: what nobody will see must not speak for the series. Its time is spent.
+  /// Discards a visit: its samples do not count, but its time does.
   void drop_visit(double seconds);
 
  private:

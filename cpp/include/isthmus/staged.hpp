@@ -1,4 +1,4 @@
-// The channel through the host: device, host, ranks, host, device. Any device that copies has it.
+// The channel `staged`: device, host, ranks, host, device; for any device with copies.
 #pragma once
 
 #include <cstddef>
@@ -11,8 +11,8 @@
 
 namespace isthmus {
 
-/// Memory of a device with as much host memory beside it, and copies of all of it: by default
-/// those of the device's memory, which block. Others are begun, so that several can be under way.
+/// A buffer on a device with a staging buffer of equal size in host memory, and copies between
+/// them. By default copies block; others are begun, so that several can be in flight.
 class Staging {
  public:
   Staging() = default;
@@ -24,16 +24,16 @@ class Staging {
   [[nodiscard]] virtual Memory& device() = 0;
   virtual void to_host() { device().get(0, host()); }
   virtual void to_device() { device().put(0, host()); }
-  /// Returns when what was begun is complete.
+  /// Returns when all begun copies are complete.
   virtual void complete() {}
-  /// Whether what is written comes back: false where nothing is behind the API.
+  /// Whether written data can be read back: false where the API has no device.
   [[nodiscard]] virtual bool keeps_data() const { return true; }
 };
 
-/// Axis `channel` of an operation that knows only one.
+/// Axis `channel` of an operation with a single channel.
 AxisInfo channel_axis(const std::string& channel);
 
-/// `exchange` over channel `staged`, for the table of a device that has `Device::stage`.
+/// Describes `exchange` over channel `staged`, for devices with `Device::stage`.
 OperationInfo staged_exchange(const std::string& initiator);
 std::unique_ptr<JointOperation> make_staged_exchange(Device& device, const OperationSpec& spec,
                                                      Communicator& communicator);

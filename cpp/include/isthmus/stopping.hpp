@@ -1,4 +1,4 @@
-// When is a median known well enough? The interval, and the rule that ends a series.
+// Interval of a median, and the rule that ends a series when the interval is narrow enough.
 #pragma once
 
 #include <cstddef>
@@ -20,10 +20,9 @@ struct Interval {
 
 /// Distribution-free interval of the median: from the k-th smallest to the k-th largest sample,
 /// with the largest k whose exact binomial coverage is at least `confidence` (David and Nagaraja,
-/// "Order Statistics", 3rd ed., section 7.1). Its slack of up to 2 % is what looking several times
-/// at a growing series costs. Equal samples are first spread evenly over `resolution` (the step of
-/// the clock), and an interval within one step becomes that step: a coarse clock fakes no
-/// certainty.
+/// "Order Statistics", 3rd ed., section 7.1). The excess coverage of up to 2 % makes up for several
+/// looks at a growing series. Equal samples are first spread evenly over `resolution` (the step of
+/// the clock), and the interval is at least that step wide.
 ///
 /// Below 6 samples no two order statistics cover 95 %: the interval is then the whole range.
 /// Throws std::invalid_argument without samples, with one that is not a number, or with
@@ -31,8 +30,8 @@ struct Interval {
 Interval median_interval(std::span<const double> samples, double confidence = 0.95,
                          double resolution = 0.0);
 
-/// Step of a clock that does not tell its own: the smallest difference between two of its samples,
-/// 0 where all are the same.
+/// Estimated step of a clock: the smallest difference between two of its samples, 0 where all are
+/// equal.
 double step_of(std::span<const double> samples);
 
 /// Samples at which a series is first looked at.
@@ -53,11 +52,11 @@ class StoppingCriterion {
   /// Samples that the series must have before it is looked at next.
   [[nodiscard]] std::size_t next_check() const noexcept { return next_check_; }
 
-  /// Looks at the series if it has reached `next_check`, else says `go_on`.
+  /// Checks the series if it has reached `next_check`, else returns `go_on`.
   Verdict look(std::span<const double> samples, double resolution = 0.0);
 
-  /// Puts the next look off until there are so many samples (at most the cap): for a series that
-  /// may not end yet. A look that never happened is none of the looks that cost coverage.
+  /// Postpones the next look to that number of samples (at most the cap), for a series that may not
+  /// end yet. Omitted looks do not reduce the coverage.
   void postpone(std::size_t samples) noexcept;
 
  private:

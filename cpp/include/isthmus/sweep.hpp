@@ -1,4 +1,4 @@
-// The published bandwidth kernels as operations, and one launch of them by any runtime.
+// AMD's published bandwidth kernels as operations; a launch of them by any runtime.
 #pragma once
 
 #include <array>
@@ -13,7 +13,7 @@ namespace isthmus {
 
 /// Sweeps of one launch in AMD's published example.
 inline constexpr unsigned published_sweeps = 1024;
-/// That example's kernels, in the order of `bandwidth_kernels`.
+/// Kernels of that example, in the order of `bandwidth_kernels`.
 inline constexpr std::array<std::string_view, 3> bandwidth_kernel_names = {
     "read_bandwidth", "write_bandwidth", "bandwidth"};
 [[nodiscard]] bool is_bandwidth_kernel(std::string_view name);
@@ -26,34 +26,33 @@ std::vector<OperationInfo> bandwidth_kernels(const std::string& target,
                                              const std::string& implementation,
                                              unsigned usual_iterations = published_sweeps);
 
-/// What a kernel returns that sums up a buffer's words in every sweep, the last of an even number
-/// of sweeps twice: a sum of each of its workers (blocks or work items), plus one, times a key.
+/// Expected results of a kernel that sums a buffer's words in every sweep, the last of an even
+/// number of sweeps twice: each worker (block or work item) returns its sum plus one, times a key.
 class KernelSum {
  public:
-  /// From now on the buffer holds the pattern of `seed`.
+  /// Sets the contents of the buffer to the pattern of `seed`.
   void expect(std::size_t bytes, std::uint64_t seed, std::uint64_t sweeps) {
     sum_ = pattern_sum(bytes, seed) * (sweeps | 1U);
   }
-  /// The key of a launch: no result of an earlier one can pass. Odd, so that no sum is lost.
+  /// The key of a launch, so that results of an earlier one are detected. Odd, to keep all bits.
   [[nodiscard]] static std::uint64_t key(std::uint64_t stamp) { return stamp * 2 + 1; }
-  /// Whether `memory` holds what so many workers return in the launch of this stamp.
+  /// Whether `memory` holds the results of all workers for the launch of this stamp.
   [[nodiscard]] bool arrived(Memory& memory, std::size_t workers, std::uint64_t stamp) const;
 
  private:
   std::uint64_t sum_ = 0;
 };
 
-/// Whether the first word of every page and the last 8 bytes are those of a pattern: quicker to
-/// look at than all of it.
+/// Whether the first word of every page and the last 8 bytes are those of a pattern: faster than a
+/// full check.
 [[nodiscard]] bool holds_pattern_by_page(Memory& memory, std::size_t bytes, std::uint64_t seed);
 
 /// `read_bandwidth`, `write_bandwidth` or `bandwidth` with the published example's arguments: one
 /// buffer or two, their size, and how often to sweep over them.
 ///
-/// What arrives depends on the kernel. A copy is checked in full; of a kernel that writes a pattern
-/// of its own it is seen that every word of 8 bytes changed, a shorter last one aside, whose few
-/// bytes may be what they were; one that only reads returns nothing by these arguments, so there is
-/// nothing to be seen.
+/// Verification depends on the kernel. A copy is checked in full. Of a kernel that writes a pattern
+/// of its own, every word of 8 bytes must have changed; a shorter last word is not checked, because
+/// equal bytes are likely. A kernel that only reads returns nothing to check.
 class SweepOperation : public Operation {
  public:
   /// Buffers that the kernel of this name takes.
@@ -68,7 +67,7 @@ class SweepOperation : public Operation {
 
  protected:
   explicit SweepOperation(const OperationSpec& spec);
-  /// What the buffers hold, first the one that is read; before anything is armed.
+  /// Sets the buffers, first the one that is read; before verification is armed.
   void works_on(std::vector<Memory*> memories);
   [[nodiscard]] const std::string& name() const { return name_; }
   [[nodiscard]] std::uint64_t sweeps() const { return sweeps_; }

@@ -1,4 +1,4 @@
-// Who talks to whom.
+// Neighbours of ranks in an exchange.
 #pragma once
 
 #include <cstddef>
@@ -9,16 +9,16 @@
 
 namespace isthmus {
 
-/// Messages that a rank has at once in an exchange: lane 0 goes to its next neighbour, lane 1 to
-/// the one before; so what comes from the one before comes in that rank's lane 0.
+/// Messages of a rank in one step of an exchange: lane 0 goes to its next neighbour, lane 1 to the
+/// previous one. A message from the previous neighbour is in that rank's lane 0.
 inline constexpr unsigned lanes = 2;
-/// Repetitions of an exchange whose messages are verified together: enough to see a message that
-/// came twice, or in another's place.
+/// Repetitions of an exchange that are verified together, to detect repeated and misplaced
+/// messages.
 inline constexpr std::size_t exchange_buffer_sets = 4;
 /// MPI counts bytes with an int.
 inline constexpr std::uint64_t most_message_bytes = std::uint64_t{1} << 30U;
 
-/// The two neighbours of a rank; one alone is its own.
+/// The two neighbours of a rank; a single rank is its own neighbour.
 struct Neighbours {
   unsigned next = 0;
   unsigned previous = 0;
@@ -28,9 +28,9 @@ struct Neighbours {
 };
 
 /// Axis `topology`: `ring`, in the order of the ranks; `pairs`, both neighbours of a rank are its
-/// partner; `random`, one ring in an order that is drawn, the same each time for so many ranks.
+/// partner; `random`, one ring in a random order, which depends on the number of ranks only.
 AxisInfo topology_axis();
-/// Throws UsageError for another word.
+/// Throws UsageError for an unknown topology.
 Neighbours neighbours_of(const std::string& topology, unsigned rank, unsigned ranks);
 
 /// Ranks 0 and 1, 2 and 3, ...; the last of an odd number is its own partner.

@@ -1,1 +1,1 @@
-"""What samples mean: summaries, fits and answers. Pure: no file is read or written here."""
+"""Analysis of measured samples: summaries, fits and answers. Reads and writes no files."""

@@ -1,4 +1,4 @@
-"""How long an offload takes, and is it worth it: questions of the study ``allocation``."""
+"""Duration of an offload, and CPU against accelerator: questions of the study ``allocation``."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _COLUMNS = {
 
 
 def phases(context: AnalysisContext) -> Answer:
-    """Medians of the first offload in a process, and of those that follow."""
+    """Median of each phase, of the first offload in a process and of repeated ones."""
     rows = []
     for group in groups(cases(context.run)):
         for case in group:
@@ -53,7 +53,7 @@ def phases(context: AnalysisContext) -> Answer:
 
 
 def host(context: AnalysisContext) -> Answer:
-    """The device against the same add on the host, in the same processes."""
+    """Offload on the device compared with the same addition on the host, in the same processes."""
     rows = []
     for group in groups(_worth(context)):
         confidence = context.simultaneous(2 * len(group))
@@ -70,7 +70,7 @@ def host(context: AnalysisContext) -> Answer:
 
 
 def _both(case: Case, software: str, confidence: float) -> tuple[tuple[Interval, int], ...]:
-    """Host minus accelerator: in all, and the algorithm only."""
+    """Host time less offload time, in seconds: of the total, then of the algorithm alone."""
     return (
         against_host(case, ("total",), ("populate", software), confidence),
         against_host(case, ALGORITHM, (software,), confidence),
@@ -83,7 +83,7 @@ def _ends(both: tuple[tuple[Interval, int], ...]) -> tuple[float, ...]:
 
 
 def break_even(context: AnalysisContext) -> Answer:
-    """From which size on the device is faster, of sizes that were swept."""
+    """Smallest measured size from which on the device is faster."""
     rows = []
     by_kind: dict[tuple[str, str], list[Case]] = {}
     for case in _worth(context):
@@ -111,7 +111,7 @@ def break_even(context: AnalysisContext) -> Answer:
 
 
 def _slopes(pair: Sequence[Case]) -> tuple[float, float]:
-    """Seconds that one more element costs the device and the host, from the two largest sizes."""
+    """Seconds per element on the device and on the host, between the two largest sizes."""
     small, large = pair
     more = large.elements - small.elements
     device = (large.median(*ALGORITHM) - small.median(*ALGORITHM)) / more
@@ -119,7 +119,7 @@ def _slopes(pair: Sequence[Case]) -> tuple[float, float]:
 
 
 def _worth(context: AnalysisContext) -> list[Case]:
-    """Offloads that did the work, with their host's software."""
+    """Verified offloads whose time includes the host's software."""
     return [case for case in real_hosts(context.run) if case.verified]
 
 

@@ -1,4 +1,4 @@
-"""Which memory an offload should begin in: questions of the study ``allocation``."""
+"""Effect of the kind of host memory on an offload: questions of the study ``allocation``."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ _MOVES = {
     "migrate": ("migrate_to_device", "migrate_to_device_wait"),
     "read_back": ("read_back",),
 }
-"""Where a runtime may copy, and the phases of it."""
+"""Steps in which a runtime may copy data, with the phases of each step."""
 _VECTORS = {"map": 3, "migrate": 2, "read_back": 1}
 _NO_COPY_BPS = 200e9
-"""Nothing here copies so fast: what seems to was not copied."""
+"""Bytes a second. A step with a higher rate cannot have copied the data."""
 _PASS_BPS = 50e9
-"""A certain delay that copying at such a rate would not explain is no copy."""
+"""Bytes a second. A delay so short that copying would need a higher rate is not a copy."""
 _COPY_SHARE = 0.9
 _RECURRING = ACCELERATOR[2:]
-"""What each offload costs: all but starting the runtime."""
+"""Phases of every offload; starting the runtime happens once."""
 
 
 def deltas(context: AnalysisContext) -> Answer:
-    """What any two kinds of memory differ by, phase by phase."""
+    """Difference between any two kinds of memory in each phase."""
     rows = []
     each = {**{name: (name,) for name in ACCELERATOR}, "algorithm": ALGORITHM, "total": ("total",)}
     for group in groups(offloads(context.run)):
@@ -57,7 +57,7 @@ def deltas(context: AnalysisContext) -> Answer:
 
 
 def copies(context: AnalysisContext) -> Answer:
-    """Where a runtime copied: fresh pages it touched, and time that only a copy takes."""
+    """Copies that a runtime made, detected by page faults and by additional time."""
     rows = []
     for group in groups(real_hosts(context.run)):
         confidence = context.simultaneous(len(_MOVES) * (len(group) - 1))
@@ -83,11 +83,11 @@ def copies(context: AnalysisContext) -> Answer:
 
 
 def _verdict(fresh: float, rate: float, moved: int, beyond: Interval) -> str:
-    """What a move was.
+    """Whether the runtime copied the data of a step.
 
-    Pages touched for the first time are a copy's destination, or what is locked or mapped; time
-    beyond the best kind's tells of a further pass, where it is certain and as long as copying takes
-    at least.
+    Page faults for whole vectors mean that the destination of a copy, or the pages that are locked
+    or mapped, were touched for the first time. Time beyond that of the best kind of memory means a
+    further pass over the data, if the time is significant and long enough for a copy.
     """
     if fresh >= _COPY_SHARE:
         vectors = f"{round(fresh)} fresh vector{'s' if round(fresh) > 1 else ''}"
@@ -100,7 +100,7 @@ def _verdict(fresh: float, rate: float, moved: int, beyond: Interval) -> str:
 
 
 def offsets(context: AnalysisContext) -> Answer:
-    """What it costs to begin elsewhere than at the start of a page."""
+    """Additional time of vectors that do not begin at the start of a page."""
     rows = []
     for group in groups(real_hosts(context.run)):
         aligned = group[0]
@@ -140,14 +140,14 @@ def offsets(context: AnalysisContext) -> Answer:
 def _contrast(
     context: AnalysisContext, case: Case, reference: Case, kinds: int, *, warm: bool
 ) -> Comparison:
-    """Of the algorithm; each of so many kinds is looked at twice, first and warm."""
+    """Compares the algorithm's time of two kinds; ``kinds`` are compared twice, cold and warm."""
     precision, simultaneous = context.run.settings.precision, context.simultaneous(2 * kinds)
     pair = paired(case, reference, context.confidence, simultaneous, precision) if warm else None
     return pair or contrast(context, case, reference, ALGORITHM, 2 * kinds, warm=warm)
 
 
 def advice(context: AnalysisContext) -> Answer:
-    """For each runtime the kind of memory that takes least, beside ordinary memory."""
+    """Fastest kind of memory of each runtime, compared with ordinary memory."""
     rows = []
     largest: dict[str, list[Case]] = {}
     for group in groups(real_hosts(context.run)):

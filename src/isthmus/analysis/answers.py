@@ -1,4 +1,4 @@
-"""What the studies of a run asked: for each question a table of figures."""
+"""Answers to the questions of a run's studies: a table of figures for each question."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ __all__ = ["SERIES", "Answer", "answers", "answers_to", "studies_in"]
 
 
 def studies_in(run: Run) -> list[str]:
-    """Names of the studies that a run was asked for or holds points of."""
+    """Names of the studies that were requested for a run or that its points belong to."""
     return list(dict.fromkeys([*run.studies, *(point.study for point in run.points)]))
 
 
 def answers_to(study: str, run: Run, summary: pd.DataFrame) -> list[Answer]:
-    """Answers to the questions of one study; none where that study is not known here."""
+    """Answers to the questions of one study; empty where the study is not installed."""
     known = studies.registry().get(study)
     if known is None:
         return []

@@ -1,4 +1,4 @@
-"""What an API's software costs by itself, where nothing is behind it."""
+"""Time of an API's software alone, measured where calls reach no device (XRT's noop shim)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from isthmus.analysis.ratios import (
 
 _SPANS = ((0, SMALL), (LARGE, np.inf))
 _NOT_COMPARED = (np.nan,) * 4
-"""The reference's time, and the ratio with its interval."""
+"""In place of the reference's time and the ratio with its interval."""
 _ONE = ("device", "operation", "memory", "axes")
 _COLUMNS = (
     "device", "reference", "operation", "memory", "axes", "over", "call_s", "reference_call_s",
@@ -70,7 +70,7 @@ def per_call(context: AnalysisContext) -> Answer:
 
 
 def _call_s(times: pd.DataFrame, key: tuple[str, ...], common: pd.DataFrame) -> float:
-    """Geometric mean over the sizes and reruns that both have."""
+    """Geometric mean in seconds over the sizes and reruns that both devices have."""
     series = times
     for name, value in zip(_ONE, key, strict=True):
         series = series[series[name] == value]
@@ -79,7 +79,7 @@ def _call_s(times: pd.DataFrame, key: tuple[str, ...], common: pd.DataFrame) -> 
 
 
 def _spans(series: pd.DataFrame) -> Iterator[tuple[str, float, bool, int, int]]:
-    """Small and large sizes of one series: which, seconds per call, within, sizes, reruns."""
+    """For small and for large sizes: range, seconds per call, one process only?, sizes, reruns."""
     for low, high in _SPANS:
         part = series[series["bytes"].between(low, high)]
         if not part.empty:

@@ -1,4 +1,4 @@
-"""Answers of the study beff: effective bandwidth between devices, and what limits it."""
+"""Questions of the study ``beff``: effective bandwidth between devices, and its limits."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ _NAMED = ("device", "channel", "ranks", "topology", "depth", "memory", "clock", 
 
 
 def _boards(context: AnalysisContext) -> Mapping[str, Board | None]:
-    """Boards with serial channels, of emulated cards."""
+    """Board of each emulated card by address; None where it has no serial channels."""
     known = {device.address: board_of(device) for device in context.run.devices}
     return {a: b if b is not None and b.has("serial") else None for a, b in known.items()}
 
 
 def _as_measured(board: Board, row: Any) -> Board:
-    """The board with what the point's axes changed on it."""
+    """The board with the values that the point's axes replace."""
     deep = isinstance(row.depth, (int, float)) and np.isfinite(row.depth)
     return board.with_values({"serial.depth": float(row.depth)}) if deep else board
 
@@ -53,9 +53,9 @@ def _b_effs(context: AnalysisContext) -> pd.DataFrame:
 
 
 def b_eff(context: AnalysisContext) -> Answer:
-    """b_eff of each whole set of sizes: the mean of the best bandwidths that a process reached.
+    """b_eff of each complete set of sizes: mean over sizes of the best bandwidth of a process.
 
-    Beside it, as another figure with its own interval, the mean of the medians.
+    The mean of the median bandwidths follows, with its own interval.
     """
     known = _boards(context)
     rows = []
@@ -90,7 +90,7 @@ def b_eff(context: AnalysisContext) -> Answer:
 
 
 def by_size(context: AnalysisContext) -> Answer:
-    """Each size beside the links' limit, the model, a fit to the run itself, and the log."""
+    """Each size compared with the links' limit, the model, a fit to this run, and the log."""
     known = _boards(context)
     rows: list[tuple[Any, ...]] = []
     for _, unsorted in groups(_exchanges(context), SAME):
@@ -141,10 +141,10 @@ def _row_with_references(
 
 
 def constants(context: AnalysisContext) -> Answer:
-    """Start-up time and rate of a step, fitted to the run's own sizes, beside the published ones.
+    """Start-up time and rate of a step, fitted to this run, and those published.
 
     A step is two messages, one after the other: t / 2 = latency + bytes / rate. On a card with
-    serial channels the bytes are those of whole flits, as they are sent.
+    serial channels the bytes are rounded up to whole flits.
     """
     known = _boards(context)
     rows = []
@@ -178,7 +178,7 @@ def constants(context: AnalysisContext) -> Answer:
 
 
 def slowest(context: AnalysisContext) -> Answer:
-    """Each rank's own mean rate, beside that of the median rank."""
+    """Mean rate of each rank, and its ratio to the median over the ranks."""
     own = context.rows[context.rows["operation"] == "exchange_rank"]
     rows = []
     for _, group in groups(own, SAME):
@@ -195,13 +195,13 @@ def slowest(context: AnalysisContext) -> Answer:
 
 
 def _mean_rate(rows: pd.DataFrame) -> Interval:
-    """Bytes a second in the mean over sizes."""
+    """Mean over sizes, bytes a second."""
     rates = [rate_of(row) for row in each(rows)]
     return combined([1 / len(rates)] * len(rates), rates)
 
 
 def scaling(context: AnalysisContext) -> Answer:
-    """b_eff by number of ranks, each rank's part of it beside that of the fewest, and the model."""
+    """b_eff by number of ranks: share of linear scaling from the fewest ranks, and the model's."""
     known = _boards(context)
     rows = []
     whole = _b_effs(context)

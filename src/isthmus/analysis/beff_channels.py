@@ -1,4 +1,4 @@
-"""Channels of the same devices beside one another, and what the links between devices carry."""
+"""Comparison of channels between the same devices, and the rate of the links between them."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from isthmus.results.run_file import Point, Run
 
 
 def links_rate(run: Run, address: str) -> float:
-    """Bytes a second that can leave each of the devices over its links to the others at most.
+    """Highest rate, in bytes a second, at which each device can send over its links to the others.
 
-    ``address`` joins devices by ``+``. NaN where one of them does not tell, and where ranks share a
-    device: what they send each other stays within it.
+    ``address`` joins devices by ``+``. NaN where a device does not report its links, and where
+    ranks share a device, so that messages do not leave it.
     """
     ranks = run.environment.get("ranks")
     if isinstance(ranks, list):
@@ -35,7 +35,7 @@ def links_rate(run: Run, address: str) -> float:
 
 
 def channels(context: AnalysisContext) -> Answer:
-    """Each two channels of the same devices: ratio of the times of a step, size by size."""
+    """Ratio of the times of a step over two channels of the same devices, for each size."""
     rows = []
     for name, reference, where, times in _pairs(context):
         for size in by_size(times, context.confidence).itertuples(index=False):
@@ -47,7 +47,7 @@ def channels(context: AnalysisContext) -> Answer:
 
 
 def _pairs(context: AnalysisContext) -> Iterator[tuple[str, str, tuple[str, str], pd.DataFrame]]:
-    """Name, name of the other, where (device and axes), and ratios by size and rerun."""
+    """Names of two channels, their device and axes, and ratios by size and rerun."""
     exchanges = [
         point
         for point in context.run.points

@@ -1,4 +1,4 @@
-"""Rows of the study beff: how long a loop took, and b_eff itself, which comes of many points."""
+"""Columns and rows that the study ``beff`` adds to a summary: duration of a loop, and b_eff."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from isthmus.statistics import Interval, exact, over_processes
 
 STUDY = "beff"
 SAME = ["device", "api", "memory", "clock", "channel", "ranks", "topology", "depth", "sizes"]
-"""What the sizes of one b_eff share."""
+"""Columns that are equal for all sizes of one b_eff."""
 
 
 def complete(frame: pd.DataFrame, owners: Sequence[Point], precision: float) -> pd.DataFrame:
-    """Adds columns, and a row ``b_eff`` with its interval for each whole set of sizes.
+    """Adds columns, and a row ``b_eff`` with its interval for each complete set of sizes.
 
     ``looplength`` is the number of steps in one timed loop, the batch of the samples;
-    ``transfer_s`` what such a loop takes in the median, in seconds.
+    ``transfer_s`` is the median time of such a loop in seconds.
     """
     absent = [name for name in (*SAME, "rank", "looplength") if name not in frame]
     frame = frame.assign(**dict.fromkeys(absent, ""))
@@ -44,7 +44,7 @@ def complete(frame: pd.DataFrame, owners: Sequence[Point], precision: float) -> 
 
 
 def whole_sets(rows: pd.DataFrame) -> Iterator[pd.DataFrame]:
-    """Exchanges of all sizes of a set that has a name, with data that arrived."""
+    """Verified exchanges for which all sizes of a named set were measured."""
     trusted = (rows["verified"] == "true") & rows["bandwidth_Bps"].gt(0)
     for key, group in rows[trusted & (rows["operation"] == "exchange")].groupby(
         SAME, sort=False, dropna=False
@@ -57,9 +57,8 @@ def whole_sets(rows: pd.DataFrame) -> Iterator[pd.DataFrame]:
 def best_mean(points: Sequence[Point], clock: ClockName) -> Interval:
     """b_eff: mean over the points of the fastest repetition's bytes a second, over processes.
 
-    The first process of each point makes one mean, the second of each the next: points need not
-    have been visited by the same processes. An interval that says nothing about others where there
-    is one only; simulated time is exact.
+    The first processes of all points give one mean, the second processes the next: points may come
+    from different processes. With one process the interval is unknown; simulated time is exact.
     """
     by_point = [[_best(p, rerun, clock) for rerun in measured_on(p, clock)] for p in points]
     means = [float(np.mean(best)) for best in zip(*by_point)]  # noqa: B905 - as many as all have
@@ -76,7 +75,7 @@ def _best(point: Point, rerun: Rerun, clock: ClockName) -> float:
 def _b_eff(
     group: pd.DataFrame, columns: pd.Index[str], points: Sequence[Point], precision: float
 ) -> dict[str, object]:
-    """One row, of the mean over the sizes of the best bandwidth; times have no mean."""
+    """One row: the mean over sizes of the best bandwidth. It has no time."""
     first = group.iloc[0]
     mean = best_mean(points, first["clock"])
     shared = {name: first[name] for name in columns if group[name].nunique(dropna=False) == 1}

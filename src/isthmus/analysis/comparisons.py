@@ -1,4 +1,4 @@
-"""What two series show together: which is faster, where that ends, and what slows what."""
+"""Questions of the study ``transfer`` that compare two series: devices, directions, limits."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _names(pair: Pair) -> tuple[str, ...]:
 
 
 def indistinguishable(context: AnalysisContext) -> Answer:
-    """Size from which on two devices never differ for certain, by more than is relevant."""
+    """Size from which on no relevant difference between two devices is significant."""
     rows = []
     sizes = sum(pair.times["bytes"].nunique() for pair in context.pairs)
     for pair in context.pairs:
@@ -75,7 +75,7 @@ def indistinguishable(context: AnalysisContext) -> Answer:
 
 
 def throttle(context: AnalysisContext) -> Answer:
-    """Whether either half of consecutive pairs takes longer than alone."""
+    """Whether a read or a write takes longer in alternating pairs than by itself."""
     measured = medians(context.run, context.study)
     parts: list[tuple[tuple[str, ...], pd.DataFrame]] = []
     rows: list[tuple[object, ...]] = []
@@ -86,7 +86,7 @@ def throttle(context: AnalysisContext) -> Answer:
             same = (measured["device"] == device) & (measured["memory"] == memory)
             same &= (measured["axes"] == axes) & (measured["operation"] == single)
             times = divide(paired, measured[same])
-            spans = ((LARGE, np.inf), (0, SMALL))  # what matters most first
+            spans = ((LARGE, np.inf), (0, SMALL))  # the largest effect first
             for part in (times[times["bytes"].between(*span)] for span in spans):
                 if not complete(part).empty:
                     parts.append(((device, both, single, memory, axes), part))

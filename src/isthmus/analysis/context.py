@@ -17,7 +17,7 @@ from isthmus.results.run_file import DeviceRecord, Run
 from isthmus.statistics import Interval, Judgement, judge, relevant, simultaneous
 
 SERIES = ["device", "api", "operation", "memory", "axes", "clock"]
-"""What makes one line in a plot: points that differ in size only."""
+"""Columns that are equal for all points of a series: its points differ in size only."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Answer:
     def of(
         cls, name: str, question: str, rows: Iterable[tuple[object, ...]], *columns: str
     ) -> Answer:
-        """An answer whose table has these rows and columns, as ``table`` has them."""
+        """An answer from rows and column names; see ``table``."""
         return cls(name, question, table(rows, *columns))
 
     @property
@@ -49,10 +49,10 @@ class AnalysisContext:
     run: Run
     study: str
     every: pd.DataFrame
-    """Summary rows of all studies that the clock could tell; ``axes`` in words where this study's
-    differ."""
+    """Summary rows of all studies above the clock's resolution; ``axes`` names the values in which
+    this study's points differ."""
     rows: pd.DataFrame
-    """This study's, of data that arrived and a bandwidth; all clocks but the device's.
+    """Verified rows of this study that have a bandwidth, on all clocks but the device's.
 
     Operations that move no data (verified ``na``, e.g. a launch) have no bandwidth: see ``timed``.
     """
@@ -64,9 +64,9 @@ class AnalysisContext:
     def of(
         cls, run: Run, summary: pd.DataFrame, study: str, columns: Sequence[str] = ()
     ) -> AnalysisContext:
-        """Takes what can be trusted from a run and its summary.
+        """Selects the trustworthy rows of one study from a run and its summary.
 
-        ``columns`` are the study's own; where no point has one it is empty.
+        ``columns`` are the study's own; one that no point has is added empty.
         """
         missing = [name for name in columns if name not in summary]
         summary = summary.assign(**dict.fromkeys(missing, ""))
@@ -78,23 +78,23 @@ class AnalysisContext:
             run=run,
             study=study,
             every=every,
-            rows=rows[rows["clock"] != "device"],  # it leaves out what the host had to do
+            rows=rows[rows["clock"] != "device"],  # the device's clock excludes work of the host
             pairs=pairs(run, study),
             copies=memory_copies(run),
         )
 
     @property
     def timed(self) -> pd.DataFrame:
-        """Rows of this study that have a time, also of operations that move no data; all clocks.
+        """Rows of this study that have a time, on all clocks, operations without data included.
 
-        Left out are points where data did not arrive, and what was not measured.
+        Excludes points whose data were wrong and points that were not measured.
         """
         rows = self.every[self.every["study"] == self.study]
         return rows[rows["verified"].ne("false") & rows["median_s"].gt(0)]
 
     @property
     def confidence(self) -> float:
-        """That of every interval of the run."""
+        """Confidence of every interval of the run."""
         return self.run.settings.confidence
 
     def simultaneous(self, comparisons: int) -> float:
@@ -102,21 +102,21 @@ class AnalysisContext:
         return simultaneous(self.confidence, comparisons)
 
     def judge(self, ratio: Interval) -> Judgement:
-        """What a ratio of times says, beyond what the run was asked to tell."""
+        """Judges a ratio of times; differences below the run's precision are not relevant."""
         return judge(ratio, relevant(self.run.settings.precision))
 
     def is_reported(self, device: str) -> bool:
-        """Whether a sentence should: the memory copy is left to the table beside others."""
+        """Whether findings name the device: a plain memory copy is only a reference for others."""
         return device not in self.copies or set(self.rows["device"]) <= self.copies
 
 
 def time_of(row: Any, confidence: float = 0.95) -> Interval:
-    """Seconds of a summary row and their interval."""
+    """Time of a summary row in seconds, with its interval."""
     return Interval(float(row.median_s), float(row.ci_low_s), float(row.ci_high_s), confidence)
 
 
 def rate_of(row: Any, confidence: float = 0.95) -> Interval:
-    """Bytes a second of a summary row and their interval."""
+    """Rate of a summary row in bytes a second, with its interval."""
     return time_of(row, confidence).inverse(float(row.bandwidth_Bps * row.median_s))
 
 
@@ -135,5 +135,5 @@ def board_of(device: DeviceRecord) -> Board | None:
 
 
 def table(rows: Iterable[tuple[object, ...]], *columns: str) -> pd.DataFrame:
-    """A frame of rows, with its columns even where there are none; blanks divide their names."""
+    """A frame of rows, which has its columns also without rows; blanks separate their names."""
     return pd.DataFrame(list(rows), columns=" ".join(columns).split())

@@ -1,4 +1,4 @@
-"""Kernels on host memory beside the link's limit, the model and what others published."""
+"""Kernels on host memory compared with the link's limit, the model and published figures."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ KERNELS = {"read_bandwidth": "read", "write_bandwidth": "write", "bandwidth": "c
 
 
 def _limit(device: DeviceRecord, operation: str) -> float:
-    """Bytes a second that the device's link leaves for data; NaN where it is not known."""
+    """Payload rate of the device's link in bytes a second; NaN where it is not known."""
     both = operation == "bandwidth"
     board = board_of(device)
     if board is not None:
@@ -32,7 +32,7 @@ def _limit(device: DeviceRecord, operation: str) -> float:
 
 
 def _predicted(board: Board | None, row: Any) -> float:
-    """What the closed form says of this row; NaN where it does not speak of it."""
+    """Prediction of the closed form for this row; NaN where it does not apply."""
     if board is None or row.target != "host" or not board.has("kernel"):
         return np.nan
     kernel = KERNELS[row.operation]
@@ -41,9 +41,9 @@ def _predicted(board: Board | None, row: Any) -> float:
 
 
 def crossing(context: AnalysisContext) -> Answer:
-    """Each point on host memory beside the link's limit, the model and the published log.
+    """Each point on host memory compared with the link's limit, the model and the published log.
 
-    Points whose data did not arrive are in it, as FAIL: they count nowhere else.
+    Includes points whose data were wrong, marked FAIL; no other answer does.
     """
     known = {device.address: device for device in context.run.devices}
     points = context.every[context.every["operation"].isin(KERNELS)]
@@ -92,7 +92,7 @@ def _published(context: AnalysisContext, board: Board | None, row: Any) -> float
 
 
 def _as_measured(board: Board, row: Any) -> Board:
-    """The board with what the point's axes changed on it."""
+    """The board with the values that the point's axes replace."""
     changed = {
         key: float(value) / scale
         for key, value, scale in (

@@ -16,7 +16,7 @@ NO_LAW = 0.5
 
 
 class AlphaBeta(NamedTuple):
-    """``seconds = alpha + bytes / beta``; intervals are those of the fit, model errors included."""
+    """``seconds = alpha + bytes / beta``; the intervals include errors of the model."""
 
     alpha: Interval
     """Seconds."""

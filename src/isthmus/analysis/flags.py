@@ -1,4 +1,4 @@
-"""What each flag of a summary row means, in one line."""
+"""The meaning of each flag of a summary row, in one line."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from types import MappingProxyType
 from isthmus import backends
 
 DISTURBED = r"\b(?:steal|unstable)\b"
-"""Pattern of the flags of a row whose machine did other things as well."""
+"""Pattern of flags that mean that other programs disturbed the measurement."""
 
 OWN = MappingProxyType(
     {
@@ -31,10 +31,10 @@ OWN = MappingProxyType(
         "zero_copy": "the time does not grow with the size: nothing was copied, so no bandwidth",
     }
 )
-"""Flags of the engine and of the summary; a backend declares those that its operations give."""
+"""Flags of the engine and of the summary; backends declare those of their operations."""
 
 
 def meaning(flag: str) -> str:
-    """What a flag means: as the summary has it, else as a backend declares it."""
+    """Meaning of a flag, of the engine and summary or declared by a backend."""
     declared = (backend.flags for backend in backends.registry().values())
     return next((known[flag] for known in (OWN, *declared) if flag in known), "no description")

@@ -1,4 +1,4 @@
-"""Answers of the study hostmem: kernels on the card as masters of host memory."""
+"""Questions of the study ``hostmem``: kernels on the card that access host memory."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from isthmus.analysis.ratios import groups
 from isthmus.statistics import Interval, combined, exact
 
 _ALL_THERE = 0.95
-"""Of the peak: a size that reaches this has lost nothing worth a word."""
+"""Share of the peak from which on a size counts as at the peak."""
 _KNOBS = ["implementation", "iterations", "outstanding", "burst_bytes", "page_bytes"]
 _SAME = ["device", "memory", "target", "clock", *_KNOBS]
-"""What two kernels must share to be compared."""
+"""Columns that are equal for two kernels that are compared."""
 
 
 def _kernels(context: AnalysisContext) -> pd.DataFrame:
@@ -26,12 +26,12 @@ def _kernels(context: AnalysisContext) -> pd.DataFrame:
 
 
 def _over(one: Any, other: Any) -> Interval:
-    """One bandwidth over another."""
+    """Ratio of two bandwidths, with its interval."""
     return rate_of(one).over(rate_of(other))
 
 
 def concurrent(context: AnalysisContext) -> Answer:
-    """What reading and writing at once moves, over the faster of the two alone."""
+    """Bandwidth of reading and writing at once, over the faster of the two by itself."""
     rows = []
     for key, group in groups(_kernels(context), [*_SAME, "bytes"]):
         by_kernel = {str(row.operation): row for row in each(group)}
@@ -52,7 +52,7 @@ def concurrent(context: AnalysisContext) -> Answer:
 
 
 def knee(context: AnalysisContext) -> Answer:
-    """The sizes between which a series keeps 95 % of its peak, and what the largest loses."""
+    """The sizes between which a series keeps 95 % of its peak, and the loss at the largest size."""
     rows = []
     for key, unsorted in groups(_kernels(context), [*_SAME, "operation"]):
         device, memory, target, clock, operation = *key[:4], key[-1]
@@ -77,10 +77,10 @@ def knee(context: AnalysisContext) -> Answer:
 
 
 def without_launch(context: AnalysisContext) -> Answer:
-    """Bandwidth less the launch: from two numbers of sweeps over the same buffer.
+    """Bandwidth without launch time, from two numbers of sweeps over the same buffer.
 
-    A sweep takes the difference of the times over the difference of the sweeps; the launch is what
-    is left of the shorter one.
+    Time of a sweep: difference of the times over difference of the sweeps. Launch time: the rest of
+    the shorter time.
     """
     same = [name for name in _SAME if name != "iterations"]
     rows = []
@@ -111,10 +111,10 @@ def without_launch(context: AnalysisContext) -> Answer:
 
 
 def direct(context: AnalysisContext) -> Answer:
-    """Kernels on host memory against copying the buffer to card memory and working there.
+    """Kernels on host memory compared with a copy to card memory and kernels there.
 
-    Working on ``n`` sweeps: ``n`` host sweeps against one copy and ``n`` card sweeps. Direct access
-    is better up to copy / (host sweep - card sweep) sweeps. Copies are the points ``write`` (in
+    For ``n`` sweeps: ``n`` host sweeps against one copy and ``n`` card sweeps. Direct access is
+    faster up to copy / (host sweep - card sweep) sweeps. Copies are the points ``write`` (in
     front of a reading kernel) and ``read`` (behind a writing one) of this run, of any study.
     """
     copies = context.every

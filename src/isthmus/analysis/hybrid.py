@@ -1,4 +1,4 @@
-"""An estimate of what a board would take: API software as measured, crossing as simulated.
+"""Estimated times of a board: API software as measured plus crossing as simulated.
 
 Where one run has an API with nothing behind it (``xrt:0@noop``) and the same API with an emulated
 card, each point of both is added up: a third quantity, on the clock ``hybrid``, that nobody
@@ -23,7 +23,7 @@ _COLUMNS = (
 
 
 def estimated(context: AnalysisContext) -> Answer:
-    """Time of each point by software measured and crossing simulated."""
+    """Estimated time of each point: measured software plus simulated crossing."""
     return Answer(
         "hybrid",
         "What would a board take (an estimate: the API's software as measured above nothing, and "
@@ -33,7 +33,7 @@ def estimated(context: AnalysisContext) -> Answer:
 
 
 def _both(context: AnalysisContext) -> pd.DataFrame:
-    """A row for each point that has both."""
+    """A row for each point with both times."""
     rows = context.every[context.every["study"] == context.study]
     emulated, bare = simulated_devices(context.run), software_only(context.run)
     simulated = rows[

@@ -1,4 +1,4 @@
-"""Answers of the study beff to ``pingpong`` and ``window``: messages between two ranks."""
+"""Questions of the study ``beff`` about ``pingpong`` and ``window``: messages of two ranks."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _SAME = ["device", "channel", "ranks", "depth", "memory", "clock"]
 
 
 def messages(context: AnalysisContext) -> Answer:
-    """Latency, half a round trip of ``pingpong``; and what each pair carries in ``window``."""
+    """Latency (half a round trip of ``pingpong``), and rate of each pair of ranks in ``window``."""
     rows: list[tuple[Any, ...]] = []
     for operation in ("pingpong", "window"):
         of_operation = context.rows[context.rows["operation"] == operation]
@@ -27,17 +27,17 @@ def messages(context: AnalysisContext) -> Answer:
 
 
 def _pairs(ranks: Any) -> int:
-    """Ranks 0 and 1, 2 and 3, ...; one that is left over is its own partner."""
+    """Pairs of ranks: 0 and 1, 2 and 3, ...; a single last rank is paired with itself."""
     return -(-int(ranks or 1) // 2)
 
 
 def _one_way(row: Any) -> tuple[float, ...]:
-    """Seconds of half a round trip, and their interval."""
+    """Half a round trip in seconds, with its interval."""
     return time_of(row).times(0.5)[:3]
 
 
 def _of_a_pair(row: Any) -> tuple[float, ...]:
-    """Bytes a second, and their interval."""
+    """Rate of one pair in bytes a second, with its interval."""
     return rate_of(row).times(1 / _pairs(row.ranks))[:3]
 
 

@@ -1,4 +1,4 @@
-"""Answers of the study mmio: what loads and stores cost, and what follows from it."""
+"""Questions of the study ``mmio``: time of loads and stores, and consequences."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _SINGLE_ACCESSES = (
 
 
 def accesses(context: AnalysisContext) -> Answer:
-    """One access of each kind that nothing overlaps, and the host's own memory beside it."""
+    """Time of one access of each kind, without overlap, and of the host's own memory."""
     rows: list[tuple[object, ...]] = []
     for device in devices(context):
         for operation in _SINGLE_ACCESSES:
@@ -46,7 +46,7 @@ def accesses(context: AnalysisContext) -> Answer:
 
 
 def driver(context: AnalysisContext) -> Answer:
-    """What a system call costs beside the access that it makes."""
+    """Time of a system call without the access that it makes."""
     rows: list[tuple[object, ...]] = []
     for device in devices(context):
         rows += [(device.address, device.clock, way, *share[:3]) for way, share in ways(device)]
@@ -75,7 +75,7 @@ def bandwidths(context: AnalysisContext) -> Answer:
 
 
 def concurrency(context: AnalysisContext) -> Answer:
-    """Lines that must be on their way to fill a link: rate x latency / 64 B."""
+    """Cache lines that must be in flight to fill a link: rate x latency / 64 B."""
     rows: list[tuple[object, ...]] = []
     for device in devices(context):
         load = device.latency("bar_memory_load") or device.latency("register_load")
@@ -89,7 +89,7 @@ def concurrency(context: AnalysisContext) -> Answer:
 
 
 def synchronisation(context: AnalysisContext) -> Answer:
-    """One exchange of a flag and an answer: as a count of read latencies, and as it was seen."""
+    """Time of one synchronisation: from read latencies, and as measured."""
     rows: list[tuple[object, ...]] = []
     for device in devices(context):
         load = device.latency("register_load") or device.latency("bar_memory_load")
@@ -127,7 +127,7 @@ def crossover(context: AnalysisContext) -> Answer:
 
 
 def anomalies(context: AnalysisContext) -> Answer:
-    """Rows that are faster than one packet for each access can be, and what that shows."""
+    """Rows faster than one packet for each access allows, and the reason."""
     rows: list[tuple[object, ...]] = []
     for device in devices(context):
         if device.link is None:

@@ -1,4 +1,4 @@
-"""Rows of the study mmio as its answers ask for them, and what differences of them tell."""
+"""Rows of the study ``mmio`` selected by operation and axes, and figures from differences."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from isthmus.models.pcie import Link, link_of, path_of
 from isthmus.statistics import Interval, combined
 
 _MOVED = 1 << 20
-"""Bytes that the first of the four ways moves in ever smaller blocks."""
+"""Bytes that the first of the four methods stores in blocks of decreasing size."""
 NO_FENCE = "none"
 
 
 class Device:
-    """One device's rows of the study on one clock, asked by what they are."""
+    """One device's rows of the study on one clock, selected by operation and axes."""
 
     def __init__(
         self, context: AnalysisContext, address: str, clock: str, rows: pd.DataFrame
@@ -45,7 +45,7 @@ class Device:
         return time_of(rows.iloc[0]) if len(rows) else None
 
     def latency(self, operation: str) -> Interval | None:
-        """Of one load of 8 B, or of the widest below, that nothing overlaps."""
+        """Latency of one load of 8 B, or of the widest narrower one, without overlap."""
         loads = self.of(operation, pipelined="no", fence=NO_FENCE)
         loads = loads[loads["instruction"].isin(["mov", "read_register"])]
         loads = loads[loads["memory"].isin(["bar_uc", "bar_wc"])]
@@ -61,9 +61,9 @@ def devices(context: AnalysisContext) -> Iterator[Device]:
 
 
 def ways(device: Device) -> Iterator[tuple[str, Interval]]:
-    """The driver's share of an access, in the report's ways as far as the run has rows for them.
+    """The driver's share of an access, by the report's methods for which the run has rows.
 
-    Beside them the start-up time of reads of configuration space.
+    A further method is the start-up time of reads of configuration space.
     """
     stores = device.of("syscall_store")
     stores = stores[_MOVED % stores["bytes"] == 0]
@@ -101,7 +101,7 @@ _PIO = (("movntdqa", "bar_wc", 64), ("mov", "bar_uc", 8))
 
 
 def crossings(device: Device, context: AnalysisContext) -> Iterator[tuple[str, Interval]]:
-    """Size from which DMA is faster, by the loads' instruction, and where both intervals put it."""
+    """Size from which on DMA is faster, by the loads' instruction, with its interval."""
     dma = device.of("dma_read")
     if dma.empty:  # a study of transfers in the same run
         every = context.every
@@ -118,7 +118,7 @@ def crossings(device: Device, context: AnalysisContext) -> Iterator[tuple[str, I
 
 
 def _meeting(pio: pd.DataFrame, dma: pd.DataFrame, of_pio: str, of_dma: str) -> float:
-    """Size from which DMA is faster, on straight lines of logs; NaN where they do not cross."""
+    """Size from which on DMA is faster, interpolated in log-log; NaN where it never is."""
     both = pio.merge(dma, on="bytes", suffixes=("", "_of_dma")).sort_values("bytes")
     if len(both) < 2:
         return float("nan")

@@ -1,4 +1,4 @@
-"""Offloads as the answers need them: phases by repetition, their sums, and differences of two."""
+"""Offloads of a run: phases by repetition, their sums, and differences between two."""
 
 from __future__ import annotations
 
@@ -29,24 +29,24 @@ ALGORITHM = tuple(
     for phase in ACCELERATOR
     if phase not in {"initialise", "program_device", "allocate", "populate"}
 )
-"""What an offload costs beside starting the runtime and making the operands."""
+"""Phases of an offload without starting the runtime and making the operands."""
 SOFTWARE = ("software_vadd", "software_vadd_simd")
 _NOT_ALGORITHM = ("allocate", "populate", "remainder")
-"""What an offload that follows in its process takes beside it, whatever the kind of memory."""
+"""Phases of a repeated offload that do not belong to the algorithm, for any kind of memory."""
 BY_REPETITION = dict[int, float]
 Pairs = tuple[NDArray[np.float64], NDArray[np.float64]]
-"""Seconds of the algorithm within one process: of a kind of memory, and of the reference's offload
-next to each."""
+"""Seconds of the algorithm in one process: of one kind of memory, and of the adjacent reference
+offloads."""
 
 
 class Comparison(NamedTuple):
-    """What one kind of memory takes more than another."""
+    """Difference and ratio of the times of two kinds of memory."""
 
     difference: Interval
-    """Seconds, first less second; holds together with those of the other comparisons made."""
+    """Seconds, first less second; its confidence is simultaneous with the other comparisons."""
     ratio: Interval
-    """First over second. Its confidence is the run's: who says that none of many differs must be
-    right of each alone (Berger, Technometrics 24 (1982), 295)."""
+    """First over second. Its confidence is the run's: for the statement that none of many
+    differs, each single test needs only its own (Berger, Technometrics 24 (1982), 295)."""
     repetitions: int
     judgement: Judgement
 
@@ -63,49 +63,49 @@ class Case:
     phases: Mapping[str, BY_REPETITION]
     """Seconds of the first offload in each process."""
     warm: Mapping[str, BY_REPETITION]
-    """Median of those that followed in it."""
+    """Median seconds of the repeated offloads in each process."""
     pairs: Mapping[int, Pairs]
-    """By process, where the reference took turns with those that followed."""
+    """By process, where reference offloads alternated with the repeated ones."""
     noise: Mapping[str, Sequence[Noise]]
     simulated: bool
     crossing: bool = False
-    """Simulated below a real runtime: link, card and kernel, without the runtime's software."""
+    """Simulated time below a real runtime: of link, card and kernel, without the software."""
     through_emulation: bool = False
-    """That runtime's own time, which is no cost of a board."""
+    """Time of a runtime above an emulated card, which a real board would not take."""
     verified: bool = True
-    """Whether data were moved and the sums are right; else nothing was behind the API."""
+    """Whether the sums are right; false where the API has no device."""
 
     @property
     def name(self) -> str:
-        """The kind of memory, and what else is not as usual."""
+        """The kind of memory, with offset and hand-over where these are not the default."""
         further = f" +{self.relative_offset} B" if self.relative_offset else ""
         return f"{self.memory}{further}{' (copied)' if self.handover == 'copy' else ''}"
 
     @property
     def add(self) -> str:
-        """The faster add on the host that was measured: with vector instructions where there is."""
+        """Phase of the addition on the host: the one with vector instructions if measured."""
         return next((name for name in reversed(SOFTWARE) if name in self.phases), "")
 
     def sum(self, names: Iterable[str], *, warm: bool = False) -> BY_REPETITION:
-        """Phases together, in each repetition; one that the case does not have takes no time."""
+        """Sum of phases in seconds by repetition; a phase that the case lacks counts as zero."""
         source = self.warm if warm else self.phases
         parts = [source[name] for name in names if source.get(name)]
         common = set.intersection(*map(set, parts)) if parts else set()
         return {rep: sum(part[rep] for part in parts) for rep in sorted(common)}
 
     def median(self, *names: str, warm: bool = False) -> float:
-        """Seconds of phases together, over processes; NaN where none was measured."""
+        """Estimate over processes of the sum of phases, in seconds; NaN where none was measured."""
         values = list(self.sum(names, warm=warm).values())
         return over_processes(values).value if values else np.nan
 
     def typical(self, phase: str, figure: str) -> float:
-        """Median of what the process did in a phase: ``minor_faults``, ``voluntary_switches``."""
+        """Median over processes of a phase's counter: ``minor_faults``, ``voluntary_switches``."""
         values = [getattr(noise, figure) for noise in self.noise.get(phase, ())]
         return float(np.median(values)) if values else 0.0
 
 
 def cases(run: Run) -> list[Case]:
-    """Those of a run that were measured and whose sums were right."""
+    """The measured cases of a run; cases with wrong sums are excluded."""
     by_case: dict[tuple[object, ...], list[Point]] = {}
     for point in run.points:
         if point.study == "allocation" and point.reruns and not point.error:
@@ -120,12 +120,12 @@ def cases(run: Run) -> list[Case]:
 
 
 def offloads(run: Run) -> list[Case]:
-    """Those of devices: the host alone has adds, but no offload."""
+    """Cases of devices; the host itself has additions but no offload."""
     return [case for case in cases(run) if "total" in case.phases and not case.through_emulation]
 
 
 def real_hosts(run: Run) -> list[Case]:
-    """Those whose host's software is in their time."""
+    """Offloads whose time includes the host's software."""
     return [case for case in offloads(run) if not case.crossing]
 
 
@@ -169,7 +169,7 @@ def _case(points: Sequence[Point], clock: ClockName, *, several: bool) -> Case:
 
 
 def _algorithm(pairs: Mapping[str, Pairs]) -> Pairs | None:
-    """Of the whole what is left without the rest: the reference may have other phases."""
+    """Total less the phases outside the algorithm; the reference may have other phases."""
     if not {"total", *_NOT_ALGORITHM} <= pairs.keys():
         return None
     own, reference = (pairs["total"][i] - sum(pairs[n][i] for n in _NOT_ALGORITHM) for i in (0, 1))
@@ -177,7 +177,7 @@ def _algorithm(pairs: Mapping[str, Pairs]) -> Pairs | None:
 
 
 def groups(cases: Iterable[Case]) -> list[list[Case]]:
-    """Cases that differ in memory only, with the one that others are held against first."""
+    """Groups of cases that differ in memory only; the reference is the first of its group."""
     by_device: dict[tuple[str, int, bool], list[Case]] = {}
     for case in cases:
         key = (case.device, case.elements, case.through_emulation)
@@ -193,9 +193,9 @@ def _before(case: Case) -> tuple[bool, ...]:
 def compare(
     a: Case, b: Case, names: Sequence[str], confidence: float, *, warm: bool = False
 ) -> tuple[Interval, int]:
-    """What ``a`` takes more than ``b`` for these phases, and from how many repetitions.
+    """Time of phases in ``a`` less that in ``b``, in seconds, and the number of repetitions.
 
-    Of the same repetition, taken close to each other in time.
+    Differences are formed within each repetition, whose offloads were close in time.
     """
     return differing(a.sum(names, warm=warm), b.sum(names, warm=warm), confidence, a.simulated)
 
@@ -203,7 +203,7 @@ def compare(
 def differing(
     first: BY_REPETITION, second: BY_REPETITION, confidence: float, simulated: bool
 ) -> tuple[Interval, int]:
-    """The same of seconds by repetition; a simulated value of each is exact."""
+    """Difference of seconds by repetition, and their number; one simulated value is exact."""
     common = sorted(set(first) & set(second))
     values = [first[rep] - second[rep] for rep in common]
     if simulated and len(values) == 1:
@@ -220,7 +220,7 @@ def contrast(
     *,
     warm: bool,
 ) -> Comparison:
-    """The same, and as a ratio, beside so many other comparisons."""
+    """Compares phases of two cases, as one of ``comparisons``."""
     first, second = a.sum(names, warm=warm), b.sum(names, warm=warm)
     common = sorted(set(first) & set(second))
     difference, count = compare(a, b, names, context.simultaneous(comparisons), warm=warm)
@@ -235,11 +235,11 @@ def contrast(
 def paired(
     a: Case, b: Case, confidence: float, simultaneous: float, precision: float
 ) -> Comparison | None:
-    """The same of the algorithm, of offloads that took turns within each process.
+    """Compares the algorithm of offloads that alternated with reference offloads in each process.
 
-    One value of each process: the median over its turns. What differs between processes, most of
-    what scatters on a busy machine, is in both and falls out. ``confidence`` is that of the ratio,
-    ``simultaneous`` that of the difference. None where ``b`` took no turns with ``a``.
+    Each process gives one value, the median over its pairs. Differences between processes, most of
+    the scatter on a busy machine, are in both times and cancel. ``confidence`` is of the ratio,
+    ``simultaneous`` that of the difference. None where ``b`` is not the reference of ``a``.
     """
     if any(_before(b)) or not a.pairs:
         return None
@@ -250,7 +250,7 @@ def paired(
 
 
 def _judged(difference: Interval, ratio: Interval, count: int, precision: float) -> Comparison:
-    """What the ratio says, if the difference says so too beside all the others."""
+    """Judges the ratio; "undecided" where the simultaneous interval of the difference disagrees."""
     judgement = judge(ratio, relevant(precision))
     if {"slower": 1, "faster": -1}.get(judgement, difference.sign) != difference.sign:
         judgement = "undecided"
@@ -260,5 +260,5 @@ def _judged(difference: Interval, ratio: Interval, count: int, precision: float)
 def against_host(
     case: Case, names: Sequence[str], host: Sequence[str], confidence: float
 ) -> tuple[Interval, int]:
-    """What the host takes more than the device, in the same process."""
+    """Host time less device time, in seconds, formed in each process, and their number."""
     return differing(case.sum(host), case.sum(names), confidence, case.simulated)

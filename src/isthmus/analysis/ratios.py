@@ -1,7 +1,7 @@
-"""Ratios of times, formed rerun by rerun, so that what both series suffer alike cancels.
+"""Ratios of times, formed in each rerun, so that common disturbances cancel.
 
-Host clock against host clock only. Points whose data did not arrive, or that move nothing by
-design, are in no ratio; but where nothing is behind the API, its software is compared by itself.
+Only host times are compared. Points with wrong data are excluded, and so are operations that move
+no data, except to compare the software of APIs without a device.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from isthmus.results.run_file import Point, Rerun, Run, Verified
 from isthmus.statistics import LOOKS, Interval, over_processes
 
 SMALL = 4096
-"""Bytes: up to here a transfer is all overhead."""
+"""Bytes: up to this size the time of a transfer is mostly overhead."""
 LARGE = 1 << 20
-"""Bytes: from here on a transfer is mostly bandwidth."""
+"""Bytes: from this size on the time of a transfer is mostly bytes over bandwidth."""
 _MEDIANS = ("device", "api", "operation", "memory", "bytes", "rerun", "log", "log_low", "log_high")
 
 
@@ -39,12 +39,12 @@ class Ratio(NamedTuple):
 
     @property
     def within(self) -> bool:
-        """Whether the interval speaks for one process only."""
+        """Whether the interval covers one process only."""
         return self.reruns == 1
 
     @property
     def cells(self) -> tuple[float, float, float, bool, int, int]:
-        """As tables show it: ratio, both ends, whether within one process, sizes, reruns."""
+        """Cells of a table: ratio, both ends, whether within one process, sizes, reruns."""
         return (*self.interval[:3], self.within, self.sizes, self.reruns)
 
     def inverse(self) -> Ratio:
@@ -65,11 +65,11 @@ class Pair:
 
 
 def varying_axes(points: Iterable[Point]) -> list[str]:
-    """The studies' own columns in which these points differ, in order."""
+    """The axes in which these points differ, in order."""
     values: dict[str, set[int | str]] = {}
     for point in points:
         for name, value in point.axes.items():
-            if value != "":  # the operation does not have it
+            if value != "":  # the operation lacks the axis
                 values.setdefault(name, set()).add(value)
     return [name for name, used in values.items() if len(used) > 1]
 
@@ -82,20 +82,20 @@ def with_axes(frame: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
 
 
 def whole(value: Any) -> Any:
-    """An axis value as given: numbers that a frame made floating become whole again."""
+    """An axis value as text; whole numbers that a frame stores as floats become whole again."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def groups(
     frame: pd.DataFrame, keys: Sequence[str]
 ) -> Iterator[tuple[tuple[str, ...], pd.DataFrame]]:
-    """Rows that agree in all of these columns of words, in order of appearance."""
+    """Groups of rows that are equal in all of these columns, in order of appearance."""
     for key, group in frame.groupby(list(keys), sort=False, dropna=False):
         yield tuple(map(str, key)), group
 
 
 def _trusted(point: Point, verified: Verified) -> Iterator[Rerun]:
-    """Reruns so verified, with a host clock that could tell: others count in no ratio."""
+    """Reruns with this verification and a host time above the clock's resolution."""
     if all(rerun.verified != "false" for rerun in point.reruns):
         for rerun in point.reruns:
             measured = "host" in rerun.clocks and rerun.clocks["host"].ticks
@@ -125,7 +125,7 @@ def medians(run: Run, study: str, verified: Verified = "true") -> pd.DataFrame:
 
 
 def divide(numerator: pd.DataFrame, denominator: pd.DataFrame) -> pd.DataFrame:
-    """Log ratios for what both measured in the same rerun, with the distance to either end."""
+    """Log ratios of points that both measured in the same rerun, with distances to both ends."""
     both = numerator.merge(denominator, on=["bytes", "rerun"], suffixes=("", "_of"))
     return pd.DataFrame(
         {
@@ -139,7 +139,7 @@ def divide(numerator: pd.DataFrame, denominator: pd.DataFrame) -> pd.DataFrame:
 
 
 def complete(times: pd.DataFrame) -> pd.DataFrame:
-    """Sizes that have the same reruns, so that no rerun stands for other sizes than another.
+    """Sizes that have the same reruns, so that every rerun has the same sizes.
 
     As many sizes as have six reruns in common, and more reruns where that costs no size.
     """
@@ -160,8 +160,8 @@ def complete(times: pd.DataFrame) -> pd.DataFrame:
 def ratio(times: pd.DataFrame, confidence: float) -> Ratio | None:
     """Geometric mean over sizes with its interval over reruns; None without a common point.
 
-    Only ``complete`` sizes count. One rerun alone: the mean of the sizes' own half-widths, as if
-    they erred together.
+    Only ``complete`` sizes count. With one rerun the half-width is the mean of the sizes', as if
+    their errors were fully correlated.
     """
     kept = complete(times)
     if kept.empty:
@@ -189,13 +189,13 @@ def by_size(times: pd.DataFrame, confidence: float) -> pd.DataFrame:
 def pairs(run: Run, study: str) -> list[Pair]:
     """Every two devices in the run's order, for each operation that both measured.
 
-    Same memory kind against same; where two devices have none in common and one each, those.
+    Equal kinds of memory are compared; two devices with one kind each are compared in any case.
     """
     return pairs_in(run, medians(run, study))
 
 
 def pairs_in(run: Run, table: pd.DataFrame) -> list[Pair]:
-    """The same from the medians of a run."""
+    """Pairs of devices from the medians of a run."""
     pairs: list[Pair] = []
     devices = list(dict.fromkeys(point.device for point in run.points))
     for (operation, axes), group in groups(table, ["operation", "axes"]):
@@ -207,13 +207,13 @@ def pairs_in(run: Run, table: pd.DataFrame) -> list[Pair]:
 
 
 def memory_copies(run: Run) -> frozenset[str]:
-    """Devices that are plain copies within host memory: a ceiling, not a contender."""
+    """Devices that are plain copies within host memory: upper bounds for the others."""
     unreal = {device.address for device in run.devices if not device.real}
     return frozenset({point.device for point in run.points if point.api == "host"} - unreal)
 
 
 def software_only(run: Run) -> frozenset[str]:
-    """Devices with nothing behind their API: what is timed is its software."""
+    """Addresses whose API has no device, so that the time is that of its software."""
     devices = {d.address for d in run.devices if d.properties.get("keeps_data") == "no"}
     return frozenset(devices)
 

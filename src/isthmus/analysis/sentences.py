@@ -1,7 +1,7 @@
-"""Every sentence that a finding says, as a template: the one place where they are worded.
+"""The sentences of all findings, as templates.
 
-A sentence is one fact in the field's terms, with the figure that decides, in at most ``LONGEST``
-characters. Names of devices are shortened where they would not fit.
+A sentence states one fact, with the figure that decides, in at most ``LONGEST`` characters. Names
+of devices are shortened where they would not fit.
 """
 
 from __future__ import annotations
@@ -11,13 +11,15 @@ from types import MappingProxyType
 LONGEST = 100
 _LEAST_NAME = 12
 NAMES = frozenset({"who", "best", "usual", "one", "other"})
-"""Values that users chose and that may be of any length: names of devices."""
+"""Values of any length that may be shortened: names of devices."""
 
 TEMPLATES = MappingProxyType(
     {
         # transfer
         "rate_of_limit": "{what}: {rate} at {size}, {share} of {reference} ({who}).",
         "rate_alone": "{what}: {rate} at {size} ({who}).",
+        "below_link": "Below what this link gives: {causes} ({who}; isthmus doctor).",
+        "lesser_link": "This link gives less than it could: {causes} ({who}; isthmus doctor).",
         "latency": "{what}: {time} for {size} ({who}).",
         "launch": "Starting an empty kernel and waiting for it takes {time} ({who}).",
         "in_cache": "{what}: {rate} at {size}, which fit in a cache ({who}).",
@@ -97,7 +99,7 @@ def say(template: str, /, **values: str) -> str:
 
 
 def filled(text: str, /, **values: str) -> str:
-    """A template with its values in place, as long as a sentence may be.
+    """A template with its values in place, at most ``LONGEST`` characters.
 
     Where it would be longer, names lose their middle. Raises KeyError for a missing value.
     """
@@ -115,7 +117,7 @@ def filled(text: str, /, **values: str) -> str:
 
 
 def shortened(name: str, most: int) -> str:
-    """A name in at most so many characters, without its middle: ``card:u2...nes=8``."""
+    """A name cut in the middle to at most ``most`` characters: ``card:u2...nes=8``."""
     if len(name) <= most:
         return name
     left = (most - 2) // 2

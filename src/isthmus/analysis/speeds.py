@@ -1,4 +1,4 @@
-"""What one series shows by itself: its peak, half of it, and the law it follows."""
+"""Questions about a single series: its peak, the size of half its peak, and a fitted law."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def half(context: AnalysisContext) -> Answer:
 
 
 def fits(context: AnalysisContext) -> Answer:
-    """Start-up time and rate of each series, and how far the law is off."""
+    """Start-up time and rate of each series, and the largest error of the law."""
     rows = []
     for key, group in groups(context.rows, SERIES):
         moved = (group["bandwidth_Bps"] * group["median_s"]).tolist()

@@ -30,9 +30,9 @@ _STATE_FLAGS = {
     "failed": "failed",
 }
 THROUGH_EMULATION = "through_emulation"
-"""Flag of the host's time where the device is simulated: of its software, and of ours."""
+"""Flag of host times above an emulated card: software of the runtime and of the emulation."""
 BELOW_RESOLUTION = "below_clock_resolution"
-"""Flag of times that the clock could not tell from none: without a bandwidth, in no comparison."""
+"""Flag of times below the clock's resolution: they have no bandwidth and are not compared."""
 _STEAL_SHARE = 0.01
 _TIMER_SHARE = 0.1
 _MEDIAN_TO_MIN = 1.5
@@ -41,12 +41,12 @@ _DRIFT_LEAST_SAMPLES = 24
 
 
 def per_repetition(rerun: Rerun, clock: ClockName = "host") -> Seconds:
-    """Seconds of one repetition for each sample; the empty pair taken off the host clock's."""
+    """Seconds of one repetition for each sample; host times exclude reading the clock."""
     return np.asarray(rerun.seconds(clock), dtype=np.float64)
 
 
 def empty_seconds(rerun: Rerun) -> Seconds:
-    """What reading the host clock took of each sample, or of every one."""
+    """Seconds that reading the host clock took: one value, or one for each sample."""
     samples = rerun.clocks["host"]
     if samples.empty_ticks:
         return np.asarray(samples.empty_ticks, dtype=np.float64) * samples.seconds_per_tick
@@ -61,9 +61,9 @@ def interval_within(rerun: Rerun, clock: ClockName = "host", confidence: float =
 def estimate(
     reruns: Sequence[Rerun], clock: ClockName = "host", confidence: float = 0.95
 ) -> Interval:
-    """Seconds of one repetition: over processes, or of one alone where there is only one.
+    """Seconds of one repetition, estimated over processes, or within a single one.
 
-    Never narrower than what the clock can tell. Each rerun has samples on that clock.
+    The interval is at least as wide as the clock's resolution. Each rerun has samples on the clock.
     """
     if len(reruns) > 1:
         medians = [float(np.median(per_repetition(r, clock))) for r in reruns]
@@ -74,18 +74,18 @@ def estimate(
 
 
 def too_short(interval: Interval, reruns: Sequence[Rerun], clock: ClockName = "host") -> bool:
-    """Whether the clock could not tell this time from none; simulated time has no such limit."""
+    """Whether a time is below the clock's resolution; simulated time has no such limit."""
     limit = max(r.resolution_s(clock) for r in reruns)
     return clock != "simulated" and (interval.low <= 0 or interval.value <= limit)
 
 
 def resolved(rows: pd.DataFrame) -> pd.DataFrame:
-    """Rows whose time the clock could tell: no other is in a peak, a ratio or on an axis."""
+    """Rows with times above the clock's resolution: only these are in peaks, ratios and plots."""
     return rows[~rows["flags"].str.contains(BELOW_RESOLUTION)]
 
 
 def drifts(seconds: Seconds, precision: float) -> bool:
-    """Whether a series moved while it was taken, by more than the precision asked for.
+    """Whether a series drifted by more than the precision while it was measured.
 
     First and last third: the 99.9 % intervals of their medians do not meet, and the medians lie
     more than ``precision`` of the whole median apart.
@@ -118,7 +118,7 @@ def _flags(
         flags.update({"budget_exhausted"} if cut_off else ())
     if point.error:
         flags.add("failed")
-    if clock == "simulated":  # nothing of what follows can disturb it
+    if clock == "simulated":  # simulated times are not disturbed
         return flags
     if too_short(interval, measured, clock):
         flags.add(BELOW_RESOLUTION)
@@ -142,7 +142,7 @@ def _flags(
 
 
 def _most_processes(point: Point, run: Run) -> int:
-    """So many a point gets at most, however long the run may take."""
+    """The most processes that a point gets, however long the run may take."""
     if point.device in simulated_devices(run):
         return 1
     offload = any(rerun.state == "once" for rerun in point.reruns)
@@ -233,11 +233,10 @@ def _empty_row(point: Point, run: Run) -> dict[str, object]:
 def _mark_zero_copies(frame: pd.DataFrame) -> None:
     """Flags crossings whose time does not grow with the size: nothing was moved.
 
-    Shown, not believed: verified data, 1 MiB or more in no more than twice the time that 4 KiB or
-    less took, and the bytes more at a rate that no link has; or all bytes of the largest at such
-    a rate. Their bandwidth is meaningless and left empty. What a kernel reads or writes is no copy:
-    it is at work on each byte, and where the launch is longer than the rest, a disturbed one makes
-    time look as if it fell with the size.
+    Criteria, of verified rows: 1 MiB or more takes at most twice the time of 4 KiB or less, and
+    the additional bytes would need a rate that no link has; or all bytes of the largest size would.
+    Their bandwidth is left empty. Kernels are not judged: they work on each byte, and a disturbed
+    launch longer than the work can make the time seem to fall with the size.
     """
     small, large, no_link = 4096, 1 << 20, 1e12
     axes = [name for name in frame.columns if name not in COLUMNS]
@@ -264,7 +263,7 @@ def _mark_zero_copies(frame: pd.DataFrame) -> None:
 def summarise(run: Run) -> pd.DataFrame:
     """One row per point and clock, with the contract's columns and then the studies' axes.
 
-    A point without samples has one row with empty figures, so that nothing asked for goes missing.
+    A point without samples has one row with empty figures, so that every requested point is shown.
     """
     rows: list[dict[str, object]] = []
     owners: list[Point] = []

@@ -1,4 +1,4 @@
-"""How figures and devices are put into words, and what went wrong in a run."""
+"""Figures and devices as text, and the errors of a run."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _BINARY = ("", "Ki", "Mi", "Gi", "Ti")
 
 
 def number(value: float) -> str:
-    """Three digits that count, never an exponent: ``1.03``, ``24.8``, ``1530``."""
+    """Three significant digits without an exponent: ``1.03``, ``24.8``, ``1530``."""
     if not math.isfinite(value):
         return "unbounded" if value > 0 else "unknown"
     digits = 2 - math.floor(math.log10(abs(value))) if value else 0
@@ -35,20 +35,20 @@ def size(value: float) -> str:
 
 
 def sizes(values: Sequence[int]) -> str:
-    """Where sizes begin and end: ``1 to 4Ki``."""
+    """Smallest and largest size: ``1 to 4Ki``."""
     low, high = min(values), max(values)
     return format_size(low) if low == high else f"{format_size(low)} to {format_size(high)}"
 
 
 def labels(run: Run) -> dict[str, str]:
-    """Devices by address, as a report names them: what is no hardware says so."""
+    """Names of devices in reports, by address; "(not hardware)" is added where that applies."""
     real = {device.address: device.real for device in run.devices}
     named = dict.fromkeys([*real, *(point.device for point in run.points)])
     return {a: a if real.get(a, True) else f"{a} (not hardware)" for a in named}
 
 
 def faults(run: Run) -> list[str]:
-    """Where data did not arrive, each once."""
+    """Points whose data were wrong, each fault once."""
     texts = []
     for point in run.points:
         at = f" {format_size(point.bytes)}" if point.bytes else ""
@@ -58,6 +58,6 @@ def faults(run: Run) -> list[str]:
 
 
 def troubles(run: Run) -> list[str]:
-    """What went wrong with points, each once: errors, and where data did not arrive."""
+    """Errors of points, and points whose data were wrong, each once."""
     errors = [f"{point.device}: {point.error}" for point in run.points if point.error]
     return [*dict.fromkeys(errors), *faults(run)]

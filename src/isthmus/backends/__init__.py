@@ -1,4 +1,4 @@
-"""What the runner must know of a backend before its library is loaded.
+"""Descriptions of backends: what the runner needs before it loads a backend's library.
 
 A backend is one folder, ``cpp/backends/NAME``: the C++ behind the engine's interface and this
 description of it, ``NAME.py``, which ends up here as ``isthmus.backends.NAME`` and defines
@@ -39,21 +39,21 @@ class Candidate:
     keys: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     """Address options that choose between candidates, e.g. which ``.icd`` file."""
     mode: str = ""
-    """What an address must say after ``@`` to get this candidate."""
+    """The part after ``@`` in addresses of this candidate."""
     hardware: bool = True
-    """False where what is timed is no hardware: software alone, or an emulated card."""
+    """False where an emulated card or software without a device is timed."""
     built_in: bool = False
-    """Loads nobody else's library: one worker can list the devices of several such backends."""
+    """Whether it loads no vendor's library, so that one worker can serve several backends."""
 
 
 @dataclass(frozen=True)
 class Problem:
-    """Something here that does not work, and how to mend it."""
+    """A reason why a device cannot be used here, and the remedy."""
 
     what: str
     cure: str
     mode: str | None = None
-    """The mode of an address that it concerns; None: all."""
+    """The mode of addresses that have the problem; None: all modes."""
 
 
 class BackendDescription(ABC):
@@ -62,9 +62,9 @@ class BackendDescription(ABC):
     name: str
     summary: str
     schemes: tuple[str, ...]
-    """First part of the addresses that this backend answers to."""
+    """First parts of the addresses of this backend's devices."""
     run_options: tuple[RunOption, ...] = ()
-    """Options of ``isthmus run`` that its devices take."""
+    """Options of ``isthmus run`` for devices of this backend."""
     flags: Mapping[str, str] = MappingProxyType({})
     """Flags that its operations give their rows (``Operation::remarks``), and what each means."""
     memory_calls: Mapping[str, str] = MappingProxyType({})
@@ -76,7 +76,7 @@ class BackendDescription(ABC):
     checks: tuple[Check, ...] = ()
     """What ``isthmus doctor`` checks of its devices alone."""
     by_default = True
-    """Whether ``isthmus run`` without ``--device`` measures its hardware."""
+    """Whether ``isthmus run`` without ``--device`` measures this backend's hardware."""
     only_first_device = False
     """Whether that run measures its first device only: the others are to be named."""
     api_names: Mapping[str, str] = MappingProxyType({})
@@ -87,9 +87,9 @@ class BackendDescription(ABC):
     links_property = ""
     """Property of a device: bytes a second and direction of all its links to devices like it."""
     aliases: Mapping[str, str] = MappingProxyType({})
-    """Short selectors, and the part of a platform's or device's name that each stands for."""
+    """Short selectors, each with the part of a platform's or device's name that it selects."""
     modes: tuple[str, ...] = ()
-    """What may follow ``@`` in an address."""
+    """Allowed parts after ``@`` in an address."""
     candidate_keys: tuple[str, ...] = ()
     """Address options that choose a candidate and are not passed on to the library."""
 
@@ -103,15 +103,15 @@ class BackendDescription(ABC):
         """Ways to load the backend for a scheme here, the preferred first; empty if none."""
 
     def candidates_for(self, address: Address) -> Sequence[Candidate]:
-        """Those that have the mode of an address."""
+        """Candidates for the mode of an address."""
         return [c for c in self.candidates(address.scheme) if c.mode == address.mode]
 
     def problems(self, scheme: str) -> Sequence[Problem]:  # noqa: ARG002
-        """What stands in the way of (more) devices of a scheme here."""
+        """Reasons why devices of a scheme cannot be used here."""
         return ()
 
     def run_options_of(self, device: DeviceDescription) -> tuple[RunOption, ...]:  # noqa: ARG002
-        """Those of ``run_options`` that this device takes."""
+        """The options of ``run_options`` that this device accepts."""
         return self.run_options
 
     def options(self, address: Address) -> dict[str, str]:
@@ -126,21 +126,21 @@ class BackendDescription(ABC):
         return f"{scheme}:{device.id}"
 
     def expects_hardware(self, address: Address) -> bool:
-        """Whether an address should be that of hardware, before it is known to be here."""
+        """Whether an address names hardware, decided without looking for the device."""
         return self.by_default and not address.mode
 
     def others_of(self, scheme: str, device: DeviceDescription) -> Sequence[str]:  # noqa: ARG002
-        """Addresses that stand for other devices of the same kind, which nobody has to find."""
+        """Addresses of further devices of the same kind that need no discovery: emulated boards."""
         return ()
 
     def meant_by(self, text: str) -> str:  # noqa: ARG002
-        """Address that somebody may have meant who wrote this without a scheme; empty: none."""
+        """The address that a text without a scheme probably means; empty if none."""
         return ""
 
     def match(
         self, address: Address, devices: Sequence[DeviceDescription]
     ) -> DeviceDescription | None:
-        """Device that the address selects: the first, or by id, alias, or part of a name."""
+        """The device that an address selects: the first, or by id, alias, or part of its name."""
         if not address.selector:
             return devices[0] if devices else None
         wanted = self.aliases.get(address.selector, address.selector).lower()
@@ -176,7 +176,7 @@ def api_names() -> Mapping[str, str]:
 
 
 def run_options() -> Mapping[str, RunOption]:
-    """The options that backends declare, by name; backends that share one share its name."""
+    """The options that backends declare, by name; several backends may declare the same option."""
     return {option.name: option for b in registry().values() for option in b.run_options}
 
 

@@ -1,7 +1,7 @@
 """Boards: descriptions of a card, its link and its host, each a TOML file.
 
-A board here is a file ``card/boards/NAME.toml``, installed beside this module; files whose name
-begins with ``_`` are parts that boards include. A board of one's own is a path to a file.
+Installed boards come from ``card/boards/NAME.toml``; files whose name begins with ``_`` are parts
+that boards include. Users name a board of their own by the path of its file.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def names() -> list[str]:
 def load(name_or_path: str, overrides: Mapping[str, str] | None = None) -> Board:
     """A board by name or file, with some parameters replaced (``{"link.lanes": "8"}``).
 
-    Raises UsageError, which names file and key, for anything that cannot be.
+    Raises UsageError, which names file and key, for an invalid value.
     """
     return read(name_or_path, FOLDER, overrides or {})
 
@@ -46,9 +46,9 @@ def named(text: str, overrides: Mapping[str, str] | None = None) -> Board:
 
 
 def recorded(properties: Mapping[str, str]) -> Board | None:
-    """A board from its flat values, as a run keeps them of a device; None where there are none.
+    """A board from the flat values that a run recorded of a device; None where it has none.
 
-    Raises UsageError for values that make no board.
+    Raises UsageError for values from which no board can be made.
     """
     if "board.name" not in properties:
         return None

@@ -1,4 +1,4 @@
-"""A board that was read: its parameters, each with where it comes from."""
+"""A board: its parameters, each with its source."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from isthmus.errors import UsageError
 
 @dataclass(frozen=True)
 class Setting:
-    """A parameter's value on one board, and how it is known."""
+    """A parameter's value on one board, and its source."""
 
     value: Value
     kind: str
     """``published``, ``fitted`` or ``assumed``; ``chosen`` where the user replaced it."""
     source: str
     calibration: str = ""
-    """Series and points that a fitted value was fitted to: no evidence for the model."""
+    """Series and points that a value was fitted to; they cannot confirm the model."""
     file: str = ""
 
 
@@ -31,10 +31,10 @@ class Board:
     title: str
     description: str
     settings: Mapping[str, Setting]
-    """By flat name, ``section.key``, in the table's order; complete for each section there is."""
+    """By flat name, ``section.key``, in the table's order; each section is complete."""
 
     def has(self, section: str) -> bool:
-        """Whether the card has that part."""
+        """Whether the board has a section, i.e. the card has that part."""
         return any(name.startswith(f"{section}.") for name in self.settings)
 
     def value(self, name: str) -> Value:
@@ -64,7 +64,7 @@ class Board:
         return self.number(name) * 1e6
 
     def with_values(self, values: Mapping[str, float]) -> Board:
-        """The same board with other numbers, as a fit tries them; not checked."""
+        """The same board with other values, unchecked: for fits."""
         changed = {k: replace(self.settings[k], value=v) for k, v in values.items()}
         return replace(self, settings=MappingProxyType({**self.settings, **changed}))
 

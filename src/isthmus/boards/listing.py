@@ -1,4 +1,4 @@
-"""A board as text, and as plain data."""
+"""Boards as text and as plain data."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def lines(board: Board) -> Iterator[str]:
 
 
 def toml(board: Board) -> Iterator[str]:
-    """A file with all that the board says, which reads as the same board."""
+    """The board as a complete TOML file, which reads back as an equal board."""
     yield f"# {board.title}. Change what differs."
     yield f"# Shorter: [board] base = {_quoted(board.name)}, and below it only what differs."
     yield "[board]"
@@ -78,5 +78,5 @@ def toml(board: Board) -> Iterator[str]:
 
 
 def _quoted(words: str) -> str:
-    """A text as TOML writes it; JSON's escapes are TOML's."""
+    """A text quoted for TOML, with JSON's escapes, which TOML shares."""
     return msgspec.json.encode(words).decode()

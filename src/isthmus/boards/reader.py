@@ -19,7 +19,7 @@ _SETTING_KEYS = ("value", "kind", "source", "calibration")
 
 
 def read(name_or_path: str, folder: Path, overrides: Mapping[str, str]) -> Board:
-    """A board of ``folder`` by name, or of one's own by path; raises UsageError of one line."""
+    """A board of ``folder`` by name, or any board file by path; raises UsageError of one line."""
     try:
         return _read(name_or_path, folder, overrides)
     except UsageError as error:
@@ -28,7 +28,7 @@ def read(name_or_path: str, folder: Path, overrides: Mapping[str, str]) -> Board
 
 
 def from_flat(values: Mapping[str, str]) -> Board:
-    """A board from texts by flat name, ``board.name`` among them; other names are passed over."""
+    """A board from texts by flat name, including ``board.name``; unknown names are ignored."""
     name, where = values["board.name"], Path("the run file")
     settings = {
         key: Setting(TABLE[key].parse(text), "chosen", "recorded in the run")
@@ -56,10 +56,10 @@ def _read(name_or_path: str, folder: Path, overrides: Mapping[str, str]) -> Boar
 
 
 def _locate(name_or_path: str, folder: Path, including: Path | None = None) -> Path:
-    """A file where the text looks like one, else an installed board.
+    """The path of a board: a file if the text looks like a path, else an installed board.
 
-    A file that another includes is looked for ``beside`` that one; one that is named without a
-    folder is then looked for among the installed ones.
+    ``including``: folder of the file that includes this one, where it is looked for first; a name
+    without a folder is then looked for among the installed boards.
     """
     if name_or_path.endswith(".toml") or "/" in name_or_path:
         path = Path(name_or_path).expanduser()
@@ -85,9 +85,9 @@ def _locate(name_or_path: str, folder: Path, including: Path | None = None) -> P
 def _merged(
     path: Path, folder: Path, including: tuple[Path, ...]
 ) -> tuple[dict[str, str], dict[str, Setting]]:
-    """What a file says of its board, and its settings, by flat name, over what it includes.
+    """The ``[board]`` table of a file, and its settings by flat name merged over what it includes.
 
-    What an included file says of its own board holds for that one only.
+    The ``[board]`` table of an included file is ignored.
     """
     real = path.resolve()
     if real in including:
@@ -207,7 +207,7 @@ def _complete(settings: Mapping[str, Setting], path: Path) -> Iterator[tuple[str
 
 
 def _check_consistency(settings: Mapping[str, Setting], path: Path) -> None:
-    """Raises UsageError for parameters that are right alone and cannot be together."""
+    """Raises UsageError for values that are valid separately and contradict each other."""
     has = {name.partition(".")[0] for name in settings}
     for part, needed, why in (
         ("dma", "memory", "a DMA engine needs card memory"),

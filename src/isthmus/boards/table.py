@@ -18,7 +18,7 @@ Value: TypeAlias = bool | int | float | str
 _MANY = 1 << 20
 _MOST_BYTES = 1 << 50
 _MOST = {"ns": 1e9, "MHz": 1e6, "B/s": 1e15}
-"""A second is no latency; the rest is more than anything has."""
+"""Largest accepted value by unit: a latency of one second, and rates that no part reaches."""
 _LEAST_RATE = 1e3
 _POWERS = (128, 256, 512, 1024, 2048, 4096)
 _TYPES: Mapping[type, str] = {
@@ -28,19 +28,19 @@ _TYPES: Mapping[type, str] = {
 
 @dataclass(frozen=True)
 class Parameter:
-    """One parameter: what may stand in a file for it, and what it means."""
+    """One parameter: type, unit, range and meaning."""
 
     section: str
     key: str
     type: type
     unit: str
-    """Empty where it is a count or a word."""
+    """Empty for a count or a word."""
     meaning: str
     low: float = 0.0
     high: float = _MANY
     allowed: tuple[Value, ...] = ()
     default: Value | None = None
-    """None: a board that has the section must say it."""
+    """None: a board with the section must give a value."""
 
     @property
     def name(self) -> str:
@@ -48,7 +48,7 @@ class Parameter:
         return f"{self.section}.{self.key}"
 
     def check(self, value: object) -> Value:
-        """The value as the parameter's type; raises UsageError that says what may stand here."""
+        """The value as the parameter's type; raises UsageError with the allowed values."""
         wanted = int | float if self.type is float else self.type
         right = isinstance(value, wanted) and (self.type is bool or not isinstance(value, bool))
         if not right or not isinstance(value, (bool, int, float, str)):
@@ -62,7 +62,7 @@ class Parameter:
         return float(value) if self.type is float else value
 
     def parse(self, text: str) -> Value:
-        """The value that a text on the command line stands for."""
+        """The value of a text from the command line."""
         try:
             if self.type is bool:
                 return self.check({"true": True, "false": False}.get(text.lower(), text))
@@ -220,7 +220,7 @@ TABLE: Mapping[str, Parameter] = MappingProxyType({p.name: p for p in _PARAMETER
 """Parameters by flat name, in the order shown."""
 SECTIONS = tuple(dict.fromkeys(p.section for p in _PARAMETERS))
 REQUIRED_SECTIONS = ("link", "host", "faults")
-"""What no board lacks, though all of it may be defaults; the other sections are absent where
+"""Sections of every board, which may consist of defaults; the other sections are absent where
 the card lacks that part."""
 KINDS = ("published", "fitted", "assumed")
 

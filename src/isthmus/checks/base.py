@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -14,6 +15,7 @@ from isthmus.system import pci
 from isthmus.system.pci import Function, Port
 
 State = Literal["good", "bad", "unknown"]
+_DISPLAY = "03"
 NEEDS_ROOT = "only root can read it"
 HIDDEN = "the virtual machine hides it"
 NOT_RECORDED = "this run file does not have it"
@@ -76,39 +78,51 @@ class Facts:
         return self.function.device
 
     @property
+    def is_gpu(self) -> bool:
+        """Whether it is a display controller: those slow their links while they idle."""
+        return self.port.class_code.startswith(_DISPLAY)
+
+    @property
     def after(self) -> Function | None:
         """The function after the run; None where nothing was measured."""
         return self.device.pci_after if self.device else None
 
     def unread(self, port: Port | None = None) -> Result:
-        """Unknown, with the reason: what a port's configuration space or sysfs did not give.
+        """Unknown, with the reason: what a port's configuration space did not give.
 
         ``port``: the device's own where it is left out.
         """
         port = port or self.port
-        if self.device is not None and self.device.pci is None:
-            return Result(state="unknown", found=NOT_RECORDED)
-        if self.function.asleep:
-            return Result(state="unknown", found=ASLEEP)
-        if not port.readable:
+        if self.device and self.device.pci and not self.function.asleep and not port.readable:
             return Result(state="unknown", found=NEEDS_ROOT, command="sudo isthmus doctor")
-        return Result(state="unknown", found=HIDDEN if self.virtual else NOT_SHOWN)
+        return self.unseen()
 
     def unseen(self) -> Result:
-        """Unknown: what the machine does not show to anybody."""
+        """Unknown, with the reason: what sysfs does not show to anybody."""
+        if self.device is not None and self.device.pci is None:
+            return Result(state="unknown", found=NOT_RECORDED)
+        if self.crosses and self.function.asleep:
+            return Result(state="unknown", found=ASLEEP)
         return Result(state="unknown", found=HIDDEN if self.virtual else NOT_SHOWN)
 
     @staticmethod
     def of_run(run: Run, device: DeviceRecord | None = None) -> Facts:
         """What a run file has."""
-        times = [datetime.fromisoformat(t) for t in (run.started, run.finished) if t]
         return Facts(
             host=run.environment,
             device=device,
             cpus=run.settings.cpus or run.environment.get("usable_cpus", ()),
             memory_node=run.settings.numa_node,
-            measured_s=(times[1] - times[0]).total_seconds() if len(times) == 2 else 0.0,
+            measured_s=_seconds_between(run.started, run.finished),
         )
+
+
+def _seconds_between(began: str, ended: str) -> float:
+    """Of two times in ISO 8601; 0 where one is not known."""
+    with contextlib.suppress(ValueError):
+        first, last = (datetime.fromisoformat(t.replace("Z", "+00:00")) for t in (began, ended))
+        return (last - first).total_seconds()
+    return 0.0
 
 
 @dataclass(frozen=True)
@@ -123,8 +137,10 @@ class Check:
     """``pci``: of devices behind a PCIe function that is known."""
     place: int = 99
     """Of likely causes of a low rate, the likeliest first."""
+    fault: str = ""
+    """A bad result in a few words, where it can make large copies slow."""
     lowers_limit: bool = False
-    """Whether a bad result means that the link's limit itself is lower than card and slot allow."""
+    """Whether a bad result means a lower limit of the link than card and slot allow."""
 
 
 def sysfs(port: Port, name: str) -> str:

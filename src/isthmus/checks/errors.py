@@ -71,4 +71,6 @@ def _grown(before: Function, after: Function) -> Iterator[tuple[str, int]]:
                 yield name, 0
 
 
-CHECK = Check("errors", "Does all arrive at the first attempt?", judge, place=8)
+CHECK = Check(
+    "errors", "Does all arrive at the first attempt?", judge, place=8, fault="errors on the link"
+)

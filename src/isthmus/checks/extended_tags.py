@@ -24,5 +24,9 @@ def judge(facts: Facts) -> Result | None:
 
 
 CHECK = Check(
-    "extended_tags", "May the device have as many reads in flight as it can?", judge, place=9
+    "extended_tags",
+    "May the device have as many reads in flight as it can?",
+    judge,
+    place=9,
+    fault="extended tags off",
 )

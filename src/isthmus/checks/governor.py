@@ -33,4 +33,11 @@ def judge(facts: Facts) -> Result | None:
     )
 
 
-CHECK = Check("governor", "Does the processor keep its clock high?", judge, of="machine", place=20)
+CHECK = Check(
+    "governor",
+    "Does the processor keep its clock high?",
+    judge,
+    of="machine",
+    place=20,
+    fault="a processor clocked low",
+)

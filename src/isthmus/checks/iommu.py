@@ -32,4 +32,10 @@ def judge(facts: Facts) -> Result | None:
     return Result(state="good", found="no IOMMU is on")
 
 
-CHECK = Check("iommu", "Does the device reach memory without translation?", judge, place=6)
+CHECK = Check(
+    "iommu",
+    "Does the device reach memory without translation?",
+    judge,
+    place=6,
+    fault="addresses translated by the IOMMU",
+)

@@ -27,5 +27,9 @@ def judge(facts: Facts) -> Result | None:
 
 
 CHECK = Check(
-    "max_payload", "Are packets as large as every port on the way allows?", judge, place=4
+    "max_payload",
+    "Are packets as large as every port on the way allows?",
+    judge,
+    place=4,
+    fault="small packets",
 )

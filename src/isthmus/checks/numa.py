@@ -42,4 +42,10 @@ def judge(facts: Facts) -> Result | None:
     )
 
 
-CHECK = Check("numa_node", "Are processes and memory on the device's side?", judge, place=5)
+CHECK = Check(
+    "numa_node",
+    "Are processes and memory on the device's side?",
+    judge,
+    place=5,
+    fault="processes on another memory node",
+)

@@ -20,4 +20,10 @@ def judge(facts: Facts) -> Result | None:
     )
 
 
-CHECK = Check("relaxed_ordering", "May requests of the device pass one another?", judge, place=10)
+CHECK = Check(
+    "relaxed_ordering",
+    "May requests of the device pass one another?",
+    judge,
+    place=10,
+    fault="relaxed ordering off",
+)

@@ -37,4 +37,11 @@ def judge(facts: Facts) -> Result | None:
     )
 
 
-CHECK = Check("steal", "Has the machine its processors to itself?", judge, of="machine", place=22)
+CHECK = Check(
+    "steal",
+    "Has the machine its processors to itself?",
+    judge,
+    of="machine",
+    place=22,
+    fault="processors shared with other tenants",
+)

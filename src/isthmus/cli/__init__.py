@@ -58,7 +58,7 @@ def main() -> NoReturn:
     ours = given.index("--") if "--" in given else len(given)  # behind it, another program's
     arguments = [a for a in given[:ours] if a != "--verbose"] + given[ours:]
     verbose = len(arguments) < len(given)
-    # A polite end is like Ctrl-C: what was measured is kept.
+    # SIGTERM is treated like Ctrl-C: measured points are kept.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         code = app(args=arguments, standalone_mode=False)

@@ -1,4 +1,4 @@
-"""Options that backends and studies declare, as parameters of a command beside its own."""
+"""Options that backends and studies declare, added to the parameters of a command."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from isthmus.run_options import RunOption, flag
 
 
 class DeclaringCommand(TyperCommand):
-    """A command that takes the options of all backends; what is given is in ``context.obj``."""
+    """A command with the options of all backends; given values are in ``context.obj``."""
 
     def declared(self) -> list[RunOption]:
         """The options beside its own parameters; one without help is left out of ``--help``."""
@@ -30,12 +30,12 @@ class DeclaringCommand(TyperCommand):
         return [one for one in _parameters(self.declared()) if one.name not in own]
 
     def get_params(self, ctx: Any) -> list[Any]:
-        """Its own parameters, then the declared ones, ``--help`` last."""
+        """The command's own parameters, then the declared ones, ``--help`` last."""
         *own, last = super().get_params(ctx)
         return [*own, *self._declared_parameters, last]
 
     def invoke(self, ctx: Any) -> Any:
-        """Calls the function with its own parameters."""
+        """Calls the command's function with its own parameters."""
         ctx.obj = {one.name: ctx.params.pop(one.name) for one in self._declared_parameters}
         return super().invoke(ctx)
 
@@ -76,9 +76,9 @@ def _parameters(options: Sequence[RunOption]) -> list[Any]:
 
 
 def separated(given: Mapping[str, Any]) -> tuple[dict[str, str], dict[str, str]]:
-    """Options of devices, and axes of studies, among the declared options that were given.
+    """Splits the given declared options into options of devices and axes of studies.
 
-    Raises UsageError for one that is given twice.
+    Raises UsageError for an option that is given twice.
     """
     from isthmus.backends import run_options
 

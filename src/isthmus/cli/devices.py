@@ -1,4 +1,4 @@
-"""``isthmus devices``: what is here, what each can do, what is missing and how to get it."""
+"""``isthmus devices``: devices of this machine, their studies, and what is missing."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def _wrapped(text: str) -> list[str]:
 
 
 def studies_of(device: discovery.FoundDevice) -> list[str]:
-    """Studies that have something to measure on a device, as their plans say."""
+    """Studies whose plans have tasks for a device."""
     from isthmus import studies
     from isthmus.measure.plan import plan
 
@@ -108,7 +108,7 @@ def studies_of(device: discovery.FoundDevice) -> list[str]:
 
 
 def _studies_by_address(device: discovery.FoundDevice) -> dict[str, list[str]]:
-    """Studies of a device and of the others of its kind, by address; one worker opens each."""
+    """Studies of a device and of further devices of its kind, by address; one worker opens each."""
     from isthmus.errors import IsthmusError
     from isthmus.measure.devices import open_in
     from isthmus.measure.supervisor import WorkerProcess

@@ -39,6 +39,9 @@ def doctor(
     everything: Annotated[
         bool, typer.Option("--all", help="a row for each good and unknown result, too")
     ] = False,
+    no_wait: Annotated[
+        bool, typer.Option("--no-wait", help="refuse where another Isthmus measures")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="for programs")] = False,
 ) -> int:
     """Prints a table of findings; ends with 0 where none is bad, 3 where one is, 4 for no device.
@@ -49,35 +52,38 @@ def doctor(
 
     if run is not None and device:
         raise UsageError("give devices or --run RUN.json: a run names its own devices")
-    judged, missing = _of_run(run) if run else _of_machine(device or [])
+    judged, missing = _of_run(run) if run else _of_machine(device or [], no_wait=no_wait)
     if as_json:
         _print_json(judged, missing)
     else:
         _print_table(judged, everything=everything)
     for why in missing:
-        print(f"isthmus: {why}", file=sys.stderr)
+        _say(why)
     bad = any(result.state == "bad" for _, results in judged for result in results)
     return _FINDINGS if bad else _NO_DEVICE if missing else 0
 
 
-def _of_machine(addresses: Sequence[str]) -> tuple[Judged, list[str]]:
+def _say(message: str) -> None:
+    print(f"isthmus: {message}", file=sys.stderr)
+
+
+def _of_machine(addresses: Sequence[str], *, no_wait: bool) -> tuple[Judged, list[str]]:
     """Results of this machine and its devices, and why a device that was named is not here."""
     from isthmus.checks import Facts
     from isthmus.errors import NoDeviceError
     from isthmus.measure import discovery
     from isthmus.measure.devices import record_of
-    from isthmus.system import environment
+    from isthmus.system import environment, lock
 
     missing = []
-    if addresses:
-        found = []
+    with lock.exclusive(_say, no_wait=no_wait):  # runtimes that start would be part of its figures
+        found = [] if addresses else discovery.real_devices()
+        found = [one for one in found if not one.backend.only_first_device]
         for address in dict.fromkeys(addresses):
             try:
                 found.append(discovery.resolve(address))
             except NoDeviceError as error:
                 missing.append(str(error))
-    else:
-        found = [one for one in discovery.real_devices() if not one.backend.only_first_device]
     host = environment.host()
     records = [record_of(one) for one in found]
     return _judged(

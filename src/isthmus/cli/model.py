@@ -1,4 +1,4 @@
-"""``isthmus model``: predict, redo the fits, or validate. Options come from the models' tables."""
+"""``isthmus model``: predict, fit or validate. Options come from the models' tables."""
 
 from __future__ import annotations
 

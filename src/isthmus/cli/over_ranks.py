@@ -35,7 +35,7 @@ def become_rank(
 ) -> None:
     """Turns this process into a rank where a launcher started several; else returns.
 
-    ``bound``: options that bind workers, which is for the launcher to do.
+    ``bound``: options that bind workers, refused here because the launcher binds ranks.
     """
     place = launcher.place()
     if place is None:
@@ -53,7 +53,7 @@ def become_rank(
 
 
 def group() -> RankGroup | None:
-    """The ranks that this process leads, once all have come; None where it was started by hand."""
+    """The ranks that this process leads, once all have connected; None without a launcher."""
     if launcher.LEADER not in os.environ:
         return None
     from multiprocessing.connection import Connection

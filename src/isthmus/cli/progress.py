@@ -1,9 +1,10 @@
-"""Progress of a run: what is measured, how much is done, and the time that it takes at most."""
+"""Progress of a run: current task, number of finished tasks, and remaining time."""
 
 from __future__ import annotations
 
 import math
 import time
+from collections.abc import Callable
 from types import TracebackType
 
 from rich.console import Console
@@ -17,13 +18,14 @@ _PLAIN_EVERY_S = 10.0
 
 
 class Progress:
-    """One line on a terminal; a line now and then elsewhere. Counts all studies of a run together.
+    """Shows progress: one live line on a terminal, else a line every few seconds.
 
-    A task is done once, however many processes it needs: whose number is not known before.
+    Counts the tasks of all studies of a run. A task counts once, whatever its number of processes.
     """
 
-    def __init__(self, console: Console) -> None:
+    def __init__(self, console: Console, clock: Callable[[], float] = time.monotonic) -> None:
         self._console = console
+        self._clock = clock
         self._bar = Bar(
             TextColumn("{task.fields[line]}", markup=False),
             console=console,
@@ -36,7 +38,7 @@ class Progress:
         self._done = 0
         self._before = 0
         self._ends = math.inf
-        self._began = time.monotonic()
+        self._began = clock()
         self._last_line = self._began
 
     def __enter__(self) -> Progress:
@@ -54,7 +56,7 @@ class Progress:
     def begin(self, total: int, done: int, most_s: float) -> None:
         """Starts counting: see Watcher."""
         self._total, self._done, self._before = total, done, done
-        self._began = time.monotonic()
+        self._began = self._clock()
         self._ends = self._began + most_s
         self._update()
 
@@ -80,7 +82,7 @@ class Progress:
             room = self._console.width - len(counted) - 3
             self._bar.update(self._id, line=f"{counted}  {self._label[: max(room, 0)]}")
             return
-        now = time.monotonic()
+        now = self._clock()
         if now - self._last_line >= _PLAIN_EVERY_S:
             self._last_line = now
             self._console.print(
@@ -88,8 +90,8 @@ class Progress:
             )
 
     def _left(self) -> str:
-        """Time left at most; of what is simulated, by what was done so far."""
-        now = time.monotonic()
+        """The remaining time at most; for simulated devices an estimate from the pace so far."""
+        now = self._clock()
         if math.isfinite(self._ends):
             return f", at most {_minutes(max(0.0, self._ends - now))} left"
         fresh = self._done - self._before

@@ -27,7 +27,7 @@ _FEW = 4
 _WIDTH = 80
 _DEEP = " " * 6
 _ANYWHERE = ("bytes", "operation")
-"""Axes of which a device leaves out what it does not have."""
+"""Axes for which a device skips values that it does not have."""
 _INTERVAL = 3
 """Column of the intervals."""
 
@@ -227,7 +227,7 @@ def _request(
         for axis in points[0]
         if all(axis in point for point in points) and axis in known
     }
-    # Another device need not have all of several kinds of memory or fences: it has what it has.
+    # Another device may lack some of several kinds of memory or fences: its own are measured.
     axes = {
         axis: ",".join(several)
         for axis, several in values.items()
@@ -278,7 +278,7 @@ def _in_full(figures: Sequence[ReproducedFigure]) -> Iterator[str]:
 
 
 def _notes(one: ReproducedFigure) -> Iterator[str]:
-    """What is to be said of the figure, and of some rows; what all rows share has no item."""
+    """Notes on the figure and on rows; a note on all rows names no items."""
     if one.figure.note:
         yield one.figure.note
     for text_of in (
@@ -311,7 +311,7 @@ def _span(interval: Interval | None) -> str:
 
 
 def _overview(figures: Sequence[ReproducedFigure]) -> Iterator[str]:
-    """A line for each figure that is compared or needs something; then how many are neither."""
+    """A line for each figure with rows; then reasons, and the number of figures without a model."""
     from isthmus.analysis.reproduction import NOT_MEASURED
     from isthmus.cli.program import program
     from isthmus.columns import columns
@@ -339,7 +339,7 @@ def _overview(figures: Sequence[ReproducedFigure]) -> Iterator[str]:
 
 
 def _wrapped(text: str, first: str = "", others: str = "") -> list[str]:
-    """Lines of a terminal's width, indented so."""
+    """Wraps a text to 80 columns, with these indents."""
     import textwrap
 
     return textwrap.wrap(

@@ -53,14 +53,14 @@ def _studies(name: str) -> list[Study]:
 
 
 def fresh_name(study: str, folder: Path = Path()) -> Path:
-    """A run file that is not there yet."""
+    """A path for a run file that does not exist yet."""
     stem = f"{study}-{datetime.now().strftime('%Y%m%d-%H%M%S')}"
     candidates = (folder / f"{stem}{f'-{n}' if n else ''}.json" for n in range(1000))
     return next(path for path in candidates if not path.exists())
 
 
 def positive(value: float | None, option: str) -> None:
-    """Raises UsageError for a value of an option that must be above 0 and is not."""
+    """Raises UsageError for a value of an option that is not above 0."""
     if value is not None and not 0 < value < math.inf:
         raise UsageError(f"{option} must be a number above 0")
 
@@ -198,7 +198,7 @@ def _close(run: Run, out: Path, console: Console) -> int:
 
 
 def failed(run: Run) -> bool:
-    """Whether a device or a point could not be measured, or a point moved something wrong."""
+    """Whether a device or a point could not be measured, or a point's data were wrong."""
     return any(device.error for device in run.devices) or any(
         p.error or any(r.verified == "false" for r in p.reruns) for p in run.points
     )

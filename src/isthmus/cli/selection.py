@@ -12,7 +12,7 @@ from isthmus.text import nearest
 
 
 def of_study_and_operations(run: Run, study: str | None, operations: str | None) -> Run:
-    """The run with these points only; raises UsageError for names that it does not have."""
+    """The run with these points only; raises UsageError for names that the run does not have."""
     points = run.points
     if study is not None:
         _known("study", [study], (point.study for point in points))

@@ -1,4 +1,4 @@
-"""``isthmus show``: what a run found, or its points."""
+"""``isthmus show``: the summary of a run, or its points."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``isthmus run STUDY --help``: what a study varies, from its own table."""
+"""``isthmus run STUDY --help``: axes and operations of a study."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from isthmus.studies.base import Axis
 
 _MANY = 4
-"""Values that a line has room for."""
+"""The most values that a line of help lists."""
 
 
 class StudyCommand(DeclaringCommand):
-    """A command that takes studies' axes, too; with a study's name, ``--help`` lists them."""
+    """A command with options for all studies' axes; ``STUDY --help`` lists those of a study."""
 
     def declared(self) -> list[RunOption]:
         """Options of backends, and all studies' axes."""

@@ -1,4 +1,4 @@
-"""The devices of a run, open, with a record of each for the run file."""
+"""Opens the devices of a run and makes a record of each for the run file."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def _record_of_missing(address: str, error: NoDeviceError) -> DeviceRecord:
 
 
 def open_device(device: FoundDevice) -> FoundDevice:
-    """The device as it describes itself once it is open: options may change what it can do.
+    """Opens a device and returns its description, which options may have changed.
 
     Raises UsageError for a wrong option, NoDeviceError where the device cannot be used.
     """
@@ -103,7 +103,7 @@ def open_device(device: FoundDevice) -> FoundDevice:
 
 
 def open_in(worker: Responder, device: FoundDevice) -> FoundDevice:
-    """As ``open_device``, in a worker that has the environment of the device's candidate."""
+    """Opens a device as ``open_device`` does, in a worker that already has its environment."""
     try:
         answer = worker.ask(device.open_request())
     except (WorkerRefusedError, WorkerDiedError) as error:
@@ -117,8 +117,8 @@ def open_in(worker: Responder, device: FoundDevice) -> FoundDevice:
 def refuse_or_warn(what: str, records: Sequence[DeviceRecord], watcher: Watcher) -> None:
     """Refuses a request that no device of the run can meet.
 
-    Raises UsageError where every device is here; else one that is missing may have been meant, and
-    the watcher shows a warning.
+    Raises UsageError where every device was opened. Otherwise a missing device might meet the
+    request, and the watcher shows a warning.
     """
     if not any(record.error for record in records):
         raise UsageError(what)

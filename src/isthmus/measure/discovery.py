@@ -1,6 +1,6 @@
-"""Which devices are here, and which one an address means.
+"""Finds the devices of this machine, and the device of an address.
 
-A worker of its own probes each candidate that loads a vendor's library.
+Each candidate that loads a vendor's library is probed in a separate worker.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ class FoundDevice:
     candidate: Candidate
     description: protocol.DeviceDescription
     run_options: Mapping[str, str] = field(default_factory=dict)
-    """Options of the run that this device takes."""
+    """Options of the run that this device accepts."""
     others: tuple[str, ...] = ()
     """Addresses of the same kind: see ``BackendDescription.others_of``."""
 
     @property
     def real(self) -> bool:
-        """Whether its figures are those of hardware."""
+        """Whether its measurements are of hardware."""
         return self.candidate.hardware
 
     @cached_property
@@ -45,7 +45,7 @@ class FoundDevice:
         return {**self.run_options, **self.backend.options(Address.parse(self.address))}
 
     def with_run_options(self, given: Mapping[str, str]) -> FoundDevice:
-        """The same device, opened with those options of the run that it takes."""
+        """The same device with those options of the run that it accepts."""
         known = {option.name for option in self.backend.run_options_of(self.description)}
         taken = {k: v for k, v in given.items() if k in known}
         return replace(self, run_options=taken)
@@ -135,7 +135,7 @@ def surveys() -> list[Survey]:
 
 
 def real_devices() -> list[FoundDevice]:
-    """What ``isthmus run`` measures when no device is named: each real device once.
+    """The devices of ``isthmus run`` without ``--device``: each hardware device once.
 
     A device that two libraries offer (two PoCLs, one driver named twice) is the same one where PCI
     address, or without one the platform, agree.
@@ -166,7 +166,7 @@ def _same_kind(
     address: Address,
     probed: Sequence[protocol.DeviceDescription],
 ) -> list[protocol.DeviceDescription]:
-    """Devices of the same kind as one that matches an address, unless that says which."""
+    """Devices of the same kind as the match of an address, unless the address selects one."""
     if match.id == address.selector:
         return [match]
     kind = (match.platform, match.name)
@@ -174,7 +174,7 @@ def _same_kind(
 
 
 def resolve(text: str, turn: int = 0) -> FoundDevice:
-    """Device that an address means; of several devices of a kind, number ``turn``, cyclically.
+    """The device of an address; of several of the same kind, number ``turn``, cyclically.
 
     Raises UsageError where no device can have this address, NoDeviceError where the device is not
     here.

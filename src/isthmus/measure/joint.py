@@ -75,7 +75,7 @@ def _common(
 class _JointDevice(FoundDevice):
     @cached_property
     def options(self) -> dict[str, str]:
-        """None: the device of each rank has its own."""
+        """None: each rank has options of its own."""
         return {}
 
 
@@ -89,7 +89,7 @@ class RankGroup:
         """Device of each rank."""
 
     def open_devices(self, options: Mapping[str, str]) -> FoundDevice:
-        """Opens the devices of all ranks, and returns what they are together.
+        """Opens the devices of all ranks, and returns the joint device.
 
         Raises UsageError or NoDeviceError where a rank has none.
         """

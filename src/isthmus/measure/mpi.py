@@ -71,7 +71,9 @@ def world(place: Place) -> Intracomm:
         mpi4py.rc.thread_level = os.environ.get("MPI4PY_RC_THREAD_LEVEL", "funneled")
         mpi4py.rc.finalize = False
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # what it says of foreign launchers is said below
+            warnings.simplefilter(
+                "ignore"
+            )  # mpi4py's own warning on foreign launchers is replaced by an error below
             from mpi4py import MPI  # noqa: PLC0415
     except (ImportError, RuntimeError) as error:
         why = str(error).splitlines()[0]

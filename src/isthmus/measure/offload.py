@@ -1,4 +1,4 @@
-"""Offloads: every repetition in a process of its own, timed phase by phase.
+"""Offloads: every repetition in a fresh process, timed phase by phase.
 
 The first offload of a process is measured, so no worker is used twice. Sample k of every phase
 comes from repetition k: differences, ratios and sums of phases are formed within a repetition.
@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from isthmus.measure import protocol
-from isthmus.measure.job import Job
 from isthmus.measure.plan import Task
+from isthmus.measure.schedule import Job
 from isthmus.results.run_file import ClockName, ClockRecord, Point, Rerun, Samples
 from isthmus.studies import Study, by_name
 from isthmus.studies.base import Value
 
 MOST_S = 120.0
-"""A process that sends nothing for so long hangs."""
+"""A process that sends nothing for this long is taken to hang."""
 _LEAST_AGAIN = 3
 _MOST_AGAIN = 63
 _AGAIN_BYTES = 4 << 20
@@ -26,7 +26,7 @@ _SIMULATED_TICK_S = 1e-15
 
 
 def reference_of(job: Job, jobs: Iterable[Job]) -> Job | None:
-    """The job of the study's reference on the same device and size, if it is another and works."""
+    """The reference's job on the same device and size; None where that is ``job`` or failed."""
     study = _study(job)
     if not study.reference:
         return None

@@ -1,4 +1,4 @@
-"""From a study and a device to tasks: which points it can give, and what is left out."""
+"""Plans the tasks of a study on a device, and the reasons for values that are left out."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from isthmus.system.memory import available_bytes
 from isthmus.units import format_size
 
 _MEMORY_SHARE = 0.8
-"""Of the memory that is free, host's or device's, a point may take this much."""
+"""Share of the free memory, of host or device, that a point may use."""
 
 
 @dataclass(frozen=True)
@@ -26,13 +26,13 @@ class Task:
     bytes: int
     memory: str
     axes: Mapping[str, Value]
-    """All that the operation has, also those that the study does not vary."""
+    """All axes of the operation, also those that the study does not vary."""
     points: Mapping[int, Point]
     """By part of the operation; parts that the study does not need are missing."""
     offload: bool = False
-    """Whether each repetition is a process of its own, and its parts are phases of one another."""
+    """Whether each repetition runs in a fresh process and its parts are phases."""
     joint: bool = False
-    """Whether all ranks do it together."""
+    """Whether all ranks carry it out together."""
 
 
 @dataclass(frozen=True)

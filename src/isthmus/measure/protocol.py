@@ -1,4 +1,4 @@
-"""What runner and worker say to each other: msgpack messages behind a 4-byte length.
+"""Messages between runner and worker: msgpack behind a 4-byte length.
 
 The runner sends one request at a time and waits; the worker answers each request once. They use two
 pipes of their own: a vendor's runtime may print what it likes.
@@ -15,13 +15,13 @@ _LENGTH = struct.Struct("<I")
 
 
 class PartDescription(msgspec.Struct, frozen=True):
-    """One separately timed half of an operation: a point of that name."""
+    """A separately timed part of an operation; points have its name."""
 
     name: str
     direction: str
     initiator: str
     axes: dict[str, int | str] = {}
-    """Columns that are its own: which ``rank`` of how many ``ranks``."""
+    """Further columns of the part: ``rank`` and the number of ``ranks``."""
 
 
 class AxisDescription(msgspec.Struct, frozen=True):
@@ -30,11 +30,11 @@ class AxisDescription(msgspec.Struct, frozen=True):
     name: str
     usual: str
     values: list[str] = []
-    """Those it can take; empty: any whole number from 1."""
+    """Possible values; empty: any whole number from 1."""
     buffers: bool = False
-    """Whether each unit of it needs as many buffers on the device again."""
+    """Whether the number of buffers on the device is proportional to the value."""
     most: int = (1 << 64) - 1
-    """Of one that takes any number."""
+    """Largest value of an axis without listed values."""
 
 
 class OperationDescription(msgspec.Struct, frozen=True):
@@ -49,12 +49,12 @@ class OperationDescription(msgspec.Struct, frozen=True):
     most_bytes: int
     unit_bytes: int = 1
     joint: bool = False
-    """Done by several ranks together."""
+    """Whether several ranks carry it out together."""
     api: str = ""
-    """Of its points; empty: the device's."""
+    """API of its points; empty: the device's."""
 
     def among(self, ranks: int) -> OperationDescription:
-        """A joint operation with a part for each rank's own time behind that of all together."""
+        """A joint operation with further parts: each rank's own time, behind the common one."""
         if not self.joint:
             return self
         whole = self.parts[0]
@@ -83,21 +83,21 @@ class DeviceDescription(msgspec.Struct, frozen=True):
     operations: list[OperationDescription]
     properties: dict[str, str]
     offloads: list[OperationDescription] = []
-    """What it can do from a fresh process, timed phase by phase: see Offload."""
+    """Offloads that it can do from a fresh process, timed phase by phase: see Offload."""
     lacks: dict[str, str] = {}
-    """Why it cannot take a value of an axis, ``target=host``, and what would change that."""
+    """Reason and remedy for values of axes that it cannot take: ``target=host``."""
     simulated: bool = False
     """Whether its times are those of an emulated card, the same on each host."""
 
 
 class ListDevices(msgspec.Struct, frozen=True, tag=True):
-    """Load the backend and say what devices it has."""
+    """Loads the backend and lists its devices."""
 
     library: str
 
 
 class OpenDevice(msgspec.Struct, frozen=True, tag=True):
-    """Load the backend and open one device."""
+    """Loads the backend and opens one device."""
 
     library: str
     id: str
@@ -111,11 +111,11 @@ class Criterion(msgspec.Struct, frozen=True):
     confidence: float
     most_seconds: float
     samples: int = 0
-    """Number after which it ends, in its first visit; 0: when precise enough, over several."""
+    """Number of samples of a single visit; 0: visits until it is precise enough."""
 
 
 class Measure(msgspec.Struct, frozen=True, tag=True):
-    """Visit one series for a block; the first visit begins it."""
+    """Measures a block of one series; the first visit begins the series."""
 
     series: int
     operation: str
@@ -129,7 +129,7 @@ class Measure(msgspec.Struct, frozen=True, tag=True):
 
 
 class Offload(msgspec.Struct, frozen=True, tag=True):
-    """Once in a fresh process, then ``again`` times: the only request of its worker.
+    """Carries out an offload in a fresh process, then ``again`` times: its worker's only request.
 
     A placement is a kind of memory and its axes. Repetitions in ``reference`` alternate with those
     in ``placement``.
@@ -139,7 +139,7 @@ class Offload(msgspec.Struct, frozen=True, tag=True):
     id: str
     options: dict[str, str]
     bytes: int
-    """Of one vector."""
+    """Size of one vector in bytes."""
     placement: tuple[str, dict[str, str]]
     again: int
     reference: tuple[str, dict[str, str]] | None = None
@@ -184,7 +184,7 @@ class Part(msgspec.Struct, frozen=True):
 
 
 class Noise(msgspec.Struct, frozen=True):
-    """What the machine did meanwhile; see the engine's Probe."""
+    """Disturbances by the machine during a measurement; see the engine's Probe."""
 
     steal_s: float = 0.0
     voluntary_switches: int = 0

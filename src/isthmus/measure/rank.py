@@ -1,4 +1,4 @@
-"""From ``isthmus run`` under a launcher of MPI to a rank, which serves its device to the leader.
+"""A rank of MPI: starts from ``isthmus run`` under a launcher, and serves its device to the leader.
 
 Rank 0 starts the leader: the same command again, with the runner, the run file and all that is
 printed. Each rank looks for its device and replaces its program by this module, with the
@@ -70,7 +70,7 @@ def _start_leader(place: Place) -> tuple[subprocess.Popen[bytes], Connection]:
 
 
 def _some_device(studies: Sequence[Study], turn: int) -> discovery.FoundDevice:
-    """One of the first backend that has joint operations, where no device is named."""
+    """A device of the first backend with joint operations, for runs without ``--device``."""
     for survey in discovery.surveys():
         able = [
             one
@@ -118,7 +118,7 @@ def become_rank(place: Place, devices: Sequence[str], studies: Sequence[Study]) 
 
 
 def _exit_code(leader: int) -> int:
-    """That of the leader once it has ended; 0 where it is no child of this process."""
+    """Exit code of the leader, once it has ended; 0 where the leader is not our child."""
     if not leader:
         return 0
     try:
@@ -129,7 +129,7 @@ def _exit_code(leader: int) -> int:
 
 
 def _rendezvous(world: Intracomm, pipe: Connection | None) -> Rendezvous | None:
-    """What the leader tells rank 0, broadcast to all ranks; None where the leader has ended."""
+    """The leader's rendezvous, broadcast by rank 0 to all; None where the leader has ended."""
     message = b""
     if pipe:
         with contextlib.suppress(EOFError, OSError):
@@ -180,7 +180,7 @@ def _report_signals(rank: Rank) -> None:
 
 
 def _run(hello: Hello, leader: int, pipe: Connection | None) -> int:
-    """A rank from its beginning to its end; returns its exit code."""
+    """Runs a rank until the leader ends it; returns the exit code."""
     place = launcher.place()
     assert place
     try:

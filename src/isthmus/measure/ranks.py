@@ -37,14 +37,14 @@ from isthmus.text import truncated
 _ARRIVAL_S = 300.0
 """Time for all ranks to find their devices, initialise MPI and connect."""
 _HANDSHAKE_S = 5.0
-"""The leader waits so long for each step of a handshake, and takes one after the other."""
+"""Longest wait of the leader for each step of a handshake; handshakes are sequential."""
 _HANDSHAKES_S = 60.0
-"""A rank waits so long for its own: others, and strangers that say nothing, may come first."""
+"""Longest wait of a rank for its handshake: other connections may come first."""
 _HANDSHAKES_PER_S = 50.0
-"""Least rate at which the leader takes them, one after the other."""
+"""Least rate at which the leader completes handshakes."""
 _HEARTBEAT_S = 1.0, 15.0
 _HEARTBEATS_PER_S = 100.0
-"""Of all ranks: those on the leader's host share its processors."""
+"""Heartbeats of all ranks together: ranks on the leader's host share its processors."""
 _GRACE_S = 0.5
 """Wait for a rank's end where a launcher interrupts all ranks because that one died."""
 _OTHER_FILES = 64
@@ -63,7 +63,7 @@ class Rendezvous(msgspec.Struct, frozen=True):
     """Where ranks connect to the leader."""
 
     hosts: list[str]
-    """Its names and addresses, to be tried in turn: another host can have the same."""
+    """Names and addresses of the leader's host, tried in order: several hosts may share one."""
     port: int
     key: bytes
 
@@ -89,7 +89,7 @@ class Hello(msgspec.Struct, frozen=True, tag=True):
 
 
 class Heartbeat(msgspec.Struct, frozen=True, tag=True):
-    """The rank lives, and does this: the name of a ``_core.Activity``."""
+    """Sign of life of a rank, with the name of its ``_core.Activity``."""
 
     activity: str
 
@@ -100,7 +100,7 @@ class Interrupted(msgspec.Struct, frozen=True, tag=True):
 
 _NOBODY = Hello(-1, "", 0, protocol.Failed(""))
 Message = Hello | Heartbeat | Interrupted | protocol.Answer
-encode = msgspec.msgpack.Encoder(enc_hook=dict).encode  # what is no dict is a mapping
+encode = msgspec.msgpack.Encoder(enc_hook=dict).encode  # other mappings are sent as dict
 _messages: msgspec.msgpack.Decoder[Message] = msgspec.msgpack.Decoder(Message)
 _requests: msgspec.msgpack.Decoder[protocol.Request] = msgspec.msgpack.Decoder(protocol.Request)
 
@@ -230,7 +230,7 @@ class Leader:
                 self._unanswered.discard(rank)
 
     def _check(self, deadline: float) -> None:
-        """Raises where a rank has ended, was interrupted, or says nothing any more."""
+        """Raises where a rank has ended, was interrupted, or is silent."""
         self._checked = now = time.monotonic()
         interrupted = any(rank.interrupted for rank in self.ranks)
         while not (died := self._died()) and interrupted and time.monotonic() < now + _GRACE_S:
@@ -300,7 +300,7 @@ def connect(rendezvous: Rendezvous, size: int) -> Connection:
 
 
 class Rank:
-    """The side of a rank; a thread keeps its connection while it works.
+    """A rank's end of the connection; a thread sends heartbeats while the rank works.
 
     ``activity`` gives the name of what it does, for heartbeats. ``leave`` ends a rank that is busy
     when the leader ends: one that waits for others in MPI would not notice.

@@ -18,24 +18,31 @@ from typing import Protocol
 import msgspec
 
 from isthmus.measure import offload, protocol
-from isthmus.measure.job import FINAL_STATES, Cost, Job
 from isthmus.measure.plan import Task
-from isthmus.measure.schedule import Schedule, looks, settled
+from isthmus.measure.schedule import Cost, Job, Schedule, looks, settled
 from isthmus.measure.supervisor import Responder, WorkerDiedError, WorkerProcess, WorkerRefusedError
 from isthmus.results.journal import Entry
-from isthmus.results.run_file import ClockName, ClockRecord, Rerun, Samples, Settings, State
+from isthmus.results.run_file import (
+    FINAL_STATES,
+    ClockName,
+    ClockRecord,
+    Rerun,
+    Samples,
+    Settings,
+    State,
+)
 from isthmus.system.binding import Binding
 
 _MOST_POINT_S = 20.0
 """Cap on the time of one point in one process."""
 _LEAST_VISIT_S = 0.1
 _SLACK = 1.2
-"""Visits may take so much longer than estimated before expensive ones are left out."""
+"""Visits may take this factor longer than estimated before expensive ones are left out."""
 _MOST_DEATHS = 3
 """Deaths of its workers after which the remaining points of a device are not measured."""
 _SLOW_START_S = 2.0
 _SIMULATED_MOST_S = 600.0
-"""An emulated card that sends nothing for so long hangs."""
+"""An emulated card that sends nothing for this long is taken to hang."""
 _DEVICE_TICK_S = 1e-9
 _SIMULATED_TICK_S = 1e-15
 
@@ -60,7 +67,7 @@ class Watcher(Protocol):
         """A task has ended; ``rerun`` is the number of its last process."""
 
     def say(self, message: str) -> None:
-        """Something that the user should know."""
+        """Shows a message to the user."""
 
 
 class _Workers:
@@ -101,7 +108,7 @@ class _Workers:
         return self._opened[address]
 
     def release(self) -> None:
-        """Tells them that no request follows: they start to end."""
+        """Tells the workers that no request follows: they start to end."""
         for worker in self._started.values():
             worker.release()
 
@@ -138,9 +145,12 @@ class Runner:
         self.watcher.begin(len(self.jobs), done, most_s)
 
     def run_simulated(self) -> None:
-        """Measures each simulated point once, outside the budget: the host is not timed."""
+        """Measures each simulated point once, outside the budget: the host is not timed.
+
+        The largest come first: points of one size use the same memory, which a card keeps.
+        """
         simulated = [job for job in self.schedule.unfinished if job.simulated]
-        random.Random(self.settings.seed).shuffle(simulated)
+        simulated.sort(key=lambda job: job.task.bytes, reverse=True)
         if simulated:
             with self._workers_ended():
                 self._round(0, simulated, math.inf)

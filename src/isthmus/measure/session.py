@@ -17,15 +17,13 @@ from isthmus import __version__
 from isthmus.backends import by_scheme, run_options
 from isthmus.errors import IsthmusError, UsageError
 from isthmus.measure.address import Address
-from isthmus.measure.assembly import assemble
 from isthmus.measure.devices import devices_of, read_again, refuse_or_warn
 from isthmus.measure.discovery import FoundDevice
-from isthmus.measure.job import Job
 from isthmus.measure.plan import describe_memory_kinds, has_memory, plan
 from isthmus.measure.runner import Runner, Watcher
-from isthmus.measure.schedule import usual_budget_s
+from isthmus.measure.schedule import Job, usual_budget_s
 from isthmus.results import journal, run_file
-from isthmus.results.journal import Entry, Journal
+from isthmus.results.journal import Entry, Journal, assemble
 from isthmus.results.run_file import QUICK_PROCESSES, DeviceRecord, Run, Settings, Software
 from isthmus.studies.base import Study, Value
 from isthmus.system import environment, lock
@@ -36,7 +34,7 @@ if TYPE_CHECKING:
 
 QUICK_PRECISION = 0.1
 QUICK_BUDGET_S = 60.0
-"""Over all studies."""
+"""Budget of a quick run over all studies."""
 PRECISION = 0.02
 LEAST_BUDGET_S = 20.0
 """Least budget of a run without ``--budget``, which gets the time that its points usually need."""

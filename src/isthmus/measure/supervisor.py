@@ -57,10 +57,10 @@ class Responder(Protocol):
         """
 
     def release(self) -> None:
-        """Tells it that no request follows: a worker then starts to end."""
+        """Tells the responder that no request follows: a worker then starts to end."""
 
     def end(self) -> object:
-        """Releases it and waits until a worker has ended."""
+        """Releases the responder and waits until a worker has ended."""
 
 
 class WorkerProcess:

@@ -1,4 +1,4 @@
-"""What a model is."""
+"""Types of which models consist: options, figures and the model itself."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import NamedTuple
 from isthmus.boards.board import Board
 
 NO_BOARD = Board("none", "", "", MappingProxyType({}))
-"""Of a formula of inputs alone."""
+"""The board of a formula that has inputs only."""
 
 
 class Figure(NamedTuple):
@@ -21,7 +21,7 @@ class Figure(NamedTuple):
     unit: str
     """``s``, ``B/s``, ``B``, or empty for a ratio or a count."""
     at: float | None = None
-    """The size in bytes (or the count) that it holds for."""
+    """Size in bytes, or count, for which the figure holds."""
     note: str = ""
 
 
@@ -33,9 +33,9 @@ class Option:
     unit: str
     meaning: str
     default: float | None = None
-    """None: the board's parameter, or what the model says of itself."""
+    """None: the board's parameter, or a default in the model."""
     parameter: str = ""
-    """Parameter of the board that it replaces; empty: an input beside the board."""
+    """Parameter of the board that the option replaces; empty: a further input."""
 
 
 @dataclass(frozen=True)
@@ -46,14 +46,13 @@ class Model:
     summary: str
     predict: Callable[[Board, Mapping[str, float]], list[Figure]]
     default_board: str = ""
-    """Of a question that names none. Empty: the formula has nothing of a board in it, and the one
-    that it gets is ``NO_BOARD``."""
+    """Board if none is given. Empty: the formula uses no board, and gets ``NO_BOARD``."""
     options: tuple[Option, ...] = ()
     closed_forms: Mapping[str, Callable[..., float]] = field(default_factory=dict)
     """What rows of published sources may name as their ``model``: of a board and the row's
     ``inputs``, in seconds and bytes a second. Sizes come as text from the sources' files."""
 
     def __post_init__(self) -> None:
-        """Refuses an option that would replace nothing."""
+        """Raises ValueError for options that replace parameters if the model uses no board."""
         if not self.default_board and any(option.parameter for option in self.options):
             raise ValueError(f"{self.name}: options replace parameters of a board it does not take")

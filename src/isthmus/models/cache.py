@@ -1,4 +1,4 @@
-"""What of a stream the host's last-level cache keeps: the rest waits for memory.
+"""Share of a stream that the host's last-level cache holds; the rest comes from memory.
 
     missing = 1 - min(1, kept / footprint)
 
@@ -22,5 +22,5 @@ def missing(board: Board, direction: str, footprint: float, *, shared: bool = Fa
 
 
 def miss_s(board: Board, missed: float) -> float:
-    """What misses add to a round trip, or to the return of credits; seconds."""
+    """Seconds that cache misses add to a round trip, or to the return of credits."""
     return missed * board.seconds("host.memory_miss_ns")

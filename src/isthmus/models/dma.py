@@ -64,7 +64,7 @@ def rate(board: Board, direction: str, size: float = math.inf) -> float:
 
 
 def fixed_s(board: Board, direction: str) -> float:
-    """What a transfer costs beside moving its bytes."""
+    """Seconds of a transfer without moving its bytes."""
     if direction == "h2d":
         first = round_trip_s(board)
     else:

@@ -72,7 +72,7 @@ class Flow(NamedTuple):
     path: float
     """Bytes a second while nothing has to be waited for."""
     window: float
-    """Bytes that may be on their way together."""
+    """Bytes that may be in flight."""
     rate: float
     """Bytes a second when the window is full all the time, at most ``path``."""
 

@@ -1,4 +1,4 @@
-"""Little's law on a link: how much must be on its way to fill it.
+"""Little's law on a link: bytes that must be in flight to fill the link.
 
     in flight = rate x latency;  requests = in flight / size;  rate = requests x size / latency
 
@@ -18,7 +18,7 @@ _LINE = 64
 
 
 def in_flight(rate: float, latency: float) -> float:
-    """Bytes on their way when ``rate`` bytes a second wait ``latency`` seconds each."""
+    """Bytes in flight at ``rate`` bytes a second and ``latency`` seconds."""
     return rate * latency
 
 

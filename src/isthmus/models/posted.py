@@ -13,7 +13,7 @@ from isthmus.models.pcie import path_of
 
 
 def window_bytes(board: Board) -> float:
-    """Bytes of full packets that the host's credits let be on their way."""
+    """Bytes of full packets that the host's credits allow in flight."""
     data = 16 * board.number("link.posted_data_credits")
     return min(data, path_of(board).max_payload * board.number("link.posted_header_credits"))
 

@@ -41,11 +41,11 @@ SIZES: Mapping[str, tuple[int, ...]] = {
 LOOPLENGTH = 16384
 """Steps of a loop in the published runs."""
 PUBLISHED_CONSTANTS = {"serial.latency_ns": 520.0, "serial.stretch": 1.0, "serial.hop_ns": 0.0}
-"""Those that came with the formula."""
+"""Constants that were published with the formula."""
 
 
 def flits(board: Board, size: int) -> int:
-    """What all channels of a direction take in one cycle, as often as the message needs it."""
+    """Cycles in which all channels of one direction take a message of ``size`` bytes."""
     flit = board.whole("serial.channels") * board.whole("serial.width_bytes")
     return -(-size // flit)
 
@@ -115,7 +115,7 @@ def predict(board: Board, inputs: Mapping[str, float]) -> list[Figure]:
 
 
 def _off(board: Board, published: Board, size: int, devices: int, steps: int) -> float:
-    """Per cent by which the board's constants are above the published ones."""
+    """Difference of the board's constants from the published ones, in per cent."""
     here, there = (bandwidth(b, size, devices, steps) for b in (board, published))
     return 100 * (here / there - 1)
 

@@ -77,12 +77,12 @@ def read_wire_bytes(address: int, length: int, mrrs: int, mps: int, rcb: int) ->
 
 
 def _before_page(begin: int, stop: int) -> int:
-    """``stop``, or the 4 KiB boundary after ``begin`` where that comes first."""
+    """The smaller of ``stop`` and the next 4 KiB boundary after ``begin``."""
     return min(stop, begin - begin % _PAGE + _PAGE)
 
 
 def _cut(address: int, length: int, stop: Callable[[int, int], int]) -> list[int]:
-    """Cuts whole dwords where ``stop(begin, end)`` says that a packet from ``begin`` must end."""
+    """Cuts whole dwords into packets; ``stop(begin, end)`` is the end of a packet at ``begin``."""
     if address < 0 or length < 1:
         raise ValueError(f"no packets for {length} bytes at address {address}")
     begin = address - address % _DWORD

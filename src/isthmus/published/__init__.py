@@ -1,10 +1,10 @@
 """Figures that other people measured and published.
 
-A source is a folder here: ``source.toml`` says which figures and tables it has and what gives ours,
-the CSV files beside it hold what was published. Other packages add theirs through the entry point
+A source is a folder here: ``source.toml`` lists its figures and tables and how they are reproduced;
+CSV files in the folder hold what was published. Other packages add theirs through the entry point
 group ``isthmus.published``: each entry is a path to such a folder.
 
-References for models and reports, never measurements of ours.
+References for models and reports; no measurements of Isthmus.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A source as its folder describes it: figures and tables, and a row for each published number.
+"""A published source, read from its folder: figures, tables, and a row for each published number.
 
 ``source.toml`` has ``title``, ``by`` (how it is cited) and ``board``, and these tables:
 
@@ -6,7 +6,7 @@
     ``name``, ``title``, and where there is nothing to reproduce ``because`` (why) or ``needs``
     (what); ``note``.
 ``[run.NAME]``
-    What is run to get ours: ``study``, ``device``, ``memory`` and further ``axes`` of that device.
+    A measurement that reproduces rows: ``study``, ``device``, ``memory`` and further ``axes``.
     ``further_devices`` are measured in the same run; ``hybrid`` adds the time of their software to
     the simulated time.
 ``[[row]]``
@@ -52,14 +52,14 @@ UNITS = {
     "s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9, "GB/s": 1e9, "MB/s": 1e6, "GiB/s": float(1 << 30),
     "MiB/s": float(1 << 20), "%": 0.01,
 }  # fmt: skip
-"""In seconds and bytes a second; any other unit is a count or a ratio."""
+"""Units in seconds and bytes a second; any other unit is a count or a ratio."""
 KINDS = ("fitted", "predicted", "after the fact", "reproduced")
 COMBINED = ("sum", "mean", "max", "cost of a call")
 
 
 @dataclass(frozen=True)
 class Term:
-    """A point of a study, by what it is."""
+    """A point of a study, selected by operation, size and axes."""
 
     operation: str
     bytes: int | None
@@ -80,12 +80,12 @@ class Measurement:
     further_devices: Sequence[str] = ()
     """Devices that the same run measures as well."""
     hybrid: bool = False
-    """Whether software as measured and the crossing as simulated are added up."""
+    """Whether measured software and the simulated crossing are added: see ``analysis.hybrid``."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """One published number, and what gives ours."""
+    """One published number, and how it is reproduced."""
 
     source: str
     figures: tuple[str, ...]
@@ -105,11 +105,11 @@ class Row:
     times: float = 1.0
     combine: str = "sum"
     rate: bool = False
-    """Whether of a point its rate counts, bytes a second, not its time."""
+    """Whether the number is a rate in bytes a second; else it is a time."""
     model: str = ""
     inputs: Mapping[str, Any] = field(default_factory=dict)
     fit: str = ""
-    """Calibration that saw this number."""
+    """Calibration that used this number."""
     kind: str = "predicted"
     note: str = ""
     events: bool = False
@@ -118,7 +118,7 @@ class Row:
 
     @property
     def scale(self) -> float:
-        """Of the unit, in seconds, bytes a second, or 1."""
+        """The unit in seconds or bytes a second; 1 for counts and ratios."""
         return UNITS.get(self.unit, 1.0)
 
     def nearest(self, here: float) -> float:
@@ -149,12 +149,12 @@ class Row:
 
     @property
     def terms(self) -> tuple[Term, ...]:
-        """All points that it asks for."""
+        """All points from which the row is computed."""
         return (*self.plus, *self.minus, *self.over)
 
 
 def counted(ways: Iterable[str]) -> str:
-    """How many rows came about in which way: ``KINDS`` first, in their order, then others."""
+    """Text with the number of rows of each kind: ``KINDS`` first, in their order, then others."""
     every = list(ways)
     counts = {way: every.count(way) for way in (*KINDS, *every) if way in every}
     if len(counts) == 1:
@@ -177,7 +177,7 @@ class Figure:
 
     @property
     def state(self) -> str:
-        """How far Isthmus has it, in a few words."""
+        """How the figure is reproduced, or why it is not, in a few words."""
         if self.because:
             return "not modelled"
         if self.needs:
@@ -187,7 +187,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class Aim:
-    """How near the models should be to series, all their points together."""
+    """Largest acceptable residuals of whole series."""
 
     name: str
     series: tuple[str, ...]
@@ -208,7 +208,7 @@ class Fit:
 
 @dataclass(frozen=True)
 class Source:
-    """Everything that one folder says."""
+    """The contents of one source's folder."""
 
     name: str
     title: str
@@ -222,7 +222,7 @@ class Source:
 
 
 def read(name: str, folder: Path) -> Source:
-    """The source in a folder; raises UsageError, which names the file, for what cannot be."""
+    """Reads the source in a folder; raises UsageError with the file for invalid contents."""
     path = folder / "source.toml"
     try:
         data = msgspec.toml.decode(path.read_bytes(), type=dict[str, Any])
@@ -324,7 +324,7 @@ def _rows(
 
 
 def _lines(folder: Path, block: Mapping[str, Any]) -> Iterator[Mapping[str, str]]:
-    """Lines of the block's file that it wants; one without columns where it has no file."""
+    """Lines of the block's CSV file that it selects; one empty line where it has no file."""
     if "data" not in block:
         yield {}
         return
@@ -336,7 +336,7 @@ def _lines(folder: Path, block: Mapping[str, Any]) -> Iterator[Mapping[str, str]
 
 
 def _filled(block: Any, line: Mapping[str, str]) -> Any:
-    """The block with columns in place of their names, but for the item's."""
+    """The block with column names replaced by the line's values, except in ``item``."""
     if isinstance(block, str):
         return block.format_map(line) if "{" in block and "{size}" not in block else block
     if isinstance(block, Mapping):

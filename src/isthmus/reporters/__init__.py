@@ -34,9 +34,9 @@ def registry() -> Mapping[str, Reporter]:
 
 
 def by_name(name: str, *, samples: bool = False) -> Reporter:
-    """The reporter of this name; raises UsageError for an unknown one.
+    """The reporter of this name.
 
-    Also for one that shows no samples, if that is what it is for.
+    Raises UsageError for an unknown name, and with ``samples`` for a reporter without samples.
     """
     reporters = registry()
     if name not in reporters:

@@ -1,4 +1,4 @@
-"""What a reporter is."""
+"""The type of reporters."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ class Reporter:
     name: str
     summary: str
     text: Callable[[Run], str]
-    """The summaries, newline at the end."""
+    """Function that gives the text of the summaries, with a newline at the end."""
     samples: Callable[[Run], str] | None = None
-    """Each sample beside them, where the format can show it."""
+    """Function that gives the text with every sample; None where the format has none."""
 
     def render(self, run: Run, *, samples: bool = False) -> str:
         """The whole text, with samples where the format can show them."""

@@ -1,4 +1,4 @@
-"""Frames made ready to be read: by people, with units, or by programs, as plain values."""
+"""Formats frames for people, with units, or for programs, as plain values."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Table(NamedTuple):
 
 
 def cell(name: str, value: Any) -> str:
-    """One value as people read it; the column's name says its unit. Empty where there is none."""
+    """One value as text, in the unit that the column's name gives; empty for a missing value."""
     if isinstance(value, (bool, np.bool_)):
         return "yes" if value else "no"
     if isinstance(value, (int, float, np.integer, np.floating)):
@@ -71,7 +71,7 @@ def cell(name: str, value: Any) -> str:
 
 
 def table(frame: pd.DataFrame, labels: Mapping[str, str] | None = None) -> Table:
-    """Cells of a frame; ``low_X`` and ``high_X`` become one interval beside ``X``.
+    """Cells of a frame; ``low_X`` and ``high_X`` become one column after ``X``, the interval.
 
     A column ``within`` becomes a word in the interval; devices are named by their labels; columns
     without a single entry are left out.
@@ -118,7 +118,7 @@ def _interval(name: str, low: Any, high: Any) -> str:
 
 
 def view(summary: pd.DataFrame, labels: Mapping[str, str]) -> tuple[pd.DataFrame, dict[str, str]]:
-    """The summary's columns for people, and what is the same in all rows, taken out of them."""
+    """The summary's columns for people; values that are equal in all rows are returned apart."""
     axes = [str(name) for name in summary.columns if name not in COLUMNS]
     shown = summary.rename(columns={"ci_low_s": "low_median_s", "ci_high_s": "high_median_s"})
     order = [*_VIEW[: _VIEW.index("clock")], *axes, *_VIEW[_VIEW.index("clock") :]]
@@ -128,7 +128,7 @@ def view(summary: pd.DataFrame, labels: Mapping[str, str]) -> tuple[pd.DataFrame
 def lift(
     frame: pd.DataFrame, labels: Mapping[str, str], axes: Sequence[str] = ()
 ) -> tuple[pd.DataFrame, dict[str, str]]:
-    """A frame less the columns of names that are the same in all of several rows, and those."""
+    """A frame without columns of names that are equal in all of several rows, and these values."""
     common = {}
     for name in (*_LIFTED, *axes):
         if name in frame and len(frame) > 1 and len(values := frame[name].unique()) == 1:
@@ -139,7 +139,7 @@ def lift(
 
 
 def plain(value: Any) -> str | int | float | bool | None:
-    """A value as Python's own; None where there is none."""
+    """A value as a built-in type of Python; None for a missing one."""
     if isinstance(value, (bool, np.bool_)):
         return bool(value)
     if isinstance(value, (float, np.floating)):
@@ -166,7 +166,7 @@ class Series(NamedTuple):
     batch: int
     """Repetitions that each sample is the mean of."""
     seconds: list[float]
-    """Of one repetition, in the order taken."""
+    """Seconds of one repetition, in the order measured."""
 
 
 def series_of(point: Point, clock: ClockName) -> list[Series]:
@@ -189,7 +189,7 @@ def clocks_of(point: Point) -> list[ClockName]:
 
 
 def heading(run: Run) -> str:
-    """One line on what a run is and how it ended."""
+    """One line: studies, host, start, number of points and state of a run."""
     status = {"complete": "complete", "budget": "ended by its time", "interrupted": "interrupted"}
     points = f"{len(run.points)} point{'' if len(run.points) == 1 else 's'}"
     studies = ", ".join(run.studies) or "no study"
@@ -198,5 +198,5 @@ def heading(run: Run) -> str:
 
 
 def flags_in(summary: pd.DataFrame) -> list[str]:
-    """Flags that any row carries."""
+    """All flags of the rows."""
     return sorted({flag for text in summary["flags"] for flag in str(text).split(";") if flag})

@@ -1,4 +1,4 @@
-"""What a run found, on one screen: at most 25 lines of 80 columns, whatever was measured."""
+"""The findings of a run on one screen: at most 25 lines of 80 columns."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _FROM = {2.5: 1, 5.0: 2, 8.0: 3, 16.0: 4, 32.0: 5, 64.0: 6}
 _LEAST_BUDGET_S = 60
 _MINUTES_FROM_S = 120
 _ROUGH = 10.0
-"""An interval that spans more than this factor is no figure to read."""
+"""Intervals with a larger ratio of their ends are shown as "hardly known"."""
 
 
 def text(run: Run) -> str:
@@ -44,7 +44,7 @@ def lines(
     program: str = "isthmus",
     summary: pd.DataFrame | None = None,
 ) -> list[str]:
-    """Machine and devices; what was found; what was not; how far it got; what to do next.
+    """Lines of the summary: devices, findings, missing measurements, state of the run, commands.
 
     ``path`` is the run's file, ``program`` how Isthmus is called: they are in the commands.
     """
@@ -68,7 +68,7 @@ def _wrapped(text: str, most: int) -> list[str]:
 
 
 def _title(run: Run) -> str:
-    """Devices, those that are the same thing together, accelerators first."""
+    """Devices, accelerators first; addresses of the same device are joined."""
     named: dict[str, list[str]] = {}
     known = list(filter(has_runtime, run.devices))
     for device in sorted(known or run.devices, key=lambda device: not accelerates(device)):
@@ -82,7 +82,7 @@ def _title(run: Run) -> str:
 
 
 def accelerates(device: DeviceRecord) -> bool:
-    """Whether it is something else than this machine's own processors."""
+    """Whether a device is none of this machine's own processors."""
     return device.simulated or bool(device.link) or device.properties.get("type", "cpu") != "cpu"
 
 
@@ -103,7 +103,7 @@ def _name(device: DeviceRecord) -> str:
 
 
 def main_sentence(results: Sequence[Finding]) -> str:
-    """The sentence that matters most: what to change where that is certain, else the first."""
+    """The most important sentence: a significant gain, else the first headline."""
     heads = [one for one in results if one.headline]
     changes = [one for one in heads if one.unit == "1" and one.verdict == "faster"]
     chosen = [*changes, *heads][:1]
@@ -114,7 +114,7 @@ def main_sentence(results: Sequence[Finding]) -> str:
 
 
 def _table(results: Sequence[Finding], room: int) -> Iterator[str]:
-    """Each study's first findings, as many as there is room for; none is without one."""
+    """Headlines of each study as far as there is room, at least one of each study."""
     heads: dict[str, list[Finding]] = {}
     for one in results:
         if one.headline:
@@ -144,7 +144,7 @@ def _row(one: Finding, of_study: Sequence[Finding], study: str) -> str:
 
 
 def _whose(one: Finding, of_study: Sequence[Finding]) -> str:
-    """What tells a finding from those beside it: its device where there are several, its memory."""
+    """Text that distinguishes a finding from the others of its study: device or kind of memory."""
     subjects = {other.subject for other in of_study if other.unit != "1"}
     if len(subjects) == 1:
         return ""
@@ -155,7 +155,7 @@ def _whose(one: Finding, of_study: Sequence[Finding]) -> str:
 
 
 def unmeasured(run: Run, rows: pd.DataFrame, results: Sequence[Finding]) -> str:
-    """What was asked for and not measured, each reason once."""
+    """Requested measurements that are missing, each reason once."""
     texts = []
     registry = studies.registry()
     measured = {point.study for point in run.points}
@@ -182,7 +182,7 @@ def unmeasured(run: Run, rows: pd.DataFrame, results: Sequence[Finding]) -> str:
 
 
 def _state(run: Run, rows: pd.DataFrame) -> str:
-    """How far the run got, and what disturbs it."""
+    """State of the run: points, time, precision and disturbances."""
     measured = rows[rows["samples"] > 0]
     points = f"{len(run.points):,} point{'' if len(run.points) == 1 else 's'}"
     took = _seconds(run)
@@ -204,7 +204,7 @@ def _state(run: Run, rows: pd.DataFrame) -> str:
 
 
 def _seconds(run: Run) -> str:
-    """How long a run took; empty where it does not say."""
+    """Duration of a run; empty where it is not recorded."""
     times = [
         re.match(r"(\d+)-(\d+)-(\d+)T(\d+):(\d+):(\d+)", t) for t in (run.started, run.finished)
     ]
@@ -216,7 +216,7 @@ def _seconds(run: Run) -> str:
 
 
 def _commands(run: Run, results: Sequence[Finding], path: Path, program: str) -> list[str]:
-    """Page, points, and what makes the run surer."""
+    """Commands: the page, the points, and more precise measurements."""
     file = shlex.quote(str(path))
     commands = [("Page:", f"report {file} --force --open"), ("Points:", f"show {file} --points")]
     decide = next((one for one in results if one.headline and one.action.startswith("run ")), None)

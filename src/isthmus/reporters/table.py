@@ -28,13 +28,13 @@ _LEFT_OUT_FIRST = (
     ("samples",), ("reruns",), ("verified",), ("min_s",), ("api",), ("clock",), ("converged",),
     ("low_median_s", "high_median_s"), ("study",),
 )  # fmt: skip
-"""Columns that a narrow terminal goes without, the first of them first."""
+"""Columns in the order in which a narrow terminal omits them."""
 _ANY_HEIGHT = 25
-"""Nothing depends on it, but without one the width is not believed on a dumb terminal."""
+"""Any height: without one Rich ignores the width on a dumb terminal."""
 
 
 def _text(run: Run) -> str:
-    """All points, fitted to the terminal: columns that tell least are left out of a narrow one."""
+    """All points, fitted to the width of the terminal: a narrow one omits columns."""
     text = io.StringIO()
     width = shutil.get_terminal_size((_UNKNOWN_WIDTH, 0)).columns
     console = _console(text, width)
@@ -63,7 +63,7 @@ def _text(run: Run) -> str:
 
 
 def _fitted(shown: pd.DataFrame, labels: Mapping[str, str], width: int) -> tuple[Table, list[str]]:
-    """The table, without the columns that had to go, and their names."""
+    """The table without omitted columns, and the names of these."""
     left_out: list[str] = []
     cells = table(shown, labels)
     for names in _LEFT_OUT_FIRST:
@@ -102,7 +102,7 @@ def _rich(cells: Table) -> RichTable:
 
 
 def _least_width(cells: Table) -> int:
-    """Columns needed for everything but flags whole, and flags in a narrow column."""
+    """Width in characters that the table needs with a narrow column of flags."""
     columns = list(zip(cells.headings, *cells.rows, strict=True))
     return sum(max(map(cell_len, column)) + 2 for column in columns[:-1]) + _FLAGS_WIDTH
 

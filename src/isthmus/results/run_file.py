@@ -1,7 +1,7 @@
 """The run file, ``isthmus.run/1``: every sample with its environment.
 
 Nothing derived is kept: summaries come from the samples (``analysis.summary``). Times are raw ticks
-of a clock, with its scale beside them; sizes are bytes.
+of a clock, with the scale in seconds; sizes are bytes.
 """
 
 from __future__ import annotations
@@ -22,9 +22,11 @@ ClockName = Literal["host", "device", "simulated", "hybrid"]
 JOURNAL_ENDING = ".journal"
 """Ending of the journal's name, next to the run file."""
 QUICK_PROCESSES = 3
-"""Of each point in a quick run, so that its intervals speak for more than one process."""
+"""Processes of each point in a quick run, so that intervals cover more than one process."""
 Verified = Literal["true", "false", "na"]
 State = Literal["precision", "samples", "time", "once", "visit", "budget", "interrupted", "failed"]
+FINAL_STATES: frozenset[State] = frozenset({"precision", "samples", "time", "once", "visit"})
+"""A process that ended in one of these has a complete result."""
 
 
 class ClockRecord(msgspec.Struct, frozen=True):
@@ -33,7 +35,7 @@ class ClockRecord(msgspec.Struct, frozen=True):
     source: str
     reason: str
     uncertainty: float
-    """Relative, of the scale."""
+    """Relative uncertainty of the scale."""
     resolution_s: float
     empty_pair_s: float
     """Median of a timed interval with nothing in it; summaries take it off."""
@@ -51,15 +53,15 @@ class Samples(msgspec.Struct, frozen=True):
     """Where each repetition is a process of its own (state ``once``) and ``ticks`` holds its one
     cold sample: the repetitions that followed in the same process."""
     reference_ticks: list[int] = msgspec.field(default_factory=list, name="beside_ticks")
-    """In the kind of memory that others are held against; each taken right before or right after
-    that of ``warm_ticks``, in the same process."""
+    """Repetitions in the reference kind of memory, each measured in the same process right before
+    or right after one of ``warm_ticks``."""
     empty_ticks: list[int] = []
     """Where a pair was timed one by one in a batch: empty intervals, one beside each that is in a
     sample, in sum. Summaries take these off, not the ``empty_pair_s`` of the worker's start."""
 
 
 class Rerun(msgspec.Struct, frozen=True, kw_only=True):
-    """What one fresh worker brought for one point."""
+    """The results of one worker for one point."""
 
     rerun: int
     batch: int
@@ -108,7 +110,7 @@ class Rerun(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Point(msgspec.Struct, frozen=True, kw_only=True):
-    """One answerable piece of a study's question."""
+    """One measured configuration of a study."""
 
     study: str
     device: str
@@ -122,7 +124,7 @@ class Point(msgspec.Struct, frozen=True, kw_only=True):
     axes: dict[str, int | str]
     """The study's own columns."""
     moved_bytes: int = 0
-    """By one repetition, each byte once, at its sender."""
+    """Bytes that one repetition moves, each counted once, at its sender."""
     reruns: list[Rerun] = []
     error: str = ""
     """Why (further) samples are missing."""
@@ -131,7 +133,7 @@ class Point(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DeviceRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """One device of the run and what was known of it."""
+    """One device of the run and its properties."""
 
     address: str
     backend: str
@@ -157,7 +159,7 @@ class DeviceRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
-    """How the run was told to measure."""
+    """Options of the measurement."""
 
     precision: float
     confidence: float
@@ -167,7 +169,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     seed: int
     quick: bool
     axes: dict[str, str] = {}
-    """As typed."""
+    """Axes that the user set, as typed."""
     options: dict[str, str] = {}
     """Of the command, for the backends that declare them: see ``isthmus.run_options``."""
     cpus: list[int] = []

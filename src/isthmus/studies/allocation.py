@@ -1,4 +1,4 @@
-"""Study 2: what does a badly allocated buffer cost an offload, phase by phase?"""
+"""Study 2: how much time does the allocation of buffers cost in each phase of an offload?"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a study is: axes, the operations that it asks devices for, and where its runs are judged."""
+"""The type of studies: axes, operations of devices, and where runs are analysed."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ from isthmus.text import nearest
 
 Value = int | str
 OWN_SIZES = "own"
-"""In place of a set's name where the user gave the sizes."""
+"""Name of the set of sizes that the user gave."""
 
 
 @dataclass(frozen=True)
 class Axis:
-    """One thing that a study varies."""
+    """One parameter that a study varies."""
 
     name: str
     describes: str
     parse: Callable[[str], Sequence[Value]]
-    """Values from what the user wrote; raises UsageError."""
+    """Reads values from text; raises UsageError."""
     default: Sequence[Value] | None = None
-    """None: as the device or the operation says."""
+    """Default values; None: those of the device or the operation."""
     absent: Value = ""
-    """What stands in the axis' column for an operation that does not have it."""
+    """Value in the column of the axis for an operation that lacks the axis."""
     selects: bool = False
     """Whether an operation that lacks the value asked for is left out, rather than measured as
     it is."""
     quick: Sequence[Value] | None = None
     """Values of a quick run; None: ``default``."""
     unit_bytes: int = 0
-    """Bytes of one of its unit; of the axis that decides the sizes of points, and no other."""
+    """Bytes of one unit, for the axis that decides the sizes of points; 0 for others."""
     sets: Mapping[str, Sequence[int]] = field(default_factory=dict)
     """Sets of sizes by name, of an axis whose values choose one where the sizes are not given."""
     reference: Value | None = None
@@ -41,7 +41,7 @@ class Axis:
     processes as the others of its device and size; None: any."""
 
     def usual(self, *, quick: bool) -> Sequence[Value] | None:
-        """Values of a run that does not name the axis; None: as device and operation say."""
+        """Values of a run that does not set the axis; None: those of device and operation."""
         return self.default if self.quick is None or not quick else self.quick
 
 
@@ -81,7 +81,7 @@ class Study:
     needs: str = "other devices"
     """What a device must have for it, in words."""
     place: int = 99
-    """In the order in which findings are shown: the most used study first."""
+    """Place in the order in which findings are shown: the most used study first."""
     analysed_by: str = ""
     """Its ``Analysis`` as ``module:object``: by name, so that measuring does not load it."""
     offload: bool = False
@@ -125,7 +125,7 @@ class Study:
         )
 
     def parse(self, given: Mapping[str, str]) -> dict[str, Sequence[Value]]:
-        """Values of the axes that the user gave, checked."""
+        """Parses and checks the values of the axes that the user set."""
         parsed = {name: self.axis(name).parse(text) for name, text in given.items()}
         for operation in parsed.get("operation", ()):
             if operation not in self.operations:

@@ -7,9 +7,9 @@ from isthmus.studies.base import Axis, Study, words
 from isthmus.units import parse_counts, parse_positive, parse_sizes
 
 EXCHANGES = ("exchange", "exchange_rank")
-"""All ranks at once: the sum, and each rank's own."""
+"""Exchanges of all ranks at once: the total, and that of each rank."""
 ON_REQUEST = ("pingpong", "window")
-"""As other network benchmarks do it, measured where ``--axis operation`` names it."""
+"""Operations of other network benchmarks, measured where ``--axis operation`` names them."""
 
 
 STUDY = Study(

@@ -8,7 +8,7 @@ from isthmus.units import parse_positive, parse_sizes
 
 KERNELS = ("read_bandwidth", "write_bandwidth", "bandwidth")
 COPIES = ("write", "read")
-"""Transfers between host and card memory, on request: the other way to bring a kernel its data."""
+"""Transfers between host and card memory, measured on request, for comparison."""
 
 
 SIZES = parse_sizes("4Ki:256Mi")

@@ -14,7 +14,7 @@ OPERATIONS = (
 ON_REQUEST = (
     "graph_launch", "copy_sm_write", "copy_sm_read", "pointer_chase", "peer_write", "peer_read",
 )  # fmt: skip
-"""What some devices do beyond that, measured where ``--axis operation`` names it."""
+"""Further operations of some devices, measured where ``--axis operation`` names them."""
 _THIN = 8
 _QUICK_MOST = 128 << 20
 

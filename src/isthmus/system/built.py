@@ -1,4 +1,4 @@
-"""Where the compiled parts lie, and what was installed beside them. Loads none of them."""
+"""Paths of the compiled parts and of files installed with them. Loads none of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many files, sockets included, this process may have open."""
+"""Limit of open files and sockets of this process."""
 
 from __future__ import annotations
 

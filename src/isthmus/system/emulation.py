@@ -1,4 +1,4 @@
-"""The way to the emulation of XRT (folder ``emulation/``), which a build may leave out.
+"""Interface to the emulation of XRT (folder ``emulation/``), which a build may leave out.
 
 This module is the only one outside that folder that imports it.
 """

@@ -1,4 +1,4 @@
-"""Which launcher of parallel programs started this process, if any, and as which of how many.
+"""Launcher of parallel programs that started this process, with rank and number of ranks.
 
 Only the environment is read: nothing is loaded, and ordinary commands start as fast as without.
 """
@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 REPORT_S = 10.0
-"""Where all ranks fail alike, rank 0 has so long to say so before the launcher ends them."""
+"""Time for rank 0 to print an error of all ranks before the launcher ends them."""
 LEADER = "ISTHMUS_RANKS"
-"""Variable of a process that leads ranks, and is none: the descriptor of its pipe to rank 0, how
+"""Environment variable of the leader's process: the descriptor of its pipe to rank 0, how
 many ranks there are, and 1 where all are on this host."""
 _LAUNCHERS = (
     (

@@ -1,4 +1,4 @@
-"""One Isthmus measures at a time on a machine: two would time each other."""
+"""The machine's measuring lock: two measurements at once would disturb each other."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _held: set[Path] = set()
 def exclusive(
     say: Callable[[str], None], *, no_wait: bool = False
 ) -> contextlib.AbstractContextManager[None]:
-    """Holds the machine's lock; says whom it waits for, or raises IsthmusError with that."""
+    """Holds the lock; names the process that it waits for, with ``no_wait`` in an IsthmusError."""
 
     def wait(who: str) -> None:
         message = f"another Isthmus measures here (process {who})"
@@ -32,10 +32,10 @@ def exclusive(
 
 @contextlib.contextmanager
 def measuring(wait: Callable[[str], None]) -> Iterator[None]:
-    """Holds the machine's measuring lock; ``wait`` is told once whom it waits for.
+    """Holds the lock; calls ``wait`` once with the process that holds it now.
 
-    Who holds it already goes on at once. ``ISTHMUS_LOCK`` names another lock, for tests that
-    measure nothing.
+    A process that holds the lock already continues at once. ``ISTHMUS_LOCK`` names another lock,
+    for tests.
     """
     path = Path(os.environ.get("ISTHMUS_LOCK") or "/tmp/isthmus-measuring.lock")
     if path in _held:
@@ -62,8 +62,8 @@ def measuring(wait: Callable[[str], None]) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _open(path: Path) -> Iterator[TextIO]:
-    # Any user may hold it next, so nobody's umask may shut the others out.
-    # Opened before it is created: in a sticky folder the kernel lets nobody "create" a file that
+    # Any user may hold the lock next, so no umask may exclude other users.
+    # Opened before it is created: in a sticky folder the kernel refuses O_CREAT for a file that
     # another user has (fs.protected_regular).
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)

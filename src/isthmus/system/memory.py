@@ -1,4 +1,4 @@
-"""Memory that this process may still have: of the machine, and of the container it is in."""
+"""Memory that is available to this process, limited by the machine and its container."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def available_bytes(groups: Path = GROUPS, own: Path = OWN) -> int:
 
 
 def _left_in_groups(groups: Path, own: Path) -> Iterator[int]:
-    """What each control group that limits this process has left (kernel: cgroup-v2.rst, memory)."""
+    """Bytes left in each control group of this process (kernel: cgroup-v2.rst, memory)."""
     try:
         lines = own.read_text().splitlines()
     except OSError:

@@ -1,4 +1,4 @@
-"""Processes that end with the one that started them."""
+"""Processes that end with their parent."""
 
 from __future__ import annotations
 
@@ -13,5 +13,5 @@ def die_with_parent(parent: int) -> None:
     """Asks the kernel to kill this process when its parent, of this number, goes."""
     libc = ctypes.CDLL(None, use_errno=True)
     libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-    if os.getppid() != parent:  # it went before we asked
+    if os.getppid() != parent:  # the parent ended before prctl was called
         os._exit(1)

@@ -1,4 +1,4 @@
-"""Folders of this user's own under the system's temporary folder."""
+"""Private folders of this user below the system's temporary folder."""
 
 from __future__ import annotations
 

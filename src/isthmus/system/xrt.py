@@ -1,4 +1,4 @@
-"""XRT as it is installed here: libraries, version, boards, and which modes can work.
+"""The installed XRT: libraries, version, boards, and usable modes.
 
 XRT loads a shim, the layer that talks to a board or stands in for one, from ``$XILINX_XRT/lib``;
 ``XCL_EMULATION_MODE`` chooses it and is read when the library loads, so a process has one mode.
@@ -42,7 +42,7 @@ GET_IT = "apt-get install libxrt-dev uuid-dev, or AMD's package, and set Isthmus
 
 
 class Obstacle(NamedTuple):
-    """What keeps something from working, and how to mend it."""
+    """A reason why something cannot be used, and the remedy."""
 
     what: str
     cure: str
@@ -65,7 +65,7 @@ class Installation:
     libraries: Path
 
     def library(self, name: str) -> Path | None:
-        """Library of this name, as the loader would open it; None where it is missing."""
+        """Path of a library, as the loader would open it; None where it is missing."""
         files = self.libraries.glob(f"lib{name}.so.*")
         return min(files, key=lambda path: len(path.name), default=None)
 
@@ -82,7 +82,7 @@ class Installation:
         return f"XRT {self.version} in {self.libraries}"
 
     def root(self) -> Path:
-        """What ``XILINX_XRT`` must name: the installation, or a folder that looks like one."""
+        """Value of ``XILINX_XRT``: the installation, or a folder with the same structure."""
         chosen = os.environ.get("XILINX_XRT")
         if chosen:
             return Path(chosen)
@@ -92,12 +92,12 @@ class Installation:
         root = private.folder("xrt", digest)
         link = root / "lib"
         if not link.exists():
-            with contextlib.suppress(FileExistsError):  # somebody else was faster
+            with contextlib.suppress(FileExistsError):  # another process was faster
                 link.symlink_to(self.libraries)
         return root
 
     def environment(self, mode: str, user: str) -> dict[str, str]:
-        """What a process needs to have this XRT in a mode; ``user`` keeps emulations apart."""
+        """Environment of a process that uses this XRT in a mode; ``user`` separates emulations."""
         path = os.environ.get("LD_LIBRARY_PATH")
         variables = {
             "XILINX_XRT": str(self.root()),
@@ -108,13 +108,13 @@ class Installation:
         if mode != HARDWARE:
             variables["XCL_EMULATION_MODE"] = mode
         if mode in EMULATIONS:
-            # The name is part of their sockets'; what they leave behind goes to a folder of ours.
+            # The name is part of the names of sockets; leftover files go to a private folder.
             variables["USER"] = f"isthmus-{user}-{os.getpid()}"
             variables["SDACCEL_EM_RUN_DIR"] = str(private.folder("xrt", "emulation"))
         return variables
 
     def obstacle(self, mode: str) -> Obstacle | None:
-        """Why a mode cannot work here; None where nothing is known to be in its way."""
+        """Why a mode cannot be used; None where no reason is known."""
         shim = MODES[mode]
         if self.library(shim) is None:
             newer = "; newer versions no longer bring it" if mode == NOOP else ""
@@ -165,7 +165,7 @@ def candidates(
 
 
 def problems(installation: Installation) -> list[Problem]:
-    """What is in the way of the other modes."""
+    """Reasons why the other modes cannot be used."""
     return [
         Problem(f"{installation.name}: {obstacle.what}", obstacle.cure, mode=mode)
         for mode in MODES
@@ -183,7 +183,7 @@ def find() -> Installation | None:
 
 
 def absent() -> Obstacle:
-    """What to say where there is no XRT."""
+    """The problem to report where there is no XRT."""
     chosen = os.environ.get("XILINX_XRT")
     if chosen:
         return Obstacle(

@@ -1,4 +1,4 @@
-"""What a row of published figures makes of points: sums, differences, means, ratios."""
+"""Computes the figure of a published row from points: sums, differences, means, ratios."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ _MOVED = 1 << 20
 def combined(row: Row, figure_of: Callable[[Term], Interval]) -> Interval:
     """The row's figure in its unit, from each point's time in seconds or rate in bytes a second.
 
-    Points err independently, and one that is named twice errs once. What stands above and below a
-    ratio's line counts as two points, which makes its interval wider than it need be.
+    Points are independent; one that is named twice counts once. A point in both numerator and
+    denominator counts as two, so that the interval of the ratio is too wide. Of several processes,
+    ``analysis.reproduction`` has the interval over what this gives for each of them.
     """
     if row.combine == "max":
         here = _largest([figure_of(term) for term in row.plus])
@@ -30,7 +31,7 @@ def combined(row: Row, figure_of: Callable[[Term], Interval]) -> Interval:
 
 
 def _weighted(row: Row) -> Iterator[tuple[float, Term]]:
-    """Each point with its share in the row's sum."""
+    """Each point with its weight in the row's sum."""
     if row.combine == "mean":
         yield from ((1.0 / len(row.plus), term) for term in row.plus)
     elif row.combine == "cost of a call":
@@ -59,7 +60,7 @@ def _sum(weighted: Sequence[tuple[float, Term]], figure_of: Callable[[Term], Int
 
 
 def _largest(intervals: Sequence[Interval]) -> Interval:
-    """No end where one is not known."""
+    """The largest estimate; its interval is unknown where one of theirs is."""
     value = max(one.value for one in intervals)
     known = all(one.known for one in intervals)
     low, high = (max(one[end] for one in intervals) if known else math.nan for end in (1, 2))

@@ -1,4 +1,4 @@
-"""Published figures through the emulated card's event model, beside the closed forms.
+"""Published figures reproduced by the emulated card's event model.
 
 What was published really runs on the emulated card that the source's run names, in this process,
 verified: kernels that sweep 1024 times over host memory, rings of cards that exchange messages.
@@ -46,7 +46,7 @@ def figure(row: Row, board: Board) -> float:
 
 
 def _parameters(board: Board) -> _Parameters:
-    """Where a fit tries fractions of a byte or a cycle, the card has whole ones."""
+    """Parameters for the card, which needs whole bytes and cycles where a fit tries fractions."""
     fractions = {
         name: round(setting.value)
         for name, setting in board.settings.items()

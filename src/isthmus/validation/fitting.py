@@ -24,7 +24,7 @@ _PAGE = 4096
 _DIGITS = 4
 _STEP = 1e-4
 _ROUGHLY = 1e-3
-"""Far below the errors that are looked for."""
+"""Tolerance of the search, far below the errors of the models."""
 
 
 def fits() -> list[Fit]:
@@ -38,7 +38,7 @@ def solve(
     points: Sequence[PublishedPoint],
     tolerance: float = 1e-12,
 ) -> Board:
-    """The board with the parameters that make the squared relative residuals least.
+    """The board with the parameters that minimise the squared relative residuals.
 
     Parameters are searched as multiples of their start, so that nanoseconds and bytes weigh alike.
     What events predict is taken as their closed form times the ratio that both have on ``board``:
@@ -135,7 +135,7 @@ class Constant(NamedTuple):
 
 
 def constants(board: str = "") -> list[Constant]:
-    """Parameters whose curves have more points than they are; of one board, where it is named."""
+    """Parameters with more points than parameters in their curves, of one board or of all."""
     points = all_points()
     results = []
     for fit in fits():

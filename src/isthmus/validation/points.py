@@ -1,4 +1,4 @@
-"""Every row of the published sources that has a closed form, beside what gives ours."""
+"""Rows of the published sources that models predict, with their predictions."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ class PublishedPoint:
     published: float
     board: str
     predict: Callable[[Board], float]
-    """In ``unit``."""
+    """Gives the prediction in ``unit``."""
     off: Callable[[float], float]
-    """How far such a figure is off the published one, relative (``Row.residual``)."""
+    """Relative residual of a figure against the published one (``Row.residual``)."""
     fit: str = ""
-    """Calibration that this figure belongs to; empty: the model has not seen it."""
+    """Calibration that used this figure; empty: no calibration did."""
     kind: str = "predicted"
     """Without a fit: ``predicted``; ``after the fact`` where an input was chosen in sight of it."""
     note: str = ""
     closed_form: Callable[[Board], float] | None = None
-    """Of a point that events predict, which take seconds: a fit goes by this, times their ratio."""
+    """Closed form of a point that events predict: fits use it, times the ratio of the two."""
 
     def quick(self, board: Board) -> tuple[Callable[[Board], float], float]:
         """A closed form, and the factor by which it stands for ``predict`` near that board."""
@@ -47,12 +47,12 @@ class PublishedPoint:
         return "fitted" if self.fit else self.kind
 
     def residual(self, board: Board) -> float:
-        """How far the prediction is off."""
+        """Relative residual of the prediction."""
         return self.off(self.predict(board))
 
 
 def all_points() -> list[PublishedPoint]:
-    """All, in the order of the sources."""
+    """All points, in the order of the sources."""
     rows = (row for source in published.sources().values() for row in source.rows)
     return [point for row in rows if row.series for point in _points(row)]
 

@@ -36,7 +36,7 @@ class Row(NamedTuple):
 
 
 class SeriesSummary(NamedTuple):
-    """One series: how many points, how far off."""
+    """Number of points of a series, and its residuals."""
 
     series: str
     points: int
@@ -47,7 +47,7 @@ class SeriesSummary(NamedTuple):
 
 
 class AimSummary(NamedTuple):
-    """An aim, what was reached, and what misses it."""
+    """An aim, the residuals of its series, and the points that miss it."""
 
     aim: str
     wanted: str
@@ -57,7 +57,7 @@ class AimSummary(NamedTuple):
 
 
 class Validation(NamedTuple):
-    """All of it."""
+    """The whole residual table, with fits and held-out points."""
 
     rows: list[Row]
     series: list[SeriesSummary]
@@ -75,7 +75,7 @@ def validate() -> Validation:
 
 
 def _aims(series: Sequence[SeriesSummary]) -> Iterator[Aim]:
-    """Those of the sources; of series that events give too, these have the same."""
+    """Aims of the sources; series of event figures have the aims of their closed forms."""
     known = {one.series for one in series}
     for aim in (aim for source in published.sources().values() for aim in source.aims):
         yield aim
@@ -235,7 +235,7 @@ def _md(validation: Validation) -> Iterator[str]:
 
 
 def _plain(validation: Validation) -> Iterator[str]:
-    """Without the two longest tables, and with the number of an aim's misses for their list."""
+    """The validation as plain data, without the longest tables, with numbers of missed points."""
     aims, *others, points, not_modelled = _tables(validation)
     missed = [str(len(aim.misses)) for aim in validation.aims]
     short = [[*row[:-1], number] for row, number in zip(aims[2], missed, strict=True)]

@@ -1,4 +1,4 @@
-"""What a program's use of emulated cards came to, in one line."""
+"""One line on a program's use of emulated cards."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _UNITS = ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
 
 
 def line(slots: Sequence[Slot], boards: Sequence[str], wall_s: float) -> str:
-    """Simulated time, drivers' costs, wall time, bytes, runs of kernels; says what it is not."""
+    """Simulated time, drivers' costs, wall time, bytes, runs of kernels; marked as no hardware."""
     name = ", ".join(boards)
     if not slots:
         return f"{name}: no card was opened; wall time {format_seconds(wall_s)}"

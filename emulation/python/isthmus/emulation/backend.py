@@ -1,6 +1,6 @@
-"""An emulated card as a way to load a backend: ``xrt:0@card=u250``, ``xocl:0@card=u250``.
+"""Emulated cards as candidates of backends: ``xrt:0@card=u250``, ``xocl:0@card=u250``.
 
-And the xclbin with which XRT's own noop mode is measured.
+Also makes the xclbin with which XRT's own noop mode is measured.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ BOARD = "ISTHMUS_CARD_BOARD"
 
 @cache
 def _session(board: str) -> Session:
-    """One for all workers of this process; it goes with it."""
+    """The session of all workers of this process, which ends with it."""
     session = prepare([board])
     atexit.register(session.close)
     return session
@@ -46,7 +46,7 @@ def _kept(name: str, made: xclbin.Xclbin) -> Path:
 
 
 def candidate(address: Address, opencl: str = "") -> Candidate:
-    """The one for a mode ``card=BOARD``; ``opencl`` names the library that is to be loaded.
+    """The candidate for a mode ``card=BOARD``; ``opencl`` names the library that is to be loaded.
 
     Raises UsageError for a board that cannot be or whose link has errors, NoDeviceError where XRT
     lacks what is needed.

@@ -1,4 +1,4 @@
-"""As much of ELF as it takes to change what a private copy of a library calls (x86-64)."""
+"""Changes calls in a private copy of a library: the parts of ELF that this needs (x86-64)."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ class _Section(NamedTuple):
 
 class _Symbol(NamedTuple):
     place: int
-    """Where it is in the file."""
+    """Offset of the entry in the file."""
     name: int
-    """Where its name is in the file."""
+    """Offset of its name in the file."""
     version: int
     section: int
     address: int
@@ -49,7 +49,7 @@ class _Symbol(NamedTuple):
 
 
 class Library:
-    """The bytes of a shared object; raises ValueError for what is none for this machine."""
+    """The bytes of a shared object; raises ValueError for any other file or machine."""
 
     def __init__(self, data: bytes) -> None:
         self.data = data

@@ -1,4 +1,4 @@
-"""Runs a program on emulated cards: signals go in, its exit code comes out, nothing stays."""
+"""Runs a program on emulated cards: passes on signals and the exit code, ends all its processes."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ _KILLED = 128  # as shells tell a death by signal
 def run(command: Sequence[str], session: Session) -> int:
     """Runs a command in a session to its end; gives its exit code, 128 + N for signal N.
 
-    It gets a process session of its own, for XRT may send signals to its whole group; what it
-    leaves running there is ended with it. Raises UsageError where it cannot be started.
+    The program gets a process session of its own, because XRT may send signals to its whole group;
+    processes that it leaves there are ended. Raises UsageError where it cannot be started.
     """
     parent = os.getpid()
     prepared = environment(session)
@@ -53,7 +53,7 @@ def run(command: Sequence[str], session: Session) -> int:
 
 
 def environment(session: Session) -> dict[str, str]:
-    """The program's environment: ours, and what the session adds or removes."""
+    """The program's environment: that of this process with the session's changes."""
     changed = {**os.environ, **session.environment}
     changed["OCL_ICD_VENDORS"] = str(_vendors(session))
     return {
@@ -81,7 +81,7 @@ def _vendors(session: Session) -> Path:
 
 @contextlib.contextmanager
 def _passing_on(program: subprocess.Popen[bytes]) -> Iterator[None]:
-    """Meanwhile signals go to the program and what it started, as from a terminal."""
+    """A context in which signals go to the program and its processes, as from a terminal."""
 
     def pass_on(number: int, _frame: FrameType | None) -> None:
         with contextlib.suppress(ProcessLookupError):
@@ -98,7 +98,7 @@ def _passing_on(program: subprocess.Popen[bytes]) -> Iterator[None]:
 
 
 def _end(session_id: int) -> None:
-    """Ends what is left of a process session: it has time to end by itself, then is killed."""
+    """Ends the remaining processes of a session: they may end by themselves, then are killed."""
     for process in _left_after(session_id, _PATIENCE_S):
         with contextlib.suppress(psutil.Error):
             process.kill()

@@ -73,5 +73,5 @@ def design(names: Iterable[str], board: Board | None = None, mode: ModeName = "h
 
 
 def default(board: Board, mode: ModeName) -> Design:
-    """What a card has when nothing is asked for: all kernels."""
+    """The xclbin of a card with all kernels."""
     return design(KERNELS, board, mode)

@@ -1,8 +1,8 @@
 """The versions of XRT and glibc that the emulation works with; it refuses all others.
 
-It relies on parts of both that no interface promises, which docs/emulation.md lists. A version that
-nobody has looked at could give wrong times without a sign of it, so it is refused. One that was
-read about but never run is taken, and the user is told.
+The emulation relies on internals of both, which docs/emulation.md lists. With an unknown version
+times could be wrong without any error, so such versions are refused. A version whose sources were
+read, but which was never run, is taken with a warning.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from isthmus.system import launcher
 
 @dataclass(frozen=True)
 class Requirement:
-    """A library that the emulation relies on, its versions and what else to do."""
+    """A library that the emulation relies on, its supported versions, and a remedy."""
 
     library: str
     use: str
-    """What relies on it."""
+    """The part of the emulation that relies on the library."""
     first: tuple[int, int]
     last: tuple[int, int]
     tested: tuple[int, int]

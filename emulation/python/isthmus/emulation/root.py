@@ -30,7 +30,7 @@ from isthmus.system import private, xrt
 HW_EMU = "hw_emu"
 MODE = "XCL_EMULATION_MODE"
 HIDDEN_MODE = "ISTHMUS_CARD__MODE"
-"""What the shim that passes for a board's reads instead: as long, for it takes its place."""
+"""Variable that the disguised shim reads in place of the mode: a name of equal length."""
 assert len(MODE) == len(HIDDEN_MODE)
 
 _SOUND_SINCE = (2, 14)
@@ -78,11 +78,11 @@ class Root:
 
     path: Path
     cure: str
-    """What to tell the user of a changed copy; empty where the installed shim is used as it is."""
+    """Message on a changed copy of the shim; empty where the installed shim is used."""
 
     @property
     def libraries(self) -> Path:
-        """Where its libraries are."""
+        """Folder of the libraries."""
         return self.path / "lib"
 
 
@@ -135,7 +135,7 @@ def _answering(shim: bytes, version: str) -> bytes:
 def _eased(shim: bytes, version: str) -> bytes:
     """The shim without its long sleeps, and with buffers that are unmapped only as far as theirs.
 
-    Each is done where it is certain that it can be, for without it the shim works as installed.
+    Each change is made only where the code is recognised; without it the shim works as installed.
     """
     try:
         shim = elf.Library(shim).redirected("sleep", "usleep") or shim

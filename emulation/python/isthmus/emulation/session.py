@@ -25,9 +25,9 @@ from isthmus.emulation.root import HIDDEN_MODE, HW_EMU, MODE, root
 from isthmus.errors import IsthmusError, NoDeviceError, UsageError
 from isthmus.system import built, xrt
 
-ClockKind = Literal["virtual", "wall"]
+ClockKind = Literal["virtual", "card", "wall"]
 PROCESS = built.FOLDER / "emulation" / "isthmus-card"
-"""What XRT starts as its simulation."""
+"""Program that XRT starts as its simulation: the device process."""
 CLOCK = PROCESS.parent / "libisthmus_clock.so"
 """What is preloaded into a program: its virtual clock, and cures for what XRT does to it."""
 SESSION = "ISTHMUS_CARD_SESSION"
@@ -35,7 +35,7 @@ EVENTS = "ISTHMUS_CARD_EVENTS"
 KERNEL_FOLDERS = "ISTHMUS_CARD_KERNELS"
 FAIL_ON_WARNING = "ISTHMUS_CARD_FAIL_ON_WARNING"
 PACKET_BYTES = 64 << 20
-"""Pieces in which XRT hands a transfer over, known to ``device.hpp``."""
+"""Size of the packets in which XRT sends a transfer, known to ``device.hpp``."""
 
 # XRT puts its sockets into /tmp/$USER, whatever TMPDIR says: that folder is the session's own.
 _BASE = Path("/tmp")
@@ -67,19 +67,19 @@ _ALLOCATOR = {
 
 @dataclass(frozen=True)
 class Session:
-    """What ``prepare`` made; leaving the context removes its folder and all that XRT put there."""
+    """The folder and environment of one run; leaving the context removes the folder."""
 
     directory: Path
     lock: IO[str]
-    """Held as long as the folder is in use: the number of a process may be of another container."""
+    """Held while the folder is in use; process ids do not suffice, because of containers."""
     environment: dict[str, str]
-    """To be laid over the program's own; what is empty is to be unset."""
+    """Changes of the program's environment; an empty value unsets a variable."""
     cure: str = ""
-    """What to tell the user of XRT's shim; empty where it is used as it is installed."""
+    """Message on a changed copy of XRT's shim; empty where the installed shim is used."""
 
     @property
     def page(self) -> Path:
-        """File in which the cards tell what they did; ``isthmus.emulation.page`` reads it."""
+        """File with counters of the cards' work; ``isthmus.emulation.page`` reads it."""
         return self.directory / "page"
 
     @property
@@ -88,7 +88,7 @@ class Session:
         return sorted((self.directory / "events").glob("*.tsv"))
 
     def used(self) -> list[pages.Slot]:
-        """What each card was used for, so far."""
+        """Use of each card so far."""
         return pages.read(self.page)
 
     def close(self) -> None:
@@ -120,10 +120,11 @@ def prepare(
     """Prepares a run with one card for each board, as ``isthmus card boards`` takes them.
 
     A program that asks XRT for its mode sees hw_emu, or with ``as_hardware`` a board. With the
-    virtual ``clock`` the environment preloads it; ``kernels`` are folders with plug-ins;
-    ``fail_on_warning`` ends a program that reaches past its buffers. Raises
-    UsageError for a board or a folder that cannot be, NoDeviceError where XRT lacks what is needed
-    or a version of XRT or glibc is unknown, IsthmusError where the files cannot be written.
+    ``clock`` virtual, computing takes a program its processor time; with card, nothing; with wall,
+    clocks are left alone. ``kernels`` are folders with plug-ins; ``fail_on_warning`` ends a program
+    that reaches past its buffers. Raises UsageError for a board or a folder that cannot be,
+    NoDeviceError where XRT lacks what is needed or a version of XRT or glibc is unknown,
+    IsthmusError where the files cannot be written.
     """
     chosen = [boards.named(card) for card in cards]
     if not 0 < len(chosen) <= _MOST_CARDS:
@@ -140,7 +141,7 @@ def prepare(
         raise NoDeviceError("Isthmus was built without its emulated card for XRT")
     requirements.XRT.check(installation.version)
     glibc = requirements.glibc_version()
-    if clock == "virtual":
+    if clock != "wall":
         requirements.GLIBC.check(glibc)
     base = root(installation, as_hardware=as_hardware)
     _remove_stale()
@@ -175,7 +176,7 @@ def prepare(
         environment["LD_PRELOAD"] = f"{os.environ.get('LD_PRELOAD', '')} {CLOCK}".strip()
     session = Session(directory, lock, environment, base.cure)
     try:
-        _write(session, chosen, clock=clock == "virtual")
+        _write(session, chosen, clock)
     except BaseException as error:
         session.close()
         if isinstance(error, OSError):
@@ -184,9 +185,9 @@ def prepare(
     return session
 
 
-def _write(session: Session, cards: Sequence[Board], *, clock: bool) -> None:
+def _write(session: Session, cards: Sequence[Board], clock: ClockKind) -> None:
     folder = session.directory
-    pages.create(session.page, clock=clock)
+    pages.create(session.page, clock=pages.CLOCKS[clock])
     for index, board in enumerate(cards):
         lines = (f"{key}={value}\n" for key, value in board.flat().items())
         (folder / f"card{index}.board").write_text("".join(lines), "utf-8")
@@ -201,7 +202,7 @@ def _write(session: Session, cards: Sequence[Board], *, clock: bool) -> None:
 
 
 def _configuration(cards: Sequence[Board]) -> dict[str, object]:
-    """What XRT's emulation asks of a platform."""
+    """Description of the platform that XRT's emulation needs."""
     devices = [
         {
             "Name": f"isthmus_{board.name}_1",
@@ -242,7 +243,7 @@ def _remove_stale() -> None:
 
 
 def _in_use(folder: Path) -> bool:
-    """Whether somebody holds its lock; what was left before there was one has none."""
+    """Whether a process holds the folder's lock; folders of older versions have no lock."""
     try:
         with (folder / _LOCK).open(encoding="utf-8") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -1,4 +1,4 @@
-"""What cards did, as a timeline: Chrome's trace events, which Perfetto opens.
+"""A timeline of the cards' work as Chrome's trace events, which Perfetto opens.
 
 Format: "Trace Event Format" of the Chromium project; times in it are microseconds.
 """

@@ -1,6 +1,6 @@
-"""What an xclbin says to Isthmus's own emulated card: where memories, kernels, arguments are.
+"""The part of an xclbin for Isthmus's emulated card: addresses of memories, kernels, arguments.
 
-It is the section BITSTREAM, which on a board would be the bits that program it. Lines of words:
+This is the section BITSTREAM, which on a board holds the bitstream. Lines of words:
 
     isthmus.card/1
     memory card|host ADDRESS BYTES NAME

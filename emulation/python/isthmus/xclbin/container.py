@@ -31,7 +31,7 @@ _NO_UUID = UUID(int=0)
 
 
 class Header(msgspec.Struct, frozen=True, kw_only=True):
-    """What the file says of itself; its length and its sections' number come from the contents."""
+    """Header fields; length and number of sections are computed from the contents."""
 
     platform: str = ""
     """Vendor, board, name and version of the platform (VBNV)."""
@@ -53,7 +53,7 @@ class Header(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Section(msgspec.Struct, frozen=True):
-    """A section as it lies in the file."""
+    """A section of the file."""
 
     kind: int
     """SectionKind, or a number newer than it."""
@@ -71,7 +71,7 @@ class Xclbin(msgspec.Struct, frozen=True):
     header: Header
     sections: tuple[Section, ...]
     trailer: bytes = b""
-    """What follows the last section: a signature or a writer's own notes."""
+    """Bytes after the last section: a signature or notes of the writing program."""
 
     def data(self, kind: SectionKind) -> bytes | None:
         """Contents of the first section of a kind; None where there is none."""
@@ -121,7 +121,7 @@ class Xclbin(msgspec.Struct, frozen=True):
 
     @property
     def key_values(self) -> dict[str, str]:
-        """Texts that somebody put into the file under a key."""
+        """Texts by key (KEYVALUE_METADATA)."""
         text = self.data(SectionKind.KEYVALUE_METADATA)
         return {} if text is None else metadata.key_values_of(text)
 
@@ -154,7 +154,7 @@ class Xclbin(msgspec.Struct, frozen=True):
         return b"".join([front, bytes(-len(front) % 8), *bodies, self.trailer])
 
     def with_own_uuid(self) -> Xclbin:
-        """The same with a UUID made of all else in it: same contents, same UUID."""
+        """The same file with a UUID computed from the other contents."""
         replace = msgspec.structs.replace
         bare = replace(self, header=replace(self.header, uuid=_NO_UUID))
         digest = hashlib.sha256(bare.encode()).digest()

@@ -1,4 +1,4 @@
-"""A design as a file that somebody writes: TOML or JSON, with the words of ``Design``."""
+"""Reads a design from TOML or JSON with the fields of ``Design``."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def load(path: Path) -> Design:
 
 
 def _with_numbers(data: Any) -> Any:
-    """The same with numbers where somebody wrote ``"4Gi"`` or ``"0x1800000"``."""
+    """The description with numbers in place of texts such as ``"4Gi"`` or ``"0x1800000"``."""
     if isinstance(data, list):
         return [_with_numbers(item) for item in data]
     if not isinstance(data, dict):

@@ -1,4 +1,4 @@
-"""From what somebody wants on a card to the xclbin that says so."""
+"""Builds an xclbin from a description of the memories, kernels and clocks of a card."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Timer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Design(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What an xclbin is made from; ``build`` makes it and works out whatever is None.
+    """Description of an xclbin; ``build`` makes it and computes the values that are None.
 
     Host memory is added where none is named: without it a program that maps a host-only buffer
     dies in XRT's hardware emulation.
@@ -80,7 +80,7 @@ class Design(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     """Seconds since 1970."""
 
     def for_mode(self, mode: ModeName) -> Design:
-        """The same for another mode."""
+        """The same design for another mode."""
         return msgspec.structs.replace(self, mode=mode)
 
     def build(self, bitstream: bytes | None = None) -> Xclbin:
@@ -317,7 +317,7 @@ TRANSFER = Design(name="transfer", memories=(Bank("bank0"), Bank("bank1")), kern
 
 
 def transfer_default(mode: ModeName = "hw") -> Xclbin:
-    """What timing transfers needs: two banks, host memory, an empty kernel and one that adds.
+    """A design for timing transfers: two banks, host memory, an empty kernel and one that adds.
 
     The kernels are names to open; XRT's noop shim executes nothing.
     """

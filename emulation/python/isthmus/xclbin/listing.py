@@ -1,4 +1,4 @@
-"""What is in an xclbin, for programs and for people."""
+"""The contents of an xclbin, for programs and for people."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _NO_ADDRESS = (1 << 64) - 1
 
 
 def as_data(xclbin: Xclbin) -> dict[str, Any]:
-    """All that is known of a file, as JSON can say it; sizes in bytes, numbers by their names.
+    """All known contents of a file as plain data for JSON; sizes in bytes, numbers by their names.
 
     Raises UsageError, naming the section, where one is damaged.
     """
@@ -57,7 +57,7 @@ def as_data(xclbin: Xclbin) -> dict[str, Any]:
 
 
 def as_text(xclbin: Xclbin) -> str:
-    """The same for people, less what few ask for; names from the file cannot steer a terminal."""
+    """The main contents as text; control characters in names are escaped."""
     data = as_data(xclbin)
     header = data["header"]
     parts = [

@@ -26,7 +26,7 @@ QUALIFIERS: tuple[Qualifier, ...] = ("scalar", "global", "constant", "local", "s
 
 
 class _Described(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Part of a kernel. What is None the file does not say, or ``Design`` works out."""
+    """Part of a kernel. None: absent in the file, or to be computed by ``Design``."""
 
     name: str
 
@@ -238,7 +238,7 @@ def _short(text: bytes, section: str) -> bytes:
 
 
 def json_of(text: bytes, section: str) -> object:
-    """What a section of JSON says; raises UsageError where it is none."""
+    """The value of a section of JSON; raises UsageError for invalid JSON."""
     try:
         return msgspec.json.decode(_short(text, section).rstrip(b"\0"))
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:

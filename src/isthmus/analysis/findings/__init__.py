@@ -1,120 +1,32 @@
-"""What a study found, as data: terminal, page, Markdown, JSON and Python show the same findings."""
+"""Findings of studies, as data: terminal, page, Markdown, JSON and Python show the same."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING
 
 import msgspec
 
-from isthmus.statistics import Interval
+from isthmus.analysis.findings.finding import MOST_HEADLINES, Finding, plain, shown
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import pandas as pd
 
     from isthmus.results.run_file import Run
 
-MOST_HEADLINES = 4
-"""Of a study."""
-ReferenceKind = Literal["limit", "published", "modelled", "memcpy", "other"]
-Verdict = Literal["good", "fair", "poor", "same", "faster", "slower", "undecided", "none"]
-
-
-class Reference(msgspec.Struct, frozen=True):
-    """What a figure is held against."""
-
-    kind: ReferenceKind
-    """``other``: another figure of this run, such as the CPU beside an offload."""
-    value: float
-    """In the unit of the finding."""
-    name: str
-    """In the reader's words: "link", "memcpy"."""
-
-
-class Finding(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing that a study found."""
-
-    study: str
-    subject: str
-    """Whose figure it is, as a title says it: "cuda:0, pinned"; a model says that it is one."""
-    quantity: str
-    """What the figure is: "copy to device, 256Mi"."""
-    interval: Interval | None
-    unit: str
-    """Of the interval: "s", "B/s", "1" for a ratio."""
-    sentence: str
-    """At most 100 characters, plain English (``analysis.sentences``)."""
-    reference: Reference | None = None
-    share: float | None = None
-    """Of the reference; 1 is all of it."""
-    verdict: Verdict = "none"
-    remark: str = ""
-    """A few words beside the figure: "at the limit", "pinned is 7.4 x"."""
-    action: str = ""
-    """What to do: a call to make, or a command to run behind ``isthmus``."""
-    evidence: str = ""
-    """Name of the table behind it (``Answer.name``); empty: the points of its operation."""
-    headline: bool = False
-    """Whether it stands on the first screen; at most four of a study do."""
-    device: str = ""
-    """With the next four, the point of the run that the figure is; empty where it is of several."""
-    operation: str = ""
-    memory: str = ""
-    bytes: int = 0
-    clock: str = ""
-
-    @property
-    def figure(self) -> str:
-        """The value with its unit: ``54.7 GB/s``, ``7.24 us``, ``1.3 x``; empty without one."""
-        return "" if self.interval is None else shown(self.interval.value, self.unit)
-
-    @property
-    def span(self) -> str:
-        """The interval in the value's unit, ``54.4 to 55.0``; empty where exact or not known."""
-        interval = self.interval
-        if interval is None or not interval.known or interval.low == interval.high:
-            return ""
-        scale, _ = _scale(interval.value, self.unit)
-        low, high = _digits(interval.low / scale), _digits(interval.high / scale)
-        return f"{low} to {high}" if low != high else ""
-
-    @property
-    def percent(self) -> str:
-        """The share of the reference: ``94 %``; empty without one."""
-        return "" if self.share is None else f"{100 * self.share:.0f} %"
-
-
-_SCALES: dict[str, tuple[tuple[float, str], ...]] = {
-    "s": ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns")),
-    "B/s": ((1e9, "GB/s"), (1e6, "MB/s"), (1e3, "kB/s"), (1.0, "B/s")),
-    "1": ((1.0, "x"),),
-}
-
-
-def _scale(value: float, unit: str) -> tuple[float, str]:
-    scales = _SCALES.get(unit, ((1.0, unit),))
-    return next(((s, u) for s, u in scales if abs(value) >= s * 0.9995), scales[-1])
-
-
-def _digits(value: float) -> str:
-    from isthmus.analysis.wording import number  # noqa: PLC0415 - it loads pandas
-
-    return number(value)
-
-
-def shown(value: float, unit: str) -> str:
-    """A value with three digits and the unit that suits it; ``unit`` as of a finding."""
-    scale, name = _scale(value, unit)
-    return f"{_digits(value / scale)} {name}"
+__all__ = ["MOST_HEADLINES", "Finding", "findings", "plain", "shown"]
 
 
 def findings(run: Run, summary: pd.DataFrame | None = None) -> list[Finding]:
-    """What the studies of a run found, each study's headlines first.
+    """Findings of the studies of a run, each study's headlines first.
 
-    ``summary``: the run's, if it is known already.
+    ``summary``: the summary of the run, if already computed.
     """
     from isthmus import studies  # noqa: PLC0415 - slow to load, like the next ones
     from isthmus.analysis.answers import studies_in  # noqa: PLC0415
     from isthmus.analysis.context import AnalysisContext  # noqa: PLC0415
+    from isthmus.analysis.findings.faults import explained  # noqa: PLC0415
     from isthmus.analysis.summary import summarise  # noqa: PLC0415
 
     rows = summarise(run) if summary is None else summary
@@ -126,15 +38,17 @@ def findings(run: Run, summary: pd.DataFrame | None = None) -> list[Finding]:
             of_study = list(make(AnalysisContext.of(run, rows, study.name, study.columns)))
             of_study.sort(key=lambda one: not one.headline)
             results += of_study
+    return _headed_by(list(explained(run, results)), results)
+
+
+def _headed_by(first: Sequence[Finding], others: Sequence[Finding]) -> list[Finding]:
+    """These before the others of their study, whose last headlines give way."""
+    results: list[Finding] = []
+    for study in dict.fromkeys(one.study for one in others):
+        of_study = [one for one in (*first, *others) if one.study == study]
+        headlines = [one for one in of_study if one.headline][:MOST_HEADLINES]
+        results += headlines
+        results += [
+            msgspec.structs.replace(one, headline=False) for one in of_study if one not in headlines
+        ]
     return results
-
-
-def plain(finding: Finding) -> dict[str, Any]:
-    """A finding as JSON has it: bounds by name, what is not known as null."""
-    data = msgspec.structs.asdict(finding)
-    if finding.interval is not None:
-        ends = zip(("value", "low", "high", "confidence"), finding.interval, strict=True)
-        # NaN is no JSON.
-        data["interval"] = {name: end if abs(end) < float("inf") else None for name, end in ends}
-    data["reference"] = finding.reference and msgspec.structs.asdict(finding.reference)
-    return data

@@ -1,4 +1,4 @@
-"""What the study ``allocation`` found: CPU against offload, and which memory to begin in."""
+"""Findings of the study ``allocation``: CPU against offload, and the kind of host memory."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from isthmus.analysis import allocation, wording
 from isthmus.analysis.context import AnalysisContext
-from isthmus.analysis.findings import MOST_HEADLINES, Finding, Reference, Verdict, common, shown
+from isthmus.analysis.findings import common
+from isthmus.analysis.findings.finding import MOST_HEADLINES, Finding, Reference, Verdict, shown
 from isthmus.analysis.offloads import ALGORITHM, Case, groups, real_hosts
 from isthmus.analysis.sentences import say
 from isthmus.statistics import Interval, exact, judge, over_processes, relevant
@@ -16,15 +17,15 @@ from isthmus.studies.base import Analysis
 from isthmus.units import format_size
 
 _LARGE_S = 1e-6
-"""A difference that is certain and beyond this is worth a word."""
+"""A significant difference above this gets a finding."""
 Seconds = Mapping[int, float]
-"""By process."""
+"""Seconds by number of the process."""
 
 
 def findings(context: AnalysisContext) -> Sequence[Finding]:
-    """Headlines: the first offload and a repeated one beside the CPU, memory for one use and many.
+    """Headlines: first and repeated offload against the CPU; memory for one use and for many.
 
-    They are those of the device whose repeated offload is the fastest.
+    The headlines are of the device whose repeated offload is the fastest.
     """
     by_device: dict[str, list[Case]] = {}
     for every in groups(real_hosts(context.run)):
@@ -39,22 +40,22 @@ def findings(context: AnalysisContext) -> Sequence[Finding]:
 
 
 def _again_s(case: Case) -> float:
-    """Seconds of a repeated offload whose buffers are there."""
+    """Seconds of a repeated offload, whose buffers are allocated already."""
     return _median(_again(case))
 
 
 def _again(case: Case) -> Seconds:
-    """The same by process; of a model, whose first offload costs no more."""
+    """Seconds of a repeated offload by process; a model's first offload takes as long."""
     return case.sum(ALGORITHM, warm=True) or case.sum(ALGORITHM)
 
 
 def _once(case: Case) -> Seconds:
-    """One offload but for starting the runtime: what its buffers cost is in it."""
+    """Seconds of one offload by process, allocation included, start of the runtime excluded."""
     return case.sum([name for name in ACCELERATOR[2:] if name in case.phases])
 
 
 def _median(seconds: Seconds) -> float:
-    """The same estimate that stands beside its interval; infinite where there is none."""
+    """Estimate over processes, as its interval has it; infinite without a process."""
     return over_processes(list(seconds.values())).value if seconds else math.inf
 
 
@@ -64,7 +65,7 @@ def _interval(seconds: Seconds, *, simulated: bool) -> Interval:
 
 
 def _ratio(of: Seconds, over: Seconds, confidence: float, *, simulated: bool) -> Interval:
-    """Process by process, so that what both suffered alike cancels."""
+    """Ratio of two times, formed in each process, so that common disturbances cancel."""
     common_ones = sorted(set(of) & set(over))
     values = [of[i] / over[i] for i in common_ones if over[i] > 0 and of[i] > 0]
     if not values:
@@ -80,7 +81,7 @@ def _of(context: AnalysisContext, group: Sequence[Case]) -> Iterator[Finding]:
 
 
 def _kind(case: Case, group: Sequence[Case]) -> str:
-    """The kind of memory; whether it was copied only where that makes a difference."""
+    """The kind of memory, with "(copied)" where cases differ in that."""
     both = len({one.handover for one in group if one.memory == case.memory}) > 1
     further = f" +{case.relative_offset} B" if case.relative_offset else ""
     return f"{case.memory}{further}{' (copied)' if both and case.handover == 'copy' else ''}"
@@ -103,7 +104,7 @@ def _finding(
 def _judged(
     context: AnalysisContext, of: Seconds, over: Seconds, among: int, *, simulated: bool
 ) -> Verdict:
-    """Which takes less, process by process; picked by its outcome among so many comparisons."""
+    """Verdict on two times; this one of ``among`` comparisons was chosen by its outcome."""
     ratio = _ratio(of, over, context.simultaneous(among), simulated=simulated)
     if not ratio.known:
         return "undecided"
@@ -111,7 +112,7 @@ def _judged(
 
 
 def _against_cpu(context: AnalysisContext, group: Sequence[Case]) -> Iterator[Finding]:
-    """The first offload, and a repeated one, beside the CPU."""
+    """The first and a repeated offload compared with the CPU."""
     able = [case for case in group if case.add]
     if not able:
         return
@@ -145,7 +146,7 @@ def _against_cpu(context: AnalysisContext, group: Sequence[Case]) -> Iterator[Fi
 
 
 def _memory(context: AnalysisContext, group: Sequence[Case]) -> Iterator[Finding]:
-    """The kind of memory for one use and for many, over ordinary memory."""
+    """Best kind of memory for one use and for many, compared with ordinary memory."""
     plain = next((case for case in group if case.memory == "pageable"), group[0])
     others = [case for case in group if case is not plain and not case.relative_offset]
     if not others:
@@ -199,7 +200,7 @@ def _memory(context: AnalysisContext, group: Sequence[Case]) -> Iterator[Finding
 
 
 def _offsets(context: AnalysisContext, group: Sequence[Case]) -> Iterator[Finding]:
-    """What it costs to begin within a page, where it certainly costs something."""
+    """Additional time of vectors that begin within a page, where it is significant."""
     aligned = next((case for case in group if case.memory == "aligned"), None)
     if aligned is None:
         return
@@ -227,7 +228,7 @@ def _offsets(context: AnalysisContext, group: Sequence[Case]) -> Iterator[Findin
 
 
 def _phases(context: AnalysisContext, group: Sequence[Case]) -> Iterator[Finding]:
-    """Where the first offload's time goes, for the memory that others are held against."""
+    """Phases of the first offload in the reference kind of memory."""
     case = group[0]
     total = case.sum(("total",))
     parts = {

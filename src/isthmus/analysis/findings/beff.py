@@ -1,4 +1,4 @@
-"""What the study ``beff`` found: b_eff, and the rate and latency of messages."""
+"""Findings of the study ``beff``: b_eff, and rate and latency of messages."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ import pandas as pd
 
 from isthmus.analysis import beff, beff_rows
 from isthmus.analysis.context import AnalysisContext, each
-from isthmus.analysis.findings import MOST_HEADLINES, Finding, Reference, common, shown
+from isthmus.analysis.findings import common
+from isthmus.analysis.findings.finding import MOST_HEADLINES, Finding, Reference, shown
 from isthmus.analysis.fits import NO_LAW
 from isthmus.analysis.sentences import say
 from isthmus.analysis.wording import number
@@ -20,11 +21,11 @@ from isthmus.studies.base import Analysis
 from isthmus.units import format_size
 
 _THROUGH_HOST = ("mpi", "staged")
-"""Channels that leave out the links between devices."""
+"""Channels that do not use the links between devices."""
 
 
 def findings(context: AnalysisContext) -> Sequence[Finding]:
-    """b_eff of the fastest channel, what it gains, the largest messages; then all the rest."""
+    """Headlines: b_eff of the fastest channel, its gain, the largest messages; then the others."""
     means, largest = list(_b_eff(context)), list(_largest(context))
     gains = list(_better(context, [one for one in means if not _without_network(context, one)]))
     results = [*means[:1], *gains, *largest[:1], *means[1:], *largest[1:], *_latencies(context)]
@@ -33,14 +34,14 @@ def findings(context: AnalysisContext) -> Sequence[Finding]:
 
 
 def _without_network(context: AnalysisContext, one: Finding) -> bool:
-    """Whether one rank sent to itself, with no card's channels between: no network was there."""
+    """Whether one rank sent to itself in host memory, so that no network was measured."""
     rows = context.every[context.every["device"] == one.device]
     own_rows = rows[(rows["study"] == context.study) & (rows["ranks"].isin(["", 1]))]
     return not own_rows.empty and bool(own_rows["flags"].str.contains("to_itself").any())
 
 
 def _better(context: AnalysisContext, means: Sequence[Finding]) -> Iterator[Finding]:
-    """The fastest channel over the next one between the same devices, where that is certain."""
+    """Ratio of the fastest channel to the next one of the same devices, where significant."""
     by_device: dict[str, list[Finding]] = {}
     for one in means:
         by_device.setdefault(one.device, []).append(one)
@@ -105,7 +106,7 @@ def _b_eff(context: AnalysisContext) -> Iterator[Finding]:
 
 
 def _largest(context: AnalysisContext) -> Iterator[Finding]:
-    """The rate of the largest messages, as a share of what the links carry."""
+    """Rate of the largest messages, as a share of the links' rate."""
     table = beff.by_size(context).table
     if table.empty:
         return
@@ -141,7 +142,7 @@ def _largest(context: AnalysisContext) -> Iterator[Finding]:
 
 
 def _latencies(context: AnalysisContext) -> Iterator[Finding]:
-    """Start-up time and rate of a message, where that describes it."""
+    """Start-up time and rate of a message, where such a law fits."""
     table = beff.constants(context).table
     rows = pd.DataFrame() if table.empty else table[table["worst_residual"].abs() <= NO_LAW]
     for row in each(rows):

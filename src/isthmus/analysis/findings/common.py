@@ -1,4 +1,4 @@
-"""What findings are made of: a row's figures, what they are held against, and names."""
+"""Parts that findings of several studies share: figures of a row, references and names."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ import pandas as pd
 
 from isthmus import backends
 from isthmus.analysis.context import AnalysisContext, board_of, each, rate_of
-from isthmus.analysis.findings import MOST_HEADLINES, Finding, Reference, Verdict
+from isthmus.analysis.findings.finding import MOST_HEADLINES, Finding, Reference, Verdict
 from isthmus.backends import BackendDescription
 from isthmus.models.pcie import link_of, path_of
 from isthmus.results.run_file import DeviceRecord
 from isthmus.run_options import flag
 
 GOOD, FAIR = 0.85, 0.6
-"""Shares of a limit from which on a rate is good, or fair."""
+"""Least share of a limit that is called good, and that is called fair."""
 KNOWN = 2.0
-"""Rates whose interval is wider than this factor are held against nothing."""
+"""Rates whose interval is wider than this factor are compared with no reference."""
 _USUAL_PAYLOAD = 256
 LATENCY_BYTES = 4096
 BEST_FIRST = ("pinned", "alloc_host", "host_only", "use_host_ptr", "registered", "aligned")
-"""Of kinds of memory that are equally fast, the one to advise."""
+"""Which of several equally fast kinds of memory to advise: the first here."""
 
 
 def backend_of(
     context: AnalysisContext, address: str
 ) -> BackendDescription | type[BackendDescription]:
-    """The backend of a device; the defaults of all where it is not installed here."""
+    """The backend of a device; the base class, with its defaults, where it is not installed."""
     record = device_of(context, address)
     return backends.of(record.backend if record else "")
 
@@ -55,7 +55,7 @@ def simulated(context: AnalysisContext, address: str) -> bool:
 
 
 def title(context: AnalysisContext, address: str) -> str:
-    """A device as a sentence names it: what is no hardware says so."""
+    """Name of a device in sentences; a model or emulated card is named as such."""
     record = device_of(context, address)
     if record is None or record.real:
         return address
@@ -63,7 +63,7 @@ def title(context: AnalysisContext, address: str) -> str:
 
 
 def who(context: AnalysisContext, row: Any) -> str:
-    """Device, and kind of memory and axes where the operation has several of them on it."""
+    """Device, with kind of memory and axes where the operation was measured with several."""
     rows = context.rows[context.rows["device"] == row.device]
     rows = rows[rows["operation"] == row.operation]
     distinguishing = [getattr(row, name) for name in ("memory", "axes") if rows[name].nunique() > 1]
@@ -71,7 +71,7 @@ def who(context: AnalysisContext, row: Any) -> str:
 
 
 def to_decide(context: AnalysisContext, *devices: str) -> str:
-    """The command, behind ``isthmus``, that measures these devices longer."""
+    """Arguments of ``isthmus`` that measure these devices longer."""
     settings = context.run.settings
     budget = max(60, 60 * round(4 * settings.budget_s / 60))
     words = ["run", context.study]
@@ -85,7 +85,7 @@ def to_decide(context: AnalysisContext, *devices: str) -> str:
 
 
 def link_limit(context: AnalysisContext, row: Any) -> Reference | None:
-    """Bytes a second that the device's link leaves for data, in the row's direction or both."""
+    """Payload rate of the device's link in bytes a second, of the row's direction or of both."""
     record = device_of(context, str(row.device))
     if record is None or not row.direction:
         return None
@@ -106,14 +106,14 @@ def link_limit(context: AnalysisContext, row: Any) -> Reference | None:
 
 
 def memcpy_rows(context: AnalysisContext) -> pd.DataFrame:
-    """Rows of the plain memory copy, the one named ``host`` where there are several."""
+    """Rows of the plain memory copy; of several, the device named ``host``."""
     rows = context.rows[context.rows["device"].isin(context.copies)]
     plain = rows[rows["device"] == "host"]
     return rows if plain.empty else plain
 
 
 def memcpy(context: AnalysisContext, row: Any) -> Reference | None:
-    """Rate of a memory copy of the same operation and size; None of a copy itself."""
+    """Rate of a memory copy of the same operation and size; None where the row is such a copy."""
     if row.device in context.copies or row.clock != "host":
         return None
     rows = memcpy_rows(context)
@@ -132,7 +132,7 @@ def named(reference: Reference) -> str:
 
 
 def verdict_of(share: float | None) -> Verdict:
-    """What a share of a limit is worth."""
+    """Verdict on a share of a limit."""
     if share is None or not math.isfinite(share):
         return "none"
     return "good" if share >= GOOD else "fair" if share >= FAIR else "poor"
@@ -149,7 +149,7 @@ def pick(rows: pd.DataFrame, label: Any) -> Any:
 
 
 def at_largest(rows: pd.DataFrame) -> Any:
-    """The row of the largest size whose interval is known; of the largest where none is."""
+    """The row of the largest size whose interval is known, else of the largest size."""
     known = rows[rows["ci_low_s"].notna()]
     rows = rows if known.empty else known
     return pick(rows, rows["bytes"].idxmax())
@@ -167,7 +167,7 @@ def at_peak(rows: pd.DataFrame) -> Any:
 
 
 def point_of(row: Any) -> dict[str, Any]:
-    """Which point of the run a finding is."""
+    """The fields of a finding that identify its point in the run."""
     return {
         "device": str(row.device), "operation": str(row.operation), "memory": str(row.memory),
         "bytes": int(row.bytes), "clock": str(row.clock),
@@ -175,7 +175,7 @@ def point_of(row: Any) -> dict[str, Any]:
 
 
 def headed(head: Sequence[Finding], others: Iterable[Finding]) -> list[Finding]:
-    """These first, as headlines, as many as a study may have; then the others."""
+    """``head`` as headlines, at most ``MOST_HEADLINES``, then the other findings."""
     first = head[:MOST_HEADLINES]
     headlines = [msgspec.structs.replace(one, headline=True) for one in first]
     return [*headlines, *(one for one in others if one not in first)]

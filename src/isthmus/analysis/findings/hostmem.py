@@ -1,4 +1,4 @@
-"""What the study ``hostmem`` found: kernels that read and write host memory themselves."""
+"""Findings of the study ``hostmem``: kernels that access host memory directly."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ import pandas as pd
 from isthmus.analysis import hostmem, wording
 from isthmus.analysis.context import AnalysisContext, rate_of
 from isthmus.analysis.crossing import crossing
-from isthmus.analysis.findings import MOST_HEADLINES, Finding, Reference, common, shown
+from isthmus.analysis.findings import common
+from isthmus.analysis.findings.finding import MOST_HEADLINES, Finding, Reference, shown
 from isthmus.analysis.sentences import say
 from isthmus.statistics import Interval, exact
 from isthmus.studies.base import Analysis
@@ -23,9 +24,9 @@ WAYS = {
     "bandwidth": "kernels read and write",
 }
 _PEAK = 1.1
-"""Over the rate at the largest size: from here on it is said where the peak is."""
+"""Least ratio of the peak to the rate at the largest size for which the peak is a finding."""
 _WORTH = 1.05
-"""Ratio below which copying and working on host memory directly are as good."""
+"""Ratio below which copying first and direct access count as equally fast."""
 
 
 def findings(context: AnalysisContext) -> Sequence[Finding]:
@@ -43,7 +44,7 @@ def findings(context: AnalysisContext) -> Sequence[Finding]:
 
 
 def _series(context: AnalysisContext) -> Iterator[pd.DataFrame]:
-    """Rows on host memory that differ in size only, of the most sweeps: least launch in them."""
+    """Rows on host memory that differ in size only, with the most sweeps (least launch time)."""
     rows = context.rows[context.rows["operation"].isin(WAYS)]
     rows = rows[rows["target"] == "host"]
     same = ["operation", "device", "memory", "clock", "implementation", "outstanding"]
@@ -76,7 +77,7 @@ def _rate(context: AnalysisContext, rows: pd.DataFrame) -> Finding:
 
 
 def _copies(context: AnalysisContext) -> Iterator[Finding]:
-    """Working on host memory directly against copying first, for data that are used once."""
+    """Direct access to host memory compared with copying first, for data used once."""
     table = hostmem.direct(context).table
     for device in table["device"].unique():
         reads = table[(table["device"] == device) & (table["operation"] == "read_bandwidth")]
@@ -106,7 +107,7 @@ def _copies(context: AnalysisContext) -> Iterator[Finding]:
 
 
 def _peaks(context: AnalysisContext, series: Sequence[pd.DataFrame]) -> Iterator[Finding]:
-    """Rates that the largest buffer does not keep."""
+    """Peaks well above the rate of the largest buffer."""
     for rows in series:
         last, top = common.at_largest(rows), common.at_peak(rows)
         if top.bandwidth_Bps < _PEAK * last.bandwidth_Bps:
@@ -125,7 +126,7 @@ def _peaks(context: AnalysisContext, series: Sequence[pd.DataFrame]) -> Iterator
 
 
 def _published(context: AnalysisContext) -> Iterator[Finding]:
-    """How near a model comes to the log of the same board."""
+    """Residuals of a model against the published log of the same board."""
     table = crossing(context).table
     if "published_residual" not in table:
         return

@@ -1,4 +1,4 @@
-"""What the study ``mmio`` found: the cost of one access, and what follows from it."""
+"""Findings of the study ``mmio``: time of one access, and consequences."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ import numpy as np
 
 from isthmus.analysis import mmio, wording
 from isthmus.analysis.context import AnalysisContext, each
-from isthmus.analysis.findings import MOST_HEADLINES, Finding, Reference, common, shown
+from isthmus.analysis.findings import common
+from isthmus.analysis.findings.finding import MOST_HEADLINES, Finding, Reference, shown
 from isthmus.analysis.mmio_rows import devices
 from isthmus.analysis.sentences import say
 from isthmus.statistics import Interval
@@ -22,14 +23,14 @@ ACCESSES = {
     "host_load": "load of host memory",
     "line_exchange": "cache line to another core and back",
 }
-"""What is timed, the most telling first."""
+"""Operations in words, the most important first."""
 _CORE_LINES = 10
-"""Cache lines that one core keeps in flight, about."""
+"""Approximate number of cache lines that one core keeps in flight."""
 _LINE = 64
 
 
 def findings(context: AnalysisContext) -> Sequence[Finding]:
-    """Headlines: the costs of four kinds of access."""
+    """Headlines: the times of four kinds of access."""
     accesses = list(_accesses(context))
     first: dict[str, Finding] = {}
     for one in accesses:

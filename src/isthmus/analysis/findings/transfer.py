@@ -1,4 +1,4 @@
-"""What the study ``transfer`` found: latency, rate at large sizes, and what would be faster."""
+"""Findings of the study ``transfer``: latency, rate at large sizes, and possible gains."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ import pandas as pd
 
 from isthmus.analysis import comparisons, wording
 from isthmus.analysis.context import AnalysisContext, each, rate_of, time_of
-from isthmus.analysis.findings import MOST_HEADLINES, Finding, Verdict, common, shown
+from isthmus.analysis.findings import common
+from isthmus.analysis.findings.finding import MOST_HEADLINES, Finding, Verdict, shown
 from isthmus.analysis.sentences import say
 from isthmus.statistics import judge, relevant
 from isthmus.studies.base import Analysis
@@ -29,17 +30,17 @@ WAYS = {
     "peer_write": "copy to another device",
     "peer_read": "copy from another device",
 }
-"""What is measured, in words."""
+"""Operations in words."""
 _SERIES = ["device", "memory", "axes", "clock"]
 _PEAK = 1.25
-"""Over the rate at the largest size: from here on a peak is named."""
+"""Least ratio of the peak to the rate at the largest size for which the peak is a finding."""
 _WORTH = 1.2
-"""Ratio from which on a change is advised before another figure is shown."""
+"""Least ratio for which a change is a headline."""
 _CACHE_BYTES = 64 << 20
 
 
 def findings(context: AnalysisContext) -> Sequence[Finding]:
-    """At most four headlines: a rate each way, latency, and the change that gains most."""
+    """At most four headlines: a rate in each direction, latency, and the largest gain."""
     series = dict(_series(context))
     rates = [_rate(context, rows) for rows in series.values()]
     contending = [one for one in rates if context.is_reported(one.device)] or rates
@@ -63,7 +64,7 @@ def findings(context: AnalysisContext) -> Sequence[Finding]:
 
 
 def _usable(one: Finding) -> tuple[bool, float]:
-    """Order of rates, the best last: what has a size that most others reach goes first."""
+    """Sort key of rates, best last: sizes below the others' largest rank lower."""
     return one.bytes >= 1 << 20, one.interval.value if one.interval else 0.0
 
 
@@ -77,7 +78,7 @@ def _series(context: AnalysisContext) -> Iterator[tuple[tuple[str, ...], pd.Data
 
 
 def _rate(context: AnalysisContext, rows: pd.DataFrame) -> Finding:
-    """The rate at the largest size, beside the link's limit or a memory copy."""
+    """The rate at the largest size, compared with the link's limit or with a memory copy."""
     row = common.at_largest(rows)
     rate = rate_of(row, context.confidence)
     crosses = str(row.operation) not in {"kernel_read", "kernel_write", "stream"}
@@ -153,7 +154,7 @@ def _has(series: dict[tuple[str, ...], pd.DataFrame], device: str, operation: st
 def _changes(
     context: AnalysisContext, series: dict[tuple[str, ...], pd.DataFrame]
 ) -> Iterator[Finding]:
-    """What would be faster: other memory, mapping, another device; the largest gain first."""
+    """Possible gains by other memory, mapping or another device; the largest first."""
     changes = [*_memories(context, series), *_maps(context, series), *_devices(context, series)]
     changes.sort(key=lambda one: -one.interval.value if one.interval else 0.0)
     yield from (one for one in changes if one.interval and one.interval.value >= _WORTH)
@@ -161,9 +162,9 @@ def _changes(
 
 
 def _ratio(of: AnalysisContext, best: Any, usual: Any, *, among: int = 1, **more: Any) -> Finding:
-    """How much faster one row is than another of the same size, decided by their intervals.
+    """Ratio of two rows of the same size, with a verdict from their intervals.
 
-    ``among``: comparisons of which this one was picked by its outcome.
+    ``among``: number of comparisons from which this one was chosen by its outcome.
     """
     times = time_of(usual, of.confidence).over(time_of(best, of.confidence))
     times = times.logarithm().widened(of.simultaneous(among)).exponential()
@@ -255,7 +256,7 @@ def _memories(
 
 
 def _fastest(context: AnalysisContext, rows: Sequence[Any]) -> Any:
-    """The fastest row; of those as fast, the kind of memory that is the usual advice."""
+    """The fastest row; of equally fast rows the one whose memory is first in ``BEST_FIRST``."""
     best = min(rows, key=lambda row: float(row.median_s))
     most = best.median_s * (1 + relevant(context.run.settings.precision))
     order = {kind: i for i, kind in enumerate(common.BEST_FIRST)}
@@ -266,7 +267,7 @@ def _fastest(context: AnalysisContext, rows: Sequence[Any]) -> Any:
 def _maps(
     context: AnalysisContext, series: dict[tuple[str, ...], pd.DataFrame]
 ) -> Iterator[Finding]:
-    """Where mapping a buffer is faster than copying it, or moves nothing at all."""
+    """Where mapping a buffer is faster than copying it, or needs no transfer at all."""
     maps = context.timed
     maps = maps[maps["operation"] == "map"]
     for (operation, device, *_), rows in series.items():
@@ -346,7 +347,7 @@ def _launches(context: AnalysisContext) -> Iterator[Finding]:
 def _peaks(
     context: AnalysisContext, series: dict[tuple[str, ...], pd.DataFrame]
 ) -> Iterator[Finding]:
-    """Rates at middle sizes that the largest does not keep; in a cache where there is no link."""
+    """Peaks at middle sizes, well above the rate at the largest; in a cache if there is no link."""
     for (operation, *_), rows in series.items():
         last = common.at_largest(rows)
         top = common.at_peak(rows)
@@ -371,7 +372,7 @@ def _peaks(
 
 
 def _left_out(context: AnalysisContext) -> Iterator[Finding]:
-    """What a model cannot tell: copies that a runtime makes in host memory."""
+    """What a model does not predict: copies that a runtime makes in host memory."""
     rows = context.rows
     for device in rows["device"].unique():
         copies = rows[(rows["device"] == device) & (rows["operation"].isin(["read", "write"]))]

@@ -1,6 +1,6 @@
-"""Which plots a study gets, from the runs that hold it: at most two, none with a single size.
+"""The plots of each study: at most two, none with a single size.
 
-Where times were published of its board, one more with both series.
+A further plot compares with times that were published of the board.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _LONGEST = 24
 
 @dataclass(frozen=True, eq=False)
 class Source:
-    """One run, and how its devices are named where several runs stand on one page."""
+    """One run, and the names of its devices on a page of several runs."""
 
     name: str
     run: Run
@@ -64,12 +64,12 @@ class Source:
         return summarise(self.run)
 
     def device(self, address: str) -> DeviceRecord:
-        """What the run says of a device."""
+        """The run's record of a device."""
         known = (d for d in self.run.devices if d.address == address)
         return next(known, DeviceRecord(address=address, backend="", real=True))
 
     def label(self, address: str, api: str = "") -> str:
-        """``CUDA``, ``memcpy``, ``U250 (model)``: as short as it can be told from the others."""
+        """Shortest distinct name: ``CUDA``, ``memcpy``, ``U250 (model)``."""
         device = self.device(address)
         api = api or device.api
         if device.simulated:
@@ -83,10 +83,10 @@ class Source:
         return shortened(f"{text}, {self.name}" if self.several else text, _LONGEST)
 
     def rows(self, study: str) -> pd.DataFrame:
-        """Rows of a study that stand for the device as its user sees it, and that can be trusted.
+        """Trustworthy rows of a study with times as a user of the device sees them.
 
-        The device's own clock leaves out what the host had to do, and the host's above an emulated
-        card is of software.
+        The device's clock excludes work of the host, and above an emulated card the host's clock
+        times software only: both are left out.
         """
         rows = resolved(self.summary[self.summary["study"] == study])
         rows = rows[(rows["clock"] != "device") & (rows["median_s"] > 0)]
@@ -117,7 +117,7 @@ class Palette:
 
 
 def figures(study: str, sources: Sequence[Source], palette: Palette) -> list[Figure]:
-    """Plots of a study over all runs that hold it; none of a study that is not known here."""
+    """Plots of a study over all its runs; none of a study that is not installed."""
     makers: dict[str, Callable[[Sequence[Source], Palette], Iterator[Figure]]] = {
         "transfer": _transfer, "hostmem": _hostmem, "allocation": _allocation, "beff": _beff,
         "mmio": _mmio,
@@ -207,7 +207,7 @@ def _figure(
 
 
 def _limit(source: Source, address: str, operation: str) -> float:
-    """Bytes a second that a device's link leaves for data; NaN where it is not known."""
+    """Payload rate of a device's link in bytes a second; NaN where it is not known."""
     device = source.device(address)
     both, to_host = (
         operation in {"bidirectional", "bandwidth"},
@@ -223,7 +223,7 @@ def _limit(source: Source, address: str, operation: str) -> float:
 
 
 def _limits(devices: Iterable[tuple[Source, str]], operation: str) -> list[tuple[float, str]]:
-    """Each limit once; more than two say nothing."""
+    """The two highest different limits in GB/s, with their names."""
     rates = sorted({round(_limit(s, a, operation) / 1e9, 1) for s, a in dict.fromkeys(devices)})
     return [(rate, f"link limit {rate:.3g} GB/s") for rate in rates if rate > 0][-2:]
 
@@ -273,7 +273,7 @@ def _direction(
 
 
 def _memories(rows: pd.DataFrame) -> Iterator[tuple[str, bool, pd.DataFrame]]:
-    """Ordinary memory and the fastest kind beside it: others stand in the plot of kinds."""
+    """Ordinary memory and the fastest other kind; the plot of kinds shows all."""
     by = {
         (operation, memory): part
         for (operation, memory), part in groups(rows, ["operation", "memory"])
@@ -290,9 +290,9 @@ def _memories(rows: pd.DataFrame) -> Iterator[tuple[str, bool, pd.DataFrame]]:
 def _diamonds(
     source: Source, address: str, study: str, operation: str, api: str = "", **where: str
 ) -> list[dict[str, Any]]:
-    """Published rates by size of the board that this is, from the rows that this operation gives.
+    """Published rates of the device's board by size, from rows of this operation.
 
-    ``api``: of a source that compares several only this one, unless the device is an emulated card.
+    ``api`` selects rows where a source compares several, unless the device is an emulated card.
     """
     return [
         {"x": row.plus[0].bytes, "y": row.published * row.scale / 1e9, "tip": _source_text(row)}
@@ -308,7 +308,7 @@ def _marked(marks: Sequence[dict[str, Any]]) -> pd.DataFrame | None:
 
 
 def _source_text(row: Row) -> str:
-    """What hovering over a published figure shows: whose it is, and what it is in its own unit."""
+    """Tooltip of a published figure: its source, and its value in the source's unit."""
     size = row.plus[0].bytes if len(row.terms) == 1 else None
     what = [row.item] if size is None or row.item != format_size(size) else []
     what += [size_text(size)] if size is not None else []
@@ -317,7 +317,7 @@ def _source_text(row: Row) -> str:
 
 
 def _seen(panels: Sequence[Panel]) -> str:
-    """What the first panel shows: the fastest at the largest size, beside the link or memcpy."""
+    """Title of the first panel: fastest device at the largest size, against link or memcpy."""
     panel = panels[0]
     copies = [line for line in panel.lines if line.colour == LIGHT["quiet"]]
     others = [line for line in panel.lines if line.colour != LIGHT["quiet"]] or copies
@@ -333,7 +333,7 @@ def _seen(panels: Sequence[Panel]) -> str:
 
 
 def _kinds(sources: Sequence[Source], palette: Palette) -> Iterator[Figure]:
-    """Kinds of memory at the largest size that all were measured at, where there are three."""
+    """Plot of three or more kinds of memory, at the largest size that all were measured at."""
     drawn: list[Dot] = []
     size = 0
     for source in sources:
@@ -378,7 +378,7 @@ def _of_dots(name: str, title: str, rows: Sequence[Dot], note: str = "") -> Figu
 
 
 def _of_sources(study: str, sources: Sequence[Source], palette: Palette) -> Iterator[Figure]:
-    """Times that somebody published of a board that this is, and ours, each in a row of its own."""
+    """Plot of published times of the device's board with the reproduced ones, one in each row."""
     drawn: list[Dot] = []
     theirs: dict[str, None] = {}
     for source in sources:
@@ -464,7 +464,7 @@ _PHASES = {
     "back": ("read_back",),
     "rest": ("remainder",),
 }
-"""Of an offload, in order, as the plot names them."""
+"""Phases of an offload in order, and their names in the plot."""
 
 
 def _allocation(sources: Sequence[Source], palette: Palette) -> Iterator[Figure]:
@@ -629,7 +629,7 @@ def _mmio(sources: Sequence[Source], palette: Palette) -> Iterator[Figure]:
 
 
 def _others(study: str) -> Callable[[Sequence[Source], Palette], Iterator[Figure]]:
-    """Of a study that others added: rates by size of each operation that has two sizes."""
+    """Plot of a third-party study: rates by size of each operation with at least two sizes."""
 
     def draw(sources: Sequence[Source], palette: Palette) -> Iterator[Figure]:
         panels: dict[str, list[Line]] = {}

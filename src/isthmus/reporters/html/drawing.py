@@ -1,7 +1,7 @@
 """Plots as Vega-Lite specifications: lines over size, dots with intervals, stacked phases.
 
-Sizes in pixels are known here, so that labels stand beside what they name and on no other label.
-Colours are those of ``LIGHT``; a page puts its own in their place.
+Layout is computed in pixels here, so that no label covers another. Colours are those of ``LIGHT``;
+a page replaces them by its own.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ LIGHT = {
     "c6": "#6b5a01", "c7": "#006f78", "c8": "#5d5148",
     "ink": "#1b1f24", "quiet": "#59626d", "line": "#dfe3e8", "ground": "#fffffe",
 }  # fmt: skip
-"""Colours by the name of the page's variable; none stands for two."""
+"""Colours by the name of the page's variable; all differ."""
 COLOURS = [LIGHT[f"c{i}"] for i in range(1, 9)]
 PUBLISHED = "published"
 _CHARACTER = 7.6
@@ -85,13 +85,13 @@ def size_text(size: float) -> str:
 
 
 class Line(NamedTuple):
-    """One series over size; ``rows`` has ``x, y, low, high`` and ``tip``, what hovering shows."""
+    """One series over size; ``rows`` has ``x, y, low, high`` and ``tip``, the tooltip."""
 
     label: str
     colour: str
     rows: pd.DataFrame
     filled: bool = True
-    """Memory that the device reaches by itself: pinned, mapped, its own."""
+    """Whether marks are filled: for memory that the device accesses directly."""
     modelled: bool = False
 
 
@@ -113,11 +113,11 @@ class Dot(NamedTuple):
     low: float
     high: float
     text: str
-    """Beside the mark."""
+    """Text next to the mark."""
     tip: str
     filled: bool = True
     published: float = math.nan
-    """Somebody else's value of the same; NaN: none."""
+    """Published value of the same quantity; NaN: none."""
 
 
 class Stack(NamedTuple):
@@ -136,13 +136,13 @@ class Figure:
     name: str
     """File name without its ending."""
     title: str
-    """What is seen."""
+    """Statement that the plot shows."""
     panels: int
     draw: Callable[[int, int, bool], dict[str, Any]]
     frame: pd.DataFrame
-    """What is drawn, as a table."""
+    """The plotted values as a table."""
     log: bool = True
-    """Whether both axes can be logarithmic, which they then are at first."""
+    """Whether both axes can be logarithmic; they then are by default."""
     note: str = ""
     unit: str = field(default="")
 
@@ -179,7 +179,7 @@ def _fitting(ticks: list[float], width: float) -> list[float]:
 
 
 def _place(value: float, domain: Sequence[float], length: float, *, log: bool) -> float:
-    """Pixels from the start of a scale."""
+    """Distance in pixels of a value from the start of a scale."""
     if log:
         value, low, high = math.log(value), math.log(domain[0]), math.log(domain[1])
     else:
@@ -188,7 +188,7 @@ def _place(value: float, domain: Sequence[float], length: float, *, log: bool) -
 
 
 def _value(place: float, domain: Sequence[float], length: float, *, log: bool) -> float:
-    """What lies that many pixels from the start of a scale."""
+    """Value at a distance in pixels from the start of a scale."""
     low, high = (math.log(end) for end in domain) if log else domain
     value = low + (high - low) * place / length
     return math.exp(value) if log else value
@@ -234,7 +234,7 @@ def _spec(
     spec: dict[str, Any] = chart.to_dict(validate=False)
     del spec["config"]  # Altair's own theme
     below = 34 if title else 20
-    # Fitting to what a renderer believes to be the width of text would cut some off elsewhere.
+    # Renderers differ in the width of text: a fit to one of them would cut labels in another.
     spec["autosize"] = {"type": "none"}
     spec["padding"] = {"left": left, "right": right, "top": 30 if title else 4, "bottom": below}
     return spec

@@ -1,4 +1,4 @@
-"""Puts a page together: the answer first, a section a study, method and all points last."""
+"""Builds the page: answer first, then a section for each study, then method and all points."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ _GENERATOR = '<meta name="generator" content="Isthmus">'
 _ENDINGS = {"interrupted": "interrupted", "budget": "ended when its time was up"}
 _GENERATIONS = {2.5: 1, 5.0: 2, 8.0: 3, 16.0: 4, 32.0: 5, 64.0: 6}
 _MOST_LISTED = 3
-"""Advice, and things that were not measured, on the first screen."""
+"""Most items of advice, and of missing measurements, on the first screen."""
 _MOST_FOLDED = 500
 """Rows of a table behind an answer."""
-_COMMANDS = ("run ", "model ", "card ", "devices")
+_COMMANDS = ("run ", "model ", "card ", "devices", "doctor ")
 _FINDINGS = ("what", "of", "value", "interval", "share", "remark")
 
 
 class _Folded(NamedTuple):
-    """A table to open."""
+    """A collapsed table."""
 
     title: str
     cells: Table
@@ -51,7 +51,7 @@ class _Folded(NamedTuple):
 
 
 class _Study(NamedTuple):
-    """One study, of all runs that hold it."""
+    """One study, with the results of all its runs."""
 
     name: str
     heading: str
@@ -110,7 +110,7 @@ def _sources(runs: Sequence[tuple[str, Run]]) -> list[Source]:
 
 
 def _apart(names: Sequence[str]) -> list[str]:
-    """Names without the words that all begin or end with: ``h100-transfer``, ``h200-transfer``."""
+    """Names without the words that all of them begin or end with."""
     words = [name.split("-") for name in names]
     while min(map(len, words)) > 1 and len({w[-1] for w in words}) == 1:
         words = [w[:-1] for w in words]
@@ -171,7 +171,7 @@ def _render(sources: Sequence[Source], plots: Mapping[str, list[Figure]]) -> str
 
 
 def _published_boards() -> list[tuple[str, ReproducedRow]]:
-    """The main figure of each source, by whom; the cards run in this process, some seconds."""
+    """Authors and main row of each source; the emulated cards run in this process for seconds."""
     return [
         (source.by, from_events(row))
         for source in published.sources().values()
@@ -211,7 +211,7 @@ def _no_accelerator(sources: Sequence[Source]) -> str:
 
 
 def _states(sources: Sequence[Source]) -> Iterator[str]:
-    """A line for each run; for all of a day on a machine together where no two can be confused."""
+    """A line for each run; one for all runs of a day on a machine where these are distinct."""
     days: dict[tuple[str, str, str, str], list[Source]] = {}
     for source in sources:
         run = source.run
@@ -224,7 +224,7 @@ def _states(sources: Sequence[Source]) -> Iterator[str]:
 
 
 def _state(sources: Sequence[Source]) -> Iterator[str]:
-    """How far runs came, and what disturbed them."""
+    """State of runs, and disturbances."""
     runs = [source.run for source in sources]
     if all(run.finished for run in runs):
         times = [[datetime.fromisoformat(_time(t)) for t in (r.started, r.finished)] for r in runs]
@@ -258,7 +258,7 @@ def _share(finding: Finding) -> str:
 
 
 def _tiles(results: Sequence[tuple[Source, Finding]]) -> list[dict[str, str | float | None]]:
-    """Headlines with a figure: of the first study, and of others where those are fewer."""
+    """Headlines with a figure: of the first study, then of others, up to ``MOST_HEADLINES``."""
     return [
         {
             "what": one.quantity,
@@ -274,7 +274,7 @@ def _tiles(results: Sequence[tuple[Source, Finding]]) -> list[dict[str, str | fl
 
 
 def _advice(results: Sequence[tuple[Source, Finding]]) -> list[tuple[str, str]]:
-    """What to change: sentence and call or command, each call once."""
+    """Advice: a sentence, and the call or command, each only once."""
     actions: dict[str, str] = {}
     for _, one in results:
         if one.action:
@@ -284,7 +284,7 @@ def _advice(results: Sequence[tuple[Source, Finding]]) -> list[tuple[str, str]]:
 
 
 def _missing(source: Source, results: Sequence[Finding]) -> list[str]:
-    """What went wrong or was not measured, each once."""
+    """Errors and missing measurements, each only once."""
     run = source.run
     reasons = [f"{address}: no card behind it, its API's software alone" for address in
             sorted(software_only(run))]  # fmt: skip
@@ -341,7 +341,7 @@ def _answers(study: str, source: Source) -> Iterator[_Folded]:
 
 
 def _once(frame: pd.DataFrame) -> pd.DataFrame:
-    """A table of pairs, of devices or kinds of memory, each only one way round."""
+    """A table of pairs, of devices or kinds of memory, each in one order only."""
     if "reference" not in frame:
         return frame
     of = "memory" if set(frame["reference"]) <= set(frame.get("memory", ())) else "device"

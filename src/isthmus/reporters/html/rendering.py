@@ -1,4 +1,4 @@
-"""Specifications made into pictures: SVG in a page's colours, and files to keep."""
+"""Renders specifications: SVG in the page's colours, and files in several formats."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ class Drawing(NamedTuple):
     title: str
     note: str
     narrow: list[tuple[str, Markup]]
-    """Scale and picture of each panel, for small screens."""
+    """For small screens: scale and SVG of each panel."""
     wide: list[tuple[str, Markup]]
-    """The same for others; empty where they are no different."""
+    """For other screens: scale and SVG; empty where they are equal."""
     linear: bool
-    """Whether there is a linear scale beside the logarithmic one."""
+    """Whether the plot has a linear scale as well as a logarithmic one."""
 
 
 @cache
@@ -58,7 +58,7 @@ def _svg(figure: Figure, panel: int, width: int, log: bool) -> str:
 
 
 def drawing(figure: Figure, *, first: bool = False) -> Drawing:
-    """What a page shows of a plot; of the ``first`` its first panel, as large as there is room."""
+    """The drawing of a plot; with ``first`` only its first panel, at full width."""
     wide = _FIRST if first else _WIDE[min(figure.panels, 3)]
     panels = range(1 if first else figure.panels)
 
@@ -78,7 +78,7 @@ def drawing(figure: Figure, *, first: bool = False) -> Drawing:
 
 
 def _inline(svg: str) -> Markup:
-    """A picture for a page: its colours are variables, its marks say what they are."""
+    """SVG for a page: colours are CSS variables, and marks keep the text of their tooltips."""
     svg = _MARK.sub(r' data-t="\1"', _FRAME.sub("", svg))
     svg = re.sub(r'data-t="([XY]-axis|Title)[^"]*"', "", svg)
     svg = _NUMBER.sub(lambda match: f"{float(match[0]):.1f}", svg)
@@ -93,7 +93,7 @@ def _inline(svg: str) -> Markup:
 
 
 def files(figure: Figure) -> dict[str, bytes]:
-    """Contents by the ending of a file's name: one column wide, panels below one another."""
+    """Files of a plot by their ending: one column wide, with panels below one another."""
     svg = _column(figure)
     return {
         "svg": svg.encode(),

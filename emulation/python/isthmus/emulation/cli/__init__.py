@@ -8,7 +8,7 @@ from isthmus.emulation.cli import card_exec, card_xclbin, xclbin
 
 
 def add_commands(app: typer.Typer, card: typer.Typer) -> None:
-    """Registers them; ``card`` is the group ``isthmus card``."""
+    """Registers the commands; ``card`` is the group ``isthmus card``."""
     xclbin.add_to(app)
     card.command(name="xclbin", help="Write an xclbin with the emulated card's kernels.")(
         card_xclbin.write
@@ -25,7 +25,7 @@ def add_commands(app: typer.Typer, card: typer.Typer) -> None:
 
 
 def include() -> None:
-    """Prints what a C++ compiler wants behind ``-I``."""
+    """Prints the folder for ``-I`` of a C++ compiler."""
     from isthmus.emulation.session import PROCESS
 
     print(PROCESS.parent / "include")

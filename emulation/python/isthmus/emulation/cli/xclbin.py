@@ -1,4 +1,4 @@
-"""``isthmus xclbin``: write a file that tells XRT what is on a card; say what is in one."""
+"""``isthmus xclbin``: writes and prints xclbin files, which describe a card to XRT."""
 
 from __future__ import annotations
 
