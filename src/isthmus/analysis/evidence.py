@@ -134,6 +134,17 @@ def board_of(device: DeviceRecord) -> Board | None:
         return None
 
 
+def known_board(device: DeviceRecord) -> str:
+    """Name of the installed board that a device is, or is an unchanged model of; empty: none."""
+    if not device.simulated:
+        name = device.name.lower()
+        return next((board for board in boards.names() if board in name), "")
+    board = board_of(device)
+    if board is None or board.name not in boards.names():
+        return ""
+    return board.name if board.flat() == boards.load(board.name).flat() else ""
+
+
 def table(rows: Iterable[tuple[object, ...]], *columns: str) -> pd.DataFrame:
     """A frame of rows, with its columns even where there are none; blanks divide their names."""
     return pd.DataFrame(list(rows), columns=" ".join(columns).split())

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from isthmus import boards
-from isthmus.analysis.evidence import Answer, Evidence, board_of
+from isthmus.analysis.evidence import Answer, Evidence, known_board
 from isthmus.validation import fitting
 
 
@@ -22,8 +21,8 @@ def _answer(evidence: Evidence, board: str) -> Answer:
     on_it = [
         device.address
         for device in evidence.run.devices
-        if (found := board_of(device)) is not None
-        and found.flat() == boards.load(board).flat()
+        if device.simulated
+        and known_board(device) == board
         and device.address in set(evidence.rows["device"])
     ]
     errors = fitting.known_held_out(board) if on_it else ()

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from isthmus import boards
 from isthmus.analysis.beside import from_points
-from isthmus.analysis.evidence import Answer, Evidence, each, time_of
+from isthmus.analysis.evidence import Answer, Evidence, each, known_board, time_of
 from isthmus.analysis.mmio_rows import NO_FENCE, crossings, devices, ways
 from isthmus.models import mmio as model
 from isthmus.models.littles_law import in_flight
@@ -153,12 +152,9 @@ def anomalies(evidence: Evidence) -> Answer:
 def published_figures(evidence: Evidence) -> Answer:
     """What was published of the card that is emulated: the rows that points of this run give."""
     rows: list[tuple[object, ...]] = []
-    for device in devices(evidence):
-        board = device.board
-        known = rows_of(evidence.study, board.name) if board else []
-        if not (known and board and board.flat() == boards.load(board.name).flat()):
-            continue
-        for one in from_points(known, device.rows):
+    for device in (one for one in devices(evidence) if one.record.simulated):
+        published = rows_of(evidence.study, known_board(device.record))
+        for one in from_points(published, device.rows):
             if one.found:
                 row = one.row
                 key = (device.address, row.figures[0], row.item, row.published, row.published_to)

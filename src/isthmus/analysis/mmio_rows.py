@@ -26,9 +26,11 @@ class Device:
         self.address = address
         self.clock = clock
         self.rows = rows
-        record = next(one for one in evidence.run.devices if one.address == address)
-        self.board: Board | None = board_of(record)
-        self.link: Link | None = path_of(self.board).link if self.board else link_of(record.link)
+        self.record = next(one for one in evidence.run.devices if one.address == address)
+        self.board: Board | None = board_of(self.record)
+        self.link: Link | None = (
+            path_of(self.board).link if self.board else link_of(self.record.link)
+        )
 
     def of(self, operation: str, **wanted: object) -> pd.DataFrame:
         """Rows of an operation with these values, from small to large."""

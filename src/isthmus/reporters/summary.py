@@ -12,11 +12,13 @@ import pandas as pd
 
 from isthmus import studies
 from isthmus.analysis.answers import studies_in
+from isthmus.analysis.evidence import known_board
 from isthmus.analysis.findings import Finding, findings
 from isthmus.analysis.flags import DISTURBED
 from isthmus.analysis.sentences import shortened
 from isthmus.analysis.summary import summarise
 from isthmus.models.pcie import link_of
+from isthmus.published import rows_of
 from isthmus.reporters.base import Reporter
 from isthmus.results.run_file import DeviceRecord, Run
 from isthmus.units import printable
@@ -25,6 +27,7 @@ LINES, COLUMNS = 25, 80
 _LABEL = 33
 _FIGURE = 10
 _STUDY = 10
+_COMMAND = 10
 _FROM = {2.5: 1, 5.0: 2, 8.0: 3, 16.0: 4, 32.0: 5, 64.0: 6}
 _LEAST_BUDGET_S = 60
 _MINUTES_FROM_S = 120
@@ -210,7 +213,7 @@ def _seconds(run: Run) -> str:
 
 
 def _commands(run: Run, found: Sequence[Finding], path: Path, program: str) -> list[str]:
-    """Page, points, and what makes the run surer."""
+    """Page, points, what makes the run surer, and what others measured on such a board."""
     file = shlex.quote(str(path))
     told = [("Page:", f"report {file} --force --open"), ("Points:", f"show {file} --points")]
     decide = next((one for one in found if one.headline and one.action.startswith("run ")), None)
@@ -225,6 +228,7 @@ def _commands(run: Run, found: Sequence[Finding], path: Path, program: str) -> l
         )
     if decide is not None:
         told.append(("Try:", decide.action))
+    told += [("Published:", command) for command in _published(run)]
     launcher = run.software.command
     before = launcher[: launcher.index("isthmus")] if "isthmus" in launcher else []
     whole = [
@@ -235,9 +239,21 @@ def _commands(run: Run, found: Sequence[Finding], path: Path, program: str) -> l
             for line in _command(label, f"{first}{program} {command}")]  # fmt: skip
 
 
+def _published(run: Run) -> list[str]:
+    """Commands that show what others measured with these studies, on boards such as these are."""
+    found: dict[str, None] = {}
+    for device in run.devices:
+        board = known_board(device)
+        for row in (row for study in run.studies for row in rows_of(study, board)):
+            found[
+                f"reproduce {row.source}{f' --device {shlex.quote(device.address)}' * device.real}"
+            ] = None
+    return list(found)
+
+
 def _command(label: str, command: str) -> Iterator[str]:
     r"""A command in lines that can be pasted: where it is too long, continued behind ``\\``."""
-    line = f"{label:8}"
+    line = f"{label:{_COMMAND}}"
     for word in re.findall(r"(?:'[^']*'|\S)+", command):
         if len(f"{line} {word} \\") > COLUMNS:
             yield f"{line} \\"

@@ -16,7 +16,7 @@ import pandas as pd
 
 from isthmus import boards, studies
 from isthmus.analysis.beside import from_points
-from isthmus.analysis.evidence import board_of, each
+from isthmus.analysis.evidence import board_of, each, known_board
 from isthmus.analysis.ratios import groups
 from isthmus.analysis.sentences import shortened
 from isthmus.analysis.summary import THROUGH_EMULATION, resolved, summarise
@@ -300,7 +300,7 @@ def _diamonds(
     """
     return [
         {"x": row.plus[0].bytes, "y": row.published * row.scale / 1e9, "tip": _source_text(row)}
-        for row in rows_of(study, _board(source, address))
+        for row in rows_of(study, known_board(source.device(address)))
         if row.rate and len(row.terms) == 1 and row.plus[0].operation == operation
         and where.items() <= row.plus[0].where.items()
         and (api not in _APIS or row.item.split()[0] in {api, row.item})
@@ -318,15 +318,6 @@ def _source_text(row: Row) -> str:
     what += [size_text(size)] if size is not None else []
     by = published_sources()[row.source].by
     return f"published, {boards.load(row.board).title} ({by}), {', '.join(what)}: {row.text}"
-
-
-def _board(source: Source, address: str) -> str:
-    """The board that a device is, or is a model of without changes; empty: none we know."""
-    device = source.device(address)
-    if device.simulated:
-        return address.partition(":")[2]
-    name = device.name.lower()
-    return next((b for b in ("u250", "u200", "520n", "f1-vu9p") if b in name), "")
 
 
 def _seen(panels: Sequence[Panel]) -> str:
@@ -397,7 +388,8 @@ def _of_sources(study: str, sources: Sequence[Source], palette: Palette) -> Iter
     for source in sources:
         rows = source.rows(study)
         for (address, api), mine in groups(rows, ["device", "api"]):
-            told = [row for row in rows_of(study, _board(source, address)) if row.unit in _TIMES]
+            known = rows_of(study, known_board(source.device(address)))
+            told = [row for row in known if row.unit in _TIMES]
             for one in from_points(told, mine):
                 if one.found is None or min(one.found.value, one.row.published) <= 0:
                     continue
