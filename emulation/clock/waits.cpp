@@ -139,9 +139,10 @@ int sleep_until(Nanoseconds deadline, timespec* rest) {
 /// How often conditions were signalled, by address: a signal between two slices is not lost.
 constinit std::array<std::atomic<unsigned>, 256> signals{};
 
-/// Whether pthread_condattr_setclock chose the monotonic clock. One bit of a condition says so, in
-/// a place that glibc 2.41 moved: it is where a condition of each clock differ.
-bool is_monotonic(const pthread_cond_t& condition) {
+/// Where a condition says that pthread_condattr_setclock chose the monotonic clock: the byte's
+/// index times 256, plus the bit. glibc 2.41 moved it: it is where a condition of each clock
+/// differ.
+unsigned monotonic_bit() {
   using Bytes = std::array<unsigned char, sizeof(pthread_cond_t)>;
   pthread_condattr_t attributes{};
   pthread_condattr_init(&attributes);
@@ -150,18 +151,28 @@ bool is_monotonic(const pthread_cond_t& condition) {
   pthread_cond_t usual{};
   pthread_cond_init(&other, &attributes);
   pthread_cond_init(&usual, nullptr);
-  Bytes here{};
   Bytes monotonic{};
   Bytes realtime{};
-  std::memcpy(here.data(), &condition, here.size());
   std::memcpy(monotonic.data(), &other, monotonic.size());
   std::memcpy(realtime.data(), &usual, realtime.size());
-  for (std::size_t index = 0; index < here.size(); ++index) {
+  for (unsigned index = 0; index < monotonic.size(); ++index) {
     if (const unsigned bit = monotonic[index] ^ realtime[index]; bit != 0) {
-      return (here[index] & bit) != 0;
+      return index * 256 + bit;
     }
   }
-  return false;
+  return 0;
+}
+
+bool is_monotonic(const pthread_cond_t& condition) {
+  static constinit std::atomic<unsigned> known{0};  // threads that look at once find the same
+  unsigned place = known;
+  if (place == 0) {
+    place = monotonic_bit();
+    known = place;
+  }
+  std::array<unsigned char, sizeof(pthread_cond_t)> bytes{};
+  std::memcpy(bytes.data(), &condition, bytes.size());
+  return (bytes[place / 256] & place % 256) != 0;
 }
 
 std::atomic<unsigned>& signals_of(const pthread_cond_t* condition) {
