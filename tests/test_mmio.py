@@ -88,6 +88,7 @@ def test_a_run_that_names_no_device_takes_one_pci_device_only() -> None:
         (("--registers", "0:0"), None, ""),
         (("--memory", "0:0", "--allow-loads"), 2, "say how many bytes"),
         (("--memory", "9:0+4Ki", "--allow-loads"), 2, "no memory BAR 9"),
+        (("--memory", "9:0x1000+4Ki", "--allow-loads"), 2, "--memory 9:0x1000+4Ki: "),
         (("--registers", "zero", "--allow-loads"), 2, "BAR:OFFSET"),
     ],
 )

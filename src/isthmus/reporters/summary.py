@@ -31,8 +31,6 @@ _COMMAND = 10
 _FROM = {2.5: 1, 5.0: 2, 8.0: 3, 16.0: 4, 32.0: 5, 64.0: 6}
 _LEAST_BUDGET_S = 60
 _MINUTES_FROM_S = 120
-_ROUGH = 10.0
-"""Intervals with a larger ratio of their ends are shown as "hardly known"."""
 
 
 def text(run: Run) -> str:
@@ -137,8 +135,7 @@ def _row(one: Finding, of_study: Sequence[Finding], study: str) -> str:
     row = f"{study[:_STUDY]:{_STUDY}} {shortened(label, _LABEL):{_LABEL}} {figure}  "
     notes = [f"{one.percent} of {one.reference.name}"] if one.reference and one.percent else []
     notes += [one.remark] if one.remark and not notes else []
-    wide = one.interval is not None and one.interval.high > _ROUGH * one.interval.low > 0
-    notes += ["hardly known" if wide else one.span.replace(" to ", "-")] if one.span else []
+    notes += [one.certainty.replace(" to ", "-")] if one.span else []
     for i, note in enumerate(notes):
         if len(row) + (2 if i else 0) + len(note) <= COLUMNS:
             row += f", {note}" if i else note
@@ -207,13 +204,9 @@ def _state(run: Run, rows: pd.DataFrame) -> str:
 
 def _seconds(run: Run) -> str:
     """Duration of a run; empty where it is not recorded."""
-    times = [
-        re.match(r"(\d+)-(\d+)-(\d+)T(\d+):(\d+):(\d+)", t) for t in (run.started, run.finished)
-    ]
-    if not all(times):
+    if not run.finished:
         return ""
-    began, ended = (pd.Timestamp(t[0]) for t in times if t)
-    seconds = (ended - began).total_seconds()
+    seconds = run.took_s
     return f"{seconds / 60:.0f} min" if seconds >= _MINUTES_FROM_S else f"{seconds:.0f} s"
 
 
@@ -223,9 +216,7 @@ def _commands(run: Run, results: Sequence[Finding], path: Path, program: str) ->
     commands = [("Page:", f"report {file} --force --open"), ("Points:", f"show {file} --points")]
     decide = next((one for one in results if one.headline and one.action.startswith("run ")), None)
     study = run.studies[0] if len(run.studies) == 1 else "all"
-    if run.status != "complete" and (
-        len(run.studies) == 1 or set(run.studies) == set(studies.registry())
-    ):
+    if run.status != "complete":
         budget = max(_LEAST_BUDGET_S, round(2 * run.settings.budget_s))
         allowed = [f" {flag(n)}" for n in run.settings.options if "allow_" in n]
         commands.append(
