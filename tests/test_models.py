@@ -214,16 +214,3 @@ def test_a_formula_without_a_board() -> None:
         model_figures.answer(forgot, [])
     with pytest.raises(ValueError, match="board it does not take"):
         Model("x", "y", crossing, options=(Option("lanes", "", "z", parameter="link.lanes"),))
-
-
-def test_models_of_other_packages(monkeypatch: pytest.MonkeyPatch) -> None:
-    import types
-
-    other = Model("theirs", "a test", lambda _board, _inputs: [], "u250")
-    entry = types.SimpleNamespace(name="theirs", load=lambda: other)
-    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: [entry] if group else [])
-    registry.cache_clear()
-    try:
-        assert registry()["theirs"] is other
-    finally:
-        registry.cache_clear()
