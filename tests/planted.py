@@ -88,7 +88,10 @@ def healthy(seed: int) -> Scene:
     )  # fmt: skip
     above = [slot]
     if by.random() < 0.4:
-        up = replace(slot, kind="root port", speed=32.0, most_speed=32.0, lanes=16, most_lanes=16)
+        up = replace(
+            slot, kind="root port", speed=2.5 if idle else 32.0, most_speed=32.0, lanes=16,
+            most_lanes=16,
+        )  # fmt: skip
         above = [
             replace(slot, kind="switch downstream", acs=0),
             replace(up, kind="switch upstream"),

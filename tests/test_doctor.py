@@ -12,7 +12,7 @@ import pytest
 from msgspec.structs import replace as replace_fields
 
 from conftest import Command
-from isthmus import checks
+from isthmus import backends, checks
 from isthmus.analysis.findings import MOST_HEADLINES, findings
 from isthmus.checks import Facts
 from isthmus.results import run_file
@@ -147,6 +147,10 @@ def test_checks_say_what_they_ask_and_are_ranked() -> None:
     assert len(known) >= 17
     assert all(check.question.endswith("?") for check in known)
     assert len({check.place for check in known}) == len(known)
+    page = (Path(__file__).parents[1] / "docs/doctor.md").read_text(encoding="utf-8")
+    of_backends = [check for backend in backends.registry().values() for check in backend.checks]
+    for check in (*known, *of_backends):
+        assert re.search(rf"`{check.name}`.* \| {re.escape(check.question)} \|", page)
 
 
 def _run(scene: Scene, rate: float, folder: Path) -> Run:

@@ -10,7 +10,6 @@ import ast
 from collections.abc import Mapping
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
-from pkgutil import resolve_name
 
 import pytest
 
@@ -128,10 +127,7 @@ def test_each_exception_is_needed(importing: str, imported: str) -> None:
 
 @pytest.mark.parametrize("name", registry())
 def test_what_a_study_names_is_there(name: str) -> None:
-    study = registry()[name]
-    named = [place for place in (study.answers, study.findings, study.complete) if place]
-    assert study.answers
-    assert study.findings
-    for place in named:
-        functions = resolve_name(place)
-        assert callable(functions) or all(map(callable, functions))
+    analysis = registry()[name].analysis()
+    assert analysis.questions
+    assert all(map(callable, analysis.questions))
+    assert callable(analysis.findings)

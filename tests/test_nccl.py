@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import os
 import shutil
 import subprocess
@@ -88,6 +89,26 @@ def test_two_ranks_take_two_gpus(isthmus: Command, tmp_path: Path) -> None:
     table = answer(measured, "by_size").table
     limit = table["bandwidth_Bps"] / table["limit_share"]
     assert limit.tolist() == pytest.approx([2 * 17 * 26.562e9] * 4)
+
+
+@pytest.mark.usefixtures("stand_ins")
+def test_a_gpu_that_throttles_is_a_finding(isthmus: Command) -> None:
+    def judged(reasons: str, *, bad: bool) -> dict[str, dict[str, str]]:
+        done = isthmus("doctor", "cuda:0", "--json", env={"STAND_IN_SLOWED_BY": reasons})
+        assert done.returncode == 3 or not bad
+        subjects = {one["name"]: one["results"] for one in json.loads(done.stdout)["subjects"]}
+        return {one["check"]: one for one in subjects["cuda:0"]}
+
+    hot = judged("0x61", bad=True)  # idle, and slowed by heat
+    assert hot["throttling"]["state"] == "bad"
+    assert hot["throttling"]["found"] == (
+        "its clock is low: driver's thermal slowdown, thermal slowdown"
+    )
+    assert (hot["pcie_replays"]["state"], hot["pcie_replays"]["found"][:13]) == (
+        "unknown", "3 since reset",
+    )  # fmt: skip
+    cool = judged("0x3", bad=False)  # idle, and clocks that somebody set
+    assert cool["throttling"]["state"] == "good"
 
 
 @pytest.mark.usefixtures("stand_ins")

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
+from random import Random
+
+import pytest
 
 from isthmus.measure.devices import link_attributes
 from isthmus.models.pcie import Link, link_of
@@ -59,12 +62,33 @@ def test_capabilities_that_bite_their_tail_end(tmp_path: Path) -> None:
     assert device.payload is None
 
 
+@pytest.mark.parametrize("seed", range(60))
+def test_any_bytes_can_be_read(seed: int, tmp_path: Path) -> None:
+    write(tmp_path)
+    by = Random(seed)
+    file = tmp_path / "sys/bus/pci/devices" / Card().address / "config"
+    space = bytearray(file.read_bytes())
+    for _ in range(by.choice((4, 64, 4000))):
+        space[by.randrange(0x30, 0x180)] = by.randrange(256)
+    file.write_bytes(space[: by.choice((0, 4, 63, 65, 101, 257, 300, 4096))])
+    found = read(tmp_path)
+    assert found.device.lanes == 16
+    assert found.device.payload in {None, *(128 << i for i in range(8))}
+
+
 def test_a_device_that_is_gone_says_nothing(tmp_path: Path) -> None:
     write(tmp_path, Card(Port(lanes=63, most_lanes=63)))
     (tmp_path / "sys/bus/pci/devices" / Card().address / "config").write_bytes(b"\xff" * 4096)
     device = read(tmp_path).device
     assert device.lanes is device.payload is device.seen is None
     assert pci.read("0000:aa:00.0", tmp_path) is None
+
+
+def test_a_virtual_function_has_no_settings_of_its_own(tmp_path: Path) -> None:
+    port = Port(payload=128, read_request=128, relaxed_ordering=False, extended_tags=False)
+    device = read(write(tmp_path, Card(port))).device
+    assert device.kind == "endpoint"
+    assert device.payload is device.relaxed_ordering is device.extended_tags is None
 
 
 def test_a_suspended_device_is_left_asleep(tmp_path: Path) -> None:

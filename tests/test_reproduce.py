@@ -6,17 +6,19 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+import msgspec
 import pytest
 
 import synthetic
 from isthmus import published
-from isthmus.analysis.reproduction import ReproducedFigure, ReproducedRow, missed_aims
+from isthmus.analysis.reproduction import ReproducedFigure, ReproducedRow, from_run, missed_aims
 from isthmus.errors import UsageError
 from isthmus.published.source import KINDS, read
 from isthmus.statistics import Interval, exact
 from isthmus.validation.combining import combined
 from isthmus.validation.fitting import HELD_OUT
 from isthmus.validation.points import all_points
+from synthetic import point, run
 
 SOURCE = """
 title = "A ring of two"
@@ -106,7 +108,7 @@ def test_no_published_number_is_left_out():
     assert {row.unit for row in rows if not row.figures} == {"GB/s"}
     shown_rows = {name: sum(row.source == name for row in shown) for name in published.sources()}
     assert shown_rows["host-memory"] == 3 * counts["host_memory_bw_u250_gen3x16"] + 3
-    assert shown_rows["b_eff"] == counts["b_eff_520n_1fpga"] + counts["b_eff_520n_8fpga"] + 2 + 4
+    assert shown_rows["b_eff"] == counts["b_eff_520n_1fpga"] + counts["b_eff_520n_8fpga"] + 2 + 5
     assert shown_rows["aligned-allocation"] == 2 * counts["aligned_allocation_u200"] + 1 + 10
     peaks = synthetic.log("opencl_xrt_peaks")
     assert peaks["peak_GBps"].max() == 11.908
@@ -210,6 +212,40 @@ def test_what_a_row_makes_of_points_has_the_interval_of_them_all():
     assert combined(most, lambda term: result[term.where["memory"]]) == least[0].times(1e3)
     one = combined(row, lambda _: Interval(1.0, float("nan"), float("nan")))
     assert not one.known
+
+
+def test_a_row_of_several_points_is_computed_process_by_process():
+    """What slows all of a process cancels in a ratio of its points, and adds up in a sum."""
+    (row, *_) = published.chosen("opencl-xrt/constant-rate")[0].rows
+    sizes = [term.bytes for term in row.terms]
+    slow = [1.0, 1.1, 0.9, 1.2, 0.8, 1.05]
+
+    def measured(*numbers):
+        """Points of both sizes, with the numbers of their processes."""
+        points = [
+            point("xrt:0", "write", size, [[one * size / 1e10] * 5 for one in slow])
+            for size in sizes
+        ]
+        return run(
+            [
+                msgspec.structs.replace(
+                    one,
+                    reruns=[msgspec.structs.replace(r, rerun=n + r.rerun) for r in one.reruns],
+                )
+                for one, n in zip(points, numbers, strict=True)
+            ]
+        )
+
+    (paired,) = from_run([row], measured(0, 0), "xrt:0")
+    assert paired.interval == pytest.approx((100.0, 100.0, 100.0, 0.95))
+    (apart,) = from_run([row], measured(0, 6), "xrt:0")
+    assert apart.interval.low < 85
+    assert apart.interval.high > 115
+    total = replace(row, plus=row.terms, over=(), unit="s", rate=False)
+    (paired,) = from_run([total], measured(0, 0), "xrt:0")
+    (apart,) = from_run([total], measured(0, 6), "xrt:0")
+    assert paired.interval.value == pytest.approx(apart.interval.value)
+    assert paired.interval.half_width > 1.1 * apart.interval.half_width
 
 
 def test_small_transfers_are_a_hybrid_and_need_xrt(isthmus, tmp_path):

@@ -23,14 +23,9 @@ using process::CardSlot;
 
 constexpr std::uint64_t femtoseconds = 1'000'000;  ///< in a nanosecond
 constexpr std::string_view memory_socket = "D2X_unix_sock";
-constexpr Nanoseconds nap = 1'000'000;
-constexpr Nanoseconds worth_a_nap = 100'000;
-/// A program whose threads wait for less than this, for a mutex or for one another, is not idle.
-constexpr Nanoseconds idle_for = 100'000;
-/// With several cards: the shim of another looks as late as that for a kernel to be started.
-constexpr Nanoseconds idle_among_cards_for = 2'000'000;
-/// When somebody last asked more of a card than whether its kernel runs still; real time.
-constinit std::atomic<Nanoseconds> last_use = 0;
+/// How long a thread sleeps before it looks again whether it may leave a call.
+constexpr Nanoseconds shortest_nap = 20'000;
+constexpr Nanoseconds longest_nap = 1'000'000;
 
 /// Where the code of a library is, once it was looked for.
 struct Code {
@@ -97,6 +92,38 @@ void learn(pthread_mutex_t* mutex) {
   }
 }
 
+bool is_of_program() { return VirtualTime::role() == Role::program; }
+bool is_scheduler() { return VirtualTime::role() == Role::scheduler; }
+
+/// XRT's scheduler, one thread, which starts kernels and asks whether they run still.
+struct Scheduler {
+  std::atomic<unsigned> submitted = 0;  ///< commands that the program gave it
+  std::atomic<Nanoseconds> submitted_at = 0;
+  std::atomic<unsigned> taken = 0;  ///< of those, what it knows of
+  /// It locks this mutex once in each round, to take commands.
+  std::atomic<const pthread_mutex_t*> list = nullptr;
+  std::atomic<bool> acted = false;  ///< in this round: what ends in one starts others in the next
+  std::atomic<bool> idle = true;    ///< did nothing in the round before
+  std::atomic<bool> parked = true;  ///< waits for commands
+  std::atomic<bool> in_call = false;
+  std::atomic<pid_t> thread = 0;
+  std::atomic<int> running = 0;  ///< kernels that it has started, and whose end it has not seen
+
+  /// How long what it starts now has waited for it.
+  [[nodiscard]] Nanoseconds waited(Nanoseconds now) const {
+    return is_scheduler() ? std::max<Nanoseconds>(now - submitted_at, 0) : 0;
+  }
+  /// Something else holds it up, which may be the thread that asks: a callback of the program's.
+  [[nodiscard]] bool is_held_up() const {
+    return thread != 0 && !parked && !in_call && !completing && !runs(thread);
+  }
+  /// Whether all it will do is to see kernels end.
+  [[nodiscard]] bool is_settled() const {
+    return submitted == taken && !completing && (parked || idle);
+  }
+};
+constinit Scheduler xrt_scheduler;
+
 /// The call that this thread is in, and the mutexes that it holds inside the shim.
 struct Call {
   std::array<pthread_mutex_t*, 8> held;
@@ -104,23 +131,24 @@ struct Call {
   pthread_mutex_t* guard;  ///< with its release the call ends; null: in no call
   CardSlot* slot;
   Nanoseconds began;
-  Nanoseconds began_real;
   std::uint64_t elapsed_before;
   std::uint32_t busy_before;
-  Threads::Sample others;
-  Threads::Watch watch;
+  std::uint64_t kernels_before;
 };
 thread_local constinit Call call{};
+
+/// The mutex of the scheduler's library that this thread has locked last.
+thread_local constinit const pthread_mutex_t* last_locked = nullptr;
 
 void begin(pthread_mutex_t* guard) {
   call.guard = guard;
   call.slot = nullptr;
-  if (!is_virtual()) {
-    return;
+  if (is_scheduler()) {
+    xrt_scheduler.in_call = true;
   }
-  call.began = program_time.enter();
-  call.began_real = real_time(CLOCK_MONOTONIC);
-  threads.sample(call.others);
+  if (is_virtual()) {
+    call.began = program_time.enter(Doing::call);
+  }
 }
 
 /// Tells the device process what the program's time is, and how far it may jump.
@@ -128,58 +156,59 @@ void tell(CardSlot& slot) {
   if (call.slot == nullptr) {
     call.slot = &slot;
     call.busy_before = slot.busy;
+    call.kernels_before = slot.kernels;
+    call.elapsed_before = slot.elapsed_fs;
     if (!is_virtual()) {
       return;
     }
-    call.elapsed_before = slot.elapsed_fs;
+    slot.waited_fs = static_cast<std::uint64_t>(xrt_scheduler.waited(call.began)) * femtoseconds;
     slot.offset_fs = static_cast<std::uint64_t>(call.began) * femtoseconds - call.elapsed_before;
   }
-  if (!is_virtual()) {
+  if (!is_virtual() || slot.busy == 0) {
     return;
   }
-  const Nanoseconds real = real_time(CLOCK_MONOTONIC);
-  if (slot.busy == 0) {
-    last_use = real;
-    return;
-  }
-  const Nanoseconds deadline = deadlines.earliest();
-  const auto left = static_cast<std::uint64_t>(std::max<Nanoseconds>(deadline - call.began, 0));
+  const Nanoseconds next = std::min(deadlines.earliest(), program_time.earliest_other());
+  const auto left = static_cast<std::uint64_t>(std::max<Nanoseconds>(next - call.began, 0));
   constexpr auto most = std::numeric_limits<std::uint64_t>::max();
   slot.patience_fs = left > most / femtoseconds ? most : left * femtoseconds;
-  const Nanoseconds idle = std::min(threads.others_idle(call.watch), real - last_use);
-  slot.alone = idle >= (connection_count > 1 ? idle_among_cards_for : idle_for) ? 1 : 0;
+  slot.alone = left > 0 && xrt_scheduler.is_settled() ? 1 : 0;
 }
 
-void end() {
-  const bool seen_an_end = call.slot != nullptr && call.slot->busy < call.busy_before;
-  if (seen_an_end && Threads::role() != Role::program) {
-    completing = true;
-  }
-  if (!is_virtual()) {
-    call.guard = nullptr;
-    return;
+/// When the call ends, by the program's time.
+Nanoseconds end() {
+  if (is_scheduler() && call.slot != nullptr) {
+    const bool seen_an_end = call.slot->busy < call.busy_before;
+    const bool started = call.slot->kernels != call.kernels_before;
+    if (seen_an_end) {
+      completing = true;
+    }
+    xrt_scheduler.running += (started ? 1 : 0) - (seen_an_end ? 1 : 0);
+    if (seen_an_end || started) {
+      xrt_scheduler.acted = true;
+      xrt_scheduler.idle = false;
+    }
   }
   Nanoseconds took = 0;
   if (call.slot != nullptr) {
     const std::uint64_t elapsed = call.slot->elapsed_fs - call.elapsed_before;
     took = static_cast<Nanoseconds>((elapsed + femtoseconds - 1) / femtoseconds);
   }
-  const Nanoseconds finish = call.began_real + took;
-  // Somebody computes on while this call lasts: then it lasts in real time too.
-  while (finish - real_time(CLOCK_MONOTONIC) > worth_a_nap && threads.others_run(Role::program)) {
-    really_sleep(std::min(nap, finish - real_time(CLOCK_MONOTONIC)));
-  }
-  // One that still runs counts with the time that it had to wait for a processor, as when alone.
-  const bool still_runs = threads.others_run(Role::program);
-  const Nanoseconds used = call.others.longest_use();
-  const Nanoseconds lasted = real_time(CLOCK_MONOTONIC) - call.began_real;
-  const Nanoseconds computed = still_runs ? lasted : std::min(used, lasted);
-  if (Threads::role() != Role::program) {
-    const bool polls = call.slot != nullptr && call.slot->busy != 0;
-    Threads::set_role(polls ? Role::poller : Role::scheduler);
-  }
   call.guard = nullptr;
-  program_time.leave(call.began + std::max(took, computed));
+  return call.began + took;
+}
+
+/// Goes on when nothing that happens before the call's end is left to be done. The thread holds no
+/// mutex of the shim: others may need it.
+void leave(Nanoseconds goal) {
+  if (!is_of_program()) {
+    program_time.leave(goal);
+    return;
+  }
+  program_time.aim(goal);
+  for (Nanoseconds nap = shortest_nap; !is_next(goal); nap = std::min(2 * nap, longest_nap)) {
+    really_sleep(nap);
+  }
+  program_time.leave(goal);
 }
 
 /// The name of a library's file without its folder.
@@ -209,9 +238,27 @@ int find_code(dl_phdr_info* object, std::size_t /*size*/, void* /*none*/) {
 
 }  // namespace
 
-bool stands_still() { return call.guard != nullptr || Threads::role() != Role::program; }
+bool has_card() { return program_time.has_started(); }
 
-bool has_card() { return connection_count != 0 && is_virtual(); }
+bool is_next(Nanoseconds time) {
+  if (program_time.earliest_other() < time || deadlines.earliest() < time) {
+    return false;
+  }
+  if (is_scheduler() || xrt_scheduler.is_held_up()) {
+    return true;
+  }
+  // Others are a program's own, which itself asks for their end.
+  for (std::size_t index = 0; index < connection_count && xrt_scheduler.running > 0; ++index) {
+    const CardSlot* slot = connections[index].slot;
+    const auto wanted = static_cast<std::uint64_t>(time) * femtoseconds;
+    // A difference, for times wrap.
+    if (slot != nullptr && slot->state == process::SlotState::open && slot->busy != 0 &&
+        static_cast<std::int64_t>(slot->done_fs - wanted) < 0) {
+      return false;
+    }
+  }
+  return xrt_scheduler.is_settled();
+}
 
 bool kernel_runs() {
   for (std::size_t index = 0; index < connection_count; ++index) {
@@ -238,7 +285,7 @@ bool learn_shim(const void* code) {
 }
 
 void await_completion() {
-  if (!completing || Threads::role() != Role::program) {
+  if (!completing || !is_of_program()) {
     return;
   }
   const Nanoseconds until = real_time(CLOCK_MONOTONIC) + most_for_completion;
@@ -247,9 +294,44 @@ void await_completion() {
   }
 }
 
+void on_scheduler_locked(const pthread_mutex_t* mutex) {
+  if (is_of_program()) {
+    last_locked = mutex;
+    return;
+  }
+  if (!is_scheduler() || mutex != xrt_scheduler.list) {
+    return;
+  }
+  xrt_scheduler.thread = this_thread();
+  const unsigned submitted = xrt_scheduler.submitted;
+  const bool acted = xrt_scheduler.acted.exchange(false);
+  const bool takes = xrt_scheduler.taken != submitted;
+  xrt_scheduler.idle = !acted && !takes;
+  xrt_scheduler.taken = submitted;
+  if (takes && has_card()) {
+    program_time.raise(xrt_scheduler.submitted_at);
+  }
+}
+
 void on_scheduler_unlocked() {
-  if (completing && Threads::role() != Role::program) {
+  if (completing && is_scheduler()) {
     completing = false;
+  }
+}
+
+void on_submitted() {
+  if (is_of_program()) {
+    if (has_card()) {
+      xrt_scheduler.submitted_at = program_time.now();
+    }
+    xrt_scheduler.list = last_locked;
+    ++xrt_scheduler.submitted;
+  }
+}
+
+void on_parked(bool parked) {
+  if (is_scheduler()) {
+    xrt_scheduler.parked = parked;
   }
 }
 
@@ -275,6 +357,7 @@ void on_accept(int socket) {
                   std::min(std::strlen(name), connection.name.size() - 1));
       connection.file = socket;
       connection_count = std::max(connection_count.load(), index + 1);
+      start_time();
       return;
     }
   }
@@ -311,7 +394,7 @@ void on_locked(pthread_mutex_t* mutex) {
   }
 }
 
-void on_unlocking(pthread_mutex_t* mutex) {
+bool on_unlocking(pthread_mutex_t* mutex) {
   auto* const first = call.held.begin();
   auto* const last = first + std::min(call.held_count, call.held.size());
   // What was locked before the shim was known is not among them.
@@ -320,8 +403,17 @@ void on_unlocking(pthread_mutex_t* mutex) {
     std::move(found + 1, last, found);
     --call.held_count;
   }
-  if (call.guard == mutex) {
-    end();
+  return call.guard == mutex;
+}
+
+Nanoseconds call_end() { return end(); }
+
+void leave_call(Nanoseconds goal) {
+  if (has_card()) {
+    leave(goal);
+  }
+  if (is_scheduler()) {
+    xrt_scheduler.in_call = false;
   }
 }
 

@@ -4,6 +4,8 @@
 
 #include <pthread.h>
 
+#include "virtual_time.hpp"
+
 namespace isthmus::card::clock {
 
 /// Whether an address lies in the shim's code; `learn` as well, where it is not known yet.
@@ -16,15 +18,24 @@ bool in_scheduler(const void* code);
 /// program that has read the first and starts the command again finds it in use: waits until it is
 /// marked. Called by a thread that is about to lock a mutex of the scheduler's library.
 void await_completion();
-/// The scheduler's thread has unlocked a mutex of its library.
+/// A thread has locked, or unlocked, a mutex of that library.
+void on_scheduler_locked(const pthread_mutex_t* mutex);
 void on_scheduler_unlocked();
+/// Somebody in that library signals a condition: where it is a thread of the program's, for a
+/// command in the list whose mutex it holds, which the scheduler is to take.
+void on_submitted();
+/// A thread begins or ends a wait for a condition in that library.
+void on_parked(bool parked);
 
 /// The shim has accepted a connection of a device process.
 void on_accept(int socket);
 /// The shim is going to write to a file.
 void on_write(int file);
 void on_locked(pthread_mutex_t* mutex);
-void on_unlocking(pthread_mutex_t* mutex);
+/// Whether a call ends with it: then `leave_call(call_end())` is due once it is unlocked.
+bool on_unlocking(pthread_mutex_t* mutex);
+Nanoseconds call_end();
+void leave_call(Nanoseconds end);
 /// In the child of a fork: it is in no call, and has no device process.
 void forget_call();
 void forget_device_processes();

@@ -11,6 +11,7 @@
 
 #include "calls.hpp"
 #include "real.hpp"
+#include "threads.hpp"
 
 namespace isthmus::card::clock {
 namespace {
@@ -20,7 +21,13 @@ constexpr Nanoseconds second = 1'000'000'000;
 constinit Real<int(clockid_t, timespec*)> real_clock_gettime("clock_gettime");
 constinit Real<int(const timespec*, timespec*)> real_nanosleep("nanosleep");
 
+/// What computing up to now is free of charge at a stretch, where only the card is to take time.
+constexpr Nanoseconds free_stretch = 10'000'000;
+constexpr std::size_t clocks = 12;
+
 process::Page* mapped = nullptr;
+/// Clocks less the monotonic one, when time began.
+constinit std::array<Nanoseconds, clocks> ahead{};
 
 process::Page* map_page() {
   const char* path = std::getenv(process::page_variable);
@@ -40,21 +47,22 @@ process::Page* map_page() {
 
 __attribute__((constructor)) void begin() {
   mapped = map_page();
-  threads.add(this_thread(), Role::program);
+  program_time.add(Role::program, 0);
   pthread_atfork(nullptr, nullptr, [] {
     forget_call();
     forget_device_processes();
-    program_time.forked();
     deadlines.clear();
-    threads.keep_only(this_thread());
+    program_time.keep_only_this();
   });
 }
 
 }  // namespace
 
-constinit VirtualTime program_time(real_time);
-constinit Threads threads;
+constinit VirtualTime program_time({.processor_time = processor_time,
+                                    .runs = runs,
+                                    .this_thread = this_thread});
 constinit Deadlines deadlines;
+constinit Stamps stamps;
 
 process::Page* page() { return mapped; }
 
@@ -70,6 +78,70 @@ void really_sleep(Nanoseconds duration) {
     const timespec time{.tv_sec = duration / second, .tv_nsec = duration % second};
     real_nanosleep(&time, nullptr);
   }
+}
+
+void Stamps::put(const void* place, Nanoseconds time) {
+  std::atomic<Nanoseconds>& stamp = times_[index_of(place)];
+  Nanoseconds before = stamp;
+  while (before < time && !stamp.compare_exchange_weak(before, time)) {
+  }
+}
+
+Nanoseconds Stamps::at(const void* place) const { return times_[index_of(place)]; }
+
+std::size_t Stamps::index_of(const void* place) {
+  constexpr std::uint64_t golden = 0x9E3779B97F4A7C15;
+  return (reinterpret_cast<std::uintptr_t>(place) * golden) >> 52U;
+}
+
+void tell_others(const void* place) {
+  if (has_card()) {
+    stamps.put(place, program_time.now());
+  }
+}
+
+void follow_others(const void* place) {
+  if (has_card() && stamps.at(place) > VirtualTime::seen()) {
+    program_time.raise(stamps.at(place));
+  }
+}
+
+bool keeps(clockid_t clock) {
+  if (VirtualTime::role() == Role::shim) {
+    return false;
+  }
+  switch (clock) {
+    case CLOCK_REALTIME:
+    case CLOCK_MONOTONIC:
+    case CLOCK_MONOTONIC_RAW:
+    case CLOCK_REALTIME_COARSE:
+    case CLOCK_MONOTONIC_COARSE:
+    case CLOCK_BOOTTIME:
+    case CLOCK_TAI:
+      return true;
+    default:
+      return false;
+  }
+}
+
+void start_time() {
+  if (program_time.has_started() || !is_virtual()) {
+    return;
+  }
+  const Nanoseconds now = real_time(CLOCK_MONOTONIC);
+  for (std::size_t clock = 0; clock < clocks; ++clock) {
+    if (keeps(static_cast<clockid_t>(clock))) {
+      ahead[clock] = real_time(static_cast<clockid_t>(clock)) - now;
+    }
+  }
+  // A coarse clock is behind by as much as a step: it is as the fine one.
+  ahead[CLOCK_REALTIME_COARSE] = ahead[CLOCK_REALTIME];
+  ahead[CLOCK_MONOTONIC_COARSE] = 0;
+  program_time.start(now, mapped->clock == process::clock_of_card ? free_stretch : 0);
+}
+
+Nanoseconds clock_now(clockid_t clock) {
+  return program_time.now() + ahead[static_cast<std::size_t>(clock)];
 }
 
 std::atomic<Nanoseconds>* Deadlines::add(Nanoseconds deadline) {

@@ -39,15 +39,40 @@ class Deadlines {
 };
 
 extern constinit VirtualTime program_time;
-extern constinit Threads threads;
 extern constinit Deadlines deadlines;
 
-/// Whether time stands still for the calling thread while a call into a card lasts: it is in one,
-/// or it is one of XRT's own.
-bool stands_still();
-/// Whether a card was opened by this process; before, time has never left its course.
+/// Times at which threads did what others may have waited for, by the address of a condition, a
+/// mutex, a semaphore, a futex or a thread. Several may share a place: a time is then too late.
+class Stamps {
+ public:
+  void put(const void* place, Nanoseconds time);
+  [[nodiscard]] Nanoseconds at(const void* place) const;
+
+ private:
+  [[nodiscard]] static std::size_t index_of(const void* place);
+  std::array<std::atomic<Nanoseconds>, 4096> times_{};
+};
+extern constinit Stamps stamps;
+
+/// The calling thread does what others may wait for at `place`.
+void tell_others(const void* place);
+/// It waited for something at `place`, or found it done.
+void follow_others(const void* place);
+
+/// Clocks that are kept: wall clocks, not those of processor time.
+bool keeps(clockid_t clock);
+/// A kept clock for the calling thread.
+Nanoseconds clock_now(clockid_t clock);
+
+/// A card is opened by this process: from now on it has a time of its own.
+void start_time();
+/// Whether it has; before, its clocks are real.
 bool has_card();
 /// Whether a kernel of this process runs.
 bool kernel_runs();
+/// Whether nothing of the program happens before `time`, so that the calling thread may go there:
+/// threads compute no more or have come so far, kernels that end before are seen to have ended, and
+/// nobody's deadline is before.
+bool is_next(Nanoseconds time);
 
 }  // namespace isthmus::card::clock

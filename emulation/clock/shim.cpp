@@ -24,6 +24,7 @@ constinit Real<int(pthread_mutex_t*)> real_unlock("pthread_mutex_unlock");
 constinit Real<int(pthread_t*, const pthread_attr_t*, Routine*, void*)> real_create(
     "pthread_create");
 
+constinit Real<int(pthread_t, void**)> real_join("pthread_join");
 constinit Real<void(pthread_cond_t*, pthread_mutex_t**)> real_condition_wait(
     "_ZNSt18condition_variable4waitERSt11unique_lockISt5mutexE");
 constinit Real<int(pthread_cond_t*, pthread_mutex_t*, clockid_t, const timespec*)> real_clock_wait(
@@ -36,6 +37,7 @@ struct Start {
   Routine* routine;
   void* argument;
   Role role;
+  Nanoseconds began;
 };
 
 /// Whether an address belongs to a library whose file's name begins so.
@@ -52,11 +54,18 @@ bool is_of(const void* address, std::string_view library) {
 /// Whether a thread is one of XRT's own, which poll and serve the card: to a board they cost
 /// nothing.
 Role role_of(const void* creator, Routine* routine, const void* argument) {
-  constexpr std::string_view xrt = "libxrt_";
   // std::thread begins in libstdc++ with an object whose type, by its table, is the creator's.
   const void* code = is_of(creator, "libstdc++.so") ? *static_cast<void* const*>(argument)
                                                     : reinterpret_cast<const void*>(routine);
-  return is_of(code, xrt) ? Role::server : Role::program;
+  if (is_of(code, "libxrt_coreutil")) {
+    return Role::scheduler;
+  }
+  return is_of(code, "libxrt_") ? Role::shim : Role::program;
+}
+
+/// Where the end of a thread is told.
+const void* place_of(pthread_t thread) {
+  return reinterpret_cast<const void*>(thread);  // NOLINT(*-no-int-to-ptr)
 }
 
 pthread_key_t ending;
@@ -66,9 +75,11 @@ pthread_once_t once = PTHREAD_ONCE_INIT;
 void* started(void* given) {
   const Start start = *static_cast<Start*>(given);
   std::free(given);  // NOLINT(*-no-malloc): `new` needs the C++ library
-  threads.add(this_thread(), start.role);
-  pthread_once(&once,
-               [] { pthread_key_create(&ending, [](void*) { threads.remove(this_thread()); }); });
+  program_time.add(start.role, start.began);
+  pthread_once(&once, [] {
+    pthread_key_create(&ending,
+                       [](void*) { stamps.put(place_of(pthread_self()), program_time.remove()); });
+  });
   pthread_setspecific(ending, &once);
   return start.routine(start.argument);
 }
@@ -77,6 +88,8 @@ void* started(void* given) {
 
 ISTHMUS_INTERPOSED void wait_for_condition_variable(pthread_cond_t*, pthread_mutex_t**) asm(
     "_ZNSt18condition_variable4waitERSt11unique_lockISt5mutexE");
+ISTHMUS_INTERPOSED void notify_condition_variable(pthread_cond_t*) asm(
+    "_ZNSt18condition_variable10notify_oneEv");
 
 ISTHMUS_INTERPOSED int accept(int listener, sockaddr* address, socklen_t* length) {
   const bool of_shim = page() != nullptr && learn_shim(__builtin_return_address(0));
@@ -100,19 +113,31 @@ ISTHMUS_INTERPOSED int pthread_mutex_lock(pthread_mutex_t* mutex) noexcept {
     await_completion();
   }
   const int result = real_lock(mutex);
-  if (result == 0 && in_shim(caller)) {
+  if (result != 0) {
+    return result;
+  }
+  if (in_shim(caller)) {
     on_locked(mutex);
+  } else if (in_scheduler(caller)) {
+    on_scheduler_locked(mutex);
+  } else {
+    follow_others(mutex);
   }
   return result;
 }
 
 ISTHMUS_INTERPOSED int pthread_mutex_unlock(pthread_mutex_t* mutex) noexcept {
   const void* caller = __builtin_return_address(0);
-  if (in_shim(caller)) {
-    on_unlocking(mutex);
+  const bool of_shim = in_shim(caller);
+  const bool ends = of_shim && on_unlocking(mutex);
+  const Nanoseconds end = ends ? call_end() : 0;
+  if (!of_shim && has_card()) {
+    stamps.put(mutex, VirtualTime::seen());
   }
   const int result = real_unlock(mutex);
-  if (in_scheduler(caller)) {
+  if (ends) {
+    leave_call(end);
+  } else if (in_scheduler(caller)) {
     on_scheduler_unlocked();
   }
   return result;
@@ -129,7 +154,17 @@ ISTHMUS_INTERPOSED void wait_for_condition_variable(pthread_cond_t* condition,
   }
   const Nanoseconds end = real_time(CLOCK_MONOTONIC) + most_between_looks;
   const timespec time{.tv_sec = end / second, .tv_nsec = end % second};
+  on_parked(true);
   real_clock_wait(condition, *lock, CLOCK_MONOTONIC, &time);
+  on_parked(false);
+  follow_others(condition);
+}
+
+ISTHMUS_INTERPOSED void notify_condition_variable(pthread_cond_t* condition) {
+  if (in_scheduler(__builtin_return_address(0))) {
+    on_submitted();
+  }
+  pthread_cond_signal(condition);
 }
 
 ISTHMUS_INTERPOSED int pthread_create(pthread_t* thread, const pthread_attr_t* attributes,
@@ -139,10 +174,17 @@ ISTHMUS_INTERPOSED int pthread_create(pthread_t* thread, const pthread_attr_t* a
     return real_create(thread, attributes, routine, argument);
   }
   const Role role = role_of(__builtin_return_address(0), routine, argument);
-  *start = {.routine = routine, .argument = argument, .role = role};
+  const Nanoseconds began = has_card() ? program_time.now() : 0;
+  *start = {.routine = routine, .argument = argument, .role = role, .began = began};
   const int result = real_create(thread, attributes, started, start);
   if (result != 0) {
     std::free(start);
   }
   return result;
+}
+
+ISTHMUS_INTERPOSED int pthread_join(pthread_t thread, void** result) {
+  const int status = real_join(thread, result);
+  follow_others(place_of(thread));
+  return status;
 }

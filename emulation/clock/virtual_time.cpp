@@ -5,155 +5,208 @@
 #include <algorithm>
 
 namespace isthmus::card::clock {
-namespace {
 
-/// Two clocks read at once: real times of a clock and of the monotonic one, less than this apart.
-constexpr Nanoseconds together = 1000;
-constexpr int attempts = 100;
+thread_local constinit VirtualTime::Thread* VirtualTime::own = nullptr;
 
 /// Lets whoever holds the lock go on, also where it has lost its processor.
-class Patience {
- public:
-  void wait() {
-    if (++spins_ % 256 == 0) {
-      sched_yield();
-    }
-    __builtin_ia32_pause();
-  }
-
- private:
-  unsigned spins_ = 0;
-};
-
-}  // namespace
-
 class VirtualTime::Locked {
  public:
   explicit Locked(VirtualTime& time) : time_(&time) {
-    for (Patience patience; time_->locked_.exchange(true, std::memory_order_acquire);) {
-      patience.wait();
+    for (unsigned spins = 1; time_->locked_.exchange(true, std::memory_order_acquire); ++spins) {
+      if (spins % 256 == 0) {
+        sched_yield();
+      }
+      __builtin_ia32_pause();
     }
-    time_->sequence_.fetch_add(1, std::memory_order_acq_rel);
   }
   Locked(const Locked&) = delete;
   Locked& operator=(const Locked&) = delete;
-  ~Locked() {
-    time_->sequence_.fetch_add(1, std::memory_order_release);
-    time_->locked_.store(false, std::memory_order_release);
-  }
+  ~Locked() { time_->locked_.store(false, std::memory_order_release); }
 
  private:
   VirtualTime* time_;
 };
 
-bool VirtualTime::keeps(clockid_t clock) {
-  switch (clock) {
-    case CLOCK_REALTIME:
-    case CLOCK_MONOTONIC:
-    case CLOCK_MONOTONIC_RAW:
-    case CLOCK_REALTIME_COARSE:
-    case CLOCK_MONOTONIC_COARSE:
-    case CLOCK_BOOTTIME:
-    case CLOCK_TAI:
-      return true;
-    default:
-      return false;
-  }
-}
-
-Nanoseconds VirtualTime::now(clockid_t clock, bool inside) {
-  // A coarse clock's steps would go back while time stands still.
-  if (clock == CLOCK_REALTIME_COARSE) {
-    clock = CLOCK_REALTIME;
-  } else if (clock == CLOCK_MONOTONIC_COARSE) {
-    clock = CLOCK_MONOTONIC;
-  }
-  for (Patience patience;;) {
-    const unsigned before = sequence_.load(std::memory_order_acquire);
-    if ((before & 1U) != 0) {
-      patience.wait();
-      continue;
-    }
-    if (inside_.load(std::memory_order_relaxed) != 0) {
-      break;
-    }
-    const Nanoseconds time = read_(clock) + offset_.load(std::memory_order_acquire);
-    if (sequence_.load(std::memory_order_relaxed) == before) {
-      return time;
-    }
-  }
+void VirtualTime::start(Nanoseconds now, Nanoseconds free) {
   const Locked lock(*this);
-  if (inside_ == 0) {  // ended meanwhile
-    return read_(clock) + offset_;
-  }
-  const Nanoseconds monotonic = inside ? seen_.load() : look(read_(CLOCK_MONOTONIC));
-  return clock == CLOCK_MONOTONIC ? monotonic : translated(clock, monotonic);
-}
-
-Nanoseconds VirtualTime::peek() {
-  const Locked lock(*this);
-  return inside_ == 0 ? read_(CLOCK_MONOTONIC) + offset_ : seen_.load();
-}
-
-Nanoseconds VirtualTime::enter() {
-  const Locked lock(*this);
-  const Nanoseconds real = read_(CLOCK_MONOTONIC);
-  if (inside_ == 0) {
-    base_ = real + offset_;
-    base_real_ = real;
-    seen_ = base_;
-    last_.fill(0);
-  }
-  ++inside_;
-  return look(real);
-}
-
-void VirtualTime::leave(Nanoseconds end) {
-  const Locked lock(*this);
-  base_ = std::max(end, seen_.load());
-  base_real_ = read_(CLOCK_MONOTONIC);
-  seen_ = base_;
-  if (--inside_ > 0) {
+  if (started_) {
     return;
   }
-  Nanoseconds offset = base_ - base_real_;
-  for (std::size_t clock = 0; clock < clocks; ++clock) {
-    if (last_[clock] != 0) {
-      offset = std::max(offset, last_[clock] - read_(static_cast<clockid_t>(clock)));
+  free_ = free;
+  latest_ = now;
+  const pid_t self = system_.this_thread();
+  for (int look = 0; look < 100; ++look) {
+    const Nanoseconds before = system_.processor_time(self);
+    const Nanoseconds took = system_.processor_time(self) - before;
+    looking_ = look == 0 ? took : std::min(looking_, took);
+  }
+  for (std::size_t index = 0; index < end_; ++index) {
+    Thread& thread = threads_[index];
+    if (const pid_t id = thread.id; id > 0) {
+      thread.base = now;
+      thread.used = system_.processor_time(id);
     }
   }
-  offset_ = offset;
+  started_ = true;
 }
 
-void VirtualTime::forked() {
+void VirtualTime::add(Role role, Nanoseconds began) {
+  const Locked lock(*this);
+  const pid_t id = system_.this_thread();
+  for (std::size_t index = 0; index < most_threads; ++index) {
+    Thread& thread = threads_[index];
+    if (thread.id == 0) {
+      thread.role = role;
+      thread.doing = Doing::unknown;
+      thread.base = std::max(began, latest_);
+      thread.used = system_.processor_time(id);
+      thread.id = id;
+      own = &thread;
+      end_ = std::max(end_.load(), index + 1);
+      return;
+    }
+  }
+}
+
+Nanoseconds VirtualTime::remove() {
+  const Locked lock(*this);
+  if (own == nullptr) {
+    return latest_;
+  }
+  const Nanoseconds time = time_of(*own);
+  own->id = 0;
+  own = nullptr;
+  return time;
+}
+
+void VirtualTime::keep_only_this() {
   locked_ = false;
-  sequence_ = 0;
-  if (inside_ != 0) {
-    inside_ = 0;
-    offset_ = seen_ - read_(CLOCK_MONOTONIC);
+  const Thread* const before = own;
+  const Role role = before == nullptr ? Role::program : before->role;
+  const Nanoseconds base = before == nullptr ? latest_ : before->base;
+  for (Thread& thread : threads_) {
+    thread.id = 0;
+  }
+  end_ = 0;
+  own = nullptr;
+  add(role, base);
+}
+
+Role VirtualTime::role() { return own == nullptr ? Role::program : own->role; }
+
+Nanoseconds VirtualTime::time_of(const Thread& thread) const {
+  if (thread.role != Role::program || thread.doing != Doing::unknown) {
+    return thread.base;
+  }
+  const Nanoseconds used = system_.processor_time(thread.id) - thread.used;
+  const Nanoseconds computed = std::max<Nanoseconds>(used - looking_, 0);
+  return thread.base + (free_ > 0 ? computed / free_ * free_ : computed);
+}
+
+Nanoseconds VirtualTime::seen() { return own == nullptr ? 0 : own->seen; }
+
+/// What the thread has computed so far becomes part of its base.
+void VirtualTime::settle(Thread& thread) {
+  thread.base = time_of(thread);
+  thread.used = system_.processor_time(thread.id);
+}
+
+Nanoseconds VirtualTime::now() {
+  const Locked lock(*this);
+  if (own == nullptr) {
+    return latest_;
+  }
+  own->seen = time_of(*own);
+  return own->seen;
+}
+
+void VirtualTime::raise(Nanoseconds time) {
+  const Locked lock(*this);
+  if (own != nullptr && time > time_of(*own)) {
+    own->base = time;
+    own->used = system_.processor_time(own->id);
+    own->seen = time;
   }
 }
 
-/// Time for a running thread while another is inside; it will not be undone.
-Nanoseconds VirtualTime::look(Nanoseconds real) {
-  seen_ = std::max(seen_.load(), base_ + (real - base_real_));
-  return seen_;
+Nanoseconds VirtualTime::enter(Doing what) {
+  const Locked lock(*this);
+  if (own == nullptr) {
+    return latest_;
+  }
+  settle(*own);
+  own->doing = what;
+  own->goal = own->base;
+  own->seen = own->base;
+  return own->base;
 }
 
-/// What another clock shows at a monotonic time.
-Nanoseconds VirtualTime::translated(clockid_t clock, Nanoseconds monotonic) {
-  Nanoseconds real = 0;
-  Nanoseconds before = 0;
-  for (int attempt = 0; attempt < attempts; ++attempt) {
-    before = read_(CLOCK_MONOTONIC);
-    real = read_(clock);
-    if (read_(CLOCK_MONOTONIC) - before < together) {
-      break;
+void VirtualTime::aim(Nanoseconds goal) {
+  const Locked lock(*this);
+  if (own != nullptr) {
+    own->doing = Doing::leaving;
+    own->goal = goal;
+  }
+}
+
+void VirtualTime::leave(Nanoseconds time) {
+  const Locked lock(*this);
+  if (own == nullptr) {
+    return;
+  }
+  own->base = std::max(own->base, time);
+  own->seen = own->base;
+  const Nanoseconds all = std::min(own->base, earliest_but(own));
+  latest_ = std::max(latest_, all);
+  for (std::size_t index = 0; index < end_; ++index) {
+    Thread& thread = threads_[index];
+    const pid_t id = thread.id;
+    const bool acts = thread.doing == Doing::call || thread.doing == Doing::leaving;
+    if (id > 0 && &thread != own && !acts && thread.base < all && !system_.runs(id)) {
+      const Nanoseconds there = time_of(thread);
+      thread.base = std::max(there, all);
+      thread.used = system_.processor_time(id);
     }
   }
-  Nanoseconds& last = last_[static_cast<std::size_t>(clock)];
-  last = std::max(last, real + (monotonic - before));
-  return last;
+  own->doing = Doing::unknown;
+  own->used = system_.processor_time(own->id);  // last: what was done here is not the program's
+}
+
+void VirtualTime::abandon() {
+  const Locked lock(*this);
+  if (own != nullptr) {
+    own->used = system_.processor_time(own->id);
+    own->doing = Doing::unknown;
+  }
+}
+
+Nanoseconds VirtualTime::earliest_but(const Thread* self) const {
+  Nanoseconds earliest = never;
+  for (std::size_t index = 0; index < end_; ++index) {
+    const Thread& thread = threads_[index];
+    const pid_t id = thread.id;
+    if (id <= 0 || &thread == self || thread.role != Role::program) {
+      continue;
+    }
+    if (thread.doing == Doing::call || thread.doing == Doing::leaving) {
+      earliest = std::min(earliest, thread.goal);
+    } else if (system_.runs(id)) {
+      earliest = std::min(earliest, time_of(thread));
+    }
+  }
+  return earliest;
+}
+
+Nanoseconds VirtualTime::earliest_other() {
+  const Locked lock(*this);
+  return earliest_but(own);
+}
+
+bool VirtualTime::others_leave() {
+  const Locked lock(*this);
+  return std::any_of(threads_.begin(), threads_.begin() + end_, [](const Thread& thread) {
+    return thread.id > 0 && &thread != own && thread.doing == Doing::leaving;
+  });
 }
 
 }  // namespace isthmus::card::clock

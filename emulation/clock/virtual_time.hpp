@@ -1,56 +1,111 @@
-// The program's time: real time, but for its calls into a card, which take simulated time instead.
+// The program's time. Each of its threads has one: computing advances it by the processor time that
+// it takes, and waiting for the card, for another thread or until a deadline sets it to when that
+// was over. Wall time is no part of it, so other work on the machine does not show.
 #pragma once
+
+#include <sys/types.h>
 
 #include <array>
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <ctime>
+#include <limits>
 
 namespace isthmus::card::clock {
 
 using Nanoseconds = std::int64_t;
 
-/// What every thread's clocks are made from. Between calls it runs at real speed. From the first
-/// `enter` to the last `leave` it stands still for those inside and runs on for the others that
-/// look at it; at a `leave` it is at least where the call ended and never behind what anybody has
-/// seen.
+/// What a thread is there for.
+enum class Role : std::uint8_t {
+  program,    ///< the program's own
+  scheduler,  ///< XRT's: starts kernels, which costs nothing on a board
+  shim        ///< XRT's emulation's own: it serves the device process, in real time
+};
+
+/// What a thread does, as far as others have to wait for it.
+enum class Doing : std::uint8_t {
+  unknown,  ///< computes, or waits for something: its state in the system says which
+  call,     ///< is in a call into a card
+  leaving,  ///< waits to leave a call: it does nothing before its `goal`
+  waiting   ///< waits until a deadline or for somebody: computing meanwhile is none of its own
+};
+
+/// What the system says of a thread.
+struct System {
+  Nanoseconds (*processor_time)(pid_t thread);
+  bool (*runs)(pid_t thread);  ///< or could run, or waits for a disk
+  pid_t (*this_thread)();
+};
+
 class VirtualTime {
  public:
-  using Read = Nanoseconds (*)(clockid_t);
+  static constexpr Nanoseconds never = std::numeric_limits<Nanoseconds>::max();
+  /// Threads beyond these are not counted.
+  static constexpr std::size_t most_threads = 256;
 
-  explicit constexpr VirtualTime(Read read) : read_(read) {}
+  explicit constexpr VirtualTime(System system) : system_(system) {}
 
-  /// Clocks that are kept: wall clocks, not those of processor time.
-  static bool keeps(clockid_t clock);
+  /// Time begins at `now`, for all threads. Before, there is none. Computing takes no time up to
+  /// `free` at a stretch.
+  void start(Nanoseconds now, Nanoseconds free);
+  [[nodiscard]] bool has_started() const { return started_; }
 
-  /// As a running thread sees it; `inside`: in a call into a card.
-  Nanoseconds now(clockid_t clock, bool inside);
-  /// Monotonic time for a thread that waits: looking does not make time run on.
-  Nanoseconds peek();
+  /// The calling thread is one of the program's, from `began` on.
+  void add(Role role, Nanoseconds began);
+  /// It ends; its time.
+  Nanoseconds remove();
+  /// After a fork only the caller is left.
+  void keep_only_this();
+  [[nodiscard]] static Role role();
 
-  /// A call begins; its time, monotonic.
-  Nanoseconds enter();
-  /// A call ends, at `end` or as soon after as it can be.
-  void leave(Nanoseconds end);
-  /// In the child of a fork, which has no other thread.
-  void forked();
+  /// Time of the calling thread. It stands still in a call, while it waits, and for XRT's threads.
+  Nanoseconds now();
+  /// What the calling thread has last seen of its time.
+  static Nanoseconds seen();
+  /// It is at least `time`: another thread did something then that this one waited for.
+  void raise(Nanoseconds time);
+
+  /// A call into a card, or a wait, begins: its time.
+  Nanoseconds enter(Doing what);
+  /// The thread does nothing before `goal`.
+  void aim(Nanoseconds goal);
+  /// The call or the wait is over at `time`; threads that wait are there, too.
+  void leave(Nanoseconds time);
+  /// The wait was given up where it began, or where others brought it.
+  void abandon();
+
+  /// Up to when nothing is done by other threads of the program: the least time of one that runs,
+  /// or is in a call.
+  [[nodiscard]] Nanoseconds earliest_other();
+  /// Whether another thread waits to leave a call.
+  [[nodiscard]] bool others_leave();
 
  private:
-  static constexpr std::size_t clocks = 12;
-
+  struct Thread {
+    std::atomic<pid_t> id = 0;  ///< 0: free
+    Role role = Role::program;
+    Doing doing = Doing::unknown;
+    Nanoseconds base = 0;  ///< its time when it had used `used`
+    Nanoseconds used = 0;  ///< processor time
+    Nanoseconds goal = 0;
+    Nanoseconds seen = 0;
+  };
   class Locked;
-  Nanoseconds look(Nanoseconds real);
-  Nanoseconds translated(clockid_t clock, Nanoseconds monotonic);
+  static thread_local constinit Thread* own;
 
-  Read read_;
+  Nanoseconds time_of(const Thread& thread) const;
+  void settle(Thread& thread);
+  Nanoseconds earliest_but(const Thread* self) const;
+
+  System system_;
   std::atomic<bool> locked_ = false;
-  std::atomic<unsigned> sequence_ = 0;  ///< odd while the next three change
-  std::atomic<Nanoseconds> offset_ = 0;
-  std::atomic<unsigned> inside_ = 0;
-  std::atomic<Nanoseconds> seen_ = 0;  ///< latest time that is not to be undone
-  Nanoseconds base_ = 0;  ///< time when the last call began or ended, and its real time
-  Nanoseconds base_real_ = 0;
-  std::array<Nanoseconds, clocks> last_{};  ///< what other clocks showed since the first `enter`
+  std::atomic<bool> started_ = false;
+  Nanoseconds free_ = 0;
+  Nanoseconds looking_ = 0;  ///< processor time that it takes to ask for it
+  Nanoseconds latest_ = 0;   ///< to which all threads that waited were brought
+  std::array<Thread, most_threads> threads_{};
+  std::atomic<std::size_t> end_ = 0;  ///< all beyond are free
 };
 
 }  // namespace isthmus::card::clock

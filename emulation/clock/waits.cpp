@@ -30,12 +30,16 @@ constexpr Nanoseconds millisecond = 1'000'000;
 /// How long a wait goes on before it looks at the program's time again.
 constexpr Nanoseconds slice = 2 * millisecond;
 constexpr Nanoseconds slice_with_kernel = 100'000;
+constexpr Nanoseconds shortest_slice = 20'000;
 
 constinit Real<int(const timespec*, timespec*)> real_nanosleep("nanosleep");
 constinit Real<int(clockid_t, int, const timespec*, timespec*)> real_clock_nanosleep(
     "clock_nanosleep");
 constinit Real<int(pthread_cond_t*, pthread_mutex_t*, clockid_t, const timespec*)> real_cond_wait(
     "pthread_cond_clockwait");
+constinit Real<int(pthread_cond_t*, pthread_mutex_t*)> real_untimed_wait("pthread_cond_wait");
+constinit Real<int(sem_t*)> real_post("sem_post");
+constinit Real<int(sem_t*)> real_untimed_sem_wait("sem_wait");
 constinit Real<int(pthread_cond_t*)> real_signal("pthread_cond_signal");
 constinit Real<int(pthread_cond_t*)> real_broadcast("pthread_cond_broadcast");
 constinit Real<int(pthread_mutex_t*, const timespec*)> real_timed_lock("pthread_mutex_timedlock");
@@ -60,7 +64,9 @@ timespec in_real_time(Nanoseconds duration, clockid_t clock = CLOCK_MONOTONIC) {
 
 /// Whether a wait has to follow the program's time: nothing else is there before a card is open,
 /// and the shim waits for the device process, which is real.
-bool follows(const void* caller) { return has_card() && !in_shim(caller); }
+bool follows(const void* caller) {
+  return has_card() && !in_shim(caller) && VirtualTime::role() != Role::shim;
+}
 
 bool is_time(const timespec* time) {
   return time != nullptr && time->tv_sec >= 0 && time->tv_nsec >= 0 && time->tv_nsec < second;
@@ -68,21 +74,38 @@ bool is_time(const timespec* time) {
 
 /// Deadline for a time on one of the program's clocks.
 Nanoseconds deadline_of(clockid_t clock, const timespec& time) {
-  return program_time.peek() + from(time) - program_time.now(clock, stands_still());
+  return program_time.now() + from(time) - clock_now(clock);
 }
 
 void give_back(void* place) {
   if (place != nullptr) {
     *static_cast<std::atomic<Nanoseconds>*>(place) = 0;
   }
+  program_time.abandon();
+}
+
+/// Whether the program's time may go to a deadline now. Where nobody of the program waits for that,
+/// it takes as long in real time: what is waited for may come from elsewhere.
+bool may_end(Nanoseconds deadline, Nanoseconds left_in_real_time) {
+  return (left_in_real_time <= 0 || kernel_runs() || program_time.others_leave()) &&
+         is_next(deadline);
 }
 
 template <class Wait>
-void wait_in_slices(Nanoseconds deadline, Wait& wait) {
-  for (bool over = false; !over;) {
-    const Nanoseconds left = std::max<Nanoseconds>(deadline - program_time.peek(), 0);
-    over = wait(std::min(left, kernel_runs() ? slice_with_kernel : slice)) ||
-           program_time.peek() >= deadline;
+void wait_in_slices(Nanoseconds began, Nanoseconds deadline, Wait& wait) {
+  const Nanoseconds end = real_time(CLOCK_MONOTONIC) + std::max<Nanoseconds>(deadline - began, 0);
+  for (bool first = true;; first = false) {
+    const Nanoseconds left = std::max<Nanoseconds>(end - real_time(CLOCK_MONOTONIC), 0);
+    const bool past = program_time.now() >= deadline;
+    const bool hurried = kernel_runs() || program_time.others_leave();
+    const Nanoseconds part = hurried ? slice_with_kernel : slice;
+    if (wait(past ? 0 : std::clamp<Nanoseconds>(left, shortest_slice, part)) || past) {
+      return;
+    }
+    if (!first && may_end(deadline, end - real_time(CLOCK_MONOTONIC))) {
+      program_time.leave(deadline);
+      return;
+    }
   }
 }
 
@@ -90,9 +113,10 @@ void wait_in_slices(Nanoseconds deadline, Wait& wait) {
 /// least once, for that gives a mutex up, or sees files that are ready.
 template <class Wait>
 void wait_until(Nanoseconds deadline, Wait wait) {
+  const Nanoseconds began = program_time.enter(Doing::waiting);
   // The thread may be cancelled; destructors would need the C++ library then.
   pthread_cleanup_push(give_back, deadlines.add(deadline));
-  wait_in_slices(deadline, wait);
+  wait_in_slices(began, deadline, wait);
   pthread_cleanup_pop(1);
 }
 
@@ -107,7 +131,7 @@ int sleep_until(Nanoseconds deadline, timespec* rest) {
     return result != 0;
   });
   if (result != 0 && rest != nullptr) {
-    *rest = as_timespec(std::max<Nanoseconds>(deadline - program_time.peek(), 0));
+    *rest = as_timespec(std::max<Nanoseconds>(deadline - program_time.now(), 0));
   }
   return result;
 }
@@ -115,9 +139,10 @@ int sleep_until(Nanoseconds deadline, timespec* rest) {
 /// How often conditions were signalled, by address: a signal between two slices is not lost.
 constinit std::array<std::atomic<unsigned>, 256> signals{};
 
-/// Whether pthread_condattr_setclock chose the monotonic clock. One bit of a condition says so, in
-/// a place that glibc 2.41 moved: it is where a condition of each clock differ.
-bool is_monotonic(const pthread_cond_t& condition) {
+/// Where a condition says that pthread_condattr_setclock chose the monotonic clock: the byte's
+/// index times 256, plus the bit. glibc 2.41 moved it: it is where a condition of each clock
+/// differ.
+unsigned monotonic_bit() {
   using Bytes = std::array<unsigned char, sizeof(pthread_cond_t)>;
   pthread_condattr_t attributes{};
   pthread_condattr_init(&attributes);
@@ -126,18 +151,28 @@ bool is_monotonic(const pthread_cond_t& condition) {
   pthread_cond_t usual{};
   pthread_cond_init(&other, &attributes);
   pthread_cond_init(&usual, nullptr);
-  Bytes here{};
   Bytes monotonic{};
   Bytes realtime{};
-  std::memcpy(here.data(), &condition, here.size());
   std::memcpy(monotonic.data(), &other, monotonic.size());
   std::memcpy(realtime.data(), &usual, realtime.size());
-  for (std::size_t index = 0; index < here.size(); ++index) {
+  for (unsigned index = 0; index < monotonic.size(); ++index) {
     if (const unsigned bit = monotonic[index] ^ realtime[index]; bit != 0) {
-      return (here[index] & bit) != 0;
+      return index * 256 + bit;
     }
   }
-  return false;
+  return 0;
+}
+
+bool is_monotonic(const pthread_cond_t& condition) {
+  static constinit std::atomic<unsigned> known{0};  // threads that look at once find the same
+  unsigned place = known;
+  if (place == 0) {
+    place = monotonic_bit();
+    known = place;
+  }
+  std::array<unsigned char, sizeof(pthread_cond_t)> bytes{};
+  std::memcpy(bytes.data(), &condition, bytes.size());
+  return (bytes[place / 256] & place % 256) != 0;
 }
 
 std::atomic<unsigned>& signals_of(const pthread_cond_t* condition) {
@@ -157,6 +192,9 @@ int wait_for_condition(pthread_cond_t* condition, pthread_mutex_t* mutex, Nanose
     }
     return result != ETIMEDOUT;
   });
+  if (result == 0) {
+    follow_others(condition);
+  }
   return result;
 }
 
@@ -187,7 +225,7 @@ int wait_for_semaphore(sem_t* semaphore, clockid_t clock, const timespec* time) 
 
 int wait_for_files(pollfd* files, nfds_t count, Nanoseconds duration, const sigset_t* mask) {
   int result = 0;
-  wait_until(program_time.peek() + duration, [&](Nanoseconds part) {
+  wait_until(program_time.now() + duration, [&](Nanoseconds part) {
     const timespec time = as_timespec(part);
     result = real_ppoll(files, count, &time, mask);
     return result != 0;
@@ -204,7 +242,7 @@ int wait_for_sets(int count, const std::array<fd_set*, 3>& sets, Nanoseconds dur
     }
   }
   int result = 0;
-  wait_until(program_time.peek() + duration, [&](Nanoseconds part) {
+  wait_until(program_time.now() + duration, [&](Nanoseconds part) {
     for (std::size_t index = 0; index < sets.size(); ++index) {
       if (sets[index] != nullptr) {
         *sets[index] = wanted[index];
@@ -220,7 +258,7 @@ int wait_for_sets(int count, const std::array<fd_set*, 3>& sets, Nanoseconds dur
 int wait_for_events(int epoll, epoll_event* events, int most, Nanoseconds duration,
                     const sigset_t* mask) {
   int result = 0;
-  wait_until(program_time.peek() + duration, [&](Nanoseconds part) {
+  wait_until(program_time.now() + duration, [&](Nanoseconds part) {
     const auto whole = static_cast<int>((part + millisecond - 1) / millisecond);
     result = real_epoll(epoll, events, most, whole, mask);
     return result != 0;
@@ -241,7 +279,7 @@ long wait_for_futex(const std::array<long, 6>& given) {
   futex[1] &= ~static_cast<long>(FUTEX_CLOCK_REALTIME);
   const timespec& time = *as_time(given[3]);
   const Nanoseconds deadline =
-      absolute ? deadline_of(clock, time) : program_time.peek() + from(time);
+      absolute ? deadline_of(clock, time) : program_time.now() + from(time);
   long result = -1;
   errno = ETIMEDOUT;
   wait_until(deadline, [&](Nanoseconds duration) {
@@ -259,17 +297,17 @@ ISTHMUS_INTERPOSED int nanosleep(const timespec* time, timespec* rest) {
   if (!is_time(time) || !follows(__builtin_return_address(0))) {
     return real_nanosleep(time, rest);
   }
-  return sleep_until(program_time.peek() + from(*time), rest);
+  return sleep_until(program_time.now() + from(*time), rest);
 }
 
 ISTHMUS_INTERPOSED int clock_nanosleep(clockid_t clock, int flags, const timespec* time,
                                        timespec* rest) {
-  if (!is_time(time) || !VirtualTime::keeps(clock) || !follows(__builtin_return_address(0))) {
+  if (!is_time(time) || !keeps(clock) || !follows(__builtin_return_address(0))) {
     return real_clock_nanosleep(clock, flags, time, rest);
   }
   const bool absolute = (flags & TIMER_ABSTIME) != 0;
   const Nanoseconds deadline =
-      absolute ? deadline_of(clock, *time) : program_time.peek() + from(*time);
+      absolute ? deadline_of(clock, *time) : program_time.now() + from(*time);
   const int before = errno;
   const int result = sleep_until(deadline, absolute ? nullptr : rest) == 0 ? 0 : errno;
   errno = before;
@@ -287,7 +325,7 @@ ISTHMUS_INTERPOSED unsigned sleep(unsigned seconds) {
   if (!follows(__builtin_return_address(0))) {
     return real_nanosleep(&time, &rest) == 0 ? 0 : static_cast<unsigned>(rest.tv_sec);
   }
-  const int result = sleep_until(program_time.peek() + from(time), &rest);
+  const int result = sleep_until(program_time.now() + from(time), &rest);
   return result == 0 ? 0 : static_cast<unsigned>(rest.tv_sec);
 }
 
@@ -296,16 +334,24 @@ ISTHMUS_INTERPOSED int usleep(useconds_t microseconds) {
   if (!follows(__builtin_return_address(0))) {
     return real_nanosleep(&time, nullptr);
   }
-  return sleep_until(program_time.peek() + from(time), nullptr);
+  return sleep_until(program_time.now() + from(time), nullptr);
+}
+
+ISTHMUS_INTERPOSED int pthread_cond_wait(pthread_cond_t* condition, pthread_mutex_t* mutex) {
+  const int result = real_untimed_wait(condition, mutex);
+  follow_others(condition);
+  return result;
 }
 
 ISTHMUS_INTERPOSED int pthread_cond_signal(pthread_cond_t* condition) noexcept {
   ++signals_of(condition);
+  tell_others(condition);
   return real_signal(condition);
 }
 
 ISTHMUS_INTERPOSED int pthread_cond_broadcast(pthread_cond_t* condition) noexcept {
   ++signals_of(condition);
+  tell_others(condition);
   return real_broadcast(condition);
 }
 
@@ -341,6 +387,17 @@ ISTHMUS_INTERPOSED int pthread_mutex_clocklock(pthread_mutex_t* mutex, clockid_t
     return real_clock_lock(mutex, clock, time);
   }
   return wait_for_mutex(mutex, clock, time);
+}
+
+ISTHMUS_INTERPOSED int sem_post(sem_t* semaphore) noexcept {
+  tell_others(semaphore);
+  return real_post(semaphore);
+}
+
+ISTHMUS_INTERPOSED int sem_wait(sem_t* semaphore) {
+  const int result = real_untimed_sem_wait(semaphore);
+  follow_others(semaphore);
+  return result;
 }
 
 ISTHMUS_INTERPOSED int sem_clockwait(sem_t* semaphore, clockid_t clock, const timespec* time) {
@@ -390,7 +447,7 @@ ISTHMUS_INTERPOSED int select(int count, fd_set* read, fd_set* write, fd_set* ex
   }
   const Nanoseconds duration = time->tv_sec * second + time->tv_usec * 1000;
   const bool known = count >= 0 && count <= FD_SETSIZE && duration > 0;
-  const Nanoseconds began = program_time.peek();
+  const Nanoseconds began = program_time.now();
   int result = 0;
   if (known && follows(__builtin_return_address(0))) {
     result = wait_for_sets(count, {read, write, except}, duration, nullptr);
@@ -399,7 +456,7 @@ ISTHMUS_INTERPOSED int select(int count, fd_set* read, fd_set* write, fd_set* ex
     result = real_pselect(count, read, write, except, &given, nullptr);
   }
   // Linux leaves there what is left.
-  const Nanoseconds left = std::max<Nanoseconds>(began + duration - program_time.peek(), 0);
+  const Nanoseconds left = std::max<Nanoseconds>(began + duration - program_time.now(), 0);
   *time = {.tv_sec = left / second, .tv_usec = (left % second) / 1000};
   return result;
 }
@@ -429,8 +486,17 @@ ISTHMUS_INTERPOSED long syscall(long number, ...) noexcept {
   va_end(arguments);
   const long command = given[1] & FUTEX_CMD_MASK;
   const bool waits = number == SYS_futex && (command == FUTEX_WAIT || command == FUTEX_WAIT_BITSET);
-  if (waits && has_card() && is_time(as_time(given[3]))) {
-    return wait_for_futex(given);
+  const bool wakes = number == SYS_futex && (command == FUTEX_WAKE || command == FUTEX_WAKE_BITSET);
+  const auto* const place = reinterpret_cast<const void*>(given[0]);  // NOLINT(*-no-int-to-ptr)
+  if (wakes) {
+    tell_others(place);
   }
-  return real_syscall(number, given[0], given[1], given[2], given[3], given[4], given[5]);
+  const bool timed = waits && has_card() && is_time(as_time(given[3]));
+  const long result =
+      timed ? wait_for_futex(given)
+            : real_syscall(number, given[0], given[1], given[2], given[3], given[4], given[5]);
+  if (waits) {
+    follow_others(place);
+  }
+  return result;
 }

@@ -84,8 +84,8 @@ def durations(path: Path, kind: str) -> list[float]:
     return [event["dur"] * 1e-6 for event in events if event.get("cat") == kind]
 
 
-# What clocks say. A program's own computing takes real time, so whatever else runs on the machine
-# lengthens it: upper limits are for the least disturbed of several runs.
+# What clocks say. A program's own computing takes processor time, which varies a little: upper
+# limits are for the least disturbed of several runs.
 
 
 def least(run: Callable[[], dict[str, float]], most: Mapping[str, float]) -> dict[str, float]:
@@ -99,11 +99,10 @@ def least(run: Callable[[], dict[str, float]], most: Mapping[str, float]) -> dic
     return result
 
 
-def test_time_is_real_while_a_program_computes(native: Run) -> None:
-    most = {"before": 0.21, "with": 0.21}
-    figures = least(lambda: native("computing").figures, most)
-    for name, limit in most.items():
-        assert 0.19 < figures[name] < limit
+def test_computing_takes_its_processor_time(native: Run) -> None:
+    figures = least(lambda: native("computing").figures, {"with": 0.202})
+    assert 0.2 <= figures["with"] < 0.202
+    assert figures["before"] >= 0.2  # wall time, before a card is open
 
 
 def test_copies_take_what_the_card_and_its_driver_take(native: Run, tmp_path: Path) -> None:
@@ -116,7 +115,7 @@ def test_copies_take_what_the_card_and_its_driver_take(native: Run, tmp_path: Pa
         path.unlink()
         return {"ratio": ran.figures["copies"] / expected}
 
-    assert 0.999 < least(copies, {"ratio": 1.03})["ratio"] < 1.03
+    assert 0.999 < least(copies, {"ratio": 1.03})["ratio"] < 1.05
 
 
 def test_computing_and_a_kernel_overlap(native: Run, tmp_path: Path) -> None:
@@ -128,9 +127,9 @@ def test_computing_and_a_kernel_overlap(native: Run, tmp_path: Path) -> None:
         path.unlink()
         return {name: figures[name] / figures["alone"] for name in ("half", "twice")}
 
-    figures = least(overlap, {"half": 1.4, "twice": 2.8})
-    assert 0.99 < figures["half"] < 1.4
-    assert 1.98 < figures["twice"] < 2.8
+    figures = least(overlap, {"half": 1.01, "twice": 2.02})
+    assert 0.99 < figures["half"] < 1.01
+    assert 1.98 < figures["twice"] < 2.02
 
 
 def test_waits_end_in_the_programs_time_while_a_kernel_runs(native: Run) -> None:
@@ -171,7 +170,26 @@ def test_cards_work_at_a_time(native: Run) -> None:
         assert "u250, u250" in ran.errors[-1]
         return {"ratio": ran.figures["both"] / ran.figures["one"]}
 
-    assert 0.7 < least(both, {"ratio": 1.5})["ratio"] < 1.5
+    assert 0.99 < least(both, {"ratio": 1.01})["ratio"] < 1.01
+
+
+@pytest.mark.parametrize("what", ["overlapping", "two_cards", "copying"])
+def test_without_the_programs_computing_all_runs_are_alike(native: Run, what: str) -> None:
+    """Beside two threads that keep the processors busy, too."""
+    options = ("--clock", "card", "--board", "u250", "--board", "u250")
+
+    def times() -> dict[str, float]:
+        figures = native(what, *options).figures
+        return {name: time for name, time in figures.items() if not name.endswith("_wall")}
+
+    alone = times()
+    busy = [subprocess.Popen(["sh", "-c", "while :; do :; done"]) for _ in range(2)]
+    try:
+        assert times() == alone
+    finally:
+        for loop in busy:
+            loop.kill()
+            loop.wait()
 
 
 @pytest.mark.parametrize("program", ["opencl", "opencl_loader"])
@@ -202,8 +220,8 @@ def test_wall_clocks_are_left_alone(native: Run) -> None:
     def share() -> dict[str, float]:
         began = time.monotonic()
         figures = native("overlapping", "--clock", "wall").figures
-        assert figures["half"] < time.monotonic() - began
-        return {"share": figures["alone"] / figures["half"]}
+        assert figures["twice"] < time.monotonic() - began
+        return {"share": figures["alone"] / figures["twice"]}
 
     assert least(share, {"share": 1.0})["share"] < 1.0
 

@@ -132,6 +132,17 @@ def test_runs_take_no_more_memory(lifecycle: Run) -> None:
     assert lifecycle("many_runs", 2000).figures["grown_KiB"] < 100
 
 
+def test_waiting_kernels_start_as_far_apart_as_the_board_says(lifecycle: Run) -> None:
+    def seconds(interval: int) -> float:
+        board = f"u250,driver.launch_interval_ns={interval}"
+        options = ("--clock", "card", "--board", board)
+        return lifecycle("queued_runs", 200, options=options).told["seconds"]
+
+    launch = 8e-6  # driver.launch_ns, of the first one alone
+    assert seconds(1000) == pytest.approx(launch + 199e-6, abs=1e-9)
+    assert seconds(3000) == pytest.approx(launch + 597e-6, abs=1e-9)
+
+
 def test_buffers_on_the_card_alone_are_copied(lifecycle: Run) -> None:
     assert lifecycle("copies").figures == {"wrong_4096": 0, "wrong_20971520": 0}
 

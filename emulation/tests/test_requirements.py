@@ -25,7 +25,7 @@ OTHER_GLIBC = r"""
 #include <cstring>
 #include <unistd.h>
 extern "C" size_t confstr(int name, char* into, size_t size) noexcept {
-  const char* told = name == _CS_GNU_LIBC_VERSION ? "glibc 2.99" : "";
+  const char* told = name == _CS_GNU_LIBC_VERSION ? VERSION : "";
   if (size > 0) {
     std::strncpy(into, told, size - 1);
     into[size - 1] = 0;
@@ -69,18 +69,39 @@ def test_unknown_versions_are_refused(requirement: Requirement, version: str) ->
     assert "\n" not in said
 
 
-def test_another_xrt_is_refused(here: xrt.Installation, isthmus: Command, tmp_path: Path) -> None:
-    """XRT says its version in the name of a file: here the same XRT has another one."""
-    folder = tmp_path / "xrt" / "lib"
+def another_version(of: xrt.Installation, version: str, root: Path) -> dict[str, str]:
+    """XRT says its version in the name of a file: the same XRT with another one."""
+    folder = root / "xrt" / "lib"
     folder.mkdir(parents=True)
-    for library in here.libraries.glob("libx*.so*"):
+    for library in of.libraries.glob("libx*.so*"):
         (folder / library.name).symlink_to(library)
     (folder / "libxrt_coreutil.so.2").unlink()
-    library = here.library(xrt.NATIVE)
-    assert library
-    shutil.copy(library.resolve(), folder / "libxrt_coreutil.so.2.99.0")
-    (folder / "libxrt_coreutil.so.2").symlink_to("libxrt_coreutil.so.2.99.0")
-    other = {"XILINX_XRT": str(folder.parent)}
+    native = of.library(xrt.NATIVE)
+    assert native
+    shutil.copy(native.resolve(), folder / f"libxrt_coreutil.so.{version}")
+    (folder / "libxrt_coreutil.so.2").symlink_to(f"libxrt_coreutil.so.{version}")
+    return {"XILINX_XRT": str(folder.parent)}
+
+
+def test_a_version_that_was_never_run_is_told_once(
+    here: xrt.Installation, isthmus: Command, tmp_path: Path
+) -> None:
+    other = another_version(here, "2.20.0", tmp_path)
+    both = [word for scheme in ("xrt", "xocl") for word in ("--device", f"{scheme}:0@card=u250")]
+    few = ("--operation", "write", "--bytes", "64")
+    for command in (("card", "exec", "--", "touch", "ran"), ("run", "transfer", *both, *few)):
+        ran = isthmus(*command, env=other)
+        assert ran.returncode == 0, ran.stderr
+        (line,) = (line for line in ran.stderr.splitlines() if "never run" in line)
+        assert line == (
+            "isthmus: the emulated card was tested with XRT 2.13 and never run with XRT 2.20.0, "
+            "which is here: check its results"
+        )
+    assert (tmp_path / "ran").exists()
+
+
+def test_another_xrt_is_refused(here: xrt.Installation, isthmus: Command, tmp_path: Path) -> None:
+    other = another_version(here, "2.99.0", tmp_path)
     devices = [f"{scheme}:0@card=u250" for scheme in ("xrt", "xocl")]
     commands = [("run", "transfer", "--quick", "--device", device) for device in devices]
     for command in (("card", "exec", "--", "touch", "ran"), *commands):
@@ -95,25 +116,34 @@ def test_another_xrt_is_refused(here: xrt.Installation, isthmus: Command, tmp_pa
 def test_another_glibc_is_refused_unless_clocks_are_left_alone(tmp_path: Path) -> None:
     """A library in front of glibc gives another answer to whoever asks for the version."""
     (tmp_path / "other.cpp").write_text(OTHER_GLIBC)
-    other = tmp_path / "other.so"
-    subprocess.run(["g++", "-shared", "-fPIC", tmp_path / "other.cpp", "-o", other], check=True)
 
-    def card_exec(*options: str) -> subprocess.CompletedProcess[str]:
+    def card_exec(version: str, *options: str) -> subprocess.CompletedProcess[str]:
+        other = tmp_path / f"{version}.so"
+        define = f'-DVERSION="glibc {version}"'
+        compile_it = ["g++", "-shared", "-fPIC", define, tmp_path / "other.cpp", "-o", other]
+        subprocess.run(compile_it, check=True)
         return subprocess.run(
             [sys.executable, "-m", "isthmus", "card", "exec", *options, "--", "touch", "ran"],
             cwd=tmp_path, env={**os.environ, "LD_PRELOAD": str(other)}, capture_output=True,
             text=True, timeout=LIMIT_S, check=False,
         )  # fmt: skip
 
-    refused = card_exec()
+    refused = card_exec("2.99")
     assert refused.returncode == 4, refused.stderr
     assert refused.stderr == (
         "isthmus: the virtual clock knows glibc 2.30 to 2.42, here is glibc 2.99: "
         "use --clock wall\n"
     )
     assert not (tmp_path / "ran").exists()
-    assert card_exec("--clock", "wall").returncode == 0
+    assert card_exec("2.99", "--clock", "wall").returncode == 0
     assert (tmp_path / "ran").exists()
+    never_run = card_exec("2.40")
+    assert never_run.returncode == 0, never_run.stderr
+    assert (
+        "isthmus: the virtual clock was tested with glibc 2.36 and never run with glibc 2.40, "
+        "which is here: check its results\n"
+    ) in never_run.stderr
+    assert "never run" not in card_exec("2.36").stderr
 
 
 @pytest.mark.usefixtures("here")

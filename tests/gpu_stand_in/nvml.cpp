@@ -1,5 +1,6 @@
 // NVLink as the management library tells of it: 18 links, of which one is down; an older one, that
-// knows the speed of all links alone.
+// knows the speed of all links alone. The clock is low for what STAND_IN_SLOWED_BY says.
+#include <cstdlib>
 #include <cstring>
 
 namespace {
@@ -31,6 +32,15 @@ int nvmlDeviceGetHandleByPciBusId_v2(const char* address, void** device) {
 int nvmlDeviceGetNvLinkState(void* device, unsigned link, int* active) {
   *active = link != link_down ? 1 : 0;
   return device == &gpu && link < links ? ok : wrong_argument;
+}
+int nvmlDeviceGetCurrentClocksThrottleReasons(void* device, unsigned long long* reasons) {
+  const char* planted = std::getenv("STAND_IN_SLOWED_BY");
+  *reasons = 1 | (planted != nullptr ? std::strtoull(planted, nullptr, 0) : 0);
+  return device == &gpu ? ok : wrong_argument;
+}
+int nvmlDeviceGetPcieReplayCounter(void* device, unsigned* replays) {
+  *replays = 3;
+  return device == &gpu ? ok : wrong_argument;
 }
 int nvmlDeviceGetFieldValues(void* device, int count, Value* values) {
   for (int i = 0; i < count; ++i) {

@@ -9,8 +9,8 @@ configure_file(${CMAKE_CURRENT_LIST_DIR}/ptx.hpp.in ${CMAKE_CURRENT_BINARY_DIR}/
 isthmus_add_backend(
   cuda
   SOURCES cuda.cpp operations.cpp transfers.cpp kernels.cpp objects.cpp offload.cpp joint.cpp peer_exchange.cpp
-          peer_kernels.cpp peer_copies.cpp peer_plan.cpp peers.cpp api.cpp nccl.cpp nccl_exchange.cpp nvlink.cpp)
+          peer_kernels.cpp peer_copies.cpp peer_plan.cpp peers.cpp api.cpp nccl.cpp nccl_exchange.cpp nvml.cpp)
 target_include_directories(isthmus_cuda PRIVATE ${CMAKE_CURRENT_BINARY_DIR}/cuda)
 set_property(GLOBAL APPEND PROPERTY ISTHMUS_TESTED_SOURCES ${CMAKE_CURRENT_LIST_DIR}/peer_plan.cpp
                                                            ${CMAKE_CURRENT_LIST_DIR}/nccl.cpp
-                                                           ${CMAKE_CURRENT_LIST_DIR}/nvlink.cpp)
+                                                           ${CMAKE_CURRENT_LIST_DIR}/nvml.cpp)

@@ -9,7 +9,7 @@
 
 #include "joint.hpp"
 #include "nccl.hpp"
-#include "nvlink.hpp"
+#include "nvml.hpp"
 #include "offload.hpp"
 #include "operations.hpp"
 #include "peers.hpp"
@@ -104,12 +104,16 @@ int usual_peer(int index, int count) {
   return (index + 1) % count;
 }
 
-/// What leads from this GPU to others, beside the host.
-void describe_links(cuda::DeviceId device, DeviceInfo& info) {
+/// What the driver's other libraries tell: ways from this GPU to others, and what slows it.
+void describe_further(cuda::DeviceId device, DeviceInfo& info) {
   if (const auto links = cuda::nvlink_of(pci_address_of(device), api().library)) {
     info.properties.emplace_back("nvlink_links", std::to_string(links->links));
     info.properties.emplace_back("nvlink_Bps",
                                  std::to_string(std::llround(links->bytes_per_second_one_way)));
+  }
+  if (const auto condition = cuda::condition_of(pci_address_of(device), api().library)) {
+    info.properties.emplace_back("slowed_by", condition->slowed_by);
+    info.properties.emplace_back("pcie_replays", condition->replays);
   }
   try {
     info.properties.emplace_back("nccl_version", cuda::nccl::version());
@@ -164,7 +168,7 @@ DeviceInfo describe(int index, int count) {
     info.lacks.emplace_back("target=host", "this GPU maps no host memory");
     info.lacks.emplace_back("channel=cuda", "this GPU maps no host memory");
   }
-  describe_links(device, info);
+  describe_further(device, info);
   info.offloads = cuda::offloads(device);
   std::ranges::move(cuda::joint_operations(device), std::back_inserter(info.operations));
   if (count > 1) {

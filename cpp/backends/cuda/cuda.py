@@ -10,6 +10,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from isthmus.backends import BackendDescription, Candidate, Problem
+from isthmus.checks import Check, Facts, Result
 from isthmus.measure.address import Address
 from isthmus.measure.protocol import DeviceDescription
 
@@ -46,6 +47,41 @@ def nccl() -> str | None:
     return next((str(file) for file in candidates if file.exists()), None)
 
 
+def _throttling(facts: Facts) -> Result | None:
+    """Bad where heat or power keep the GPU's clock down."""
+    properties = facts.device.properties if facts.device else {}
+    reasons = properties.get("slowed_by", "")
+    command = f"nvidia-smi -q -d PERFORMANCE -i {properties.get('pci_address', '0')}"
+    if not reasons:
+        return Result(state="unknown", found="the driver does not tell", command=command)
+    if reasons == "none":
+        return Result(state="good", found="nothing slows its clock", command=command)
+    return Result(
+        state="bad",
+        found=f"its clock is low: {reasons}",
+        cause="heat, or a limit of power that is below what it needs",
+        cure="cool it; see its limits with nvidia-smi -q -d POWER,TEMPERATURE",
+        command=command,
+    )
+
+
+def _replays(facts: Facts) -> Result | None:
+    """Unknown where packets were sent again: since reset, not since now."""
+    properties = facts.device.properties if facts.device else {}
+    count = properties.get("pcie_replays", "unknown")
+    if not count.isdecimal():
+        return None
+    command = f"nvidia-smi -q -i {properties.get('pci_address', '0')} | grep Replay"
+    if count == "0":
+        return Result(state="good", found="none since reset", command=command)
+    return Result(
+        state="unknown",
+        found=f"{count} since reset; how many now is not known",
+        cure="look again after a run",
+        command=command,
+    )
+
+
 class Cuda(BackendDescription):
     """``cuda:0`` is numbered as by nvidia-smi; or PCI address, UUID, or part of the name."""
 
@@ -69,6 +105,13 @@ class Cuda(BackendDescription):
     fastest_memory = "pinned"
     api_names = MappingProxyType({"cuda": "CUDA", "nccl": "NCCL"})
     links_property = "nvlink_Bps"
+    checks = (
+        Check(
+            "throttling", "Does the GPU keep its clock?", _throttling, of="device", place=14,
+            fault="a GPU slowed by heat or power",
+        ),
+        Check("pcie_replays", "Is no packet sent again?", _replays, of="device", place=15),
+    )  # fmt: skip
 
     def candidates(self, scheme: str) -> Sequence[Candidate]:
         driver_path = driver()

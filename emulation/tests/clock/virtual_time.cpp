@@ -1,150 +1,152 @@
 #include "virtual_time.hpp"
 
-#include <algorithm>
+#include <array>
 #include <atomic>
 #include <catch2/catch.hpp>
-#include <ctime>
+#include <functional>
 #include <thread>
-#include <vector>
 
 namespace isthmus::card::clock {
 namespace {
 
-constexpr Nanoseconds epoch = 1'000'000'000'000;
+constexpr Nanoseconds epoch = 1'000'000;
 
-/// Real time as a test sets it; the wall clock is a fixed epoch ahead, and jitters where asked.
-Nanoseconds real = 0;
-Nanoseconds jitter = 0;
+/// Threads as a test wants them, by numbers from 1.
+struct Fake {
+  std::atomic<Nanoseconds> used = 0;
+  std::atomic<bool> runs = true;
+};
+std::array<Fake, 8> fakes;
+thread_local pid_t number = 1;
 
-Nanoseconds read(clockid_t clock) {
-  if (clock == CLOCK_MONOTONIC) {
-    return real;
+constexpr System fake_system = {.processor_time = [](pid_t id) { return fakes.at(id).used.load(); },
+                                .runs = [](pid_t id) { return fakes.at(id).runs.load(); },
+                                .this_thread = [] { return number; }};
+
+/// Time with this thread in it, number 1.
+struct Bench {
+  VirtualTime time{fake_system};
+
+  explicit Bench(Nanoseconds free = 0) {
+    for (Fake& fake : fakes) {
+      fake.used = 0;
+      fake.runs = true;
+    }
+    time.add(Role::program, 0);
+    time.start(epoch, free);
   }
-  return real + epoch + jitter;
-}
+  ~Bench() { time.remove(); }
+  Bench(const Bench&) = delete;
+  Bench& operator=(const Bench&) = delete;
 
-Nanoseconds read_system(clockid_t clock) {
-  timespec time{};
-  clock_gettime(clock, &time);
-  return time.tv_sec * 1'000'000'000 + time.tv_nsec;
-}
-
-VirtualTime started() {
-  real = 1000;
-  jitter = 0;
-  return VirtualTime(read);
-}
+  /// Does something as thread `id`, which is there only meanwhile unless it `stays`.
+  void as(pid_t id, const std::function<void()>& action, bool stays = false) {
+    std::thread([&] {
+      number = id;
+      time.add(Role::program, time.now());
+      action();
+      if (!stays) {
+        time.remove();
+      }
+    }).join();
+  }
+};
 
 }  // namespace
 
-TEST_CASE("Between calls time runs at real speed", "[virtual_time]") {
-  VirtualTime time = started();
-  CHECK(time.now(CLOCK_MONOTONIC, false) == 1000);
-  real += 500;
-  CHECK(time.now(CLOCK_MONOTONIC, false) == 1500);
-  CHECK(time.now(CLOCK_REALTIME, false) == epoch + 1500);
+TEST_CASE("Computing advances time by the processor time that it takes", "[virtual_time]") {
+  Bench bench;
+  CHECK(bench.time.now() == epoch);
+  fakes[1].used = 500;
+  CHECK(bench.time.now() == epoch + 500);
+  fakes[2].used = 70;  // another's
+  CHECK(bench.time.now() == epoch + 500);
 }
 
-TEST_CASE("A call takes the time that it is said to take, not the time that passed",
-          "[virtual_time]") {
+TEST_CASE("A call takes the time that it is said to take, whatever it computes", "[virtual_time]") {
   const Nanoseconds took = GENERATE(0, 10, 5000);
-  VirtualTime time = started();
-  REQUIRE(time.enter() == 1000);
-  real += 300;
-  CHECK(time.now(CLOCK_MONOTONIC, true) == 1000);
-  CHECK(time.now(CLOCK_REALTIME, true) == epoch + 1000);
-  time.leave(1000 + took);
-  CHECK(time.now(CLOCK_MONOTONIC, false) == 1000 + took);
-  real += 7;
-  CHECK(time.now(CLOCK_REALTIME, false) == epoch + 1007 + took);
+  Bench bench;
+  fakes[1].used = 20;
+  CHECK(bench.time.enter(Doing::call) == epoch + 20);
+  fakes[1].used = 320;
+  CHECK(bench.time.now() == epoch + 20);
+  bench.time.leave(epoch + 20 + took);
+  CHECK(bench.time.now() == epoch + 20 + took);
+  fakes[1].used = 327;
+  CHECK(bench.time.now() == epoch + 27 + took);
 }
 
-TEST_CASE("For others time runs on during a call, and is not undone", "[virtual_time]") {
-  VirtualTime time = started();
-  time.enter();
-  real += 300;
-  CHECK(time.peek() == 1000);  // a look of one who waits
-  CHECK(time.now(CLOCK_MONOTONIC, false) == 1300);
-  CHECK(time.now(CLOCK_MONOTONIC, true) == 1300);
-  SECTION("a shorter call ends when it was seen to last still") {
-    time.leave(1100);
-    CHECK(time.now(CLOCK_MONOTONIC, false) == 1300);
-  }
-  SECTION("a longer call ends in its own time") {
-    time.leave(1900);
-    CHECK(time.now(CLOCK_MONOTONIC, false) == 1900);
-  }
+TEST_CASE("Threads that compute hold others up, those that wait do not", "[virtual_time]") {
+  Bench bench;
+  CHECK(bench.time.earliest_other() == VirtualTime::never);
+  bench.as(2, [] {}, true);
+  fakes[2].used = 400;
+  CHECK(bench.time.earliest_other() == epoch + 400);
+  fakes[2].runs = false;
+  CHECK(bench.time.earliest_other() == VirtualTime::never);
 }
 
-TEST_CASE("Calls into two cards at a time overlap", "[virtual_time]") {
-  VirtualTime time = started();
-  const Nanoseconds first = time.enter();
-  real += 20;
-  const Nanoseconds second = time.enter();
-  CHECK(second == first + 20);
-  real += 500;
-  time.leave(second + 100);
-  time.leave(first + 100);
-  CHECK(time.now(CLOCK_MONOTONIC, false) == second + 100);
+TEST_CASE("A thread that waited is where the one is that left a call", "[virtual_time]") {
+  Bench bench;
+  bench.as(2, [] {}, true);
+  const bool waits = GENERATE(true, false);
+  fakes[2].runs = !waits;
+  bench.time.enter(Doing::call);
+  bench.time.leave(epoch + 9000);
+  fakes[2].runs = true;
+  fakes[2].used = 5;
+  CHECK(bench.time.earliest_other() == epoch + (waits ? 9005 : 5));
 }
 
-TEST_CASE("Two clocks that cannot be read at once never go back", "[virtual_time]") {
-  VirtualTime time = started();
-  time.enter();
-  jitter = 90;
-  const Nanoseconds before = time.now(CLOCK_REALTIME, true);
-  jitter = 0;
-  CHECK(time.now(CLOCK_REALTIME, true) >= before);
-  time.leave(1000);
-  CHECK(time.now(CLOCK_REALTIME, false) >= before);
+TEST_CASE("A thread in a call does nothing before its end", "[virtual_time]") {
+  Bench bench;
+  bench.as(
+      2,
+      [&bench] {
+        bench.time.enter(Doing::call);
+        std::thread([&bench] {
+          number = 3;
+          CHECK(bench.time.earliest_other() == epoch);
+        }).join();
+        bench.time.aim(epoch + 700);
+      },
+      true);
+  CHECK(bench.time.earliest_other() == epoch + 700);
+  CHECK(bench.time.others_leave());
 }
 
-TEST_CASE("After a fork in a call time runs again", "[virtual_time]") {
-  VirtualTime time = started();
-  time.enter();
-  real += 100;
-  time.forked();
-  CHECK(time.now(CLOCK_MONOTONIC, false) == 1000);
-  real += 100;
-  CHECK(time.now(CLOCK_MONOTONIC, false) == 1100);
+TEST_CASE("What another thread did is not before it", "[virtual_time]") {
+  Bench bench;
+  fakes[1].used = 10;
+  bench.time.raise(epoch + 5);
+  CHECK(bench.time.now() == epoch + 10);
+  bench.time.raise(epoch + 100);
+  CHECK(bench.time.now() == epoch + 100);
+  CHECK(VirtualTime::seen() == epoch + 100);
+  fakes[1].used = 17;
+  CHECK(bench.time.now() == epoch + 107);
 }
 
-TEST_CASE("No thread sees time go back, nor what another has seen", "[virtual_time]") {
-  VirtualTime time(read_system);
-  std::atomic<bool> over = false;
-  std::atomic<Nanoseconds> latest = 0;
-  std::atomic<int> steps_back = 0;
-  const auto look = [&](clockid_t clock, bool shared) {
-    Nanoseconds own = 0;
-    while (!over) {
-      const Nanoseconds floor = shared ? std::max(own, latest.load()) : own;
-      own = time.now(clock, false);
-      steps_back += own < floor ? 1 : 0;
-      Nanoseconds seen = latest;
-      while (shared && seen < own && !latest.compare_exchange_weak(seen, own)) {
-      }
-    }
-  };
-  const auto call = [&](Nanoseconds duration) {
-    for (int count = 0; count < 20'000; ++count) {
-      const Nanoseconds began = time.enter();
-      steps_back += began < 0 ? 1 : 0;
-      time.leave(began + duration);
-    }
-  };
-  std::vector<std::thread> readers;
-  readers.emplace_back(look, CLOCK_MONOTONIC, true);
-  readers.emplace_back(look, CLOCK_MONOTONIC, true);
-  readers.emplace_back(look, CLOCK_REALTIME, false);
-  std::thread quick(call, 10);
-  std::thread slow(call, 20'000);
-  quick.join();
-  slow.join();
-  over = true;
-  for (std::thread& reader : readers) {
-    reader.join();
-  }
-  CHECK(steps_back == 0);
+TEST_CASE("Where only the card takes time, short computing takes none", "[virtual_time]") {
+  Bench bench(1000);
+  fakes[1].used = 999;
+  CHECK(bench.time.now() == epoch);
+  bench.time.enter(Doing::call);
+  bench.time.leave(epoch + 50);
+  fakes[1].used = 1900;
+  CHECK(bench.time.now() == epoch + 50);
+  fakes[1].used = 2999;  // one that computes for long does get on
+  CHECK(bench.time.now() == epoch + 2050);
+}
+
+TEST_CASE("After a fork only the caller is left, at its time", "[virtual_time]") {
+  Bench bench;
+  bench.as(2, [] {}, true);
+  fakes[1].used = 30;
+  bench.time.enter(Doing::call);
+  bench.time.keep_only_this();
+  CHECK(bench.time.now() == epoch + 30);
+  CHECK(bench.time.earliest_other() == VirtualTime::never);
 }
 
 }  // namespace isthmus::card::clock

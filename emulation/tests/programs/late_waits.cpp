@@ -18,7 +18,7 @@ Function* next(const char* name) {
 
 void lose_processor() {
   const timespec late{.tv_sec = 0, .tv_nsec = 2'000'000};
-  nanosleep(&late, nullptr);
+  syscall(SYS_nanosleep, &late, nullptr);
 }
 
 }  // namespace

@@ -15,6 +15,8 @@ namespace {
 constexpr std::uint32_t ap_start = 1;
 constexpr std::uint32_t ap_done = 2;
 constexpr std::uint32_t ap_idle = 4;
+/// Of a kernel that has none: half an hour, for times wrap.
+constexpr Time far_future = Time{1} << 61;
 constexpr std::size_t word = sizeof(std::uint32_t);
 constexpr std::uint64_t femtoseconds_of_a_nanosecond = 1'000'000;
 
@@ -299,20 +301,14 @@ void Device::start(Unit& unit) {
     outcome.duration += once.duration;
     outcome.bytes += once.bytes;
   }
-  Time delay = 0;
   if (unit.by_xrt) {
-    // One that waited in the queue begins an interval after the end before it.
-    const Time interval = timing_->launch_interval();
-    const bool queued =
-        any_end_ && meter_->now() - last_end_ <= static_cast<std::uint64_t>(interval);
-    delay = queued ? 0 : timing_->launch().driver - interval;
-    meter_->spend({.simulated = 0, .driver = interval});
+    meter_->spend(timing_->launch(static_cast<Time>(meter_->slot().waited_fs.load())));
   }
-  meter_->begin_kernel(delay, outcome.duration, unit.place.instance, outcome.bytes);
+  meter_->begin_kernel(unit.runs_on ? far_future : outcome.duration, unit.place.instance,
+                       outcome.bytes);
   unit.running = true;
-  unit.launching = delay;
   unit.period = std::max<Time>(outcome.duration, 1);
-  unit.end = meter_->now() + static_cast<std::uint64_t>(delay + outcome.duration);
+  unit.end = meter_->now() + static_cast<std::uint64_t>(outcome.duration);
 }
 
 /// One that starts itself again ends with the run that it is in.
@@ -328,13 +324,11 @@ std::uint32_t Device::status(Unit& unit) {
   if (!unit.running) {
     return ap_idle;
   }
-  if (unit.runs_on || !meter_->poll(unit.end, unit.launching)) {
+  if (unit.runs_on || !meter_->poll(unit.end)) {
     return ap_start;
   }
   unit.running = false;
   const std::uint64_t now = meter_->now();
-  last_end_ = now;
-  any_end_ = true;
   std::uint64_t next = now;
   bool any = false;
   for (const Unit& other : units_) {

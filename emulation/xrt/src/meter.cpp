@@ -106,10 +106,9 @@ void Meter::spend(const Cost& cost, const char* kind, const std::string& name,
   spend(cost);
 }
 
-void Meter::begin_kernel(Time delay, Time duration, const std::string& name, std::uint64_t bytes) {
-  const std::uint64_t begin = now() + static_cast<std::uint64_t>(delay);
-  event("kernel", name, begin, duration, bytes);
-  const std::uint64_t end = begin + static_cast<std::uint64_t>(duration);
+void Meter::begin_kernel(Time duration, const std::string& name, std::uint64_t bytes) {
+  event("kernel", name, now(), duration, bytes);
+  const std::uint64_t end = now() + static_cast<std::uint64_t>(duration);
   if (slot_->busy == 0 || !reached(end, slot_->done_fs)) {
     slot_->done_fs = end;
   }
@@ -119,7 +118,7 @@ void Meter::begin_kernel(Time delay, Time duration, const std::string& name, std
   slot_->kernel_bytes += bytes;
 }
 
-bool Meter::poll(std::uint64_t end, Time driver) {
+bool Meter::poll(std::uint64_t end) {
   if (reached(now(), end)) {
     return true;
   }
@@ -131,8 +130,7 @@ bool Meter::poll(std::uint64_t end, Time driver) {
   if (clock) {
     rest = std::min(rest, slot_->patience_fs.load());
   }
-  const Time software = std::min(driver, static_cast<Time>(rest));
-  spend({.simulated = static_cast<Time>(rest) - software, .driver = software});
+  spend({.simulated = static_cast<Time>(rest), .driver = 0});
   return reached(now(), end);
 }
 

@@ -72,16 +72,14 @@ Time Timing::kernel(const KernelJob& job) {
   return kernel_->run(job);
 }
 
-Cost Timing::launch() const {
+Cost Timing::launch(Time waited) const {
   // kernel.launch_ns was fitted with an API's software in it; here that runs for real.
   const double fitted = board_.kernel ? board_.kernel->launch_ns : 0;
   const double below_api = board_.driver.launch_ns;
-  return {.simulated = 0, .driver = from_nanoseconds(below_api > 0 ? below_api : fitted)};
-}
-
-Time Timing::launch_interval() const {
+  const Time whole = from_nanoseconds(below_api > 0 ? below_api : fitted);
   const Time interval = from_nanoseconds(board_.driver.launch_interval_ns);
-  return interval > 0 ? std::min(interval, launch().driver) : launch().driver;
+  const Time least = interval > 0 ? std::min(interval, whole) : whole;
+  return {.simulated = 0, .driver = std::max(least, whole - waited)};
 }
 
 Cost Timing::copy(std::int64_t bytes, std::size_t from_bank, std::size_t to_bank) {

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pkgutil import resolve_name
 
 import pandas as pd
 
@@ -26,8 +25,7 @@ def answers_to(study: str, run: Run, summary: pd.DataFrame) -> list[Answer]:
     if known is None:
         return []
     context = AnalysisContext.of(run, summary, study, known.columns)
-    questions = resolve_name(known.answers) if known.answers else ()
-    return [question(context) for question in questions]
+    return [question(context) for question in known.analysis().questions]
 
 
 def answers(run: Run, summary: pd.DataFrame | None = None) -> list[Answer]:

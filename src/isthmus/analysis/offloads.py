@@ -22,7 +22,7 @@ from isthmus.statistics import (
     over_processes,
     relevant,
 )
-from isthmus.studies.allocation import ACCELERATOR, comes_before
+from isthmus.studies.allocation import ACCELERATOR, STUDY
 
 ALGORITHM = tuple(
     phase
@@ -186,7 +186,8 @@ def groups(cases: Iterable[Case]) -> list[list[Case]]:
 
 
 def _before(case: Case) -> tuple[bool, ...]:
-    return comes_before(case.memory, case.relative_offset, case.handover)
+    """In what it differs from the study's reference; one that lacks a value does not."""
+    return tuple(getattr(case, axis) not in {"", value} for axis, value in STUDY.reference.items())
 
 
 def compare(

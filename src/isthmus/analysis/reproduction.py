@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import dataclasses
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 
+import msgspec
 import pandas as pd
 
 from isthmus import boards
 from isthmus.analysis.context import AnalysisContext, each
 from isthmus.analysis.hybrid import estimated
-from isthmus.analysis.summary import resolved, summarise
+from isthmus.analysis.summary import resolved, simulated_devices, summarise
 from isthmus.published.source import Figure, Row, Source, Term
-from isthmus.results.run_file import Run
-from isthmus.statistics import Interval, exact
+from isthmus.results.run_file import QUICK_PROCESSES, Run
+from isthmus.statistics import Interval, exact, location, over_processes
 from isthmus.units import format_size
 from isthmus.validation import events
 from isthmus.validation.closed_forms import closed_form
@@ -58,9 +60,47 @@ class ReproducedRow:
 def from_run(rows: Sequence[Row], run: Run, address: str = "") -> list[ReproducedRow]:
     """Reproduces rows from the points of a run.
 
-    ``address``: the device that was measured in place of the rows' own; empty where none was.
-    Simulated times are taken where the run has any, else those of the host clock.
+    ``address``: the device that was measured in place of the rows' own; empty where none was. Of an
+    emulated card its simulated time counts, of any other device the host's. A row of several points
+    is computed process by process, so that its interval counts what disturbs a process's points
+    alike. Where fewer than three processes have them all, points count as if they erred
+    independently.
     """
+    reproduced = _reproduced(rows, run, address)
+    cards = simulated_devices(run)
+    processes = {r.rerun for point in run.points if point.device not in cards for r in point.reruns}
+    several = [row for row in rows if len(row.terms) > 1]
+    if not several or len(processes) < QUICK_PROCESSES:
+        return reproduced
+    values: dict[int, list[float]] = {}
+    for process in sorted(processes):
+        for one in _reproduced(several, _of_process(run, process, cards), address):
+            if one.value is not None:
+                values.setdefault(id(one.row), []).append(one.value)
+    return [_over_processes(one, values.get(id(one.row), ())) for one in reproduced]
+
+
+def _of_process(run: Run, number: int, cards: Set[str]) -> Run:
+    """The run with what one process measured; simulated times are the same in each."""
+    points = [
+        point
+        if point.device in cards
+        else msgspec.structs.replace(point, reruns=[r for r in point.reruns if r.rerun == number])
+        for point in run.points
+    ]
+    return msgspec.structs.replace(run, points=points)
+
+
+def _over_processes(one: ReproducedRow, values: Sequence[float]) -> ReproducedRow:
+    """A row with the interval of what it is in each process; a difference may be below 0."""
+    if len(values) < QUICK_PROCESSES:
+        return one
+    estimate = location if one.row.minus or min(values) <= 0 else over_processes
+    return dataclasses.replace(one, interval=estimate(values))
+
+
+def _reproduced(rows: Sequence[Row], run: Run, address: str) -> list[ReproducedRow]:
+    """Rows from the points of a run, or of one process of it."""
     summary = summarise(run)
     if not address and rows[0].run and rows[0].run.hybrid:
         estimates = estimated(AnalysisContext.of(run, summary, rows[0].run.study)).table

@@ -94,12 +94,15 @@ TEMPLATES = MappingProxyType(
 
 
 def say(template: str, /, **values: str) -> str:
-    """A template filled with its values, at most ``LONGEST`` characters.
+    """A template of this name, ``filled``; raises KeyError for an unknown one too."""
+    return filled(TEMPLATES[template], **values)
 
-    Where it would be longer, names lose their middle. Raises KeyError for an unknown template
-    or a missing value.
+
+def filled(text: str, /, **values: str) -> str:
+    """A template with its values in place, at most ``LONGEST`` characters.
+
+    Where it would be longer, names lose their middle. Raises KeyError for a missing value.
     """
-    text = TEMPLATES[template]
     kept = dict(values)
     names = [name for name in kept if name in NAMES]
     while len(said := text.format(**kept)) > LONGEST and names:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pkgutil import resolve_name
 
 import numpy as np
 import pandas as pd
@@ -280,7 +279,8 @@ def summarise(run: Run) -> pd.DataFrame:
     _mark_zero_copies(frame)
     for name in dict.fromkeys(point.study for point in run.points):
         known = studies.registry().get(name)
-        if known is not None and known.complete:
-            frame = resolve_name(known.complete)(frame, owners, run.settings.precision)
+        complete = known.analysis().complete if known else None
+        if complete is not None:
+            frame = complete(frame, owners, run.settings.precision)
             owners += [owners[-1]] * (len(frame) - len(owners))
     return frame

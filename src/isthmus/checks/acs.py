@@ -14,7 +14,7 @@ def judge(facts: Facts) -> Result | None:
     """
     ports = facts.function.path[1:]
     if not ports:
-        return facts.unread() if facts.device and facts.device.pci is None else facts.unseen()
+        return facts.unseen()
     if len(ports) == 1:
         return Result(state="good", found="no switch on the way")
     hidden = next((port for port in ports if not port.readable), None)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from isthmus.checks.base import NOT_RECORDED, Check, Facts, Result, sysfs
+from isthmus.checks.base import Check, Facts, Result, sysfs
 from isthmus.units import format_size
-
-_DISPLAY = "03"
 
 
 def judge(facts: Facts) -> Result | None:
@@ -13,7 +11,7 @@ def judge(facts: Facts) -> Result | None:
     function = facts.function
     memory = facts.device.memory_bytes if facts.device else 0
     if facts.device and facts.device.pci is None:
-        return Result(state="unknown", found=NOT_RECORDED)
+        return facts.unseen()
     if not function.bars:
         return None
     window = max(function.bars, key=lambda bar: bar.bytes)
@@ -22,7 +20,7 @@ def judge(facts: Facts) -> Result | None:
     if memory and window.bytes >= memory:
         return Result(state="good", found=f"{size} reach all of its memory", command=command)
     grows = (window.most_bytes or 0) > window.bytes
-    if grows or (memory and function.device.class_code.startswith(_DISPLAY)):
+    if grows or (memory and facts.is_gpu):
         of = format_size(window.most_bytes or 0) if grows else f"{memory / 2**30:.0f}Gi of memory"
         return Result(
             state="bad",
@@ -31,7 +29,12 @@ def judge(facts: Facts) -> Result | None:
             cure="turn both on in the firmware, and CSM off",
             command=command,
         )
-    return Result(state="good", found=f"{size}, and it cannot grow", command=command)
+    if memory:
+        gib = f"{memory / 2**30:.0f}Gi"
+        return Result(
+            state="unknown", found=f"{size} of {gib}; the rest by DMA alone", command=command
+        )
+    return Result(state="good", found=f"{size}, as large as the device offers", command=command)
 
 
 CHECK = Check("bar_size", "Can all of the device's memory be addressed?", judge, place=12)

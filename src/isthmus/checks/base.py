@@ -13,6 +13,7 @@ from isthmus.system import pci
 from isthmus.system.pci import Function, Port
 
 State = Literal["good", "bad", "unknown"]
+_DISPLAY = "03"
 NEEDS_ROOT = "only root can read it"
 HIDDEN = "the virtual machine hides it"
 NOT_RECORDED = "this run file does not have it"
@@ -75,26 +76,31 @@ class Facts:
         return self.function.device
 
     @property
+    def is_gpu(self) -> bool:
+        """Whether it is a display controller: those slow their links while they idle."""
+        return self.port.class_code.startswith(_DISPLAY)
+
+    @property
     def after(self) -> Function | None:
         """The function after the run; None where nothing was measured."""
         return self.device.pci_after if self.device else None
 
     def unread(self, port: Port | None = None) -> Result:
-        """Unknown, with the reason: what a port's configuration space or sysfs did not give.
+        """Unknown, with the reason: what a port's configuration space did not give.
 
         ``port``: the device's own where it is left out.
         """
         port = port or self.port
-        if self.device is not None and self.device.pci is None:
-            return Result(state="unknown", found=NOT_RECORDED)
-        if self.function.asleep:
-            return Result(state="unknown", found=ASLEEP)
-        if not port.readable:
+        if self.device and self.device.pci and not self.function.asleep and not port.readable:
             return Result(state="unknown", found=NEEDS_ROOT, command="sudo isthmus doctor")
-        return Result(state="unknown", found=HIDDEN if self.virtual else NOT_SHOWN)
+        return self.unseen()
 
     def unseen(self) -> Result:
-        """Unknown: what the machine does not show to anybody."""
+        """Unknown, with the reason: what sysfs does not show to anybody."""
+        if self.device is not None and self.device.pci is None:
+            return Result(state="unknown", found=NOT_RECORDED)
+        if self.crosses and self.function.asleep:
+            return Result(state="unknown", found=ASLEEP)
         return Result(state="unknown", found=HIDDEN if self.virtual else NOT_SHOWN)
 
     @staticmethod

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from isthmus.checks.base import NOT_RECORDED, Check, Facts, Result, sysfs
+from isthmus.checks.base import Check, Facts, Result, sysfs
 
 _SETS_NO_MASK = {"", "vfio-pci", "pci-stub", "uio_pci_generic"}
 """Drivers that leave the width of addresses as it was: it says nothing."""
@@ -22,7 +22,7 @@ def judge(facts: Facts) -> Result | None:
             command="cat /proc/cmdline",
         )
     if facts.device and facts.device.pci is None:
-        return Result(state="unknown", found=NOT_RECORDED)
+        return facts.unseen()
     memory, bits = int(facts.host.get("memory_bytes", 0)), function.dma_bits
     if bits is None or not memory or function.driver in _SETS_NO_MASK:
         return None

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from isthmus.checks.base import Check, Facts, Result, sysfs
 
-_DISPLAY = "03"
-"""Class of functions that slow their link down while idle, by their driver's choice."""
-
 _FIRST = 2.5
 """GT/s of the first generation, which no slot has been limited to for long."""
 
@@ -15,7 +12,7 @@ def judge(facts: Facts) -> Result | None:
     """Bad where the link is slower than both ends can; of a GPU, only known while it works."""
     link = next(facts.function.links(), None)
     if link is None or link.speed is None or link.most_speed is None:
-        return facts.unread()
+        return facts.unseen()
     later = next(facts.after.links(), None) if facts.after else None
     trained = max(link.speed, (later and later.speed) or 0.0)
     command = sysfs(facts.port, "*_link_*")
@@ -23,7 +20,7 @@ def judge(facts: Facts) -> Result | None:
         return Result(state="good", found=f"{trained:g} GT/s", command=command)
     both = "slot and card" if link.above else "the card"
     slow = f"{trained:g} GT/s; {both} can {link.most_speed:g}"
-    if facts.function.asleep or facts.port.class_code.startswith(_DISPLAY):
+    if facts.function.asleep or facts.is_gpu:
         return Result(
             state="unknown",
             found=f"{slow}; a GPU slows its link when idle",

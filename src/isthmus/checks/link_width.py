@@ -9,26 +9,28 @@ def judge(facts: Facts) -> Result | None:
     """Bad where fewer lanes are in use than the card has."""
     link = next(facts.function.links(), None)
     if link is None or link.lanes is None or link.most_lanes is None:
-        return facts.unread()
+        return facts.unseen()
     command = sysfs(facts.port, "*_link_*")
     card = link.below.most_lanes or link.most_lanes
-    if link.lanes < link.most_lanes:
+    later = next(facts.after.links(), None) if facts.after else None
+    lanes = max(link.lanes, (later and later.lanes) or 0)
+    if lanes < link.most_lanes:
         return Result(
             state="bad",
-            found=f"x{link.lanes}; slot and card have x{link.most_lanes}",
+            found=f"x{lanes}; slot and card have x{link.most_lanes}",
             cause="contacts of slot or riser, or lanes that the firmware gives to another slot",
             cure="seat the card anew, try another slot or riser; see the firmware's bifurcation",
             command=command,
         )
-    if link.lanes < card:
+    if lanes < card:
         return Result(
             state="bad",
-            found=f"x{link.lanes}, all that the slot has; the card has x{card}",
+            found=f"x{lanes}, all that the slot has; the card has x{card}",
             cause="a narrow slot, or lanes that the firmware gives to another slot",
             cure=f"move the card to a slot with {card} lanes; see the firmware's bifurcation",
             command=command,
         )
-    return Result(state="good", found=f"x{link.lanes}", command=command)
+    return Result(state="good", found=f"x{lanes}", command=command)
 
 
 CHECK = Check(

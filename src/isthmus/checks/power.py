@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from isthmus.checks.base import ASLEEP, NOT_RECORDED, Check, Facts, Result, sysfs
+from isthmus.checks.base import ASLEEP, Check, Facts, Result, sysfs
 
 _LOW = {"D1", "D2", "D3hot", "D3cold"}
 
@@ -12,7 +12,7 @@ def judge(facts: Facts) -> Result | None:
     function = facts.function
     command = sysfs(function.device, "power_state")
     if facts.device and facts.device.pci is None:
-        return Result(state="unknown", found=NOT_RECORDED)
+        return facts.unseen()
     if function.runtime_status == "suspended":
         return Result(
             state="unknown",

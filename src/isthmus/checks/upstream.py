@@ -9,14 +9,18 @@ from isthmus.models.pcie import Link
 def judge(facts: Facts) -> Result | None:
     """Bad where a link further up carries less than the device's own."""
     if len(facts.function.path) == 1:
-        return facts.unread() if facts.device and facts.device.pci is None else facts.unseen()
+        return facts.unseen()
     own, *further = facts.function.links()
     if not further:
         return Result(state="good", found="the slot is at the root")
     speed, lanes = own.most_speed or own.speed, own.lanes
-    known = [(Link(up.speed, up.lanes), up) for up in further if up.speed and up.lanes]
+    known = [
+        (Link(trained, up.lanes), up)
+        for up in further
+        if (trained := up.most_speed if facts.is_gpu else up.speed) and up.lanes
+    ]
     if not known or not speed or not lanes:
-        return facts.unread()
+        return facts.unseen()
     narrowest, up = min(known, key=lambda one: one[0].raw)
     link = f"{narrowest.gigatransfers:g} GT/s x{narrowest.lanes} at {up.below.address}"
     if narrowest.raw < Link(speed, lanes).raw:

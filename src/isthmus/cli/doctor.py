@@ -14,14 +14,15 @@ if TYPE_CHECKING:
 
     from isthmus.checks import Facts, Result
 
+    Judged = list[tuple[str, list[Result]]]
+    """Results of the machine and of each device, by the name that is shown."""
+
 _FINDINGS = 3
 _NO_DEVICE = 4
 _MACHINE = "machine"
 _UNCUT = 1 << 16
 _CHECK = 18
 _NO_LINK = "no PCIe link to check"
-Judged = list[tuple[str, "list[Result]"]]
-"""Results of the machine and of each device, by the name that is shown."""
 
 
 def add_to(app: typer.Typer) -> None:
@@ -39,6 +40,9 @@ def doctor(
     everything: Annotated[
         bool, typer.Option("--all", help="a row for each good and unknown result, too")
     ] = False,
+    no_wait: Annotated[
+        bool, typer.Option("--no-wait", help="refuse where another Isthmus measures")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="for programs")] = False,
 ) -> int:
     """Prints a table of findings; ends with 0 where none is bad, 3 where one is, 4 for no device.
@@ -49,35 +53,38 @@ def doctor(
 
     if run is not None and device:
         raise UsageError("give devices or --run RUN.json: a run names its own devices")
-    judged, missing = _of_run(run) if run else _of_machine(device or [])
+    judged, missing = _of_run(run) if run else _of_machine(device or [], no_wait=no_wait)
     if as_json:
         _print_json(judged, missing)
     else:
         _print_table(judged, everything=everything)
     for why in missing:
-        print(f"isthmus: {why}", file=sys.stderr)
+        _say(why)
     bad = any(result.state == "bad" for _, results in judged for result in results)
     return _FINDINGS if bad else _NO_DEVICE if missing else 0
 
 
-def _of_machine(addresses: Sequence[str]) -> tuple[Judged, list[str]]:
+def _say(message: str) -> None:
+    print(f"isthmus: {message}", file=sys.stderr)
+
+
+def _of_machine(addresses: Sequence[str], *, no_wait: bool) -> tuple[Judged, list[str]]:
     """Results of this machine and its devices, and why a device that was named is not here."""
     from isthmus.checks import Facts
     from isthmus.errors import NoDeviceError
     from isthmus.measure import discovery
     from isthmus.measure.devices import record_of
-    from isthmus.system import environment
+    from isthmus.system import environment, lock
 
     missing = []
-    if addresses:
-        found = []
+    with lock.exclusive(_say, no_wait=no_wait):  # runtimes that start would be part of its figures
+        found = [] if addresses else discovery.real_devices()
+        found = [one for one in found if not one.backend.only_first_device]
         for address in dict.fromkeys(addresses):
             try:
                 found.append(discovery.resolve(address))
             except NoDeviceError as error:
                 missing.append(str(error))
-    else:
-        found = [one for one in discovery.real_devices() if not one.backend.only_first_device]
     host = environment.host()
     records = [record_of(one) for one in found]
     return _judged(
@@ -97,7 +104,7 @@ def _of_run(path: Path) -> tuple[Judged, list[str]]:
 def _judged(devices: Sequence[Facts], machine: Facts) -> Judged:
     """The machine's results, then each device's.
 
-    A PCIe function that has two names is there once; so are all devices without one.
+    A PCIe function that has two names is there once; devices without results are there together.
     """
     from isthmus import backends, checks
 
@@ -106,7 +113,7 @@ def _judged(devices: Sequence[Facts], machine: Facts) -> Judged:
         assert facts.device
         backend = backends.registry().get(facts.device.backend)
         results = checks.of_device(facts, backend.checks if backend else ())
-        key = facts.port.address if facts.crosses else ""
+        key = facts.port.address if facts.crosses else facts.device.address if results else ""
         names, known = of_devices.setdefault(key, ([], []))
         names.append(facts.device.address)
         known += [result for result in results if result not in known]

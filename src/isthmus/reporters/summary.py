@@ -14,6 +14,7 @@ from isthmus import backends, studies
 from isthmus.analysis.answers import studies_in
 from isthmus.analysis.findings import Finding, findings
 from isthmus.analysis.flags import DISTURBED
+from isthmus.analysis.published import rows_of_card
 from isthmus.analysis.sentences import shortened
 from isthmus.analysis.summary import summarise
 from isthmus.models.pcie import link_of
@@ -26,6 +27,7 @@ LINES, COLUMNS = 25, 80
 _LABEL = 33
 _FIGURE = 10
 _STUDY = 10
+_COMMAND = 10
 _FROM = {2.5: 1, 5.0: 2, 8.0: 3, 16.0: 4, 32.0: 5, 64.0: 6}
 _LEAST_BUDGET_S = 60
 _MINUTES_FROM_S = 120
@@ -222,6 +224,7 @@ def _commands(run: Run, results: Sequence[Finding], path: Path, program: str) ->
         )
     if decide is not None:
         commands.append(("Try:", decide.action))
+    commands += [("Published:", command) for command in _published(run)]
     launcher = run.software.command
     before = launcher[: launcher.index("isthmus")] if "isthmus" in launcher else []
     whole = [
@@ -232,9 +235,20 @@ def _commands(run: Run, results: Sequence[Finding], path: Path, program: str) ->
             for line in _command(label, f"{first}{program} {command}")]  # fmt: skip
 
 
+def _published(run: Run) -> list[str]:
+    """Commands that compare published figures of the run's boards, for its studies."""
+    names = {
+        f"reproduce {row.source}{f' --device {shlex.quote(device.address)}' * device.real}"
+        for device in run.devices
+        for study in run.studies
+        for row in rows_of_card(study, device)
+    }
+    return sorted(names)
+
+
 def _command(label: str, command: str) -> Iterator[str]:
     r"""A command in lines that can be pasted: where it is too long, continued behind ``\\``."""
-    line = f"{label:8}"
+    line = f"{label:{_COMMAND}}"
     for word in re.findall(r"(?:'[^']*'|\S)+", command):
         if len(f"{line} {word} \\") > COLUMNS:
             yield f"{line} \\"

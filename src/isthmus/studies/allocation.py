@@ -22,17 +22,9 @@ MEMORY = (
 )  # fmt: skip
 QUICK_MEMORY = ("pageable", "aligned", "offset16", "alloc_host", "host_only", "pinned")
 
-
-def comes_before(memory: str, relative_offset: int, handover: str) -> tuple[bool, ...]:
-    """Order of kinds of memory, smallest first: others are held against the first that is there.
-
-    Where nothing is true that is vectors which all begin at a page.
-    """
-    return memory != "aligned", relative_offset != 0, handover == "copy"
-
-
 STUDY = Study(
     name="allocation",
+    title="An offload and its memory",
     question="What does a badly allocated host buffer cost an offload, phase by phase?",
     needs="a runtime that can be timed",
     place=3,
@@ -44,18 +36,19 @@ STUDY = Study(
         Axis("operation", "phase", words, OPERATIONS),
         Axis(
             "memory", "how the vectors' host memory was asked for", words, MEMORY,
-            quick=QUICK_MEMORY,
+            quick=QUICK_MEMORY, reference="aligned",
         ),
-        Axis("handover", "user_pointer: the runtime is given the memory; copy: it copies", words),
         Axis(
             "relative_offset",
             "bytes by which the result lies further into its page than the operands",
-            parse_counts, (0,), 0,
+            parse_counts, (0,), 0, reference=0,
+        ),
+        Axis(
+            "handover", "user_pointer: the runtime is given the memory; copy: it copies", words,
+            reference="user_pointer",
         ),
     ),
     columns=("elements", "handover", "relative_offset"),
     offload=True,
-    reference={"memory": "aligned", "relative_offset": 0, "handover": "user_pointer"},
-    answers="isthmus.analysis.allocation:QUESTIONS",
-    findings="isthmus.analysis.findings.allocation:findings",
+    analysed_by="isthmus.analysis.findings.allocation:ANALYSIS",
 )  # fmt: skip

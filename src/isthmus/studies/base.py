@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pkgutil import resolve_name
+from typing import Any
 
 from isthmus.errors import UsageError
 from isthmus.text import nearest
@@ -34,6 +36,9 @@ class Axis:
     """Bytes of one unit, for the axis that decides the sizes of points; 0 for others."""
     sets: Mapping[str, Sequence[int]] = field(default_factory=dict)
     """Sets of sizes by name, of an axis whose values choose one where the sizes are not given."""
+    reference: Value | None = None
+    """Of a study of offloads: the value of the reference offload, which is timed in the same
+    processes as the others of its device and size; None: any."""
 
     def usual(self, *, quick: bool) -> Sequence[Value] | None:
         """Values of a run that does not set the axis; None: those of device and operation."""
@@ -49,6 +54,19 @@ def words(text: str) -> list[str]:
 
 
 @dataclass(frozen=True)
+class Analysis:
+    """What judges the runs of a study."""
+
+    questions: Sequence[Callable[[Any], Any]] = ()
+    """Functions from ``analysis.context.AnalysisContext`` to ``Answer``, in the order shown."""
+    findings: Callable[[Any], Sequence[Any]] | None = None
+    """A function from ``AnalysisContext`` to ``analysis.findings.Finding`` s."""
+    complete: Callable[[Any, Sequence[Any], float], Any] | None = None
+    """Adds the study's own columns and rows to a summary. Arguments: the frame, the point of each
+    row, the run's precision; returns the frame."""
+
+
+@dataclass(frozen=True)
 class Study:
     """A question, as data: the planner turns it into tasks."""
 
@@ -58,24 +76,26 @@ class Study:
     axes: Sequence[Axis]
     columns: Sequence[str]
     """Axes that become columns of the study's own."""
+    title: str = ""
+    """Above its part of the page; empty: its name."""
     needs: str = "other devices"
     """What a device must have for it, in words."""
     place: int = 99
     """Place in the order in which findings are shown: the most used study first."""
-    answers: str = ""
-    """The questions about a run, as ``module:object``: a list of functions from
-    ``analysis.context.AnalysisContext`` to ``Answer``. Given by name, like the next two, so that
-    measuring does not load the analysis."""
-    findings: str = ""
-    """A function from ``AnalysisContext`` to ``analysis.findings.Finding`` s, by name."""
-    complete: str = ""
-    """A function, by name, that adds the study's own columns and rows to a summary. Arguments: the
-    frame, the point of each row, the run's precision."""
+    analysed_by: str = ""
+    """Its ``Analysis`` as ``module:object``: by name, so that measuring does not load it."""
     offload: bool = False
     """Whether its operations are offloads, each in a fresh process: ``measure.offload``."""
-    reference: Mapping[str, Value] = field(default_factory=dict)
-    """Axis values of the reference offload, which is timed in the same processes as the others of
-    its device and size; empty where the study has none."""
+
+    def analysis(self) -> Analysis:
+        """What judges its runs; nothing of all that where no name is given."""
+        named: Analysis = resolve_name(self.analysed_by) if self.analysed_by else Analysis()
+        return named
+
+    @property
+    def reference(self) -> Mapping[str, Value]:
+        """Axis values of the reference offload; empty where the study has none."""
+        return {axis.name: axis.reference for axis in self.axes if axis.reference is not None}
 
     @property
     def size_axis(self) -> Axis:

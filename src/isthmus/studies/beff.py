@@ -14,6 +14,7 @@ ON_REQUEST = ("pingpong", "window")
 
 STUDY = Study(
     name="beff",
+    title="Network between devices",
     question="What is the network between the devices worth, at which message size?",
     needs="channels to other devices",
     place=4,
@@ -31,7 +32,5 @@ STUDY = Study(
         Axis("depth", "what a channel holds on its way", parse_positive),
     ),
     columns=("channel", "ranks", "rank", "looplength", "sizes", "topology", "depth"),
-    answers="isthmus.analysis.beff:QUESTIONS",
-    findings="isthmus.analysis.findings.beff:findings",
-    complete="isthmus.analysis.beff_rows:complete",
+    analysed_by="isthmus.analysis.findings.beff:ANALYSIS",
 )

@@ -15,6 +15,7 @@ SIZES = parse_sizes("4Ki:256Mi")
 
 STUDY = Study(
     name="hostmem",
+    title="Kernels on host memory",
     question="How fast do kernels on the card read and write host memory?",
     needs="kernels that read and write host memory",
     place=2,
@@ -45,6 +46,5 @@ STUDY = Study(
         Axis("page_bytes", "page of host memory that the card knows", parse_sizes, None, "", True),
     ),
     columns=("target", "implementation", "iterations", "outstanding", "burst_bytes", "page_bytes"),
-    answers="isthmus.analysis.hostmem:QUESTIONS",
-    findings="isthmus.analysis.findings.hostmem:findings",
+    analysed_by="isthmus.analysis.findings.hostmem:ANALYSIS",
 )

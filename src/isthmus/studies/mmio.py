@@ -17,6 +17,7 @@ SIZES = parse_sizes("1,2,4,8,16,32,64,128,256,512,1Ki,4Ki,16Ki,64Ki,1Mi,256Mi")
 
 STUDY = Study(
     name="mmio",
+    title="Single loads and stores",
     question="What does one load or store to a device cost, and when is DMA better?",
     needs="registers that may be loaded",
     place=5,
@@ -31,6 +32,5 @@ STUDY = Study(
         Axis("pipelined", "no: each waits for the one before it", words, selects=True),
     ),
     columns=("width", "instruction", "fence", "pipelined"),
-    answers="isthmus.analysis.mmio:QUESTIONS",
-    findings="isthmus.analysis.findings.mmio:findings",
+    analysed_by="isthmus.analysis.findings.mmio:ANALYSIS",
 )

@@ -32,6 +32,7 @@ SIZES = parse_sizes("1:2Gi")
 
 STUDY = Study(
     name="transfer",
+    title="Copies between host and device",
     question="What do transfers between host and card memory cost, and when does the API matter?",
     needs="memory to copy to",
     place=1,
@@ -51,6 +52,5 @@ STUDY = Study(
         Axis("bank", "memory of the card, counted from 0", parse_counts, (0,), 0, True),
     ),
     columns=("depth", "bank"),
-    answers="isthmus.analysis.comparisons:QUESTIONS",
-    findings="isthmus.analysis.findings.transfer:findings",
+    analysed_by="isthmus.analysis.findings.transfer:ANALYSIS",
 )

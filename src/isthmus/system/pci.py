@@ -23,6 +23,9 @@ _HEADER_BYTES = 64
 _CAPABILITIES = 0x34
 _PCI_EXPRESS = 0x10
 _EXTENDED = 0x100
+_SETTINGS = 0x71F0
+"""Bits of Device Control that are read here. A virtual function (SR-IOV) has zeros in all of them:
+its physical function's count."""
 _AER, _ACS, _RESIZABLE_BAR = 0x0001, 0x000D, 0x0015
 _KINDS = {
     0: "endpoint", 1: "endpoint", 4: "root port", 5: "switch upstream", 6: "switch downstream",
@@ -265,8 +268,11 @@ def _express(capability: bytes) -> dict[str, Any]:
     if len(capability) < 12 or capability[1:4] == b"\xff\xff\xff":
         return {}
     can, control = _number(capability, 4, 4), _number(capability, 8, 2)
+    kind = _KINDS.get(_number(capability, 2, 2) >> 4 & 15, "other")
+    if not control & _SETTINGS:
+        return {"kind": kind}
     return {
-        "kind": _KINDS.get(_number(capability, 2, 2) >> 4 & 15, "other"),
+        "kind": kind,
         "most_payload": 128 << (can & 7),
         "payload": 128 << (control >> 5 & 7),
         "read_request": 128 << (control >> 12 & 7),
@@ -294,8 +300,9 @@ def _bars(resources: str, configuration: bytes) -> list[Bar]:
     """Memory windows, from the lines "start end flags" of sysfs."""
     most = _resizable(dict(_extended_capabilities(configuration)).get(_RESIZABLE_BAR, b""))
     found = []
-    for i, line in enumerate(resources.splitlines()[:_BARS]):
-        start, end, flags = (int(word, 16) for word in line.split())
+    lines = re.findall(r"^0x(\w+) 0x(\w+) 0x(\w+)$", resources, re.MULTILINE)
+    for i, line in enumerate(lines[:_BARS]):
+        start, end, flags = (int(word, 16) for word in line)
         if end > start and flags & 0x200:  # IORESOURCE_MEM
             found.append(Bar(i, end - start + 1, most.get(i)))
     return found

@@ -18,7 +18,8 @@ def combined(row: Row, figure_of: Callable[[Term], Interval]) -> Interval:
     """The row's figure in its unit, from each point's time in seconds or rate in bytes a second.
 
     Points are independent; one that is named twice counts once. A point in both numerator and
-    denominator counts as two, so that the interval of the ratio is too wide.
+    denominator counts as two, so that the interval of the ratio is too wide. Of several processes,
+    ``analysis.reproduction`` has the interval over what this gives for each of them.
     """
     if row.combine == "max":
         here = _largest([figure_of(term) for term in row.plus])

@@ -6,7 +6,7 @@
 #include <string>
 #include <type_traits>
 
-#include "../nvlink.hpp"
+#include "../nvml.hpp"
 
 #if __has_include(<nccl.h>) && __has_include(<cuda_runtime.h>)
 #include <nccl.h>
@@ -38,6 +38,7 @@ TEST_CASE("cuda: a missing NCCL is told with its cure", "[cuda]") {
 
 TEST_CASE("cuda: links that nobody tells of are no links", "[cuda]") {
   CHECK_FALSE(nvlink_of("ffff:ff:1f.7", "/nowhere/libcuda.so.1").has_value());
+  CHECK_FALSE(condition_of("ffff:ff:1f.7", "/nowhere/libcuda.so.1").has_value());
 }
 
 }  // namespace

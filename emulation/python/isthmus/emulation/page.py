@@ -9,6 +9,7 @@ from pathlib import Path
 VARIABLE = "ISTHMUS_CARD_PAGE"
 _MAGIC, _VERSION, _CARDS = 0x48545349, 1, 64
 _HEADER = struct.Struct("<III")
+CLOCKS = {"wall": 0, "virtual": 1, "card": 2}
 _FIRST_SLOT, _SLOT_BYTES = 64, 256
 _SLOT = struct.Struct("<IIII104s12Q")
 
@@ -33,9 +34,9 @@ class Slot:
     calls: int
 
 
-def create(path: Path, *, clock: bool) -> Path:
-    """An empty page; ``clock`` says that the program has a virtual clock."""
-    header = _HEADER.pack(_MAGIC, _VERSION, int(clock))
+def create(path: Path, *, clock: int) -> Path:
+    """An empty page; ``clock`` says by a number of ``CLOCKS`` which clock the program has."""
+    header = _HEADER.pack(_MAGIC, _VERSION, clock)
     path.write_bytes(header.ljust(_FIRST_SLOT + _CARDS * _SLOT_BYTES, b"\0"))
     return path
 

@@ -1,16 +1,20 @@
 """The versions of XRT and glibc that the emulation works with; it refuses all others.
 
-The emulation relies on internals of both, which docs/emulation.md lists. With an untested version
-times could be wrong without any error, so such versions are refused.
+The emulation relies on internals of both, which docs/emulation.md lists. With an unknown version
+times could be wrong without any error, so such versions are refused. A version whose sources were
+read, but which was never run, is taken with a warning.
 """
 
 from __future__ import annotations
 
 import os
 import re
+import sys
 from dataclasses import dataclass
+from functools import cache
 
 from isthmus.errors import NoDeviceError
+from isthmus.system import launcher
 
 
 @dataclass(frozen=True)
@@ -22,28 +26,59 @@ class Requirement:
     """The part of the emulation that relies on the library."""
     first: tuple[int, int]
     last: tuple[int, int]
+    tested: tuple[int, int]
     cure: str
 
     def knows(self, version: str) -> bool:
         """Whether the version, ``2.36`` or ``2.13.0``, is in the range."""
-        match = re.match(r"(\d+)\.(\d+)", version)
-        return match is not None and self.first <= (int(match[1]), int(match[2])) <= self.last
+        return self.first <= _number(version) <= self.last
 
     def check(self, version: str) -> None:
-        """Raises NoDeviceError unless the version is in the range."""
+        """Raises NoDeviceError unless the version is in the range; tells of one never run."""
+        first, last, tested = (".".join(map(str, n)) for n in (self.first, self.last, self.tested))
         if self.knows(version):
+            if _number(version) != self.tested:
+                _warn(
+                    f"{self.use} was tested with {self.library} {tested} and never run with "
+                    f"{self.library} {version}, which is here: check its results"
+                )
             return
-        first, last = (".".join(map(str, end)) for end in (self.first, self.last))
         raise NoDeviceError(
             f"{self.use} knows {self.library} {first} to {last}, here is {self.library} {version}: "
             f"{self.cure}"
         )
 
 
+def _number(version: str) -> tuple[int, int]:
+    """The first two parts; (0, 0) for what is no version."""
+    match = re.match(r"(\d+)\.(\d+)", version)
+    return (int(match[1]), int(match[2])) if match else (0, 0)
+
+
+@cache
+def _warn(text: str) -> None:
+    """A line to the user, once in a run: of several ranks the first says it."""
+    place = launcher.place()
+    if place is None or place.rank == 0:
+        print(f"isthmus: {text}", file=sys.stderr)
+
+
 XRT = Requirement(
-    "XRT", "the emulated card", (2, 13), (2, 26), "name another installation in XILINX_XRT"
+    "XRT",
+    "the emulated card",
+    first=(2, 13),
+    last=(2, 26),
+    tested=(2, 13),
+    cure="name another installation in XILINX_XRT",
 )
-GLIBC = Requirement("glibc", "the virtual clock", (2, 30), (2, 42), "use --clock wall")
+GLIBC = Requirement(
+    "glibc",
+    "the virtual clock",
+    first=(2, 30),
+    last=(2, 42),
+    tested=(2, 36),
+    cure="use --clock wall",
+)
 
 
 def glibc_version() -> str:

@@ -25,7 +25,7 @@ from isthmus.emulation.root import HIDDEN_MODE, HW_EMU, MODE, root
 from isthmus.errors import IsthmusError, NoDeviceError, UsageError
 from isthmus.system import built, xrt
 
-ClockKind = Literal["virtual", "wall"]
+ClockKind = Literal["virtual", "card", "wall"]
 PROCESS = built.FOLDER / "emulation" / "isthmus-card"
 """Program that XRT starts as its simulation: the device process."""
 CLOCK = PROCESS.parent / "libisthmus_clock.so"
@@ -120,10 +120,11 @@ def prepare(
     """Prepares a run with one card for each board, as ``isthmus card boards`` takes them.
 
     A program that asks XRT for its mode sees hw_emu, or with ``as_hardware`` a board. With the
-    virtual ``clock`` the environment preloads it; ``kernels`` are folders with plug-ins;
-    ``fail_on_warning`` ends a program that reaches past its buffers. Raises
-    UsageError for a board or a folder that cannot be, NoDeviceError where XRT lacks what is needed
-    or a version of XRT or glibc is unknown, IsthmusError where the files cannot be written.
+    ``clock`` virtual, computing takes a program its processor time; with card, nothing; with wall,
+    clocks are left alone. ``kernels`` are folders with plug-ins; ``fail_on_warning`` ends a program
+    that reaches past its buffers. Raises UsageError for a board or a folder that cannot be,
+    NoDeviceError where XRT lacks what is needed or a version of XRT or glibc is unknown,
+    IsthmusError where the files cannot be written.
     """
     chosen = [boards.named(card) for card in cards]
     if not 0 < len(chosen) <= _MOST_CARDS:
@@ -140,7 +141,7 @@ def prepare(
         raise NoDeviceError("Isthmus was built without its emulated card for XRT")
     requirements.XRT.check(installation.version)
     glibc = requirements.glibc_version()
-    if clock == "virtual":
+    if clock != "wall":
         requirements.GLIBC.check(glibc)
     base = root(installation, as_hardware=as_hardware)
     _remove_stale()
@@ -175,7 +176,7 @@ def prepare(
         environment["LD_PRELOAD"] = f"{os.environ.get('LD_PRELOAD', '')} {CLOCK}".strip()
     session = Session(directory, lock, environment, base.cure)
     try:
-        _write(session, chosen, clock=clock == "virtual")
+        _write(session, chosen, clock)
     except BaseException as error:
         session.close()
         if isinstance(error, OSError):
@@ -184,9 +185,9 @@ def prepare(
     return session
 
 
-def _write(session: Session, cards: Sequence[Board], *, clock: bool) -> None:
+def _write(session: Session, cards: Sequence[Board], clock: ClockKind) -> None:
     folder = session.directory
-    pages.create(session.page, clock=clock)
+    pages.create(session.page, clock=pages.CLOCKS[clock])
     for index, board in enumerate(cards):
         lines = (f"{key}={value}\n" for key, value in board.flat().items())
         (folder / f"card{index}.board").write_text("".join(lines), "utf-8")

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from pkgutil import resolve_name
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING
 
 import msgspec
 
-from isthmus.statistics import Interval
+from isthmus.analysis.findings.finding import MOST_HEADLINES, Finding, plain, shown
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -16,107 +15,7 @@ if TYPE_CHECKING:
 
     from isthmus.results.run_file import Run
 
-_FAULTS = "isthmus.analysis.findings.faults:explained"
-_ROUGH = 10.0
-"""Intervals with a larger ratio of their ends are shown as "hardly known"."""
-MOST_HEADLINES = 4
-"""Headlines of one study."""
-ReferenceKind = Literal["limit", "published", "modelled", "memcpy", "other"]
-Verdict = Literal["good", "fair", "poor", "same", "faster", "slower", "undecided", "none"]
-
-
-class Reference(msgspec.Struct, frozen=True):
-    """What a figure is compared with."""
-
-    kind: ReferenceKind
-    """``other``: another figure of this run, such as the CPU's time for an offload."""
-    value: float
-    """In the unit of the finding."""
-    name: str
-    """Name in sentences: "link", "memcpy"."""
-
-
-class Finding(msgspec.Struct, frozen=True, kw_only=True):
-    """One result of a study: a figure, its interval and reference, and a sentence."""
-
-    study: str
-    subject: str
-    """Device and kind of memory of the figure: "cuda:0, pinned"; a model is named as such."""
-    quantity: str
-    """What the figure is: "copy to device, 256Mi"."""
-    interval: Interval | None
-    unit: str
-    """Of the interval: "s", "B/s", "1" for a ratio."""
-    sentence: str
-    """At most 100 characters, plain English (``analysis.sentences``)."""
-    reference: Reference | None = None
-    share: float | None = None
-    """Figure over reference."""
-    verdict: Verdict = "none"
-    remark: str = ""
-    """A few words for the table: "at the limit", "pinned is 7.4 x"."""
-    action: str = ""
-    """What to do: a call to make, or arguments of ``isthmus``."""
-    evidence: str = ""
-    """Name of the answer with the figures (``Answer.name``); empty: the operation's points."""
-    headline: bool = False
-    """Whether it stands on the first screen; at most four of a study do."""
-    device: str = ""
-    """This and the next four identify the figure's point in the run; empty for several points."""
-    operation: str = ""
-    memory: str = ""
-    bytes: int = 0
-    clock: str = ""
-
-    @property
-    def figure(self) -> str:
-        """The value with its unit: ``54.7 GB/s``, ``7.24 us``, ``1.3 x``; empty without one."""
-        return "" if self.interval is None else shown(self.interval.value, self.unit)
-
-    @property
-    def span(self) -> str:
-        """The interval in the value's unit, ``54.4 to 55.0``; empty where exact or unknown."""
-        interval = self.interval
-        if interval is None or not interval.known or interval.low == interval.high:
-            return ""
-        scale, _ = _scale(interval.value, self.unit)
-        low, high = _digits(interval.low / scale), _digits(interval.high / scale)
-        return f"{low} to {high}" if low != high else ""
-
-    @property
-    def certainty(self) -> str:
-        """The interval as ``span``, or "hardly known" where it is too wide for a figure."""
-        wide = self.interval is not None and self.interval.high > _ROUGH * self.interval.low > 0
-        return "hardly known" if wide and self.span else self.span
-
-    @property
-    def percent(self) -> str:
-        """The share of the reference: ``94 %``; empty without a reference."""
-        return "" if self.share is None else f"{100 * self.share:.0f} %"
-
-
-_SCALES: dict[str, tuple[tuple[float, str], ...]] = {
-    "s": ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns")),
-    "B/s": ((1e9, "GB/s"), (1e6, "MB/s"), (1e3, "kB/s"), (1.0, "B/s")),
-    "1": ((1.0, "x"),),
-}
-
-
-def _scale(value: float, unit: str) -> tuple[float, str]:
-    scales = _SCALES.get(unit, ((1.0, unit),))
-    return next(((s, u) for s, u in scales if abs(value) >= s * 0.9995), scales[-1])
-
-
-def _digits(value: float) -> str:
-    from isthmus.analysis.wording import number  # noqa: PLC0415 - it loads pandas
-
-    return number(value)
-
-
-def shown(value: float, unit: str) -> str:
-    """A value with three digits and the unit that suits it; ``unit`` as of a finding."""
-    scale, name = _scale(value, unit)
-    return f"{_digits(value / scale)} {name}"
+__all__ = ["MOST_HEADLINES", "Finding", "findings", "plain", "shown"]
 
 
 def findings(run: Run, summary: pd.DataFrame | None = None) -> list[Finding]:
@@ -127,18 +26,19 @@ def findings(run: Run, summary: pd.DataFrame | None = None) -> list[Finding]:
     from isthmus import studies  # noqa: PLC0415 - slow to load, like the next ones
     from isthmus.analysis.answers import studies_in  # noqa: PLC0415
     from isthmus.analysis.context import AnalysisContext  # noqa: PLC0415
+    from isthmus.analysis.findings.faults import explained  # noqa: PLC0415
     from isthmus.analysis.summary import summarise  # noqa: PLC0415
 
     rows = summarise(run) if summary is None else summary
     results: list[Finding] = []
     known = (studies.registry().get(name) for name in studies_in(run))
     for study in sorted(filter(None, known), key=lambda study: study.place):
-        if study.findings:
-            make = resolve_name(study.findings)
+        make = study.analysis().findings
+        if make is not None:
             of_study = list(make(AnalysisContext.of(run, rows, study.name, study.columns)))
             of_study.sort(key=lambda one: not one.headline)
             results += of_study
-    return _headed_by(list(resolve_name(_FAULTS)(run, results)), results)
+    return _headed_by(list(explained(run, results)), results)
 
 
 def _headed_by(first: Sequence[Finding], others: Sequence[Finding]) -> list[Finding]:
@@ -152,14 +52,3 @@ def _headed_by(first: Sequence[Finding], others: Sequence[Finding]) -> list[Find
             msgspec.structs.replace(one, headline=False) for one in of_study if one not in headlines
         ]
     return results
-
-
-def plain(finding: Finding) -> dict[str, Any]:
-    """A finding as plain data for JSON: interval ends by name, unknown values as null."""
-    data = msgspec.structs.asdict(finding)
-    if finding.interval is not None:
-        ends = zip(("value", "low", "high", "confidence"), finding.interval, strict=True)
-        # NaN is no JSON.
-        data["interval"] = {name: end if abs(end) < float("inf") else None for name, end in ends}
-    data["reference"] = finding.reference and msgspec.structs.asdict(finding.reference)
-    return data

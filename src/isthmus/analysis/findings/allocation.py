@@ -5,13 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 
-from isthmus.analysis import wording
+from isthmus.analysis import allocation, wording
 from isthmus.analysis.context import AnalysisContext
-from isthmus.analysis.findings import MOST_HEADLINES, Finding, Reference, Verdict, common, shown
+from isthmus.analysis.findings import common
+from isthmus.analysis.findings.finding import MOST_HEADLINES, Finding, Reference, Verdict, shown
 from isthmus.analysis.offloads import ALGORITHM, Case, groups, real_hosts
 from isthmus.analysis.sentences import say
 from isthmus.statistics import Interval, exact, judge, over_processes, relevant
 from isthmus.studies.allocation import ACCELERATOR
+from isthmus.studies.base import Analysis
 from isthmus.units import format_size
 
 _LARGE_S = 1e-6
@@ -242,3 +244,6 @@ def _phases(context: AnalysisContext, group: Sequence[Case]) -> Iterator[Finding
                 **{name: shown(seconds, "s") for name, seconds in parts.items()},
             ),
         )  # fmt: skip
+
+
+ANALYSIS = Analysis(allocation.QUESTIONS, findings)

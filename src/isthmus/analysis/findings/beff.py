@@ -9,13 +9,15 @@ import msgspec
 import numpy as np
 import pandas as pd
 
-from isthmus.analysis import beff
+from isthmus.analysis import beff, beff_rows
 from isthmus.analysis.context import AnalysisContext, each
-from isthmus.analysis.findings import MOST_HEADLINES, Finding, Reference, common, shown
+from isthmus.analysis.findings import common
+from isthmus.analysis.findings.finding import MOST_HEADLINES, Finding, Reference, shown
 from isthmus.analysis.fits import NO_LAW
 from isthmus.analysis.sentences import say
 from isthmus.analysis.wording import number
 from isthmus.statistics import Interval, judge, relevant
+from isthmus.studies.base import Analysis
 from isthmus.units import format_size
 
 _THROUGH_HOST = ("mpi", "staged")
@@ -158,3 +160,6 @@ def _latencies(context: AnalysisContext) -> Iterator[Finding]:
             evidence="constants", device=str(row.device), operation="exchange",
             memory=str(row.memory), clock=str(row.clock),
         )  # fmt: skip
+
+
+ANALYSIS = Analysis(beff.QUESTIONS, findings, beff_rows.complete)

@@ -13,7 +13,7 @@ import pandas as pd
 
 from isthmus import backends
 from isthmus.analysis.context import AnalysisContext, board_of, each, rate_of
-from isthmus.analysis.findings import MOST_HEADLINES, Finding, Reference, Verdict
+from isthmus.analysis.findings.finding import MOST_HEADLINES, Finding, Reference, Verdict
 from isthmus.backends import BackendDescription
 from isthmus.models.pcie import link_of, path_of
 from isthmus.results.run_file import DeviceRecord

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from shlex import quote
 
 from isthmus import backends, checks
-from isthmus.analysis.findings import Finding
+from isthmus.analysis.findings.finding import Finding
 from isthmus.analysis.sentences import say
 from isthmus.checks import Check, Facts
 from isthmus.results.run_file import DeviceRecord, Run

@@ -11,9 +11,11 @@ import pandas as pd
 from isthmus.analysis import hostmem, wording
 from isthmus.analysis.context import AnalysisContext, rate_of
 from isthmus.analysis.crossing import crossing
-from isthmus.analysis.findings import MOST_HEADLINES, Finding, Reference, common, shown
+from isthmus.analysis.findings import common
+from isthmus.analysis.findings.finding import MOST_HEADLINES, Finding, Reference, shown
 from isthmus.analysis.sentences import say
 from isthmus.statistics import Interval, exact
+from isthmus.studies.base import Analysis
 from isthmus.units import format_size
 
 WAYS = {
@@ -142,3 +144,6 @@ def _published(context: AnalysisContext) -> Iterator[Finding]:
             ),
             evidence="crossing", device=str(device),
         )  # fmt: skip
+
+
+ANALYSIS = Analysis(hostmem.QUESTIONS, findings)

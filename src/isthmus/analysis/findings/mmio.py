@@ -8,10 +8,12 @@ import numpy as np
 
 from isthmus.analysis import mmio, wording
 from isthmus.analysis.context import AnalysisContext, each
-from isthmus.analysis.findings import MOST_HEADLINES, Finding, Reference, common, shown
+from isthmus.analysis.findings import common
+from isthmus.analysis.findings.finding import MOST_HEADLINES, Finding, Reference, shown
 from isthmus.analysis.mmio_rows import devices
 from isthmus.analysis.sentences import say
 from isthmus.statistics import Interval
+from isthmus.studies.base import Analysis
 
 ACCESSES = {
     "register_load": "load of a register",
@@ -134,3 +136,6 @@ def _combining(context: AnalysisContext) -> Iterator[Finding]:
                 evidence="anomalies", device=str(address), operation="store",
                 memory=str(row.memory),
             )  # fmt: skip
+
+
+ANALYSIS = Analysis(mmio.QUESTIONS, findings)

@@ -9,11 +9,13 @@ from typing import Any
 import msgspec
 import pandas as pd
 
-from isthmus.analysis import wording
+from isthmus.analysis import comparisons, wording
 from isthmus.analysis.context import AnalysisContext, each, rate_of, time_of
-from isthmus.analysis.findings import MOST_HEADLINES, Finding, Verdict, common, shown
+from isthmus.analysis.findings import common
+from isthmus.analysis.findings.finding import MOST_HEADLINES, Finding, Verdict, shown
 from isthmus.analysis.sentences import say
 from isthmus.statistics import judge, relevant
+from isthmus.studies.base import Analysis
 from isthmus.units import format_size
 
 WAYS = {
@@ -381,3 +383,6 @@ def _left_out(context: AnalysisContext) -> Iterator[Finding]:
                 sentence=say("model_memory"), remark="not in the model",
                 action=f"run allocation --device {quote(device)}", device=str(device),
             )  # fmt: skip
+
+
+ANALYSIS = Analysis(comparisons.QUESTIONS, findings)

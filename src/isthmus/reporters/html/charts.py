@@ -40,8 +40,6 @@ from isthmus.reporters.html.drawing import (
 from isthmus.results.run_file import DeviceRecord, Run
 from isthmus.units import format_rate, format_seconds, format_size
 
-ORDER = ("transfer", "hostmem", "allocation", "beff", "mmio")
-"""Studies in the order in which a reader needs them."""
 _ORDINARY = ("aligned", "pageable")
 _MOST_LINES = 6
 _MOST_ROWS = 12

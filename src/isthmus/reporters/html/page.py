@@ -22,7 +22,7 @@ from isthmus.analysis.reproduction import ReproducedRow, from_events
 from isthmus.errors import IsthmusError, UsageError
 from isthmus.models.pcie import link_of
 from isthmus.reporters.cells import Table, heading, lift, table, view
-from isthmus.reporters.html.charts import ORDER, Palette, Source, figures
+from isthmus.reporters.html.charts import Palette, Source, figures
 from isthmus.reporters.html.drawing import Figure
 from isthmus.reporters.html.rendering import Drawing, drawing, files
 from isthmus.reporters.summary import accelerates, has_runtime, main_sentence, unmeasured
@@ -31,13 +31,6 @@ from isthmus.units import format_seconds, printable
 
 _FOLDER = Path(__file__).parent
 _GENERATOR = '<meta name="generator" content="Isthmus">'
-_HEADINGS = {
-    "transfer": "Copies between host and device",
-    "hostmem": "Kernels on host memory",
-    "allocation": "An offload and its memory",
-    "beff": "Network between devices",
-    "mmio": "Single loads and stores",
-}
 _ENDINGS = {"interrupted": "interrupted", "budget": "ended when its time was up"}
 _GENERATIONS = {2.5: 1, 5.0: 2, 8.0: 3, 16.0: 4, 32.0: 5, 64.0: 6}
 _MOST_LISTED = 3
@@ -127,7 +120,8 @@ def _apart(names: Sequence[str]) -> list[str]:
 
 def _in_order(sources: Sequence[Source]) -> list[str]:
     held = {name for source in sources for name in studies_in(source.run)}
-    return [*(n for n in ORDER if n in held), *sorted(held - set(ORDER))]
+    known = [study.name for study in studies.in_order() if study.name in held]
+    return [*known, *sorted(held.difference(known))]
 
 
 def _render(sources: Sequence[Source], plots: Mapping[str, list[Figure]]) -> str:
@@ -313,7 +307,7 @@ def _study(
     ]  # fmt: skip
     return _Study(
         name,
-        _HEADINGS.get(name, name),
+        (known and known.title) or name,
         known.question if known else "",
         [one.sentence for _, one in of_study if one.headline],
         # What stands alone on the first screen is not repeated.

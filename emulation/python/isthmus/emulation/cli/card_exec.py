@@ -24,7 +24,10 @@ def execute(
         typer.Option(help="a card's board; repeat it for several cards [u250]"),
     ] = None,
     clock: Annotated[
-        str, typer.Option(help="what the program's clocks show: virtual or wall time")
+        str,
+        typer.Option(
+            help="what the program's clocks show: virtual time, the card's alone, or wall time"
+        ),
     ] = "virtual",
     as_hardware: Annotated[
         bool, typer.Option("--as-hardware", help="hide from the program that this is an emulation")
@@ -47,7 +50,7 @@ def execute(
     kinds: tuple[ClockKind, ...] = get_args(ClockKind)
     kind = next((known for known in kinds if known == clock), None)
     if kind is None:
-        raise UsageError(f"no clock '{clock}'; choose {' or '.join(kinds)}")
+        raise UsageError(f"no clock '{clock}'; choose {', '.join(kinds)}")
     boards = board or ["u250"]
     began = time.monotonic()
     with (

@@ -48,7 +48,6 @@ class Device {
     std::vector<std::byte> registers;
     bool running = false;
     std::uint64_t end = 0;
-    Time launching = 0;      ///< software's part of the time to the end that is left
     std::uint64_t runs = 0;  ///< so many, where it starts itself again
     bool runs_on = false;    ///< until its counter is cleared
     Time period = 0;         ///< of one run of these
@@ -81,8 +80,6 @@ class Device {
   CardMemory memory_;
   std::vector<Unit> units_;
   Warnings warnings_;
-  std::uint64_t last_end_ = 0;  ///< when the program saw the last end of a kernel
-  bool any_end_ = false;
   std::array<std::byte, copier_registers> copier_{};
 
   /// A transfer that XRT hands over in pieces takes as long as in one.

@@ -36,11 +36,11 @@ class Meter {
   /// The same for one that is told of in the list.
   void spend(const Cost& cost, const char* kind, const std::string& name, std::uint64_t bytes);
 
-  /// A kernel begins after `delay`, and takes so long.
-  void begin_kernel(Time delay, Time duration, const std::string& name, std::uint64_t bytes);
+  /// A kernel begins, and takes so long.
+  void begin_kernel(Time duration, const std::string& name, std::uint64_t bytes);
   /// The program asks whether a kernel is done that began so that it ends at `end`: time goes on to
-  /// there if nothing else of the program can run. The first `driver` of it is software's.
-  bool poll(std::uint64_t end, Time driver = 0);
+  /// there if nothing else of the program can run.
+  bool poll(std::uint64_t end);
   /// The program has seen the end of one kernel; the next to end does so at `next`.
   void end_kernel(std::uint64_t next);
 

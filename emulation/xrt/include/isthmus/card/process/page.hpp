@@ -22,6 +22,10 @@ enum class SlotState : std::uint32_t { unused, open, closed };
 
 using Count = std::atomic<std::uint64_t>;
 
+/// Kinds of clocks: of processor time and the card's, or of the card's alone.
+inline constexpr std::uint32_t clock_of_program = 1;
+inline constexpr std::uint32_t clock_of_card = 2;
+
 /// One card as one process uses it. Times are femtoseconds modulo 2^64: only differences mean
 /// something, of up to 2.5 hours. The device process writes before it answers a call.
 struct alignas(64) CardSlot {
@@ -48,14 +52,15 @@ struct alignas(64) CardSlot {
   // Written by the program's clock, before a call; nobody writes them without one.
   Count offset_fs;    ///< the program's time when the call began, less elapsed_fs then
   Count patience_fs;  ///< from there to the program's next deadline: a poll jumps no further
-  std::atomic<std::uint32_t> alone;  ///< 1: nothing else of the program runs, so a poll may jump
+  std::atomic<std::uint32_t> alone;  ///< 1: a poll may jump
+  Count waited_fs;  ///< how long a kernel that starts has waited in the runtime's queue
 };
 
 /// Zero but for magic, version and `clock` when it is made.
 struct Page {
   std::uint32_t magic;
   std::uint32_t version;
-  /// 1: a clock writes its part of the slots. Else a poll for a kernel always jumps to its end.
+  /// Not 0: a clock writes its part of the slots. Else a poll for a kernel always jumps to its end.
   std::atomic<std::uint32_t> clock;
   alignas(64) std::array<CardSlot, most_cards> slots;
 };

@@ -32,9 +32,9 @@ class Timing {
                 std::size_t bank);
   /// Without the software that launches it. Throws CardError where the card has no kernels.
   Time kernel(const KernelJob& job);
-  [[nodiscard]] Cost launch() const;
-  /// Least time between the starts of two kernels that wait in the runtime's queue.
-  [[nodiscard]] Time launch_interval() const;
+  /// Of a kernel that has waited in the runtime's queue for so long: of several that wait there,
+  /// one starts after the other at the board's interval.
+  [[nodiscard]] Cost launch(Time waited = 0) const;
   /// A copy within the card's memory, with its launch.
   Cost copy(std::int64_t bytes, std::size_t from_bank, std::size_t to_bank);
   /// The program's own load or store of a register.

@@ -1,9 +1,11 @@
-#include "nvlink.hpp"
+#include "nvml.hpp"
 
 #include <dlfcn.h>
 
+#include <array>
 #include <cstdint>
 #include <type_traits>
+#include <utility>
 
 namespace isthmus::cuda {
 namespace {
@@ -59,6 +61,11 @@ class Library {
     bind(device_at, "nvmlDeviceGetHandleByPciBusId_v2");
     bind(link_state, "nvmlDeviceGetNvLinkState");
     bind(values, "nvmlDeviceGetFieldValues");
+    bind(reasons, "nvmlDeviceGetCurrentClocksEventReasons");
+    if (reasons == nullptr) {  // its name before CUDA 12.2
+      bind(reasons, "nvmlDeviceGetCurrentClocksThrottleReasons");
+    }
+    bind(replays, "nvmlDeviceGetPcieReplayCounter");
     works = begin != nullptr && device_at != nullptr && link_state != nullptr &&
             values != nullptr && begin() == ok;
   }
@@ -78,12 +85,28 @@ class Library {
   Status (*device_at)(const char*, Device*) = nullptr;
   Status (*link_state)(Device, unsigned, int*) = nullptr;
   Status (*values)(Device, int, FieldValue*) = nullptr;
+  Status (*reasons)(Device, unsigned long long*) = nullptr;  ///< not in every driver
+  Status (*replays)(Device, unsigned*) = nullptr;            ///< not in every driver
 };
+
+const Library& library_beside(const std::string& driver) {
+  static const Library library(driver);
+  return library;
+}
+
+/// nvmlClocksEventReason..., without those that are no fault: idle, and clocks that somebody set.
+constexpr std::array<std::pair<unsigned long long, const char*>, 5> slowdowns = {{
+    {0x4, "power cap"},
+    {0x8, "hardware slowdown"},
+    {0x20, "driver's thermal slowdown"},
+    {0x40, "thermal slowdown"},
+    {0x80, "power brake"},
+}};
 
 }  // namespace
 
 std::optional<Nvlink> nvlink_of(const std::string& pci_address, const std::string& driver) {
-  static const Library library(driver);
+  const Library& library = library_beside(driver);
   Device device = nullptr;
   if (!library.works || library.device_at(pci_address.c_str(), &device) != ok) {
     return std::nullopt;
@@ -105,6 +128,29 @@ std::optional<Nvlink> nvlink_of(const std::string& pci_address, const std::strin
     found.bytes_per_second_one_way += *speed;
   }
   return found.links > 0 ? std::optional(found) : std::nullopt;
+}
+
+std::optional<Condition> condition_of(const std::string& pci_address, const std::string& driver) {
+  const Library& library = library_beside(driver);
+  Device device = nullptr;
+  unsigned long long reasons = 0;
+  if (!library.works || library.device_at(pci_address.c_str(), &device) != ok ||
+      library.reasons == nullptr || library.reasons(device, &reasons) != ok) {
+    return std::nullopt;
+  }
+  Condition found{.slowed_by = {}, .replays = "unknown"};
+  for (const auto& [bit, name] : slowdowns) {
+    if ((reasons & bit) != 0) {
+      found.slowed_by += (found.slowed_by.empty() ? "" : ", ") + std::string(name);
+    }
+  }
+  if (found.slowed_by.empty()) {
+    found.slowed_by = "none";
+  }
+  if (unsigned replays = 0; library.replays != nullptr && library.replays(device, &replays) == ok) {
+    found.replays = std::to_string(replays);
+  }
+  return found;
 }
 
 }  // namespace isthmus::cuda
