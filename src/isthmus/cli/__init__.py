@@ -12,7 +12,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from isthmus.cli import card, devices, doctor, model, report, reproduce, run, show
-from isthmus.cli.command import App
+from isthmus.command import App
 from isthmus.errors import IsthmusError
 from isthmus.system import launcher
 

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from isthmus.cli.command import App
+from isthmus.command import App
 from isthmus.errors import UsageError
 from isthmus.system import emulation
 

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from isthmus.cli.command import Command
+from isthmus.command import Command
 from isthmus.errors import UsageError
 from isthmus.run_options import RunOption, flag
 

@@ -7,7 +7,7 @@ from typing import Annotated, get_args
 
 import typer
 
-from isthmus.cli.command import App
+from isthmus.command import App
 from isthmus.errors import UsageError
 
 
