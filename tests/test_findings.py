@@ -71,9 +71,19 @@ def test_a_sentence_needs_all_its_values() -> None:
 def test_names_lose_their_middle(most: int) -> None:
     name = "card:u250,link.lanes=8,link.generation=4"
     short = shortened(name, most)
-    assert len(short) == min(most, len(name))
+    assert len(short) <= most
     assert short[:3] == name[:3]
     assert short[-3:] == name[-3:]
+
+
+@pytest.mark.parametrize("most", [24, 28, 31, 34])
+def test_labels_are_cut_between_words(most: int) -> None:
+    name = "cache line to another core and back, aligned"
+    head, _, tail = shortened(name, most).partition("...")
+    assert len(head) + 3 + len(tail) <= most
+    words = re.findall(r"\w+", name)
+    assert re.findall(r"\w+", head) == words[: len(head.split())]
+    assert re.findall(r"\w+", tail) == words[-len(re.findall(r"\w+", tail)) :]
 
 
 def test_figures_are_shown_with_their_interval_and_unit() -> None:

@@ -90,9 +90,17 @@ def test_every_import_is_seen() -> None:
     assert sum(map(len, GRAPH.values())) > 500
 
 
+def _with_packages(name: str) -> set[str]:
+    """What a module imports, and the packages around it, which Python imports first."""
+    imported = GRAPH[name]
+    parts = (one.split(".") for one in imported)
+    around = {".".join(path[:depth]) for path in parts for depth in range(1, len(path))}
+    return imported | {one for one in around & set(MODULES) if not _within(name, one)}
+
+
 def test_no_module_imports_itself_by_way_of_others() -> None:
     try:
-        list(TopologicalSorter(GRAPH).static_order())
+        list(TopologicalSorter({name: _with_packages(name) for name in GRAPH}).static_order())
     except CycleError as error:
         pytest.fail(" <- ".join(error.args[1]))
 

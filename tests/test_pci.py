@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
+from random import Random
+
+import pytest
 
 from isthmus.measure.devices import link_attributes
 from isthmus.models.pcie import Link, link_of
@@ -57,6 +60,20 @@ def test_capabilities_that_bite_their_tail_end(tmp_path: Path) -> None:
     device = read(tmp_path).device
     assert device.readable
     assert device.payload is None
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_any_bytes_can_be_read(seed: int, tmp_path: Path) -> None:
+    write(tmp_path)
+    by = Random(seed)
+    file = tmp_path / "sys/bus/pci/devices" / Card().address / "config"
+    space = bytearray(file.read_bytes())
+    for _ in range(by.choice((4, 64, 4000))):
+        space[by.randrange(0x30, 0x180)] = by.randrange(256)
+    file.write_bytes(space[: by.choice((0, 4, 63, 65, 101, 257, 300, 4096))])
+    found = read(tmp_path)
+    assert found.device.lanes == 16
+    assert found.device.payload in {None, *(128 << i for i in range(8))}
 
 
 def test_a_device_that_is_gone_says_nothing(tmp_path: Path) -> None:

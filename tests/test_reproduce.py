@@ -108,7 +108,7 @@ def test_no_published_number_is_left_out():
     assert {row.unit for row in rows if not row.figures} == {"GB/s"}
     shown_rows = {name: sum(row.source == name for row in shown) for name in published.sources()}
     assert shown_rows["host-memory"] == 3 * counts["host_memory_bw_u250_gen3x16"] + 3
-    assert shown_rows["b_eff"] == counts["b_eff_520n_1fpga"] + counts["b_eff_520n_8fpga"] + 2 + 4
+    assert shown_rows["b_eff"] == counts["b_eff_520n_1fpga"] + counts["b_eff_520n_8fpga"] + 2 + 5
     assert shown_rows["aligned-allocation"] == 2 * counts["aligned_allocation_u200"] + 1 + 10
     peaks = synthetic.log("opencl_xrt_peaks")
     assert peaks["peak_GBps"].max() == 11.908

@@ -95,6 +95,8 @@ def test_reruns_are_fresh_workers(isthmus: Command, tmp_path: Path) -> None:
         (("run", "transfer", "--device", "null", "--precision", "0"), 2, "--precision"),
         (("run", "transfer", "--device", "null", "--precision", "7"), 2, "0.02 for 2 %"),
         (("run", "transfer", "--device", "null", "--reruns", "many"), 2, "--reruns"),
+        (("run", "transfer", "--precision", "0.1", "--precision=0.2"), 2, "is given twice"),
+        (("report", "a.json", "--out", "b", "--out", "c"), 2, "--out is given twice"),
         (("run", "transfer", "--device", "null", "--cpus", "4096"), 2, "processor 4096"),
         (("run", "transfer", "--device", "pci:0000:00:00.0,allow_loads=yes"), 2, "--allow-loads"),
         (("run", "transfer", "--device", "card:u250", "--memory", "bar_uc"), 2, "no memory kind"),
@@ -294,6 +296,49 @@ def test_resume_with_nothing_left_says_so(isthmus: Command) -> None:
     again = isthmus("run", "mmio", "--resume", "--out", "run.json")
     assert again.returncode == 0, again.stderr
     assert "nothing is left to measure" in again.stderr
+
+
+def test_a_pause_before_resume_is_no_time_of_the_run(isthmus: Command, tmp_path: Path) -> None:
+    first = isthmus("run", "mmio", "--device", "card:u250", "--operation", "register_load",
+                    "--bytes", "4,8", "--out", "run.json")  # fmt: skip
+    assert first.returncode == 0, first.stderr
+    begun = run_file.load(tmp_path / "run.json")
+    assert 0 < begun.duration_s < LIMIT_S
+    hours_ago = msgspec.structs.replace(
+        begun, started="2026-01-01T00:00:00+00:00", finished="2026-01-01T00:00:10+00:00",
+        duration_s=0.0,
+    )  # fmt: skip
+    assert hours_ago.took_s == 10, "of a version that kept no duration"
+    run_file.save(hours_ago, tmp_path / "run.json", replace=True)
+    again = isthmus("run", "mmio", "--resume", "--out", "run.json")
+    assert again.returncode == 0, again.stderr
+    resumed = run_file.load(tmp_path / "run.json")
+    assert resumed.started == hours_ago.started
+    assert 10 < resumed.took_s < 10 + LIMIT_S
+    assert " min" not in again.stdout
+
+
+def test_a_study_that_was_installed_since_is_no_part_of_the_run(
+    isthmus: Command, tmp_path: Path
+) -> None:
+    first = isthmus("run", "all", "--device", "null", "--budget", "2", "--reruns", "2",
+                    "--out", "run.json")  # fmt: skip
+    assert first.returncode == 0, first.stderr
+    begun = run_file.load(tmp_path / "run.json")
+    studies = [name for name in begun.studies if name != "beff"]
+    fewer = msgspec.structs.replace(
+        begun, studies=studies, points=[p for p in begun.points if p.study != "beff"]
+    )
+    assert len(fewer.points) < len(begun.points)
+    run_file.save(fewer, tmp_path / "run.json", replace=True)
+    again = isthmus("run", "all", "--resume", "--out", "run.json", "--budget", "2")
+    assert again.returncode == 0, again.stderr
+    resumed = run_file.load(tmp_path / "run.json")
+    assert resumed.studies == studies
+    assert {p.study for p in resumed.points} <= set(studies)
+    other = isthmus("run", "transfer", "--resume", "--out", "run.json")
+    assert other.returncode == 2
+    assert "was begun as" in other.stderr
 
 
 def test_run_alone_lists_the_studies(isthmus: Command) -> None:

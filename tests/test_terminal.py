@@ -135,6 +135,24 @@ def test_what_a_finding_says_to_try_can_be_run(isthmus: Command) -> None:
     assert ended.returncode == 0, ended.stderr
 
 
+def test_a_run_names_what_was_published_of_its_boards(simulated: Path) -> None:
+    def published(of: Run) -> list[str]:
+        lines = summary.lines(of, Path("run.json"))
+        return [line.partition(" ")[2].strip() for line in lines if line.startswith("Published:")]
+
+    sources = {"u250": "host-memory", "520n": "b_eff", "u200": "aligned-allocation"}
+    for board, source in sources.items():
+        of = run_file.load(simulated / f"{board}.json")
+        assert published(of) == [f"isthmus reproduce {source}"]
+    (card,) = of.devices
+    changed = {**card.properties, "link.lanes": "4"}
+    other = msgspec.structs.replace(of, devices=[msgspec.structs.replace(card, properties=changed)])
+    assert not published(other)
+    board = DeviceRecord(address="xrt:0", backend="xrt", real=True, name="Alveo U200 xdma")
+    real = msgspec.structs.replace(of, devices=[board], points=[])
+    assert published(real) == ["isthmus reproduce aligned-allocation --device xrt:0"]
+
+
 def test_a_run_that_was_cut_off_says_how_it_goes_on() -> None:
     cut = transfer_run({"a": {"write": Law(1e-6, 1e9)}}, [1, 4096], status="budget")
     (command,) = (c for c in commands(summary.lines(cut, Path("a b.json"))) if "--resume" in c)

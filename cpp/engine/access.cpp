@@ -27,7 +27,7 @@ NamedRange parse_range(const std::string& text, std::uint64_t usual_bytes,
   if (*bytes == 0) {
     throw UsageError("'" + text + "': say how many bytes, e.g. " + text + "+4Ki");
   }
-  return {text.substr(0, colon), *offset, *bytes};
+  return {text.substr(0, colon), *offset, *bytes, text};
 }
 
 AxisInfo only(const std::string& name, const std::string& value) {

@@ -58,6 +58,7 @@ TEST_CASE("What may be touched is named, with permission to do so") {
   CHECK(permission.registers.value().bytes == 4);
   CHECK(permission.memory.value().name == "2");
   CHECK(permission.memory.value().bytes == 4096);
+  CHECK(permission.memory.value().text == "2:0x1000+4Ki");
   CHECK((permission.loads && permission.stores));
   const Permission nothing = permission_of({}, "BAR");
   CHECK_FALSE((nothing.registers || nothing.memory || nothing.loads || nothing.stores));

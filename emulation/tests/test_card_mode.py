@@ -183,7 +183,8 @@ def test_registers_are_refused_in_one_line(card_mode: Command) -> None:
     for device, words, code, text in (
         (card, ("--registers", "vadd:0x34"), 2, "a range alone permits nothing"),
         (card, ("--registers", "none:0x34", "--allow-loads"), 4, "XRT gives no registers of none"),
-        (card, ("--registers", "vadd:0x33", "--allow-loads"), 2, "at a multiple of 4"),
+        (card, ("--registers", "vadd:0x33", "--allow-loads"), 2,
+         "registers of vadd:0x33 are 4 bytes at a multiple of 4"),
         (card, ("--registers", "vadd:0x100000034", "--allow-loads"), 2, "at a multiple of 4"),
         (("xrt:0@noop",), ("--registers", "isthmus_empty:0x0", "--allow-loads"), 4,
          "XRT gives no registers of isthmus_empty"),

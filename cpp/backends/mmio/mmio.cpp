@@ -22,15 +22,15 @@ bool is_readable(const Function& function) {
   }
 }
 
-std::string bars_told(const Function& function) {
-  std::string told;
+std::string describe_bars(const Function& function) {
+  std::string text;
   for (unsigned bar = 0; bar < 6; ++bar) {
     if (const std::uint64_t bytes = function.bar_bytes(bar); bytes > 0) {
-      told += (told.empty() ? "" : ", ") + std::to_string(bar) + ": " + std::to_string(bytes) +
+      text += (text.empty() ? "" : ", ") + std::to_string(bar) + ": " + std::to_string(bytes) +
               " bytes" + (function.has_write_combining(bar) ? ", prefetchable" : "");
     }
   }
-  return told;
+  return text;
 }
 
 DeviceInfo describe_function(const Function& function) {
@@ -46,7 +46,7 @@ DeviceInfo describe_function(const Function& function) {
   info.operations = safe_operations();
   info.properties = {{"pci_address", function.address()},
                      {"driver", function.driver()},
-                     {"bars", bars_told(function)}};
+                     {"bars", describe_bars(function)}};
   return info;
 }
 
@@ -84,10 +84,7 @@ class MmioDevice final : public Device {
       return std::nullopt;
     }
     const Range range = bar_range(*named);
-    function_.check(range,
-                    option + " " + named->name + ":" + std::to_string(named->offset) + "+" +
-                        std::to_string(named->bytes),
-                    claimed);
+    function_.check(range, option + " " + named->text, claimed);
     return range;
   }
 

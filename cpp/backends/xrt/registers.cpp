@@ -71,11 +71,10 @@ void check(const Session& session, const std::optional<NamedRange>& range, bool 
   if (!range) {
     return;
   }
-  const std::string told = range->name + ":" + std::to_string(range->offset);
   constexpr std::uint64_t most = std::numeric_limits<std::uint32_t>::max();
   if (range->offset % width != 0 || range->bytes % width != 0 || range->offset > most ||
       range->bytes > most - range->offset) {
-    throw UsageError("registers of " + told + " are 4 bytes at a multiple of 4");
+    throw UsageError("registers of " + range->text + " are 4 bytes at a multiple of 4");
   }
   try {
     const xrt::ip ip = session.open_registers(range->name);
@@ -83,7 +82,7 @@ void check(const Session& session, const std::optional<NamedRange>& range, bool 
       static_cast<void>(ip.read_register(static_cast<std::uint32_t>(range->offset)));
     }
   } catch (const std::exception& error) {
-    throw BackendError("XRT gives no registers of " + told + ": " + error.what());
+    throw BackendError("XRT gives no registers of " + range->text + ": " + error.what());
   }
 }
 

@@ -46,6 +46,7 @@ struct NamedRange {
   std::string name;
   std::uint64_t offset = 0;
   std::uint64_t bytes = 0;
+  std::string text;  ///< as typed, for messages
 };
 
 /// Reads a number in C's notation or as 4Ki; nothing for other text.

@@ -92,7 +92,8 @@ struct Identity {
       rest.remove_prefix(static_cast<std::size_t>(end - rest.data()));
       return error == std::errc{};
     };
-    if (!number("device", card) || !number("_", count) || !number("_", program) || program <= 1) {
+    if (!number("device", card) || !number("_", count) || !number("_", program) || program <= 1 ||
+        environment("ISTHMUS_CARD_SESSION").empty()) {
       throw std::runtime_error("EMULATION_SOCKETID is '" + id +
                                "': this program is to be started by XRT, see isthmus card exec");
     }

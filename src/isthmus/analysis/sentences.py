@@ -117,8 +117,15 @@ def filled(text: str, /, **values: str) -> str:
 
 
 def shortened(name: str, most: int) -> str:
-    """A name cut in the middle to at most ``most`` characters: ``card:u2...nes=8``."""
+    """A name cut in the middle to at most ``most`` characters: ``cache line to...back``.
+
+    The cut is between words, unless more than half of the first or the second part would be lost.
+    """
     if len(name) <= most:
         return name
     left = (most - 2) // 2
-    return f"{name[:left]}...{name[len(name) - (most - 3 - left) :]}"
+    cut = len(name) - (most - 3 - left)
+    between = [at for at in range(1, len(name)) if not name[at - 1 : at + 1].isalnum()]
+    end = max((at for at in between if left // 2 < at <= left), default=left)
+    start = min((at for at in between if cut <= at < (cut + len(name)) // 2), default=cut)
+    return f"{name[:end].rstrip(' ,')}...{name[start:].lstrip(' ,')}"

@@ -29,7 +29,12 @@ def judge(facts: Facts) -> Result | None:
             cure="turn both on in the firmware, and CSM off",
             command=command,
         )
-    return Result(state="good", found=f"{size}, and it cannot grow", command=command)
+    if memory:
+        gib = f"{memory / 2**30:.0f}Gi"
+        return Result(
+            state="unknown", found=f"{size} of {gib}; the rest by DMA alone", command=command
+        )
+    return Result(state="good", found=f"{size}, as large as the device offers", command=command)
 
 
 CHECK = Check("bar_size", "Can all of the device's memory be addressed?", judge, place=12)

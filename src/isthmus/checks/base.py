@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any, Literal
 
 import msgspec
@@ -113,16 +111,8 @@ class Facts:
             device=device,
             cpus=run.settings.cpus or run.environment.get("usable_cpus", ()),
             memory_node=run.settings.numa_node,
-            measured_s=_seconds_between(run.started, run.finished),
+            measured_s=run.took_s,
         )
-
-
-def _seconds_between(began: str, ended: str) -> float:
-    """Of two times in ISO 8601; 0 where one is not known."""
-    with contextlib.suppress(ValueError):
-        first, last = (datetime.fromisoformat(t.replace("Z", "+00:00")) for t in (began, ended))
-        return (last - first).total_seconds()
-    return 0.0
 
 
 @dataclass(frozen=True)

@@ -12,12 +12,13 @@ from typing import Annotated, NoReturn
 import typer
 
 from isthmus.cli import card, devices, doctor, model, report, reproduce, run, show
+from isthmus.command import App
 from isthmus.errors import IsthmusError
 from isthmus.system import launcher
 
 _TYPERS_INTERRUPT = 130
 
-app = typer.Typer(
+app = App(
     name="isthmus",
     help="Measures, explains and judges the crossing between a host and its accelerators.",
     epilog="--verbose with any command shows where an error came from.",

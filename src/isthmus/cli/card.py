@@ -9,13 +9,14 @@ from typing import Annotated
 
 import typer
 
+from isthmus.command import App
 from isthmus.errors import UsageError
 from isthmus.system import emulation
 
 
 def add_to(app: typer.Typer) -> None:
     """Registers the commands."""
-    group = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+    group = App(no_args_is_help=True, rich_markup_mode=None)
     group.command(name="boards", help="List the boards, or one board's parameters.")(boards)
     app.add_typer(group, name="card", help="The emulated card: boards, kernels, programs on it.")
     emulation.add_commands(app, group)

@@ -9,13 +9,13 @@ from functools import cached_property
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperCommand
 
+from isthmus.command import Command
 from isthmus.errors import UsageError
 from isthmus.run_options import RunOption, flag
 
 
-class DeclaringCommand(TyperCommand):
+class DeclaringCommand(Command):
     """A command with the options of all backends; given values are in ``context.obj``."""
 
     def declared(self) -> list[RunOption]:

@@ -14,14 +14,15 @@ if TYPE_CHECKING:
 
     from isthmus.checks import Facts, Result
 
+    Judged = list[tuple[str, list[Result]]]
+    """Results of the machine and of each device, by the name that is shown."""
+
 _FINDINGS = 3
 _NO_DEVICE = 4
 _MACHINE = "machine"
 _UNCUT = 1 << 16
 _CHECK = 18
 _NO_LINK = "no PCIe link to check"
-Judged = list[tuple[str, "list[Result]"]]
-"""Results of the machine and of each device, by the name that is shown."""
 
 
 def add_to(app: typer.Typer) -> None:
@@ -103,7 +104,7 @@ def _of_run(path: Path) -> tuple[Judged, list[str]]:
 def _judged(devices: Sequence[Facts], machine: Facts) -> Judged:
     """The machine's results, then each device's.
 
-    A PCIe function that has two names is there once; so are all devices without one.
+    A PCIe function that has two names is there once; devices without results are there together.
     """
     from isthmus import backends, checks
 
@@ -112,7 +113,7 @@ def _judged(devices: Sequence[Facts], machine: Facts) -> Judged:
         assert facts.device
         backend = backends.registry().get(facts.device.backend)
         results = checks.of_device(facts, backend.checks if backend else ())
-        key = facts.port.address if facts.crosses else ""
+        key = facts.port.address if facts.crosses else facts.device.address if results else ""
         names, known = of_devices.setdefault(key, ([], []))
         names.append(facts.device.address)
         known += [result for result in results if result not in known]

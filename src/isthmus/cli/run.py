@@ -137,7 +137,7 @@ def run(
         with _kept(study, out, console), Progress(console) as progress:
             group = over_ranks.group()
             done = session.resume(
-                out, studies, budget, progress,
+                out, study, budget, progress,
                 permissions=permissions, no_wait=no_wait, group=group,
             )  # fmt: skip
         return _close(done, out, console)

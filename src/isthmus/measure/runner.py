@@ -147,10 +147,12 @@ class Runner:
     def run_simulated(self) -> None:
         """Measures each simulated point once, outside the budget: the host is not timed.
 
-        The largest come first: points of one size use the same memory, which a card keeps.
+        Points of one size follow one another: an emulated card keeps memory of that size.
         """
         simulated = [job for job in self.schedule.unfinished if job.simulated]
-        simulated.sort(key=lambda job: job.task.bytes, reverse=True)
+        order = random.Random(self.settings.seed)
+        rank = {size: order.random() for size in sorted({job.task.bytes for job in simulated})}
+        simulated.sort(key=lambda job: rank[job.task.bytes])
         if simulated:
             with self._workers_ended():
                 self._round(0, simulated, math.inf)

@@ -25,6 +25,7 @@ from isthmus.measure.schedule import Job, usual_budget_s
 from isthmus.results import journal, run_file
 from isthmus.results.journal import Entry, Journal, assemble
 from isthmus.results.run_file import QUICK_PROCESSES, DeviceRecord, Run, Settings, Software
+from isthmus.studies import by_name
 from isthmus.studies.base import Study, Value
 from isthmus.system import environment, lock
 from isthmus.system.binding import Binding
@@ -192,8 +193,7 @@ def measure(request: Request, watcher: Watcher) -> Run:
             devices=records,
             points=[],
         )
-        spent_s = time.monotonic() - began
-        return _run_jobs(run, jobs, [], request, watcher, spent_s)
+        return _run_jobs(run, jobs, [], request, watcher, began)
 
 
 def _unfinished_run(out: Path) -> tuple[Run, Sequence[Entry]]:
@@ -221,7 +221,7 @@ def devices_of_ranks(out: Path, ranks: int) -> list[str]:
 
 def resume(
     out: Path,
-    studies: Sequence[Study],
+    study: str,
     budget_s: float | None,
     watcher: Watcher,
     *,
@@ -231,6 +231,7 @@ def resume(
 ) -> Run:
     """Continues a run that was cut off, or measures again what failed or ran out of time.
 
+    ``study``: the name that the run was begun with; ``all`` for several studies.
     ``permissions``: options that allow harmful actions. They are never taken from the run file,
     which may come from somebody else.
     """
@@ -239,8 +240,9 @@ def resume(
     before, entries = _unfinished_run(out)
     if group is None and before.environment.get("ranks"):
         devices_of_ranks(out, 0)
-    if [study.name for study in studies] != before.studies:
+    if study != (before.studies[0] if len(before.studies) == 1 else "all"):
         raise UsageError(f"{out} was begun as '{' '.join(before.studies)}'")
+    studies = [by_name(name) for name in before.studies]
     settings = before.settings
     if budget_s is not None:
         settings = msgspec.structs.replace(settings, budget_s=budget_s)
@@ -283,14 +285,20 @@ def _resume(
         job.add_before(entries)
     # A series without an end starts again; the better of the two results stays.
     kept = [e for e in entries if e.rerun is not None]
+    # Of a killed session only the time of its results is known.
+    measured_s = sum(entry.rerun.measured_s for entry in kept if entry.rerun)
     run = msgspec.structs.replace(
-        before, settings=settings, devices=records, status="interrupted", points=[]
+        before,
+        settings=settings,
+        devices=records,
+        status="interrupted",
+        duration_s=before.took_s or max(before.duration_s, measured_s),
+        points=[],
     )
     before_journal = journal.path_of(request.out)
     if before_journal.exists():  # kept until the new journal holds all of it
         before_journal.replace(journal.path_of_previous(request.out))
-    spent_s = time.monotonic() - began
-    return _run_jobs(run, jobs, kept, request, watcher, spent_s, replace=request.out.exists())
+    return _run_jobs(run, jobs, kept, request, watcher, began, replace=request.out.exists())
 
 
 def _run_jobs(
@@ -299,11 +307,11 @@ def _run_jobs(
     entries: Sequence[Entry],
     request: Request,
     watcher: Watcher,
-    spent_s: float,
+    began: float,
     *,
     replace: bool = False,
 ) -> Run:
-    """Measures jobs and writes the run file; ``spent_s`` of the budget are used up already."""
+    """Measures jobs and writes the run file; the budget counts from ``began`` (monotonic)."""
     out = request.out
     kept = list(entries)
     planned = [point for job in jobs for point in job.task.points.values()]
@@ -318,7 +326,11 @@ def _run_jobs(
 
         def save(status: str) -> Run:
             whole = msgspec.structs.replace(
-                run, finished=_now(), status=status, points=assemble(planned, kept)
+                run,
+                finished=_now(),
+                duration_s=run.duration_s + time.monotonic() - began,
+                status=status,
+                points=assemble(planned, kept),
             )
             whole = msgspec.structs.replace(
                 whole,
@@ -329,7 +341,7 @@ def _run_jobs(
             log.remove()
             return whole
 
-        left_s = run.settings.budget_s - spent_s
+        left_s = run.settings.budget_s - (time.monotonic() - began)
         runner = Runner(jobs, run.settings, request.binding, watcher, record, request.group)
         try:
             runner.begin(left_s)

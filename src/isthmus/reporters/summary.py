@@ -14,6 +14,7 @@ from isthmus import backends, studies
 from isthmus.analysis.answers import studies_in
 from isthmus.analysis.findings import Finding, findings
 from isthmus.analysis.flags import DISTURBED
+from isthmus.analysis.published import rows_of_card
 from isthmus.analysis.sentences import shortened
 from isthmus.analysis.summary import summarise
 from isthmus.models.pcie import link_of
@@ -26,11 +27,10 @@ LINES, COLUMNS = 25, 80
 _LABEL = 33
 _FIGURE = 10
 _STUDY = 10
+_COMMAND = 10
 _FROM = {2.5: 1, 5.0: 2, 8.0: 3, 16.0: 4, 32.0: 5, 64.0: 6}
 _LEAST_BUDGET_S = 60
 _MINUTES_FROM_S = 120
-_ROUGH = 10.0
-"""Intervals with a larger ratio of their ends are shown as "hardly known"."""
 
 
 def text(run: Run) -> str:
@@ -135,8 +135,7 @@ def _row(one: Finding, of_study: Sequence[Finding], study: str) -> str:
     row = f"{study[:_STUDY]:{_STUDY}} {shortened(label, _LABEL):{_LABEL}} {figure}  "
     notes = [f"{one.percent} of {one.reference.name}"] if one.reference and one.percent else []
     notes += [one.remark] if one.remark and not notes else []
-    wide = one.interval is not None and one.interval.high > _ROUGH * one.interval.low > 0
-    notes += ["hardly known" if wide else one.span.replace(" to ", "-")] if one.span else []
+    notes += [one.certainty.replace(" to ", "-")] if one.span else []
     for i, note in enumerate(notes):
         if len(row) + (2 if i else 0) + len(note) <= COLUMNS:
             row += f", {note}" if i else note
@@ -205,13 +204,9 @@ def _state(run: Run, rows: pd.DataFrame) -> str:
 
 def _seconds(run: Run) -> str:
     """Duration of a run; empty where it is not recorded."""
-    times = [
-        re.match(r"(\d+)-(\d+)-(\d+)T(\d+):(\d+):(\d+)", t) for t in (run.started, run.finished)
-    ]
-    if not all(times):
+    if not run.finished:
         return ""
-    began, ended = (pd.Timestamp(t[0]) for t in times if t)
-    seconds = (ended - began).total_seconds()
+    seconds = run.took_s
     return f"{seconds / 60:.0f} min" if seconds >= _MINUTES_FROM_S else f"{seconds:.0f} s"
 
 
@@ -221,9 +216,7 @@ def _commands(run: Run, results: Sequence[Finding], path: Path, program: str) ->
     commands = [("Page:", f"report {file} --force --open"), ("Points:", f"show {file} --points")]
     decide = next((one for one in results if one.headline and one.action.startswith("run ")), None)
     study = run.studies[0] if len(run.studies) == 1 else "all"
-    if run.status != "complete" and (
-        len(run.studies) == 1 or set(run.studies) == set(studies.registry())
-    ):
+    if run.status != "complete":
         budget = max(_LEAST_BUDGET_S, round(2 * run.settings.budget_s))
         allowed = [f" {flag(n)}" for n in run.settings.options if "allow_" in n]
         commands.append(
@@ -231,6 +224,7 @@ def _commands(run: Run, results: Sequence[Finding], path: Path, program: str) ->
         )
     if decide is not None:
         commands.append(("Try:", decide.action))
+    commands += [("Published:", command) for command in _published(run)]
     launcher = run.software.command
     before = launcher[: launcher.index("isthmus")] if "isthmus" in launcher else []
     whole = [
@@ -241,9 +235,20 @@ def _commands(run: Run, results: Sequence[Finding], path: Path, program: str) ->
             for line in _command(label, f"{first}{program} {command}")]  # fmt: skip
 
 
+def _published(run: Run) -> list[str]:
+    """Commands that compare published figures of the run's boards, for its studies."""
+    names = {
+        f"reproduce {row.source}{f' --device {shlex.quote(device.address)}' * device.real}"
+        for device in run.devices
+        for study in run.studies
+        for row in rows_of_card(study, device)
+    }
+    return sorted(names)
+
+
 def _command(label: str, command: str) -> Iterator[str]:
     r"""A command in lines that can be pasted: where it is too long, continued behind ``\\``."""
-    line = f"{label:8}"
+    line = f"{label:{_COMMAND}}"
     for word in re.findall(r"(?:'[^']*'|\S)+", command):
         if len(f"{line} {word} \\") > COLUMNS:
             yield f"{line} \\"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal
 
@@ -201,6 +202,8 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     started: str
     """UTC, ISO 8601."""
     finished: str = ""
+    duration_s: float = 0.0
+    """Seconds of all sessions, without the time between them; 0 in files of older versions."""
     status: Literal["complete", "budget", "interrupted"]
     studies: list[str]
     settings: Settings
@@ -208,6 +211,20 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     """Host: see ``system.environment``."""
     devices: list[DeviceRecord]
     points: list[Point]
+
+    @property
+    def took_s(self) -> float:
+        """Seconds that the run took; 0 where it has not finished."""
+        if self.duration_s or not self.finished:
+            return self.duration_s
+        try:  # Python before 3.11 knows no Z
+            began, ended = (
+                datetime.fromisoformat(time.replace("Z", "+00:00"))
+                for time in (self.started, self.finished)
+            )
+        except ValueError:
+            return 0.0
+        return (ended - began).total_seconds()
 
 
 def schema() -> dict[str, Any]:

@@ -39,7 +39,7 @@ def _idle_states(root: Path, *, allowed: bool = False) -> dict[str, int]:
     """Microseconds that the processor needs to leave each idle state, or each that it may enter."""
     states = sorted((root / _CPU / "cpu0/cpuidle").glob("state*"))
     return {
-        text(state / "name"): int(text(state / "latency") or 0)
+        text(state / "name"): int(text(state / "latency") or "0")
         for state in states
         if not allowed or text(state / "disable") != "1"
     }

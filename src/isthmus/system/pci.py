@@ -300,8 +300,9 @@ def _bars(resources: str, configuration: bytes) -> list[Bar]:
     """Memory windows, from the lines "start end flags" of sysfs."""
     most = _resizable(dict(_extended_capabilities(configuration)).get(_RESIZABLE_BAR, b""))
     found = []
-    for i, line in enumerate(resources.splitlines()[:_BARS]):
-        start, end, flags = (int(word, 16) for word in line.split())
+    lines = re.findall(r"^0x(\w+) 0x(\w+) 0x(\w+)$", resources, re.MULTILINE)
+    for i, line in enumerate(lines[:_BARS]):
+        start, end, flags = (int(word, 16) for word in line)
         if end > start and flags & 0x200:  # IORESOURCE_MEM
             found.append(Bar(i, end - start + 1, most.get(i)))
     return found

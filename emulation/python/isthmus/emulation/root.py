@@ -62,7 +62,7 @@ class _Keys(NamedTuple):
     clocks: int
 
 
-_QUERIES = {
+_QUERIES: dict[tuple[int, ...], _Keys] = {
     (2, 13): _Keys(156, 64),
     (2, 14): _Keys(158, 64),
     (2, 15): _Keys(163, 65),

@@ -61,7 +61,14 @@ def as_text(xclbin: Xclbin) -> str:
     data = as_data(xclbin)
     header = data["header"]
     parts = [
-        _table("header", [[name, str(value)] for name, value in header.items() if value]),
+        _table(
+            "header",
+            [
+                [name, _hex(value) if name == "action_mask" else str(value)]
+                for name, value in header.items()
+                if value
+            ],
+        ),
         _table("sections", [[s["kind"], s["name"], s["size"]] for s in data["sections"]]),
         _table("memories", [_memory_cells(memory) for memory in data["memories"]]),
     ]

@@ -8,6 +8,8 @@ import msgspec
 
 from isthmus.statistics import Interval
 
+_ROUGH = 10.0
+"""Intervals with a larger ratio of their ends are shown as "hardly known"."""
 MOST_HEADLINES = 4
 """Headlines of one study."""
 ReferenceKind = Literal["limit", "published", "modelled", "memcpy", "other"]
@@ -71,6 +73,12 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
         scale, _ = _scale(interval.value, self.unit)
         low, high = _digits(interval.low / scale), _digits(interval.high / scale)
         return f"{low} to {high}" if low != high else ""
+
+    @property
+    def certainty(self) -> str:
+        """The interval as ``span``, or "hardly known" where it is too wide for a figure."""
+        wide = self.interval is not None and self.interval.high > _ROUGH * self.interval.low > 0
+        return "hardly known" if wide and self.span else self.span
 
     @property
     def percent(self) -> str:

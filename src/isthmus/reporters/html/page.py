@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
 
@@ -227,8 +226,7 @@ def _state(sources: Sequence[Source]) -> Iterator[str]:
     """State of runs, and disturbances."""
     runs = [source.run for source in sources]
     if all(run.finished for run in runs):
-        times = [[datetime.fromisoformat(_time(t)) for t in (r.started, r.finished)] for r in runs]
-        took = sum((ended - began).total_seconds() for began, ended in times)
+        took = sum(run.took_s for run in runs)
         many = f"{len(runs)} runs, " if len(runs) > 1 else ""
         points = sum(len(run.points) for run in runs)
         yield f"{many}{points:,} points in {format_seconds(took)}"
@@ -240,10 +238,6 @@ def _state(sources: Sequence[Source]) -> Iterator[str]:
     devices = _devices(sources)
     if devices and all(device.simulated for device in devices):
         yield "simulated: what the model predicts, no hardware"
-
-
-def _time(text: str) -> str:
-    return text.replace("Z", "+00:00")
 
 
 def _subject(source: Source, finding: Finding) -> str:
@@ -265,6 +259,7 @@ def _tiles(results: Sequence[tuple[Source, Finding]]) -> list[dict[str, str | fl
             "of": _subject(source, one),
             "value": one.figure.rpartition(" ")[0],
             "unit": one.figure.rpartition(" ")[2],
+            "certainty": one.certainty,
             "share": one.share,
             "remark": _share(one) or one.remark,
         }

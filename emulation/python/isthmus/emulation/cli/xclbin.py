@@ -7,12 +7,13 @@ from typing import Annotated, get_args
 
 import typer
 
+from isthmus.command import App
 from isthmus.errors import UsageError
 
 
 def add_to(app: typer.Typer) -> None:
     """Registers the commands."""
-    group = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+    group = App(no_args_is_help=True, rich_markup_mode=None)
     group.command(name="write", help="Write an xclbin, by default one to time transfers.")(write)
     group.command(name="dump", help="Say what is in any xclbin.")(dump)
     app.add_typer(group, name="xclbin", help="Write an xclbin, or say what is in one.")
