@@ -125,7 +125,9 @@ def test_the_residual_table_is_made_of_the_same_rows():
         for row in source.rows
         if row.series
     }
-    points = {(p.series.removesuffix(", as events"), p.name): p.published for p in all_points()}
+    points = {
+        (p.series.removesuffix(", as events"), p.row.item): p.row.published for p in all_points()
+    }
     assert points == rows
 
 

@@ -34,12 +34,12 @@ import json
 from isthmus import boards
 from isthmus.validation import fitting, points
 mine = [point for point in points.all_points() if point.series in {"hops", "link"}]
-boards = {point.board: boards.load(point.board) for point in mine}
+boards = {point.row.board: boards.load(point.row.board) for point in mine}
 told = {}
 for point in mine:
-    told.setdefault(point.series, []).append(round(point.residual(boards[point.board]), 9))
+    told.setdefault(point.series, []).append(round(point.residual(boards[point.row.board]), 9))
 (fit,) = (fit for fit in fitting.fits() if fit.calibration.startswith("Toymaker"))
-fitted = fitting.solve(boards[fit.board], fit.start, [p for p in mine if p.fit])
+fitted = fitting.solve(boards[fit.board], fit.start, [p for p in mine if p.row.fit])
 told["link.latency_ns"] = fitting.rounded("link.latency_ns", fitted.number("link.latency_ns"))
 print(json.dumps(told))
 """
