@@ -189,13 +189,16 @@ def _run(
     request = _request(name, study, rows, measuring)
     with Progress(console) as progress:
         run = session.measure(request, progress)
-    files.append(request.out)
     for one in run.devices:
         if one.error:
             raise NoDeviceError(f"{one.address}: {one.error}")
+    found = from_run(rows, run, measuring.device or "")
+    if measuring.device and all(one.found is None for one in found):
+        raise UsageError(f"{measuring.device} measures none of these figures: {found[0].reason}")
+    files.append(request.out)
     for fault in wording.few(wording.faults(run)):
         print(f"isthmus: {name}: {fault}", file=sys.stderr)
-    return from_run(rows, run, measuring.device or ""), failed(run)
+    return found, failed(run)
 
 
 def _request(name: str, study: Study, rows: Sequence[Row], measuring: _Measuring) -> Request:

@@ -21,7 +21,7 @@ from isthmus.measure.assembly import assemble
 from isthmus.measure.devices import devices_of, refuse_or_warn
 from isthmus.measure.discovery import FoundDevice
 from isthmus.measure.job import Job
-from isthmus.measure.plan import describe_memory_kinds, has_memory, plan
+from isthmus.measure.plan import describe_memory_kinds, has_memory, known_to, plan
 from isthmus.measure.runner import Runner, Watcher
 from isthmus.measure.schedule import usual_budget_s
 from isthmus.results import journal, run_file
@@ -119,9 +119,9 @@ def _jobs(
             )
     asked_for_sizes = any(study.size_axis.name in request.axes for study in request.studies)
     if not any(job.task.bytes for job in jobs) and (asked_for_sizes or not jobs):
-        raise UsageError(
-            "nothing to measure: " + ("; ".join(left_out) or _unmet_needs(request, devices))
-        )
+        able = any(known_to(study, o.description) for study in request.studies for o in devices)
+        reasons = "; ".join(left_out) if able else ""
+        raise UsageError(f"nothing to measure: {reasons or _unmet_needs(request, devices)}")
     for line in left_out:
         watcher.say(line)
     return jobs
