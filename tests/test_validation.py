@@ -36,7 +36,7 @@ def test_the_boards_say_what_the_fits_give() -> None:
 def test_every_fitted_parameter_has_its_fit() -> None:
     said = {
         (board, name, setting.calibration)
-        for board in boards.names()
+        for board in {*boards.names(), *(fit.board for fit in fitting.fits())}
         for name, setting in boards.load(board).settings.items()
         if setting.kind == "fitted"
     }

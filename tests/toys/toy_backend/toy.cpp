@@ -64,7 +64,7 @@ class ToyBackend final : public Backend {
              .memory_bytes = std::uint64_t{1} << 32,
              .memory_kinds = HostBuffer::kinds(),
              .operations = {{.name = "hop",
-                             .parts = {{"hop", "both", "cpu"}},
+                             .parts = {{"hop", "h2d", "cpu"}},
                              .axes = {{.name = "hops", .buffers = true, .most = 8}}}},
              .properties = {}}};
   }
