@@ -96,6 +96,8 @@ def test_a_study_on_a_backend_is_measured_judged_and_reported(toy: Toy) -> None:
 
 def test_a_model_and_a_source_are_in_every_list(toy: Toy) -> None:
     assert "4Ki" in toy("model", "hops", "--hops", "2").stdout
+    assert "--board" not in toy("model", "hops", "--help").stdout  # it reads no board
+    assert "hops " in toy("model").stdout
     assert "toymaker/moved" in toy("reproduce").stdout
     moved = toy("reproduce", "toymaker/moved", "--gate").stdout
     assert moved.count("+0.00 %") == 3
