@@ -171,8 +171,8 @@ def of(name: str) -> BackendDescription | type[BackendDescription]:
 
 def api_names() -> Mapping[str, str]:
     """How people write each ``api`` of the run file, as far as somebody says."""
-    told = {api: name for b in registry().values() for api, name in b.api_names.items()}
-    return {"mpi": "MPI", **told}
+    names = {api: name for b in registry().values() for api, name in b.api_names.items()}
+    return {"mpi": "MPI", **names}
 
 
 def run_options() -> Mapping[str, RunOption]:

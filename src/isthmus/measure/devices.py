@@ -61,7 +61,7 @@ def link_attributes(function: pci.Function) -> dict[str, str]:
     """
     device = function.device
     speeds = {"current_link_speed": device.speed, "max_link_speed": device.most_speed}
-    found = {name: f"{speed} GT/s PCIe" for name, speed in speeds.items() if speed is not None}
+    attributes = {name: f"{speed} GT/s PCIe" for name, speed in speeds.items() if speed is not None}
     counts = {
         "current_link_width": device.lanes,
         "max_link_width": device.most_lanes,
@@ -69,9 +69,9 @@ def link_attributes(function: pci.Function) -> dict[str, str]:
         "max_read_request_bytes": device.read_request,
         "numa_node": function.numa_node,
     }
-    found |= {name: str(count) for name, count in counts.items() if count is not None}
+    attributes |= {name: str(count) for name, count in counts.items() if count is not None}
     if function.iommu_group:
-        found["iommu_group"] = function.iommu_group
+        attributes["iommu_group"] = function.iommu_group
     links = [
         Link(speed, link.lanes)
         for link in function.links()
@@ -79,9 +79,9 @@ def link_attributes(function: pci.Function) -> dict[str, str]:
     ]
     if links:
         narrowest = min(links, key=lambda link: link.raw)
-        found["path_link_speed"] = f"{narrowest.gigatransfers} GT/s PCIe"
-        found["path_link_width"] = str(narrowest.lanes)
-    return {"address": device.address, **found} if found else {}
+        attributes["path_link_speed"] = f"{narrowest.gigatransfers} GT/s PCIe"
+        attributes["path_link_width"] = str(narrowest.lanes)
+    return {"address": device.address, **attributes} if attributes else {}
 
 
 def _record_of_missing(address: str, error: NoDeviceError) -> DeviceRecord:

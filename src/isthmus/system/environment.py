@@ -54,8 +54,8 @@ def _turbo(root: Path) -> str:
 
 
 def _memory_bytes(root: Path, name: str) -> int:
-    found = re.search(rf"^{name}:\s+(\d+) kB", text(root / "proc/meminfo"), re.MULTILINE)
-    return int(found[1]) * 1024 if found else 0
+    match = re.search(rf"^{name}:\s+(\d+) kB", text(root / "proc/meminfo"), re.MULTILINE)
+    return int(match[1]) * 1024 if match else 0
 
 
 def _processor_times(root: Path) -> tuple[float, float]:
@@ -112,8 +112,8 @@ def host(root: Path = _ROOT) -> dict[str, Any]:
 
 
 def _chosen(among: str) -> str:
-    found = re.search(r"\[(\w+)]", among)
-    return found[1] if found else "unknown"
+    match = re.search(r"\[(\w+)]", among)
+    return match[1] if match else "unknown"
 
 
 def _locked_memory_limit(root: Path) -> str:
