@@ -71,6 +71,12 @@ def test_the_list_has_every_figure_with_its_state(isthmus):
             assert figure.rows or figure.because or figure.needs
 
 
+def test_a_gate_without_figures_is_refused(isthmus):
+    done = isthmus("reproduce", "--gate")
+    assert done.returncode == 2
+    assert "which figures?" in done.stderr
+
+
 def test_what_a_device_cannot_give_is_said_and_the_rest_is_shown(isthmus, tmp_path):
     done = isthmus("reproduce", "opencl-xrt/small-transfers", "--device", "host")
     assert done.returncode == 4

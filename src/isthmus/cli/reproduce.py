@@ -72,6 +72,8 @@ def reproduce(
     from isthmus import published
 
     if name is None:
+        if gate or device or quick or budget:
+            raise UsageError("which figures? isthmus reproduce lists them; all is every one")
         print("\n".join(_listed()))
         return 0
     positive(budget, "--budget")

@@ -82,7 +82,7 @@ def _reserved(path: Path | None) -> Iterator[None]:
     try:
         path.touch(exist_ok=False)
     except FileExistsError as error:
-        raise UsageError(f"{path} is there already; nothing is overwritten") from error
+        raise UsageError(f"{path} exists; nothing is overwritten: choose another name") from error
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror}") from error
     try:
