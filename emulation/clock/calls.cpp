@@ -22,6 +22,8 @@ namespace {
 using process::CardSlot;
 
 constexpr std::uint64_t femtoseconds = 1'000'000;  ///< in a nanosecond
+/// How far ahead times are told apart: femtoseconds wrap, and their differences have a sign.
+constexpr Nanoseconds most_ahead = Nanoseconds{2} * 3600 * 1'000'000'000;
 constexpr std::string_view memory_socket = "D2X_unix_sock";
 /// How long a thread sleeps before it looks again whether it may leave a call.
 constexpr Nanoseconds shortest_nap = 20'000;
@@ -168,9 +170,8 @@ void tell(CardSlot& slot) {
     return;
   }
   const Nanoseconds next = std::min(deadlines.earliest(), program_time.earliest_other());
-  const auto left = static_cast<std::uint64_t>(std::max<Nanoseconds>(next - call.began, 0));
-  constexpr auto most = std::numeric_limits<std::uint64_t>::max();
-  slot.patience_fs = left > most / femtoseconds ? most : left * femtoseconds;
+  const Nanoseconds left = std::clamp<Nanoseconds>(next - call.began, 0, most_ahead);
+  slot.patience_fs = static_cast<std::uint64_t>(left) * femtoseconds;
   slot.alone = left > 0 && xrt_scheduler.is_settled() ? 1 : 0;
 }
 
@@ -247,10 +248,12 @@ bool is_next(Nanoseconds time) {
   if (is_scheduler() || xrt_scheduler.is_held_up()) {
     return true;
   }
+  const Nanoseconds seen = VirtualTime::seen();
+  const Nanoseconds near = seen == 0 ? time : std::min(time, seen + most_ahead);
   // Others are a program's own, which itself asks for their end.
   for (std::size_t index = 0; index < connection_count && xrt_scheduler.running > 0; ++index) {
     const CardSlot* slot = connections[index].slot;
-    const auto wanted = static_cast<std::uint64_t>(time) * femtoseconds;
+    const auto wanted = static_cast<std::uint64_t>(near) * femtoseconds;
     // A difference, for times wrap.
     if (slot != nullptr && slot->state == process::SlotState::open && slot->busy != 0 &&
         static_cast<std::int64_t>(slot->done_fs - wanted) < 0) {
