@@ -50,7 +50,7 @@ __attribute__((constructor)) void begin() {
   mapped = map_page();
   program_time.add(Role::program, 0);
   pthread_atfork(nullptr, nullptr, [] {
-    forget_call();
+    forget_calls();
     forget_device_processes();
     deadlines.clear();
     program_time.keep_only_this();

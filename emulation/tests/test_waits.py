@@ -32,6 +32,10 @@ def test_a_signal_handler_reads_a_clock(figure: Run) -> None:
     assert figure("signals") == 1
 
 
+def test_children_end_that_are_made_while_kernels_run(figure: Run) -> None:
+    assert figure("forks") == 30
+
+
 @pytest.mark.parametrize("what", ["semaphore", "timed_mutex"])
 def test_a_timed_wait_goes_on_at_the_time_of_the_other_thread(figure: Run, what: str) -> None:
     assert figure(what) >= 0.3
