@@ -15,6 +15,7 @@
 #include <string_view>
 
 #include "library.hpp"
+#include "lock.hpp"
 
 namespace isthmus::card::clock {
 namespace {
@@ -22,6 +23,8 @@ namespace {
 using process::CardSlot;
 
 constexpr std::uint64_t femtoseconds = 1'000'000;  ///< in a nanosecond
+/// How far ahead times are told apart: femtoseconds wrap, and their differences have a sign.
+constexpr Nanoseconds most_ahead = Nanoseconds{2} * 3600 * 1'000'000'000;
 constexpr std::string_view memory_socket = "D2X_unix_sock";
 /// How long a thread sleeps before it looks again whether it may leave a call.
 constexpr Nanoseconds shortest_nap = 20'000;
@@ -51,6 +54,7 @@ struct Connection {
   std::atomic<int> file = -1;
   std::array<char, sizeof(sockaddr_un::sun_path)> name{};
   std::atomic<CardSlot*> slot = nullptr;
+  std::atomic<int> device = -1;  ///< its process, as `newest_device` says
 
   /// Its line in the page, null before the device process has taken one.
   CardSlot* line() {
@@ -69,6 +73,10 @@ struct Connection {
 };
 constinit std::array<Connection, process::most_cards> connections;
 constinit std::atomic<std::size_t> connection_count = 0;
+/// Held while a connection is entered.
+constinit std::atomic<bool> opening = false;
+/// Of the card to which this thread has written last.
+thread_local constinit int last_device = -1;
 
 /// Mutexes that the shim was seen to hold while it wrote to a card.
 constinit std::array<std::atomic<pthread_mutex_t*>, 2 * process::most_cards> known_mutexes{};
@@ -168,9 +176,8 @@ void tell(CardSlot& slot) {
     return;
   }
   const Nanoseconds next = std::min(deadlines.earliest(), program_time.earliest_other());
-  const auto left = static_cast<std::uint64_t>(std::max<Nanoseconds>(next - call.began, 0));
-  constexpr auto most = std::numeric_limits<std::uint64_t>::max();
-  slot.patience_fs = left > most / femtoseconds ? most : left * femtoseconds;
+  const Nanoseconds left = std::clamp<Nanoseconds>(next - call.began, 0, most_ahead);
+  slot.patience_fs = static_cast<std::uint64_t>(left) * femtoseconds;
   slot.alone = left > 0 && xrt_scheduler.is_settled() ? 1 : 0;
 }
 
@@ -247,10 +254,12 @@ bool is_next(Nanoseconds time) {
   if (is_scheduler() || xrt_scheduler.is_held_up()) {
     return true;
   }
+  const Nanoseconds seen = VirtualTime::seen();
+  const Nanoseconds near = seen == 0 ? time : std::min(time, seen + most_ahead);
   // Others are a program's own, which itself asks for their end.
   for (std::size_t index = 0; index < connection_count && xrt_scheduler.running > 0; ++index) {
     const CardSlot* slot = connections[index].slot;
-    const auto wanted = static_cast<std::uint64_t>(time) * femtoseconds;
+    const auto wanted = static_cast<std::uint64_t>(near) * femtoseconds;
     // A difference, for times wrap.
     if (slot != nullptr && slot->state == process::SlotState::open && slot->busy != 0 &&
         static_cast<std::int64_t>(slot->done_fs - wanted) < 0) {
@@ -347,6 +356,8 @@ void on_accept(int socket) {
   if (std::string_view(name).starts_with(memory_socket)) {
     return;
   }
+  start_time();
+  const Locked lock(opening);
   for (std::size_t index = 0; index < connections.size(); ++index) {
     Connection& connection = connections[index];
     const bool same = std::strcmp(connection.name.data(), name) == 0 || connection.file == socket;
@@ -356,8 +367,8 @@ void on_accept(int socket) {
       std::memcpy(connection.name.data(), name,
                   std::min(std::strlen(name), connection.name.size() - 1));
       connection.file = socket;
+      connection.device = newest_device();
       connection_count = std::max(connection_count.load(), index + 1);
-      start_time();
       return;
     }
   }
@@ -369,6 +380,7 @@ void on_write(int file) {
     if (connection.file != file) {
       continue;
     }
+    last_device = connection.device;
     const std::size_t held = std::min(call.held_count, call.held.size());
     for (std::size_t each = 0; each < held; ++each) {
       learn(call.held[each]);
@@ -417,9 +429,30 @@ void leave_call(Nanoseconds goal) {
   }
 }
 
-void forget_call() {
-  call.guard = nullptr;
-  call.held_count = 0;
+void forget_calls() {
+  call = {};
+  completing = false;
+  xrt_scheduler.taken = xrt_scheduler.submitted.load();
+  xrt_scheduler.acted = false;
+  xrt_scheduler.idle = true;
+  xrt_scheduler.parked = true;
+  xrt_scheduler.in_call = false;
+  xrt_scheduler.thread = 0;
+  xrt_scheduler.running = 0;
+  xrt_scheduler.list = nullptr;
+  opening = false;
+  connection_count = 0;
+  for (Connection& connection : connections) {
+    connection.file = -1;
+    connection.slot = nullptr;
+    connection.name = {};
+    connection.device = -1;
+  }
+  for (auto& known : known_mutexes) {
+    known = nullptr;
+  }
 }
+
+int device_of_last_write() { return last_device; }
 
 }  // namespace isthmus::card::clock

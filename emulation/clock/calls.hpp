@@ -36,8 +36,12 @@ void on_locked(pthread_mutex_t* mutex);
 bool on_unlocking(pthread_mutex_t* mutex);
 Nanoseconds call_end();
 void leave_call(Nanoseconds end);
-/// In the child of a fork: it is in no call, and has no device process.
-void forget_call();
+/// The device process that this thread has started last, and that of the card to which it has
+/// written last; -1: none that is known.
+int newest_device();
+int device_of_last_write();
+/// In the child of a fork: it is in no call, and has no card, scheduler or device process.
+void forget_calls();
 void forget_device_processes();
 
 }  // namespace isthmus::card::clock

@@ -10,6 +10,7 @@
 #include <cstdlib>
 
 #include "calls.hpp"
+#include "lock.hpp"
 #include "real.hpp"
 #include "threads.hpp"
 
@@ -49,7 +50,7 @@ __attribute__((constructor)) void begin() {
   mapped = map_page();
   program_time.add(Role::program, 0);
   pthread_atfork(nullptr, nullptr, [] {
-    forget_call();
+    forget_calls();
     forget_device_processes();
     deadlines.clear();
     program_time.keep_only_this();
@@ -144,30 +145,41 @@ Nanoseconds clock_now(clockid_t clock) {
   return program_time.now() + ahead[static_cast<std::size_t>(clock)];
 }
 
-std::atomic<Nanoseconds>* Deadlines::add(Nanoseconds deadline) {
-  for (auto& wait : waits_) {
-    Nanoseconds free = 0;
-    if (wait.compare_exchange_strong(free, deadline)) {
-      return &wait;
-    }
+Deadlines::Wait* Deadlines::add(Nanoseconds deadline, const pthread_mutex_t* mutex) {
+  const Locked lock(locked_);
+  auto* const free =
+      std::find_if(waits_.begin(), waits_.end(), [](const Wait& wait) { return wait.thread == 0; });
+  if (free == waits_.end()) {
+    return nullptr;
   }
-  return nullptr;
+  *free = {.thread = this_thread(), .deadline = deadline, .mutex = mutex};
+  return free;
 }
 
-Nanoseconds Deadlines::earliest() const {
+void Deadlines::remove(Wait& wait) {
+  const Locked lock(locked_);
+  wait = {};
+}
+
+Nanoseconds Deadlines::earliest() {
+  const Locked lock(locked_);  // no mutex goes meanwhile
   Nanoseconds earliest = none;
-  for (const auto& wait : waits_) {
-    if (const Nanoseconds deadline = wait; deadline != 0) {
-      earliest = std::min(earliest, deadline);
+  for (const Wait& wait : waits_) {
+    if (wait.thread == 0 || wait.deadline >= earliest) {
+      continue;
+    }
+    const pid_t holder =
+        wait.mutex == nullptr ? 0 : __atomic_load_n(&wait.mutex->__data.__owner, __ATOMIC_RELAXED);
+    if (holder == 0 || holder == wait.thread) {
+      earliest = wait.deadline;
     }
   }
   return earliest;
 }
 
 void Deadlines::clear() {
-  for (auto& wait : waits_) {
-    wait = 0;
-  }
+  locked_ = false;
+  waits_ = {};
 }
 
 }  // namespace isthmus::card::clock

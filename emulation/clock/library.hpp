@@ -1,6 +1,8 @@
 // What the parts of the library share in a process.
 #pragma once
 
+#include <pthread.h>
+
 #include <array>
 #include <atomic>
 #include <cstdint>
@@ -28,14 +30,25 @@ class Deadlines {
  public:
   static constexpr Nanoseconds none = std::numeric_limits<Nanoseconds>::max();
 
-  /// The wait's place, by which it is removed; beyond 256 waits one has none.
-  std::atomic<Nanoseconds>* add(Nanoseconds deadline);
-  [[nodiscard]] Nanoseconds earliest() const;
+  struct Wait {
+    pid_t thread = 0;  ///< 0: free
+    Nanoseconds deadline = 0;
+    /// Of a condition: the wait ends once it is locked.
+    const pthread_mutex_t* mutex = nullptr;
+  };
+
+  /// The wait, by which it is removed; beyond 256 waits there is none.
+  Wait* add(Nanoseconds deadline, const pthread_mutex_t* mutex);
+  void remove(Wait& wait);
+  /// Waits that cannot end because another thread holds their mutex do not count: nothing happens
+  /// there before that thread goes on, which counts itself.
+  [[nodiscard]] Nanoseconds earliest();
   /// In the child of a fork, which has no other thread.
   void clear();
 
  private:
-  std::array<std::atomic<Nanoseconds>, 256> waits_{};  ///< 0: free
+  std::atomic<bool> locked_ = false;
+  std::array<Wait, 256> waits_{};
 };
 
 extern constinit VirtualTime program_time;

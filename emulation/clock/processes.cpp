@@ -17,6 +17,7 @@
 #include <cstddef>
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 #include "calls.hpp"
 #include "isthmus/card/process/page.hpp"
@@ -88,22 +89,36 @@ pid_t start_device_process(const char* session) {
   return device;
 }
 
-/// Waits until one of the processes that the shim started has ended: the one of the card that it
-/// has just closed. 0 where there is none, for at an error the shim would ask again without end.
+/// Longer than a device process takes to end; one that does not is ended with the session.
+constexpr int most_for_an_end = 10'000;  // ms
+
+/// The one that this thread has started last.
+thread_local constinit int newest = -1;
+
+/// Waits until the process of the card that this thread has just closed has ended; where that is
+/// not known, any that the shim started. 0 where there is none, for at an error the shim would ask
+/// again without end.
 pid_t wait_for_device_process() {
   std::array<pollfd, process::most_cards> ends{};
+  const int closed = device_of_last_write();
+  const bool known = closed >= 0 && device_processes[closed].file >= 0;
   bool any = false;
   for (std::size_t index = 0; index < ends.size(); ++index) {
-    ends[index] = {.fd = device_processes[index].file, .events = POLLIN, .revents = 0};
-    any = any || ends[index].fd >= 0;
+    const bool wanted = !known || std::cmp_equal(index, closed);
+    const int file = wanted ? device_processes[index].file.load() : -1;
+    ends[index] = {.fd = file, .events = POLLIN, .revents = 0};
+    any = any || file >= 0;
   }
-  while (any && syscall(SYS_poll, ends.data(), ends.size(), -1) < 0 && errno == EINTR) {
+  while (any && syscall(SYS_poll, ends.data(), ends.size(), most_for_an_end) < 0 &&
+         errno == EINTR) {
   }
   for (std::size_t index = 0; index < ends.size(); ++index) {
     int file = ends[index].fd;
     if (ends[index].revents != 0 &&
         device_processes[index].file.compare_exchange_strong(file, -1)) {
-      close(file);
+      if ((ends[index].revents & POLLNVAL) == 0) {  // else the program has closed it
+        close(file);
+      }
       return device_processes[index].process;
     }
   }
@@ -114,7 +129,10 @@ pid_t wait_for_device_process() {
 
 namespace isthmus::card::clock {
 
+int newest_device() { return newest; }
+
 void forget_device_processes() {
+  newest = -1;
   for (Started& started : device_processes) {
     if (const int file = started.file.exchange(-1); file >= 0) {
       close(file);
@@ -131,11 +149,13 @@ ISTHMUS_INTERPOSED pid_t fork() noexcept {
   }
   const pid_t device = start_device_process(session);
   if (device > 0) {
+    newest = -1;
     for (Started& started : device_processes) {
       int free = -1;
       const auto file = static_cast<int>(syscall(SYS_pidfd_open, device, 0U));
       if (file < 0 || started.file.compare_exchange_strong(free, file)) {
         started.process = device;
+        newest = file < 0 ? -1 : static_cast<int>(&started - device_processes.data());
         break;
       }
       close(file);

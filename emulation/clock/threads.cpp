@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <cerrno>
 #include <cstdio>
 #include <cstring>
 
@@ -22,14 +23,19 @@ Nanoseconds processor_time(pid_t thread) {
 bool runs(pid_t thread) {
   std::array<char, 64> path{};
   std::snprintf(path.data(), path.size(), "/proc/self/task/%d/stat", thread);
-  const int file = open(path.data(), O_RDONLY | O_CLOEXEC);
+  // System calls without libc: its functions are points at which threads are cancelled, and
+  // programs may replace them.
+  const int before = errno;
+  const auto file =
+      static_cast<int>(syscall(SYS_openat, AT_FDCWD, path.data(), O_RDONLY | O_CLOEXEC));
   if (file < 0) {
+    errno = before;
     return false;
   }
   std::array<char, 128> text{};
-  // Not `write`'s counterpart by name, which programs may replace too.
   const auto got = syscall(SYS_read, file, text.data(), text.size() - 1);
-  close(file);
+  syscall(SYS_close, file);
+  errno = before;
   const char* name_end = got > 0 ? std::strrchr(text.data(), ')') : nullptr;
   return name_end != nullptr && (name_end[2] == 'R' || name_end[2] == 'D');
 }

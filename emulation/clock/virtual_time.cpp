@@ -1,34 +1,15 @@
 #include "virtual_time.hpp"
 
-#include <sched.h>
-
 #include <algorithm>
+
+#include "lock.hpp"
 
 namespace isthmus::card::clock {
 
 thread_local constinit VirtualTime::Thread* VirtualTime::own = nullptr;
 
-/// Lets whoever holds the lock go on, also where it has lost its processor.
-class VirtualTime::Locked {
- public:
-  explicit Locked(VirtualTime& time) : time_(&time) {
-    for (unsigned spins = 1; time_->locked_.exchange(true, std::memory_order_acquire); ++spins) {
-      if (spins % 256 == 0) {
-        sched_yield();
-      }
-      __builtin_ia32_pause();
-    }
-  }
-  Locked(const Locked&) = delete;
-  Locked& operator=(const Locked&) = delete;
-  ~Locked() { time_->locked_.store(false, std::memory_order_release); }
-
- private:
-  VirtualTime* time_;
-};
-
 void VirtualTime::start(Nanoseconds now, Nanoseconds free) {
-  const Locked lock(*this);
+  const Locked lock(locked_);
   if (started_) {
     return;
   }
@@ -51,7 +32,7 @@ void VirtualTime::start(Nanoseconds now, Nanoseconds free) {
 }
 
 void VirtualTime::add(Role role, Nanoseconds began) {
-  const Locked lock(*this);
+  const Locked lock(locked_);
   const pid_t id = system_.this_thread();
   for (std::size_t index = 0; index < most_threads; ++index) {
     Thread& thread = threads_[index];
@@ -69,7 +50,7 @@ void VirtualTime::add(Role role, Nanoseconds began) {
 }
 
 Nanoseconds VirtualTime::remove() {
-  const Locked lock(*this);
+  const Locked lock(locked_);
   if (own == nullptr) {
     return latest_;
   }
@@ -112,7 +93,7 @@ void VirtualTime::settle(Thread& thread) {
 }
 
 Nanoseconds VirtualTime::now() {
-  const Locked lock(*this);
+  const Locked lock(locked_);
   if (own == nullptr) {
     return latest_;
   }
@@ -121,7 +102,7 @@ Nanoseconds VirtualTime::now() {
 }
 
 void VirtualTime::raise(Nanoseconds time) {
-  const Locked lock(*this);
+  const Locked lock(locked_);
   if (own != nullptr && time > time_of(*own)) {
     own->base = time;
     own->used = system_.processor_time(own->id);
@@ -130,7 +111,7 @@ void VirtualTime::raise(Nanoseconds time) {
 }
 
 Nanoseconds VirtualTime::enter(Doing what) {
-  const Locked lock(*this);
+  const Locked lock(locked_);
   if (own == nullptr) {
     return latest_;
   }
@@ -142,7 +123,7 @@ Nanoseconds VirtualTime::enter(Doing what) {
 }
 
 void VirtualTime::aim(Nanoseconds goal) {
-  const Locked lock(*this);
+  const Locked lock(locked_);
   if (own != nullptr) {
     own->doing = Doing::leaving;
     own->goal = goal;
@@ -150,7 +131,7 @@ void VirtualTime::aim(Nanoseconds goal) {
 }
 
 void VirtualTime::leave(Nanoseconds time) {
-  const Locked lock(*this);
+  const Locked lock(locked_);
   if (own == nullptr) {
     return;
   }
@@ -173,7 +154,7 @@ void VirtualTime::leave(Nanoseconds time) {
 }
 
 void VirtualTime::abandon() {
-  const Locked lock(*this);
+  const Locked lock(locked_);
   if (own != nullptr) {
     own->used = system_.processor_time(own->id);
     own->doing = Doing::unknown;
@@ -198,12 +179,12 @@ Nanoseconds VirtualTime::earliest_but(const Thread* self) const {
 }
 
 Nanoseconds VirtualTime::earliest_other() {
-  const Locked lock(*this);
+  const Locked lock(locked_);
   return earliest_but(own);
 }
 
 bool VirtualTime::others_leave() {
-  const Locked lock(*this);
+  const Locked lock(locked_);
   return std::any_of(threads_.begin(), threads_.begin() + end_, [](const Thread& thread) {
     return thread.id > 0 && &thread != own && thread.doing == Doing::leaving;
   });

@@ -91,7 +91,6 @@ class VirtualTime {
     Nanoseconds goal = 0;
     Nanoseconds seen = 0;
   };
-  class Locked;
   static thread_local constinit Thread* own;
 
   Nanoseconds time_of(const Thread& thread) const;

@@ -52,7 +52,12 @@ constinit Real<int(int, fd_set*, fd_set*, fd_set*, const timespec*, const sigset
 constinit Real<int(int, epoll_event*, int, int, const sigset_t*)> real_epoll("epoll_pwait");
 constinit Real<long(long, ...)> real_syscall("syscall");
 
-Nanoseconds from(const timespec& time) { return time.tv_sec * second + time.tv_nsec; }
+/// Longer than any program runs, and far from where sums of times overflow.
+constexpr Nanoseconds longest = Nanoseconds{1} << 62;
+
+Nanoseconds from(const timespec& time) {
+  return time.tv_sec >= longest / second ? longest : time.tv_sec * second + time.tv_nsec;
+}
 
 timespec as_timespec(Nanoseconds time) {
   return {.tv_sec = time / second, .tv_nsec = time % second};
@@ -79,7 +84,7 @@ Nanoseconds deadline_of(clockid_t clock, const timespec& time) {
 
 void give_back(void* place) {
   if (place != nullptr) {
-    *static_cast<std::atomic<Nanoseconds>*>(place) = 0;
+    deadlines.remove(*static_cast<Deadlines::Wait*>(place));
   }
   program_time.abandon();
 }
@@ -110,12 +115,12 @@ void wait_in_slices(Nanoseconds began, Nanoseconds deadline, Wait& wait) {
 }
 
 /// Waits in slices until `wait(duration)` says that it is over, or the program's time is there; at
-/// least once, for that gives a mutex up, or sees files that are ready.
+/// least once, for that gives a mutex up, or sees files that are ready. `mutex`: locked at its end.
 template <class Wait>
-void wait_until(Nanoseconds deadline, Wait wait) {
+void wait_until(Nanoseconds deadline, Wait wait, const pthread_mutex_t* mutex = nullptr) {
   const Nanoseconds began = program_time.enter(Doing::waiting);
   // The thread may be cancelled; destructors would need the C++ library then.
-  pthread_cleanup_push(give_back, deadlines.add(deadline));
+  pthread_cleanup_push(give_back, deadlines.add(deadline, mutex));
   wait_in_slices(began, deadline, wait);
   pthread_cleanup_pop(1);
 }
@@ -184,14 +189,17 @@ int wait_for_condition(pthread_cond_t* condition, pthread_mutex_t* mutex, Nanose
   const std::atomic<unsigned>& signalled = signals_of(condition);
   const unsigned before = signalled;
   int result = ETIMEDOUT;
-  wait_until(deadline, [&](Nanoseconds duration) {
-    const timespec end = in_real_time(duration);
-    result = real_cond_wait(condition, mutex, CLOCK_MONOTONIC, &end);
-    if (result == ETIMEDOUT && signalled != before) {
-      result = 0;
-    }
-    return result != ETIMEDOUT;
-  });
+  wait_until(
+      deadline,
+      [&](Nanoseconds duration) {
+        const timespec end = in_real_time(duration);
+        result = real_cond_wait(condition, mutex, CLOCK_MONOTONIC, &end);
+        if (result == ETIMEDOUT && signalled != before) {
+          result = 0;
+        }
+        return result != ETIMEDOUT;
+      },
+      mutex);
   if (result == 0) {
     follow_others(condition);
   }
@@ -206,20 +214,27 @@ int wait_for_mutex(pthread_mutex_t* mutex, clockid_t clock, const timespec* time
     result = real_timed_lock(mutex, &end);
     return result != ETIMEDOUT;
   });
+  if (result == 0) {
+    follow_others(mutex);
+  }
   return result;
 }
 
 int wait_for_semaphore(sem_t* semaphore, clockid_t clock, const timespec* time) {
-  if (sem_trywait(semaphore) == 0) {
+  int result = sem_trywait(semaphore);
+  if (result == 0) {
+    follow_others(semaphore);
     return 0;
   }
-  int result = -1;
   errno = ETIMEDOUT;
   wait_until(deadline_of(clock, *time), [&](Nanoseconds duration) {
     const timespec end = in_real_time(duration);
     result = real_sem_wait(semaphore, CLOCK_MONOTONIC, &end);
     return result == 0 || errno != ETIMEDOUT;
   });
+  if (result == 0) {
+    follow_others(semaphore);
+  }
   return result;
 }
 
@@ -445,18 +460,20 @@ ISTHMUS_INTERPOSED int select(int count, fd_set* read, fd_set* write, fd_set* ex
   if (time == nullptr) {
     return real_pselect(count, read, write, except, nullptr, nullptr);
   }
-  const Nanoseconds duration = time->tv_sec * second + time->tv_usec * 1000;
+  const timespec given = {.tv_sec = time->tv_sec, .tv_nsec = time->tv_usec * 1000};
+  const Nanoseconds duration = from(given);
   const bool known = count >= 0 && count <= FD_SETSIZE && duration > 0;
-  const Nanoseconds began = program_time.now();
+  const bool follow = known && follows(__builtin_return_address(0));
+  const auto now = [follow] { return follow ? program_time.now() : real_time(CLOCK_MONOTONIC); };
+  const Nanoseconds began = now();
   int result = 0;
-  if (known && follows(__builtin_return_address(0))) {
+  if (follow) {
     result = wait_for_sets(count, {read, write, except}, duration, nullptr);
   } else {
-    const timespec given = {.tv_sec = time->tv_sec, .tv_nsec = time->tv_usec * 1000};
     result = real_pselect(count, read, write, except, &given, nullptr);
   }
   // Linux leaves there what is left.
-  const Nanoseconds left = std::max<Nanoseconds>(began + duration - program_time.now(), 0);
+  const Nanoseconds left = std::max<Nanoseconds>(began + duration - now(), 0);
   *time = {.tv_sec = left / second, .tv_usec = (left % second) / 1000};
   return result;
 }

@@ -19,6 +19,7 @@ SOURCES = Path(__file__).parent / "programs"
 LIBRARIES = {
     "native": ["xrt_coreutil", "uuid", "pthread"],
     "lifecycle": ["xrt_coreutil", "uuid", "pthread"],
+    "waits": ["xrt_coreutil", "uuid", "pthread"],
     "opencl": ["xilinxopencl", "pthread"],
     "opencl_loader": [":libOpenCL.so.1", "pthread"],
 }

@@ -1,0 +1,235 @@
+// Threads that wait beside calls into a card, in each way that could stop them for ever or show a
+// wrong time. Prints one JSON object.
+#include <pthread.h>
+#include <semaphore.h>
+#include <sys/select.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <xrt/xrt_bo.h>
+#include <xrt/xrt_device.h>
+#include <xrt/xrt_kernel.h>
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <functional>
+#include <future>
+#include <map>
+#include <mutex>
+#include <string>
+#include <thread>
+
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::size_t MiB = std::size_t{1} << 20U;
+
+struct Card {
+  xrt::device device{0U};
+  xrt::uuid uuid;
+  explicit Card(const std::string& xclbin) : uuid(device.load_xclbin(xclbin)) {}
+};
+
+double seconds(clockid_t clock) {
+  timespec time{};
+  clock_gettime(clock, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+double wall() {
+  timespec time{};
+  syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+void compute(double duration) {
+  for (const double end = seconds(CLOCK_THREAD_CPUTIME_ID) + duration;
+       seconds(CLOCK_THREAD_CPUTIME_ID) < end;) {
+  }
+}
+
+void tell(const char* name, double value) { std::printf("{\"%s\": %.6f}\n", name, value); }
+
+/// Calls under a mutex for which a worker waits again and again, a millisecond each.
+void lock_held(const std::string& xclbin) {
+  Card card(xclbin);
+  std::mutex mutex;
+  std::condition_variable wake;
+  bool stop = false;
+  std::thread worker([&] {
+    for (std::unique_lock lock(mutex); !stop;) {
+      wake.wait_for(lock, 1ms);
+    }
+  });
+  xrt::bo buffer(card.device, 64 * MiB, 0);
+  std::memset(buffer.map<char*>(), 1, 64 * MiB);
+  int calls = 0;
+  for (; calls < 5; ++calls) {
+    const std::lock_guard lock(mutex);
+    buffer.sync(XCL_BO_SYNC_BO_TO_DEVICE);
+  }
+  {
+    const std::lock_guard lock(mutex);
+    stop = true;
+  }
+  worker.join();
+  tell("calls", calls);
+}
+
+/// Children made while another thread runs kernels: how many sleep and end.
+void forks(const std::string& xclbin) {
+  Card card(xclbin);
+  xrt::kernel kernel(card.device, card.uuid, "isthmus_empty");
+  xrt::run run(kernel);
+  std::atomic<bool> stop = false;
+  std::thread worker([&] {
+    while (!stop) {
+      run.start();
+      run.wait();
+    }
+  });
+  int ended = 0;
+  for (int i = 0; i < 30; ++i) {
+    const pid_t child = fork();
+    if (child == 0) {
+      usleep(1000);
+      _exit(7);
+    }
+    int status = 0;
+    pid_t found = 0;
+    for (const double end = wall() + 5; found == 0 && wall() < end;) {
+      const timespec pause{.tv_sec = 0, .tv_nsec = 1'000'000};
+      syscall(SYS_nanosleep, &pause, nullptr);
+      found = waitpid(child, &status, WNOHANG);
+    }
+    if (found == 0) {
+      kill(child, SIGKILL);
+      waitpid(child, nullptr, 0);
+    }
+    ended += found == child && WEXITSTATUS(status) == 7 ? 1 : 0;
+  }
+  stop = true;
+  worker.join();
+  tell("ended", ended);
+}
+
+/// Signal handlers that read a clock, while the thread that they interrupt does.
+void signals(const std::string& xclbin) {
+  const Card card(xclbin);
+  struct sigaction action{};
+  action.sa_handler = [](int) { seconds(CLOCK_MONOTONIC); };
+  action.sa_flags = SA_RESTART;
+  sigaction(SIGALRM, &action, nullptr);
+  itimerval often{.it_interval = {0, 200}, .it_value = {0, 200}};
+  setitimer(ITIMER_REAL, &often, nullptr);
+  for (const double end = wall() + 3; wall() < end;) {
+    seconds(CLOCK_MONOTONIC);
+  }
+  often = {};
+  setitimer(ITIMER_REAL, &often, nullptr);
+  tell("ended", 1);
+}
+
+/// Seconds that a timed wait takes for a thread that computes 0.3 s.
+void semaphore(const std::string& xclbin) {
+  const Card card(xclbin);
+  sem_t done;
+  sem_init(&done, 0, 0);
+  const double began = seconds(CLOCK_MONOTONIC);
+  timespec end{};
+  clock_gettime(CLOCK_REALTIME, &end);
+  end.tv_sec += 100;
+  std::thread worker([&] {
+    compute(0.3);
+    sem_post(&done);
+  });
+  while (sem_timedwait(&done, &end) != 0) {
+  }
+  const double took = seconds(CLOCK_MONOTONIC) - began;
+  worker.join();
+  tell("seconds", took);
+}
+
+void timed_mutex(const std::string& xclbin) {
+  const Card card(xclbin);
+  std::timed_mutex mutex;
+  std::promise<void> locked;
+  const double began = seconds(CLOCK_MONOTONIC);
+  std::thread worker([&] {
+    const std::lock_guard lock(mutex);
+    locked.set_value();
+    compute(0.3);
+    seconds(CLOCK_MONOTONIC);
+  });
+  locked.get_future().wait();
+  const bool got = mutex.try_lock_for(100s);
+  const double took = seconds(CLOCK_MONOTONIC) - began;
+  worker.join();
+  tell("seconds", got ? took : -1);
+}
+
+/// Waits of a day, and for ever, for kernels that end at once: how many are over too early.
+void far_deadlines(const std::string& xclbin) {
+  Card card(xclbin);
+  xrt::kernel kernel(card.device, card.uuid, "isthmus_empty");
+  xrt::run run(kernel);
+  int early = 0;
+  for (int i = 0; i < 100; ++i) {
+    std::promise<void> done;
+    auto future = done.get_future();
+    run.start();
+    std::thread worker([&] {
+      run.wait();
+      done.set_value();
+    });
+    const auto state = i % 2 == 0 ? future.wait_for(24h)
+                                  : future.wait_until(std::chrono::steady_clock::time_point::max());
+    early += state == std::future_status::ready ? 0 : 1;
+    worker.join();
+  }
+  tell("early", early);
+}
+
+/// Seconds that `select` leaves of five after a quarter, before a card is open.
+void select_before(const std::string& /*xclbin*/) {
+  int ends[2];
+  if (pipe(ends) != 0) {
+    return;
+  }
+  std::thread worker([&] {
+    usleep(250'000);
+    static_cast<void>(write(ends[1], "x", 1));
+  });
+  fd_set wanted;
+  FD_ZERO(&wanted);
+  FD_SET(ends[0], &wanted);
+  timeval left{.tv_sec = 5, .tv_usec = 0};
+  select(ends[0] + 1, &wanted, nullptr, nullptr, &left);
+  worker.join();
+  tell("left", static_cast<double>(left.tv_sec) + 1e-6 * static_cast<double>(left.tv_usec));
+}
+
+}  // namespace
+
+int main(int count, char** given) {
+  const std::map<std::string, void (*)(const std::string&)> known = {
+      {"lock_held", lock_held},
+      {"forks", forks},
+      {"signals", signals},
+      {"semaphore", semaphore},
+      {"timed_mutex", timed_mutex},
+      {"far_deadlines", far_deadlines},
+      {"select_before", select_before},
+  };
+  if (count != 3 || !known.contains(given[1])) {
+    return 2;
+  }
+  known.at(given[1])(given[2]);
+  return 0;
+}

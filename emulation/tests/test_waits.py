@@ -1,0 +1,49 @@
+"""Threads that wait beside calls into an emulated card: no wait lasts for ever or shows a wrong
+time. A program that hangs is ended after a minute."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from on_cards import Run, card_exec, emulated, programs
+
+__all__ = ["card_exec", "emulated", "programs"]  # fixtures
+pytestmark = pytest.mark.usefixtures("emulated")
+
+
+@pytest.fixture
+def figure(card_exec: Run, programs: Path) -> Run:
+    def run(what: str) -> float:
+        limited = ("timeout", "--signal=KILL", 60, programs / "waits", what)
+        ran = card_exec("--", *limited, programs / "hw_emu.xclbin")
+        assert ran.code == 0, ran.errors
+        (value,) = ran.figures.values()
+        return value
+
+    return run
+
+
+def test_a_call_under_a_mutex_that_a_timed_wait_needs_ends(figure: Run) -> None:
+    assert figure("lock_held") == 5
+
+
+def test_a_signal_handler_reads_a_clock(figure: Run) -> None:
+    assert figure("signals") == 1
+
+
+def test_children_end_that_are_made_while_kernels_run(figure: Run) -> None:
+    assert figure("forks") == 30
+
+
+@pytest.mark.parametrize("what", ["semaphore", "timed_mutex"])
+def test_a_timed_wait_goes_on_at_the_time_of_the_other_thread(figure: Run, what: str) -> None:
+    assert figure(what) >= 0.3
+
+
+def test_a_deadline_days_away_is_not_over_early(figure: Run) -> None:
+    assert figure("far_deadlines") == 0
+
+
+def test_select_leaves_the_rest_before_a_card_is_open(figure: Run) -> None:
+    assert 0 < figure("select_before") <= 4.75
