@@ -39,6 +39,7 @@ class Port:
     seen: int = 0
     """AER's Correctable Error Status."""
     class_code: str = "120000"
+    runtime_status: str = "active"
 
     def configuration(self, rebar: tuple[int, int] | None = None) -> bytes:
         """The 4 KiB that root reads; ``rebar``: index of a BAR and its largest size."""
@@ -91,6 +92,8 @@ class Card:
     power_state: str = "D0"
     runtime_status: str = "active"
     runtime_control: str = "on"
+    virtual_function: bool = False
+    """Of a card that is shared between guests (SR-IOV)."""
 
 
 @dataclass(frozen=True)
@@ -130,6 +133,8 @@ def write(
         "power/runtime_status": card.runtime_status, "power/control": card.runtime_control,
     }.items():  # fmt: skip
         _put(folder / name, str(text))
+    if card.virtual_function:
+        (folder / "physfn").symlink_to("../0000:03:00.1")
     (folder / "driver").symlink_to(f"../../../../bus/pci/drivers/{card.driver}")
     if card.iommu:
         group = root / "sys/kernel/iommu_groups/7"
@@ -173,6 +178,7 @@ def _write_port(
         "current_link_speed": f"{port.speed} GT/s PCIe",
         "max_link_speed": f"{port.most_speed} GT/s PCIe",
         "current_link_width": port.lanes, "max_link_width": port.most_lanes,
+        "power/runtime_status": port.runtime_status,
         "resource": "\n".join([*windows, *["0x0 0x0 0x0"] * (6 - len(windows))]),
     }.items():  # fmt: skip
         _put(folder / name, str(text))

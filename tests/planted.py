@@ -86,6 +86,11 @@ def healthy(seed: int) -> Scene:
         most_lanes=by.choice((lanes, 16)), payload=payload, most_payload=slot_payload,
         acs=by.choice((0, REDIRECTS)),
     )  # fmt: skip
+    if by.random() < 0.5:  # as it comes out of a reset
+        slot = replace(
+            slot, read_request=128, relaxed_ordering=False, extended_tags=False,
+            can_extended_tags=False,
+        )  # fmt: skip
     above = [slot]
     if by.random() < 0.4:
         up = replace(
