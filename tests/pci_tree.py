@@ -13,6 +13,8 @@ CORRECTABLE = (
 KINDS = {"endpoint": 0, "root port": 4, "switch upstream": 5, "switch downstream": 6}
 REDIRECTS = 0b1100
 """ACS control: peers' requests and completions go by way of the root."""
+EGRESS = 0b100000
+"""ACS control that sends nothing by way of the root."""
 _HEXADECIMAL = " (hexadecimal)"
 _EXPRESS, _AER, _ACS, _REBAR = 0x60, 0x100, 0x140, 0x160
 
@@ -103,6 +105,8 @@ class Machine:
     nodes: Sequence[str] = ("0-15",)
     governor: str = "performance"
     """Empty: the machine shows none."""
+    driver: str = "acpi-cpufreq"
+    """What sets the processor's frequency."""
     energy: str = ""
     idle: Mapping[str, int] = field(default_factory=lambda: {"POLL": 0, "C1": 2, "C1E": 10})
     idle_disabled: Sequence[str] = ()
@@ -203,6 +207,7 @@ def _write_machine(root: Path, machine: Machine) -> None:
         _put(root / f"sys/devices/system/node/node{i}/cpulist", list_of_cpus)
     if machine.governor:
         _put(cpus / "cpufreq/scaling_governor", machine.governor)
+        _put(cpus / "cpufreq/scaling_driver", machine.driver)
     if machine.energy:
         _put(cpus / "cpufreq/energy_performance_preference", machine.energy)
     for i, (name, latency) in enumerate(machine.idle.items()):

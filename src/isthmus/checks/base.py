@@ -46,6 +46,8 @@ class Facts:
     """Processors that the measuring processes may use."""
     memory_node: int | None = None
     """The only node that their memory is from; None: any."""
+    recorded: bool = False
+    """Whether the facts are from a run file: properties of a device are those before its run."""
     measured_s: float = 0.0
     """Wall time of the run; 0: nothing was measured."""
 
@@ -117,6 +119,7 @@ class Facts:
             device=device,
             cpus=run.settings.cpus or run.environment.get("usable_cpus", ()),
             memory_node=run.settings.numa_node,
+            recorded=True,
             measured_s=run.took_s,
         )
 

@@ -10,14 +10,19 @@ import contextlib
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import msgspec
 
 from isthmus.system import environment
 from isthmus.system.environment import text
 
-_ADDRESS = re.compile(r"[0-9a-f]{4,}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
+_DDDD_BB_DD_F = r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]"
+_ADDRESS = re.compile(_DDDD_BB_DD_F)
+_GROUP = re.compile(r"[0-9]*")
+Address = Annotated[str, msgspec.Meta(pattern=rf"^{_DDDD_BB_DD_F}$(?!\n)")]
+"""``dddd:bb:dd.f``; of a run file, too: commands that are to be pasted have it."""
+Group = Annotated[str, msgspec.Meta(pattern=rf"^{_GROUP.pattern}$(?!\n)")]
 _HEADER_BYTES = 64
 """Of configuration space: what a user who is not root can read."""
 _CAPABILITIES = 0x34
@@ -47,7 +52,7 @@ _BARS = 6
 class Port(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One function on the way from a device to the root; None: the system does not show it."""
 
-    address: str
+    address: Address
     vendor: str = ""
     device: str = ""
     class_code: str = ""
@@ -92,15 +97,15 @@ class Bar(msgspec.Struct, frozen=True, omit_defaults=True):
 class Function(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A device's PCIe function, with the way from it to the root."""
 
-    path: list[Port]
+    path: Annotated[list[Port], msgspec.Meta(min_length=1)]
     """The device first, then each port above it."""
     driver: str = ""
     numa_node: int | None = None
-    iommu_group: str = ""
+    iommu_group: Group = ""
     iommu_type: str = ""
     """"identity", "DMA", "DMA-FQ" ... as sysfs names it."""
     bars: list[Bar] = []
-    dma_bits: int | None = None
+    dma_bits: Annotated[int, msgspec.Meta(ge=1, le=64)] | None = None
     """Width of the addresses that its driver lets it use."""
     power_state: str = ""
     runtime_status: str = ""
@@ -201,8 +206,9 @@ def read(address: str, root: Path = Path("/")) -> Function | None:
 
 
 def of_attributes(link: Mapping[str, str]) -> Function | None:
-    """A function as run files had it that kept its link alone; None without one."""
-    if not link.get("address"):
+    """A function as run files had it that kept its link alone; None without a valid one."""
+    group = link.get("iommu_group", "")
+    if not (_ADDRESS.fullmatch(link.get("address", "")) and _GROUP.fullmatch(group)):
         return None
     device = Port(
         address=link["address"],
@@ -216,7 +222,7 @@ def of_attributes(link: Mapping[str, str]) -> Function | None:
     return Function(
         path=[device],
         numa_node=_node(link.get("numa_node", "")),
-        iommu_group=link.get("iommu_group", ""),
+        iommu_group=group,
     )
 
 
@@ -357,12 +363,12 @@ def _counters(folder: Path, *kinds: str) -> dict[str, int] | None:
 
 
 def _speed(said: str) -> float | None:
-    found = re.match(r"([0-9.]+) GT/s", said)
+    found = re.match(r"(\d+(?:\.\d+)?) GT/s", said)
     return float(found[1]) if found else None
 
 
 def _whole(said: str) -> int | None:
-    return int(said) if re.fullmatch(r"-?\d+", said) else None
+    return int(said) if re.fullmatch(r"-?\d{1,18}", said) else None
 
 
 def _node(said: str) -> int | None:
