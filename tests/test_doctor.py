@@ -173,7 +173,7 @@ def test_facts_that_no_machine_has_are_unknown(host: dict[str, object], tmp_path
         assert one.found.startswith(f"{one.check} cannot be judged (")
 
 
-def _changed(run: Run, path: Path, **function: object) -> Path:
+def _changed(run: Run, path: Path, /, **function: object) -> Path:
     """A run file whose first device has other facts of its function."""
     data = json.loads(run_file.encode(run))
     data["devices"][0]["pci"].update(function)

@@ -46,10 +46,10 @@ class Facts:
     """Processors that the measuring processes may use."""
     memory_node: int | None = None
     """The only node that their memory is from; None: any."""
-    recorded: bool = False
-    """Whether the facts are from a run file: properties of a device are those before its run."""
     measured_s: float = 0.0
     """Wall time of the run; 0: nothing was measured."""
+    recorded: bool = False
+    """Whether the facts are from a run file: properties of a device are those before its run."""
 
     @property
     def virtual(self) -> bool:
