@@ -13,6 +13,8 @@ CORRECTABLE = (
 KINDS = {"endpoint": 0, "root port": 4, "switch upstream": 5, "switch downstream": 6}
 REDIRECTS = 0b1100
 """ACS control: peers' requests and completions go by way of the root."""
+EGRESS = 0b100000
+"""ACS control that sends nothing by way of the root."""
 _HEXADECIMAL = " (hexadecimal)"
 _EXPRESS, _AER, _ACS, _REBAR = 0x60, 0x100, 0x140, 0x160
 
@@ -39,6 +41,7 @@ class Port:
     seen: int = 0
     """AER's Correctable Error Status."""
     class_code: str = "120000"
+    runtime_status: str = "active"
 
     def configuration(self, rebar: tuple[int, int] | None = None) -> bytes:
         """The 4 KiB that root reads; ``rebar``: index of a BAR and its largest size."""
@@ -91,6 +94,8 @@ class Card:
     power_state: str = "D0"
     runtime_status: str = "active"
     runtime_control: str = "on"
+    virtual_function: bool = False
+    """Of a card that is shared between guests (SR-IOV)."""
 
 
 @dataclass(frozen=True)
@@ -100,6 +105,8 @@ class Machine:
     nodes: Sequence[str] = ("0-15",)
     governor: str = "performance"
     """Empty: the machine shows none."""
+    driver: str = "acpi-cpufreq"
+    """What sets the processor's frequency."""
     energy: str = ""
     idle: Mapping[str, int] = field(default_factory=lambda: {"POLL": 0, "C1": 2, "C1E": 10})
     idle_disabled: Sequence[str] = ()
@@ -130,6 +137,8 @@ def write(
         "power/runtime_status": card.runtime_status, "power/control": card.runtime_control,
     }.items():  # fmt: skip
         _put(folder / name, str(text))
+    if card.virtual_function:
+        (folder / "physfn").symlink_to("../0000:03:00.1")
     (folder / "driver").symlink_to(f"../../../../bus/pci/drivers/{card.driver}")
     if card.iommu:
         group = root / "sys/kernel/iommu_groups/7"
@@ -173,6 +182,7 @@ def _write_port(
         "current_link_speed": f"{port.speed} GT/s PCIe",
         "max_link_speed": f"{port.most_speed} GT/s PCIe",
         "current_link_width": port.lanes, "max_link_width": port.most_lanes,
+        "power/runtime_status": port.runtime_status,
         "resource": "\n".join([*windows, *["0x0 0x0 0x0"] * (6 - len(windows))]),
     }.items():  # fmt: skip
         _put(folder / name, str(text))
@@ -197,6 +207,7 @@ def _write_machine(root: Path, machine: Machine) -> None:
         _put(root / f"sys/devices/system/node/node{i}/cpulist", list_of_cpus)
     if machine.governor:
         _put(cpus / "cpufreq/scaling_governor", machine.governor)
+        _put(cpus / "cpufreq/scaling_driver", machine.driver)
     if machine.energy:
         _put(cpus / "cpufreq/energy_performance_preference", machine.energy)
     for i, (name, latency) in enumerate(machine.idle.items()):

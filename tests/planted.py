@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from random import Random
@@ -12,7 +12,7 @@ from isthmus.checks import Facts, Result
 from isthmus.measure.devices import link_attributes
 from isthmus.results.run_file import DeviceRecord
 from isthmus.system import environment, pci
-from pci_tree import GI, MI, REDIRECTS, Card, Machine, Port, write
+from pci_tree import EGRESS, GI, MI, REDIRECTS, Card, Machine, Port, write
 
 RATES = (8.0, 16.0, 32.0)
 
@@ -71,11 +71,14 @@ def healthy(seed: int) -> Scene:
     speed, lanes = min(slot_speed, card_speed), by.choice((4, 8, 16))
     slot_payload, card_payload = by.choice((128, 256, 512)), by.choice((128, 256, 512, 1024))
     payload = min(slot_payload, card_payload)
+    virtual = by.random() < 0.2
     idle = gpu and by.random() < 0.5
-    trained = 2.5 if idle else speed
+    trained = 2.5 if idle and by.random() < 0.7 else speed  # else only the links above are slow
     has_tags = by.random() < 0.8
     port = Port(
-        speed=trained, most_speed=card_speed, lanes=lanes, most_lanes=lanes, payload=payload,
+        speed=trained, most_speed=card_speed, lanes=lanes, payload=payload,
+        most_lanes=by.choice((lanes, 16)) if virtual else lanes,
+        relaxed_ordering=gpu or by.random() < 0.5,
         most_payload=card_payload, read_request=by.choice((512, 1024, 4096)),
         extended_tags=has_tags, can_extended_tags=has_tags,
         correctable=by.choice(({}, None, {"BadTLP": by.randrange(9)})), seen=by.choice((0, 0x41)),
@@ -86,6 +89,11 @@ def healthy(seed: int) -> Scene:
         most_lanes=by.choice((lanes, 16)), payload=payload, most_payload=slot_payload,
         acs=by.choice((0, REDIRECTS)),
     )  # fmt: skip
+    if by.random() < 0.5:  # as it comes out of a reset
+        slot = replace(
+            slot, read_request=128, relaxed_ordering=False, extended_tags=False,
+            can_extended_tags=False,
+        )  # fmt: skip
     above = [slot]
     if by.random() < 0.4:
         up = replace(
@@ -93,7 +101,7 @@ def healthy(seed: int) -> Scene:
             most_lanes=16,
         )  # fmt: skip
         above = [
-            replace(slot, kind="switch downstream", acs=0),
+            replace(slot, kind="switch downstream", acs=by.choice((0, EGRESS))),
             replace(up, kind="switch upstream"),
             up,
         ]
@@ -104,23 +112,40 @@ def healthy(seed: int) -> Scene:
     card = Card(
         port, above, node=node if by.random() < 0.8 else -1,
         iommu=by.choice(("identity", "")),
-        bars=(64 * MI, memory if gpu else by.choice((GI, memory))),
+        bars=(64 * MI, by.choice((256 * MI, memory) if gpu else (GI, memory))),
         driver=by.choice(("vfio-pci", "vendor")), runtime_control=by.choice(("on", "auto")),
     )  # fmt: skip
     machine = Machine(
         nodes=nodes,
-        governor=by.choice(("performance", "performance", "schedutil", "")),
+        **by.choice(
+            (
+                {"governor": "performance"},
+                {"governor": "schedutil"},
+                {"governor": ""},
+                {"governor": "powersave", "driver": "intel_pstate"},
+                {"governor": "powersave", "driver": "amd-pstate-epp", "energy": "balance_power"},
+            )
+        ),
         idle=by.choice(({}, {"POLL": 0, "C1": 2, "C1E": 10}, {"POLL": 0, "C1": 1, "C6": 133})),
-        idle_disabled=("C6",),
-        virtual=by.random() < 0.2,
+        idle_disabled=by.choice(((), ("C6",))),
+        virtual=virtual,
         steal_ticks=by.choice((0, 300, 9000)),
         locked_memory=by.choice(("unlimited", str(8 * MI), str(4 * GI))),
         memory=by.choice((16, 512)) * GI,
     )
     return Scene(
-        card, machine, tuple(cpus), None, memory, card if by.random() < 0.3 else None,
+        card, machine, tuple(cpus), None, memory,
+        _after(card, by) if by.random() < 0.3 else None,
         as_root=by.random() < 0.7,
     )  # fmt: skip
+
+
+def _after(card: Card, by: Random) -> Card:
+    """A card after a run in which it reported errors for which no packet is sent again."""
+    if card.port.correctable is None or by.random() < 0.5:
+        return card
+    counted = {**card.port.correctable, "NonFatalErr": 3}
+    return replace(card, port=replace(card.port, correctable=counted))
 
 
 def on_board(seed: int) -> Scene:
@@ -140,7 +165,8 @@ def on_board(seed: int) -> Scene:
     )
     machine = replace(
         scene.machine, virtual=False, nodes=("0-7", "8-15"), governor="performance",
-        idle={"POLL": 0, "C1": 2, "C6": 133}, idle_disabled=("C6",), memory=512 * GI,
+        driver="acpi-cpufreq", energy="", idle={"POLL": 0, "C1": 2, "C6": 133},
+        idle_disabled=("C6",), memory=512 * GI,
     )  # fmt: skip
     return replace(
         scene, card=card, machine=machine, cpus=tuple(range(8, 16)), as_root=True, after=card
@@ -171,9 +197,9 @@ def _machine(scene: Scene, **changes: object) -> Scene:
     return replace(scene, machine=replace(scene.machine, **changes))  # type: ignore[arg-type]
 
 
-def _errors(scene: Scene) -> Scene:
+def _errors(scene: Scene, **counted: Mapping[str, int]) -> Scene:
     assert scene.after
-    port = replace(scene.after.port, correctable={"BadTLP": 900})
+    port = replace(scene.after.port, **counted)  # type: ignore[arg-type]
     return replace(scene, after=replace(scene.after, port=port))
 
 
@@ -188,7 +214,9 @@ FAULTS: dict[str, tuple[str, Fault]] = {
         lambda s: _above(_above(s, 1, speed=8.0, lanes=4), 2, speed=8.0, lanes=4),
     ),
     "MPS 128": ("max_payload", lambda s: _port(s, payload=128)),
-    "relaxed ordering off": ("relaxed_ordering", lambda s: _port(s, relaxed_ordering=False)),
+    "relaxed ordering off": (
+        "relaxed_ordering", lambda s: _port(s, class_code="030200", relaxed_ordering=False),
+    ),
     "extended tags off": ("extended_tags", lambda s: _port(s, extended_tags=False)),
     "ACS redirect in a switch": ("acs", lambda s: _above(s, 0, acs=REDIRECTS)),
     "IOMMU translates": ("iommu", lambda s: _card(s, iommu="DMA-FQ")),
@@ -200,9 +228,13 @@ FAULTS: dict[str, tuple[str, Fault]] = {
     ),
     "32-bit DMA": ("bounce_buffer", lambda s: _card(s, dma_bits=32, driver="vendor", iommu="")),
     "swiotlb=force": ("bounce_buffer", lambda s: _machine(s, command_line="quiet swiotlb=force")),
-    "errors grow": ("errors", _errors),
+    "errors grow": ("errors", lambda s: _errors(s, correctable={"BadTLP": 900})),
+    "requests fail": ("errors", lambda s: _errors(s, uncorrectable={"CmpltTO": 3})),
     "powersave": ("governor", lambda s: _machine(s, governor="powersave")),
-    "C6 on": ("idle_states", lambda s: _machine(s, idle_disabled=())),
+    "energy preference power": (
+        "governor",
+        lambda s: _machine(s, governor="powersave", driver="intel_pstate", energy="power"),
+    ),
     "locked memory of 64 KiB": ("locked_memory", lambda s: _machine(s, locked_memory="65536")),
     "another tenant": (
         "steal", lambda s: replace(_machine(s, virtual=True), stolen_s=16.0),

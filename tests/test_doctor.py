@@ -15,6 +15,8 @@ from conftest import Command
 from isthmus import backends, checks
 from isthmus.analysis.findings import MOST_HEADLINES, findings
 from isthmus.checks import Facts
+from isthmus.cli.doctor import doctor
+from isthmus.errors import UsageError
 from isthmus.results import run_file
 from isthmus.results.run_file import DeviceRecord, Run
 from isthmus.system import environment, pci
@@ -84,6 +86,155 @@ def test_a_gpu_that_saves_power_is_no_finding_until_it_works(tmp_path: Path) -> 
     awake = replace(gpu, port=replace(gpu.port, speed=16.0))
     told = replace(idle, after=awake).results(tmp_path / "awake")["link_speed"]
     assert told.state == "good"
+
+
+def test_a_port_above_that_is_slow_is_found_where_the_gpu_is_idle(tmp_path: Path) -> None:
+    scene = FAULTS["switch behind gen 3 x4"][1](on_board(2))
+    above = [replace(port, class_code="060400") for port in scene.card.above]
+    gpu = replace(scene.card, port=replace(scene.card.port, class_code="030200", speed=2.5))
+    told = replace(scene, card=replace(gpu, above=above)).results(tmp_path)["upstream"]
+    assert told.state == "bad"
+    assert "can 16 GT/s x4" in told.found, "its trained speed of now tells nothing"
+
+
+def test_a_link_above_is_held_against_what_the_slot_has_trained_to(tmp_path: Path) -> None:
+    scene = FAULTS["gen 4 trained as gen 1"][1](on_board(2))
+    above = [scene.card.above[0], *(replace(port, speed=8.0) for port in scene.card.above[1:])]
+    card = replace(scene.card, above=above)
+    assert replace(scene, card=card, after=card).bad(tmp_path) == {"link_speed"}
+
+
+def test_errors_say_which_port_counted_and_whether_the_link_is_at_fault(tmp_path: Path) -> None:
+    scene = on_board(3)
+    up = replace(scene.card.above[1], correctable={"RxErr": 40})
+    after = replace(scene.card, above=[scene.card.above[0], up, scene.card.above[2]])
+    told = replace(scene, after=after).results(tmp_path / "link")["errors"]
+    assert told.state == "bad"
+    assert "cable" in told.cause
+    assert "/0000:01:01.0/" in told.command
+    told = FAULTS["requests fail"][1](scene).results(tmp_path / "requests")["errors"]
+    assert "cable" not in told.cause + told.cure
+    assert "CmpltTO +3" in told.found
+
+
+def test_a_switch_whose_acs_is_not_read_is_unknown(tmp_path: Path) -> None:
+    facts = FAULTS["ACS redirect in a switch"][1](on_board(1)).facts(tmp_path)
+    path = [replace_fields(port, acs=None) for port in facts.function.path]
+    assert facts.device
+    record = replace_fields(facts.device, pci=replace_fields(facts.function, path=path))
+    told = {one.check: one.state for one in checks.of_device(replace(facts, device=record))}
+    assert told["acs"] == "unknown"
+
+
+def test_deep_idle_states_are_named_with_their_cost(tmp_path: Path) -> None:
+    scene = on_board(1)
+    machine = replace(scene.machine, idle_disabled=())
+    told = replace(scene, machine=machine).results(tmp_path)["idle_states"]
+    assert (told.state, told.found[:23]) == ("unknown", "C6 takes 133 us to leav")
+
+
+def test_a_card_in_a_hidden_slot_is_not_said_to_have_one(tmp_path: Path) -> None:
+    scene = FAULTS["x8 of x16"][1](on_board(1))
+    guest = replace(scene, machine=replace(scene.machine, virtual=True))
+    told = guest.results(tmp_path)["link_width"]
+    assert (told.state, told.found) == ("unknown", "x8; the card has x16; its slot is hidden")
+
+
+def test_properties_of_a_gpu_are_from_before_its_run(tmp_path: Path) -> None:
+    facts = on_board(1).facts(tmp_path)
+    assert facts.device
+    properties = {"slowed_by": "thermal slowdown", "pcie_replays": "0", "pci_address": "; reboot"}
+    record = replace_fields(facts.device, properties=properties)
+    own = backends.registry()["cuda"].checks
+    for recorded, states in ((False, {"bad", "good"}), (True, {"unknown"})):
+        results = checks.of_device(replace(facts, device=record, recorded=recorded), own)
+        of_gpu = [one for one in results if one.check in {"throttling", "pcie_replays"}]
+        assert {one.state for one in of_gpu} == states
+        assert all("-i 0000:03:00.0" in one.command for one in of_gpu)
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        {"memory_bytes": None}, {"logical_cpus": 0, "virtualised": True, "steal_before_s": 0.0},
+        {"idle_exit_us": {"C1": "a", "C2": 3}}, {"numa_nodes": {"node0": "x", "node1": "1"}},
+        {"numa_nodes": {"node0": "0-99999999999", "node1": "1"}}, {"governors": [[]]},
+    ],
+)  # fmt: skip
+def test_facts_that_no_machine_has_are_unknown(host: dict[str, object], tmp_path: Path) -> None:
+    facts = on_board(1).facts(tmp_path)
+    odd = replace(facts, host={**facts.host, **host})
+    told = [
+        one for one in (*checks.of_machine(odd), *checks.of_device(odd)) if "judged" in one.found
+    ]
+    assert told
+    for one in told:
+        assert one.state == "unknown"
+        assert one.found.startswith(f"{one.check} cannot be judged (")
+
+
+def _changed(run: Run, path: Path, /, **function: object) -> Path:
+    """A run file whose first device has other facts of its function."""
+    data = json.loads(run_file.encode(run))
+    data["devices"][0]["pci"].update(function)
+    path.write_text(json.dumps(data), encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        {"dma_bits": 10**12}, {"dma_bits": -1}, {"path": []}, {"iommu_group": "7; reboot"},
+        {"path": [{"address": "00:00.0; reboot #"}]}, {"path": [{"address": "0000:03:00.0\n"}]},
+    ],
+)  # fmt: skip
+def test_a_run_file_with_what_no_function_has_is_refused(
+    function: dict[str, object], tmp_path: Path
+) -> None:
+    run = _run(on_board(1), FAST, tmp_path)
+    assert run_file.load(_changed(run, tmp_path / "same.json"))
+    with pytest.raises(UsageError, match="not a valid"):
+        run_file.load(_changed(run, tmp_path / "odd.json", **function))
+
+
+def test_a_link_of_a_run_has_a_valid_address_or_none() -> None:
+    link = {"address": "0000:03:00.0", "current_link_speed": "16.0.1 GT/s", "iommu_group": "7"}
+    function = pci.of_attributes(link)
+    assert function
+    assert function.device.speed is None
+    assert pci.of_attributes({**link, "address": "0000:03:00.0; reboot"}) is None
+    assert pci.of_attributes({**link, "iommu_group": "7; reboot"}) is None
+    ports = [pci.Port(address=f"0000:0{i}:00.0", kind="root port") for i in range(2)]
+    record = DeviceRecord(address="a", backend="a", real=True, pci=pci.Function(path=ports))
+    told = {one.check: one.found for one in checks.of_device(Facts({}, record))}
+    assert told["upstream"] == "the system does not show it"
+
+
+def test_control_characters_of_a_run_stay_off_the_terminal(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    scene = on_board(1)
+    machine = replace(scene.machine, governor="power\x1b[2Jsave")
+    run = _run(replace(scene, machine=machine), FAST, tmp_path)
+    (device,) = run.devices
+    hostile = replace_fields(run, devices=[replace_fields(device, address="a\x1b]0;owned\x07")])
+    run_file.save(hostile, tmp_path / "run.json")
+    doctor(run=tmp_path / "run.json", everything=True)
+    told = capsys.readouterr().out
+    assert "owned" in told
+    assert not set(told) & {"\x1b", "\x07"}
+
+
+def test_good_checks_are_counted_and_rows_stay_narrow(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    run_file.save(_run(FAULTS["MPS 128"][1](on_board(1)), FAST, tmp_path), tmp_path / "run.json")
+    doctor(run=tmp_path / "run.json")
+    folded = capsys.readouterr().out
+    assert re.search(r"^a +\d+ checks +good$", folded, re.MULTILINE)
+    assert "link_speed" not in folded
+    doctor(run=tmp_path / "run.json", everything=True)
+    assert re.search(r"^a +link_speed +good +16 GT/s", capsys.readouterr().out, re.MULTILINE)
 
 
 def test_counted_errors_alone_say_no_rate(tmp_path: Path) -> None:

@@ -104,8 +104,8 @@ def test_a_gpu_that_throttles_is_a_finding(isthmus: Command) -> None:
     assert hot["throttling"]["found"] == (
         "its clock is low: driver's thermal slowdown, thermal slowdown"
     )
-    assert (hot["pcie_replays"]["state"], hot["pcie_replays"]["found"][:13]) == (
-        "unknown", "3 since reset",
+    assert (hot["pcie_replays"]["state"], hot["pcie_replays"]["found"][:23]) == (
+        "unknown", "3 since the GPU's reset",
     )  # fmt: skip
     cool = judged("0x3", bad=False)  # idle, and clocks that somebody set
     assert cool["throttling"]["state"] == "good"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 
@@ -86,15 +87,30 @@ def test_a_device_that_is_gone_says_nothing(tmp_path: Path) -> None:
 
 def test_a_virtual_function_has_no_settings_of_its_own(tmp_path: Path) -> None:
     port = Port(payload=128, read_request=128, relaxed_ordering=False, extended_tags=False)
-    device = read(write(tmp_path, Card(port))).device
-    assert device.kind == "endpoint"
+    device = read(write(tmp_path, Card(port, virtual_function=True))).device
+    assert (device.kind, device.most_payload) == ("endpoint", 512)
     assert device.payload is device.relaxed_ordering is device.extended_tags is None
+    device = read(write(tmp_path / "guest", Card(port), Machine(virtual=True))).device
+    assert (device.payload, device.most_payload) == (None, 512), "no physfn, but zeros"
 
 
-def test_a_suspended_device_is_left_asleep(tmp_path: Path) -> None:
+def test_a_port_with_the_settings_of_reset_has_settings(tmp_path: Path) -> None:
+    slot = Port(
+        "root port", payload=128, most_payload=128, read_request=128, relaxed_ordering=False,
+        extended_tags=False, can_extended_tags=False,
+    )  # fmt: skip
+    port = read(write(tmp_path, Card(above=[slot]))).path[1]
+    assert (port.payload, port.most_payload, port.read_request) == (128, 128, 128)
+    assert port.relaxed_ordering is port.extended_tags is False
+
+
+def test_what_is_suspended_is_left_asleep(tmp_path: Path) -> None:
     found = read(write(tmp_path, Card(runtime_status="suspended", power_state="D3cold")))
     assert found.asleep
     assert not found.device.readable
+    above = [replace(SWITCHED[0], runtime_status="suspended"), *SWITCHED[1:]]
+    found = read(write(tmp_path / "port", Card(above=above)))
+    assert [port.readable for port in found.path] == [True, False, True, True]
 
 
 def test_links_run_between_a_port_and_what_is_below_it(tmp_path: Path) -> None:

@@ -47,11 +47,17 @@ def nccl() -> str | None:
     return next((str(file) for file in candidates if file.exists()), None)
 
 
+def _of(facts: Facts) -> str:
+    """Option of nvidia-smi that names the GPU; its address was validated."""
+    return f" -i {facts.port.address}" if facts.crosses else ""
+
+
 def _throttling(facts: Facts) -> Result | None:
-    """Bad where heat or power keep the GPU's clock down."""
-    properties = facts.device.properties if facts.device else {}
-    reasons = properties.get("slowed_by", "")
-    command = f"nvidia-smi -q -d PERFORMANCE -i {properties.get('pci_address', '0')}"
+    """Bad where heat or power keep the GPU's clock down now."""
+    reasons = facts.device.properties.get("slowed_by", "") if facts.device else ""
+    command = f"nvidia-smi -q -d PERFORMANCE{_of(facts)}"
+    if facts.recorded:
+        return Result(state="unknown", found="the run did not record it", command=command)
     if not reasons:
         return Result(state="unknown", found="the driver does not tell", command=command)
     if reasons == "none":
@@ -66,17 +72,19 @@ def _throttling(facts: Facts) -> Result | None:
 
 
 def _replays(facts: Facts) -> Result | None:
-    """Unknown where packets were sent again: since reset, not since now."""
-    properties = facts.device.properties if facts.device else {}
-    count = properties.get("pcie_replays", "unknown")
+    """Unknown where packets were sent again: since the GPU's reset, not only during the run."""
+    count = facts.device.properties.get("pcie_replays", "unknown") if facts.device else "unknown"
     if not count.isdecimal():
         return None
-    command = f"nvidia-smi -q -i {properties.get('pci_address', '0')} | grep Replay"
+    command = f"nvidia-smi -q{_of(facts)} | grep Replay"
+    if facts.recorded:
+        found = f"{count} before the run; how many came during it is not known"
+        return Result(state="unknown", found=found, command=command)
     if count == "0":
-        return Result(state="good", found="none since reset", command=command)
+        return Result(state="good", found="none since the GPU's reset", command=command)
     return Result(
         state="unknown",
-        found=f"{count} since reset; how many now is not known",
+        found=f"{count} since the GPU's reset; how many come now is not known",
         cure="look again after a run",
         command=command,
     )
@@ -106,10 +114,7 @@ class Cuda(BackendDescription):
     api_names = MappingProxyType({"cuda": "CUDA", "nccl": "NCCL"})
     links_property = "nvlink_Bps"
     checks = (
-        Check(
-            "throttling", "Does the GPU keep its clock?", _throttling, of="device", place=14,
-            fault="a GPU slowed by heat or power",
-        ),
+        Check("throttling", "Does the GPU keep its clock?", _throttling, of="device", place=14),
         Check("pcie_replays", "Is no packet sent again?", _replays, of="device", place=15),
     )  # fmt: skip
 

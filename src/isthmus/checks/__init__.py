@@ -19,6 +19,9 @@ from isthmus.checks.base import Check, Facts, Result
 
 __all__ = ["Check", "Facts", "Result", "of_device", "of_machine", "registry"]
 
+_REASON = 60
+"""Characters of an exception that are shown."""
+
 
 @cache
 def registry() -> Mapping[str, Check]:
@@ -45,6 +48,15 @@ def of_device(facts: Facts, own: Iterable[Check] = ()) -> list[Result]:
     return _results((check for check in checks if check.of in subjects), facts)
 
 
+def _judged(check: Check, facts: Facts) -> Result | None:
+    """A check's result; unknown where facts, of a file or of odd hardware, are beyond it."""
+    try:
+        return check.judge(facts)
+    except Exception as error:  # of third parties' checks, too
+        reason = f"{type(error).__name__}: {error}"[:_REASON]
+        return Result(state="unknown", found=f"{check.name} cannot be judged ({reason})")
+
+
 def _results(checks: Iterable[Check], facts: Facts) -> list[Result]:
-    found = ((check, check.judge(facts)) for check in checks)
+    found = ((check, _judged(check, facts)) for check in checks)
     return [msgspec.structs.replace(one, check=check.name) for check, one in found if one]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from isthmus.checks.base import Check, Facts, Result, registers
 
-_REDIRECTS = {"request redirect", "completion redirect", "egress control"}
+_REDIRECTS = {"request redirect", "completion redirect"}
 
 
 def judge(facts: Facts) -> Result | None:
@@ -21,7 +21,11 @@ def judge(facts: Facts) -> Result | None:
     if hidden is not None:
         return facts.unread(hidden)
     for port in ports:
-        if port.kind == "switch downstream" and _REDIRECTS & set(port.acs or ()):
+        if port.kind != "switch downstream":
+            continue
+        if port.acs is None:
+            return facts.unread(port)
+        if _REDIRECTS & set(port.acs):
             return Result(
                 state="bad",
                 found=f"switch port {port.address} sends transfers between devices to the root",

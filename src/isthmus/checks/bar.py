@@ -19,12 +19,10 @@ def judge(facts: Facts) -> Result | None:
     size = format_size(window.bytes)
     if memory and window.bytes >= memory:
         return Result(state="good", found=f"{size} reach all of its memory", command=command)
-    grows = (window.most_bytes or 0) > window.bytes
-    if grows or (memory and facts.is_gpu):
-        of = format_size(window.most_bytes or 0) if grows else f"{memory / 2**30:.0f}Gi of memory"
+    if window.most_bytes and window.most_bytes > window.bytes:
         return Result(
             state="bad",
-            found=f"{size}, of {of}: only so much can be addressed directly",
+            found=f"{size}; the device offers {format_size(window.most_bytes)}",
             cause="Above 4G Decoding or Resizable BAR is off in the firmware",
             cure="turn both on in the firmware, and CSM off",
             command=command,

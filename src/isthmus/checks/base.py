@@ -18,6 +18,7 @@ NEEDS_ROOT = "only root can read it"
 HIDDEN = "the virtual machine hides it"
 NOT_RECORDED = "this run file does not have it"
 NOT_SHOWN = "the system does not show it"
+PORT_ASLEEP = "a port above the device is suspended"
 ASLEEP = "the device is suspended; it wakes when it is used"
 
 
@@ -47,6 +48,8 @@ class Facts:
     """The only node that their memory is from; None: any."""
     measured_s: float = 0.0
     """Wall time of the run; 0: nothing was measured."""
+    recorded: bool = False
+    """Whether the facts are from a run file: properties of a device are those before its run."""
 
     @property
     def virtual(self) -> bool:
@@ -66,7 +69,10 @@ class Facts:
 
     @property
     def function(self) -> Function:
-        """The device's PCIe function; of checks that are ``of="pci"``, which get no other facts."""
+        """The device's PCIe function; only for checks with ``of="pci"``.
+
+        Other checks may be asked of a device without one.
+        """
         assert self._function is not None
         return self._function
 
@@ -91,6 +97,8 @@ class Facts:
         ``port``: the device's own where it is left out.
         """
         port = port or self.port
+        if port.asleep and port is not self.port:
+            return Result(state="unknown", found=PORT_ASLEEP)
         if self.device and self.device.pci and not self.function.asleep and not port.readable:
             return Result(state="unknown", found=NEEDS_ROOT, command="sudo isthmus doctor")
         return self.unseen()
@@ -111,6 +119,7 @@ class Facts:
             device=device,
             cpus=run.settings.cpus or run.environment.get("usable_cpus", ()),
             memory_node=run.settings.numa_node,
+            recorded=True,
             measured_s=run.took_s,
         )
 

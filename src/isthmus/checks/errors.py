@@ -4,26 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from isthmus.checks.base import Check, Facts, Result, sysfs
+from isthmus.checks.base import Check, Facts, Result, registers, sysfs
 from isthmus.system.pci import Function, Port
+
+_SENT_AGAIN = {"RxErr", "BadTLP", "BadDLLP", "Rollover", "Timeout"}
+"""Errors of the link itself: the packet is sent again."""
+_REPORTED = {"NonFatalErr", "CorrIntErr", "HeaderOF"}
+"""Correctable errors that the device reports and no packet is sent again for."""
+_COUNTERS = "aer_dev_*"
 
 
 def judge(facts: Facts) -> Result | None:
     """Bad where errors were counted during a run; unknown where only a sum is known."""
     before, after = facts.function, facts.after
     if after is not None:
-        grown = dict(_grown(before, after))
+        grown = list(_grown(before, after))
         if grown:
-            errors = ", ".join(
-                f"{name} +{count}" if count else name for name, count in grown.items()
-            )
-            return Result(
-                state="bad",
-                found=f"during the run: {errors}",
-                cause="contacts, riser or cable: what arrives broken is sent again",
-                cure="seat the card anew, try another slot or riser; lower the link's speed",
-                command=sysfs(facts.port, "aer_dev_c*"),
-            )
+            return _judged(grown)
     counted = [port for port in before.path if port.correctable is not None]
     if after is not None and counted:
         return Result(state="good", found="none during the run")
@@ -34,7 +31,7 @@ def judge(facts: Facts) -> Result | None:
             state="unknown",
             found=f"{errors} since the device appeared; how many now is not known",
             cure="measure; then isthmus doctor --run RUN.json",
-            command=sysfs(facts.port, "aer_dev_c*"),
+            command=sysfs(next(p for p in before.path if _totals([p])), _COUNTERS),
         )
     seen = sorted({name for port in before.path for name in port.seen or ()})
     if seen:
@@ -42,11 +39,40 @@ def judge(facts: Facts) -> Result | None:
             state="unknown",
             found=f"{', '.join(seen)} at least once since reset; not counted",
             cure="measure; then isthmus doctor --run RUN.json",
-            command=f"sudo lspci -vvs {facts.port.address} | grep CESta",
+            command=registers(next(port for port in before.path if port.seen), "CESta"),
         )
     if counted or any(port.seen is not None for port in before.path):
         return Result(state="good", found="none")
     return facts.unread()
+
+
+def _judged(grown: list[tuple[Port, str, int]]) -> Result:
+    """Errors of a run by the likeliest cause; those of the link come first."""
+    again = [one for one in grown if one[1] in _SENT_AGAIN]
+    failed = [one for one in grown if one[1] not in _SENT_AGAIN | _REPORTED]
+    port, _, counted = (again or failed or grown)[0]
+    errors = ", ".join(f"{name} +{count}" if count else name for _, name, count in grown)
+    found = f"during the run: {errors}"
+    command = sysfs(port, _COUNTERS) if counted else registers(port, "CESta")
+    if again:
+        return Result(
+            state="bad",
+            found=found,
+            cause="contacts, riser or cable: what arrives broken is sent again",
+            cure="seat the card anew, try another slot or riser; lower the link's speed",
+            command=command,
+        )
+    if failed:
+        return Result(
+            state="bad",
+            found=found,
+            cause="requests that failed: the device, its firmware or its driver",
+            cure="see the kernel's log (dmesg); a newer driver or firmware",
+            command=command,
+        )
+    return Result(
+        state="unknown", found=f"{found}; reported only, no packet was sent again", command=command
+    )
 
 
 def _totals(ports: list[Port]) -> dict[str, int]:
@@ -58,19 +84,26 @@ def _totals(ports: list[Port]) -> dict[str, int]:
     return found
 
 
-def _grown(before: Function, after: Function) -> Iterator[tuple[str, int]]:
-    """Errors that came between two readings; a count of 0: happened, and is not counted."""
-    first, second = _totals(before.path), _totals(after.path)
-    for name, count in second.items():
-        if count > first.get(name, 0):
-            yield name, count - first.get(name, 0)
-    known = {name for port in before.path for name in port.seen or ()}
-    if all(port.readable for port in before.path):
-        for port in after.path:
-            for name in set(port.seen or ()) - known - second.keys():
-                yield name, 0
+def _grown(before: Function, after: Function) -> Iterator[tuple[Port, str, int]]:
+    """Errors of each port between two readings; a count of 0: happened, and is not counted."""
+    known = {port.address: port for port in before.path}
+    for port in after.path:
+        first = known.get(port.address)
+        if first is None:
+            continue
+        old, new = _totals([first]), _totals([port])
+        for name, count in new.items():
+            if count > old.get(name, 0):
+                yield port, name, count - old.get(name, 0)
+        if first.readable:
+            for name in sorted(set(port.seen or ()) - set(first.seen or ()) - new.keys()):
+                yield port, name, 0
 
 
 CHECK = Check(
-    "errors", "Does all arrive at the first attempt?", judge, place=8, fault="errors on the link"
+    "errors",
+    "Do packets arrive without being sent again?",
+    judge,
+    place=8,
+    fault="errors on the link",
 )

@@ -5,6 +5,8 @@ from __future__ import annotations
 from isthmus.checks.base import Check, Facts, Result
 
 _SHOW = "cat /sys/devices/system/cpu/*/cpufreq/*_governor"
+_DYNAMIC = {"intel_pstate", "amd-pstate-epp", "amd_pstate_epp"}
+"""Drivers whose powersave follows the load, as the energy preference has it."""
 
 
 def judge(facts: Facts) -> Result | None:
@@ -17,11 +19,13 @@ def judge(facts: Facts) -> Result | None:
     if chosen == {"performance"} or facts.host.get("energy_preference") == "performance":
         return Result(state="good", found=names, command=_SHOW)
     cure = "sudo cpupower frequency-set -g performance"
-    if "powersave" in chosen:
+    driver, preference = facts.host.get("frequency_driver"), facts.host.get("energy_preference")
+    low = preference == "power" if preference or driver in _DYNAMIC else bool(driver)
+    if "powersave" in chosen and low:
         return Result(
             state="bad",
-            found=f"{names}: the clock stays low until a load has lasted",
-            cause="the distribution's default",
+            found=f"{names}: the clock is kept low",
+            cause="a setting that saves energy",
             cure=cure,
             command=_SHOW,
         )

@@ -9,7 +9,10 @@ LONG_US = 100
 
 
 def judge(facts: Facts) -> Result | None:
-    """Bad where a wait may put the processor into a state that takes long to leave."""
+    """Unknown where a wait may put the processor into a state that takes long to leave.
+
+    Kernels allow these states by default; only waits that sleep are late.
+    """
     states = facts.host.get("idle_exit_us")
     if states is None:
         return Result(state="unknown", found=NOT_RECORDED)
@@ -22,9 +25,8 @@ def judge(facts: Facts) -> Result | None:
             state="good", found=f"{deepest} takes {states[deepest]} us to leave", command=command
         )
     return Result(
-        state="bad",
+        state="unknown",
         found=f"{deepest} takes {states[deepest]} us to leave: waits that sleep end late",
-        cause="the kernel's default",
         cure=f"sudo cpupower idle-set -D {LONG_US - 1}",
         command=command,
     )

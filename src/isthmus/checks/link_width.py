@@ -6,7 +6,7 @@ from isthmus.checks.base import Check, Facts, Result, sysfs
 
 
 def judge(facts: Facts) -> Result | None:
-    """Bad where fewer lanes are in use than the card has."""
+    """Bad where fewer lanes are in use than the card has; unknown where the slot is hidden."""
     link = next(facts.function.links(), None)
     if link is None or link.lanes is None or link.most_lanes is None:
         return facts.unseen()
@@ -14,6 +14,12 @@ def judge(facts: Facts) -> Result | None:
     card = link.below.most_lanes or link.most_lanes
     later = next(facts.after.links(), None) if facts.after else None
     lanes = max(link.lanes, (later and later.lanes) or 0)
+    if lanes < card and link.above is None:
+        return Result(
+            state="unknown",
+            found=f"x{lanes}; the card has x{card}; its slot is hidden",
+            command=command,
+        )
     if lanes < link.most_lanes:
         return Result(
             state="bad",

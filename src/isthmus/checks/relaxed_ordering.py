@@ -6,11 +6,17 @@ from isthmus.checks.base import Check, Facts, Result, registers
 
 
 def judge(facts: Facts) -> Result | None:
-    """Bad where the device may not mark its requests as free of order."""
+    """Bad where a GPU may not mark its requests as free of order; others may never use it."""
     if facts.port.relaxed_ordering is None:
         return facts.unread()
     if facts.port.relaxed_ordering:
         return Result(state="good", found="on")
+    if not facts.is_gpu:
+        return Result(
+            state="unknown",
+            found="off, and not every device can use it",
+            command=registers(facts.port, "RlxdOrd"),
+        )
     return Result(
         state="bad",
         found="off: each write waits for those before it",

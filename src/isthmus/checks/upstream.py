@@ -7,26 +7,34 @@ from isthmus.models.pcie import Link
 
 
 def judge(facts: Facts) -> Result | None:
-    """Bad where a link further up carries less than the device's own."""
+    """Bad where a link further up carries less than the device's own.
+
+    By speeds as trained; where an idle GPU has slowed its links, by those that the links can.
+    """
     if len(facts.function.path) == 1:
         return facts.unseen()
-    own, *further = facts.function.links()
+    links = list(facts.function.links())
+    if not links:
+        return facts.unseen()
+    own, *further = links
     if not further:
         return Result(state="good", found="the slot is at the root")
-    speed, lanes = own.most_speed or own.speed, own.lanes
+    idle = facts.is_gpu and any((one.speed or 0) < (one.most_speed or 0) for one in links)
+    speed, lanes = own.most_speed if idle else own.speed, own.lanes
     known = [
-        (Link(trained, up.lanes), up)
+        (Link(gigatransfers, up.lanes), up)
         for up in further
-        if (trained := up.most_speed if facts.is_gpu else up.speed) and up.lanes
+        if (gigatransfers := up.most_speed if idle else up.speed) and up.lanes
     ]
     if not known or not speed or not lanes:
         return facts.unseen()
+    has = "can" if idle else "has"
     narrowest, up = min(known, key=lambda one: one[0].raw)
-    link = f"{narrowest.gigatransfers:g} GT/s x{narrowest.lanes} at {up.below.address}"
+    link = f"{up.below.address} {has} {narrowest.gigatransfers:g} GT/s x{narrowest.lanes}"
     if narrowest.raw < Link(speed, lanes).raw:
         return Result(
             state="bad",
-            found=f"{link}; the device's own link has {speed:g} GT/s x{lanes}",
+            found=f"{link}; the device's own link {has} {speed:g} GT/s x{lanes}",
             cause="a switch whose way to the root is narrower than its slots",
             cure="move the card to a slot at the root, or train that link anew",
             command=sysfs(up.below, "*_link_*"),

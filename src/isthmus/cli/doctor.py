@@ -65,7 +65,9 @@ def doctor(
 
 
 def _say(message: str) -> None:
-    print(f"isthmus: {message}", file=sys.stderr)
+    from isthmus.units import printable
+
+    print(f"isthmus: {printable(message)}", file=sys.stderr)
 
 
 def _of_machine(addresses: Sequence[str], *, no_wait: bool) -> tuple[Judged, list[str]]:
@@ -138,15 +140,18 @@ def _print_table(judged: Judged, *, everything: bool) -> None:
     """A table for each device on a terminal; one, uncut, in a pipe."""
     from rich.console import Console
 
+    from isthmus.units import printable
+
     on_screen = sys.stdout.isatty()
     console = Console(width=None if on_screen else _UNCUT, highlight=False)
     with console.capture() as captured:
         if not on_screen:
             console.print(_in_pipe(judged, everything=everything))
         for name, results in judged if on_screen else ():
-            console.print(name if results else f"{name}: {_NO_LINK}", style="bold", markup=False)
+            head = printable(name if results else f"{name}: {_NO_LINK}")
+            console.print(head, style="bold", markup=False)
             console.print(_on_screen(results, everything=everything))
-    print(_sentence(judged))
+    print(printable(_sentence(judged)))
     print("\n".join(filter(None, map(str.rstrip, captured.get().splitlines()))))
 
 
@@ -170,6 +175,8 @@ def _on_screen(results: Sequence[Result], *, everything: bool) -> Table:
     from rich.table import Table
     from rich.text import Text
 
+    from isthmus.units import printable
+
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column(no_wrap=True, min_width=_CHECK)
     table.add_column(no_wrap=True, min_width=len("unknown"))
@@ -177,8 +184,8 @@ def _on_screen(results: Sequence[Result], *, everything: bool) -> Table:
     colours = {"good": "green", "bad": "bold red", "unknown": "yellow"}
     for check, state, parts in _rows(results, everything=everything):
         labelled = zip(("", "cause: ", "cure: ", "$ "), parts, strict=True)
-        said = "\n".join(f"{label}{part}" for label, part in labelled if part)
-        table.add_row(f"  {check}", Text(state, colours[state]), Text(said))
+        said = "\n".join(f"{label}{printable(part)}" for label, part in labelled if part)
+        table.add_row(Text(f"  {printable(check)}"), Text(state, colours[state]), Text(said))
     return table
 
 
@@ -186,14 +193,16 @@ def _in_pipe(judged: Judged, *, everything: bool) -> Table:
     from rich.table import Table
     from rich.text import Text
 
+    from isthmus.units import printable
+
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for head in ("device", "check", "state", "found", "cause", "cure", "command"):
         table.add_column(head, no_wrap=True)
     for name, results in judged:
         if not results:
-            table.add_row(name, "", "", _NO_LINK)
+            table.add_row(Text(printable(name)), "", "", _NO_LINK)
         for check, state, parts in _rows(results, everything=everything):
-            table.add_row(*map(Text, (name, check, state, *parts)))
+            table.add_row(*(Text(printable(part)) for part in (name, check, state, *parts)))
     return table
 
 
@@ -202,7 +211,7 @@ def _rows(
 ) -> Iterator[tuple[str, str, tuple[str, str, str, str]]]:
     """Check, state, and what was found with cause, cure and command: the bad ones first.
 
-    Unless all are wanted, those that are unknown for one reason share a row, as do the good ones.
+    Unless all are wanted, those that are unknown for one reason share a row; good ones are counted.
     """
     order = {"bad": 0, "unknown": 1, "good": 2}
     together: dict[tuple[str, str], list[Result]] = {}
@@ -215,7 +224,7 @@ def _rows(
         if len(alike) == 1:
             yield names, state, (one.found, one.cause, one.cure, one.command)
         elif state == "good":
-            yield f"{len(alike)} checks", state, (names, "", "", "")
+            yield f"{len(alike)} checks", state, ("", "", "", "")
         else:
             yield f"{len(alike)} checks", state, (f"{one.found}: {names}", "", "", one.command)
 

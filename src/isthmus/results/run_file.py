@@ -222,9 +222,9 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
                 datetime.fromisoformat(time.replace("Z", "+00:00"))
                 for time in (self.started, self.finished)
             )
-        except ValueError:
+            return (ended - began).total_seconds()
+        except (ValueError, TypeError):  # TypeError: only one has a time zone
             return 0.0
-        return (ended - began).total_seconds()
 
 
 def schema() -> dict[str, Any]:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from isthmus.errors import UsageError
 
+_MOST_CPUS = 1 << 16
 _NODES = Path("/sys/devices/system/node")
 _MPOL_BIND = 2  # set_mempolicy(2)
 _SYS_SET_MEMPOLICY = {"x86_64": 238, "aarch64": 237}
@@ -31,11 +32,14 @@ def listed_cpus(text: str) -> set[int]:
     """Processors of a list such as ``0,2-3``; raises UsageError for what is none."""
     cpus: set[int] = set()
     for piece in text.split(","):
-        match = re.fullmatch(r"(\d+)(?:-(\d+))?", piece.strip())
+        match = re.fullmatch(r"(\d{1,9})(?:-(\d{1,9}))?", piece.strip())
         if not match:
             raise UsageError(f"'{text}' is no list of processors; write 0,2-3")
         first = int(match[1])
-        cpus |= set(range(first, int(match[2] or first) + 1))
+        last = int(match[2] or first)
+        if last >= _MOST_CPUS:
+            raise UsageError(f"'{text}' has processors beyond {_MOST_CPUS - 1}")
+        cpus |= set(range(first, last + 1))
     return cpus
 
 

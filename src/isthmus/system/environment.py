@@ -96,6 +96,7 @@ def host(root: Path = _ROOT) -> dict[str, Any]:
         "governors": sorted(
             {text(one) for one in (root / _CPU).glob("cpu[0-9]*/cpufreq/scaling_governor")}
         ),
+        "frequency_driver": text(power / "scaling_driver"),
         "energy_preference": text(power / "energy_performance_preference"),
         "turbo": _turbo(root),
         "idle_states": list(_idle_states(root)) or "unknown",

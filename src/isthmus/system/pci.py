@@ -10,22 +10,26 @@ import contextlib
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import msgspec
 
 from isthmus.system import environment
 from isthmus.system.environment import text
 
-_ADDRESS = re.compile(r"[0-9a-f]{4,}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
+_DDDD_BB_DD_F = r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]"
+_ADDRESS = re.compile(_DDDD_BB_DD_F)
+_GROUP = re.compile(r"[0-9]*")
+Address = Annotated[str, msgspec.Meta(pattern=rf"^{_DDDD_BB_DD_F}$(?!\n)")]
+"""``dddd:bb:dd.f``; of a run file, too: commands that are to be pasted have it."""
+Group = Annotated[str, msgspec.Meta(pattern=rf"^{_GROUP.pattern}$(?!\n)")]
 _HEADER_BYTES = 64
 """Of configuration space: what a user who is not root can read."""
 _CAPABILITIES = 0x34
 _PCI_EXPRESS = 0x10
 _EXTENDED = 0x100
 _SETTINGS = 0x71F0
-"""Bits of Device Control that are read here. A virtual function (SR-IOV) has zeros in all of them:
-its physical function's count."""
+"""Bits of Device Control that are read here."""
 _AER, _ACS, _RESIZABLE_BAR = 0x0001, 0x000D, 0x0015
 _KINDS = {
     0: "endpoint", 1: "endpoint", 4: "root port", 5: "switch upstream", 6: "switch downstream",
@@ -48,7 +52,7 @@ _BARS = 6
 class Port(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One function on the way from a device to the root; None: the system does not show it."""
 
-    address: str
+    address: Address
     vendor: str = ""
     device: str = ""
     class_code: str = ""
@@ -75,6 +79,8 @@ class Port(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     uncorrectable: dict[str, int] | None = None
     seen: list[str] | None = None
     """Correctable errors that happened at least once since the bits were cleared."""
+    asleep: bool = False
+    """Whether it is suspended: its configuration space was not read."""
     readable: bool = False
     """Whether configuration space could be read beyond what every user may see."""
 
@@ -91,15 +97,15 @@ class Bar(msgspec.Struct, frozen=True, omit_defaults=True):
 class Function(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A device's PCIe function, with the way from it to the root."""
 
-    path: list[Port]
+    path: Annotated[list[Port], msgspec.Meta(min_length=1)]
     """The device first, then each port above it."""
     driver: str = ""
     numa_node: int | None = None
-    iommu_group: str = ""
+    iommu_group: Group = ""
     iommu_type: str = ""
     """"identity", "DMA", "DMA-FQ" ... as sysfs names it."""
     bars: list[Bar] = []
-    dma_bits: int | None = None
+    dma_bits: Annotated[int, msgspec.Meta(ge=1, le=64)] | None = None
     """Width of the addresses that its driver lets it use."""
     power_state: str = ""
     runtime_status: str = ""
@@ -170,20 +176,23 @@ def read(address: str, root: Path = Path("/")) -> Function | None:
     """The function at ``dddd:bb:dd.f`` and the ports above it; None where there is none.
 
     ``root``: folder that holds ``proc`` and ``sys``, of this machine or of a captured one. A
-    suspended device is left asleep: its configuration space is not read. In a virtual machine the
-    ports above a device are the hypervisor's and tell nothing of the board: they are left out.
+    suspended device or port is left asleep: its configuration space is not read. In a virtual
+    machine the ports above a device are the hypervisor's and tell nothing of the board: they are
+    left out.
     """
     try:
         folder = (root / "sys/bus/pci/devices" / address).resolve(strict=True)
     except OSError:
         return None
-    sleeping = text(folder / "power/runtime_status") == "suspended"
-    configuration = b"" if sleeping else _bytes(folder / "config")
+    configuration = _configuration(folder)
     group = folder / "iommu_group"
     virtual = environment.is_virtualised(root)
     above = [] if virtual else [one for one in folder.parents if _ADDRESS.fullmatch(one.name)]
     return Function(
-        path=[_port(folder, configuration), *(_port(one, _bytes(one / "config")) for one in above)],
+        path=[
+            _port(folder, configuration, guest=virtual),
+            *(_port(one, _configuration(one)) for one in above),
+        ],
         driver=_target(folder / "driver"),
         numa_node=_node(text(folder / "numa_node")),
         iommu_group=_target(group),
@@ -197,8 +206,9 @@ def read(address: str, root: Path = Path("/")) -> Function | None:
 
 
 def of_attributes(link: Mapping[str, str]) -> Function | None:
-    """A function as run files had it that kept its link alone; None without one."""
-    if not link.get("address"):
+    """A function as run files had it that kept its link alone; None without a valid one."""
+    group = link.get("iommu_group", "")
+    if not (_ADDRESS.fullmatch(link.get("address", "")) and _GROUP.fullmatch(group)):
         return None
     device = Port(
         address=link["address"],
@@ -212,11 +222,20 @@ def of_attributes(link: Mapping[str, str]) -> Function | None:
     return Function(
         path=[device],
         numa_node=_node(link.get("numa_node", "")),
-        iommu_group=link.get("iommu_group", ""),
+        iommu_group=group,
     )
 
 
-def _port(folder: Path, configuration: bytes) -> Port:
+def _configuration(folder: Path) -> bytes:
+    """Configuration space; empty where reading it would wake a suspended function."""
+    return b"" if _asleep(folder) else _bytes(folder / "config")
+
+
+def _asleep(folder: Path) -> bool:
+    return text(folder / "power/runtime_status") == "suspended"
+
+
+def _port(folder: Path, configuration: bytes, *, guest: bool = False) -> Port:
     capabilities = dict(_capabilities(configuration))
     further = dict(_extended_capabilities(configuration))
     speeds = {name: text(folder / f"{name}_link_speed") for name in ("current", "max")}
@@ -233,7 +252,12 @@ def _port(folder: Path, configuration: bytes) -> Port:
         correctable=_counters(folder, "correctable"),
         uncorrectable=_counters(folder, "nonfatal", "fatal"),
         readable=len(configuration) > _HEADER_BYTES,
-        **_express(capabilities.get(_PCI_EXPRESS, b"")),
+        asleep=_asleep(folder),
+        **_express(
+            capabilities.get(_PCI_EXPRESS, b""),
+            guest=guest,
+            virtual=(folder / "physfn").is_symlink(),
+        ),
         **_access_control(further.get(_ACS, b"")),
         **_errors_seen(further.get(_AER, b"")),
     )
@@ -263,17 +287,21 @@ def _number(data: bytes, at: int, size: int) -> int:
     return int.from_bytes(data[at : at + size], "little")
 
 
-def _express(capability: bytes) -> dict[str, Any]:
-    """What the PCI Express capability says; nothing without it."""
+def _express(capability: bytes, *, guest: bool, virtual: bool) -> dict[str, Any]:
+    """What the PCI Express capability says; nothing without it.
+
+    ``virtual``: a virtual function (SR-IOV) has zeros for settings; the settings of its physical
+    function hold. In a virtual machine (``guest``) the zeros are all that tells one.
+    """
     if len(capability) < 12 or capability[1:4] == b"\xff\xff\xff":
         return {}
     can, control = _number(capability, 4, 4), _number(capability, 8, 2)
     kind = _KINDS.get(_number(capability, 2, 2) >> 4 & 15, "other")
-    if not control & _SETTINGS:
-        return {"kind": kind}
+    limits = {"kind": kind, "most_payload": 128 << (can & 7)}
+    if virtual or (guest and not control & _SETTINGS):
+        return limits
     return {
-        "kind": kind,
-        "most_payload": 128 << (can & 7),
+        **limits,
         "payload": 128 << (control >> 5 & 7),
         "read_request": 128 << (control >> 12 & 7),
         "relaxed_ordering": bool(control >> 4 & 1),
@@ -335,12 +363,12 @@ def _counters(folder: Path, *kinds: str) -> dict[str, int] | None:
 
 
 def _speed(said: str) -> float | None:
-    found = re.match(r"([0-9.]+) GT/s", said)
+    found = re.match(r"(\d+(?:\.\d+)?) GT/s", said)
     return float(found[1]) if found else None
 
 
 def _whole(said: str) -> int | None:
-    return int(said) if re.fullmatch(r"-?\d+", said) else None
+    return int(said) if re.fullmatch(r"-?\d{1,18}", said) else None
 
 
 def _node(said: str) -> int | None:
