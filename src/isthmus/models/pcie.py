@@ -164,7 +164,12 @@ def predict(board: Board, _inputs: Mapping[str, float]) -> list[Figure]:
         Figure("card's interface", bus, "B/s", note="each direction"),
         Figure("card to host", min(write, bus), "B/s"),
         Figure("host to card", min(read, bus), "B/s", note="with enough requests in flight"),
-        Figure("both at once", 2 * min(path.both(), bus), "B/s", note="sum of both directions, less each other's requests"),
+        Figure(
+            "both at once",
+            2 * min(path.both(), bus),
+            "B/s",
+            note="sum of both directions, less each other's requests",
+        ),
         Figure("64 B stores", 64 / path.write_s(64), "B/s", note="write combining"),
     ]
 
