@@ -38,6 +38,7 @@ struct Start {
   void* argument;
   Role role;
   Nanoseconds began;
+  VirtualTime::Thread* place;
 };
 
 /// Whether an address belongs to a library whose file's name begins so.
@@ -75,7 +76,7 @@ pthread_once_t once = PTHREAD_ONCE_INIT;
 void* started(void* given) {
   const Start start = *static_cast<Start*>(given);
   std::free(given);  // NOLINT(*-no-malloc): `new` needs the C++ library
-  program_time.add(start.role, start.began);
+  program_time.add(start.role, start.began, start.place);
   pthread_once(&once, [] {
     pthread_key_create(&ending,
                        [](void*) { stamps.put(place_of(pthread_self()), program_time.remove()); });
@@ -175,9 +176,12 @@ ISTHMUS_INTERPOSED int pthread_create(pthread_t* thread, const pthread_attr_t* a
   }
   const Role role = role_of(__builtin_return_address(0), routine, argument);
   const Nanoseconds began = has_card() ? program_time.now() : 0;
-  *start = {.routine = routine, .argument = argument, .role = role, .began = began};
+  // Others wait for it from now on, not only from when it runs.
+  VirtualTime::Thread* const place = program_time.reserve(role, began);
+  *start = {.routine = routine, .argument = argument, .role = role, .began = began, .place = place};
   const int result = real_create(thread, attributes, started, start);
   if (result != 0) {
+    program_time.release(place);
     std::free(start);
   }
   return result;

@@ -23,29 +23,46 @@ void VirtualTime::start(Nanoseconds now, Nanoseconds free) {
   }
   for (std::size_t index = 0; index < end_; ++index) {
     Thread& thread = threads_[index];
-    if (const pid_t id = thread.id; id > 0) {
+    if (const pid_t id = thread.id; id != 0) {
       thread.base = now;
-      thread.used = system_.processor_time(id);
+      thread.used = id > 0 ? system_.processor_time(id) : 0;
     }
   }
   started_ = true;
 }
 
-void VirtualTime::add(Role role, Nanoseconds began) {
+VirtualTime::Thread* VirtualTime::reserve(Role role, Nanoseconds began) {
   const Locked lock(locked_);
-  const pid_t id = system_.this_thread();
   for (std::size_t index = 0; index < most_threads; ++index) {
     Thread& thread = threads_[index];
     if (thread.id == 0) {
       thread.role = role;
       thread.doing = Doing::unknown;
       thread.base = std::max(began, latest_);
-      thread.used = system_.processor_time(id);
-      thread.id = id;
-      own = &thread;
+      thread.id = reserved_id;
       end_ = std::max(end_.load(), index + 1);
-      return;
+      return &thread;
     }
+  }
+  return nullptr;
+}
+
+void VirtualTime::release(Thread* reserved) {
+  const Locked lock(locked_);
+  if (reserved != nullptr) {
+    reserved->id = 0;
+  }
+}
+
+void VirtualTime::add(Role role, Nanoseconds began, Thread* reserved) {
+  Thread* const place = reserved == nullptr ? reserve(role, began) : reserved;
+  const Locked lock(locked_);
+  if (place != nullptr) {
+    const pid_t id = system_.this_thread();
+    place->base = std::max(place->base, latest_);
+    place->used = system_.processor_time(id);
+    place->id = id;
+    own = place;
   }
 }
 
@@ -166,10 +183,12 @@ Nanoseconds VirtualTime::earliest_but(const Thread* self) const {
   for (std::size_t index = 0; index < end_; ++index) {
     const Thread& thread = threads_[index];
     const pid_t id = thread.id;
-    if (id <= 0 || &thread == self || thread.role != Role::program) {
+    if (id == 0 || &thread == self || thread.role != Role::program) {
       continue;
     }
-    if (thread.doing == Doing::call || thread.doing == Doing::leaving) {
+    if (id < 0) {
+      earliest = std::min(earliest, thread.base);
+    } else if (thread.doing == Doing::call || thread.doing == Doing::leaving) {
       earliest = std::min(earliest, thread.goal);
     } else if (system_.runs(id)) {
       earliest = std::min(earliest, time_of(thread));

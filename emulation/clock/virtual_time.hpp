@@ -51,8 +51,22 @@ class VirtualTime {
   void start(Nanoseconds now, Nanoseconds free);
   [[nodiscard]] bool has_started() const { return started_; }
 
-  /// The calling thread is one of the program's, from `began` on.
-  void add(Role role, Nanoseconds began);
+  struct Thread {
+    std::atomic<pid_t> id = 0;  ///< 0: free, negative: not yet known
+    Role role = Role::program;
+    Doing doing = Doing::unknown;
+    Nanoseconds base = 0;  ///< its time when it had used `used`
+    Nanoseconds used = 0;  ///< processor time
+    Nanoseconds goal = 0;
+    Nanoseconds seen = 0;
+  };
+  /// A place for a thread that is going to be started: until it runs it counts as one that does.
+  /// Null where there is none left.
+  Thread* reserve(Role role, Nanoseconds began);
+  /// It was not started.
+  void release(Thread* reserved);
+  /// The calling thread is one of the program's, from `began` on, in the place that it has.
+  void add(Role role, Nanoseconds began, Thread* reserved = nullptr);
   /// It ends; its time.
   Nanoseconds remove();
   /// After a fork only the caller is left.
@@ -82,15 +96,7 @@ class VirtualTime {
   [[nodiscard]] bool others_leave();
 
  private:
-  struct Thread {
-    std::atomic<pid_t> id = 0;  ///< 0: free
-    Role role = Role::program;
-    Doing doing = Doing::unknown;
-    Nanoseconds base = 0;  ///< its time when it had used `used`
-    Nanoseconds used = 0;  ///< processor time
-    Nanoseconds goal = 0;
-    Nanoseconds seen = 0;
-  };
+  static constexpr pid_t reserved_id = -1;
   static thread_local constinit Thread* own;
 
   Nanoseconds time_of(const Thread& thread) const;

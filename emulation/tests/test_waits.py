@@ -14,9 +14,9 @@ pytestmark = pytest.mark.usefixtures("emulated")
 
 @pytest.fixture
 def figure(card_exec: Run, programs: Path) -> Run:
-    def run(what: str) -> float:
+    def run(what: str, *options: str) -> float:
         limited = ("timeout", "--signal=KILL", 60, programs / "waits", what)
-        ran = card_exec("--", *limited, programs / "hw_emu.xclbin")
+        ran = card_exec(*options, "--", *limited, programs / "hw_emu.xclbin")
         assert ran.code == 0, ran.errors
         (value,) = ran.figures.values()
         return value
@@ -47,3 +47,7 @@ def test_a_deadline_days_away_is_not_over_early(figure: Run) -> None:
 
 def test_select_leaves_the_rest_before_a_card_is_open(figure: Run) -> None:
     assert 0 < figure("select_before") <= 4.75
+
+
+def test_two_cards_are_opened_at_once_and_closed_one_after_the_other(figure: Run) -> None:
+    assert figure("two_cards", "--board", "u250", "--board", "u250") == 3

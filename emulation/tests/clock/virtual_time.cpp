@@ -86,6 +86,23 @@ TEST_CASE("Threads that compute hold others up, those that wait do not", "[virtu
   CHECK(bench.time.earliest_other() == VirtualTime::never);
 }
 
+TEST_CASE("A thread that is going to be started holds others up", "[virtual_time]") {
+  Bench bench;
+  VirtualTime::Thread* const place = bench.time.reserve(Role::program, epoch + 40);
+  CHECK(bench.time.earliest_other() == epoch + 40);
+  SECTION("until it has run") {
+    std::thread([&] {
+      number = 2;
+      bench.time.add(Role::program, epoch + 40, place);
+    }).join();
+    fakes[2].used = 5;
+    CHECK(bench.time.earliest_other() == epoch + 45);
+    fakes[2].runs = false;
+  }
+  SECTION("unless that fails") { bench.time.release(place); }
+  CHECK(bench.time.earliest_other() == VirtualTime::never);
+}
+
 TEST_CASE("A thread that waited is where the one is that left a call", "[virtual_time]") {
   Bench bench;
   bench.as(2, [] {}, true);

@@ -215,6 +215,33 @@ void select_before(const std::string& /*xclbin*/) {
   tell("left", static_cast<double>(left.tv_sec) + 1e-6 * static_cast<double>(left.tv_usec));
 }
 
+/// Two threads open a card each at once; one card is closed long before the other.
+void two_cards(const std::string& xclbin) {
+  std::promise<void> closed;
+  int calls = 0;
+  std::mutex mutex;
+  const auto use = [&](unsigned index) {
+    xrt::device device(index);
+    device.load_xclbin(xclbin);
+    const auto copy = [&] {
+      xrt::bo buffer(device, MiB, 0);
+      buffer.sync(XCL_BO_SYNC_BO_TO_DEVICE);
+      const std::lock_guard lock(mutex);
+      ++calls;
+    };
+    copy();
+    if (index == 1) {
+      closed.get_future().wait();
+      copy();
+    }
+  };
+  std::thread second([&] { use(1); });
+  use(0);
+  closed.set_value();
+  second.join();
+  tell("calls", calls);
+}
+
 }  // namespace
 
 int main(int count, char** given) {
@@ -226,6 +253,7 @@ int main(int count, char** given) {
       {"timed_mutex", timed_mutex},
       {"far_deadlines", far_deadlines},
       {"select_before", select_before},
+      {"two_cards", two_cards},
   };
   if (count != 3 || !known.contains(given[1])) {
     return 2;
