@@ -55,9 +55,9 @@ def published_log() -> None:
     for kernel in ("read", "write", "copy"):
         series = f"host memory, U250, {'both' if kernel == 'copy' else kernel}"
         points = [point for point in all_points() if point.series == series]
-        sizes = [parse_sizes(point.name)[0] for point in points]
+        sizes = [parse_sizes(point.row.item)[0] for point in points]
         simulated = [
-            events[kernel, size] / GIB / point.published - 1.0
+            events[kernel, size] / GIB / point.row.published - 1.0
             for size, point in zip(sizes, points, strict=True)
         ]
         closed = [point.residual(board) for point in points]

@@ -13,7 +13,7 @@ from conftest import LIMIT_S
 from isthmus.columns import columns
 
 WIDTH = 60
-COMMANDS = (("card", "boards"), ("run",), ("model", "host_memory", "--help"))
+COMMANDS = (("card", "boards"), ("run",))
 
 
 def on_terminal(*words: str) -> str:

@@ -145,6 +145,20 @@ def test_published_figures_touch_of_a_real_card_only_what_is_named(
     assert not list(tmp_path.glob("*.json"))
 
 
+@needs_backend
+@needs_pci
+def test_a_whole_source_says_too_that_a_real_card_needs_registers_named(
+    isthmus: Isthmus, tmp_path: Path
+) -> None:
+    """Configuration space can be read without, which gives none of the figures."""
+    device = f"pci:{FUNCTIONS[0].name}"
+    done = isthmus("reproduce", "mmio", "--device", device, "--out", str(tmp_path))
+    assert done.returncode == 2
+    last = done.stderr.strip().splitlines()[-1]
+    assert last.endswith("name them, --registers BAR:OFFSET+8 --allow-loads")
+    assert not done.stdout
+
+
 def test_leave_for_a_bar_is_no_use_to_other_devices(isthmus: Isthmus) -> None:
     done = isthmus("run", "mmio", "--device", CARD, "--allow-writes", "--registers", "0:0")
     assert done.returncode == 2

@@ -76,7 +76,8 @@ def test_what_a_device_cannot_give_is_said_and_the_rest_is_shown(isthmus, tmp_pa
     assert done.returncode == 4
     assert "leave --device out" in done.stderr
     both = isthmus("reproduce", "b_eff", "--device", "card:u200", "--out", str(tmp_path))
-    assert both.returncode == 2  # none of it
+    assert both.returncode == 2
+    assert "beff needs channels to other devices: not on card:u200" in both.stderr
     (tmp_path / "file").touch()
     no_folder = isthmus("reproduce", "b_eff/520n", "--out", str(tmp_path / "file"))
     assert no_folder.returncode == 2
@@ -125,7 +126,9 @@ def test_the_residual_table_is_made_of_the_same_rows():
         for row in source.rows
         if row.series
     }
-    points = {(p.series.removesuffix(", as events"), p.name): p.published for p in all_points()}
+    points = {
+        (p.series.removesuffix(", as events"), p.row.item): p.row.published for p in all_points()
+    }
     assert points == rows
 
 

@@ -116,15 +116,32 @@ std::vector<OperationSpec> points(const DeviceInfo& device, const OperationInfo&
   return all;
 }
 
-/// Whether `moved` can be what one repetition of a part moves: all of the buffer, twice where both
-/// directions go, and times the depth where a repetition is a whole queue, or the iterations of a
-/// kernel. Where nothing crosses it may be nothing, a latency, or a copy, which counts twice; of
-/// ranks each sends to two neighbours.
+/// How often a repetition can move the buffer: what its axes count, one or several multiplied, such
+/// as the depth of a queue, the iterations of a kernel, the ranks.
+std::set<std::uint64_t> times_moved(const OperationSpec& spec) {
+  std::set<std::uint64_t> times = {1};
+  for (const auto& [name, value] : spec.axes) {
+    if (value.find_first_not_of("0123456789") == std::string::npos && value != "0") {
+      const std::set<std::uint64_t> before = times;
+      for (const std::uint64_t other : before) {
+        times.insert(other * spec.count(name));
+      }
+    }
+  }
+  return times;
+}
+
+/// Whether `moved` can be what one repetition of a part moves: all of the buffer, as often as its
+/// axes say, twice where both directions go. Where nothing crosses it may be nothing, a latency, or
+/// a copy, which counts twice; of ranks each sends to two neighbours.
 bool plausible(std::uint64_t moved, const OperationSpec& spec, const PartInfo& part) {
-  const std::uint64_t once =
-      spec.bytes * (part.direction == "both" ? 2 : 1) * spec.count("iterations");
-  return moved == once || moved == once * spec.depth() ||
-         ((moved == 0 || moved == 2 * once * spec.count("ranks")) && part.direction.empty());
+  const bool nowhere = part.direction.empty();
+  const std::set<std::uint64_t> times = times_moved(spec);
+  return (nowhere && moved == 0) || std::ranges::any_of(times, [&](std::uint64_t count) {
+           const std::uint64_t once = spec.bytes * count;
+           return moved == once * (part.direction == "both" ? 2 : 1) ||
+                  (nowhere && moved == 2 * once);
+         });
 }
 
 SeriesOptions quick() {

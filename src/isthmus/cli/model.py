@@ -2,47 +2,105 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
-_OWN_OPTIONS = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
+from isthmus.cli.declared import DeclaringCommand
+from isthmus.command import App
+from isthmus.errors import UsageError
+from isthmus.run_options import RunOption, flag
+
+if TYPE_CHECKING:
+    from isthmus.models import Model
 
 
 def add_to(app: typer.Typer) -> None:
-    """Registers the command."""
-    app.command(
+    """Registers the commands."""
+    group = App(cls=Models, rich_markup_mode=None)
+    group.callback(invoke_without_command=True)(overview)
+    group.command(help="Compare every published figure with what the models predict.")(validate)
+    group.command(help="Redo the fits of the boards' fitted parameters.")(fit)
+    app.add_typer(
+        group,
         name="model",
-        help="Predict with a closed form (NAME), redo the fits (fit), or compare with every "
-        "published figure (validate); NAME --help lists a model's options.",
-        context_settings=_OWN_OPTIONS,
-    )(model)
+        help="Predict with a closed form, redo the fits, or compare with every published figure.",
+    )
 
 
-def model(
-    context: typer.Context,
-    name: Annotated[str, typer.Argument(help="a model's name, validate or fit")] = "",
+def overview(context: typer.Context) -> None:
+    """Prints a line for each model where none is named."""
+    if context.invoked_subcommand is None:
+        print(context.get_help())
+
+
+class Models(TyperGroup):
+    """A command for each model, beside the group's own."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Names of the models, then the group's own commands."""
+        from isthmus.models import registry
+
+        return [*registry(), *super().list_commands(ctx)]
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """The command of this name; raises UsageError for an unknown one."""
+        from isthmus.models import by_name
+
+        return super().get_command(ctx, cmd_name) or _command(by_name(cmd_name))
+
+
+def _command(model: Model) -> Any:
+    """The command that prints a model's figures."""
+
+    class Predicting(DeclaringCommand):
+        def declared(self) -> list[RunOption]:
+            return list(_options(model))
+
+    def predict(context: typer.Context) -> None:
+        from isthmus.cli import model_figures
+
+        as_json = context.obj.pop("json")
+        for name, values in context.obj.items():
+            if len(values) > 1:
+                raise UsageError(f"{flag(name)} is given twice")
+        given = {name: values[0] for name, values in context.obj.items() if values}
+        print(model_figures.answer(model, given, as_json=as_json), end="")
+
+    app = App(add_completion=False, rich_markup_mode=None)
+    summary = f"{model.summary[0].upper()}{model.summary[1:]}."
+    app.command(cls=Predicting, help=summary, short_help=summary)(predict)
+    return typer.main.get_command(app)
+
+
+def _options(model: Model) -> Iterator[RunOption]:
+    """What the model's table says, the usual value in brackets."""
+    if model.default_board:
+        usual = f"[{model.default_board}]"
+        yield RunOption("board", f"board or file, e.g. u250,link.lanes=8 {usual}")
+    for one in model.options:
+        usual = one.parameter or ("" if one.default is None else f"{one.default:g} {one.unit}")
+        usual = f" [{usual.strip()}]" if usual else ""
+        yield RunOption(one.name.replace("-", "_"), f"{one.meaning}{usual}")
+    yield RunOption("json", "for programs", permission=True)
+
+
+def validate(
+    form: Annotated[
+        str, typer.Option("--format", help="table, or with all points md, csv or json")
+    ] = "table",
 ) -> None:
-    """Prints figures of a model, residuals, or fitted parameters."""
-    from isthmus import models
-    from isthmus.cli import model_figures
+    """Prints residuals."""
+    from isthmus.validation import residuals
 
-    if name in {"", "--help"} or (name in {"validate", "fit"} and "--help" in context.args):
-        print(model_figures.overview(), end="")
-    elif name == "validate":
-        from isthmus.validation import residuals
+    known = residuals.known_format(form)
+    print(residuals.render(residuals.validate(), known), end="")
 
-        given = model_figures.options(context.args, known=("format",))
-        form = residuals.known_format(given.get("format", "table"))
-        print(residuals.render(residuals.validate(), form), end="")
-    elif name == "fit":
-        from isthmus.validation import fitting
 
-        model_figures.options(context.args, known=())
-        print(fitting.text(fitting.refit()), end="")
-    else:
-        chosen = models.by_name(name)
-        if "--help" in context.args:
-            print(model_figures.usage(chosen), end="")
-        else:
-            print(model_figures.answer(chosen, context.args), end="")
+def fit() -> None:
+    """Prints fitted parameters."""
+    from isthmus.validation import fitting
+
+    print(fitting.text(fitting.refit()), end="")

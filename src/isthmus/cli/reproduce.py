@@ -199,13 +199,18 @@ def _run(
     request = _request(name, measurement, rows, settings)
     with Progress(console) as progress:
         run = session.measure(request, progress)
-    files.append(request.out)
     for one in run.devices:
         if one.error:
             raise NoDeviceError(f"{one.address}: {one.error}")
+    reproduced = from_run(rows, run, settings.device or "")
+    if settings.device and all(one.interval is None for one in reproduced):
+        raise UsageError(
+            f"{settings.device} measures none of these figures: {reproduced[0].reason}"
+        )
+    files.append(request.out)
     for fault in truncated(wording.faults(run)):
         print(f"isthmus: {name}: {fault}", file=sys.stderr)
-    return from_run(rows, run, settings.device or ""), failed(run)
+    return reproduced, failed(run)
 
 
 def _request(

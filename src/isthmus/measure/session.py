@@ -19,7 +19,7 @@ from isthmus.errors import IsthmusError, UsageError
 from isthmus.measure.address import Address
 from isthmus.measure.devices import devices_of, read_again, refuse_or_warn
 from isthmus.measure.discovery import FoundDevice
-from isthmus.measure.plan import describe_memory_kinds, has_memory, plan
+from isthmus.measure.plan import describe_memory_kinds, has_memory, known_to, plan
 from isthmus.measure.runner import Runner, Watcher
 from isthmus.measure.schedule import Job, usual_budget_s
 from isthmus.results import journal, run_file
@@ -118,9 +118,9 @@ def _jobs(
             )
     sizes_given = any(study.size_axis.name in request.axes for study in request.studies)
     if not any(job.task.bytes for job in jobs) and (sizes_given or not jobs):
-        raise UsageError(
-            "nothing to measure: " + ("; ".join(left_out) or _unmet_needs(request, devices))
-        )
+        able = any(known_to(study, o.description) for study in request.studies for o in devices)
+        reasons = "; ".join(left_out) if able else ""
+        raise UsageError(f"nothing to measure: {reasons or _unmet_needs(request, devices)}")
     for line in left_out:
         watcher.say(line)
     return jobs

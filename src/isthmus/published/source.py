@@ -1,14 +1,15 @@
 """A published source, read from its folder: figures, tables, and a row for each published number.
 
-``source.toml`` has ``title``, ``by`` (how it is cited) and ``board``, and these tables:
+``source.toml`` has ``title``, ``by`` (how it is cited) and ``board`` (a name, or a file of the
+folder), and these tables:
 
 ``[[figure]]``
     ``name``, ``title``, and where there is nothing to reproduce ``because`` (why) or ``needs``
     (what); ``note``.
 ``[run.NAME]``
-    A measurement that reproduces rows: ``study``, ``device``, ``memory`` and further ``axes``.
-    ``further_devices`` are measured in the same run; ``hybrid`` adds the time of their software to
-    the simulated time.
+    A measurement that reproduces rows: ``study``, ``device``, ``memory`` and further ``axes``. In
+    ``device``, ``{board}`` is the source's. ``further_devices`` are measured in the same run;
+    ``hybrid`` adds the time of their software to the simulated time.
 ``[[row]]``
     One published number, or one for each line of a CSV file (``data = "NAME"``, of which ``only``
     keeps the lines whose columns have these values). Texts may name columns: ``"{size_bytes}"``;
@@ -234,7 +235,11 @@ def read(name: str, folder: Path) -> Source:
 
 
 def _source(name: str, folder: Path, data: Mapping[str, Any]) -> Source:
-    runs = {key: Measurement(key, **value) for key, value in data.get("run", {}).items()}
+    board = _board(folder, data["board"])
+    runs = {
+        key: Measurement(key, **{**run, "device": run["device"].replace("{board}", board)})
+        for key, run in data.get("run", {}).items()
+    }
     aims = tuple(
         Aim(one["name"], tuple(one["series"]), one["worst"], one.get("rms"))
         for one in data.get("aim", ())
@@ -243,7 +248,7 @@ def _source(name: str, folder: Path, data: Mapping[str, Any]) -> Source:
     rows = tuple(
         row
         for block in data.get("row", ())
-        for row in _rows(name, folder, data["board"], runs, aimed, block)
+        for row in _rows(name, folder, board, runs, aimed, block)
     )
     known = {one["name"] for one in data["figure"]}
     unknown = {figure for row in rows for figure in row.figures} - known
@@ -252,7 +257,10 @@ def _source(name: str, folder: Path, data: Mapping[str, Any]) -> Source:
     figures = tuple(_figure(name, one, rows) for one in data["figure"])
     fits = tuple(
         Fit(
-            one["name"], one.get("board", data["board"]), one["start"], tuple(one.get("series", ()))
+            one["name"],
+            _board(folder, one.get("board", board)),
+            one["start"],
+            tuple(one.get("series", ())),
         )
         for one in data.get("fit", ())
     )
@@ -260,6 +268,11 @@ def _source(name: str, folder: Path, data: Mapping[str, Any]) -> Source:
     if unknown:
         raise UsageError(f"rows name fits that are not listed: {', '.join(sorted(unknown))}")
     return Source(name, data["title"], data["by"], figures, rows, aims, fits, folder)
+
+
+def _board(folder: Path, name: str) -> str:
+    """A board's name, or the path of its file, which lies in the folder."""
+    return str(folder / name) if name.endswith(".toml") else name
 
 
 def _figure(source: str, block: Mapping[str, Any], rows: Sequence[Row]) -> Figure:
@@ -301,7 +314,7 @@ def _rows(
             item=item,
             published=ends[0],
             unit=unit,
-            board=filled.get("board", board),
+            board=_board(folder, filled.get("board", board)),
             api=filled.get("api", ""),
             published_to=ends[1] if len(ends) > 1 else None,
             series=series,

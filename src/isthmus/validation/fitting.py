@@ -44,7 +44,7 @@ def solve(
     What events predict is taken as their closed form times the ratio that both have on ``board``:
     right where the fit gives the board back.
     """
-    quick = [(*point.quick(board), point.published) for point in points]
+    quick = [(*point.quick(board), point.row.published) for point in points]
     forms = dict.fromkeys(form for form, _, _ in quick)
     scale = np.array(list(start.values()))
 
@@ -96,7 +96,7 @@ def refit() -> list[Fitted]:
     fitted = []
     for fit in fits():
         board = boards.load(fit.board)
-        of_fit = [point for point in points if point.fit == fit.calibration]
+        of_fit = [point for point in points if point.row.fit == fit.calibration]
         solved = solve(board, fit.start, of_fit)
         fitted += [
             Fitted(
@@ -139,7 +139,7 @@ def constants(board: str = "") -> list[Constant]:
     points = all_points()
     results = []
     for fit in fits():
-        of_fit = [p for p in points if p.series in fit.series and p.name != "mean"]
+        of_fit = [p for p in points if p.series in fit.series and p.row.combine == "sum"]
         if len(of_fit) <= len(fit.start) or board not in {"", fit.board}:
             continue
         before = boards.load(fit.board)
@@ -248,7 +248,7 @@ def held_out() -> list[HeldOut]:
     Events near a board are its closed form times the ratio of the two on the board in the file
     (``solve``); what is predicted really runs on the card.
     """
-    points = [point for point in all_points() if point.name != "mean"]
+    points = [point for point in all_points() if point.row.combine == "sum"]
     results = []
     for fit in fits():
         curves = {
@@ -260,10 +260,10 @@ def held_out() -> list[HeldOut]:
         unseen: dict[str, list[float]] = {series: [] for series in curves}
         every = [point for curve in curves.values() for point in curve]
         start = {name: before.number(name) for name in fit.start}
-        for size in dict.fromkeys(point.name for point in every):
-            solved = solve(before, start, [p for p in every if p.name != size], _ROUGHLY)
+        for size in dict.fromkeys(point.row.item for point in every):
+            solved = solve(before, start, [p for p in every if p.row.item != size], _ROUGHLY)
             for point in every:
-                if point.name == size:
+                if point.row.item == size:
                     unseen[point.series].append(point.residual(solved))
         for series, left_out in unseen.items():
             seen = [point.residual(before) for point in curves[series]]

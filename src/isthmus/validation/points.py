@@ -18,20 +18,11 @@ AS_EVENTS = ", as events"
 class PublishedPoint:
     """One published figure and the model for it."""
 
+    row: Row
     series: str
-    name: str
-    unit: str
-    published: float
-    board: str
+    """The row's, or that of the same figures as events predict them."""
     predict: Callable[[Board], float]
-    """Gives the prediction in ``unit``."""
-    off: Callable[[float], float]
-    """Relative residual of a figure against the published one (``Row.residual``)."""
-    fit: str = ""
-    """Calibration that used this figure; empty: no calibration did."""
-    kind: str = "predicted"
-    """Without a fit: ``predicted``; ``after the fact`` where an input was chosen in sight of it."""
-    note: str = ""
+    """Gives the prediction in the row's unit."""
     closed_form: Callable[[Board], float] | None = None
     """Closed form of a point that events predict: fits use it, times the ratio of the two."""
 
@@ -41,14 +32,9 @@ class PublishedPoint:
             return self.predict, 1.0
         return self.closed_form, self.predict(board) / self.closed_form(board)
 
-    @property
-    def how(self) -> str:
-        """``fitted``, ``predicted`` or ``after the fact``."""
-        return "fitted" if self.fit else self.kind
-
     def residual(self, board: Board) -> float:
         """Relative residual of the prediction."""
-        return self.off(self.predict(board))
+        return self.row.residual(self.predict(board))
 
 
 def all_points() -> list[PublishedPoint]:
@@ -62,10 +48,7 @@ def _points(row: Row) -> Iterator[PublishedPoint]:
         return form(board) / row.scale
 
     form = closed_form(row.model, row.inputs)
-    common = (row.item, row.unit, row.published, row.board)
-    yield PublishedPoint(row.series, *common, rate, row.residual, row.fit, row.kind, row.note)
+    yield PublishedPoint(row, row.series, rate)
     if row.events:
-        yield PublishedPoint(
-            f"{row.series}{AS_EVENTS}", *common, lambda board: events.figure(row, board),
-            row.residual, row.fit, row.kind, row.note, rate,
-        )  # fmt: skip
+        series = f"{row.series}{AS_EVENTS}"
+        yield PublishedPoint(row, series, lambda board: events.figure(row, board), rate)

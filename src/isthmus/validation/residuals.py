@@ -95,10 +95,11 @@ def _not_modelled() -> list[tuple[str, str]]:
 
 
 def _row(point: PublishedPoint) -> Row:
-    predicted = point.predict(boards.load(point.board))
+    row = point.row
+    predicted = point.predict(boards.load(row.board))
     return Row(
-        point.series, point.name, point.unit, point.published, predicted,
-        point.off(predicted), point.how, point.note,
+        point.series, row.item, row.unit, row.published, predicted,
+        row.residual(predicted), row.how, row.note,
     )  # fmt: skip
 
 

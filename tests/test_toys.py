@@ -1,0 +1,108 @@
+"""A package of somebody else's that adds one of everything: each is one file or one folder."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from conftest import LIMIT_S
+from isthmus.system import built
+
+ROOT = Path(__file__).parents[1]
+TOYS = Path(__file__).with_name("toys")
+ENTRIES = """
+[isthmus.backends]
+toy = toy_backend:BACKEND
+[isthmus.studies]
+hops = toy_study:STUDY
+[isthmus.models]
+hops = toy_model:MODEL
+[isthmus.reporters]
+names = toy_reporter:REPORTER
+[isthmus.published]
+toymaker = toy_source:FOLDER
+"""
+VALIDATED = """
+import json
+from isthmus import boards
+from isthmus.validation import fitting, points
+mine = [point for point in points.all_points() if point.series in {"hops", "link"}]
+boards = {point.row.board: boards.load(point.row.board) for point in mine}
+told = {}
+for point in mine:
+    told.setdefault(point.series, []).append(round(point.residual(boards[point.row.board]), 9))
+(fit,) = (fit for fit in fitting.fits() if fit.calibration.startswith("Toymaker"))
+fitted = fitting.solve(boards[fit.board], fit.start, [p for p in mine if p.row.fit])
+told["link.latency_ns"] = fitting.rounded("link.latency_ns", fitted.number("link.latency_ns"))
+print(json.dumps(told))
+"""
+"""What ``isthmus model validate`` and ``fit`` do for all sources, in half a minute."""
+Toy = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture(scope="module")
+def toy(tmp_path_factory: pytest.TempPathFactory) -> Toy:
+    """Runs a command where that package is installed."""
+    site = tmp_path_factory.mktemp("site")
+    shutil.copytree(TOYS, site, dirs_exist_ok=True)
+    (site / "toy_source" / "__init__.py").write_text(
+        "from pathlib import Path\nFOLDER = Path(__file__).parent\n", encoding="utf-8"
+    )
+    information = site / "toys-1.dist-info"
+    information.mkdir()
+    (information / "METADATA").write_text("Name: toys\nVersion: 1\n", encoding="utf-8")
+    (information / "entry_points.txt").write_text(ENTRIES, encoding="utf-8")
+    subprocess.run(
+        [
+            "g++", "-std=c++20", "-O1", "-shared", "-fPIC", f"-I{ROOT / 'cpp' / 'include'}",
+            site / "toy_backend" / "toy.cpp", "-o", site / "toy_backend" / "libisthmus_toy.so",
+            f"-L{built.FOLDER}", "-listhmus",
+        ],
+        check=True,
+    )  # fmt: skip
+
+    def run(*words: str) -> subprocess.CompletedProcess[str]:
+        command = words if words[0] == "-c" else ("-m", "isthmus", *words)
+        done = subprocess.run(
+            [sys.executable, *command], cwd=site, capture_output=True, text=True, check=False,
+            env={**os.environ, "PYTHONPATH": str(site)}, timeout=LIMIT_S,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        return done
+
+    return run
+
+
+def test_a_study_on_a_backend_is_measured_judged_and_reported(toy: Toy) -> None:
+    (line,) = (line for line in toy("devices").stdout.splitlines() if line.startswith("toy "))
+    assert line.split()[1] == "hops"
+    ended = toy("run", "hops", "--device", "toy", "--quick", "--out", "toys.json").stdout
+    assert "Copies over" in ended
+    run = json.loads(toy("show", "toys.json", "--format", "json").stdout)
+    points = [(p["bytes"], p["hops"], p["verified"]) for p in run["points"]]
+    assert sorted(points) == [(size, n, "true") for size in (4096, 1 << 20) for n in (1, 4)]
+    assert [one["study"] for one in run["findings"]] == ["hops"]
+    assert toy("show", "toys.json", "--format", "names").stdout == 2 * "hop 4096\nhop 1048576\n"
+    toy("report", "toys.json", "--out", "page")
+    assert "--hops" in toy("run", "hops", "--help").stdout
+
+
+def test_a_model_and_a_source_are_in_every_list(toy: Toy) -> None:
+    assert "4Ki" in toy("model", "hops", "--hops", "2").stdout
+    assert "--board" not in toy("model", "hops", "--help").stdout  # it reads no board
+    assert "hops " in toy("model").stdout
+    assert "toymaker/moved" in toy("reproduce").stdout
+    moved = toy("reproduce", "toymaker/moved", "--gate").stdout
+    assert moved.count("+0.00 %") == 3
+    rate = toy("reproduce", "toymaker/rate", "--device", "toy", "--quick").stdout
+    assert "measured: toy" in rate
+    assert json.loads(toy("-c", VALIDATED).stdout) == {
+        "hops": [0.0, 0.0, 0.0], "link": [0.0], "link.latency_ns": 120.0,
+    }  # fmt: skip
