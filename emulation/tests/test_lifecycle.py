@@ -136,7 +136,7 @@ def test_waiting_kernels_start_as_far_apart_as_the_board_says(lifecycle: Run) ->
     def seconds(interval: int) -> float:
         board = f"u250,driver.launch_interval_ns={interval}"
         options = ("--clock", "card", "--board", board)
-        return lifecycle("queued_runs", 200, options=options).told["seconds"]
+        return lifecycle("queued_runs", 200, options=options).figures["seconds"]
 
     launch = 8e-6  # driver.launch_ns, of the first one alone
     assert seconds(1000) == pytest.approx(launch + 199e-6, abs=1e-9)
