@@ -49,5 +49,5 @@ def test_select_leaves_the_rest_before_a_card_is_open(figure: Run) -> None:
     assert 0 < figure("select_before") <= 4.75
 
 
-def test_two_cards_are_opened_at_once_and_closed_one_after_the_other(figure: Run) -> None:
+def test_two_cards_of_two_threads_are_closed_one_after_the_other(figure: Run) -> None:
     assert figure("two_cards", "--board", "u250", "--board", "u250") == 3
