@@ -51,7 +51,9 @@ def _can_both_be_seen(one: str, other: str) -> bool:
     checks_of = {FAULTS[one][0], FAULTS[other][0]}
     hidden = [
         {"steal", "upstream"}, {"steal", "acs"}, {"steal", "max_payload"},  # by the hypervisor
+        {"steal", "link_width"},  # which hides the slot, too
         {"power_state", "link_speed"},  # a link sleeps with its device
+        {"relaxed_ordering", "link_speed"},  # planted on a GPU, whose link may be slow while idle
     ]  # fmt: skip
     reached_by_translation = {one, other} == {"32-bit DMA", "IOMMU translates"}
     return len(checks_of) == 2 and checks_of not in hidden and not reached_by_translation
