@@ -1,4 +1,4 @@
-"""Rows of cells as lines: whole for what reads a pipe, folded into the width of a terminal."""
+"""Text for terminals and pipes: rows of cells as lines, and paragraphs in 80 columns."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import sys
 import textwrap
 from collections.abc import Collection, Iterator, Sequence
 
+_PARAGRAPH = 80
 _BETWEEN = "  "
 _LEAST = 24
 """Characters of a line that the last column keeps, however narrow the terminal is."""
@@ -31,3 +32,11 @@ def columns(
             parts = textwrap.wrap(row[-1], max(room, _LEAST), break_on_hyphens=False) or [""]
         for i, part in enumerate(parts):
             yield f"{indent}{' ' * len(first) if i else first}{part}".rstrip()
+
+
+def wrapped(text: str, first: str = "", others: str = "  ") -> list[str]:
+    """A paragraph with these indents. Paths and addresses stay whole, whatever their length."""
+    return textwrap.wrap(
+        text, _PARAGRAPH, initial_indent=first, subsequent_indent=others,
+        break_long_words=False, break_on_hyphens=False,
+    )  # fmt: skip

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
@@ -12,8 +11,6 @@ import typer
 
 if TYPE_CHECKING:
     from isthmus.measure import discovery
-
-COLUMNS = 80
 
 
 def add_to(app: typer.Typer) -> None:
@@ -47,7 +44,7 @@ def devices(
 
 def _lines(surveys: Sequence[discovery.Survey]) -> Iterator[str]:
     """A line for each device; then what is missing and how to get it."""
-    from isthmus.columns import columns
+    from isthmus.columns import columns, wrapped
     from isthmus.units import printable
 
     rows = [("device", "studies", "name")]
@@ -56,7 +53,7 @@ def _lines(surveys: Sequence[discovery.Survey]) -> Iterator[str]:
         for device in survey.devices:
             able = studies_of(device)
             if "," in device.address:  # the shorter address is that of another library
-                further += _wrapped(f"{device.address}: {device.candidate.label}")
+                further += wrapped(f"{device.address}: {device.candidate.label}")
             if not device.others:
                 rows.append((device.address, " ".join(able), printable(device.description.name)))
                 continue
@@ -65,14 +62,14 @@ def _lines(surveys: Sequence[discovery.Survey]) -> Iterator[str]:
             names = [address.removeprefix(f"{scheme}:") for address in by_board]
             some = dict.fromkeys(name for able in by_board.values() for name in able)
             rows.append((f"{scheme}:BOARD", " ".join(some), "one of the boards below"))
-            further += _wrapped(f"{scheme}:BOARD: {', '.join(names)}")
+            further += wrapped(f"{scheme}:BOARD: {', '.join(names)}")
             for study in some:
                 can = [n for n, able in zip(names, by_board.values(), strict=True) if study in able]
                 cannot = [name for name in names if name not in can]
                 which = f"only {', '.join(can)}" if len(can) < len(cannot) else (
                     f"all but {', '.join(cannot)}"
                 )  # fmt: skip
-                further += _wrapped(f"{scheme}:BOARD: {study}: {which}") if cannot else []
+                further += wrapped(f"{scheme}:BOARD: {study}: {which}") if cannot else []
     yield from columns(rows)
     yield from ["", *further] if further else []
     missing: dict[str, list[str]] = {}
@@ -82,17 +79,11 @@ def _lines(surveys: Sequence[discovery.Survey]) -> Iterator[str]:
     if missing:
         yield from ["", "Missing, and how to get it:"]
     for what_and_cure, backends in missing.items():
-        yield from _wrapped(f"{', '.join(backends)}: {printable(what_and_cure)}")
+        yield from wrapped(f"{', '.join(backends)}: {printable(what_and_cure)}")
 
 
 def _say(message: str) -> None:
     print(f"isthmus: {message}", file=sys.stderr)
-
-
-def _wrapped(text: str) -> list[str]:
-    return textwrap.wrap(
-        text, COLUMNS, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
-    )
 
 
 def studies_of(device: discovery.FoundDevice) -> list[str]:

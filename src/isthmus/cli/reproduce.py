@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 _GATE_FAILED = 3
 _FEW = 4
-_WIDTH = 80
 _DEEP = " " * 6
 _ANYWHERE = ("bytes", "operation")
 """Axes for which a device skips values that it does not have."""
@@ -108,13 +107,14 @@ def _listed() -> Iterator[str]:
     """Every source with its figures: what each shows, and how far it is reproduced."""
     from isthmus import published
     from isthmus.cli.program import program
+    from isthmus.columns import wrapped
 
     for source in published.sources().values():
-        yield from _wrapped(f"{source.by}: {source.title}")
+        yield from wrapped(f"{source.by}: {source.title}", "", "")
         for one in source.figures:
-            yield from _wrapped(f"{one.name}: {one.title}", "  ", _DEEP)
+            yield from wrapped(f"{one.name}: {one.title}", "  ", _DEEP)
             state = ": ".join(filter(None, (one.state, one.because or one.note)))
-            yield from _wrapped(state, _DEEP, _DEEP)
+            yield from wrapped(state, _DEEP, _DEEP)
         yield ""
     yield f"{program()} reproduce NAME puts published figures beside ours;"
     yield "NAME is SOURCE/FIGURE, SOURCE or all."
@@ -265,10 +265,10 @@ def _request(
 
 def _in_full(figures: Sequence[ReproducedFigure]) -> Iterator[str]:
     """A table for each figure."""
-    from isthmus.columns import columns
+    from isthmus.columns import columns, wrapped
 
     for one in figures:
-        yield from _wrapped(f"{one.figure.name}: {one.figure.title}")
+        yield from wrapped(f"{one.figure.name}: {one.figure.title}", "", "")
         if one.rows:
             cells: list[tuple[str, ...]]
             cells = [("item", "published", "here", "interval", "residual", "how")]
@@ -278,9 +278,9 @@ def _in_full(figures: Sequence[ReproducedFigure]) -> Iterator[str]:
             yield from columns(cells, indent="  ")
         else:
             state = f"{one.figure.state}: {one.figure.because or one.figure.title}"
-            yield from _wrapped(state, "  ", "    ")
+            yield from wrapped(state, "  ", "    ")
         for note in _notes(one):
-            yield from _wrapped(note, "  ", "    ")
+            yield from wrapped(note, "  ", "    ")
         yield ""
 
 
@@ -321,7 +321,7 @@ def _overview(figures: Sequence[ReproducedFigure]) -> Iterator[str]:
     """A line for each figure with rows; then reasons, and the number of figures without a model."""
     from isthmus.analysis.reproduction import NOT_MEASURED
     from isthmus.cli.program import program
-    from isthmus.columns import columns
+    from isthmus.columns import columns, wrapped
     from isthmus.published.source import counted
 
     rows = [("figure", "rows", "farthest off", "how", "at")]
@@ -340,15 +340,6 @@ def _overview(figures: Sequence[ReproducedFigure]) -> Iterator[str]:
         for reason in dict.fromkeys(row.reason for row in one.rows if row.reason):
             reasons.setdefault(reason, []).append(one.figure.name)
     for reason, names in reasons.items():
-        yield from _wrapped(f"{NOT_MEASURED}: {', '.join(names)}: {reason}", "", "  ")
+        yield from wrapped(f"{NOT_MEASURED}: {', '.join(names)}: {reason}")
     without = sum(bool(one.figure.because) for one in figures)
     yield f"{without} more figures are not modelled: {program()} reproduce says why"
-
-
-def _wrapped(text: str, first: str = "", others: str = "") -> list[str]:
-    """Wraps a text to 80 columns, with these indents."""
-    import textwrap
-
-    return textwrap.wrap(
-        text, _WIDTH, initial_indent=first, subsequent_indent=others, break_on_hyphens=False
-    )
