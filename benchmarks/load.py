@@ -40,7 +40,10 @@ def compiled(folder: Path) -> None:
 @contextlib.contextmanager
 def busy(loops: int) -> Iterator[None]:
     """Meanwhile so many processes do nothing but run."""
-    started = [subprocess.Popen(["sh", "-c", "while :; do :; done"]) for _ in range(loops)]
+    started = [
+        subprocess.Popen(["timeout", "600", "sh", "-c", "while :; do :; done"])
+        for _ in range(loops)
+    ]
     try:
         yield
     finally:

@@ -183,7 +183,9 @@ def test_without_the_programs_computing_all_runs_are_alike(native: Run, what: st
         return {name: time for name, time in figures.items() if not name.endswith("_wall")}
 
     alone = times()
-    busy = [subprocess.Popen(["sh", "-c", "while :; do :; done"]) for _ in range(2)]
+    busy = [
+        subprocess.Popen(["timeout", "600", "sh", "-c", "while :; do :; done"]) for _ in range(2)
+    ]
     try:
         assert times() == alone
     finally:
