@@ -35,7 +35,7 @@ void on_locked(pthread_mutex_t* mutex);
 /// Whether a call ends with it: then `leave_call(call_end())` is due once it is unlocked.
 bool on_unlocking(pthread_mutex_t* mutex);
 Nanoseconds call_end();
-void leave_call(Nanoseconds end);
+void leave_call(Nanoseconds goal);
 /// The device process that this thread has started last, and that of the card to which it has
 /// written last; -1: none that is known.
 int newest_device();

@@ -148,7 +148,7 @@ Nanoseconds clock_now(clockid_t clock) {
 Deadlines::Wait* Deadlines::add(Nanoseconds deadline, const pthread_mutex_t* mutex) {
   const Locked lock(locked_);
   auto* const free =
-      std::find_if(waits_.begin(), waits_.end(), [](const Wait& wait) { return wait.thread == 0; });
+      std::ranges::find_if(waits_, [](const Wait& wait) { return wait.thread == 0; });
   if (free == waits_.end()) {
     return nullptr;
   }

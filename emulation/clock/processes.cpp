@@ -10,13 +10,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cerrno>
 #include <csignal>
 #include <cstddef>
 #include <cstdlib>
-#include <cstring>
+#include <string_view>
 #include <utility>
 
 #include "calls.hpp"
@@ -59,12 +60,13 @@ constinit std::array<Started, process::most_cards> device_processes{};
 /// signal when it ends (its exit signal is none), so that only this call can wait for it.
 pid_t start_device_process(const char* session) {
   std::array<char, most_path> folder{};
-  constexpr const char* inside = "/device";
-  if (std::strlen(session) + std::strlen(inside) >= folder.size()) {
+  constexpr std::string_view inside = "/device";
+  const std::string_view path = session;
+  if (path.size() + inside.size() >= folder.size()) {
     errno = ENAMETOOLONG;
     return -1;
   }
-  std::strcat(std::strcpy(folder.data(), session), inside);
+  std::ranges::copy(inside, std::ranges::copy(path, folder.begin()).out);
   std::array<int, 2> ends{};
   if (pipe2(ends.data(), O_CLOEXEC) != 0) {
     return -1;

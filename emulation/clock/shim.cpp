@@ -87,9 +87,10 @@ void* started(void* given) {
 
 }  // namespace
 
-ISTHMUS_INTERPOSED void wait_for_condition_variable(pthread_cond_t*, pthread_mutex_t**) asm(
-    "_ZNSt18condition_variable4waitERSt11unique_lockISt5mutexE");
-ISTHMUS_INTERPOSED void notify_condition_variable(pthread_cond_t*) asm(
+ISTHMUS_INTERPOSED void wait_for_condition_variable(
+    pthread_cond_t* condition,
+    pthread_mutex_t** lock) asm("_ZNSt18condition_variable4waitERSt11unique_lockISt5mutexE");
+ISTHMUS_INTERPOSED void notify_condition_variable(pthread_cond_t* condition) asm(
     "_ZNSt18condition_variable10notify_oneEv");
 
 ISTHMUS_INTERPOSED int accept(int listener, sockaddr* address, socklen_t* length) {

@@ -99,9 +99,9 @@ class VirtualTime {
   static constexpr pid_t reserved_id = -1;
   static thread_local constinit Thread* own;
 
-  Nanoseconds time_of(const Thread& thread) const;
+  [[nodiscard]] Nanoseconds time_of(const Thread& thread) const;
   void settle(Thread& thread);
-  Nanoseconds earliest_but(const Thread* self) const;
+  [[nodiscard]] Nanoseconds earliest_but(const Thread* self) const;
 
   System system_;
   std::atomic<bool> locked_ = false;

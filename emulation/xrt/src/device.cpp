@@ -21,7 +21,10 @@ constexpr std::size_t word = sizeof(std::uint32_t);
 constexpr std::uint64_t femtoseconds_of_a_nanosecond = 1'000'000;
 
 /// Of the unit that copies, for messages.
-const ComputeUnit copier = {.kernel = "copy", .instance = "copy", .arguments = {}};
+const ComputeUnit& copier() {
+  static const ComputeUnit unit = {.kernel = "copy", .instance = "copy", .arguments = {}};
+  return unit;
+}
 
 Reply acknowledged(bool done = true) {
   Reply reply;
@@ -232,12 +235,12 @@ bool Device::write_copier(std::uint64_t address, std::span<const std::byte> data
   const std::uint64_t from = field(0x10, 8);
   const std::uint64_t to = field(0x18, 8);
   std::vector<std::byte> piece(static_cast<std::size_t>(field(0x20, 4)));
-  Reach reach(description_, memory_, *host_, warnings_, copier, {});
+  Reach reach(description_, memory_, *host_, warnings_, copier(), {});
   reach.read(from, piece);
   reach.write(to, piece);
   const Cost cost = timing_->copy(static_cast<std::int64_t>(piece.size()),
                                   description_.bank_of(from), description_.bank_of(to));
-  meter_->spend(cost, "copy", copier.instance, piece.size());
+  meter_->spend(cost, "copy", copier().instance, piece.size());
   return true;
 }
 

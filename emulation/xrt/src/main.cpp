@@ -161,8 +161,8 @@ void serve(const Identity& identity, Channel& channel) {
     if (call == Call::close) {
       try {
         host.close();
-      } catch (const std::exception&) {
-        // The program closes without asking for its memory: nothing waits.
+      } catch (const std::exception&) {  // the program closes without asking for its memory
+        return;
       }
       return;  // the shim closes its socket only after this process has ended
     }
