@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.metadata
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -92,6 +93,11 @@ class BackendDescription(ABC):
     """Allowed parts after ``@`` in an address."""
     candidate_keys: tuple[str, ...] = ()
     """Address options that choose a candidate and are not passed on to the library."""
+
+    @staticmethod
+    def memory_Bps(properties: Mapping[str, str]) -> float:  # noqa: ARG004, N802 - a unit
+        """Bytes a second of a device's own memory, by its properties; NaN if they do not say."""
+        return math.nan
 
     @property
     def library(self) -> Path:

@@ -28,7 +28,6 @@ _LABEL = 33
 _FIGURE = 10
 _STUDY = 10
 _COMMAND = 10
-_FROM = {2.5: 1, 5.0: 2, 8.0: 3, 16.0: 4, 32.0: 5, 64.0: 6}
 _LEAST_BUDGET_S = 60
 _MINUTES_FROM_S = 120
 
@@ -99,7 +98,7 @@ def _name(device: DeviceRecord) -> str:
     link = link_of(device.link)
     if link is None:
         return name
-    return f"{name}, PCIe gen{_FROM.get(link.gigatransfers, '?')} x{link.lanes}"
+    return f"{name}, PCIe {link.name}"
 
 
 def main_sentence(results: Sequence[Finding]) -> str:

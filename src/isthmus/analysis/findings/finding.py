@@ -25,6 +25,8 @@ class Reference(msgspec.Struct, frozen=True):
     """In the unit of the finding."""
     name: str
     """Name in sentences: "link", "memcpy"."""
+    source: str = ""
+    """How it is known: "PCIe gen5 x16, MPS 256"."""
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):

@@ -82,8 +82,7 @@ def _rate(context: AnalysisContext, rows: pd.DataFrame) -> Finding:
     row = common.at_largest(rows)
     rate = rate_of(row, context.confidence)
     crosses = str(row.operation) not in {"kernel_read", "kernel_write", "stream"}
-    reference = common.link_limit(context, row) if crosses else None
-    reference = reference or common.memcpy(context, row)
+    reference = common.reference_of(row)
     share = rate.value / reference.value if reference else None
     verdict: Verdict = common.verdict_of(share)
     same = context.rows[context.rows["device"] == row.device]
@@ -353,7 +352,7 @@ def _peaks(
         top = common.at_peak(rows)
         if operation not in {"read", "write"} or top.bandwidth_Bps < _PEAK * last.bandwidth_Bps:
             continue
-        cached = top.bytes <= _CACHE_BYTES and common.link_limit(context, top) is None
+        cached = top.bytes <= _CACHE_BYTES and top.limit != "link"
         what, named = WAYS[operation], common.who(context, top)
         rate, size = shown(float(top.bandwidth_Bps), "B/s"), format_size(int(top.bytes))
         yield Finding(

@@ -6,7 +6,7 @@ A further plot compares with times that were published of the board.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -15,13 +15,13 @@ import numpy as np
 import pandas as pd
 
 from isthmus import backends, boards, studies
-from isthmus.analysis.context import board_of, each
+from isthmus.analysis.context import each
 from isthmus.analysis.published import rows_of_card
 from isthmus.analysis.ratios import groups
 from isthmus.analysis.reproduction import from_points
 from isthmus.analysis.sentences import shortened
 from isthmus.analysis.summary import THROUGH_EMULATION, resolved, summarise
-from isthmus.models.pcie import link_of, path_of
+from isthmus.analysis.wording import percent
 from isthmus.published import Row
 from isthmus.published import sources as published_sources
 from isthmus.reporters.html.drawing import (
@@ -136,6 +136,10 @@ def _between(low: float, high: float, text_of: Callable[[float], str]) -> str:
     return f" ({text_of(low)} to {text_of(high)})" if low < high else ""
 
 
+def _of_limit(row: Any) -> str:
+    return f", {percent(row.limit_share)} of {row.limit}" if row.limit_share > 0 else ""
+
+
 def _rate_line(source: Source, palette: Palette, rows: pd.DataFrame, **look: Any) -> Line:
     first = rows.iloc[0]
     label = look.pop("label", source.label(first["device"], first["api"]))
@@ -146,7 +150,12 @@ def _rate_line(source: Source, palette: Palette, rows: pd.DataFrame, **look: Any
         low_=moved / rows["high"] / 1e9, high_=moved / rows["low"] / 1e9,
     ).sort_values("x")  # fmt: skip
     tips = [
-        _tip(subject, r, format_rate(r.y * 1e9), _between(r.low_ * 1e9, r.high_ * 1e9, format_rate))
+        _tip(
+            subject,
+            r,
+            format_rate(r.y * 1e9),
+            _between(r.low_ * 1e9, r.high_ * 1e9, format_rate) + _of_limit(r),
+        )
         for r in each(drawn)
     ]
     return _line(
@@ -206,26 +215,11 @@ def _figure(
         yield Figure(name, title, len(panels), draw, frame, note=note, unit=unit)
 
 
-def _limit(source: Source, address: str, operation: str) -> float:
-    """Payload rate of a device's link in bytes a second; NaN where it is not known."""
-    device = source.device(address)
-    both, to_host = (
-        operation in {"bidirectional", "bandwidth"},
-        operation in {"read", "write_bandwidth"},
-    )
-    board = board_of(device)
-    if board is not None:
-        path = path_of(board)
-        rate = 2 * path.both() if both else path.writes() if to_host else path.reads()
-        return min(rate, path.bus_rate() * (2 if both else 1))
-    link = link_of(device.link)
-    return np.nan if link is None else link.payload() * (2 if both else 1)
-
-
-def _limits(devices: Iterable[tuple[Source, str]], operation: str) -> list[tuple[float, str]]:
-    """The two highest different limits in GB/s, with their names."""
-    rates = sorted({round(_limit(s, a, operation) / 1e9, 1) for s, a in dict.fromkeys(devices)})
-    return [(rate, f"link limit {rate:.3g} GB/s") for rate in rates if rate > 0][-2:]
+def _limits(points: Sequence[pd.DataFrame]) -> list[tuple[float, str]]:
+    """The two highest different limits of links in GB/s, with their names."""
+    links = [rows.loc[rows["limit"] == "link", "limit_Bps"] for rows in points]
+    rates = sorted({round(rate / 1e9, 1) for part in links for rate in part})
+    return [(rate, f"link limit {rate:.3g} GB/s") for rate in rates][-2:]
 
 
 # transfer
@@ -253,7 +247,7 @@ def _direction(
     title: str, operation: str, names: Sequence[str], sources: Sequence[Source], palette: Palette
 ) -> Panel:
     drawn: list[Line] = []
-    on: list[tuple[Source, str]] = []
+    on: list[pd.DataFrame] = []
     marks = []
     for source in sources:
         rows = source.rows("transfer")
@@ -267,9 +261,9 @@ def _direction(
                     f"{label}, {kind}" if kind and (len(lines) > 1 or kind == "mapped") else label
                 )
                 drawn.append(_rate_line(source, palette, part, label=label, filled=filled))
-            on.append((source, address))
+            on.append(points)
             marks += _diamonds(source, address, "transfer", operation, api)
-    return Panel(title, drawn[:_MOST_LINES], _marked(marks), _limits(on, operation))
+    return Panel(title, drawn[:_MOST_LINES], _marked(marks), _limits(on))
 
 
 def _memories(rows: pd.DataFrame) -> Iterator[tuple[str, bool, pd.DataFrame]]:
@@ -439,9 +433,9 @@ def _hostmem(sources: Sequence[Source], palette: Palette) -> Iterator[Figure]:
                     _rate_line(source, palette, points, label=label, subject=name, filled=hosts)
                 )
                 if hosts:
-                    on.append((source, address))
+                    on.append(points)
                     marks += _diamonds(source, address, "hostmem", operation, target="host")
-        panels.append(Panel(title, drawn[:_MOST_LINES], _marked(marks), _limits(on, operation)))
+        panels.append(Panel(title, drawn[:_MOST_LINES], _marked(marks), _limits(on)))
     kept = [panel for panel in panels if panel.lines]
     if kept:
         on_host = [line for line in kept[0].lines if line.filled] or kept[0].lines
