@@ -146,7 +146,7 @@ def plain(value: Any) -> str | int | float | bool | None:
     if isinstance(value, (bool, np.bool_)):
         return bool(value)
     if isinstance(value, (float, np.floating)):
-        return None if math.isnan(value) else float(value)
+        return float(value) if math.isfinite(value) else None
     if isinstance(value, (int, np.integer)):
         return int(value)
     return None if value is None or value is pd.NA else str(value)

@@ -69,12 +69,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def span(self) -> str:
         """The interval in the value's unit, ``54.4 to 55.0``; empty where exact or unknown."""
-        interval = self.interval
-        if interval is None or not interval.known or interval.low == interval.high:
-            return ""
-        scale, _ = _scale(interval.value, self.unit)
-        low, high = _digits(interval.low / scale), _digits(interval.high / scale)
-        return f"{low} to {high}" if low != high else ""
+        return "" if self.interval is None else span(self.interval, self.unit)
 
     @property
     def certainty(self) -> str:
@@ -110,6 +105,15 @@ def shown(value: float, unit: str) -> str:
     """A value with three digits and the unit that suits it; ``unit`` as of a finding."""
     scale, name = _scale(value, unit)
     return f"{_digits(value / scale)} {name}"
+
+
+def span(interval: Interval, unit: str) -> str:
+    """Ends of an interval in the unit that suits its value; empty where exact or unknown."""
+    if not interval.known or interval.low == interval.high:
+        return ""
+    scale, _ = _scale(interval.value, unit)
+    low, high = _digits(interval.low / scale), _digits(interval.high / scale)
+    return f"{low} to {high}" if low != high else ""
 
 
 def plain(finding: Finding) -> dict[str, Any]:
