@@ -84,6 +84,9 @@ class Study:
     """Place in the order in which findings are shown: the most used study first."""
     analysed_by: str = ""
     """Its ``Analysis`` as ``module:object``: by name, so that measuring does not load it."""
+    plotted_by: str = ""
+    """A function that draws it on the page, ``reporters.html.charts.Plots``, as ``module:object``;
+    empty: rates over size."""
     offload: bool = False
     """Whether its operations are offloads, each in a fresh process: ``measure.offload``."""
 
