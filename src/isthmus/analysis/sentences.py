@@ -25,6 +25,7 @@ TEMPLATES = MappingProxyType(
         "curve_constant": "{what}, {size} to {largest}: {time}, whatever the size ({who}).",
         "curve_rate": "{what}, {size} to {largest}: 1 ns per {per} ({who}).",
         "curve_none": "{what}: time over size follows no line, {percent} off ({who}).",
+        "split": "{what}, {size}: of {time}, {parts} ({who}).",
         "latency": "{what}: {time} for {size} ({who}).",
         "launch": "Starting an empty kernel and waiting for it takes {time} ({who}).",
         "in_cache": "{what}: {rate} at {size}, which fit in a cache ({who}).",

@@ -17,7 +17,8 @@ from isthmus.analysis.findings.finding import MOST_HEADLINES, Finding, Verdict, 
 from isthmus.analysis.fits import AlphaBeta
 from isthmus.analysis.sentences import LONGEST, say
 from isthmus.analysis.speeds import curves
-from isthmus.statistics import judge, relevant
+from isthmus.analysis.split import splits
+from isthmus.statistics import Interval, judge, relevant
 from isthmus.studies.base import Analysis
 from isthmus.units import format_size
 
@@ -40,6 +41,8 @@ _PEAK = 1.25
 _WORTH = 1.2
 """Least ratio for which a change is a headline."""
 _CACHE_BYTES = 64 << 20
+_LEAST_SIZES = 6
+"""Sizes of a series whose curve is told."""
 
 
 def findings(context: AnalysisContext) -> Sequence[Finding]:
@@ -62,7 +65,7 @@ def findings(context: AnalysisContext) -> Sequence[Finding]:
     if len(head) < MOST_HEADLINES and both:
         head.append(max(both, key=_usable))
     rest = [*rates, *latency, *changes, *_launches(context), *_peaks(context, series)]
-    rest += [*_curves(context), *_left_out(context)]
+    rest += [*_splits(context), *_curves(context), *_left_out(context)]
     return common.headed(head, rest)
 
 
@@ -95,6 +98,8 @@ def _rate(context: AnalysisContext, rows: pd.DataFrame) -> Finding:
     what, size = WAYS[str(row.operation)], format_size(int(row.bytes))
     named = common.who(context, row)
     values = {"what": what, "rate": shown(rate.value, "B/s"), "size": size, "who": named}
+    if row.direction and row.memory and row.memory not in named:
+        values["who"] += f", {row.memory}"
     return Finding(
         study=context.study,
         subject=named,
@@ -373,10 +378,30 @@ def _peaks(
         )  # fmt: skip
 
 
+def _splits(context: AnalysisContext) -> Iterator[Finding]:
+    """The largest part or two of a small copy's time, where its parts are known."""
+    for one in splits(context):
+        row, what = one.row, WAYS[str(one.row.operation)]
+        parts = [f"{shown(seconds, 's')} {part}" for part, seconds in one.largest[:2]]
+        named, size = common.title(context, str(row.device)), format_size(int(row.bytes))
+        named += ", estimate" * (row.clock == "hybrid")
+        yield Finding(
+            study=context.study, subject=named, quantity=f"{what}, {size}, {one.largest[0][0]}",
+            interval=Interval(one.largest[0][1], math.nan, math.nan), unit="s", evidence="split",
+            remark=f"of {shown(one.seconds, 's')}", share=one.largest[0][1] / one.seconds,
+            sentence=say(
+                "split", what=what, size=size, time=shown(one.seconds, "s"),
+                parts=" and ".join(parts), who=named,
+            ),
+            **common.point_of(row),
+        )  # fmt: skip
+
+
 def _curves(context: AnalysisContext) -> Iterator[Finding]:
     """Time over bytes of each series, one for each way of the runtime; or that no curve fits."""
     for (device, _, operation, *_), rows, fitted in curves(context):
-        if operation not in WAYS or not context.is_reported(device):
+        few = sum(line.points for line in fitted.lines) < _LEAST_SIZES
+        if few or operation not in WAYS or not context.is_reported(device):
             continue
         row = common.at_largest(rows)
         what, named = WAYS[operation], common.who(context, row)
