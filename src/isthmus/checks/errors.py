@@ -106,4 +106,5 @@ CHECK = Check(
     judge,
     place=8,
     fault="errors on the link",
+    lowers_limit=True,
 )

@@ -133,7 +133,7 @@ def _row(one: Finding, of_study: Sequence[Finding], study: str) -> str:
     figure = one.figure.rjust(_FIGURE)
     row = f"{study[:_STUDY]:{_STUDY}} {shortened(label, _LABEL):{_LABEL}} {figure}  "
     notes = [f"{one.percent} of {one.reference.name}"] if one.reference and one.percent else []
-    notes += [one.remark] if one.remark and not notes else []
+    notes += [one.remark] if one.remark and (one.causes or not notes) else []
     notes += [one.certainty.replace(" to ", "-")] if one.span else []
     for i, note in enumerate(notes):
         if len(row) + (2 if i else 0) + len(note) <= COLUMNS:

@@ -13,7 +13,10 @@ _ROUGH = 10.0
 MOST_HEADLINES = 4
 """Headlines of one study."""
 ReferenceKind = Literal["limit", "published", "modelled", "memcpy", "other"]
-Verdict = Literal["good", "fair", "poor", "same", "faster", "slower", "undecided", "none"]
+Verdict = Literal[
+    "good", "fair", "poor", "same", "faster", "slower", "undecided", "none",
+    "normal", "below", "impossible", "unknown",
+]  # fmt: skip
 
 
 class Reference(msgspec.Struct, frozen=True):
@@ -27,6 +30,19 @@ class Reference(msgspec.Struct, frozen=True):
     """Name in sentences: "link", "memcpy"."""
     source: str = ""
     """How it is known: "PCIe gen5 x16, MPS 256"."""
+
+
+class Cause(msgspec.Struct, frozen=True, kw_only=True):
+    """Why a figure is what it is, or why it cannot be true."""
+
+    name: str
+    """In a few words: "small packets"."""
+    evidence: str
+    """What was read or measured that says so."""
+    command: str
+    """Shows it, or decides it: for a shell, or arguments of ``isthmus``."""
+    check: str = ""
+    """Check of ``isthmus doctor`` that found it; empty: measured."""
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,6 +66,8 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     """A few words for the table: "at the limit", "pinned is 7.4 x"."""
     action: str = ""
     """What to do: a call to make, or arguments of ``isthmus``."""
+    causes: list[Cause] = []
+    """Of a verdict, the likeliest first."""
     evidence: str = ""
     """Name of the answer with the figures (``Answer.name``); empty: the operation's points."""
     headline: bool = False
@@ -123,5 +141,6 @@ def plain(finding: Finding) -> dict[str, Any]:
         ends = zip(("value", "low", "high", "confidence"), finding.interval, strict=True)
         # NaN is no JSON.
         data["interval"] = {name: end if abs(end) < float("inf") else None for name, end in ends}
+    data["causes"] = [msgspec.structs.asdict(cause) for cause in finding.causes]
     data["reference"] = finding.reference and msgspec.structs.asdict(finding.reference)
     return data
