@@ -5,8 +5,9 @@ beside what the link leaves for data. Causes come from two sources, ranked in th
 of what was read of the machine (``isthmus.checks``, likeliest first), then what the times show.
 
 1. Points that cannot be true make the verdict "impossible", whatever else is found.
-2. A share below ``GOOD`` in a direction is "below". So is any bad check of what lowers the limit
-   itself, also where the rate fills what is left.
+2. A share below ``FAIR`` in a direction is "below"; from there to ``GOOD``, which many an engine
+   does not reach by itself, only with a bad check or with 3. So is any bad check of what lowers
+   the limit itself, also where the rate fills what is left.
 3. The best sample reaches the median rate ``RESTLESS`` times or more, where the host was not
    disturbed and small copies are steady: something else used the link meanwhile.
 4. Ordinary memory has less than ``BOUNCED`` of the rate of the best kind: it is copied once more.
@@ -31,7 +32,7 @@ import pandas as pd
 from isthmus import backends, checks
 from isthmus.analysis import wording
 from isthmus.analysis.context import each
-from isthmus.analysis.findings.common import GOOD, pick, reference_of
+from isthmus.analysis.findings.common import FAIR, GOOD, pick, reference_of
 from isthmus.analysis.findings.finding import Cause, Finding, Verdict, shown
 from isthmus.analysis.sentences import say
 from isthmus.checks import Check, Facts, Result
@@ -42,11 +43,12 @@ LARGE = 1 << 20
 """Bytes from which a copy shows its link rather than its start-up time."""
 RESTLESS = 1.15
 """Least ratio of the best sample's rate to the median's that another user of the link explains."""
-BOUNCED = 0.6
+BOUNCED = 0.8
 """Most share of the best memory's rate that ordinary memory has where it is copied once more."""
 ORDINARY = ("pageable", "aligned", "hugepage")
 """Kinds of memory that a driver may have to copy before the device reaches them."""
 _WORST = ("impossible", "below", "unknown", "normal")
+_OTHER_USER = "another user of the link"
 _MOST = 2
 """Causes in one sentence."""
 _COPIES = {"write": "h2d", "read": "d2h", "read_bandwidth": "h2d", "write_bandwidth": "d2h"}
@@ -99,7 +101,8 @@ def _verdict(run: Run, device: DeviceRecord, rows: pd.DataFrame) -> Iterator[Fin
     else:
         best = list(_best(large))
         low, causes = _causes(run, device, rows, best)
-        below = low.limit_share < GOOD or any(cause.check for cause in causes)
+        named = any(cause.check or cause.name == _OTHER_USER for cause in causes)
+        below = low.limit_share < FAIR or named
         yield _finding(device, "below" if below else "normal", causes, low)
 
 
@@ -151,9 +154,9 @@ def _causes(
     bad = [(check, one) for check, one in judged if one.state == "bad" and check.fault]
     found = [_by_check(*one) for one in bad if low or one[0].lowers_limit]
     restless = list(_restless(rows, best)) if low else []
-    found += restless
-    found += _bounced(device, rows, best)
-    if low and not found:
+    bounced = list(_bounced(device, rows, best))
+    found += [*restless, *bounced]
+    if lowest.limit_share < FAIR and not (bad or restless):
         found += _unexplained(device, lowest, judged)
     return lowest, found
 
@@ -183,7 +186,7 @@ def _restless(rows: pd.DataFrame, best: Sequence[Any]) -> Iterator[Cause]:
                 shown(rate, "B/s") for rate in (ratio * row.bandwidth_Bps, row.bandwidth_Bps)
             )
             yield Cause(
-                name="another user of the link",
+                name=_OTHER_USER,
                 evidence=f"best sample {top}, median {usual} at {format_size(int(row.bytes))}",
                 command="lspci -tv; ps aux",
             )
