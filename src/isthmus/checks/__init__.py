@@ -6,16 +6,13 @@ group ``isthmus.checks``, backends those of their devices through ``BackendDescr
 
 from __future__ import annotations
 
-import importlib
-import importlib.metadata
-import pkgutil
 from collections.abc import Iterable, Mapping
 from functools import cache
-from types import MappingProxyType
 
 import msgspec
 
 from isthmus.checks.base import Check, Facts, Result
+from isthmus.registration import registered
 
 __all__ = ["Check", "Facts", "Result", "judged", "of_device", "of_machine", "registry"]
 
@@ -26,14 +23,8 @@ _REASON = 60
 @cache
 def registry() -> Mapping[str, Check]:
     """All checks by name, the likeliest cause of a low rate first."""
-    found: dict[str, Check] = {}
-    for module in pkgutil.iter_modules(__path__):
-        check = getattr(importlib.import_module(f"{__name__}.{module.name}"), "CHECK", None)
-        if check is not None:
-            found[check.name] = check
-    for entry in importlib.metadata.entry_points(group="isthmus.checks"):
-        found.setdefault(entry.name, entry.load())
-    return MappingProxyType(dict(sorted(found.items(), key=lambda item: item[1].place)))
+    known = registered(__name__, __path__, "CHECK")
+    return dict(sorted(known.items(), key=lambda item: item[1].place))
 
 
 def of_machine(facts: Facts) -> list[Result]:

@@ -44,7 +44,7 @@ def findings(run: Run, summary: pd.DataFrame | None = None) -> list[Finding]:
 def _headed_by(first: Sequence[Finding], others: Sequence[Finding]) -> list[Finding]:
     """These before the others of their study, whose last headlines give way."""
     results: list[Finding] = []
-    for study in dict.fromkeys(one.study for one in others):
+    for study in dict.fromkeys(one.study for one in (*others, *first)):
         of_study = [one for one in (*first, *others) if one.study == study]
         headlines = [one for one in of_study if one.headline][:MOST_HEADLINES]
         results += headlines
