@@ -24,6 +24,7 @@ from isthmus.run_options import flag
 from isthmus.units import printable
 
 LINES, COLUMNS = 25, 80
+HYBRID = "hybrid: an API's software, measured here, plus the card's time, simulated"
 _LABEL = 33
 _FIGURE = 10
 _STUDY = 10
@@ -52,6 +53,8 @@ def lines(
     results = findings(run, rows)
     top = [*_wrapped(_title(run), 2), *_wrapped(main_sentence(results), 2)]
     bottom = ["", *_wrapped(unmeasured(run, rows, results), 2), *_wrapped(_state(run, rows), 2)]
+    if any(one.clock == "hybrid" for one in results):
+        bottom += _wrapped(HYBRID, 2)
     if path is not None:
         bottom += ["", *_commands(run, results, path, program)]
     room = LINES - 1 - len(top) - len(bottom) - 1  # the file's name comes last
@@ -95,6 +98,8 @@ def _name(device: DeviceRecord) -> str:
     board = device.properties.get("board.name", "")
     if device.simulated:
         return f"model of {board or 'a card'}, simulated, no board was used"
+    if device.properties.get("keeps_data") == "no":
+        return "software of the API alone"
     name = device.name or device.backend
     link = link_of(device.link)
     if link is None:
