@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from scipy import optimize, stats
 
-from isthmus.statistics import Interval
+from isthmus.statistics import Interval, student
 
 _RISING = 1.05
 NO_LAW = 0.5
@@ -47,10 +46,12 @@ def alpha_beta(
     if not scale.all():
         return None  # sizes that vanish beside their times
     design = columns / scale
-    solution, _ = optimize.nnls(design, np.ones(len(times)))
+    from scipy.optimize import nnls  # noqa: PLC0415 - every run's summary would wait for it
+
+    solution, _ = nnls(design, np.ones(len(times)))
     residuals = design @ solution - 1.0
     variance = float(residuals @ residuals) / (len(times) - 2)
-    half = stats.t.ppf(0.5 + confidence / 2, len(times) - 2) * np.sqrt(
+    half = student(len(times) - 2, 0.5 + confidence / 2) * np.sqrt(
         variance * np.diag(np.linalg.pinv(design.T @ design))
     )
     low, high = np.maximum(solution - half, 0.0) / scale, (solution + half) / scale

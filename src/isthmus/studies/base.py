@@ -87,6 +87,9 @@ class Study:
     software: Mapping[str, Sequence[Value]] = field(default_factory=dict)
     """Points, by axis, at which a run of several APIs on emulated cards also measures the software
     of each API alone; empty: none."""
+    plotted_by: str = ""
+    """A function that draws it on the page, ``reporters.html.charts.Plots``, as ``module:object``;
+    empty: rates over size."""
     offload: bool = False
     """Whether its operations are offloads, each in a fresh process: ``measure.offload``."""
 

@@ -54,4 +54,5 @@ STUDY = Study(
     columns=("depth", "bank"),
     software={"operation": ("read", "write"), "bytes": parse_sizes("1:64Ki")},
     analysed_by="isthmus.analysis.findings.transfer:ANALYSIS",
+    plotted_by="isthmus.reporters.html.charts.transfer:plots",
 )
