@@ -27,6 +27,8 @@ _FEW = 4
 _DEEP = " " * 6
 _ANYWHERE = ("bytes", "operation")
 """Axes for which a device skips values that it does not have."""
+_SOFTWARE_PROCESSES = 8
+"""Processes that measure software: so many that one odd process does not decide the interval."""
 _INTERVAL = 3
 """Column of the intervals."""
 
@@ -283,6 +285,7 @@ def _request(
         out=fresh_name(f"reproduce-{name.replace('/', '-')}", settings.out),
         command=["isthmus", *sys.argv[1:]],
         quick=settings.quick or measurement.hybrid,
+        reruns=_SOFTWARE_PROCESSES if measurement.hybrid else None,
         budget_s=settings.budget_s,
         options=settings.options,
     )
