@@ -246,7 +246,7 @@ def shift(first: Sequence[float], second: Sequence[float], confidence: float = 0
     error = math.fsum(errors)
     if not error:
         return Interval(value, value, value, confidence)
-    free = error**2 / math.fsum(e**2 / n for e, n in zip(errors, frees, strict=True))
+    free = 1 / math.fsum((e / error) ** 2 / n for e, n in zip(errors, frees, strict=True))
     width = student(free, 0.5 + confidence / 2) * math.sqrt(error)
     middle = means[1] - means[0]
     return Interval(value, min(middle - width, value), max(middle + width, value), confidence)

@@ -36,9 +36,9 @@ _PASSING = (
 """Facts of the moment, which explain nothing."""
 _EXPLAINING = (
     "driver", "gen", "width", "speed", "payload", "mps", "mrrs", "iommu", "kernel", "governor",
-    "turbo", "idle", "microcode", "bios", "cpu", "numa", "platform", "version", "xclbin", "huge", "board",
+    "turbo", "idle", "microcode", "bios", "cpu", "numa", "platform", "version", "xclbin", "huge",
 )  # fmt: skip
-"""Parts of names of facts that may change what a crossing takes."""
+"""Parts of names of facts that may change what a crossing takes; a board's parameters do, too."""
 
 
 class Side(NamedTuple):
@@ -294,7 +294,7 @@ def _differences(base: Side, new: Side, names: Mapping[str, str]) -> list[Differ
     for of, name in dict.fromkeys([*sides[0], *sides[1]]):
         before, after = (", ".join(sorted(side.get((of, name), ()))) for side in sides)
         if before != after and (before or after):
-            explains = any(part in name.lower() for part in _EXPLAINING)
+            explains = "." in name or any(part in name.lower() for part in _EXPLAINING)
             results.append(Difference(of, name, before, after, explains))
     return sorted(results, key=lambda one: not one.explains)
 
