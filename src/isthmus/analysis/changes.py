@@ -110,6 +110,19 @@ class Comparison(NamedTuple):
         return sorted(found, key=lambda one: -abs(math.log(one.ratio)))
 
 
+def frame(changes: Sequence[Change]) -> pd.DataFrame:
+    """Changes as a table, with rates in bytes a second beside times."""
+    rows = pd.DataFrame(changes, columns=Change._fields)
+    return rows.assign(
+        before_Bps=rows["moved_bytes"] / rows["before_s"],
+        after_Bps=rows["moved_bytes"] / rows["after_s"],
+        samples=[" and ".join(map(str, dict.fromkeys(one.samples))) for one in changes],
+    )[
+        ["study", "device", "operation", "memory", "axes", "clock", "sizes", "before_s", "after_s",
+         "before_Bps", "after_Bps", "ratio", "low_ratio", "high_ratio", "samples", "verdict"]
+    ]  # fmt: skip
+
+
 def compare(
     base: Side, new: Side, least: float | None = None, *, mixed: bool = False
 ) -> Comparison:

@@ -13,7 +13,7 @@ import msgspec
 import pandas as pd
 
 from isthmus.analysis import wording
-from isthmus.analysis.changes import Change, Comparison, Difference
+from isthmus.analysis.changes import Change, Comparison, Difference, frame
 from isthmus.analysis.sentences import shortened
 from isthmus.reporters.cells import plain, table
 from isthmus.reporters.md import escape, markdown
@@ -131,25 +131,13 @@ def _shown_differences(explaining: Sequence[Difference], count: int) -> Iterator
         yield f"{rest} {'further ' if shown else ''}{facts} (--format json lists all)"
 
 
-def _frame(changes: Sequence[Change]) -> pd.DataFrame:
-    frame = pd.DataFrame(changes)
-    samples = [" and ".join(map(str, dict.fromkeys(one.samples))) for one in changes]
-    moved = frame["moved_bytes"]
-    return frame.assign(
-        before_Bps=moved / frame["before_s"], after_Bps=moved / frame["after_s"], samples=samples
-    )[
-        ["study", "device", "operation", "memory", "axes", "clock", "sizes", "before_s", "after_s",
-         "before_Bps", "after_Bps", "ratio", "low_ratio", "high_ratio", "samples", "verdict"]
-    ]  # fmt: skip
-
-
 def _text(result: Comparison) -> str:
-    return drawn(table(_frame(result.points)))
+    return drawn(table(frame(result.points)))
 
 
 def _markdown(result: Comparison) -> str:
     rows = [escape(_verdict(result)), ""]
-    rows += markdown(table(_frame(result.series)))
+    rows += markdown(table(frame(result.series)))
     different = pd.DataFrame(
         [one[:4] for one in result.differences], columns=Difference._fields[:4]
     )
@@ -158,10 +146,10 @@ def _markdown(result: Comparison) -> str:
 
 def _json(result: Comparison) -> str:
     def rows(changes: Sequence[Change]) -> list[dict[str, object]]:
-        frame = _frame(changes)
+        table = frame(changes)
         return [
-            {name: plain(value) for name, value in zip(frame.columns, row, strict=True)}
-            for row in frame.itertuples(index=False, name=None)
+            {name: plain(value) for name, value in zip(table.columns, row, strict=True)}
+            for row in table.itertuples(index=False, name=None)
         ]
 
     data = {
@@ -181,9 +169,9 @@ def _json(result: Comparison) -> str:
 def _csv(result: Comparison) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    frame = _frame(result.points)
-    writer.writerow(frame.columns)
-    writer.writerows(frame.itertuples(index=False, name=None))
+    rows = frame(result.points)
+    writer.writerow(rows.columns)
+    writer.writerows(rows.itertuples(index=False, name=None))
     return text.getvalue()
 
 
