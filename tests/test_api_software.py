@@ -128,6 +128,14 @@ def test_the_interval_of_a_share_covers_its_processes():
         assert one.high_time_ratio > 0.49
 
 
+def test_a_share_of_one_process_says_so():
+    whole = above_a_card()
+    single = [msgspec.structs.replace(p, reruns=p.reruns[:1]) for p in whole.points]
+    first, *_ = findings(msgspec.structs.replace(whole, points=single))
+    assert first.sentence.startswith("Copy to host, 1 to 4Ki: XRT takes 50 % of OpenCL's time")
+    assert "nan" not in first.sentence
+
+
 def test_apis_above_different_cards_are_not_compared():
     assert not answer(above_a_card(("f1", "u250")), "api_shares").has_rows
 

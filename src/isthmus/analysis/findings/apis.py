@@ -42,7 +42,7 @@ def _finding(
     apis = {device.address: device.api for device in context.run.devices}
     less, more = (names.get(apis[one], one) for one in (share.device, share.reference))
     verdict: Verdict = context.judge(time_ratio)
-    low, high = (f"{100 * end:.0f}" for end in (time_ratio.low, time_ratio.high))
+    span = f"{100 * time_ratio.low:.0f} to {100 * time_ratio.high:.0f} %"
     return Finding(
         study=context.study,
         subject=f"{less} over {more}, {what.partition(', ')[0]}",
@@ -52,9 +52,9 @@ def _finding(
         verdict=verdict,
         remark="hybrid",
         sentence=say(
-            "api_share" if verdict == "faster" else "api_undecided",
-            what=what, best=less, usual=more,
-            share=f"{100 * time_ratio.value:.0f} %", low=low, high=f"{high} %",
+            "api_undecided" if time_ratio.known and verdict != "faster" else "api_share",
+            what=what, best=less, usual=more, share=f"{100 * time_ratio.value:.0f} %",
+            span=span if time_ratio.known else "one process only",
         ),
         evidence="api_shares",
         device=share.device,
