@@ -24,9 +24,9 @@ from isthmus.statistics import Judgement, exact, judge, location, relevant, shif
 
 SERIES = ("study", "device", "operation", "memory", "axes", "clock")
 """What is compared with its like, size by size."""
-_CLASSES = ((1, SMALL), (SMALL + 1, LARGE - 1), (LARGE, math.inf), (0, 0))
+CLASSES = ((1, SMALL), (SMALL + 1, LARGE - 1), (LARGE, math.inf), (0, 0))
 """Bytes, from and to: sizes that are judged together; the last is of what has no size."""
-_CLOCKS: tuple[ClockName, ...] = ("host", "simulated", "hybrid")
+CLOCKS: tuple[ClockName, ...] = ("host", "simulated", "hybrid")
 """Those that see what a user waits for; a device's own does not."""
 _AXIS = "axis "
 _PASSING = (
@@ -185,7 +185,7 @@ def _times(runs: Sequence[Run], names: Mapping[str, str]) -> pd.DataFrame:
     rows: list[dict[str, object]] = []
     for number, run in enumerate(runs):
         simulated = simulated_devices(run)
-        for point, clock in ((p, c) for p in run.points for c in _CLOCKS):
+        for point, clock in ((p, c) for p in run.points for c in CLOCKS):
             measured = measured_on(point, clock)
             above_emulation = clock == "host" and point.device in simulated
             if not measured or above_emulation or any(r.verified == "false" for r in measured):
@@ -248,7 +248,7 @@ def _why_nothing(sides: Sequence[pd.DataFrame], base: Side, new: Side) -> str:
 def _classes(common: pd.DataFrame) -> Iterator[pd.DataFrame]:
     """Rows of each series and class of sizes, of processes that measured all of its sizes."""
     for _, rows in groups(common, SERIES):
-        for low, high in _CLASSES:
+        for low, high in CLASSES:
             part = rows[rows["bytes"].between(low, high)]
             sides = [part[part["side"] == i].assign(rerun=part["process"]) for i in (0, 1)]
             kept = [complete(side) for side in sides]
