@@ -250,6 +250,9 @@ class Opencl(BackendDescription):
             return f"{scheme}:{device.id.rpartition(':')[2]}"
         return super().address_of(scheme, device)
 
+    def software_alone(self, address: Address) -> str:
+        return xrt.software_alone(address)
+
     def match(
         self, address: Address, devices: Sequence[DeviceDescription]
     ) -> DeviceDescription | None:

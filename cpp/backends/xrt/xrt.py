@@ -56,6 +56,9 @@ class Xrt(BackendDescription):
             return (Problem(what, "apt-get install libxrt-dev uuid-dev, and set Isthmus up again"),)
         return xrt.problems(installation)
 
+    def software_alone(self, address: Address) -> str:
+        return xrt.software_alone(address)
+
     def match(
         self, address: Address, devices: Sequence[DeviceDescription]
     ) -> DeviceDescription | None:

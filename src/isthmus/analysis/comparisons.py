@@ -149,7 +149,7 @@ def ceiling(context: AnalysisContext) -> Answer:
 
 
 QUESTIONS = (
-    speeds.peaks, api_software.per_call, hybrid.estimated, split.split, small, indistinguishable,
-    throttle, ceiling, speeds.half, speeds.fits, published.published_figures,
+    speeds.peaks, api_software.per_call, hybrid.estimated, hybrid.api_shares, split.split, small,
+    indistinguishable, throttle, ceiling, speeds.half, speeds.fits, published.published_figures,
 )  # fmt: skip
 """Questions of the study ``transfer``, in the order shown."""

@@ -34,9 +34,9 @@ def accesses(context: AnalysisContext) -> Answer:
     for device in devices(context):
         for operation in _SINGLE_ACCESSES:
             dependent = device.of(operation, pipelined="no", fence=NO_FENCE)
-            for kind, group in dependent.groupby("memory", sort=False):
-                first = group[group["width"] == group["width"].where(group["width"] <= 8).max()]
-                row = first.iloc[0]
+            single = dependent[dependent["width"] <= 8]  # a wider one may be several accesses
+            for kind, group in single.groupby("memory", sort=False):
+                row = group[group["width"] == group["width"].max()].iloc[0]
                 key = (device.address, device.clock, operation, kind, row["instruction"])
                 rows.append((*key, int(row["bytes"]), *time_of(row)[:3]))
     return Answer.of(

@@ -135,6 +135,13 @@ class BackendDescription(ABC):
         """Whether an address names hardware, decided without looking for the device."""
         return self.by_default and not address.mode
 
+    def software_alone(self, address: Address) -> str:  # noqa: ARG002
+        """Of an emulated card: the address at which its API has no card behind it.
+
+        Empty where there is none.
+        """
+        return ""
+
     def others_of(self, scheme: str, device: DeviceDescription) -> Sequence[str]:  # noqa: ARG002
         """Addresses of further devices of the same kind that need no discovery: emulated boards."""
         return ()

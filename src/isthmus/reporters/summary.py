@@ -16,7 +16,7 @@ from isthmus.analysis.findings import Finding, findings
 from isthmus.analysis.flags import DISTURBED
 from isthmus.analysis.published import rows_of_card
 from isthmus.analysis.sentences import shortened
-from isthmus.analysis.summary import summarise
+from isthmus.analysis.summary import BELOW_RESOLUTION, summarise
 from isthmus.models.pcie import link_of
 from isthmus.reporters.base import Reporter
 from isthmus.results.run_file import DeviceRecord, Run
@@ -24,6 +24,7 @@ from isthmus.run_options import flag
 from isthmus.units import printable
 
 LINES, COLUMNS = 25, 80
+HYBRID = "hybrid: an API's software, measured here, plus the card's time, simulated"
 _LABEL = 33
 _FIGURE = 10
 _STUDY = 10
@@ -51,6 +52,8 @@ def lines(
     results = findings(run, rows)
     top = [*_wrapped(_title(run), 2), *_wrapped(main_sentence(results), 2)]
     bottom = ["", *_wrapped(unmeasured(run, rows, results), 2), *_wrapped(_state(run, rows), 2)]
+    if any(one.clock == "hybrid" for one in results):
+        bottom += _wrapped(HYBRID, 2)
     if path is not None:
         bottom += ["", *_commands(run, results, path, program)]
     room = LINES - 1 - len(top) - len(bottom) - 1  # the file's name comes last
@@ -94,6 +97,8 @@ def _name(device: DeviceRecord) -> str:
     board = device.properties.get("board.name", "")
     if device.simulated:
         return f"model of {board or 'a card'}, simulated, no board was used"
+    if device.properties.get("keeps_data") == "no":
+        return "software of the API alone"
     name = device.name or device.backend
     link = link_of(device.link)
     if link is None:
@@ -174,6 +179,9 @@ def unmeasured(run: Run, rows: pd.DataFrame, results: Sequence[Finding]) -> str:
     ):  # fmt: skip
         count = int(empty["flags"].str.split(";").map(lambda flags, c=cause: c in flags).sum())
         texts += [f"{count} point{'s' if count > 1 else ''} ({why})"] if count else []
+    resolved = set(rows[~rows["flags"].str.contains(BELOW_RESOLUTION)]["device"])
+    short = dict.fromkeys(device for device in rows["device"] if device not in resolved)
+    texts += [f"{device} (all times below the clock's resolution)" for device in short]
     wrong = sum(any(r.verified == "false" for r in point.reruns) for point in run.points)
     texts += [f"{wrong} points (their data did not arrive)"] if wrong else []
     return f"Not measured: {'; '.join(texts)}" if texts else ""

@@ -26,10 +26,11 @@ class Axis:
     default: Sequence[Value] | None = None
     """Default values; None: those of the device or the operation."""
     absent: Value = ""
-    """Value in the column of the axis for an operation that lacks the axis."""
+    """Value in the column of the axis for an operation that lacks the axis: it is measured once,
+    with this value."""
     selects: bool = False
-    """Whether an operation that lacks the value asked for is left out, rather than measured as
-    it is."""
+    """Whether an operation that lacks the value asked for is left out; else it is measured without
+    the axis."""
     quick: Sequence[Value] | None = None
     """Values of a quick run; None: ``default``."""
     unit_bytes: int = 0
@@ -84,11 +85,19 @@ class Study:
     """Place in the order in which findings are shown: the most used study first."""
     analysed_by: str = ""
     """Its ``Analysis`` as ``module:object``: by name, so that measuring does not load it."""
+    software: Mapping[str, Sequence[Value]] = field(default_factory=dict)
+    """Points, by axis, at which a run of several APIs on emulated cards also measures the software
+    of each API alone; empty: none."""
     plotted_by: str = ""
     """A function that draws it on the page, ``reporters.html.charts.Plots``, as ``module:object``;
     empty: rates over size."""
     offload: bool = False
     """Whether its operations are offloads, each in a fresh process: ``measure.offload``."""
+
+    def __post_init__(self) -> None:
+        """Raises ValueError for a study whose points would have no size."""
+        if sum(axis.unit_bytes > 0 for axis in self.axes) != 1:
+            raise ValueError(f"study '{self.name}': exactly one axis needs unit_bytes")
 
     def analysis(self) -> Analysis:
         """What judges its runs; nothing of all that where no name is given."""
@@ -148,6 +157,20 @@ class Study:
             if sized in parsed:
                 raise UsageError(f"give --{sized} or --{named.name}: both choose the sizes")
         return parsed
+
+    def of_software(
+        self, given: Mapping[str, Sequence[Value]], *, quick: bool
+    ) -> dict[str, Sequence[Value]] | None:
+        """Axes of the points at which software is measured alone; None where the run has none.
+
+        ``given``: the axes that the user set, parsed.
+        """
+        wanted = dict(given)
+        for name, values in self.software.items():
+            requested = given.get(name, self.axis(name).usual(quick=quick)) or values
+            wanted[name] = [value for value in requested if value in values]
+        has_points = self.software and all(wanted[name] for name in self.software)
+        return wanted if has_points else None
 
     def sizes(
         self, given: Mapping[str, Sequence[Value]], *, quick: bool

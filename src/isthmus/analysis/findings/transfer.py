@@ -12,7 +12,7 @@ import pandas as pd
 
 from isthmus.analysis import comparisons, wording
 from isthmus.analysis.context import AnalysisContext, each, rate_of, time_of
-from isthmus.analysis.findings import common
+from isthmus.analysis.findings import apis, common
 from isthmus.analysis.findings.finding import MOST_HEADLINES, Finding, Verdict, shown, span
 from isthmus.analysis.fits import AlphaBeta
 from isthmus.analysis.sentences import LONGEST, say
@@ -60,11 +60,12 @@ def findings(context: AnalysisContext) -> Sequence[Finding]:
         key=lambda one: one.device not in {of.device for of in first},
     )
     latency = list(_latencies(context, series))
-    head = [*first, *latency[:1], *changes[:1]]
+    of_apis = list(apis.of_apis(context, WAYS))
+    head = [*(one for one in of_apis if not one.bytes), *first, *latency[:1], *changes[:1]]
     both = [one for one in contending if one.operation == "bidirectional"]
     if len(head) < MOST_HEADLINES and both:
         head.append(max(both, key=_usable))
-    rest = [*rates, *latency, *changes, *_launches(context), *_peaks(context, series)]
+    rest = [*of_apis, *rates, *latency, *changes, *_launches(context), *_peaks(context, series)]
     rest += [*_splits(context), *_curves(context), *_left_out(context)]
     return common.headed(head, rest)
 
