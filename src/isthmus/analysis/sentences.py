@@ -27,8 +27,8 @@ TEMPLATES = MappingProxyType(
         "curve_none": "{what}: time over size follows no line, {percent} off ({who}).",
         "split": "{what}, {size}: of {time}, {parts} ({who}).",
         "normal": "Normal: copies reach {share} of what the link leaves for data ({who}).",
-        "normal_best": "Normal in {best} memory, {share} of the link; {usual} memory is copied "
-        "once more ({who}).",
+        "normal_best": "Normal: {best} memory, {share} of the link; {usual} is copied once more "
+        "({who}).",
         "open": "Open whether the link is well used: {causes} ({who}).",
         "impossible": "These figures are impossible: {causes} ({who}).",
         "latency": "{what}: {time} for {size} ({who}).",

@@ -49,6 +49,7 @@ ORDINARY = ("pageable", "aligned", "hugepage")
 """Kinds of memory that a driver may have to copy before the device reaches them."""
 _WORST = ("impossible", "below", "unknown", "normal")
 _OTHER_USER = "another user of the link"
+_ANY = "the device itself, or another user of the link"
 _MOST = 2
 """Causes in one sentence."""
 _COPIES = {"write": "h2d", "read": "d2h", "read_bandwidth": "h2d", "write_bandwidth": "d2h"}
@@ -64,7 +65,8 @@ _BY_HOST = r"\b(?:steal|timer_bound)\b"
 def verdicts(run: Run, summary: pd.DataFrame) -> Iterator[Finding]:
     """A finding for each device and study with a link that is known, or with a figure not true.
 
-    The first screen shows the worst of each study, where one is below or impossible.
+    The first screen shows the worst of each study, where one is impossible, or below for a cause
+    that is known.
     """
     rows = summary[summary["clock"] != "device"]
     for study, of_study in rows.groupby("study", sort=False):
@@ -78,7 +80,10 @@ def verdicts(run: Run, summary: pd.DataFrame) -> Iterator[Finding]:
             key=lambda one: (_WORST.index(one.verdict), not any(c.check for c in one.causes))
         )
         for i, finding in enumerate(found):
-            first = i == 0 and finding.verdict in {"impossible", "below"}
+            open_ = finding.verdict not in {"impossible", "below"} or (
+                finding.causes[0].name.startswith((_ANY, "perhaps"))
+            )
+            first = i == 0 and not open_
             yield msgspec.structs.replace(finding, study=str(study), headline=first)
 
 
@@ -227,7 +232,7 @@ def _unexplained(
         )
     if not hidden:
         yield Cause(
-            name="the device itself, or another user of the link",
+            name=_ANY,
             evidence=f"a steady {wording.percent(row.limit_share)} of the link; no check is bad",
             command=f"isthmus doctor --all {quote(device.address)}",
         )
