@@ -14,6 +14,7 @@ of what was read of the machine (``isthmus.checks``, likeliest first), then what
 5. Below a limit with neither a bad check nor 3: where only ordinary memory was measured, the copy
    that it needs; else what the system did not show, by the unknown checks; else the device itself,
    or a steady user of the link.
+   Those last two cannot be told apart: the verdict is "unknown".
 6. Without a large copy, or without a link that is known, nothing is decided ("unknown").
 
 Emulated cards are never below: their boards say what they reach.
@@ -49,7 +50,7 @@ ORDINARY = ("pageable", "aligned", "hugepage")
 """Kinds of memory that a driver may have to copy before the device reaches them."""
 _WORST = ("impossible", "below", "unknown", "normal")
 _OTHER_USER = "another user of the link"
-_ANY = "the device itself, or another user of the link"
+_ANY = "a slow device, or another user of the link"
 _MOST = 2
 """Causes in one sentence."""
 _COPIES = {"write": "h2d", "read": "d2h", "read_bandwidth": "h2d", "write_bandwidth": "d2h"}
@@ -65,8 +66,7 @@ _BY_HOST = r"\b(?:steal|timer_bound)\b"
 def verdicts(run: Run, summary: pd.DataFrame) -> Iterator[Finding]:
     """A finding for each device and study with a link that is known, or with a figure not true.
 
-    The first screen shows the worst of each study, where one is impossible, or below for a cause
-    that is known.
+    The first screen shows the worst of each study, where one is below or impossible.
     """
     rows = summary[summary["clock"] != "device"]
     for study, of_study in rows.groupby("study", sort=False):
@@ -80,10 +80,7 @@ def verdicts(run: Run, summary: pd.DataFrame) -> Iterator[Finding]:
             key=lambda one: (_WORST.index(one.verdict), not any(c.check for c in one.causes))
         )
         for i, finding in enumerate(found):
-            open_ = finding.verdict not in {"impossible", "below"} or (
-                finding.causes[0].name.startswith((_ANY, "perhaps"))
-            )
-            first = i == 0 and not open_
+            first = i == 0 and finding.verdict in {"impossible", "below"}
             yield msgspec.structs.replace(finding, study=str(study), headline=first)
 
 
@@ -106,9 +103,11 @@ def _verdict(run: Run, device: DeviceRecord, rows: pd.DataFrame) -> Iterator[Fin
     else:
         best = list(_best(large))
         low, causes = _causes(run, device, rows, best)
+        open_ = any(cause.name.startswith((_ANY, "perhaps")) for cause in causes)
         named = any(cause.check or cause.name == _OTHER_USER for cause in causes)
         below = low.limit_share < FAIR or named
-        yield _finding(device, "below" if below else "normal", causes, low)
+        kind: Verdict = "unknown" if open_ else "below" if below else "normal"
+        yield _finding(device, kind, causes, low)
 
 
 def _best(copies: pd.DataFrame) -> Iterator[Any]:
@@ -202,7 +201,7 @@ def _bounced(device: DeviceRecord, rows: pd.DataFrame, best: Sequence[Any]) -> I
     """Ordinary memory that is much slower than the best kind, in the same direction and size."""
     for row in best:
         same = rows[rows["operation"].eq(row.operation) & rows["bytes"].eq(row.bytes)]
-        slow = same[same["bandwidth_Bps"] < BOUNCED * row.bandwidth_Bps]
+        slow = same[BOUNCED * same["min_s"] > row.min_s]  # another user comes and goes
         for other in each(slow[slow["memory"].isin(ORDINARY)][:1]):
             rates = [
                 f"{one.memory} memory {shown(one.bandwidth_Bps, 'B/s')}" for one in (other, row)
