@@ -33,7 +33,7 @@ import pandas as pd
 from isthmus import backends, checks
 from isthmus.analysis import wording
 from isthmus.analysis.context import each
-from isthmus.analysis.findings.common import FAIR, GOOD, pick, reference_of
+from isthmus.analysis.findings.common import FAIR, GOOD, LATENCY_BYTES, pick, reference_of
 from isthmus.analysis.findings.finding import Cause, Finding, Verdict, shown
 from isthmus.analysis.sentences import say
 from isthmus.checks import Check, Facts, Result
@@ -182,7 +182,7 @@ def _restless(rows: pd.DataFrame, best: Sequence[Any]) -> Iterator[Cause]:
     """Copies whose best sample is much faster than the median one, though the host is at rest."""
     for row in sorted(best, key=lambda row: float(row.limit_share)):
         same = rows[(rows["operation"] == row.operation) & (rows["memory"] == row.memory)]
-        small = same[same["bytes"].between(1, LARGE >> 4)]
+        small = same[same["bytes"].between(1, LATENCY_BYTES)]
         calm = small.empty or float((small["median_s"] / small["p10_s"]).median()) < RESTLESS
         ratio = row.median_s / row.min_s
         if ratio >= RESTLESS and calm and not re.search(_BY_HOST, row.flags):
