@@ -189,7 +189,7 @@ def judged(
     wanted = [named(PLANTED[fault]) for fault in faults]
     causes = [cause.name for cause in one.causes]
     found = sum(any(cause.startswith(name) for cause in causes) for name in wanted)
-    known = [*wanted, named(PLANTED["a steady neighbour"])]  # which says that it cannot tell
+    known = [*wanted, named(PLANTED["a steady neighbour"]), "perhaps "]  # these do not tell
     invented = sum(not any(cause.startswith(name) for name in known) for cause in causes)
     return one.verdict, found, invented
 
