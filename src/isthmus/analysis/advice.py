@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal, NamedTuple
@@ -55,6 +55,7 @@ class Curve:
     figures: Mapping[int, Interval]
     within: bool = False
     """Whether each figure is of one process, so that others may differ by more than it says."""
+    is_ratio: bool = False
 
     @cached_property
     def sizes(self) -> list[int]:
@@ -70,15 +71,14 @@ class Curve:
         """
         above = self._above(size)
         if self._is_measured(above, size):
-            line, miss = self.figures[self.sizes[above]].logarithm(), 0.0
-            if self.within and 0 < above < len(self.sizes) - 1:
-                miss = self._misses(above, above)
+            line = self.figures[self.sizes[above]].logarithm()
+            miss = abs(self._residual(above) or 0.0) if self.within else 0.0
         elif above in {0, len(self.sizes)}:
             return None
         else:
             line = self._line(above - 1, above, size)
             miss = self._misses(above - 1, above)
-        return combined((1, 1), (line, Interval(0.0, -miss, miss))).exponential()
+        return _sum(line, Interval(0.0, -miss, miss)).exponential()
 
     def around(self, size: int) -> tuple[int, int] | None:
         """Measured sizes between which a size lies; None for one that was measured, or beyond."""
@@ -103,24 +103,28 @@ class Curve:
     def _misses(self, low: int, high: int) -> float:
         """Error of the line between two neighbours, as a logarithm; NaN where unknown.
 
-        The larger of two residuals: each neighbour is left out and predicted from those around it,
-        which are twice as far apart. Where one bend lies between the two, the line is off by less.
+        Each of the two is left out and predicted from those around it: the larger residual. Where
+        one bend lies between the two, the line is off by less. A bend beside them makes one large
+        residual and no error; of a ratio, which has few, it is at most twice the smaller one.
         """
-        inner = [i for i in (low, high) if 0 < i < len(self.sizes) - 1]
-        if not inner:
+        residuals = [abs(r) for i in (low, high) if (r := self._residual(i)) is not None]
+        if not residuals:
             return math.nan
-        residuals = [
-            math.log(self.figures[self.sizes[i]].value)
-            - self._line(i - 1, i + 1, self.sizes[i]).value
-            for i in inner
-        ]
-        return max(map(abs, residuals))
+        return min(max(residuals), 2 * min(residuals)) if self.is_ratio else max(residuals)
 
-    def paired(self, other: Curve, join: Callable[[Interval, Interval], Interval]) -> Curve:
-        """Figures joined at the sizes that both have."""
+    def _residual(self, at: int) -> float | None:
+        """Logarithm of a figure less that on the line around it; None for the first and last."""
+        if not 0 < at < len(self.sizes) - 1:
+            return None
+        size = self.sizes[at]
+        return math.log(self.figures[size].value) - self._line(at - 1, at + 1, size).value
+
+    def over(self, other: Curve, confidence: float) -> Curve:
+        """Ratios at the sizes that both have."""
         both = self.figures.keys() & other.figures.keys()
-        figures = {size: join(self.figures[size], other.figures[size]) for size in both}
-        return Curve(figures, self.within or other.within)
+        logs = {s: self.figures[s].over(other.figures[s]).logarithm() for s in both}
+        ratios = {size: log.widened(confidence).exponential() for size, log in logs.items()}
+        return Curve(ratios, self.within or other.within, is_ratio=True)
 
 
 class Option(NamedTuple):
@@ -234,7 +238,7 @@ class Ways:
             cost = known.get((way.device, way.memory))
             if counted and cost is not None:
                 sums = {
-                    at: combined((1, 1), (time, first))
+                    at: _sum(time, first)
                     for at in {*curve.sizes, size}
                     if (time := curve.at(at)) is not None and (first := cost.at(at)) is not None
                 }
@@ -262,11 +266,8 @@ class Ways:
             return exact(1.0, self.confidence)
         confidence = simultaneous(self.confidence, among) if among > 1 else self.confidence
 
-        def over(a: Interval, b: Interval) -> Interval:
-            return a.over(b).logarithm().widened(confidence).exponential()
-
-        both = self.curves[one.way].paired(self.curves[other.way], over)
-        return both.at(size) or over(one.time, other.time)
+        both = self.curves[one.way].over(self.curves[other.way], confidence).at(size)
+        return both or one.time.over(other.time).logarithm().widened(confidence).exponential()
 
     def alike(self, options: Sequence[Option], size: int) -> tuple[Option, list[Option]]:
         """The fastest of the options, and those not certainly slower (it included)."""
@@ -341,9 +342,13 @@ def _maps(rows: pd.DataFrame, confidence: float) -> dict[Way, Curve]:
             halves[-1].setdefault(way, {})[int(row.bytes)] = time_of(row, confidence)
     there, back = halves
     return {
-        way: Curve(there[way]).paired(Curve(back[way]), lambda a, b: combined((1, 1), (a, b)))
+        way: Curve({s: _sum(there[way][s], back[way][s]) for s in there[way].keys() & back[way]})
         for way in there.keys() & back.keys()
     }
+
+
+def _sum(one: Interval, other: Interval) -> Interval:
+    return combined((1.0, 1.0), (one, other))
 
 
 def _first_bank(rows: pd.DataFrame) -> pd.DataFrame:

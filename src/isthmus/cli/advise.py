@@ -99,7 +99,7 @@ def advise(
     if code:
         print(program(found, record, wanted_bytes, direction), end="")
     elif as_json:
-        _print_json(found, wanted_bytes, direction, wanted_s)
+        _print_json(found, records, wanted_bytes, direction, wanted_s)
     else:
         from isthmus.units import printable
 
@@ -370,19 +370,33 @@ def _table(crossovers: Sequence[tuple[int, Option]]) -> Iterator[str]:
         yield f"        {len(crossovers) - _ROWS} more: --json"
 
 
-def _print_json(found: Advice, size: int, direction: str, wanted_s: float | None) -> None:
+def _print_json(
+    found: Advice,
+    records: Mapping[str, DeviceRecord],
+    size: int,
+    direction: str,
+    wanted_s: float | None,
+) -> None:
+    """The same for programs: intervals by name, null where an end is unknown."""
     import dataclasses
 
     import msgspec
 
-    def plain(value: Any) -> Any:
-        if isinstance(value, tuple) and hasattr(value, "_asdict"):
-            return {name: plain(part) for name, part in value._asdict().items()}
-        if isinstance(value, (list, tuple)):
-            return [plain(part) for part in value]
+    from isthmus.analysis.advice import Option
+    from isthmus.statistics import Interval
+
+    def plain(value: Any, at: int = size) -> Any:
+        if isinstance(value, Interval):
+            return value._asdict()
+        if isinstance(value, Option):
+            way, api = value.way, records[value.way.device].api
+            named = {"way": way._asdict(), "api": api, "chunk_bytes": way.chunk(at)}
+            return {**named, "time": plain(value.time)}
         return value
 
-    fields = {field.name: plain(getattr(found, field.name)) for field in dataclasses.fields(found)}
+    fields = {one.name: plain(getattr(found, one.name)) for one in dataclasses.fields(found)}
+    fields["alike"] = [plain(one) for one in found.alike]
+    fields["crossovers"] = [{"bytes": at, **plain(one, at)} for at, one in found.crossovers]
     data = {"bytes": size, "direction": direction, "wanted_s": wanted_s, **fields}
     print(msgspec.json.format(msgspec.json.encode(data), indent=2).decode())
 
