@@ -32,7 +32,8 @@ def rendered(record: DeviceRecord, call: str, memory: str, depth: int, direction
     best = Option(Way(record.address, call, memory, depth), exact(1e-3))  # type: ignore[arg-type]
     found = Advice(
         best=best, fastest=best, slower=exact(1.0), alike=[best], naive=None, gain=None, met="",
-        crossovers=[], clock="host", counted=False, unknown=[], between=None, within=False,
+        crossovers=[], clock="host", counted=False, elsewhere=[], unknown=[], between=None,
+        within=False,
     )  # fmt: skip
     return program(found, record, SIZE, direction)
 

@@ -157,6 +157,8 @@ class Advice:
     clock: str
     counted: bool
     """Whether the first use of memory is in all times."""
+    elsewhere: Sequence[Way]
+    """Ways that were measured at other sizes only, so that they are not compared."""
     unknown: Sequence[str]
     """Kinds of memory left out, for the cost of their first use was not measured."""
     between: tuple[int, int] | None
@@ -239,7 +241,7 @@ class Ways:
             if counted and cost is not None:
                 sums = {
                     at: _sum(time, first)
-                    for at in {*curve.sizes, size}
+                    for at in {*cost.sizes, size}
                     if (time := curve.at(at)) is not None and (first := cost.at(at)) is not None
                 }
                 kept[way] = Curve(sums, curve.within)
@@ -309,6 +311,7 @@ class Ways:
             crossovers=list(self.crossovers()),
             clock=self.clock,
             counted=self.counted,
+            elsewhere=[way for way in self.curves if self.curves[way].at(size) is None],
             unknown=self.unknown,
             between=self.curves[best.way].around(size),
             within=self.within,

@@ -170,7 +170,8 @@ def _measured(
 
     from isthmus.analysis.advice import COPIES, MAPS
     from isthmus.cli.progress import Progress
-    from isthmus.measure import discovery, session
+    from isthmus.measure import session
+    from isthmus.measure.devices import devices_of
     from isthmus.measure.plan import has_memory, offered
     from isthmus.studies import by_name
 
@@ -188,7 +189,7 @@ def _measured(
     runs = []
     with tempfile.TemporaryDirectory() as folder, Progress(Console(stderr=True)) as progress:
         with session.lock_for_hardware(addresses, progress, no_wait=no_wait):
-            found = [discovery.resolve(address) for address in addresses]
+            found, _ = devices_of(addresses, options, progress, None)
         for name, axes in studies.items():
             study = by_name(name)
             kinds = dict.fromkeys(
@@ -197,6 +198,8 @@ def _measured(
                 for kind in (one.backend.naive_memory, *one.backend.memory_calls)
                 if has_memory(study, one.description, kind)
             )
+            if not kinds:  # it is said to be unknown
+                continue
             words = {axis: ",".join(map(str, values)) for axis, values in axes.items()}
             words["memory"] = ",".join(kinds)
             if name == "transfer":
@@ -327,6 +330,10 @@ def _notes(found: Advice, record: DeviceRecord) -> Iterator[str]:
     if found.between:
         low, high = map(format_size, found.between)
         yield f"Estimated between measured sizes {low} and {high}."
+    if found.elsewhere:
+        ways = [f"{way.memory} {way.call}" for way in found.elsewhere]
+        names = ", ".join(dict.fromkeys(ways))
+        yield f"Not compared, for they were measured at other sizes only: {names}."
     if found.clock == "simulated":
         yield "Simulated: link and card, without the software of an API."
     elif not record.real:
