@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import shlex
 import shutil
 import tempfile
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from subprocess import CompletedProcess
 
+import psutil
 import pytest
 from hypothesis import settings
 
@@ -118,6 +122,26 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 def _own_lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Tests do not wait for a measurement beside them: no figure of theirs counts."""
     monkeypatch.setenv("ISTHMUS_LOCK", str(tmp_path / "measuring.lock"))
+
+
+def _processes_left() -> list[str]:
+    """What processes that tests started still run, known by the folder that only they have."""
+    left = []
+    for process in psutil.process_iter():
+        with contextlib.suppress(psutil.Error):
+            if process.environ().get("TMPDIR") == os.environ["TMPDIR"]:
+                left.append(shlex.join(process.cmdline()))
+    return [command for command in left if command and "resource_tracker" not in command]
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _no_process_is_left() -> Iterator[None]:
+    """One that goes on would take the processors from all tests after it."""
+    yield
+    deadline = time.monotonic() + LIMIT_S / 10
+    while _processes_left() and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert not _processes_left()
 
 
 @pytest.fixture(scope="session")

@@ -101,6 +101,15 @@ def test_the_build_depends_on_its_sources_and_on_what_surrounds_them(tree: Path)
     assert fingerprints.of_build(tree, "g++-12", "") != before
 
 
+def test_a_module_that_becomes_a_package_is_installed_again(tree: Path) -> None:
+    put(tree / "src" / "isthmus" / "charts.py")
+    before = fingerprints.of_build(tree, "g++-12", "")
+    put(tree / "src" / "isthmus" / "page.py")
+    assert fingerprints.of_build(tree, "g++-12", "") == before
+    put(tree / "src" / "isthmus" / "charts" / "__init__.py")
+    assert fingerprints.of_build(tree, "g++-12", "") != before
+
+
 def test_what_appears_makes_cmake_look_again_and_keeps_what_was_compiled(tree: Path) -> None:
     setup.forget_what_changed(setup.Stamps(), "g++-12", "")
     put(tree / "build" / "wheel" / "CMakeCache.txt")

@@ -41,11 +41,16 @@ def built_files(root: Path) -> Iterator[Path]:
 
 
 def of_build(root: Path, *surroundings: str) -> str:
-    """Changes with the files that the compiled parts are made of, and with what surrounds them."""
+    """Changes with the files that the compiled parts are made of, and with what surrounds them.
+
+    And with the names of Python packages: an editable install knows which modules are packages.
+    """
     digest = hashlib.sha256("\n".join(surroundings).encode())
     for file in built_files(root):
         content = hashlib.sha256(file.read_bytes()).hexdigest()
         digest.update(f"{file.relative_to(root)} {content}\n".encode())
+    packages = sorted((root / "src").rglob("__init__.py"))
+    digest.update("\n".join(str(file.relative_to(root)) for file in packages).encode())
     return digest.hexdigest()
 
 

@@ -183,9 +183,8 @@ def test_without_the_programs_computing_all_runs_are_alike(native: Run, what: st
         return {name: time for name, time in figures.items() if not name.endswith("_wall")}
 
     alone = times()
-    busy = [
-        subprocess.Popen(["timeout", "600", "sh", "-c", "while :; do :; done"]) for _ in range(2)
-    ]
+    loop_of_ten_minutes = ["sh", "-c", "ulimit -t 600; while :; do :; done"]
+    busy = [subprocess.Popen(loop_of_ten_minutes) for _ in range(2)]
     try:
         assert times() == alone
     finally:
@@ -417,7 +416,7 @@ def test_a_killed_program_leaves_nothing(going_on: subprocess.Popen[str]) -> Non
 def test_a_killed_card_ends_the_program(going_on: subprocess.Popen[str], tmp_path: Path) -> None:
     belonging_to(going_on.pid)["isthmus-card"].kill()
     _, errors = going_on.communicate(timeout=LIMIT_S)
-    assert going_on.returncode in {128 + signal.SIGTERM, 128 + signal.SIGPIPE}
+    assert going_on.returncode == 128 + signal.SIGTERM
     assert "the program is ended" in errors
     assert "simulated, not hardware" in errors
     assert trace(tmp_path / "trace.json")["traceEvents"]

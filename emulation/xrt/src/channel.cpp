@@ -58,10 +58,9 @@ Channel::Channel(Channel&& other) noexcept : descriptor_(other.descriptor_) {
   other.descriptor_ = -1;
 }
 
-void Channel::close() {
+Channel::~Channel() {
   if (descriptor_ >= 0) {
-    ::close(descriptor_);
-    descriptor_ = -1;
+    close(descriptor_);
   }
 }
 

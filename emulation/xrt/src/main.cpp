@@ -184,7 +184,9 @@ int guarded(const Identity& identity, Channel& channel) {
   return EXIT_FAILURE;
 }
 
-/// Waits for the process that answers, and ends the program with it unless all is well.
+/// Waits for the process that answers, and ends the program with it unless all is well. The channel
+/// stays open here, too: a program that wrote to a closed one would die of SIGPIPE before this
+/// process could say why.
 int watch(pid_t server) {
   int status = 0;
   while (waitpid(server, &status, 0) < 0 && errno == EINTR) {
@@ -233,7 +235,6 @@ int run() {
     return EXIT_FAILURE;
   }
   if (server > 0) {
-    channel.close();
     return watch(server);
   }
   std::signal(SIGUSR1, watcher_is_gone);

@@ -51,4 +51,5 @@ STUDY = Study(
     columns=("elements", "handover", "relative_offset"),
     offload=True,
     analysed_by="isthmus.analysis.findings.allocation:ANALYSIS",
+    plotted_by="isthmus.reporters.html.charts.allocation:plots",
 )  # fmt: skip

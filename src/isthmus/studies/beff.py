@@ -33,4 +33,5 @@ STUDY = Study(
     ),
     columns=("channel", "ranks", "rank", "looplength", "sizes", "topology", "depth"),
     analysed_by="isthmus.analysis.findings.beff:ANALYSIS",
+    plotted_by="isthmus.reporters.html.charts.beff:plots",
 )

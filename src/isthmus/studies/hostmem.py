@@ -47,4 +47,5 @@ STUDY = Study(
     ),
     columns=("target", "implementation", "iterations", "outstanding", "burst_bytes", "page_bytes"),
     analysed_by="isthmus.analysis.findings.hostmem:ANALYSIS",
+    plotted_by="isthmus.reporters.html.charts.hostmem:plots",
 )

@@ -33,4 +33,5 @@ STUDY = Study(
     ),
     columns=("width", "instruction", "fence", "pipelined"),
     analysed_by="isthmus.analysis.findings.mmio:ANALYSIS",
+    plotted_by="isthmus.reporters.html.charts.mmio:plots",
 )

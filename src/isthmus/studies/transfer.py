@@ -53,4 +53,5 @@ STUDY = Study(
     ),
     columns=("depth", "bank"),
     analysed_by="isthmus.analysis.findings.transfer:ANALYSIS",
+    plotted_by="isthmus.reporters.html.charts.transfer:plots",
 )

@@ -23,11 +23,10 @@ class Channel {
   explicit Channel(int descriptor) : descriptor_(descriptor) {}
   Channel(Channel&& other) noexcept;
   Channel& operator=(Channel&&) = delete;
-  ~Channel() { close(); }
+  ~Channel();
 
   /// The process that listened at the socket.
   [[nodiscard]] pid_t listener() const;
-  void close();
 
   /// Fills `to`; false at the end of what the other side sends. Throws WireError if that is within.
   [[nodiscard]] bool receive(std::span<std::byte> to) const;

@@ -1,0 +1,62 @@
+"""The plots of each study: at most two, none with a single size.
+
+A study names its plots in ``Study.plotted_by``; one that names none gets its rates over size. A
+further plot compares with times that were published of the board.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from pkgutil import resolve_name
+
+from isthmus import studies
+from isthmus.analysis.ratios import groups
+from isthmus.reporters.html.charts.series import (
+    MOST_LINES,
+    Palette,
+    Source,
+    drawable,
+    rate_figure,
+    rate_line,
+    seen,
+)
+from isthmus.reporters.html.drawing import Figure, Line, Panel
+
+__all__ = ["Palette", "Source", "figures", "slugged"]
+
+Plots = Callable[[Sequence[Source], Palette], Iterator[Figure]]
+"""Draws a study over several runs, each of which has rows of it."""
+
+
+def figures(study: str, sources: Sequence[Source], palette: Palette) -> list[Figure]:
+    """Plots of a study over all its runs; none of a study that is not installed."""
+    held = [source for source in sources if not source.rows(study).empty]
+    known = studies.registry().get(study)
+    named = known.plotted_by if known else ""
+    draw: Plots = resolve_name(named) if named else _rates(study)
+    return list(draw(held, palette)) if held else []
+
+
+def _rates(study: str) -> Plots:
+    """Rates over size of each operation with at least two sizes."""
+
+    def draw(sources: Sequence[Source], palette: Palette) -> Iterator[Figure]:
+        panels: dict[str, list[Line]] = {}
+        for source in sources:
+            rows = source.rows(study)
+            rows = rows[rows["bandwidth_Bps"].gt(0)]
+            for (operation, _, _), part in groups(rows, ["operation", "device", "api"]):
+                part = part.drop_duplicates("bytes")  # noqa: PLW2901
+                if drawable(part):
+                    panels.setdefault(operation, []).append(rate_line(source, palette, part))
+        kept = [Panel(name, lines[:MOST_LINES]) for name, lines in panels.items()][:3]
+        if kept:
+            yield from rate_figure(f"{slugged(study)}-rate", seen(kept), kept, "GB/s", "size")
+
+    return draw
+
+
+def slugged(text: str) -> str:
+    """Text as a part of a file's name."""
+    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-") or "other"

@@ -1,0 +1,61 @@
+"""Plots of the study beff: rates of exchanges, and of each rank."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from isthmus.analysis.ratios import groups
+from isthmus.reporters.html.charts.series import (
+    MOST_LINES,
+    Palette,
+    Source,
+    diamonds,
+    drawable,
+    marked,
+    rate_figure,
+    rate_line,
+)
+from isthmus.reporters.html.drawing import Figure, Line, Panel, size_text
+
+
+def plots(sources: Sequence[Source], palette: Palette) -> Iterator[Figure]:
+    """Draws it over several runs."""
+    drawn: list[Line] = []
+    ranks: list[Line] = []
+    marks: list[dict[str, Any]] = []
+    for source in sources:
+        rows = source.rows("beff")
+        rows = rows[rows["bandwidth_Bps"].gt(0)]
+        for operation in ("exchange", "exchange_rank"):
+            keys = ["device", "api", "channel", "ranks", "rank"]
+            points = rows[rows["operation"] == operation]
+            for (address, api, channel, *numbers), part in groups(points, keys):
+                part = part.drop_duplicates("bytes")  # noqa: PLW2901 - of several topologies the first
+                if not drawable(part):
+                    continue
+                name, (count, rank) = source.label(address, api), map(_integer, numbers)
+                look: dict[str, Any] = {"filled": channel != "staged"}
+                if operation == "exchange":
+                    label = f"{name}, {channel}" if channel not in {"card", api} else name
+                    label = f"{label}, to itself" if "to_itself" in part["flags"].iloc[0] else label
+                    drawn.append(rate_line(source, palette, part, label=label, **look))
+                    marks += diamonds(source, address, "beff", operation, ranks=str(count))
+                elif count > 1:
+                    label = f"{channel}, rank {rank}"
+                    ranks.append(rate_line(source, palette, part, label=label, **look))
+    if drawn:
+        best = max(drawn, key=lambda line: line.rows["y"].iloc[-1])
+        last = best.rows.iloc[-1]
+        title = f"{best.label}: {last['y']:.3g} GB/s in all at {size_text(last['x'])}"
+        panels = [Panel("sum over all", drawn[:MOST_LINES], marked(marks))]
+        yield from rate_figure("beff-rate", title, panels, "GB/s", "size of a message")
+    if ranks:
+        ends = [line.rows["y"].iloc[-1] for line in ranks]
+        title = f"Each rank's own rate: {min(ends):.3g} to {max(ends):.3g} GB/s at the largest size"
+        panels = [Panel("each rank", ranks[: 2 * MOST_LINES])]
+        yield from rate_figure("beff-ranks", title, panels, "GB/s", "size of a message")
+
+
+def _integer(number: str) -> int:
+    return 0 if number in {"", "nan"} else int(float(number))

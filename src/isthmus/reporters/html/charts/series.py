@@ -1,0 +1,316 @@
+"""From rows of runs to what is drawn: lines over size, dots, published marks and limits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from isthmus import backends, boards, studies
+from isthmus.analysis.context import board_of, each
+from isthmus.analysis.published import rows_of_card
+from isthmus.analysis.ratios import groups
+from isthmus.analysis.reproduction import from_points
+from isthmus.analysis.sentences import shortened
+from isthmus.analysis.summary import THROUGH_EMULATION, resolved, summarise
+from isthmus.models.pcie import link_of, path_of
+from isthmus.published import Row
+from isthmus.published import sources as published_sources
+from isthmus.reporters.html.drawing import (
+    COLOURS,
+    LIGHT,
+    Dot,
+    Figure,
+    Line,
+    Panel,
+    dots,
+    lines,
+    size_text,
+)
+from isthmus.results.run_file import DeviceRecord, Run
+from isthmus.units import format_rate, format_seconds, format_size
+
+ORDINARY = ("aligned", "pageable")
+"""Kinds of memory that are drawn hollow: a transfer from them may be copied on its way."""
+MOST_LINES = 6
+MOST_ROWS = 12
+_DECADE = 10
+_TIMES = ("s", "ms", "us", "ns")
+_NEAR = 0.05
+_LONGEST = 24
+"""Characters of a device's name in a plot."""
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """One run, and the names of its devices on a page of several runs."""
+
+    name: str
+    run: Run
+    several: bool = False
+
+    @cached_property
+    def summary(self) -> pd.DataFrame:
+        """Its rows."""
+        return summarise(self.run)
+
+    def device(self, address: str) -> DeviceRecord:
+        """The run's record of a device."""
+        known = (d for d in self.run.devices if d.address == address)
+        return next(known, DeviceRecord(address=address, backend="", real=True))
+
+    def label(self, address: str, api: str = "") -> str:
+        """Shortest distinct name: ``CUDA``, ``memcpy``, ``U250 (model)``."""
+        device = self.device(address)
+        api = api or device.api
+        if device.simulated:
+            text = f"{address.partition(':')[2].upper() if ',' not in address else address} (model)"
+        elif not device.real:
+            text = address
+        elif api == "host":
+            text = " ".join(["memcpy", *address.split(":")[1:]])
+        else:
+            same = [d for d in self.run.devices if d.api == device.api and d.real]
+            only_one = len(same) <= 1 or "+" in address
+            text = backends.api_names().get(api, address) if only_one else address
+        return shortened(f"{text}, {self.name}" if self.several else text, _LONGEST)
+
+    def rows(self, study: str) -> pd.DataFrame:
+        """Trustworthy rows of a study with times as a user of the device sees them.
+
+        The device's clock excludes work of the host, and above an emulated card the host's clock
+        times software only: both are left out.
+        """
+        rows = resolved(self.summary[self.summary["study"] == study])
+        rows = rows[(rows["clock"] != "device") & (rows["median_s"] > 0)]
+        rows = rows[(rows["verified"] != "false") & ~rows["flags"].str.contains(THROUGH_EMULATION)]
+        if rows.empty:  # its columns have no types to reckon with
+            return rows
+        known = studies.registry().get(study)
+        missing = set(known.columns if known else ()) - set(rows.columns)
+        return rows.assign(
+            **dict.fromkeys(missing, ""),
+            low=rows["ci_low_s"].where(rows["ci_low_s"] > 0, rows["median_s"]),
+            high=rows["ci_high_s"].where(np.isfinite(rows["ci_high_s"]), rows["median_s"]),
+        )
+
+
+class Palette:
+    """One colour for each device and API on the whole page; memory copies of the host are grey."""
+
+    def __init__(self) -> None:
+        self._taken: dict[tuple[str, str, str], str] = {}
+
+    def of(self, source: Source, address: str, api: str) -> str:
+        """The colour of an API on a device of a run."""
+        if api == "host":
+            return LIGHT["quiet"]
+        key = (source.name if source.several else "", address, api)
+        return self._taken.setdefault(key, COLOURS[len(self._taken) % len(COLOURS)])
+
+
+def _tip(label: str, row: Any, value: str, interval: str) -> str:
+    at = f", {size_text(row.bytes)}" if row.bytes else ""
+    flags = f"; {row.flags.replace(';', ', ')}" if row.flags else ""
+    return f"{label}{at}: {value}{interval}{flags}"
+
+
+def _between(low: float, high: float, text_of: Callable[[float], str]) -> str:
+    return f" ({text_of(low)} to {text_of(high)})" if low < high else ""
+
+
+def rate_line(source: Source, palette: Palette, rows: pd.DataFrame, **look: Any) -> Line:
+    """A series' rates over size; ``look``: fields of ``Line``, ``subject`` for tooltips."""
+    first = rows.iloc[0]
+    label = look.pop("label", source.label(first["device"], first["api"]))
+    subject = look.pop("subject", label)
+    moved = rows["bandwidth_Bps"] * rows["median_s"]
+    drawn = rows.assign(
+        x=rows["bytes"], y=rows["bandwidth_Bps"] / 1e9,
+        low_=moved / rows["high"] / 1e9, high_=moved / rows["low"] / 1e9,
+    ).sort_values("x")  # fmt: skip
+    tips = [
+        _tip(subject, r, format_rate(r.y * 1e9), _between(r.low_ * 1e9, r.high_ * 1e9, format_rate))
+        for r in each(drawn)
+    ]
+    return _line(
+        source, palette, drawn.assign(low=drawn["low_"], high=drawn["high_"]), tips, label, look
+    )
+
+
+def time_line(source: Source, palette: Palette, rows: pd.DataFrame, **look: Any) -> Line:
+    """A series' times over size; ``look``: fields of ``Line``."""
+    first = rows.iloc[0]
+    label = look.pop("label", source.label(first["device"], first["api"]))
+    drawn = rows.assign(x=rows["bytes"], y=rows["median_s"]).sort_values("x")
+    tips = [
+        _tip(label, r, format_seconds(r.y), _between(r.low, r.high, format_seconds))
+        for r in each(drawn)
+    ]
+    return _line(source, palette, drawn, tips, label, look)
+
+
+def _line(
+    source: Source, palette: Palette, drawn: pd.DataFrame, tips: list[str], label: str,
+    look: dict[str, Any],
+) -> Line:  # fmt: skip
+    first = drawn.iloc[0]
+    colour = palette.of(source, first["device"], first["api"])
+    modelled = first["clock"] == "simulated"
+    drawn = drawn.assign(tip=tips)[["x", "y", "low", "high", "tip"]]
+    return Line(label, colour, drawn.reset_index(drop=True), modelled=modelled, **look)
+
+
+def drawable(rows: pd.DataFrame) -> bool:
+    """Whether a line can be drawn through rows: they have several sizes."""
+    return rows["bytes"].nunique() > 1
+
+
+def _frame(panels: Sequence[Panel], unit: str) -> pd.DataFrame:
+    parts = [
+        line.rows.assign(panel=panel.title, series=line.label)
+        for panel in panels
+        for line in panel.lines
+    ]
+    parts += [
+        panel.published.assign(panel=panel.title, series="published", low=np.nan, high=np.nan)
+        for panel in panels
+        if panel.published is not None
+    ]
+    named = {"x": "bytes", "y": unit, "low": "interval_low", "high": "interval_high"}
+    columns = ["panel", "series", "x", "y", "low", "high"]
+    return pd.concat(parts, ignore_index=True)[columns].rename(columns=named)
+
+
+def rate_figure(
+    name: str, title: str, panels: Sequence[Panel], unit: str, of_what: str, note: str = ""
+) -> Iterator[Figure]:
+    """Panels of lines over size as one figure; none without a line. ``unit``: ``GB/s`` or ``s``."""
+    panels = [panel for panel in panels if panel.lines]
+    if panels:
+        frame = _frame(panels, "GB_per_s" if unit == "GB/s" else "seconds")
+        draw = lines(panels, unit, of_what)
+        yield Figure(name, title, len(panels), draw, frame, note=note, unit=unit)
+
+
+def _limit(source: Source, address: str, operation: str) -> float:
+    """Payload rate of a device's link in bytes a second; NaN where it is not known."""
+    device = source.device(address)
+    both, to_host = (
+        operation in {"bidirectional", "bandwidth"},
+        operation in {"read", "write_bandwidth"},
+    )
+    board = board_of(device)
+    if board is not None:
+        path = path_of(board)
+        rate = 2 * path.both() if both else path.writes() if to_host else path.reads()
+        return min(rate, path.bus_rate() * (2 if both else 1))
+    link = link_of(device.link)
+    return np.nan if link is None else link.payload() * (2 if both else 1)
+
+
+def limits(devices: Iterable[tuple[Source, str]], operation: str) -> list[tuple[float, str]]:
+    """The two highest different limits in GB/s, with their names."""
+    rates = sorted({round(_limit(s, a, operation) / 1e9, 1) for s, a in dict.fromkeys(devices)})
+    return [(rate, f"link limit {rate:.3g} GB/s") for rate in rates if rate > 0][-2:]
+
+
+def diamonds(
+    source: Source, address: str, study: str, operation: str, api: str = "", **where: str
+) -> list[dict[str, Any]]:
+    """Published rates of the device's board by size, from rows of this operation.
+
+    ``api`` selects rows where a source compares several, unless the device is an emulated card.
+    """
+    return [
+        {"x": row.plus[0].bytes, "y": row.published * row.scale / 1e9, "tip": _source_text(row)}
+        for row in rows_of_card(study, source.device(address))
+        if row.rate and len(row.terms) == 1 and row.plus[0].operation == operation
+        and where.items() <= row.plus[0].where.items()
+        and (source.device(address).simulated or row.api in {"", api})
+    ]  # fmt: skip
+
+
+def marked(marks: Sequence[dict[str, Any]]) -> pd.DataFrame | None:
+    """Marks of ``diamonds`` as a panel takes them."""
+    return pd.DataFrame(marks) if marks else None
+
+
+def _source_text(row: Row) -> str:
+    """Tooltip of a published figure: its source, and its value in the source's unit."""
+    size = row.plus[0].bytes if len(row.terms) == 1 else None
+    what = [row.item] if size is None or row.item != format_size(size) else []
+    what += [size_text(size)] if size is not None else []
+    by = published_sources()[row.source].by
+    return f"published, {boards.load(row.board).title} ({by}), {', '.join(what)}: {row.text}"
+
+
+def seen(panels: Sequence[Panel]) -> str:
+    """Title of the first panel: fastest device at the largest size, against link or memcpy."""
+    panel = panels[0]
+    copies = [line for line in panel.lines if line.colour == LIGHT["quiet"]]
+    others = [line for line in panel.lines if line.colour != LIGHT["quiet"]] or copies
+    best = max(others, key=lambda line: float(line.rows["y"].iloc[-1]))
+    size, rate = best.rows["x"].iloc[-1], best.rows["y"].iloc[-1]
+    text = f"{best.label}: {rate:.3g} GB/s {panel.title} at {size_text(size)}"
+    if panel.limits:
+        return f"{text}, {100 * rate / panel.limits[0][0]:.0f} % of the link"
+    of_memcpy = [y for line in copies for y in line.rows["y"][line.rows["x"] == size]]
+    if of_memcpy and best.colour != LIGHT["quiet"]:
+        return f"{text}, {100 * rate / of_memcpy[0]:.0f} % of memcpy"
+    return text
+
+
+def timed_dot(source: Source, palette: Palette, row: Any, label: str, filled: bool = True) -> Dot:
+    """A row's time with its interval."""
+    value = format_seconds(row.median_s)
+    tip = _tip(label, row, value, _between(row.low, row.high, format_seconds))
+    colour = palette.of(source, row.device, row.api)
+    return Dot(label, colour, row.median_s, row.low, row.high, value, tip, filled)
+
+
+def dot_figure(name: str, title: str, rows: Sequence[Dot], note: str = "") -> Figure:
+    """Times as a figure; its axis is logarithmic where they differ by more than ten."""
+    frame = pd.DataFrame(
+        [(d.label, d.value, d.low, d.high, d.published) for d in rows],
+        columns=["series", "seconds", "interval_low", "interval_high", "published"],
+    ).dropna(axis="columns", how="all")
+    wide = max(d.value for d in rows) > _DECADE * min(d.value for d in rows)
+    return Figure(name, title, 1, dots(rows), frame, log=wide, note=note, unit="s")
+
+
+def beside_published(study: str, sources: Sequence[Source], palette: Palette) -> Iterator[Figure]:
+    """Plot of published times of the device's board with the reproduced ones, one in each row."""
+    drawn: list[Dot] = []
+    theirs: dict[str, None] = {}
+    for source in sources:
+        rows = source.rows(study)
+        for (address, api), points in groups(rows, ["device", "api"]):
+            published = [
+                row for row in rows_of_card(study, source.device(address)) if row.unit in _TIMES
+            ]
+            for one in from_points(published, points):
+                if one.interval is None or min(one.interval.value, one.row.published) <= 0:
+                    continue
+                here = one.interval.times(one.row.scale)
+                low, high = here[1:3] if here.known else (here.value, here.value)
+                value = format_seconds(here.value)
+                tip = f"{one.row.item}: {value}{_between(low, high, format_seconds)}; "
+                label = ", ".join(reversed(one.row.item.split(", ")))  # what differs comes first
+                drawn.append(
+                    Dot(label, palette.of(source, address, api), here.value, low, high,
+                        value, tip + _source_text(one.row),
+                        published=one.row.published * one.row.scale)
+                )  # fmt: skip
+                theirs[published_sources()[one.row.source].by] = None
+    if drawn:
+        within = sum(abs(dot.value / dot.published - 1) <= _NEAR for dot in drawn)
+        title = (
+            f"{' and '.join(theirs)}: {within} of {len(drawn)} published times within "
+            f"{100 * _NEAR:.0f} %"
+        )
+        yield dot_figure(f"{study}-published", title, drawn, "Diamonds are published.")

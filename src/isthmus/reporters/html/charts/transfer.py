@@ -1,0 +1,113 @@
+"""Plots of the study transfer: rates in each direction, and kinds of memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import pandas as pd
+
+from isthmus.analysis.context import each
+from isthmus.analysis.ratios import groups
+from isthmus.reporters.html.charts.series import (
+    MOST_LINES,
+    MOST_ROWS,
+    ORDINARY,
+    Palette,
+    Source,
+    diamonds,
+    dot_figure,
+    drawable,
+    limits,
+    marked,
+    rate_figure,
+    rate_line,
+    seen,
+    timed_dot,
+)
+from isthmus.reporters.html.drawing import Dot, Figure, Line, Panel, size_text
+
+_DIRECTIONS = {
+    "to device": ("write", ("write", "unmap")),
+    "to host": ("read", ("read", "map")),
+    "both at once": ("bidirectional", ("bidirectional",)),
+}
+_WAYS = {"unmap": "mapped", "map": "mapped"}
+
+
+def plots(sources: Sequence[Source], palette: Palette) -> Iterator[Figure]:
+    """Draws it over several runs."""
+    panels = [
+        _direction(title, operation, names, sources, palette)
+        for title, (operation, names) in _DIRECTIONS.items()
+    ]
+    kept = [panel for panel in panels if panel.lines]
+    if kept:
+        yield from rate_figure("transfer-rate", seen(kept), kept, "GB/s", "size of one transfer")
+    yield from _kinds(sources, palette)
+
+
+def _direction(
+    title: str, operation: str, names: Sequence[str], sources: Sequence[Source], palette: Palette
+) -> Panel:
+    drawn: list[Line] = []
+    on: list[tuple[Source, str]] = []
+    marks = []
+    for source in sources:
+        rows = source.rows("transfer")
+        rows = rows[rows["operation"].isin(names) & rows["bandwidth_Bps"].gt(0)]
+        rows = rows[rows["bank"].eq(rows["bank"].min()) & rows["depth"].eq(1)]
+        for (address, api), points in groups(rows, ["device", "api"]):
+            lines = list(_memories(points))
+            for kind, filled, part in lines:
+                label = source.label(address, api)
+                label = (
+                    f"{label}, {kind}" if kind and (len(lines) > 1 or kind == "mapped") else label
+                )
+                drawn.append(rate_line(source, palette, part, label=label, filled=filled))
+            on.append((source, address))
+            marks += diamonds(source, address, "transfer", operation, api)
+    return Panel(title, drawn[:MOST_LINES], marked(marks), limits(on, operation))
+
+
+def _memories(rows: pd.DataFrame) -> Iterator[tuple[str, bool, pd.DataFrame]]:
+    """Ordinary memory and the fastest other kind; the plot of kinds shows all."""
+    by = {
+        (operation, memory): part
+        for (operation, memory), part in groups(rows, ["operation", "memory"])
+        if drawable(part)
+    }
+    plain = [key for key in by if key[0] not in _WAYS and key[1] in ORDINARY][:1]
+    rest = [key for key in by if key not in plain and key[1] not in ORDINARY]
+    best = sorted(rest, key=lambda key: by[key].sort_values("bytes")["bandwidth_Bps"].iloc[-1])[-1:]
+    for operation, memory in [*plain, *best]:
+        name = _WAYS.get(operation, "ordinary" if memory in ORDINARY else memory.replace("_", " "))
+        yield name, memory not in ORDINARY, by[operation, memory]
+
+
+def _kinds(sources: Sequence[Source], palette: Palette) -> Iterator[Figure]:
+    """Plot of three or more kinds of memory, at the largest size that all were measured at."""
+    drawn: list[Dot] = []
+    size = 0
+    for source in sources:
+        rows = source.rows("transfer")
+        rows = rows[rows["operation"].eq("write") & rows["verified"].eq("true")]
+        for (address, api), points in groups(rows, ["device", "api"]):
+            kinds = points["memory"].nunique()
+            sizes = points.groupby("bytes")["memory"].nunique()
+            if kinds >= 3 and (sizes == kinds).any():
+                size = int(sizes[sizes == kinds].index.max())
+                label = source.label(address, api)
+                at = points[points["bytes"] == size].sort_values("median_s").head(MOST_ROWS)
+                drawn += [
+                    timed_dot(
+                        source, palette, row, f"{label}, {row.memory}", row.memory not in ORDINARY
+                    )
+                    for row in each(at)
+                ]
+    if drawn:
+        low, high = min(drawn, key=lambda d: d.value), max(drawn, key=lambda d: d.value)
+        title = (
+            f"{size_text(size)} to device: {high.label} takes {high.value / low.value:.2g} times "
+            f"as long as {low.label}"
+        )
+        yield dot_figure("transfer-memory", title, drawn[: 2 * MOST_ROWS])
