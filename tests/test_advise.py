@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -37,6 +38,7 @@ def points(
     processes: int = 12,
     seed: int = 1,
     operation: str = "write",
+    **changes: Any,
 ) -> list[Point]:
     """Points of ways, by kind of memory and depth; the law is that of all bytes together."""
     random = np.random.default_rng(seed)
@@ -45,7 +47,7 @@ def points(
             "a", operation, size,
             [[law(size * depth) * math.exp(noise * random.standard_normal())] * 3
              for _ in range(processes)],
-            memory=memory, axes={"depth": depth, "bank": 0},
+            memory=memory, axes={"depth": depth, "bank": 0}, **changes,
         )
         for (memory, depth), law in laws.items()
         for size in sizes
@@ -168,12 +170,7 @@ def test_maps_count_both_halves() -> None:
 def test_what_is_not_trusted_does_not_count() -> None:
     best = Law(1e-6, 1e12)
     good = points({("pageable", 1): SLOW})
-    wrong = points({("pinned", 1): best})
-    for point_ in wrong:
-        point_.reruns[0] = type(point_.reruns[0])(
-            **{**{n: getattr(point_.reruns[0], n) for n in point_.reruns[0].__struct_fields__},
-               "verified": "false"}
-        )  # fmt: skip
+    wrong = points({("pinned", 1): best}, rerun_changes={"verified": "false"})
     assert list(ways(good + wrong).curves) == [PLAIN]
     with pytest.raises(UsageError, match="no copies h2d were measured"):
         ways(wrong)
