@@ -99,6 +99,7 @@ class Cuda(BackendDescription):
     flags = MappingProxyType(
         {"copy_engines": "the GPUs' copy engines sent the messages, not their processors"}
     )
+    code_template = "cuda_advice.cpp.j2"
     memory_calls = MappingProxyType(
         {
             "aligned": "posix_memalign(4096)",

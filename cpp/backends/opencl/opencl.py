@@ -164,6 +164,7 @@ class Opencl(BackendDescription):
     name = "opencl"
     summary = "any OpenCL platform, through the ICD loader"
     schemes = ("opencl", XOCL)
+    code_template = "opencl_advice.cpp.j2"
     memory_calls = MappingProxyType(
         {
             "aligned": "posix_memalign(4096) + CL_MEM_USE_HOST_PTR",

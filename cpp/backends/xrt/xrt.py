@@ -21,6 +21,7 @@ class Xrt(BackendDescription):
     name = "xrt"
     summary = "AMD's cards through XRT's native C++ API"
     schemes = ("xrt",)
+    code_template = "xrt_advice.cpp.j2"
     memory_calls = MappingProxyType(
         {
             "aligned": "posix_memalign(4096)",

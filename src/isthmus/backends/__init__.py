@@ -69,7 +69,12 @@ class BackendDescription(ABC):
     flags: Mapping[str, str] = MappingProxyType({})
     """Flags that its operations give their rows (``Operation::remarks``), and what each means."""
     memory_calls: Mapping[str, str] = MappingProxyType({})
-    """Calls by which a program gets each kind of memory: what a finding advises."""
+    """Calls by which a program gets each kind of memory, simplest first: what a finding advises."""
+    naive_memory = "pageable"
+    """Kind of memory that a program has without asking: ``isthmus advise`` compares with it."""
+    code_template = ""
+    """File beside the description, for Jinja2: a program that moves data as ``isthmus advise``
+    says (``cli.advise.program``)."""
     fastest_memory = ""
     """Kind of memory that the copy engines of its devices reach without a bounce copy."""
     map_advice = "map in place of a copy"

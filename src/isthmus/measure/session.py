@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from pathlib import Path
@@ -19,7 +19,7 @@ from isthmus.errors import IsthmusError, UsageError
 from isthmus.measure.address import Address
 from isthmus.measure.devices import devices_of, read_again, refuse_or_warn, software_of
 from isthmus.measure.discovery import FoundDevice
-from isthmus.measure.plan import describe_memory_kinds, has_memory, known_to, plan
+from isthmus.measure.plan import Task, describe_memory_kinds, has_memory, known_to, plan
 from isthmus.measure.runner import Runner, Watcher
 from isthmus.measure.schedule import Job, usual_budget_s
 from isthmus.results import journal, run_file
@@ -62,6 +62,8 @@ class Request:
     binding: Binding = field(default_factory=Binding)
     group: RankGroup | None = None
     """The ranks that measure together, where a launcher started them."""
+    keeps: Callable[[Task], bool] | None = None
+    """Which of the planned tasks are measured; None: all."""
 
 
 def _now() -> str:
@@ -76,7 +78,7 @@ def _parsed_axes(request: Request, study: Study) -> Mapping[str, Sequence[Value]
     )
 
 
-def _lock_for_hardware(
+def lock_for_hardware(
     addresses: Sequence[str], watcher: Watcher, *, no_wait: bool
 ) -> contextlib.AbstractContextManager[None]:
     """Holds the machine's lock while hardware is looked for and measured.
@@ -122,7 +124,8 @@ def _jobs(
         named = [one for one in devices if one.address not in added]
         plans = [plan(study, one.address, one.description, given, quick=quick) for one in named]
         for one, planned in zip(named, plans, strict=True):
-            jobs += [Job(one, task) for task in planned.tasks]
+            wanted = filter(request.keeps, planned.tasks) if request.keeps else planned.tasks
+            jobs += [Job(one, task) for task in wanted]
             left_out += planned.left_out
         software = study.of_software(given, quick=quick)
         for one in devices:
@@ -188,7 +191,7 @@ def measure(request: Request, watcher: Watcher) -> Run:
         raise UsageError(f"{request.out} exists; nothing is overwritten: choose another --out")
     for study in request.studies:
         _parsed_axes(request, study)  # a wrong value is refused before any device is touched
-    with _lock_for_hardware(request.devices, watcher, no_wait=request.no_wait):
+    with lock_for_hardware(request.devices, watcher, no_wait=request.no_wait):
         began = time.monotonic()
         devices, records = _open(request, request.quick, watcher)
         jobs = _jobs(request, devices, records, request.quick, watcher)
@@ -280,7 +283,7 @@ def resume(
         binding=Binding(tuple(settings.cpus), settings.numa_node),
         group=group,
     )
-    with _lock_for_hardware(request.devices, watcher, no_wait=no_wait):
+    with lock_for_hardware(request.devices, watcher, no_wait=no_wait):
         return _resume(before, settings, entries, request, watcher)
 
 
