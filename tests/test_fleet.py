@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import msgspec
@@ -13,7 +14,7 @@ import numpy as np
 import pytest
 
 from conftest import Command
-from isthmus.analysis.fleet import Fleet, Node, judge
+from isthmus.analysis.fleet import Fleet, Node, inspect
 from isthmus.reporters.fleet import FORMATS, nodeset
 from isthmus.results.run_file import Run, save
 from synthetic import Law, transfer_run
@@ -49,7 +50,7 @@ def slow_of(fleet: Fleet) -> list[str]:
 
 @pytest.mark.parametrize("count", [8, 60])
 def test_a_degraded_machine_is_found_with_what_is_slow(count: int) -> None:
-    fleet = judge(machines(count, {3: 1.5}))
+    fleet = inspect(machines(count, {3: 1.5}))
     assert slow_of(fleet) == ["node003"]
     (worst,) = fleet.of("slow")[0].outliers
     assert (worst.operation, worst.sizes) == ("write", "from 1Mi")
@@ -58,16 +59,85 @@ def test_a_degraded_machine_is_found_with_what_is_slow(count: int) -> None:
 
 def test_healthy_machines_are_not_named() -> None:
     """Forty fleets: of a hundred, one may have a false alarm."""
-    named = [slow_of(judge(machines(20, {}, seed=seed))) for seed in range(40)]
+    named = [slow_of(inspect(machines(20, {}, seed=seed))) for seed in range(40)]
     assert sum(map(bool, named)) <= 2
 
 
 def test_what_became_slower_everywhere_needs_a_baseline() -> None:
     before, after = machines(8, {}), machines(8, dict.fromkeys(range(8), 1.2), seed=1)
-    assert not judge(after).of("slow")
-    shifts = judge(after, baseline=before).shifts
+    assert not inspect(after).of("slow")
+    shifts = inspect(after, baseline=before).shifts
+    assert not inspect(after, baseline=before).passes
     assert [(one.operation, one.sizes) for one in shifts] == [("write", "from 1Mi")]
-    assert not judge(before, baseline=machines(8, {}, seed=1)).shifts
+    assert not inspect(before, baseline=machines(8, {}, seed=1)).shifts
+
+
+def test_a_baseline_needs_something_in_common_and_more_than_one_machine() -> None:
+    runs = machines(8, {})
+    other = [(n, msgspec.structs.replace(r, environment={"cpu": "Other"})) for n, r in runs]
+    fleet = inspect(runs, baseline=other)
+    assert "in common" in fleet.baseline
+    single = inspect(runs, baseline=runs[:1])
+    assert not single.shifts
+    assert "two machines" in single.baseline
+
+
+def test_equal_fleets_differ_in_no_baseline() -> None:
+    shifts = [
+        inspect(machines(8, {}, seed=2 * i), baseline=machines(8, {}, seed=2 * i + 1)).shifts
+        for i in range(20)
+    ]
+    assert sum(map(bool, shifts)) <= 1
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"verified": "false"}, "cuda:0: wrong data"),
+        ({"clocks": {}}, "nothing was measured"),
+        ({"batch": 0}, "not a valid run (ZeroDivisionError)"),
+    ],
+)
+def test_a_machine_that_failed_is_named(changes: dict[str, Any], why: str) -> None:
+    runs = machines(10, {})
+    name, run = runs[3]
+    points = [
+        msgspec.structs.replace(p, reruns=[msgspec.structs.replace(r, **changes) for r in p.reruns])
+        for p in run.points
+    ]
+    runs[3] = (name, msgspec.structs.replace(run, points=points))
+    fleet = inspect(runs)
+    (bad,) = fleet.of("failed")
+    assert bad.name == "node003"
+    assert why in "; ".join(bad.reasons)
+    assert not fleet.passes
+    assert FORMATS["nodes"](fleet) == "node003\n"
+    assert 'failures="1"' in FORMATS["junit"](fleet)
+    assert inspect(machines(10, {})).passes
+
+
+def test_a_device_that_is_gone_is_named() -> None:
+    runs = machines(10, {})
+    name, run = runs[3]
+    devices = [msgspec.structs.replace(run.devices[0], error="device lost", name="")]
+    runs[3] = (name, msgspec.structs.replace(run, devices=devices, points=[]))
+    fleet = inspect(runs)
+    assert [one.name for one in fleet.of("failed")] == ["node003"]
+    assert "cuda:0: device lost" in FORMATS["summary"](fleet)
+
+
+def test_a_fleet_of_few_is_said_to_be_unjudged() -> None:
+    fleet = inspect(machines(5, {0: 10.0}))
+    assert FORMATS["summary"](fleet).startswith("None of 5 machines could be judged")
+    assert not fleet.passes
+
+
+def test_a_missing_size_hides_no_slow_machine() -> None:
+    runs = machines(10, {5: 3.0})
+    name, run = runs[7]
+    kept = [point for point in run.points if point.bytes != SIZES[3]]
+    runs[7] = (name, msgspec.structs.replace(run, points=kept))
+    assert slow_of(inspect(runs)) == ["node005"]
 
 
 def test_machines_are_compared_with_their_like_only() -> None:
@@ -75,10 +145,10 @@ def test_machines_are_compared_with_their_like_only() -> None:
         (name, msgspec.structs.replace(run, environment={"host": f"x{name}", "cpu": "Slow CPU"}))
         for name, run in machines(6, dict.fromkeys(range(6), 2.0), seed=1)
     ]
-    fleet = judge([*machines(8, {}), *others])
+    fleet = inspect([*machines(8, {}), *others])
     assert fleet.kinds == 2
     assert not fleet.of("slow")
-    few = judge([*machines(8, {}), *others[:2]])
+    few = inspect([*machines(8, {}), *others[:2]])
     assert [one.name for one in few.of("unknown")] == ["xn0", "xn1"]
 
 
@@ -90,14 +160,14 @@ def test_a_narrower_link_is_the_same_kind() -> None:
         link = {"max_link_width": "16", "current_link_width": width, "max_link_speed": "32.0 GT/s"}
         devices = [msgspec.structs.replace(one, link=link) for one in run.devices]
         runs.append((name, msgspec.structs.replace(run, devices=devices)))
-    assert slow_of(judge(runs)) == ["node002"]
+    assert slow_of(inspect(runs)) == ["node002"]
 
 
 def test_a_missing_size_makes_no_machine_slow() -> None:
     runs = machines(8, {})
     name, run = runs[0]
     kept = [point for point in run.points if point.bytes != SIZES[2]]
-    fleet = judge([(name, msgspec.structs.replace(run, points=kept)), *runs[1:]])
+    fleet = inspect([(name, msgspec.structs.replace(run, points=kept)), *runs[1:]])
     assert not fleet.of("slow")
 
 
@@ -112,7 +182,7 @@ def test_a_missing_size_makes_no_machine_slow() -> None:
     ],
 )
 def test_names_are_folded_as_schedulers_fold_them(names: list[str], folded: str) -> None:
-    found = nodeset([Node(name, "", "slow", (), 0) for name in names])
+    found = nodeset([Node(name, "", "slow", (), ()) for name in names])
     assert sorted(re.split(r",(?![^\[]*\])", found)) == sorted(re.split(r",(?![^\[]*\])", folded))
 
 
@@ -132,8 +202,9 @@ def test_the_summary_names_the_slow_ones_and_ends_with_3(folder: Path, isthmus: 
     ran = isthmus("fleet", str(folder))
     assert ran.returncode == 3
     lines = ran.stdout.splitlines()
-    assert lines[0] == "2 of 24 machines are slower than their like (4 quantities each)."
+    assert lines[0] == "2 of 24 machines are slower than their like."
     assert [line.split(":")[0] for line in lines[1:]] == ["node003", "node004"]
+    assert "% longer: cuda:0 write pageable from 1Mi" in lines[1]
     assert all(len(line) <= 80 for line in lines)
     assert "broken.json: not a run file" in ran.stderr
     assert isthmus("fleet", str(folder), "--relevant", "80%").returncode == 0
@@ -149,10 +220,10 @@ def test_every_format_names_them(folder: Path, isthmus: Command) -> None:
     assert {one["name"] for one in nodes if one["state"] == "slow"} == {"node003", "node004"}
     suite = ElementTree.fromstring(shown["junit"])
     assert len(suite.findall("testcase/failure")) == int(suite.get("failures", "")) == 2
-    metric = re.compile(r'[a-z_]+\{([a-z]+="(?:[^"\\]|\\.)*",?)*\} [0-9.e+-]+')
+    metric = re.compile(r'[a-z_]+(\{([a-z]+="(?:[^"\\]|\\.)*",?)*\})? [0-9.e+-]+')
     for line in shown["prometheus"].splitlines():
         assert line.startswith("# ") or metric.fullmatch(line), line
-    assert 'isthmus_node_slow{node="node003"} 1' in shown["prometheus"]
+    assert shown["prometheus"].count('state="slow"} 1') == 2
 
 
 def test_hostile_names_stay_in_their_place(isthmus: Command, tmp_path: Path) -> None:

@@ -75,13 +75,13 @@ def parse_counts(text: str) -> list[int]:
 
 
 def parse_share(text: str) -> float:
-    """``2%`` or ``0.02`` as a share from 0 to below 1; raises UsageError for anything else."""
+    """``2%`` or ``0.02`` as a share of 0 or more; raises UsageError for anything else."""
     number, percent, rest = text.replace(" ", "").partition("%")
     try:
         share = float(number) / (100 if percent else 1)
     except ValueError:
         share = math.nan
-    if rest or not 0 <= share < 1:
+    if rest or not 0 <= share < math.inf:
         raise UsageError(f"'{text}' is no share; write 2% or 0.02")
     return share
 

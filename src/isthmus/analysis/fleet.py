@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from statistics import median
 from typing import Any, Literal, NamedTuple
 
+import numpy as np
 import pandas as pd
 
 from isthmus.analysis import wording
-from isthmus.analysis.changes import CLASSES, CLOCKS
+from isthmus.analysis.changes import CLASSES, CLOCKS, trusted_logs
+from isthmus.analysis.context import each
 from isthmus.analysis.summary import simulated_devices
-from isthmus.errors import UsageError
-from isthmus.results.run_file import ClockName, DeviceRecord, Point, Run
-from isthmus.statistics import student
+from isthmus.results.run_file import DeviceRecord, Run
+from isthmus.statistics import judge, shift, simultaneous, student
+from isthmus.text import counted
 
 _FALSE_ALARMS = 0.01
 """Of a whole fleet without a slow machine: how often one is named, for errors that are normal."""
@@ -27,11 +30,12 @@ _EFFICIENCY = 0.37
 worth (Rousseeuw and Croux, "Alternatives to the median absolute deviation", Journal of the
 American Statistical Association 88 (1993), 1273)."""
 _QUANTITY = ["kind", "study", "device", "operation", "memory", "axes", "clock", "sizes"]
-State = Literal["slow", "healthy", "unknown"]
+_SERIES = [*_QUANTITY, "bytes"]
+State = Literal["slow", "failed", "unknown", "healthy"]
 
 
 class Outlier(NamedTuple):
-    """A quantity of one machine that takes longer than on its like."""
+    """A quantity of a machine that takes longer than on its like, or of a kind than before."""
 
     node: str
     study: str
@@ -39,27 +43,24 @@ class Outlier(NamedTuple):
     operation: str
     memory: str
     axes: str
+    clock: str
     sizes: str
     seconds: float
-    usual_s: float
-    """Median over the machines of its kind, or over the baseline's."""
-
-    @property
-    def ratio(self) -> float:
-        """Its time over the usual one."""
-        return self.seconds / self.usual_s
+    """Geometric mean over its sizes."""
+    ratio: float
+    """Its time over the usual one."""
 
 
 class Node(NamedTuple):
-    """The judgement of one machine."""
+    """The judgement of one machine with its devices."""
 
     name: str
     kind: str
     state: State
     outliers: Sequence[Outlier]
     """The worst first."""
-    missing: int
-    """Quantities that machines of its kind have and this one lacks."""
+    reasons: Sequence[str]
+    """Why it failed, or cannot be judged."""
 
 
 class Fleet(NamedTuple):
@@ -70,8 +71,9 @@ class Fleet(NamedTuple):
     quantities: int
     """Compared over all kinds."""
     shifts: Sequence[Outlier]
-    """Quantities whose median over all machines is slower than the baseline's; ``node`` is the
-    kind."""
+    """Quantities that are slower than the baseline's; ``node`` is empty."""
+    baseline: str
+    """Why no baseline was compared; empty where one was, or none was given."""
     least: float
     """Smallest difference that counts, as a share."""
 
@@ -80,130 +82,173 @@ class Fleet(NamedTuple):
         found = [node for node in self.nodes if node.state == state]
         return sorted(found, key=lambda n: -max((one.ratio for one in n.outliers), default=0.0))
 
+    @property
+    def passes(self) -> bool:
+        """Whether some machine was judged, and none is slow or failed, nor all slower."""
+        return bool(self.of("healthy")) and not (
+            self.of("slow") or self.of("failed") or self.shifts
+        )
 
-def judge(
-    runs: Iterator[tuple[str, Run]] | Sequence[tuple[str, Run]],
+
+def inspect(
+    runs: Iterable[tuple[str, Run]],
     least: float = 0.05,
-    baseline: Sequence[tuple[str, Run]] = (),
+    baseline: Iterable[tuple[str, Run]] | None = None,
 ) -> Fleet:
     """Judges machines, each by the median of its runs, against others of its kind.
 
     ``runs``: name of the file and run; the machine is the run's host. A kind is a processor with
     its devices by name; slots that differ in their link are other kinds. A machine is slow where a
     time lies so far above the median of its kind that of a healthy fleet none would in 99 of 100
-    cases, by the median absolute deviation, and by more than ``least``. With a baseline, medians
-    of kinds are compared with the baseline's as well. Raises UsageError where nothing can be
-    compared.
+    cases, by the median absolute deviation, and by more than ``least``. With a baseline, kinds are
+    compared with the baseline's as well, machines being the sample.
     """
-    times = _table(runs)
-    if times.empty:
-        raise UsageError("these runs have no times that can be compared")
-    reference = _table(baseline)
-    sizes = times.groupby(_QUANTITY)["log"].transform("size")
-    large = times[sizes >= _LEAST_NODES]
-    share = 1 - _FALSE_ALARMS / max(len(large), 1)
-    outliers: dict[str, list[Outlier]] = {}
-    shifts: list[Outlier] = []
-    usual_before = {} if reference.empty else reference.groupby(_QUANTITY)["log"].median().to_dict()
-    for key, rows in times.groupby(_QUANTITY):
-        middle = float(rows["log"].median())
-        before = usual_before.get(key)
-        if before is not None and middle - before > math.log1p(least):
-            shifts.append(_outlier(str(key[0]), key, middle, before))
-        if len(rows) < _LEAST_NODES:
-            continue
-        deviation = _NORMAL_TO_MAD * float((rows["log"] - middle).abs().median())
-        limit = student(_EFFICIENCY * (len(rows) - 1), share)
-        far = rows[
-            (rows["log"] - middle > limit * deviation) & (rows["log"] - middle > math.log1p(least))
-        ]
-        for node, log in zip(far["node"], far["log"], strict=True):
-            outliers.setdefault(node, []).append(_outlier(node, key, float(log), middle))
-    expected = times.drop_duplicates(_QUANTITY).groupby("kind").size().to_dict()
-    judged = set(large["node"])
+    times, failed = _table(runs)
+    scores = _scores(times, times)
+    outliers: dict[tuple[str, str], list[Outlier]] = {}
+    counts = scores.groupby(_QUANTITY)["score"].transform("size")
+    judged = scores[counts >= _LEAST_NODES]
+    share = 1 - _FALSE_ALARMS / max(len(judged), 1)
+    for _, rows in judged.groupby(_QUANTITY):
+        middle = float(rows["score"].median())
+        deviation = _NORMAL_TO_MAD * float((rows["score"] - middle).abs().median())
+        limit = student(_EFFICIENCY * (len(rows) - 1), share) * deviation
+        far = rows[rows["score"] - middle > max(limit, math.log1p(least))]
+        for row in each(far):
+            found = outliers.setdefault((row.node, row.kind), [])
+            found.append(_outlier(row.node, row, row.seconds, row.score - middle))
+    known = set(zip(judged["node"], judged["kind"], strict=True))
+    has = Counter(zip(times["node"], times["kind"], strict=True))
+    usual: Counter[str] = Counter()
+    for (_, of), count in has.items():
+        usual[of] = max(usual[of], count)
     nodes = [
-        _node(str(name), rows, outliers.get(str(name), []), judged, expected)
-        for name, rows in times.groupby("node", sort=True)
+        _node(
+            *key,
+            outliers.get(key, []),
+            reasons,
+            key in known,
+            usual[key[1]] - has[key],
+        )
+        for key, reasons in sorted(failed.items())
     ]
-    quantities = len(large[_QUANTITY].drop_duplicates())
-    return Fleet(nodes, times["kind"].nunique(), quantities, shifts, least)
+    shifts, why = _shifts(times, baseline, least)
+    quantities = len(judged[_QUANTITY].drop_duplicates())
+    return Fleet(nodes, len({node.kind for node in nodes}), quantities, shifts, why, least)
 
 
 def _node(
-    name: str,
-    rows: pd.DataFrame,
-    found: list[Outlier],
-    judged: set[str],
-    expected: Mapping[Any, int],
-) -> Node:
-    kind = str(rows["kind"].iloc[0])
-    state: State = "slow" if found else "healthy" if name in judged else "unknown"
+    name: str, kind: str, found: list[Outlier], reasons: Sequence[str], judged: bool, lacks: int
+) -> Node:  # fmt: skip
     found.sort(key=lambda one: -one.ratio)
-    return Node(name, kind, state, found, int(expected[kind]) - len(rows))
+    state: State = "slow" if found else "failed" if reasons else "healthy" if judged else "unknown"
+    if not reasons and lacks:
+        reasons = [f"lacks {counted(lacks, 'measurement', 'measurements')} that others have"]
+        state = "slow" if found else "unknown"
+    elif state == "unknown":
+        reasons = [f"fewer than {_LEAST_NODES} of its kind"]
+    return Node(name, kind, state, found, reasons)
 
 
-def _outlier(node: str, key: Sequence[object], log: float, usual: float) -> Outlier:
-    _, study, device, operation, memory, axes, _, sizes = map(str, key)
-    words = (node, study, device, operation, memory, axes, sizes)
-    return Outlier(*words, math.exp(log), math.exp(usual))
+def _outlier(node: str, row: Any, seconds: float, log: float) -> Outlier:
+    return Outlier(
+        node, row.study, row.device, row.operation, row.memory, row.axes, row.clock, row.sizes,
+        float(seconds), math.exp(log),
+    )  # fmt: skip
 
 
-def _table(runs: Iterator[tuple[str, Run]] | Sequence[tuple[str, Run]]) -> pd.DataFrame:
-    """One row for each machine and quantity: the mean log seconds over sizes, median over runs."""
-    rows = [row for name, run in runs for row in _rows(name, run)]
-    if not rows:
-        return pd.DataFrame()
-    frame = pd.DataFrame(rows, columns=["node", *_QUANTITY, "bytes", "log"])
-    keys = ["node", *_QUANTITY]
-    sizes = frame.groupby([*keys, "bytes"], sort=False)["log"].median().reset_index()
-    # A machine that lacks a size would have another mean: only sizes that all of a kind have count.
-    having = sizes.groupby([*_QUANTITY, "bytes"])["node"].transform("nunique")
-    kept = sizes[having == sizes.groupby(_QUANTITY)["node"].transform("nunique")]
-    return pd.DataFrame(kept.groupby(keys, sort=False)["log"].mean().reset_index())
+def _scores(times: pd.DataFrame, usual: pd.DataFrame) -> pd.DataFrame:
+    """Of each machine and quantity the mean, over its sizes, of the logarithm over the usual one.
+
+    A machine that lacks a size is compared by those that it has.
+    """
+    medians = usual.groupby(_SERIES)["log"].median().rename("usual").reset_index()
+    both = times.merge(medians, on=_SERIES)
+    both = both.assign(score=both["log"] - both["usual"])
+    groups = both.groupby(["node", *_QUANTITY], sort=False)
+    means = groups[["score", "log"]].mean().reset_index()
+    return means.assign(seconds=np.exp(means["log"]))
 
 
-def _rows(name: str, run: Run) -> Iterator[tuple[object, ...]]:
-    node = str(run.environment.get("host") or name)
-    kind = _kind(run)
+def _shifts(
+    times: pd.DataFrame, baseline: Iterable[tuple[str, Run]] | None, least: float
+) -> tuple[list[Outlier], str]:
+    """Quantities that are certainly slower than the baseline's; or why none can be compared."""
+    if baseline is None:
+        return [], ""
+    before, _ = _table(baseline)
+    after, old = _scores(times, before), _scores(before, before)
+    quantities = [key for key, _ in after.groupby(_QUANTITY)]
+    if not quantities:
+        return [], "it has no measurement of these kinds of machines in common"
+    confidence = simultaneous(0.95, len(quantities))
+    found, fewest = [], math.inf
+    groups = old.groupby(_QUANTITY)
+    for key, rows in after.groupby(_QUANTITY):
+        reference = groups.get_group(key)["score"].tolist()
+        change = shift(reference, rows["score"].tolist(), confidence)
+        fewest = min(fewest, len(reference), len(rows))
+        if judge(change.exponential(), least) == "slower":
+            found.append(
+                _outlier("", rows.iloc[0], float(np.exp(rows["log"].median())), change.value)
+            )
+    found.sort(key=lambda one: -one.ratio)
+    return found, "" if fewest > 1 else "it takes two machines of a kind on each side"
+
+
+def _table(
+    runs: Iterable[tuple[str, Run]],
+) -> tuple[pd.DataFrame, dict[tuple[str, str], list[str]]]:
+    """Log seconds of each machine, quantity and size, and why machines failed, by name and kind."""
+    rows: list[tuple[object, ...]] = []
+    failed: dict[tuple[str, str], list[str]] = {}
+    for name, run in runs:
+        node = (str(run.environment.get("host") or name), _kind(run))
+        reasons = failed.setdefault(node, [])
+        try:
+            own, wrong = _rows(node, run)
+            rows += own
+        except (ArithmeticError, LookupError, RuntimeError, ValueError) as error:
+            wrong = [f"{name}: not a valid run ({type(error).__name__})"]
+        reasons += [reason for reason in wrong if reason not in reasons]
+    frame = pd.DataFrame(rows, columns=["node", *_SERIES, "log"])
+    return frame.groupby(["node", *_SERIES], sort=False)["log"].median().reset_index(), failed
+
+
+def _rows(node: tuple[str, str], run: Run) -> tuple[list[tuple[object, ...]], list[str]]:
+    """Rows of one run, and what failed in it."""
+    rows: list[tuple[object, ...]] = []
+    wrong = [f"{device.address}: {device.error}" for device in run.devices if device.error]
     simulated = simulated_devices(run)
     for point in run.points:
         axes = ", ".join(f"{axis} {value}" for axis, value in point.axes.items() if value != "")
-        sizes = _size_class(point.bytes)
         for clock in CLOCKS:
             if clock == "host" and point.device in simulated:
                 continue
-            log = _log(point, clock)
-            if log is not None:
-                yield (
-                    node, kind, point.study, point.device, point.operation, point.memory, axes,
-                    clock, sizes, point.bytes, log,
+            logs, why = trusted_logs(point, clock)
+            if why in {"wrong data", "failed"} and f"{point.device}: {why}" not in wrong:
+                wrong.append(f"{point.device}: {why}")
+            if logs:
+                log = median([median(values) for values in logs.values()])
+                rows.append(
+                    (*node, point.study, point.device, point.operation, point.memory, axes, clock,
+                     _size_class(point.bytes), point.bytes, log)
                 )  # fmt: skip
+    if not rows and not wrong:
+        wrong.append("nothing was measured")
+    return rows, wrong
 
 
 def _size_class(size: int) -> str:
-    low, high = next(ends for ends in CLASSES if ends[0] <= size <= ends[1])
+    low, high = next((ends for ends in CLASSES if ends[0] <= size <= ends[1]), (0, 0))
     if not high:
         return ""
     return f"from {wording.size(low)}" if high == math.inf else f"up to {wording.size(high)}"
 
 
-def _log(point: Point, clock: ClockName) -> float | None:
-    """Median over processes of log seconds; None for what cannot be trusted."""
-    logs = []
-    for rerun in point.reruns:
-        if rerun.verified == "false":
-            return None
-        if clock in rerun.clocks and rerun.clocks[clock].ticks:
-            centre = median(rerun.seconds(clock))
-            if centre <= rerun.resolution_s(clock):
-                return None
-            logs.append(math.log(centre))
-    return median(logs) if logs else None
-
-
 def _kind(run: Run) -> str:
     """Processor and devices, with their links: what like is compared with."""
-    devices = sorted({_device(d) for d in run.devices if not d.error})
+    devices = sorted({_device(d) for d in run.devices})
     return "; ".join([str(run.environment.get("cpu") or "unknown processor"), *devices])
 
 

@@ -12,14 +12,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from isthmus.cli.declared import DeclaringCommand, separated
-from isthmus.errors import UsageError
+from isthmus.errors import GATE_FAILED, UsageError
 
 if TYPE_CHECKING:
     from isthmus.analysis.advice import Advice
     from isthmus.measure.plan import Task
     from isthmus.results.run_file import DeviceRecord, Run
 
-_NOT_KEPT = 3
 _ALIASES = {"h2c": "h2d", "c2h": "d2h"}
 _DEPTHS = (1, 4, 16)
 """Transfers in flight that are measured: powers of ``_STEP``, so that the totals coincide."""
@@ -98,7 +97,7 @@ def advise(
     else:
         lines = advice_text.lines(found, record, wanted_bytes, direction, wanted_s)
         print("\n".join(map(printable, lines)))
-    return 0 if found.met in {"", "yes"} else _NOT_KEPT
+    return 0 if found.met in {"", "yes"} else GATE_FAILED
 
 
 def kinds_of(devices: Sequence[DeviceRecord]) -> dict[str, list[str]]:

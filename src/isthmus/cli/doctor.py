@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from isthmus.errors import GATE_FAILED
+
 if TYPE_CHECKING:
     from rich.table import Table
 
@@ -17,7 +19,6 @@ if TYPE_CHECKING:
     Judged = list[tuple[str, list[Result]]]
     """Results of the machine and of each device, by the name that is shown."""
 
-_FINDINGS = 3
 _NO_DEVICE = 4
 _MACHINE = "machine"
 _UNCUT = 1 << 16
@@ -62,7 +63,7 @@ def doctor(
     for why in missing:
         _say(why)
     bad = any(result.state == "bad" for _, results in judged for result in results)
-    return _FINDINGS if bad else _NO_DEVICE if missing else 0
+    return GATE_FAILED if bad else _NO_DEVICE if missing else 0
 
 
 def _say(message: str) -> None:

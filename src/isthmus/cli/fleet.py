@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from isthmus.errors import GATE_FAILED
+
 if TYPE_CHECKING:
     from isthmus.results.run_file import Run
-
-_SLOW = 3
 
 
 def add_to(app: typer.Typer) -> None:
@@ -31,9 +31,9 @@ def fleet(
         str, typer.Option("--format", help="summary, list, nodes, json, junit or prometheus")
     ] = "summary",
 ) -> int:
-    """Compares machines of one kind with each other; ends with 3 where one is slow.
+    """Compares machines of one kind with each other; ends with 3 unless all is well.
 
-    A file that cannot be read is named on stderr, and the others are judged.
+    Subfolders count. A file that cannot be read is named on stderr, and the others are judged.
     """
     from isthmus.analysis import fleet as analysis
     from isthmus.errors import UsageError
@@ -45,10 +45,10 @@ def fleet(
         raise UsageError(
             f"unknown format '{form}'; {nearest(form, FORMATS)}known: {', '.join(FORMATS)}"
         )
-    before = list(_runs(baseline)) if baseline else []
-    result = analysis.judge(_runs(folder), parse_share(relevant), before)
+    before = list(_runs(baseline)) if baseline else None
+    result = analysis.inspect(_runs(folder), parse_share(relevant), before)
     print(FORMATS[form](result), end="")
-    return _SLOW if result.of("slow") or result.shifts else 0
+    return 0 if result.passes else GATE_FAILED
 
 
 def _runs(folder: Path) -> Iterator[tuple[str, Run]]:

@@ -12,7 +12,7 @@ import typer
 
 from isthmus.cli.declared import DeclaringCommand, separated
 from isthmus.cli.run import failed, fresh_name, positive
-from isthmus.errors import NoDeviceError, UsageError
+from isthmus.errors import GATE_FAILED, NoDeviceError, UsageError
 from isthmus.text import truncated
 
 if TYPE_CHECKING:
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from isthmus.published.source import Measurement
     from isthmus.statistics import Interval
 
-_GATE_FAILED = 3
 _FEW = 4
 _DEEP = " " * 6
 _ANYWHERE = ("bytes", "operation")
@@ -104,7 +103,7 @@ def reproduce(
         for figure in reproduced
         for one in figure.rows
     )
-    return _GATE_FAILED if gate and (missed or unmeasured) else 0
+    return GATE_FAILED if gate and (missed or unmeasured) else 0
 
 
 def _listed() -> Iterator[str]:

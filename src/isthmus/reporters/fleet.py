@@ -6,70 +6,82 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import groupby
 from types import MappingProxyType
-from xml.etree import ElementTree
 
 import msgspec
 
-from isthmus.analysis import wording
 from isthmus.analysis.fleet import Fleet, Node, Outlier
 from isthmus.analysis.sentences import shortened
-from isthmus.columns import wrapped
+from isthmus.reporters.junit import Case, junit
+from isthmus.text import counted
 from isthmus.units import format_seconds, printable
 
-_MOST_NODES = 12
+_MOST_NODES = 8
+_MOST_SHIFTS = 3
 _WIDTH = 80
-_NUMBERED = re.compile(r"(.*?)(\d+)$")
+_NUMBERED = re.compile(r"(.*?)(\d{1,18})")
 
 
 def _summary(fleet: Fleet) -> str:
-    return "\n".join(_lines(fleet)) + "\n"
+    return "".join(f"{shortened(printable(line), _WIDTH)}\n" for line in _lines(fleet))
 
 
 def _lines(fleet: Fleet) -> Iterator[str]:
-    slow, unknown = fleet.of("slow"), fleet.of("unknown")
+    slow, failed, unknown = (fleet.of(state) for state in ("slow", "failed", "unknown"))
+    count = len(fleet.nodes)
+    machines = counted(count, "machine", "machines")
     kinds = f" of {fleet.kinds} kinds" if fleet.kinds > 1 else ""
-    verdict = (
-        f"{len(slow)} of {len(fleet.nodes)} machines{kinds} are slower than their like"
-        if len(slow) != 1
-        else f"1 of {len(fleet.nodes)} machines{kinds} is slower than its like"
-    )
-    if not slow:
-        verdict = f"None of {len(fleet.nodes)} machines{kinds} is slower than its like"
-    yield from wrapped(printable(f"{verdict} ({fleet.quantities} quantities each)."))
-    if unknown:
-        yield from wrapped(
-            f"{len(unknown)} cannot be judged: fewer than six of their kind: {nodeset(unknown)}"
-        )
-    for shift in fleet.shifts:
-        text = f"All of {shift.node} are slower than the baseline: {_what(shift)}"
-        yield shortened(printable(text), _WIDTH)
-    for node in slow[:_MOST_NODES]:
-        worst = node.outliers[0]
-        more = f"; {len(node.outliers) - 1} more" if len(node.outliers) > 1 else ""
-        yield shortened(printable(f"{node.name}: {_what(worst)}{more}"), _WIDTH)
+    if not fleet.quantities:
+        yield f"None of {machines} could be judged: it takes six of a kind."
+    elif slow:
+        what = "is slower than its like" if len(slow) == 1 else "are slower than their like"
+        yield f"{len(slow)} of {machines}{kinds} {what}."
+    else:
+        yield f"None of {machines}{kinds} is slower than its like."
+    if fleet.baseline:
+        yield f"No comparison with the baseline: {fleet.baseline}."
+    if fleet.shifts:
+        what = counted(len(fleet.shifts), "quantity is", "quantities are")
+        yield f"Against the baseline, {what} slower on all machines of a kind:"
+        yield from (f"  {_what(one)}" for one in fleet.shifts[:_MOST_SHIFTS])
+    yield from (_line(node) for node in slow[:_MOST_NODES])
     if len(slow) > _MOST_NODES:
-        yield from wrapped(f"and {nodeset(slow[_MOST_NODES:])}")
-    gaps = [node for node in fleet.nodes if node.missing]
-    if gaps:
-        yield from wrapped(f"{len(gaps)} lack measurements that others have: {nodeset(gaps)}")
+        yield f"and {len(slow) - _MOST_NODES} more (--format nodes)"
+    yield from (_line(node) for node in failed[:_MOST_NODES])
+    if len(failed) > _MOST_NODES:
+        yield f"and {len(failed) - _MOST_NODES} more that failed (--format nodes)"
+    if unknown and fleet.quantities:
+        names = nodeset(unknown)
+        yield f"{counted(len(unknown), 'machine', 'machines')} cannot be judged: {names}"
+        yield from (
+            f"  {why}" for why in dict.fromkeys(r for node in unknown for r in node.reasons)
+        )
+
+
+def _line(node: Node) -> str:
+    """What is wrong with a machine."""
+    if not node.outliers:
+        return f"{node.name}: failed: {'; '.join(node.reasons)}"
+    worst = node.outliers[0]
+    more = f"; {len(node.outliers) - 1} more" if len(node.outliers) > 1 else ""
+    return f"{node.name}: {_what(worst)}{more}"
 
 
 def _what(one: Outlier) -> str:
+    longer = f"{100 * (one.ratio - 1):.0f} % longer"
     named = " ".join(filter(None, (one.device, one.operation, one.memory, one.sizes)))
-    longer = wording.percent(one.ratio - 1)
-    times = f"{format_seconds(one.seconds)}, usually {format_seconds(one.usual_s)}"
-    return f"{named} takes {longer} longer ({times})"
+    times = f"{format_seconds(one.seconds)}, usually {format_seconds(one.seconds / one.ratio)}"
+    return f"{longer}: {named} ({times})"
 
 
 def nodeset(nodes: Sequence[Node]) -> str:
     """Names as Slurm and ClusterShell fold them: ``node[001-003,007],login1``."""
     plain, numbered = [], []
-    for node in nodes:
-        match = _NUMBERED.fullmatch(node.name)
+    for name in (printable(node.name) for node in nodes):
+        match = _NUMBERED.fullmatch(name)
         if match:
             numbered.append((match[1], len(match[2]), int(match[2])))
         else:
-            plain.append(node.name)
+            plain.append(name)
     folded = []
     for (name, digits), group in groupby(sorted(set(numbered)), key=lambda one: one[:2]):
         ranges: list[list[int]] = []
@@ -85,75 +97,78 @@ def nodeset(nodes: Sequence[Node]) -> str:
 
 
 def _nodes(fleet: Fleet) -> str:
-    slow = fleet.of("slow")
-    return f"{nodeset(slow)}\n" if slow else ""
+    bad = [*fleet.of("slow"), *fleet.of("failed")]
+    return f"{nodeset(bad)}\n" if bad else ""
 
 
 def _list(fleet: Fleet) -> str:
     lines = []
     for node in fleet.nodes:
-        worst = f" {_what(node.outliers[0])}" if node.outliers else ""
-        lines.append(printable(f"{node.name} {node.state}{worst}"))
+        why = _what(node.outliers[0]) if node.outliers else "; ".join(node.reasons)
+        lines.append(printable(f"{node.name} {node.state} {why}".rstrip()))
+    lines += [printable(f"baseline slow {_what(one)}") for one in fleet.shifts]
     return "\n".join(lines) + "\n"
 
 
 def _json(fleet: Fleet) -> str:
     data = {
         "relevant": fleet.least,
+        "passes": fleet.passes,
         "nodes": [
             {**node._asdict(), "outliers": [one._asdict() for one in node.outliers]}
             for node in fleet.nodes
         ],
         "slower_than_baseline": [one._asdict() for one in fleet.shifts],
+        "no_baseline": fleet.baseline,
     }
     return msgspec.json.format(msgspec.json.encode(data), indent=1).decode() + "\n"
 
 
 def _junit(fleet: Fleet) -> str:
-    """A test case for each machine."""
-    suite = ElementTree.Element(
-        "testsuite",
-        name="isthmus fleet",
-        tests=str(len(fleet.nodes)),
-        failures=str(len(fleet.of("slow"))),
-        skipped=str(len(fleet.of("unknown"))),
-    )
-    for node in fleet.nodes:
-        name = printable(node.name)
-        case = ElementTree.SubElement(suite, "testcase", classname="isthmus.fleet", name=name)
-        if node.state == "slow":
-            text = printable("; ".join(map(_what, node.outliers)))
-            ElementTree.SubElement(case, "failure", message=text)
-        elif node.state == "unknown":
-            ElementTree.SubElement(case, "skipped", message="fewer than six of its kind")
-    return ElementTree.tostring(suite, encoding="unicode", xml_declaration=True) + "\n"
+    """A test case for each machine, and one for what is slower than the baseline."""
+    kinds = {"slow": "failure", "failed": "failure", "unknown": "skipped"}
+    cases = [
+        Case("fleet", node.name, kinds.get(node.state, ""),
+             "; ".join([*map(_what, node.outliers), *node.reasons]))
+        for node in fleet.nodes
+    ]  # fmt: skip
+    if fleet.shifts:
+        cases.append(Case("fleet", "baseline", "failure", "; ".join(map(_what, fleet.shifts))))
+    return junit("isthmus fleet", cases)
 
 
 def _prometheus(fleet: Fleet) -> str:
     """Metrics in the text format of node_exporter's folder of text files."""
     lines = [
-        "# HELP isthmus_node_slow Whether a time is far above the median of its kind.",
-        "# TYPE isthmus_node_slow gauge",
+        "# HELP isthmus_node_state 1 for the state that a machine with its devices is in.",
+        "# TYPE isthmus_node_state gauge",
     ]
     lines += [
-        f'isthmus_node_slow{{node="{_label(node.name)}"}} {int(node.state == "slow")}'
+        _metric(
+            "isthmus_node_state", {"node": node.name, "kind": node.kind, "state": node.state}, 1
+        )
         for node in fleet.nodes
-        if node.state != "unknown"
     ]
     lines += [
-        "# HELP isthmus_time_ratio Time over the median of its kind, of what is far above it.",
+        "# HELP isthmus_time_ratio Time over the usual one of its kind, of what is far above it.",
         "# TYPE isthmus_time_ratio gauge",
     ]
     for node in fleet.nodes:
         for one in node.outliers:
-            named = {
-                "node": one.node, "study": one.study, "device": one.device,
-                "operation": one.operation, "memory": one.memory, "axes": one.axes,
-                "sizes": one.sizes,
-            }  # fmt: skip
-            labels = ",".join(f'{name}="{_label(value)}"' for name, value in named.items())
-            lines.append(f"isthmus_time_ratio{{{labels}}} {one.ratio:.6g}")
+            labels = {**one._asdict(), "kind": node.kind}
+            del labels["seconds"], labels["ratio"]
+            lines.append(_metric("isthmus_time_ratio", labels, one.ratio))
+    lines += [
+        "# HELP isthmus_baseline_slower Quantities that are slower than the baseline's.",
+        "# TYPE isthmus_baseline_slower gauge",
+        f"isthmus_baseline_slower {len(fleet.shifts)}",
+    ]
     return "\n".join(lines) + "\n"
+
+
+def _metric(name: str, labels: Mapping[str, str], value: float) -> str:
+    text = ",".join(f'{key}="{_label(str(label))}"' for key, label in labels.items())
+    return f"{name}{{{text}}} {value:.6g}"
 
 
 def _label(text: str) -> str:
