@@ -29,6 +29,7 @@ TEMPLATES = MappingProxyType(
         "normal": "Normal: copies reach {share} of what the link leaves for data ({who}).",
         "normal_best": "Normal: {best} memory, {share} of the link; {usual} is copied once more "
         "({who}).",
+        "normal_link": "Normal: {other} reaches {share} of this link; {who}: {causes}.",
         "open": "Open whether the link is well used: {causes} ({who}).",
         "impossible": "These figures are impossible: {causes} ({who}).",
         "latency": "{what}: {time} for {size} ({who}).",
