@@ -6,14 +6,15 @@ from collections.abc import Sequence
 from itertools import product
 
 import msgspec
+import numpy as np
 import pytest
 
 from isthmus.analysis.answers import answers
-from isthmus.analysis.findings import findings
+from isthmus.analysis.findings import Finding, findings
 from isthmus.measure.devices import software_of
 from isthmus.results.run_file import DeviceRecord, Run, Samples
 from isthmus.studies import by_name
-from synthetic import Law, answer, point, run, transfer_run
+from synthetic import Law, answer, point, rerun, run, transfer_run
 
 
 def nothing_behind(reruns: int = 3) -> Run:
@@ -127,6 +128,66 @@ def test_the_interval_of_a_share_covers_its_processes():
         assert 22 / 50 <= one.time_ratio <= 20 / 40
         assert one.low_time_ratio < 0.45
         assert one.high_time_ratio > 0.49
+
+
+def equal_apis(seed: int, between: float) -> Run:
+    """Two APIs whose software takes 15 us, and scatters by ``between`` from process to process."""
+    random = np.random.default_rng(seed)
+    whole = above_a_card()
+    points = [
+        p
+        if p.reruns[0].clocks.keys() == {"simulated"}
+        else msgspec.structs.replace(
+            p,
+            reruns=[
+                rerun(i, [15e-6 * factor] * 25, verified="na")
+                for i, factor in enumerate(np.exp(between * random.standard_normal(5)))
+            ],
+        )
+        for p in whole.points
+    ]
+    return msgspec.structs.replace(whole, points=points)
+
+
+def of_shares(measured: Run) -> list[Finding]:
+    return [one for one in findings(measured) if one.evidence == "api_shares"]
+
+
+def test_equal_apis_are_told_apart_in_at_most_one_run_of_twenty():
+    """Of all sizes and operations of a run together, with a spread of 10 % between processes."""
+    claims = [
+        any(one.verdict in {"faster", "slower"} for one in of_shares(equal_apis(seed, 0.1)))
+        for seed in range(60)
+    ]
+    assert sum(claims) <= 3
+
+
+def test_equal_times_of_apis_are_called_the_same():
+    every = of_shares(equal_apis(1, 1e-4))
+    assert {one.verdict for one in every} == {"same"}
+    assert {one.sentence.partition(": ")[2] for one in every} <= {
+        f"{one} and {other} take the same time, within {percent} %."
+        for one, other in (("XRT", "OpenCL"), ("OpenCL", "XRT"))
+        for percent in ("0.0", "0.1")
+    }
+    assert all(one.interval and one.interval.confidence > 0.998 for one in every)
+
+
+def test_a_size_at_which_the_faster_api_is_slower_says_so():
+    whole = above_a_card()
+    points = [
+        msgspec.structs.replace(p, reruns=[rerun(i, [45e-6] * 25, verified="na") for i in range(5)])
+        if p.device == "xrt:0@noop" and p.bytes == SMALL[-1]
+        else p
+        for p in whole.points
+    ]
+    one = next(
+        one
+        for one in of_shares(msgspec.structs.replace(whole, points=points))
+        if one.bytes == SMALL[-1]
+    )
+    assert one.verdict == "slower"
+    assert one.sentence == "Copy to host, 4Ki: XRT takes 150 % of OpenCL's time (150 to 150 %)."
 
 
 def test_a_share_of_one_process_says_so():

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from msgspec import structs
 
 from isthmus.analysis.findings import Finding, findings
 from isthmus.results.run_file import DeviceRecord, Point, Run
@@ -148,3 +149,65 @@ def test_a_healthy_machine_at_its_link_has_no_finding(seed: int, tmp_path: Path)
     full = run(copies(0.9 * limit.value), devices=[facts.device], environment=dict(facts.host))
     assert verdict(full).verdict == "normal"
     assert not verdict(full).causes
+
+
+def one_card(*, full: float, low: float, memory: str = "pageable") -> Run:
+    """A card by two APIs: ``a`` copies from pinned memory, ``b`` from this kind, which scatters.
+
+    ``full`` and ``low``: of the link. Both are steady in small copies.
+    """
+    first = copies(full * LIMIT)
+    second = [
+        structs.replace(p, device="b", api="opencl")
+        for p in copies(low * LIMIT, memory, noise=crowded)
+    ]
+    link = {**LINK, "address": "0000:00:06.0"}
+    devices = [
+        DeviceRecord(address=name, backend=backend, real=True, link=link)
+        for name, backend in (("a", "cuda"), ("b", "opencl"))
+    ]
+    return run([*first, *second], devices=devices)
+
+
+def verdict_on(of: Run, device: str) -> Finding:
+    return next(one for one in findings(of) if one.verdict in VERDICTS and one.device == device)
+
+
+def test_scatter_of_ordinary_memory_is_no_other_user() -> None:
+    low = measured(*copies(0.3 * LIMIT, "pageable", noise=crowded), backend="cuda")
+    assert causes(low) == ["a bounce copy of pageable memory"]
+    both = measured(
+        *copies(0.7 * LIMIT), *copies(0.75 * LIMIT, "pageable", noise=crowded), backend="cuda"
+    )
+    assert "another user of the link" not in causes(both)
+
+
+def test_another_user_is_seen_in_pinned_memory_also_where_ordinary_memory_is_faster() -> None:
+    both = measured(
+        *copies(0.9 * LIMIT, noise=crowded), *copies(1.0 * LIMIT, "pageable", noise=crowded)
+    )
+    assert "another user of the link" in causes(both)
+
+
+def test_a_link_that_another_api_fills_is_normal() -> None:
+    """As on an H100: 95 % by CUDA from pinned memory, 12 to 19 % by OpenCL from ordinary memory."""
+    one = verdict_on(one_card(full=0.97, low=0.2), "b")
+    assert (one.verdict, one.headline) == ("normal", False)
+    assert [cause.name for cause in one.causes] == ["a bounce copy of pageable memory"]
+    assert one.action == "run transfer --device b --memory pageable,alloc_host"
+    assert one.sentence.startswith("Normal: a reaches 9")
+    pinned = verdict_on(one_card(full=0.97, low=0.4, memory="alloc_host"), "b")
+    assert pinned.verdict == "normal"
+    assert [cause.name for cause in pinned.causes] == ["the API or its driver"]
+
+
+def test_a_link_that_no_api_fills_is_not_normal() -> None:
+    low = one_card(full=0.4, low=0.4, memory="alloc_host")
+    assert verdict_on(low, "a").verdict == "unknown"
+    assert verdict_on(low, "b").verdict == "below"  # its best samples are far above its medians
+    alone = one_card(full=0.97, low=0.4, memory="alloc_host")
+    apart = [
+        structs.replace(d, link={**LINK, "address": f"0000:0{i}:00.0"})
+        for i, d in enumerate(alone.devices)
+    ]
+    assert verdict_on(structs.replace(alone, devices=apart), "b").verdict == "below"

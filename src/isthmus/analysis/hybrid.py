@@ -57,6 +57,14 @@ class Share(NamedTuple):
         )
         return Interval(value, low, high, logs[0].confidence).exponential()
 
+    def widened(self, confidence: float) -> Share:
+        """The same with intervals of this confidence."""
+        wider = {
+            size: one.logarithm().widened(confidence).exponential()
+            for size, one in self.by_size.items()
+        }
+        return self._replace(by_size=wider)
+
 
 def api_shares(context: AnalysisContext) -> Answer:
     """Ratio of the estimated times of two APIs above the same card, by size."""
@@ -77,7 +85,8 @@ def api_shares(context: AnalysisContext) -> Answer:
 def shares(context: AnalysisContext) -> list[Share]:
     """Every two APIs above the same emulated card, for each operation that both have.
 
-    Equal kinds of memory are compared; where each API has one kind, these are.
+    Equal kinds of memory are compared; where each API has one kind, these are. Intervals hold
+    together: of all shares, each size and one mean over sizes.
     """
     cards = {d.address: (d.properties.get("emulated_card"), d.api) for d in context.run.devices}
     found = []
@@ -87,8 +96,10 @@ def shares(context: AnalysisContext) -> list[Share]:
             if card == other_card and api != other_api:
                 ours, theirs = rows[rows["device"] == device], rows[rows["device"] == reference]
                 for memory, both in _alike(ours, theirs):
-                    found.append(_share(device, reference, operation, memory, axes, both))
-    return found
+                    times = _times(both, context.confidence)
+                    found.append(_share(device, reference, operation, memory, axes, times))
+    together = context.simultaneous(sum(len(share.by_size) + 1 for share in found))
+    return [share.widened(together) for share in found]
 
 
 def _alike(ours: pd.DataFrame, theirs: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
@@ -103,17 +114,22 @@ def _alike(ours: pd.DataFrame, theirs: pd.DataFrame) -> Iterator[tuple[str, pd.D
         yield kind, next(pair).merge(next(pair), on="bytes", suffixes=("", "_of"))
 
 
-def _share(
-    device: str, reference: str, operation: str, memory: str, axes: str, both: pd.DataFrame
-) -> Share:
-    """The share of one pair of devices, from rows with the times of both."""
-    times = {
+def _times(both: pd.DataFrame, confidence: float) -> dict[int, tuple[Interval, Interval]]:
+    """Seconds of two devices by bytes, from rows with the times of both."""
+    return {
         int(row.bytes): (
-            Interval(row.hybrid_s, row.low_hybrid_s, row.high_hybrid_s),
-            Interval(row.hybrid_s_of, row.low_hybrid_s_of, row.high_hybrid_s_of),
+            Interval(row.hybrid_s, row.low_hybrid_s, row.high_hybrid_s, confidence),
+            Interval(row.hybrid_s_of, row.low_hybrid_s_of, row.high_hybrid_s_of, confidence),
         )
         for row in each(both.sort_values("bytes"))
     }
+
+
+def _share(
+    device: str, reference: str, operation: str, memory: str, axes: str,
+    times: Mapping[int, tuple[Interval, Interval]],
+) -> Share:  # fmt: skip
+    """The share of one pair of devices, from the times of both by bytes."""
     if math.fsum(math.log(own.value / other.value) for own, other in times.values()) > 0:
         device, reference = reference, device
         memory = " / ".join(reversed(memory.split(" / ")))

@@ -29,6 +29,7 @@ TEMPLATES = MappingProxyType(
         "normal": "Normal: copies reach {share} of what the link leaves for data ({who}).",
         "normal_best": "Normal: {best} memory, {share} of the link; {usual} is copied once more "
         "({who}).",
+        "normal_link": "Normal: {other} reaches {share} of this link; {who}: {causes}.",
         "open": "Open whether the link is well used: {causes} ({who}).",
         "impossible": "These figures are impossible: {causes} ({who}).",
         "latency": "{what}: {time} for {size} ({who}).",
@@ -44,6 +45,7 @@ TEMPLATES = MappingProxyType(
         "device_same": "{one} and {other} are equally fast, within {percent} ({size}).",
         "device_unclear": "{one} and {other} may differ by up to {percent} ({size}): not decided.",
         "api_share": "{what}: {best} takes {share} of {usual}'s time ({span}).",
+        "api_same": "{what}: {best} and {usual} take the same time, within {percent}.",
         "api_undecided": "{what}: {best} takes {span} of {usual}'s time: not decided.",
         "map_buffers": "Mapping {size} takes {map}, copying {copy}: map buffers ({who}).",
         "map_shares": "Mapping {size} copies nothing here: {map}, a copy {copy}; map buffers "

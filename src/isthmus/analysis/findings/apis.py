@@ -42,7 +42,12 @@ def _finding(
     apis = {device.address: device.api for device in context.run.devices}
     less, more = (names.get(apis[one], one) for one in (share.device, share.reference))
     verdict: Verdict = context.judge(time_ratio)
-    span = f"{100 * time_ratio.low:.0f} to {100 * time_ratio.high:.0f} %"
+    kind, span, percent = "api_share", "one process only", ""
+    if time_ratio.known:
+        kind = {"same": "api_same", "undecided": "api_undecided"}.get(verdict, kind)
+        span = f"{100 * time_ratio.low:.0f} to {100 * time_ratio.high:.0f} %"
+    if verdict == "same":
+        percent = wording.percent(max(time_ratio.high, 1 / time_ratio.low) - 1)
     return Finding(
         study=context.study,
         subject=f"{less} over {more}, {what.partition(', ')[0]}",
@@ -52,9 +57,8 @@ def _finding(
         verdict=verdict,
         remark="hybrid",
         sentence=say(
-            "api_undecided" if time_ratio.known and verdict != "faster" else "api_share",
-            what=what, best=less, usual=more, share=f"{100 * time_ratio.value:.0f} %",
-            span=span if time_ratio.known else "one process only",
+            kind, what=what, best=less, usual=more, share=f"{100 * time_ratio.value:.0f} %",
+            span=span, percent=percent,
         ),
         evidence="api_shares",
         device=share.device,

@@ -9,13 +9,17 @@ of what was read of the machine (``isthmus.checks``, likeliest first), then what
    does not reach by itself, only with a bad check or with 3. So is any bad check of what lowers
    the limit itself, also where the rate fills what is left.
 3. The best sample reaches the median rate ``RESTLESS`` times or more, where the host was not
-   disturbed and small copies are steady: something else used the link meanwhile.
+   disturbed and small copies are steady: something else used the link meanwhile. Ordinary memory
+   does not count: a copy by the host scatters by itself.
 4. Ordinary memory has less than ``BOUNCED`` of the rate of the best kind: it is copied once more.
 5. Below a limit with neither a bad check nor 3: where only ordinary memory was measured, the copy
    that it needs; else what the system did not show, by the unknown checks; else the device itself,
    or a steady user of the link.
    Those last two cannot be told apart: the verdict is "unknown".
-6. Without a large copy, or without a link that is known, nothing is decided ("unknown").
+6. Where another device of the run is the same PCIe function and reaches ``GOOD`` in the same
+   directions, the link is well: 3 does not count, and without a bad check the verdict is "normal",
+   with the copy of ordinary memory or the API as the cause.
+7. Without a large copy, or without a link that is known, nothing is decided ("unknown").
 
 Emulated cards are never below: their boards say what they reach.
 """
@@ -51,6 +55,7 @@ ORDINARY = ("pageable", "aligned", "hugepage")
 _WORST = ("impossible", "below", "unknown", "normal")
 _OTHER_USER = "another user of the link"
 _ANY = "a slow device, or another user of the link"
+_API = "the API or its driver"
 _MOST = 2
 """Causes in one sentence."""
 _COPIES = {"write": "h2d", "read": "d2h", "read_bandwidth": "h2d", "write_bandwidth": "d2h"}
@@ -59,6 +64,7 @@ _IMPOSSIBLE = {
     "above_sum": "both directions at once exceed their sum",
 }
 """Flags of figures that cannot be true."""
+_NOT_TRUE = "above_link_limit|zero_copy"
 _BY_HOST = r"\b(?:steal|timer_bound)\b"
 """Flags of times that the host itself disturbed."""
 
@@ -74,7 +80,7 @@ def verdicts(run: Run, summary: pd.DataFrame) -> Iterator[Finding]:
             finding
             for device in run.devices
             if len(own := of_study[of_study["device"] == device.address])
-            for finding in _verdict(run, device, own)
+            for finding in _verdict(run, device, own, _same_function(run, device, of_study))
         ]
         found.sort(
             key=lambda one: (_WORST.index(one.verdict), not any(c.check for c in one.causes))
@@ -84,11 +90,30 @@ def verdicts(run: Run, summary: pd.DataFrame) -> Iterator[Finding]:
             yield msgspec.structs.replace(finding, study=str(study), headline=first)
 
 
-def _verdict(run: Run, device: DeviceRecord, rows: pd.DataFrame) -> Iterator[Finding]:
+def _same_function(run: Run, device: DeviceRecord, rows: pd.DataFrame) -> pd.DataFrame:
+    """Rows of the run's other devices that are the same PCIe function, e.g. by another API."""
+    own = _function(device)
+    others = [
+        other.address
+        for other in run.devices
+        if other.address != device.address and own and _function(other) == own
+    ]
+    return rows[rows["device"].isin(others)]
+
+
+def _function(device: DeviceRecord) -> str:
+    """PCI address of a real device; empty where it is not known."""
+    if device.simulated:
+        return ""
+    return device.pci.device.address if device.pci else device.link.get("address", "")
+
+
+def _verdict(
+    run: Run, device: DeviceRecord, rows: pd.DataFrame, others: pd.DataFrame
+) -> Iterator[Finding]:
     wrong = list(_wrong(rows, device))
-    copies = rows[rows["operation"].isin(_COPIES) & rows["bandwidth_Bps"].gt(0)]
-    copies = copies[copies["verified"].eq("true") & copies["direction"].ne("")]
-    large = copies[copies["limit"].eq("link") & copies["bytes"].ge(LARGE)]
+    copies = _copies(rows)
+    large = _large(copies)
     if wrong:
         yield _finding(device, "impossible", wrong)
     elif device.simulated or copies.empty or not (device.link or device.pci):
@@ -102,12 +127,38 @@ def _verdict(run: Run, device: DeviceRecord, rows: pd.DataFrame) -> Iterator[Fin
         yield _finding(device, "unknown", [Cause(name=why, evidence="", command=command)])
     else:
         best = list(_best(large))
-        low, causes = _causes(run, device, rows, best)
+        low = min(best, key=lambda row: float(row.limit_share))
+        full = _full(best, _large(_copies(others))) if low.limit_share < GOOD else None
+        causes = _causes(run, device, rows, best, full)
         open_ = any(cause.name.startswith((_ANY, "perhaps")) for cause in causes)
         named = any(cause.check or cause.name == _OTHER_USER for cause in causes)
-        below = low.limit_share < FAIR or named
+        below = named or (low.limit_share < FAIR and full is None)
         kind: Verdict = "unknown" if open_ else "below" if below else "normal"
-        yield _finding(device, kind, causes, low)
+        yield _finding(device, kind, causes, low, full)
+
+
+def _copies(rows: pd.DataFrame) -> pd.DataFrame:
+    """Verified copies in one direction that have a rate."""
+    copies = rows[rows["operation"].isin(_COPIES) & rows["bandwidth_Bps"].gt(0)]
+    return copies[copies["verified"].eq("true") & copies["direction"].ne("")]
+
+
+def _large(copies: pd.DataFrame) -> pd.DataFrame:
+    """Copies that show the rate of a link that is known."""
+    return copies[copies["limit"].eq("link") & copies["bytes"].ge(LARGE)]
+
+
+def _full(best: Sequence[Any], others: pd.DataFrame) -> Any | None:
+    """The slowest of the other devices' best copies in the directions in which ``best`` is low.
+
+    None unless each of these reaches ``GOOD`` of the link and is possible.
+    """
+    low = [row.direction for row in best if row.limit_share < GOOD]
+    others = others[others["direction"].isin(low) & ~others["flags"].str.contains(_NOT_TRUE)]
+    found = [row for row in _best(others) if row.limit_share >= GOOD]
+    if {row.direction for row in found} < set(low):
+        return None
+    return min(found, key=lambda row: float(row.limit_share))
 
 
 def _best(copies: pd.DataFrame) -> Iterator[Any]:
@@ -149,20 +200,23 @@ def _named(rows: pd.DataFrame) -> str:
 
 
 def _causes(
-    run: Run, device: DeviceRecord, rows: pd.DataFrame, best: Sequence[Any]
-) -> tuple[Any, list[Cause]]:
-    """The lowest row of the best ones, and why it is below its limit; no cause where it is not."""
+    run: Run, device: DeviceRecord, rows: pd.DataFrame, best: Sequence[Any], full: Any | None
+) -> list[Cause]:
+    """Why the lowest of the best rows is below its limit; no cause where it is not.
+
+    ``full``: copy of another device that fills the same link, where there is one.
+    """
     lowest = min(best, key=lambda row: float(row.limit_share))
     low = lowest.limit_share < GOOD
     judged = list(_judged(run, device))
     bad = [(check, one) for check, one in judged if one.state == "bad" and check.fault]
     found = [_by_check(*one) for one in bad if low or one[0].lowers_limit]
-    restless = list(_restless(rows, best)) if low else []
+    restless = list(_restless(rows)) if low and full is None else []
     bounced = list(_bounced(device, rows, best))
     found += [*restless, *bounced]
     if lowest.limit_share < FAIR and not (bad or restless):
-        found += _unexplained(device, lowest, judged)
-    return lowest, found
+        found += _unexplained(device, lowest, judged, full)
+    return found
 
 
 def _judged(run: Run, device: DeviceRecord) -> Iterator[tuple[Check, Result]]:
@@ -178,9 +232,13 @@ def _by_check(check: Check, result: Result) -> Cause:
     return Cause(name=check.fault, evidence=result.found, command=result.command, check=check.name)
 
 
-def _restless(rows: pd.DataFrame, best: Sequence[Any]) -> Iterator[Cause]:
-    """Copies whose best sample is much faster than the median one, though the host is at rest."""
-    for row in sorted(best, key=lambda row: float(row.limit_share)):
+def _restless(rows: pd.DataFrame) -> Iterator[Cause]:
+    """Copies whose best sample is much faster than the median one, though the host is at rest.
+
+    Not from ordinary memory: a copy by the host scatters by itself.
+    """
+    direct = _large(_copies(rows[~rows["memory"].isin(ORDINARY)]))
+    for row in sorted(_best(direct), key=lambda row: float(row.limit_share)):
         same = rows[(rows["operation"] == row.operation) & (rows["memory"] == row.memory)]
         small = same[same["bytes"].between(1, LATENCY_BYTES)]
         calm = small.empty or float((small["median_s"] / small["p10_s"]).median()) < RESTLESS
@@ -216,12 +274,17 @@ def _bounce(device: DeviceRecord, memory: str, other: str, evidence: str) -> Cau
 
 
 def _unexplained(
-    device: DeviceRecord, row: Any, judged: Sequence[tuple[Check, Result]]
+    device: DeviceRecord, row: Any, judged: Sequence[tuple[Check, Result]], full: Any | None
 ) -> Iterator[Cause]:
-    """What may be the cause where no check is bad, and what would tell."""
+    """What may be the cause where no check is bad, and what would tell; ``full``: see above."""
     fastest = backends.of(device.backend).fastest_memory
     if row.memory in ORDINARY and fastest not in {"", row.memory}:
         yield _bounce(device, row.memory, fastest, f"only {row.memory} memory was measured")
+        return
+    if full is not None:
+        both = f"--device {quote(device.address)} --device {quote(full.device)}"
+        filled = f"{full.device} reaches {wording.percent(full.limit_share)} of the same link"
+        yield Cause(name=_API, evidence=filled, command=f"isthmus run transfer {both}")
         return
     hidden = [(check, one) for check, one in judged if one.state == "unknown" and check.fault]
     for check, result in hidden[:_MOST]:
@@ -239,7 +302,7 @@ def _unexplained(
 
 def _finding(
     device: DeviceRecord, verdict: Verdict, causes: Sequence[Cause],
-    low: Any = None,
+    low: Any = None, full: Any | None = None,
 ) -> Finding:  # fmt: skip
     share = "" if low is None else wording.percent(low.limit_share)
     values = {"who": device.address, "causes": ", ".join(one.name for one in causes[:_MOST])}
@@ -247,6 +310,9 @@ def _finding(
     kind: str = {"unknown": "open", "below": "below_link"}.get(verdict, verdict)
     if verdict == "below" and low.limit_share >= GOOD:
         kind = "lesser_link"
+    elif verdict == "normal" and full is not None and low.limit_share < FAIR:
+        kind = "normal_link"
+        values |= {"other": str(full.device), "share": wording.percent(full.limit_share)}
     elif verdict == "normal":
         values |= {"share": share}
         if causes:
