@@ -24,49 +24,9 @@
 #include <thread>
 #include <vector>
 
+#include "on_card.hpp"
+
 namespace {
-
-using Arguments = std::vector<std::string>;
-
-/// What was found; printed at the end, for XRT prints too.
-std::vector<std::pair<std::string, double>> told;
-
-void tell(const std::string& name, double value) { told.emplace_back(name, value); }
-
-void print() {
-  const char* before = "{";
-  for (const auto& [name, value] : told) {
-    std::printf("%s\"%s\": %.9f", before, name.c_str(), value);
-    before = ", ";
-  }
-  std::puts("}");
-}
-
-double now() {
-  const auto time = std::chrono::steady_clock::now().time_since_epoch();
-  return std::chrono::duration<double>(time).count();
-}
-
-/// KiB of memory that this process has in RAM.
-double resident() {
-  std::ifstream file("/proc/self/status");
-  for (std::string word; file >> word;) {
-    if (word == "VmRSS:") {
-      double kibibytes = 0;
-      file >> kibibytes;
-      return kibibytes;
-    }
-  }
-  return 0;
-}
-
-struct Card {
-  xrt::device device;
-  xrt::uuid uuid;
-
-  explicit Card(const std::string& xclbin, unsigned index = 0)
-      : device(index), uuid(device.load_xclbin(xclbin)) {}
-};
 
 /// The sum that vadd makes of 1..1000 twice: 1000 * 1001 where all is well.
 double sum_of(Card& card) {
@@ -321,32 +281,20 @@ void overrun(const Arguments& arguments) {
 }  // namespace
 
 int main(int count, char** given) {
-  const std::map<std::string, void (*)(const Arguments&)> known = {
-      {"second_bitstream", second_bitstream},
-      {"children", children},
-      {"many_runs", many_runs},
-      {"many_commands", many_commands},
-      {"restarts", restarts},
-      {"queued_runs", queued_runs},
-      {"copies", copies},
-      {"user_managed", user_managed},
-      {"free_running", free_running},
-      {"auto_restart", auto_restart},
-      {"sharing", sharing},
-      {"queries", queries},
-      {"overrun", overrun},
-  };
-  const Arguments arguments(given + 1, given + count);
-  const auto found = arguments.size() < 2 ? known.end() : known.find(arguments[0]);
-  if (found == known.end()) {
-    return 2;
-  }
-  try {
-    found->second({arguments.begin() + 1, arguments.end()});
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "failed: %s\n", error.what());
-    return 1;
-  }
-  print();
-  return 0;
+  return act(count, given,
+             {
+                 {"second_bitstream", second_bitstream},
+                 {"children", children},
+                 {"many_runs", many_runs},
+                 {"many_commands", many_commands},
+                 {"restarts", restarts},
+                 {"queued_runs", queued_runs},
+                 {"copies", copies},
+                 {"user_managed", user_managed},
+                 {"free_running", free_running},
+                 {"auto_restart", auto_restart},
+                 {"sharing", sharing},
+                 {"queries", queries},
+                 {"overrun", overrun},
+             });
 }

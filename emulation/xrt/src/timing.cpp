@@ -64,12 +64,12 @@ Cost Timing::transfer(Direction direction, std::int64_t bytes, std::int64_t page
   return split(total, software);
 }
 
-Time Timing::kernel(const KernelJob& job) {
+Time Timing::kernel(const std::vector<PortWork>& ports, std::int64_t sweeps) {
   if (!kernel_) {
     throw CardError("the board " + board_.name + " has no kernels");
   }
   reset();
-  return kernel_->run(job);
+  return kernel_->run(ports, sweeps);
 }
 
 Cost Timing::launch(Time waited) const {
@@ -83,15 +83,9 @@ Cost Timing::launch(Time waited) const {
 }
 
 Cost Timing::copy(std::int64_t bytes, std::size_t from_bank, std::size_t to_bank) {
-  const auto banks = static_cast<std::size_t>(board_.memory ? board_.memory->banks : 1);
   Cost cost = launch();
-  cost.simulated += kernel({.kernel = Kernel::bandwidth,
-                            .target = Target::device,
-                            .bytes = bytes,
-                            .iterations = 1,
-                            .page_offsets = {},
-                            .read_banks = {from_bank % banks},
-                            .write_banks = {to_bank % banks}});
+  cost.simulated += kernel(
+      {{.bank = from_bank, .bytes = bytes}, {.writes = true, .bank = to_bank, .bytes = bytes}}, 1);
   return cost;
 }
 

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <tuple>
+#include <vector>
 
 #include "isthmus/card/board.hpp"
 #include "isthmus/card/cpu.hpp"
@@ -31,7 +32,7 @@ class Timing {
   Cost transfer(Direction direction, std::int64_t bytes, std::int64_t page_offset,
                 std::size_t bank);
   /// Without the software that launches it. Throws CardError where the card has no kernels.
-  Time kernel(const KernelJob& job);
+  Time kernel(const std::vector<PortWork>& ports, std::int64_t sweeps);
   /// Of a kernel that has waited in the runtime's queue for so long: of several that wait there,
   /// one starts after the other at the board's interval.
   [[nodiscard]] Cost launch(Time waited = 0) const;
