@@ -15,6 +15,7 @@ from isthmus.analysis.findings import common
 from isthmus.analysis.summary import summarise
 from isthmus.cli.declared import separated
 from isthmus.errors import UsageError
+from isthmus.validation.closed_forms import closed_form
 
 
 @pytest.mark.parametrize("command", ["run", "reproduce"])
@@ -83,3 +84,15 @@ def test_another_package_has_its_own_words(monkeypatch: pytest.MonkeyPatch) -> N
     assert common.call_for(context, "other:0", "pageable") == "malloc"
     assert common.call_for(context, "opencl:pocl", "svm") == "clSVMAlloc"
     assert common.call_for(context, "gone:0", "svm") == "--memory svm"
+
+
+@pytest.mark.parametrize("sizes", [0, 2])
+def test_a_study_needs_exactly_one_axis_of_sizes(sizes: int) -> None:
+    axes = [studies.base.Axis(f"axis{i}", "", list, unit_bytes=1) for i in range(sizes)]
+    with pytest.raises(ValueError, match="study 'x': exactly one axis needs unit_bytes"):
+        studies.base.Study("x", "", ["write"], axes, [])
+
+
+def test_inputs_that_a_closed_form_lacks_are_named_with_those_it_has() -> None:
+    with pytest.raises(UsageError, match=r"'lines in flight'.*its inputs: rate, latency"):
+        closed_form("lines in flight", {"rate": 1e9, "delay": 1e-6})

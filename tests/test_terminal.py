@@ -219,3 +219,10 @@ def test_an_interval_that_says_nothing_is_said_to_say_nothing() -> None:
 
     assert headline(1, 30, 900).endswith("hardly known")
     assert re.search(r"1\.0\d+-1\.0\d+$", headline(1, 1.01, 0.99))
+
+
+def test_a_device_that_the_clock_cannot_time_is_named() -> None:
+    times = {"slow": 1e-5, "quick": 0.0}
+    points = [point(device, "read", 64, [[t] * 30] * 3) for device, t in times.items()]
+    text = " ".join(" ".join(summary.lines(run(points))).split())
+    assert "Not measured: quick (all times below the clock's resolution)" in text

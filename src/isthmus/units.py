@@ -65,6 +65,18 @@ def parse_counts(text: str) -> list[int]:
     return sorted({int(piece) for piece in pieces})
 
 
+def parse_share(text: str) -> float:
+    """``2%`` or ``0.02`` as a share from 0 to below 1; raises UsageError for anything else."""
+    number, percent, rest = text.replace(" ", "").partition("%")
+    try:
+        share = float(number) / (100 if percent else 1)
+    except ValueError:
+        share = math.nan
+    if rest or not 0 <= share < 1:
+        raise UsageError(f"'{text}' is no share; write 2% or 0.02")
+    return share
+
+
 def _scaled(value: float, units: tuple[tuple[float, str], ...]) -> str:
     if not math.isfinite(value):
         return f"{value} {units[-1][1]}"

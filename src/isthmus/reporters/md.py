@@ -38,7 +38,7 @@ def _lines(run: Run) -> Iterator[str]:
     if common:
         yield escape("All rows: " + ", ".join(f"{name} {value}" for name, value in common.items()))
         yield ""
-    yield from _table(table(shown, labels))
+    yield from markdown(table(shown, labels))
     for trouble in wording.troubles(run):
         yield ""
         yield f"**Wrong:** {escape(trouble)}"
@@ -48,7 +48,8 @@ def _lines(run: Run) -> Iterator[str]:
         yield f"- {escape(flag)}: {escape(meaning(flag))}"
 
 
-def _table(cells: Table) -> Iterator[str]:
+def markdown(cells: Table) -> Iterator[str]:
+    """Lines of a table."""
     yield f"| {' | '.join(map(escape, cells.headings))} |"
     yield f"| {' | '.join('---:' if right else '---' for right in cells.numeric)} |"
     for row in cells.rows:

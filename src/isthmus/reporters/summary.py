@@ -16,7 +16,7 @@ from isthmus.analysis.findings import Finding, findings
 from isthmus.analysis.flags import DISTURBED
 from isthmus.analysis.published import rows_of_card
 from isthmus.analysis.sentences import shortened
-from isthmus.analysis.summary import summarise
+from isthmus.analysis.summary import BELOW_RESOLUTION, summarise
 from isthmus.models.pcie import link_of
 from isthmus.reporters.base import Reporter
 from isthmus.results.run_file import DeviceRecord, Run
@@ -175,6 +175,9 @@ def unmeasured(run: Run, rows: pd.DataFrame, results: Sequence[Finding]) -> str:
     ):  # fmt: skip
         count = int(empty["flags"].str.split(";").map(lambda flags, c=cause: c in flags).sum())
         texts += [f"{count} point{'s' if count > 1 else ''} ({why})"] if count else []
+    resolved = set(rows[~rows["flags"].str.contains(BELOW_RESOLUTION)]["device"])
+    short = dict.fromkeys(device for device in rows["device"] if device not in resolved)
+    texts += [f"{device} (all times below the clock's resolution)" for device in short]
     wrong = sum(any(r.verified == "false" for r in point.reruns) for point in run.points)
     texts += [f"{wrong} points (their data did not arrive)"] if wrong else []
     return f"Not measured: {'; '.join(texts)}" if texts else ""

@@ -62,6 +62,13 @@ def _text(run: Run) -> str:
     return "\n".join(line.rstrip() for line in text.getvalue().splitlines()).rstrip() + "\n"
 
 
+def drawn(cells: Table) -> str:
+    """A table as it stands, however wide."""
+    text = io.StringIO()
+    _console(text, _least_width(cells)).print(_rich(cells))
+    return "\n".join(line.rstrip() for line in text.getvalue().splitlines()).strip("\n") + "\n"
+
+
 def _fitted(shown: pd.DataFrame, labels: Mapping[str, str], width: int) -> tuple[Table, list[str]]:
     """The table without omitted columns, and the names of these."""
     left_out: list[str] = []

@@ -26,10 +26,11 @@ class Axis:
     default: Sequence[Value] | None = None
     """Default values; None: those of the device or the operation."""
     absent: Value = ""
-    """Value in the column of the axis for an operation that lacks the axis."""
+    """Value in the column of the axis for an operation that lacks the axis: it is measured once,
+    with this value."""
     selects: bool = False
-    """Whether an operation that lacks the value asked for is left out, rather than measured as
-    it is."""
+    """Whether an operation that lacks the value asked for is left out; else it is measured without
+    the axis."""
     quick: Sequence[Value] | None = None
     """Values of a quick run; None: ``default``."""
     unit_bytes: int = 0
@@ -89,6 +90,11 @@ class Study:
     empty: rates over size."""
     offload: bool = False
     """Whether its operations are offloads, each in a fresh process: ``measure.offload``."""
+
+    def __post_init__(self) -> None:
+        """Raises ValueError for a study whose points would have no size."""
+        if sum(axis.unit_bytes > 0 for axis in self.axes) != 1:
+            raise ValueError(f"study '{self.name}': exactly one axis needs unit_bytes")
 
     def analysis(self) -> Analysis:
         """What judges its runs; nothing of all that where no name is given."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -25,4 +26,10 @@ def closed_form(name: str, inputs: Mapping[str, Any]) -> Callable[[Board], float
         raise UsageError(
             f"no closed form '{name}'; {nearest(name, known)}known: {', '.join(known)}"
         )
+    signature = inspect.signature(known[name])
+    try:
+        signature.bind(None, **inputs)
+    except TypeError as error:
+        takes = ", ".join([*signature.parameters][1:]) or "none"
+        raise UsageError(f"closed form '{name}': {error}; its inputs: {takes}") from error
     return lambda board: known[name](board, **inputs)

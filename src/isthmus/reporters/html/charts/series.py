@@ -69,6 +69,8 @@ class Source:
         api = api or device.api
         if device.simulated:
             text = f"{address.partition(':')[2].upper() if ',' not in address else address} (model)"
+        elif not device.real:
+            text = address
         elif api == "host":
             text = " ".join(["memcpy", *address.split(":")[1:]])
         else:

@@ -1,0 +1,88 @@
+"""``isthmus compare``: what changed between runs, and a gate for those who test."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from isthmus.analysis.changes import Side
+
+_GATE_FAILED = 3
+
+
+def add_to(app: typer.Typer) -> None:
+    """Registers the command."""
+    app.command(name="compare", help="Say what changed between runs: faster, slower, the same.")(
+        compare
+    )
+
+
+def compare(
+    base: Annotated[Path, typer.Argument(help="run file, or a folder of run files")],
+    new: Annotated[list[Path], typer.Argument(help="the same; several are one side")],
+    relevant: Annotated[
+        str | None,
+        typer.Option(help="smallest difference that counts, e.g. 2%"),
+    ] = None,
+    points: Annotated[
+        bool, typer.Option("--points", help="every point: the same as --format table")
+    ] = False,
+    fail_above: Annotated[
+        str | None, typer.Option(help="end with 3 where anything is slower by more than this")
+    ] = None,
+    form: Annotated[
+        str | None, typer.Option("--format", help="summary, table, md, json, junit or csv")
+    ] = None,
+    mixed: Annotated[
+        bool, typer.Option("--mixed", help="compare simulated with measured times, too")
+    ] = False,
+) -> int:
+    """Compares points that both sides have; processes are the sample, of several runs the runs."""
+    from isthmus.analysis import changes
+    from isthmus.cli.program import program, shorter
+    from isthmus.errors import UsageError
+    from isthmus.reporters import comparison
+    from isthmus.text import nearest
+    from isthmus.units import parse_share
+
+    chosen = form or ("table" if points else "summary")
+    known = ["summary", *comparison.FORMATS]
+    if chosen not in known:
+        raise UsageError(
+            f"unknown format '{chosen}'; {nearest(chosen, known)}known: {', '.join(known)}"
+        )
+    sides = _side([base]), _side(new)
+    gate = parse_share(fail_above) if fail_above else None
+    result = changes.compare(*sides, parse_share(relevant) if relevant else gate, mixed=mixed)
+    if chosen == "summary":
+        files = " ".join(shlex.quote(shorter(path)) for path in (base, *new))
+        options = f"{f' --relevant {relevant}' if relevant else ''}{' --mixed' if mixed else ''}"
+        print("\n".join(comparison.lines(result, f"{program()} compare {files}{options} --points")))
+    else:
+        print(comparison.FORMATS[chosen](result), end="")
+    if gate is None:
+        return 0
+    judged = changes.compare(*sides, gate, mixed=mixed) if relevant else result
+    return _GATE_FAILED if judged.of("slower") else 0
+
+
+def _side(paths: Sequence[Path]) -> Side:
+    from isthmus.analysis.changes import Side
+    from isthmus.errors import UsageError
+    from isthmus.results import run_file
+
+    files = list(_files(paths))
+    if not files:
+        raise UsageError(f"{paths[0]}: this folder has no run file (*.json)")
+    more = f" and {len(paths) - 1} more" if len(paths) > 1 else ""
+    return Side(f"{paths[0]}{more}", [run_file.load(file) for file in files])
+
+
+def _files(paths: Sequence[Path]) -> Iterator[Path]:
+    for path in paths:
+        yield from sorted(path.glob("*.json")) if path.is_dir() else [path]
