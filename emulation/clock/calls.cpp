@@ -204,18 +204,14 @@ Nanoseconds end() {
   return call.began + took;
 }
 
-/// Goes on when nothing that happens before the call's end is left to be done. The thread holds no
-/// mutex of the shim: others may need it.
-void leave(Nanoseconds goal) {
-  if (!is_of_program()) {
-    program_time.leave(goal);
-    return;
-  }
-  program_time.aim(goal);
-  for (Nanoseconds nap = shortest_nap; !is_next(goal); nap = std::min(2 * nap, longest_nap)) {
+/// Returns when nothing that happens before `time` is left to be done, and with `in_turn` once the
+/// thread is the first of those that are there. It holds no mutex of the shim: others may need it.
+void await(Nanoseconds time, bool in_turn) {
+  program_time.aim(time);
+  for (Nanoseconds nap = shortest_nap; !is_next(time) || (in_turn && !program_time.is_first(time));
+       nap = std::min(2 * nap, longest_nap)) {
     really_sleep(nap);
   }
-  program_time.leave(goal);
 }
 
 /// The name of a library's file without its folder.
@@ -396,6 +392,14 @@ void on_write(int file) {
   }
 }
 
+void await_turn(const pthread_mutex_t* mutex) {
+  if (!is_virtual() || !has_card() || !is_of_program() || call.guard != nullptr ||
+      !is_known(mutex)) {
+    return;
+  }
+  await(program_time.enter(Doing::call), true);  // it goes on with `begin`
+}
+
 void on_locked(pthread_mutex_t* mutex) {
   if (call.held_count < call.held.size()) {
     call.held[call.held_count] = mutex;
@@ -422,7 +426,10 @@ Nanoseconds call_end() { return end(); }
 
 void leave_call(Nanoseconds goal) {
   if (has_card()) {
-    leave(goal);
+    if (is_of_program()) {
+      await(goal, false);
+    }
+    program_time.leave(goal);
   }
   if (is_scheduler()) {
     xrt_scheduler.in_call = false;

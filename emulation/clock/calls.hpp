@@ -31,6 +31,9 @@ void on_parked(bool parked);
 void on_accept(int socket);
 /// The shim is going to write to a file.
 void on_write(int file);
+/// The shim is going to lock a mutex: where a call begins with it, waits until no other thread can
+/// begin one earlier in the program's time. So cards get calls in the order of that time.
+void await_turn(const pthread_mutex_t* mutex);
 void on_locked(pthread_mutex_t* mutex);
 /// Whether a call ends with it: then `leave_call(call_end())` is due once it is unlocked.
 bool on_unlocking(pthread_mutex_t* mutex);

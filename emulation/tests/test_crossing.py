@@ -91,3 +91,24 @@ def test_a_kernel_takes_the_time_of_all_its_ports_at_once(
     assert one == pytest.approx((16 << 20) / BANK_BPS, rel=0.02)
     assert seconds("copy_of_2", 2) == one
     assert seconds("copy_of_4", 4) == one
+
+
+def test_transfers_of_threads_share_link_and_channels(card_exec: Run, programs: Path) -> None:
+    """Alike in all runs: cards get calls in the order of the program's time."""
+
+    def seconds(*threads: tuple[str, int, int]) -> float:
+        words = [word for thread in threads for word in thread]
+        program = (programs / "crossing", "transfers", programs / "hw_emu.xclbin", *words)
+        figures = card_exec("--clock", "card", "--board", "u250", "--", *program).figures
+        return figures["seconds"]
+
+    large, small = 4 << 20, 4096
+    down, up = seconds(("h2d", large, 10)), seconds(("d2h", large, 10))
+    both = seconds(("h2d", large, 10), ("d2h", large, 10))
+    assert max(down, up) < both < 0.75 * (down + up)
+    assert seconds(("h2d", large, 10), ("d2h", large, 10)) == both
+    one = seconds(("h2d", small, 100))
+    twice = seconds(("h2d", large, 10), ("h2d", large, 10))
+    assert 2 * (down - one / 10) < twice < 2 * down
+    assert seconds(("h2d", small, 100), ("h2d", small, 100)) == pytest.approx(one, rel=0.01)
+    assert seconds(("h2d", small, 100), ("d2h", small, 100)) == pytest.approx(one, rel=0.01)

@@ -5,6 +5,7 @@
 #include <xrt/xrt_kernel.h>
 
 #include <cstring>
+#include <functional>
 #include <numeric>
 #include <string>
 #include <thread>
@@ -46,6 +47,46 @@ void ports(const Arguments& arguments) {
   tell("wrong", wrong);
 }
 
+/// Threads that each do so many transfers, one after another: pairs of arguments after the xclbin,
+/// "h2d" or "d2h" with bytes, then how many each. Seconds until all are done, and of each thread.
+void transfers(const Arguments& arguments) {
+  Card card(arguments[0]);
+  struct Work {
+    xclBOSyncDirection direction;
+    xrt::bo buffer;
+    int count = 0;
+    double took = 0;
+  };
+  std::vector<Work> works;
+  for (std::size_t i = 1; i + 2 < arguments.size(); i += 3) {
+    works.push_back({arguments[i] == "h2d" ? XCL_BO_SYNC_BO_TO_DEVICE : XCL_BO_SYNC_BO_FROM_DEVICE,
+                     xrt::bo(card.device, std::stoul(arguments[i + 1]), 0),
+                     std::stoi(arguments[i + 2])});
+    works.back().buffer.sync(XCL_BO_SYNC_BO_TO_DEVICE);
+  }
+  const auto work = [](Work& own) {
+    own.took = lasted([&own] {
+      for (int i = 0; i < own.count; ++i) {
+        own.buffer.sync(own.direction);
+      }
+    });
+  };
+  tell("seconds", lasted([&] {
+         std::vector<std::thread> threads;
+         for (Work& own : works) {
+           threads.emplace_back(work, std::ref(own));
+         }
+         for (std::thread& thread : threads) {
+           thread.join();
+         }
+       }));
+  for (const Work& own : works) {
+    tell("thread_" + std::to_string(told.size()), own.took);
+  }
+}
+
 }  // namespace
 
-int main(int count, char** given) { return act(count, given, {{"ports", ports}}); }
+int main(int count, char** given) {
+  return act(count, given, {{"ports", ports}, {"transfers", transfers}});
+}

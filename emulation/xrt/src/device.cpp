@@ -50,6 +50,7 @@ Device::Device(Description description, Timing& timing, ProgramMemory& host, Met
                const std::vector<std::string>& kernel_folders, bool fail_on_warning)
     : description_(std::move(description)),
       timing_(&timing),
+      transfers_(timing),
       host_(&host),
       meter_(&meter),
       warnings_(fail_on_warning) {
@@ -149,7 +150,8 @@ std::span<std::byte> Device::memory(std::uint64_t address, std::uint64_t bytes) 
 
 Cost Device::cost_of(Direction direction, std::uint64_t address, std::uint64_t bytes) {
   const bool continued = pieces_.bytes > 0 && pieces_.bytes % packet_bytes == 0 &&
-                         pieces_.direction == direction && pieces_.next == address;
+                         pieces_.direction == direction && pieces_.next == address &&
+                         memory_.allocated_at(address) == 0;  // else another buffer begins there
   const Cost before = continued ? pieces_.cost : Cost{};
   const std::uint64_t all = bytes + (continued ? pieces_.bytes : 0);
   const std::uint64_t first = address + bytes - all;
@@ -157,7 +159,10 @@ Cost Device::cost_of(Direction direction, std::uint64_t address, std::uint64_t b
                                       static_cast<std::int64_t>(first % residence_page_bytes),
                                       description_.bank_of(first));
   pieces_ = {.direction = direction, .next = address + bytes, .bytes = all, .cost = cost};
-  return {.simulated = cost.simulated - before.simulated, .driver = cost.driver - before.driver};
+  const Cost alone = {.simulated = cost.simulated - before.simulated,
+                      .driver = cost.driver - before.driver};
+  return transfers_.add(meter_->now(), direction, static_cast<std::int64_t>(bytes), alone,
+                        continued);
 }
 
 Reply Device::copy(Direction direction, const Message& request) {

@@ -1,7 +1,6 @@
 #include "isthmus/card/process/timing.hpp"
 
 #include <algorithm>
-#include <array>
 
 #include "isthmus/card/card.hpp"
 
@@ -27,6 +26,40 @@ Timing::Timing(const Board& board)
 
 void Timing::reset() { machine_.reset(samples_++); }
 
+DmaJob Timing::job(Direction direction, std::int64_t bytes) const {
+  const bool reads = direction == Direction::h2d;
+  return {.direction = direction,
+          .bytes = bytes,
+          .residence = Residence(
+              reads ? board_.host.cache_read_bytes : board_.host.cache_write_bytes, bytes)};
+}
+
+Time Timing::simulate(std::span<const DmaJob> jobs) {
+  reset();
+  return dma_->run(jobs);
+}
+
+double Timing::share_beside_other_direction(std::int64_t bytes) {
+  const auto [found, fresh] = shares_.try_emplace(bytes, 1);
+  if (fresh && bytes > 1) {
+    // What the bytes beyond the first take, in each direction and in both.
+    const auto beyond_first = [&](std::initializer_list<Direction> directions) {
+      const auto all = [&](std::int64_t each) {
+        std::vector<DmaJob> jobs;
+        for (const Direction direction : directions) {
+          jobs.push_back(job(direction, each));
+        }
+        return simulate(jobs);
+      };
+      return static_cast<double>(all(bytes) - all(1));
+    };
+    const double longer = std::max(beyond_first({Direction::h2d}), beyond_first({Direction::d2h}));
+    const double both = beyond_first({Direction::h2d, Direction::d2h});
+    found->second = longer > 0 ? std::clamp(2 - both / longer, -1.0, 1.0) : 1;
+  }
+  return found->second;
+}
+
 Cost Timing::transfer(Direction direction, std::int64_t bytes, std::int64_t page_offset,
                       std::size_t bank) {
   if (!dma_) {
@@ -35,27 +68,17 @@ Cost Timing::transfer(Direction direction, std::int64_t bytes, std::int64_t page
   if (bytes == 0) {
     return {};
   }
-  const auto banks = static_cast<std::size_t>(board_.memory.value().banks);
-  const bool reads = direction == Direction::h2d;
-  const auto simulate = [&] {
-    reset();
-    const HostParameters& host = board_.host;
-    const std::array jobs = {DmaJob{
-        .direction = direction,
-        .bytes = bytes,
-        .page_offset = page_offset,
-        .bank = bank % banks,
-        .residence = Residence(reads ? host.cache_read_bytes : host.cache_write_bytes, bytes)}};
-    return dma_->run(jobs);
-  };
+  DmaJob wanted = job(direction, bytes);
+  wanted.page_offset = page_offset;
+  wanted.bank = bank;
+  const auto simulated = [&] { return simulate(std::span(&wanted, 1)); };
   Time total = 0;
   if (random_) {
-    total = simulate();
+    total = simulated();
   } else {
-    const auto [found, fresh] =
-        transfers_.try_emplace({direction, bytes, page_offset, bank % banks}, 0);
+    const auto [found, fresh] = transfers_.try_emplace({direction, bytes, page_offset, bank}, 0);
     if (fresh) {
-      found->second = simulate();
+      found->second = simulated();
     }
     total = found->second;
   }

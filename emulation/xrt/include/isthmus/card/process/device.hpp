@@ -14,6 +14,7 @@
 #include "isthmus/card/process/memory.hpp"
 #include "isthmus/card/process/meter.hpp"
 #include "isthmus/card/process/timing.hpp"
+#include "isthmus/card/process/transfer_queue.hpp"
 #include "isthmus/card/process/wire.hpp"
 
 namespace isthmus::card::process {
@@ -75,6 +76,7 @@ class Device {
 
   Description description_;
   Timing* timing_;
+  TransferQueue transfers_;
   ProgramMemory* host_;
   Meter* meter_;
   CardMemory memory_;

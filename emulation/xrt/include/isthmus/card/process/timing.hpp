@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <span>
 #include <tuple>
 #include <vector>
 
@@ -23,7 +24,8 @@ struct Cost {
   [[nodiscard]] Time total() const { return simulated + driver; }
 };
 
-/// Each duration from a machine at rest: what runs at the same time does not disturb it.
+/// Each duration from a machine at rest: what runs at the same time does not disturb it
+/// (`TransferQueue` adds that).
 class Timing {
  public:
   explicit Timing(const Board& board);
@@ -31,6 +33,10 @@ class Timing {
   /// One transfer between host and card. Throws CardError where the card has no DMA engine.
   Cost transfer(Direction direction, std::int64_t bytes, std::int64_t page_offset,
                 std::size_t bank);
+  /// Of a transfer that begins while one of the other direction runs at full rate: the share of its
+  /// own rate that it gets until then, so that both together take as long as begun at once. Below 0
+  /// where both at once take longer than one after the other.
+  double share_beside_other_direction(std::int64_t bytes);
   /// Without the software that launches it. Throws CardError where the card has no kernels.
   Time kernel(const std::vector<PortWork>& ports, std::int64_t sweeps);
   /// Of a kernel that has waited in the runtime's queue for so long: of several that wait there,
@@ -46,6 +52,8 @@ class Timing {
 
  private:
   void reset();
+  [[nodiscard]] DmaJob job(Direction direction, std::int64_t bytes) const;
+  Time simulate(std::span<const DmaJob> jobs);
 
   Board board_;
   Machine machine_;
@@ -54,6 +62,7 @@ class Timing {
   bool random_;
   std::uint64_t samples_ = 0;
   std::map<std::tuple<Direction, std::int64_t, std::int64_t, std::size_t>, Time> transfers_;
+  std::map<std::int64_t, double> shares_;
 };
 
 }  // namespace isthmus::card::process
