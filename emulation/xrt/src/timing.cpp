@@ -39,23 +39,26 @@ Time Timing::simulate(std::span<const DmaJob> jobs) {
   return dma_->run(jobs);
 }
 
-double Timing::share_beside_other_direction(std::int64_t bytes) {
-  const auto [found, fresh] = shares_.try_emplace(bytes, 1);
+double Timing::share_beside_other(Direction direction, std::int64_t bytes) {
+  const auto [found, fresh] = shares_.try_emplace({direction, bytes}, 1);
   if (fresh && bytes > 1) {
-    // What the bytes beyond the first take, in each direction and in both.
+    // What the bytes beyond the first take.
     const auto beyond_first = [&](std::initializer_list<Direction> directions) {
       const auto all = [&](std::int64_t each) {
         std::vector<DmaJob> jobs;
-        for (const Direction direction : directions) {
-          jobs.push_back(job(direction, each));
+        for (const Direction one : directions) {
+          jobs.push_back(job(one, each));
         }
         return simulate(jobs);
       };
       return static_cast<double>(all(bytes) - all(1));
     };
-    const double longer = std::max(beyond_first({Direction::h2d}), beyond_first({Direction::d2h}));
+    const Direction other = direction == Direction::h2d ? Direction::d2h : Direction::h2d;
+    const double first = beyond_first({other});
     const double both = beyond_first({Direction::h2d, Direction::d2h});
-    found->second = longer > 0 ? std::clamp(2 - both / longer, -1.0, 1.0) : 1;
+    if (first > 0) {
+      found->second = std::clamp((first + beyond_first({direction}) - both) / first, -1.0, 1.0);
+    }
   }
   return found->second;
 }

@@ -52,7 +52,7 @@ Cost TransferQueue::add(std::uint64_t now, Direction direction, std::int64_t byt
   const Time beside = until(now, other.link) - begin;
   Time took = data;
   if (beside > 0 && data > 0) {
-    const double share = timing_->share_beside_other_direction(bytes);
+    const double share = timing_->share_beside_other(direction, bytes);
     const auto meanwhile = static_cast<Time>(share * static_cast<double>(beside));
     took = meanwhile < data ? beside + data - meanwhile
                             : static_cast<Time>(static_cast<double>(data) / share);

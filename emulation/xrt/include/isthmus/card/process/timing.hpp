@@ -7,6 +7,7 @@
 #include <memory>
 #include <span>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "isthmus/card/board.hpp"
@@ -34,9 +35,9 @@ class Timing {
   Cost transfer(Direction direction, std::int64_t bytes, std::int64_t page_offset,
                 std::size_t bank);
   /// Of a transfer that begins while one of the other direction runs at full rate: the share of its
-  /// own rate that it gets until then, so that both together take as long as begun at once. Below 0
-  /// where both at once take longer than one after the other.
-  double share_beside_other_direction(std::int64_t bytes);
+  /// own rate that it gets until then, so that two of `bytes` take as long as begun at once. Below
+  /// 0 where both at once take longer than one after the other.
+  double share_beside_other(Direction direction, std::int64_t bytes);
   /// Without the software that launches it. Throws CardError where the card has no kernels.
   Time kernel(const std::vector<PortWork>& ports, std::int64_t sweeps);
   /// Of a kernel that has waited in the runtime's queue for so long: of several that wait there,
@@ -62,7 +63,7 @@ class Timing {
   bool random_;
   std::uint64_t samples_ = 0;
   std::map<std::tuple<Direction, std::int64_t, std::int64_t, std::size_t>, Time> transfers_;
-  std::map<std::int64_t, double> shares_;
+  std::map<std::pair<Direction, std::int64_t>, double> shares_;
 };
 
 }  // namespace isthmus::card::process
