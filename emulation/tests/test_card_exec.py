@@ -306,6 +306,7 @@ def test_what_follows_the_program_is_the_programs(card_exec: Run) -> None:
         (("--clock", "sun", "--", "true"), "no clock 'sun'"),
         (("--board", "no-such", "--", "true"), "no-such"),
         (("--kernels", "no-folder", "--", "true"), "no-folder"),
+        (("--board", "stratix4-gen2x8", "--", "touch", "ran"), "stratix4-gen2x8 lacks kernel"),
         (("--trace", "no-folder/trace.json", "--", "touch", "ran"), "No such file"),
         (("--trace", "new.json", "--", "./no-such-program"), "cannot run ./no-such-program"),
     ],

@@ -112,3 +112,14 @@ def test_transfers_of_threads_share_link_and_channels(card_exec: Run, programs: 
     assert 2 * (down - one / 10) < twice < 2 * down
     assert seconds(("h2d", small, 100), ("h2d", small, 100)) == pytest.approx(one, rel=0.01)
     assert seconds(("h2d", small, 100), ("d2h", small, 100)) == pytest.approx(one, rel=0.01)
+
+
+def test_a_buffer_costs_the_pinning_of_its_pages(card_exec: Run, programs: Path) -> None:
+    def seconds(size: int, pin_ns: float) -> float:
+        options = ("--clock", "card", "--board", f"u250,offload.pin_ns={pin_ns}")
+        program = (programs / "crossing", "allocating", programs / "hw_emu.xclbin", size)
+        return card_exec(*options, "--", *program).figures["seconds"]
+
+    assert seconds(1 << 20, 500) == pytest.approx(256 * 500e-9, abs=1e-9)
+    assert seconds(4097, 500) == pytest.approx(2 * 500e-9, abs=1e-9)
+    assert seconds(1 << 20, 0) == 0

@@ -85,8 +85,16 @@ void transfers(const Arguments& arguments) {
   }
 }
 
+/// Seconds that a buffer of so many bytes takes to be made.
+void allocating(const Arguments& arguments) {
+  Card card(arguments[0]);
+  xrt::bo buffer;
+  tell("seconds", lasted([&] { buffer = xrt::bo(card.device, std::stoul(arguments[1]), 0); }));
+}
+
 }  // namespace
 
 int main(int count, char** given) {
-  return act(count, given, {{"ports", ports}, {"transfers", transfers}});
+  return act(count, given,
+             {{"ports", ports}, {"transfers", transfers}, {"allocating", allocating}});
 }

@@ -188,8 +188,12 @@ void Warnings::tell(const std::string& key, const std::string& text) {
   if (fatal_) {
     throw KernelError(text);
   }
+  note(key, "warning: " + text);
+}
+
+void Warnings::note(const std::string& key, const std::string& text) {
   if (told_.insert(key).second) {
-    const std::string line = "isthmus: emulated card: warning: " + text + "\n";
+    const std::string line = "isthmus: emulated card: " + text + "\n";
     [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, line.data(), line.size());
   }
 }

@@ -26,6 +26,14 @@ Timing::Timing(const Board& board)
 
 void Timing::reset() { machine_.reset(samples_++); }
 
+void Timing::check_bank(std::size_t bank) const {
+  const auto banks = static_cast<std::size_t>(board_.memory ? board_.memory->banks : 0);
+  if (bank >= banks) {
+    throw CardError("the program uses bank " + std::to_string(bank) + " of the card, the board " +
+                    board_.name + " has " + std::to_string(banks) + " banks (memory.banks)");
+  }
+}
+
 DmaJob Timing::job(Direction direction, std::int64_t bytes) const {
   const bool reads = direction == Direction::h2d;
   return {.direction = direction,
@@ -71,6 +79,7 @@ Cost Timing::transfer(Direction direction, std::int64_t bytes, std::int64_t page
   if (bytes == 0) {
     return {};
   }
+  check_bank(bank);
   DmaJob wanted = job(direction, bytes);
   wanted.page_offset = page_offset;
   wanted.bank = bank;
@@ -93,6 +102,11 @@ Cost Timing::transfer(Direction direction, std::int64_t bytes, std::int64_t page
 Time Timing::kernel(const std::vector<PortWork>& ports, std::int64_t sweeps) {
   if (!kernel_) {
     throw CardError("the board " + board_.name + " has no kernels");
+  }
+  for (const PortWork& port : ports) {
+    if (port.target == Target::device) {
+      check_bank(port.bank);
+    }
   }
   reset();
   return kernel_->run(ports, sweeps);

@@ -129,6 +129,13 @@ def prepare(
     chosen = [boards.named(card) for card in cards]
     if not 0 < len(chosen) <= _MOST_CARDS:
         raise UsageError(f"{len(chosen)} cards: one at least, and {_MOST_CARDS} at most")
+    for board in chosen:
+        lacking = [part for part in ("dma", "kernel") if not board.has(part)]
+        if lacking:
+            raise UsageError(
+                f"a card behind XRT has a DMA engine and kernels; the board {board.name} lacks "
+                f"{' and '.join(lacking)} (isthmus card boards {board.name})"
+            )
     for folder in kernels:
         if not folder.is_dir():
             raise UsageError(f"{folder}: no folder with kernels")

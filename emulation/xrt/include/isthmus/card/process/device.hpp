@@ -57,6 +57,9 @@ class Device {
     bool by_xrt = false;
   };
 
+  void check_memories() const;
+  void spend_on_software(double nanoseconds, const char* kind, std::uint64_t bytes);
+  Reply allocate(const Message& request);
   Reply copy(Direction direction, const Message& request);
   Cost cost_of(Direction direction, std::uint64_t address, std::uint64_t bytes);
   std::span<std::byte> memory(std::uint64_t address, std::uint64_t bytes);
@@ -81,6 +84,7 @@ class Device {
   Meter* meter_;
   CardMemory memory_;
   std::vector<Unit> units_;
+  bool programmed_ = false;
   Warnings warnings_;
   std::array<std::byte, copier_registers> copier_{};
 

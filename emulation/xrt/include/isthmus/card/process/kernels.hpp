@@ -29,6 +29,8 @@ class Warnings {
 
   /// Each `key` once.
   void tell(const std::string& key, const std::string& text);
+  /// The same for what is no fault of the program's.
+  void note(const std::string& key, const std::string& text);
 
  private:
   bool fatal_;

@@ -31,6 +31,8 @@ class Timing {
  public:
   explicit Timing(const Board& board);
 
+  /// Throws CardError where the board has fewer banks; all below do so, too.
+  void check_bank(std::size_t bank) const;
   /// One transfer between host and card. Throws CardError where the card has no DMA engine.
   Cost transfer(Direction direction, std::int64_t bytes, std::int64_t page_offset,
                 std::size_t bank);
