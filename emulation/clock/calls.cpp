@@ -284,6 +284,11 @@ bool learn_shim(const void* code) {
     const std::string_view name = file_of(object.dli_fname);
     if (name.starts_with("libxrt_core.so") || name.starts_with("libxrt_hwemu.so")) {
       dl_iterate_phdr(find_code, nullptr);
+      if (void* library = dlopen(object.dli_fname, RTLD_LAZY | RTLD_NOLOAD)) {
+        redirect_calls(library, {reinterpret_cast<unsigned char*>(shim.begin.load()),
+                                 shim.end.load() - shim.begin.load()});
+        dlclose(library);
+      }
     }
   }
   return shim.has(code);

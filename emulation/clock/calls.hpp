@@ -4,6 +4,8 @@
 
 #include <pthread.h>
 
+#include <span>
+
 #include "virtual_time.hpp"
 
 namespace isthmus::card::clock {
@@ -39,6 +41,9 @@ void on_locked(pthread_mutex_t* mutex);
 bool on_unlocking(pthread_mutex_t* mutex);
 Nanoseconds call_end();
 void leave_call(Nanoseconds goal);
+/// Leads the shim's calls of its own functions, which are in this code, to what counts openings of
+/// cards and kernels (`handles.cpp`).
+void redirect_calls(void* library, std::span<unsigned char> code);
 /// The device process that this thread has started last, and that of the card to which it has
 /// written last; -1: none that is known.
 int newest_device();

@@ -21,6 +21,7 @@
 #include <numeric>
 #include <stdexcept>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -53,6 +54,51 @@ void second_bitstream(const Arguments& files) {
     card.uuid = card.device.load_xclbin(file);
     tell("sum_" + std::to_string(told.size()), sum_of(card));
   }
+}
+
+/// A kernel of the first bitstream, open while the second one is loaded: whether that was refused.
+void kernel_of_before(const Arguments& files) {
+  Card card(files[0]);
+  {
+    const xrt::kernel closed(card.device, card.uuid, "vadd");
+  }
+  const auto refused = [&card](const std::string& file) {
+    try {
+      card.uuid = card.device.load_xclbin(file);
+      return 0;
+    } catch (const std::system_error& error) {
+      return std::abs(error.code().value()) == EBUSY ? 1 : -1;
+    }
+  };
+  tell("closed", refused(files[1]));
+  const xrt::kernel open(card.device, card.uuid, "vadd");
+  tell("open", refused(files[0]));
+}
+
+/// One card opened three times; a buffer that the first one made is there when the others are
+/// closed.
+void opened_again(const Arguments& files) {
+  Card card(files[0]);
+  xrt::bo buffer(card.device, 4096, 0);
+  int* const data = buffer.map<int*>();
+  data[0] = 5;
+  buffer.sync(XCL_BO_SYNC_BO_TO_DEVICE);
+  {
+    const xrt::device idle(0);
+  }
+  {
+    Card other(files[0]);
+    tell("sum_of_other", sum_of(other));
+  }
+  data[0] = 0;
+  buffer.sync(XCL_BO_SYNC_BO_FROM_DEVICE);
+  tell("kept", data[0]);
+  tell("sum", sum_of(card));
+}
+
+void aborting(const Arguments& files) {
+  const Card card(files[0]);
+  std::abort();
 }
 
 /// A child that ends with code 7, and all that wait() knows of; a second child goes on meanwhile.
@@ -285,6 +331,9 @@ int main(int count, char** given) {
              {
                  {"second_bitstream", second_bitstream},
                  {"children", children},
+                 {"kernel_of_before", kernel_of_before},
+                 {"opened_again", opened_again},
+                 {"aborting", aborting},
                  {"many_runs", many_runs},
                  {"many_commands", many_commands},
                  {"restarts", restarts},
