@@ -43,8 +43,8 @@ constinit std::atomic<bool> locked = false;
 
 /// The entry of a handle, a free one where there is none yet; null where all are used.
 Handle* entry_of(void* handle) {
-  const auto known = std::ranges::find(handles, handle, &Handle::handle);
-  const auto found =
+  auto* const known = std::ranges::find(handles, handle, &Handle::handle);
+  auto* const found =
       known != handles.end() ? known : std::ranges::find(handles, nullptr, &Handle::handle);
   if (found == handles.end()) {
     return nullptr;
@@ -146,11 +146,11 @@ const unsigned char* target_of(const unsigned char* code) {
 }
 
 /// Memory so near to the code that its calls reach it; null where there is none.
-unsigned char* memory_near(const unsigned char* code, std::size_t bytes) {
-  constexpr std::uintptr_t step = std::uintptr_t{1} << 20U;
-  for (std::uintptr_t away = step; away < 1024 * step; away += step) {
-    const auto wanted = (reinterpret_cast<std::uintptr_t>(code) - away) & ~(step - 1);
-    void* const got = mmap(reinterpret_cast<void*>(wanted), bytes, PROT_READ | PROT_WRITE,
+unsigned char* memory_near(unsigned char* code, std::size_t bytes) {
+  constexpr std::ptrdiff_t step = std::ptrdiff_t{1} << 20U;
+  unsigned char* const aligned = code - reinterpret_cast<std::uintptr_t>(code) % step;
+  for (std::ptrdiff_t away = step; away < 1024 * step; away += step) {
+    void* const got = mmap(aligned - away, bytes, PROT_READ | PROT_WRITE,
                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
     if (got != MAP_FAILED) {
       return static_cast<unsigned char*>(got);
@@ -170,8 +170,8 @@ std::size_t write_jump(unsigned char* at, const void* target) {
 /// Leads a call elsewhere.
 void lead(unsigned char* call, const unsigned char* to) {
   const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
-  const auto first = reinterpret_cast<std::uintptr_t>(call) & ~(page - 1);
-  void* const pages = reinterpret_cast<void*>(first);
+  unsigned char* const pages = call - reinterpret_cast<std::uintptr_t>(call) % page;
+  // Other threads may run there meanwhile. NOLINTNEXTLINE(*-security.MmapWriteExec)
   if (mprotect(pages, 2 * page, PROT_READ | PROT_WRITE | PROT_EXEC) == 0) {
     const auto distance = static_cast<std::int32_t>(to - (call + call_bytes));
     std::memcpy(call + 1, &distance, sizeof(distance));
@@ -212,7 +212,7 @@ void redirect_calls(void* library, std::span<unsigned char> code) {
   mprotect(jumps, room, PROT_READ | PROT_EXEC);
   for (std::size_t at = 0; at + call_bytes <= code.size(); ++at) {
     const unsigned char* const target = target_of(&code[at]);
-    const auto found = std::ranges::find(all, target, &Redirection::original);
+    auto* const found = std::ranges::find(all, target, &Redirection::original);
     if (target != nullptr && found != all.end()) {
       lead(&code[at], places[static_cast<std::size_t>(found - all.begin())]);
     }
@@ -222,6 +222,7 @@ void redirect_calls(void* library, std::span<unsigned char> code) {
 }  // namespace isthmus::card::clock
 
 /// Static objects of the shim are made when it is loaded, before any card is opened.
+// NOLINTNEXTLINE(bugprone-reserved-identifier,cert-dcl*)
 ISTHMUS_INTERPOSED int __cxa_atexit(void (*function)(void*), void* argument, void* object) {
   using namespace isthmus::card::clock;
   if (page() != nullptr) {

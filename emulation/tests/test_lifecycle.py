@@ -160,6 +160,14 @@ def test_runs_take_no_more_memory(lifecycle: Run) -> None:
     assert lifecycle("many_runs", 2000).figures["grown_KiB"] < 100
 
 
+def test_runs_take_no_memory_of_the_device_process(lifecycle: Run) -> None:
+    figures = lifecycle("counted_runs", 1000, 4000).figures
+    for process in ("program", "cards"):
+        grown = figures[f"4000 {process}_KiB"] - figures[f"1000 {process}_KiB"]
+        assert grown < 200, process
+        assert figures[f"1000 {process}_KiB"] > 1000
+
+
 def test_waiting_kernels_start_as_far_apart_as_the_board_says(lifecycle: Run) -> None:
     def seconds(interval: int) -> float:
         board = f"u250,driver.launch_interval_ns={interval}"

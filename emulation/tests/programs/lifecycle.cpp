@@ -15,6 +15,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <functional>
 #include <map>
@@ -143,6 +144,42 @@ void many_runs(const Arguments& arguments) {
   go(count - count / 10);
   tell("seconds", now() - began);
   tell("grown_KiB", resident() - memory);
+}
+
+/// KiB that the processes of this program's cards have in RAM.
+double resident_of_cards() {
+  const std::string session =
+      "ISTHMUS_CARD_SESSION=" + std::string(std::getenv("ISTHMUS_CARD_SESSION"));
+  double kibibytes = 0;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
+    const auto text_of = [&entry](const char* name) {
+      std::ifstream file(entry.path() / name);
+      return std::string(std::istreambuf_iterator<char>(file), {});
+    };
+    if (text_of("comm") == "isthmus-card\n" &&
+        text_of("environ").find(session) != std::string::npos) {
+      kibibytes += resident(entry.path().filename());
+    }
+  }
+  return kibibytes;
+}
+
+/// An empty kernel, up to so often; at each of these counts wall time and memory.
+void counted_runs(const Arguments& arguments) {
+  Card card(arguments[0]);
+  xrt::kernel kernel(card.device, card.uuid, "isthmus_empty");
+  xrt::run run(kernel);
+  const double began = wall_now();
+  long done = 0;
+  for (std::size_t i = 1; i < arguments.size(); ++i) {
+    for (; done < std::stol(arguments[i]); ++done) {
+      run.start();
+      run.wait();
+    }
+    tell(arguments[i] + " seconds", wall_now() - began);
+    tell(arguments[i] + " program_KiB", resident());
+    tell(arguments[i] + " cards_KiB", resident_of_cards());
+  }
 }
 
 /// Starts a kernel again as soon as its command says that it is completed.
@@ -336,6 +373,7 @@ int main(int count, char** given) {
                  {"aborting", aborting},
                  {"many_runs", many_runs},
                  {"many_commands", many_commands},
+                 {"counted_runs", counted_runs},
                  {"restarts", restarts},
                  {"queued_runs", queued_runs},
                  {"copies", copies},

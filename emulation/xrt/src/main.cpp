@@ -161,8 +161,8 @@ void serve(const Identity& identity, Channel& channel) {
     if (call == Call::close) {
       try {
         host.close();
-      } catch (const std::runtime_error&) {
-        // The program closes without waiting for that.
+      } catch (const std::runtime_error&) {  // the program closes without waiting for that
+        return;
       }
       return;  // the shim closes its socket only after this process has ended
     }
