@@ -21,7 +21,7 @@ from isthmus.xclbin.kinds import MemoryType
 from isthmus.xclbin.metadata import Kernel
 from isthmus.xclbin.tables import Memory
 
-_MEMORIES = {MemoryType.HOST: "host", MemoryType.HBM: "hbm"}
+_MEMORIES: dict[int, str] = {MemoryType.HOST: "host", MemoryType.HBM: "hbm"}
 _MEMORY_QUALIFIERS = {"global", "constant"}
 
 
