@@ -5,10 +5,24 @@
 
 namespace isthmus::card {
 
-void BankStream::limits(std::vector<Port> reads, const Port& write, const Port& datapath,
+namespace {
+
+/// Claims all banks for a burst; when the last of them is done.
+Time claim_all(const std::vector<Port>& banks, Time now, std::int64_t bytes) {
+  Time done = 0;
+  for (const Port& bank : banks) {
+    bank.server->claim(now, bank.byte.of(bytes));
+    done = std::max(done, bank.server->free + bank.latency);
+  }
+  return done;
+}
+
+}  // namespace
+
+void BankStream::limits(std::vector<Port> reads, std::vector<Port> writes, const Port& datapath,
                         std::int64_t outstanding) {
   reads_ = std::move(reads);
-  write_ = write;
+  writes_ = std::move(writes);
   datapath_ = datapath;
   outstanding_ = outstanding;
   left_ = outstanding;
@@ -23,20 +37,14 @@ void BankStream::proceed() {
       compute(bytes);
       continue;
     }
-    Time arrival = 0;
-    for (const Port& bank : reads_) {
-      bank.server->claim(now(), bank.byte.of(bytes));
-      arrival = std::max(arrival, bank.server->free + bank.latency);
-    }
-    schedule(arrival, {.kind = arrive, .bytes = bytes});
+    schedule(claim_all(reads_, now(), bytes), {.kind = arrive, .bytes = bytes});
   }
 }
 
-/// Through the datapath, then to the bank that is written, if any.
+/// Through the datapath, then to the banks that are written, if any.
 void BankStream::compute(std::int64_t bytes) {
   datapath_.server->claim(now(), datapath_.byte.of(bytes));
-  schedule(datapath_.server->free,
-           {.kind = write_.server != nullptr ? deliver : release, .bytes = bytes});
+  schedule(datapath_.server->free, {.kind = writes_.empty() ? release : deliver, .bytes = bytes});
 }
 
 void BankStream::handle(std::uint64_t payload) {
@@ -50,8 +58,7 @@ void BankStream::handle(std::uint64_t payload) {
       compute(packet.bytes);
       break;
     case deliver:
-      write_.server->claim(now(), write_.byte.of(packet.bytes));
-      schedule(write_.server->free + write_.latency, {.kind = release, .bytes = packet.bytes});
+      schedule(claim_all(writes_, now(), packet.bytes), {.kind = release, .bytes = packet.bytes});
       break;
     default:
       ++left_;

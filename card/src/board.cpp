@@ -194,6 +194,7 @@ MemoryParameters memory_from(Fields& of) {
   memory.bank_bytes = of.whole("memory.bank_bytes", 4096, most_bytes);
   memory.bandwidth_Bps = of.rate("memory.bandwidth_Bps");
   memory.latency_ns = of.nanoseconds("memory.latency_ns");
+  memory.hbm = of.either("memory.hbm", "true", "false", "false");
   return memory;
 }
 

@@ -1,21 +1,45 @@
 #include "isthmus/card/kernel.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace isthmus::card {
 namespace {
 
-Pace datapath_pace(const KernelParameters& kernel) {
-  return Pace::of_rate(kernel.clock_MHz * 1e6 * static_cast<double>(kernel.width_bytes));
+/// The stream of that number, made where there are fewer.
+template <class Kind>
+Kind& nth(std::vector<std::unique_ptr<Kind>>& streams, std::size_t number, Crossing& crossing) {
+  while (streams.size() <= number) {
+    streams.push_back(std::make_unique<Kind>(crossing));
+  }
+  return *streams[number];
+}
+
+std::vector<PortWork> ports_of(const KernelJob& job) {
+  std::vector<PortWork> ports;
+  const bool host = job.target == Target::host;
+  const auto add = [&](bool writes, const std::vector<std::size_t>& banks) {
+    const std::int64_t offset = job.page_offsets.at(writes ? 1 : 0);
+    for (const std::size_t bank : host ? std::vector<std::size_t>{0} : banks) {
+      ports.push_back({.writes = writes,
+                       .target = job.target,
+                       .bank = bank,
+                       .page_offset = offset,
+                       .bytes = job.bytes});
+    }
+  };
+  if (job.kernel != Kernel::write_bandwidth) {
+    add(false, job.read_banks);
+  }
+  if (job.kernel != Kernel::read_bandwidth) {
+    add(true, job.write_banks);
+  }
+  return ports;
 }
 
 }  // namespace
 
-KernelUnit::KernelUnit(Machine& machine)
-    : machine_(&machine),
-      reader_(machine.crossing),
-      writer_(machine.crossing),
-      bursts_(machine.crossing) {
+KernelUnit::KernelUnit(Machine& machine) : machine_(&machine) {
   constexpr std::int64_t unit_id = 2000;
   id = unit_id;
 }
@@ -40,10 +64,13 @@ void KernelUnit::require_reach(const Board& board, Target target) {
   }
 }
 
-Time KernelUnit::run(const KernelJob& job) {
+Time KernelUnit::run(const KernelJob& job) { return run(ports_of(job), job.iterations); }
+
+Time KernelUnit::run(const std::vector<PortWork>& ports, std::int64_t iterations) {
   machine_->forget();
   const Time begin = machine_->now();
-  start(job, nullptr, 0);
+  owner_ = nullptr;
+  start(ports, iterations);
   machine_->run();
   return machine_->now() - begin;
 }
@@ -51,84 +78,112 @@ Time KernelUnit::run(const KernelJob& job) {
 void KernelUnit::start(const KernelJob& job, Actor* owner, std::uint64_t tag) {
   owner_ = owner;
   tag_ = tag;
-  std::int64_t all_bytes = 0;
-  // Counts below zero were too large for what holds them.
-  if (job.bytes < 0 || job.iterations < 0 ||
-      __builtin_mul_overflow(job.bytes, job.iterations, &all_bytes)) {
-    throw TooLongError();
+  start(ports_of(job), job.iterations);
+}
+
+void KernelUnit::start(std::vector<PortWork> ports, std::int64_t iterations) {
+  const KernelParameters& kernel = machine_->board.kernel.value();
+  const std::int64_t burst = kernel.width_bytes * kernel.burst_beats;
+  single_blocks_ = true;
+  for (const PortWork& port : ports) {
+    std::int64_t all_bytes = 0;
+    // Counts below zero were too large for what holds them.
+    if (port.bytes < 0 || iterations < 0 ||
+        __builtin_mul_overflow(port.bytes, iterations, &all_bytes)) {
+      throw TooLongError();
+    }
+    single_blocks_ = single_blocks_ && port.bytes <= single_bursts * burst;
   }
-  if (all_bytes == 0) {
-    if (owner != nullptr) {
-      owner->handle(tag);
+  std::erase_if(ports, [](const PortWork& port) { return port.bytes == 0; });
+  if (ports.empty() || iterations == 0) {
+    if (owner_ != nullptr) {
+      owner_->handle(tag_);
     }
     return;
   }
-  require_reach(machine_->board, job.target);
-  const KernelParameters& kernel = machine_->board.kernel.value();
-  const std::int64_t burst = kernel.width_bytes * kernel.burst_beats;
-  StreamPlan plan;
-  plan.bytes = job.bytes;
-  plan.segment_bytes = burst;
-  sweeps_left_ = job.iterations;
-  const bool reads = job.kernel != Kernel::write_bandwidth;
-  const bool writes = job.kernel != Kernel::read_bandwidth;
-  if (job.bytes <= single_bursts * burst) {
-    plan.repeat_bytes = job.bytes;
-    plan.bytes = all_bytes;
-    plan.interval = from_nanoseconds(reads && writes ? kernel.copy_block_interval_ns
-                                                     : kernel.block_interval_ns);
-    sweeps_left_ = 1;
-  }
+  const auto writes = std::ranges::count_if(ports, &PortWork::writes);
+  copies_ = writes > 0 && std::cmp_less(writes, ports.size());
+  sweeps_left_ = single_blocks_ ? 1 : iterations;
   parts_.clear();
-  if (job.target == Target::host) {
-    reach_host(job, plan);
-  } else {
-    reach_banks(job, plan);
-  }
+  const auto on_card = std::ranges::partition(
+      ports, [](const PortWork& port) { return port.target == Target::host; });
+  reach_host({ports.begin(), on_card.begin()}, iterations);
+  reach_banks({on_card.begin(), on_card.end()}, iterations);
   sweep();
 }
 
-void KernelUnit::reach_host(const KernelJob& job, StreamPlan plan) {
+StreamPlan KernelUnit::plan_of(const PortWork& port, std::int64_t iterations) const {
   const KernelParameters& kernel = machine_->board.kernel.value();
-  const bool reads = job.kernel != Kernel::write_bandwidth;
-  const bool writes = job.kernel != Kernel::read_bandwidth;
-  if (reads) {
-    plan.address = job.page_offsets[0];
-    plan.residence = residence(machine_->board, job, true);
-    reader_.limits(requests(machine_->board), from_nanoseconds(kernel.host_latency_ns),
-                   {.server = &machine_->datapath_in, .byte = datapath_pace(kernel)},
-                   writes ? &writer_ : nullptr);
-    parts_.push_back({&reader_, plan});
+  StreamPlan plan;
+  plan.bytes = port.bytes;
+  plan.segment_bytes = kernel.width_bytes * kernel.burst_beats;
+  plan.address = port.page_offset;
+  if (single_blocks_) {
+    plan.repeat_bytes = port.bytes;
+    plan.bytes = port.bytes * iterations;
+    plan.interval =
+        from_nanoseconds(copies_ ? kernel.copy_block_interval_ns : kernel.block_interval_ns);
   }
-  if (writes) {
-    plan.address = job.page_offsets[1];
-    plan.residence = residence(machine_->board, job, false);
-    if (reads) {
-      plan.interval = 0;  // it follows the reader
+  return plan;
+}
+
+void KernelUnit::reach_host(const std::vector<PortWork>& ports, std::int64_t iterations) {
+  if (ports.empty()) {
+    return;
+  }
+  require_reach(machine_->board, Target::host);
+  const KernelParameters& kernel = machine_->board.kernel.value();
+  const HostParameters& host = machine_->board.host;
+  const auto count = static_cast<std::int64_t>(ports.size());
+  const std::int64_t writes = std::ranges::count_if(ports, &PortWork::writes);
+  const bool follows = count == 2 && writes == 1 && ports[0].bytes == ports[1].bytes;
+  std::size_t reader = 0;
+  std::size_t writer = 0;
+  for (const PortWork& port : ports) {
+    StreamPlan plan = plan_of(port, iterations);
+    plan.residence = {(port.writes ? host.cache_write_bytes : host.cache_read_bytes) / count,
+                      port.bytes};
+    if (port.writes) {
+      if (follows) {
+        plan.interval = 0;  // the reader has it
+      }
+      Writer& stream = nth(writers_, writer++, machine_->crossing);
+      stream.limits(machine_->datapath(parts_.size()), kernel.outstanding,
+                    from_nanoseconds(kernel.write_response_ns), follows);
+      // First, so that it is there when data come.
+      parts_.insert(parts_.begin(), {&stream, plan});
+    } else {
+      Reader& stream = nth(readers_, reader++, machine_->crossing);
+      stream.limits(std::max<std::int64_t>(requests(machine_->board) / (count - writes), 1),
+                    from_nanoseconds(kernel.host_latency_ns), machine_->datapath(parts_.size()),
+                    follows ? &nth(writers_, 0, machine_->crossing) : nullptr);
+      parts_.push_back({&stream, plan});
     }
-    writer_.limits({.server = &machine_->datapath_out, .byte = datapath_pace(kernel)},
-                   kernel.outstanding, from_nanoseconds(kernel.write_response_ns), reads);
-    // First, so that it is there when data come.
-    parts_.insert(parts_.begin(), {&writer_, plan});
   }
 }
 
-void KernelUnit::reach_banks(const KernelJob& job, StreamPlan plan) {
+void KernelUnit::reach_banks(const std::vector<PortWork>& ports, std::int64_t iterations) {
+  const bool in_step = std::ranges::all_of(
+      ports, [&](const PortWork& port) { return port.bytes == ports.front().bytes; });
+  const std::size_t together = in_step ? ports.size() : 1;
   const KernelParameters& kernel = machine_->board.kernel.value();
-  std::vector<Port> read_ports;
-  read_ports.reserve(job.read_banks.size());
-  for (const std::size_t bank : job.read_banks) {
-    read_ports.push_back(machine_->bank_port(bank));
+  std::size_t stream_index = 0;
+  for (std::size_t first = 0; first < ports.size(); first += together) {
+    std::vector<Port> reads;
+    std::vector<Port> writes;
+    for (std::size_t index = first; index < first + together; ++index) {
+      (ports[index].writes ? writes : reads).push_back(machine_->bank_port(ports[index].bank));
+    }
+    StreamPlan plan = plan_of(ports[first], iterations);
+    plan.address = 0;
+    // The intervals of single blocks are those of host memory: here as many are in flight as there.
+    plan.interval = 0;
+    BankStream& stream = nth(bank_streams_, stream_index++, machine_->crossing);
+    stream.limits(
+        std::move(reads), std::move(writes), machine_->datapath(parts_.size()),
+        single_blocks_ ? std::min(kernel.outstanding, single_bursts) : kernel.outstanding);
+    parts_.push_back({&stream, plan});
   }
-  const bool writes = job.kernel != Kernel::read_bandwidth;
-  // The intervals of single blocks are those of host memory: here as many are in flight as there.
-  const bool single = plan.repeat_bytes > 0;
-  plan.interval = 0;
-  bursts_.limits(std::move(read_ports),
-                 writes ? machine_->bank_port(job.write_banks.at(0)) : Port{},
-                 {.server = &machine_->datapath_in, .byte = datapath_pace(kernel)},
-                 single ? std::min(kernel.outstanding, single_bursts) : kernel.outstanding);
-  parts_.push_back({&bursts_, plan});
 }
 
 void KernelUnit::sweep() {

@@ -30,8 +30,7 @@ Machine::Machine(const Board& described, std::uint64_t seed)
 void Machine::reset(std::uint64_t sample) {
   crossing.reset(sample);
   std::ranges::fill(banks, Server{});
-  datapath_in = {};
-  datapath_out = {};
+  std::ranges::fill(datapaths_, Server{});
   skipped_ = 0;
   periods_skipped = 0;
   forget();
@@ -49,6 +48,15 @@ Port Machine::bank_port(std::size_t bank) {
   return {.server = &banks.at(bank),
           .byte = Pace::of_rate(board.memory->bandwidth_Bps),
           .latency = from_nanoseconds(board.memory->latency_ns)};
+}
+
+Port Machine::datapath(std::size_t port) {
+  if (port >= datapaths_.size()) {
+    datapaths_.resize(port + 1);  // those that are there stay where they are
+  }
+  const KernelParameters& kernel = board.kernel.value();
+  return {.server = &datapaths_[port],
+          .byte = Pace::of_rate(kernel.clock_MHz * 1e6 * static_cast<double>(kernel.width_bytes))};
 }
 
 void Machine::run() {
@@ -83,8 +91,9 @@ void Machine::save() {
   for (const Server& bank : banks) {
     state_.push_back(ahead(bank.free, now));
   }
-  state_.push_back(ahead(datapath_in.free, now));
-  state_.push_back(ahead(datapath_out.free, now));
+  for (const Server& datapath : datapaths_) {
+    state_.push_back(ahead(datapath.free, now));
+  }
 }
 
 void Machine::skip_time(std::int64_t periods, Time period) {

@@ -2,7 +2,6 @@
 
 #include <dlfcn.h>
 #include <link.h>
-#include <sched.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -16,6 +15,7 @@
 
 #include "library.hpp"
 #include "lock.hpp"
+#include "scheduler.hpp"
 
 namespace isthmus::card::clock {
 namespace {
@@ -43,11 +43,6 @@ struct Code {
 };
 constinit Code shim;
 constinit Code scheduler;
-
-/// A thread of XRT's has seen the end of a kernel and has not yet marked its command as done.
-constinit std::atomic<bool> completing = false;
-/// Longer than that takes on any machine; then something else is wrong.
-constexpr Nanoseconds most_for_completion = 1'000'000'000;
 
 /// A card that this process has open.
 struct Connection {
@@ -100,38 +95,6 @@ void learn(pthread_mutex_t* mutex) {
   }
 }
 
-bool is_of_program() { return VirtualTime::role() == Role::program; }
-bool is_scheduler() { return VirtualTime::role() == Role::scheduler; }
-
-/// XRT's scheduler, one thread, which starts kernels and asks whether they run still.
-struct Scheduler {
-  std::atomic<unsigned> submitted = 0;  ///< commands that the program gave it
-  std::atomic<Nanoseconds> submitted_at = 0;
-  std::atomic<unsigned> taken = 0;  ///< of those, what it knows of
-  /// It locks this mutex once in each round, to take commands.
-  std::atomic<const pthread_mutex_t*> list = nullptr;
-  std::atomic<bool> acted = false;  ///< in this round: what ends in one starts others in the next
-  std::atomic<bool> idle = true;    ///< did nothing in the round before
-  std::atomic<bool> parked = true;  ///< waits for commands
-  std::atomic<bool> in_call = false;
-  std::atomic<pid_t> thread = 0;
-  std::atomic<int> running = 0;  ///< kernels that it has started, and whose end it has not seen
-
-  /// How long what it starts now has waited for it.
-  [[nodiscard]] Nanoseconds waited(Nanoseconds now) const {
-    return is_scheduler() ? std::max<Nanoseconds>(now - submitted_at, 0) : 0;
-  }
-  /// Something else holds it up, which may be the thread that asks: a callback of the program's.
-  [[nodiscard]] bool is_held_up() const {
-    return thread != 0 && !parked && !in_call && !completing && !runs(thread);
-  }
-  /// Whether all it will do is to see kernels end.
-  [[nodiscard]] bool is_settled() const {
-    return submitted == taken && !completing && (parked || idle);
-  }
-};
-constinit Scheduler xrt_scheduler;
-
 /// The call that this thread is in, and the mutexes that it holds inside the shim.
 struct Call {
   std::array<pthread_mutex_t*, 8> held;
@@ -144,9 +107,6 @@ struct Call {
   std::uint64_t kernels_before;
 };
 thread_local constinit Call call{};
-
-/// The mutex of the scheduler's library that this thread has locked last.
-thread_local constinit const pthread_mutex_t* last_locked = nullptr;
 
 void begin(pthread_mutex_t* guard) {
   call.guard = guard;
@@ -187,7 +147,7 @@ Nanoseconds end() {
     const bool seen_an_end = call.slot->busy < call.busy_before;
     const bool started = call.slot->kernels != call.kernels_before;
     if (seen_an_end) {
-      completing = true;
+      xrt_scheduler.completing = true;
     }
     xrt_scheduler.running += (started ? 1 : 0) - (seen_an_end ? 1 : 0);
     if (seen_an_end || started) {
@@ -204,18 +164,14 @@ Nanoseconds end() {
   return call.began + took;
 }
 
-/// Goes on when nothing that happens before the call's end is left to be done. The thread holds no
-/// mutex of the shim: others may need it.
-void leave(Nanoseconds goal) {
-  if (!is_of_program()) {
-    program_time.leave(goal);
-    return;
-  }
-  program_time.aim(goal);
-  for (Nanoseconds nap = shortest_nap; !is_next(goal); nap = std::min(2 * nap, longest_nap)) {
+/// Returns when nothing that happens before `time` is left to be done, and with `in_turn` once the
+/// thread is the first of those that are there. It holds no mutex of the shim: others may need it.
+void await(Nanoseconds time, bool in_turn) {
+  program_time.aim(time);
+  for (Nanoseconds nap = shortest_nap; !is_next(time) || (in_turn && !program_time.is_first(time));
+       nap = std::min(2 * nap, longest_nap)) {
     really_sleep(nap);
   }
-  program_time.leave(goal);
 }
 
 /// The name of a library's file without its folder.
@@ -288,60 +244,15 @@ bool learn_shim(const void* code) {
     const std::string_view name = file_of(object.dli_fname);
     if (name.starts_with("libxrt_core.so") || name.starts_with("libxrt_hwemu.so")) {
       dl_iterate_phdr(find_code, nullptr);
+      if (void* library = dlopen(object.dli_fname, RTLD_LAZY | RTLD_NOLOAD)) {
+        // NOLINTNEXTLINE(performance-no-int-to-ptr): as the loader tells it
+        auto* const first = reinterpret_cast<unsigned char*>(shim.begin.load());
+        redirect_calls(library, {first, shim.end - shim.begin});
+        dlclose(library);
+      }
     }
   }
   return shim.has(code);
-}
-
-void await_completion() {
-  if (!completing || !is_of_program()) {
-    return;
-  }
-  const Nanoseconds until = real_time(CLOCK_MONOTONIC) + most_for_completion;
-  while (completing && real_time(CLOCK_MONOTONIC) < until) {
-    sched_yield();
-  }
-}
-
-void on_scheduler_locked(const pthread_mutex_t* mutex) {
-  if (is_of_program()) {
-    last_locked = mutex;
-    return;
-  }
-  if (!is_scheduler() || mutex != xrt_scheduler.list) {
-    return;
-  }
-  xrt_scheduler.thread = this_thread();
-  const unsigned submitted = xrt_scheduler.submitted;
-  const bool acted = xrt_scheduler.acted.exchange(false);
-  const bool takes = xrt_scheduler.taken != submitted;
-  xrt_scheduler.idle = !acted && !takes;
-  xrt_scheduler.taken = submitted;
-  if (takes && has_card()) {
-    program_time.raise(xrt_scheduler.submitted_at);
-  }
-}
-
-void on_scheduler_unlocked() {
-  if (completing && is_scheduler()) {
-    completing = false;
-  }
-}
-
-void on_submitted() {
-  if (is_of_program()) {
-    if (has_card()) {
-      xrt_scheduler.submitted_at = program_time.now();
-    }
-    xrt_scheduler.list = last_locked;
-    ++xrt_scheduler.submitted;
-  }
-}
-
-void on_parked(bool parked) {
-  if (is_scheduler()) {
-    xrt_scheduler.parked = parked;
-  }
 }
 
 void on_accept(int socket) {
@@ -396,6 +307,14 @@ void on_write(int file) {
   }
 }
 
+void await_turn(const pthread_mutex_t* mutex) {
+  if (!is_virtual() || !has_card() || !is_of_program() || call.guard != nullptr ||
+      !is_known(mutex)) {
+    return;
+  }
+  await(program_time.enter(Doing::call), true);  // it goes on with `begin`
+}
+
 void on_locked(pthread_mutex_t* mutex) {
   if (call.held_count < call.held.size()) {
     call.held[call.held_count] = mutex;
@@ -422,7 +341,10 @@ Nanoseconds call_end() { return end(); }
 
 void leave_call(Nanoseconds goal) {
   if (has_card()) {
-    leave(goal);
+    if (is_of_program()) {
+      await(goal, false);
+    }
+    program_time.leave(goal);
   }
   if (is_scheduler()) {
     xrt_scheduler.in_call = false;
@@ -431,15 +353,7 @@ void leave_call(Nanoseconds goal) {
 
 void forget_calls() {
   call = {};
-  completing = false;
-  xrt_scheduler.taken = xrt_scheduler.submitted.load();
-  xrt_scheduler.acted = false;
-  xrt_scheduler.idle = true;
-  xrt_scheduler.parked = true;
-  xrt_scheduler.in_call = false;
-  xrt_scheduler.thread = 0;
-  xrt_scheduler.running = 0;
-  xrt_scheduler.list = nullptr;
+  xrt_scheduler.forget();
   opening = false;
   connection_count = 0;
   for (Connection& connection : connections) {

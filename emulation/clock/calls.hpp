@@ -4,6 +4,8 @@
 
 #include <pthread.h>
 
+#include <span>
+
 #include "virtual_time.hpp"
 
 namespace isthmus::card::clock {
@@ -31,11 +33,17 @@ void on_parked(bool parked);
 void on_accept(int socket);
 /// The shim is going to write to a file.
 void on_write(int file);
+/// The shim is going to lock a mutex: where a call begins with it, waits until no other thread can
+/// begin one earlier in the program's time. So cards get calls in the order of that time.
+void await_turn(const pthread_mutex_t* mutex);
 void on_locked(pthread_mutex_t* mutex);
 /// Whether a call ends with it: then `leave_call(call_end())` is due once it is unlocked.
 bool on_unlocking(pthread_mutex_t* mutex);
 Nanoseconds call_end();
 void leave_call(Nanoseconds goal);
+/// Leads the shim's calls of its own functions, which are in this code, to what counts openings of
+/// cards and kernels (`handles.cpp`).
+void redirect_calls(void* library, std::span<unsigned char> code);
 /// The device process that this thread has started last, and that of the card to which it has
 /// written last; -1: none that is known.
 int newest_device();

@@ -33,6 +33,7 @@ using namespace isthmus::card::clock;
 constinit Real<pid_t()> real_fork("fork");
 constinit Real<pid_t(pid_t, int*, int)> real_waitpid("waitpid");
 constinit Real<int(int, int, int)> real_socket("socket");
+constinit Real<int(int, const struct sigaction*, struct sigaction*)> real_sigaction("sigaction");
 
 constexpr std::size_t most_path = 4096;
 constexpr const char* folder_variable = "ISTHMUS_CARD_SESSION";
@@ -180,4 +181,14 @@ ISTHMUS_INTERPOSED pid_t waitpid(pid_t process, int* status, int options) {
 ISTHMUS_INTERPOSED int socket(int domain, int type, int protocol) noexcept {
   const bool of_shim = page() != nullptr && learn_shim(__builtin_return_address(0));
   return real_socket(domain, of_shim ? type | SOCK_CLOEXEC : type, protocol);
+}
+
+/// The shim's handlers for what ends a program: they send the signal to all of its processes, and
+/// the exit code is chance. A board's driver has none.
+ISTHMUS_INTERPOSED int sigaction(int signal, const struct sigaction* action,
+                                 struct sigaction* before) noexcept {
+  if (page() != nullptr && learn_shim(__builtin_return_address(0))) {
+    return 0;
+  }
+  return real_sigaction(signal, action, before);
 }

@@ -111,14 +111,17 @@ ISTHMUS_INTERPOSED ssize_t write(int file, const void* data, std::size_t size) {
 
 ISTHMUS_INTERPOSED int pthread_mutex_lock(pthread_mutex_t* mutex) noexcept {
   const void* caller = __builtin_return_address(0);
-  if (in_scheduler(caller)) {
+  const bool of_shim = in_shim(caller);
+  if (of_shim) {
+    await_turn(mutex);
+  } else if (in_scheduler(caller)) {
     await_completion();
   }
   const int result = real_lock(mutex);
   if (result != 0) {
     return result;
   }
-  if (in_shim(caller)) {
+  if (of_shim) {
     on_locked(mutex);
   } else if (in_scheduler(caller)) {
     on_scheduler_locked(mutex);

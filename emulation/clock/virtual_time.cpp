@@ -202,6 +202,20 @@ Nanoseconds VirtualTime::earliest_other() {
   return earliest_but(own);
 }
 
+bool VirtualTime::is_first(Nanoseconds time) {
+  const Locked lock(locked_);
+  return std::none_of(threads_.begin(), threads_.begin() + end_, [&](const Thread& thread) {
+    const pid_t id = thread.id;
+    if (id == 0 || &thread == own || thread.role != Role::program) {
+      return false;
+    }
+    if (thread.doing == Doing::call || thread.doing == Doing::leaving) {
+      return thread.goal < time || (thread.goal == time && &thread < own);
+    }
+    return id < 0 ? thread.base <= time : system_.runs(id) && time_of(thread) <= time;
+  });
+}
+
 bool VirtualTime::others_leave() {
   const Locked lock(locked_);
   return std::any_of(threads_.begin(), threads_.begin() + end_, [](const Thread& thread) {

@@ -92,6 +92,9 @@ class VirtualTime {
   /// Up to when nothing is done by other threads of the program: the least time of one that runs,
   /// or is in a call.
   [[nodiscard]] Nanoseconds earliest_other();
+  /// Whether the caller is to act before all others that may act at `time` or before: of several
+  /// that wait there, in the order of their places, which is that of their start.
+  [[nodiscard]] bool is_first(Nanoseconds time);
   /// Whether another thread waits to leave a call.
   [[nodiscard]] bool others_leave();
 

@@ -20,6 +20,7 @@ LIBRARIES = {
     "native": ["xrt_coreutil", "uuid", "pthread"],
     "lifecycle": ["xrt_coreutil", "uuid", "pthread"],
     "waits": ["xrt_coreutil", "uuid", "pthread"],
+    "crossing": ["xrt_coreutil", "uuid", "pthread"],
     "opencl": ["xilinxopencl", "pthread"],
     "opencl_loader": [":libOpenCL.so.1", "pthread"],
 }

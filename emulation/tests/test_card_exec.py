@@ -254,7 +254,7 @@ def test_the_timeline_says_that_it_is_simulated(native: Run, tmp_path: Path) -> 
     result = trace(tmp_path / "trace.json")
     assert result["metadata"]["clock"] == "simulated, not hardware"
     shown = [event for event in result["traceEvents"] if event["ph"] == "X"]
-    assert [event["cat"] for event in shown] == [*["write"] * 3, "kernel", "read"]
+    assert [event["cat"] for event in shown] == [*["pin", "write"] * 3, "kernel", "read"]
     assert shown[0]["ts"] == 0
     assert all(before["ts"] < after["ts"] for before, after in pairwise(shown))
     again = native("adding", "--trace", "trace.json")
@@ -306,6 +306,7 @@ def test_what_follows_the_program_is_the_programs(card_exec: Run) -> None:
         (("--clock", "sun", "--", "true"), "no clock 'sun'"),
         (("--board", "no-such", "--", "true"), "no-such"),
         (("--kernels", "no-folder", "--", "true"), "no-folder"),
+        (("--board", "stratix4-gen2x8", "--", "touch", "ran"), "stratix4-gen2x8 has no kernels"),
         (("--trace", "no-folder/trace.json", "--", "touch", "ran"), "No such file"),
         (("--trace", "new.json", "--", "./no-such-program"), "cannot run ./no-such-program"),
     ],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 from pathlib import Path
 
@@ -95,13 +96,40 @@ def kernels(programs: Path, run_isthmus: Command) -> Path:
     return folder
 
 
+@pytest.fixture(scope="module")
+def other(programs: Path, run_isthmus: Command) -> Path:
+    """An xclbin with fewer kernels."""
+    file = programs / "other.xclbin"
+    made = run_isthmus(
+        "card", "xclbin", "--mode", "hw_emu", "--kernels", "vadd", "-o", file.name, cwd=programs
+    )
+    assert made.returncode == 0, made.stderr
+    return file
+
+
 @CLOCKS
-def test_bitstreams_are_loaded_in_turn(lifecycle: Run, programs: Path, clock: str) -> None:
-    file = programs / "hw_emu.xclbin"
-    ran = lifecycle("second_bitstream", file, file, options=("--clock", clock))
+def test_bitstreams_are_loaded_in_turn(
+    lifecycle: Run, programs: Path, other: Path, clock: str
+) -> None:
+    files = (other, programs / "hw_emu.xclbin", other)
+    ran = lifecycle("second_bitstream", *files, options=("--clock", clock))
     assert set(ran.figures.values()) == {SUM}
-    assert len(ran.figures) == 3
+    assert len(ran.figures) == 4
     assert ran.code == 0
+
+
+def test_a_bitstream_is_not_loaded_below_kernels_of_another(lifecycle: Run, other: Path) -> None:
+    ran = lifecycle("kernel_of_before", other)
+    assert ran.figures == {"closed": 0, "open": 1}
+    assert sum("while kernels of another one are open" in line for line in ran.errors) == 1
+
+
+def test_a_card_is_closed_when_all_have_closed_it(lifecycle: Run) -> None:
+    assert lifecycle("opened_again").figures == {"sum_of_other": SUM, "kept": 5, "sum": SUM}
+
+
+def test_a_program_that_aborts_ends_by_that_signal(lifecycle: Run) -> None:
+    assert {lifecycle("aborting").code for _ in range(3)} == {128 + signal.SIGABRT}
 
 
 @CLOCKS
@@ -130,6 +158,14 @@ def test_many_commands_are_there_at_once(lifecycle: Run) -> None:
 
 def test_runs_take_no_more_memory(lifecycle: Run) -> None:
     assert lifecycle("many_runs", 2000).figures["grown_KiB"] < 100
+
+
+def test_runs_take_no_memory_of_the_device_process(lifecycle: Run) -> None:
+    figures = lifecycle("counted_runs", 1000, 4000).figures
+    for process in ("program", "cards"):
+        grown = figures[f"4000 {process}_KiB"] - figures[f"1000 {process}_KiB"]
+        assert grown < 200, process
+        assert figures[f"1000 {process}_KiB"] > 1000
 
 
 def test_waiting_kernels_start_as_far_apart_as_the_board_says(lifecycle: Run) -> None:

@@ -15,58 +15,20 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <functional>
 #include <map>
 #include <numeric>
 #include <stdexcept>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <vector>
 
+#include "on_card.hpp"
+
 namespace {
-
-using Arguments = std::vector<std::string>;
-
-/// What was found; printed at the end, for XRT prints too.
-std::vector<std::pair<std::string, double>> told;
-
-void tell(const std::string& name, double value) { told.emplace_back(name, value); }
-
-void print() {
-  const char* before = "{";
-  for (const auto& [name, value] : told) {
-    std::printf("%s\"%s\": %.9f", before, name.c_str(), value);
-    before = ", ";
-  }
-  std::puts("}");
-}
-
-double now() {
-  const auto time = std::chrono::steady_clock::now().time_since_epoch();
-  return std::chrono::duration<double>(time).count();
-}
-
-/// KiB of memory that this process has in RAM.
-double resident() {
-  std::ifstream file("/proc/self/status");
-  for (std::string word; file >> word;) {
-    if (word == "VmRSS:") {
-      double kibibytes = 0;
-      file >> kibibytes;
-      return kibibytes;
-    }
-  }
-  return 0;
-}
-
-struct Card {
-  xrt::device device;
-  xrt::uuid uuid;
-
-  explicit Card(const std::string& xclbin, unsigned index = 0)
-      : device(index), uuid(device.load_xclbin(xclbin)) {}
-};
 
 /// The sum that vadd makes of 1..1000 twice: 1000 * 1001 where all is well.
 double sum_of(Card& card) {
@@ -93,6 +55,51 @@ void second_bitstream(const Arguments& files) {
     card.uuid = card.device.load_xclbin(file);
     tell("sum_" + std::to_string(told.size()), sum_of(card));
   }
+}
+
+/// A kernel of the first bitstream, open while the second one is loaded: whether that was refused.
+void kernel_of_before(const Arguments& files) {
+  Card card(files[0]);
+  {
+    const xrt::kernel closed(card.device, card.uuid, "vadd");
+  }
+  const auto refused = [&card](const std::string& file) {
+    try {
+      card.uuid = card.device.load_xclbin(file);
+      return 0;
+    } catch (const std::system_error& error) {
+      return std::abs(error.code().value()) == EBUSY ? 1 : -1;
+    }
+  };
+  tell("closed", refused(files[1]));
+  const xrt::kernel open(card.device, card.uuid, "vadd");
+  tell("open", refused(files[0]));
+}
+
+/// One card opened three times; a buffer that the first one made is there when the others are
+/// closed.
+void opened_again(const Arguments& files) {
+  Card card(files[0]);
+  xrt::bo buffer(card.device, 4096, 0);
+  int* const data = buffer.map<int*>();
+  data[0] = 5;
+  buffer.sync(XCL_BO_SYNC_BO_TO_DEVICE);
+  {
+    const xrt::device idle(0);
+  }
+  {
+    Card other(files[0]);
+    tell("sum_of_other", sum_of(other));
+  }
+  data[0] = 0;
+  buffer.sync(XCL_BO_SYNC_BO_FROM_DEVICE);
+  tell("kept", data[0]);
+  tell("sum", sum_of(card));
+}
+
+void aborting(const Arguments& files) {
+  const Card card(files[0]);
+  std::abort();
 }
 
 /// A child that ends with code 7, and all that wait() knows of; a second child goes on meanwhile.
@@ -137,6 +144,42 @@ void many_runs(const Arguments& arguments) {
   go(count - count / 10);
   tell("seconds", now() - began);
   tell("grown_KiB", resident() - memory);
+}
+
+/// KiB that the processes of this program's cards have in RAM.
+double resident_of_cards() {
+  const std::string session =
+      "ISTHMUS_CARD_SESSION=" + std::string(std::getenv("ISTHMUS_CARD_SESSION"));
+  double kibibytes = 0;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
+    const auto text_of = [&entry](const char* name) {
+      std::ifstream file(entry.path() / name);
+      return std::string(std::istreambuf_iterator<char>(file), {});
+    };
+    if (text_of("comm") == "isthmus-card\n" &&
+        text_of("environ").find(session) != std::string::npos) {
+      kibibytes += resident(entry.path().filename());
+    }
+  }
+  return kibibytes;
+}
+
+/// An empty kernel, up to so often; at each of these counts wall time and memory.
+void counted_runs(const Arguments& arguments) {
+  Card card(arguments[0]);
+  xrt::kernel kernel(card.device, card.uuid, "isthmus_empty");
+  xrt::run run(kernel);
+  const double began = wall_now();
+  long done = 0;
+  for (std::size_t i = 1; i < arguments.size(); ++i) {
+    for (; done < std::stol(arguments[i]); ++done) {
+      run.start();
+      run.wait();
+    }
+    tell(arguments[i] + " seconds", wall_now() - began);
+    tell(arguments[i] + " program_KiB", resident());
+    tell(arguments[i] + " cards_KiB", resident_of_cards());
+  }
 }
 
 /// Starts a kernel again as soon as its command says that it is completed.
@@ -321,32 +364,24 @@ void overrun(const Arguments& arguments) {
 }  // namespace
 
 int main(int count, char** given) {
-  const std::map<std::string, void (*)(const Arguments&)> known = {
-      {"second_bitstream", second_bitstream},
-      {"children", children},
-      {"many_runs", many_runs},
-      {"many_commands", many_commands},
-      {"restarts", restarts},
-      {"queued_runs", queued_runs},
-      {"copies", copies},
-      {"user_managed", user_managed},
-      {"free_running", free_running},
-      {"auto_restart", auto_restart},
-      {"sharing", sharing},
-      {"queries", queries},
-      {"overrun", overrun},
-  };
-  const Arguments arguments(given + 1, given + count);
-  const auto found = arguments.size() < 2 ? known.end() : known.find(arguments[0]);
-  if (found == known.end()) {
-    return 2;
-  }
-  try {
-    found->second({arguments.begin() + 1, arguments.end()});
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "failed: %s\n", error.what());
-    return 1;
-  }
-  print();
-  return 0;
+  return act(count, given,
+             {
+                 {"second_bitstream", second_bitstream},
+                 {"children", children},
+                 {"kernel_of_before", kernel_of_before},
+                 {"opened_again", opened_again},
+                 {"aborting", aborting},
+                 {"many_runs", many_runs},
+                 {"many_commands", many_commands},
+                 {"counted_runs", counted_runs},
+                 {"restarts", restarts},
+                 {"queued_runs", queued_runs},
+                 {"copies", copies},
+                 {"user_managed", user_managed},
+                 {"free_running", free_running},
+                 {"auto_restart", auto_restart},
+                 {"sharing", sharing},
+                 {"queries", queries},
+                 {"overrun", overrun},
+             });
 }

@@ -29,68 +29,11 @@
 #include <thread>
 #include <vector>
 
+#include "on_card.hpp"
+
 namespace {
 
 constexpr std::size_t mebibyte = 1 << 20;
-
-double seconds(const timespec& time) {
-  return static_cast<double>(time.tv_sec) + time.tv_nsec * 1e-9;
-}
-
-double virtual_now() {
-  const auto now = std::chrono::steady_clock::now().time_since_epoch();
-  return std::chrono::duration<double>(now).count();
-}
-
-/// By a system call of our own, which no library stands in front of.
-double wall_now() {
-  timespec time{};
-  syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &time);
-  return seconds(time);
-}
-
-/// Computes for so long, in processor time: wall time has what others on the machine do in it.
-void burn(double duration) {
-  volatile double sum = 0;
-  const auto used = [] {
-    timespec time{};
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-    return seconds(time);
-  };
-  for (const double end = used() + duration; used() < end;) {
-    for (int i = 0; i < 100; ++i) {
-      sum = sum + i;
-    }
-  }
-}
-
-double lasted(const std::function<void()>& what) {
-  const double began = virtual_now();
-  what();
-  return virtual_now() - began;
-}
-
-/// What was measured; printed at the end, for XRT prints too.
-std::vector<std::pair<std::string, double>> told;
-
-void tell(const std::string& name, double value) { told.emplace_back(name, value); }
-
-void print() {
-  const char* before = "{";
-  for (const auto& [name, value] : told) {
-    std::printf("%s\"%s\": %.9f", before, name.c_str(), value);
-    before = ", ";
-  }
-  std::puts("}");
-}
-
-struct Card {
-  xrt::device device;
-  xrt::uuid uuid;
-
-  explicit Card(const std::string& xclbin, unsigned index = 0)
-      : device(index), uuid(device.load_xclbin(xclbin)) {}
-};
 
 /// A kernel that runs for long: it reads a buffer on the card again and again.
 struct LongRun {
@@ -122,32 +65,32 @@ double copies(Card& card, std::size_t bytes, int count) {
 }
 
 /// The median of batches, for between two calls the program may lose its processor.
-void copying(const std::string& xclbin) {
+void copying(const Arguments& arguments) {
   constexpr std::size_t batches = 21;
-  Card card(xclbin);
+  Card card(arguments[0]);
   std::array<double, batches> took{};
   std::generate(took.begin(), took.end(), [&] { return copies(card, 64 << 10, 100); });
   std::sort(took.begin(), took.end());
   tell("copies", took[batches / 2]);
 }
 
-void computing(const std::string& xclbin) {
+void computing(const Arguments& arguments) {
   const double wall = wall_now();
-  const double before_card = lasted([] { burn(0.2); });
-  Card card(xclbin);
-  const double with_card = lasted([] { burn(0.2); });
+  const double before_card = lasted([] { compute(0.2); });
+  Card card(arguments[0]);
+  const double with_card = lasted([] { compute(0.2); });
   tell("wall", wall_now() - wall);
   tell("before", before_card);
   tell("with", with_card);
 }
 
-void overlapping(const std::string& xclbin) {
-  Card card(xclbin);
+void overlapping(const Arguments& arguments) {
+  Card card(arguments[0]);
   LongRun kernel(card, 4096);
   const auto run = [&](double computing) {
     return lasted([&] {
       kernel.run.start();
-      burn(computing);
+      compute(computing);
       kernel.run.wait();
     });
   };
@@ -176,8 +119,8 @@ void wait_for_condition(clockid_t clock, const timespec& end) {
 }
 
 /// Every way to wait for a while, each for a third of a kernel's run.
-void waiting(const std::string& xclbin) {
-  Card card(xclbin);
+void waiting(const Arguments& arguments) {
+  Card card(arguments[0]);
   LongRun kernel(card, 4096);
   kernel.run.start();
   kernel.run.wait();
@@ -273,8 +216,8 @@ void waiting(const std::string& xclbin) {
 }
 
 /// Waits whose end is there before they begin.
-void expired(const std::string& xclbin) {
-  Card card(xclbin);
+void expired(const Arguments& arguments) {
+  Card card(arguments[0]);
   std::mutex mutex;
   std::condition_variable condition;
   bool got = false;
@@ -306,8 +249,8 @@ void expired(const std::string& xclbin) {
 }
 
 /// A kernel that runs for long after a thread was cancelled in a wait: nobody waits any more.
-void cancelling(const std::string& xclbin) {
-  Card card(xclbin);
+void cancelling(const Arguments& arguments) {
+  Card card(arguments[0]);
   LongRun kernel(card, 1 << 17);
   pthread_t waiter{};
   const auto wait = [](void*) -> void* {
@@ -315,12 +258,12 @@ void cancelling(const std::string& xclbin) {
     return nullptr;
   };
   pthread_create(&waiter, nullptr, wait, nullptr);
-  burn(0.05);
+  compute(0.05);
   pthread_cancel(waiter);
   void* end = nullptr;
   pthread_join(waiter, &end);
   tell("cancelled", end == PTHREAD_CANCELED ? 1 : 0);
-  burn(0.3);
+  compute(0.3);
   const double wall = wall_now();
   tell("run", lasted([&] {
          kernel.run.start();
@@ -330,8 +273,8 @@ void cancelling(const std::string& xclbin) {
 }
 
 /// Clocks in threads that look at them while another uses the card.
-void looking(const std::string& xclbin) {
-  Card card(xclbin);
+void looking(const Arguments& arguments) {
+  Card card(arguments[0]);
   LongRun kernel(card, 16);
   std::atomic<bool> over = false;
   std::atomic<long> looks = 0;
@@ -375,9 +318,9 @@ void looking(const std::string& xclbin) {
 }
 
 /// Two cards, one after the other and at a time.
-void two_cards(const std::string& xclbin) {
-  Card first(xclbin, 0);
-  Card second(xclbin, 1);
+void two_cards(const Arguments& arguments) {
+  Card first(arguments[0], 0);
+  Card second(arguments[0], 1);
   LongRun one(first, 4096);
   LongRun two(second, 4096);
   tell("one", lasted([&] {
@@ -393,27 +336,24 @@ void two_cards(const std::string& xclbin) {
 }
 
 /// A child of a fork that opens a card of its own, as the parent does later.
-void forking(const std::string& xclbin) {
+void forking(const Arguments& arguments) {
   const pid_t child = fork();
   if (child == 0) {
-    Card card(xclbin);
+    Card card(arguments[0]);
     _exit(copies(card, 4096, 10) > 0 ? 0 : 1);
   }
   int status = -1;
   waitpid(child, &status, 0);
   tell("child", WIFEXITED(status) ? WEXITSTATUS(status) : -1);
-  Card card(xclbin);
+  Card card(arguments[0]);
   tell("parent", copies(card, 4096, 10));
 }
 
-/// The kernel that adds, unless another is named.
-std::string adder = "vadd";
-
-/// Data through a kernel, summed.
-void adding(const std::string& xclbin) {
+/// Data through a kernel, summed: vadd, unless another one is named.
+void adding(const Arguments& arguments) {
   constexpr std::size_t count = 1000;
-  Card card(xclbin);
-  xrt::kernel kernel(card.device, card.uuid, adder);
+  Card card(arguments[0]);
+  xrt::kernel kernel(card.device, card.uuid, arguments.size() > 1 ? arguments[1] : "vadd");
   std::array<xrt::bo, 3> buffers;
   for (std::size_t i = 0; i < buffers.size(); ++i) {
     buffers[i] = xrt::bo(card.device, count * sizeof(int), kernel.group_id(static_cast<int>(i)));
@@ -429,8 +369,8 @@ void adding(const std::string& xclbin) {
 }
 
 /// Uses the card until somebody ends it.
-void going_on(const std::string& xclbin) {
-  Card card(xclbin);
+void going_on(const Arguments& arguments) {
+  Card card(arguments[0]);
   std::puts("running");
   std::fflush(stdout);
   for (;;) {
@@ -440,26 +380,19 @@ void going_on(const std::string& xclbin) {
 
 }  // namespace
 
-int main(int count, char** arguments) {
-  if (count < 3) {
-    return 2;
-  }
-  if (count > 3) {
-    adder = arguments[3];
-  }
-  const std::string what = arguments[1];
-  const std::vector<std::pair<std::string, void (*)(const std::string&)>> known = {
-      {"computing", computing},   {"copying", copying}, {"overlapping", overlapping},
-      {"waiting", waiting},       {"looking", looking}, {"two_cards", two_cards},
-      {"forking", forking},       {"adding", adding},   {"going_on", going_on},
-      {"cancelling", cancelling}, {"expired", expired},
-  };
-  const auto found = std::find_if(known.begin(), known.end(),
-                                  [&](const auto& each) { return each.first == what; });
-  if (found == known.end()) {
-    return 2;
-  }
-  found->second(arguments[2]);
-  print();
-  return 0;
+int main(int count, char** given) {
+  return act(count, given,
+             {
+                 {"computing", computing},
+                 {"copying", copying},
+                 {"overlapping", overlapping},
+                 {"waiting", waiting},
+                 {"looking", looking},
+                 {"two_cards", two_cards},
+                 {"forking", forking},
+                 {"adding", adding},
+                 {"going_on", going_on},
+                 {"cancelling", cancelling},
+                 {"expired", expired},
+             });
 }

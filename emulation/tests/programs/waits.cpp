@@ -24,41 +24,17 @@
 #include <string>
 #include <thread>
 
+#include "on_card.hpp"
+
 namespace {
 
 using namespace std::chrono_literals;
 
 constexpr std::size_t MiB = std::size_t{1} << 20U;
 
-struct Card {
-  xrt::device device{0U};
-  xrt::uuid uuid;
-  explicit Card(const std::string& xclbin) : uuid(device.load_xclbin(xclbin)) {}
-};
-
-double seconds(clockid_t clock) {
-  timespec time{};
-  clock_gettime(clock, &time);
-  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
-}
-
-double wall() {
-  timespec time{};
-  syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &time);
-  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
-}
-
-void compute(double duration) {
-  for (const double end = seconds(CLOCK_THREAD_CPUTIME_ID) + duration;
-       seconds(CLOCK_THREAD_CPUTIME_ID) < end;) {
-  }
-}
-
-void tell(const char* name, double value) { std::printf("{\"%s\": %.6f}\n", name, value); }
-
 /// Calls under a mutex for which a worker waits again and again, a millisecond each.
-void lock_held(const std::string& xclbin) {
-  Card card(xclbin);
+void lock_held(const Arguments& arguments) {
+  Card card(arguments[0]);
   std::mutex mutex;
   std::condition_variable wake;
   bool stop = false;
@@ -83,8 +59,8 @@ void lock_held(const std::string& xclbin) {
 }
 
 /// Children made while another thread runs kernels: how many sleep and end.
-void forks(const std::string& xclbin) {
-  Card card(xclbin);
+void forks(const Arguments& arguments) {
+  Card card(arguments[0]);
   xrt::kernel kernel(card.device, card.uuid, "isthmus_empty");
   xrt::run run(kernel);
   std::atomic<bool> stop = false;
@@ -103,7 +79,7 @@ void forks(const std::string& xclbin) {
     }
     int status = 0;
     pid_t found = 0;
-    for (const double end = wall() + 5; found == 0 && wall() < end;) {
+    for (const double end = wall_now() + 5; found == 0 && wall_now() < end;) {
       const timespec pause{.tv_sec = 0, .tv_nsec = 1'000'000};
       syscall(SYS_nanosleep, &pause, nullptr);
       found = waitpid(child, &status, WNOHANG);
@@ -120,15 +96,15 @@ void forks(const std::string& xclbin) {
 }
 
 /// Signal handlers that read a clock, while the thread that they interrupt does.
-void signals(const std::string& xclbin) {
-  const Card card(xclbin);
+void signals(const Arguments& arguments) {
+  const Card card(arguments[0]);
   struct sigaction action{};
   action.sa_handler = [](int) { seconds(CLOCK_MONOTONIC); };
   action.sa_flags = SA_RESTART;
   sigaction(SIGALRM, &action, nullptr);
   itimerval often{.it_interval = {0, 200}, .it_value = {0, 200}};
   setitimer(ITIMER_REAL, &often, nullptr);
-  for (const double end = wall() + 3; wall() < end;) {
+  for (const double end = wall_now() + 3; wall_now() < end;) {
     seconds(CLOCK_MONOTONIC);
   }
   often = {};
@@ -137,8 +113,8 @@ void signals(const std::string& xclbin) {
 }
 
 /// Seconds that a timed wait takes for a thread that computes 0.3 s.
-void semaphore(const std::string& xclbin) {
-  const Card card(xclbin);
+void semaphore(const Arguments& arguments) {
+  const Card card(arguments[0]);
   sem_t done;
   sem_init(&done, 0, 0);
   const double began = seconds(CLOCK_MONOTONIC);
@@ -156,8 +132,8 @@ void semaphore(const std::string& xclbin) {
   tell("seconds", took);
 }
 
-void timed_mutex(const std::string& xclbin) {
-  const Card card(xclbin);
+void timed_mutex(const Arguments& arguments) {
+  const Card card(arguments[0]);
   std::timed_mutex mutex;
   std::promise<void> locked;
   const double began = seconds(CLOCK_MONOTONIC);
@@ -175,8 +151,8 @@ void timed_mutex(const std::string& xclbin) {
 }
 
 /// Waits of a day, and for ever, for kernels that end at once: how many are over too early.
-void far_deadlines(const std::string& xclbin) {
-  Card card(xclbin);
+void far_deadlines(const Arguments& arguments) {
+  Card card(arguments[0]);
   xrt::kernel kernel(card.device, card.uuid, "isthmus_empty");
   xrt::run run(kernel);
   int early = 0;
@@ -197,7 +173,7 @@ void far_deadlines(const std::string& xclbin) {
 }
 
 /// Seconds that `select` leaves of five after a quarter, before a card is open.
-void select_before(const std::string& /*xclbin*/) {
+void select_before(const Arguments& /*none*/) {
   int ends[2];
   if (pipe(ends) != 0) {
     return;
@@ -217,7 +193,7 @@ void select_before(const std::string& /*xclbin*/) {
 
 /// Two threads open a card each, in turn, for XRT's shim fails at once; one card is closed long
 /// before the other.
-void two_cards(const std::string& xclbin) {
+void two_cards(const Arguments& arguments) {
   std::promise<void> closed;
   int calls = 0;
   std::mutex mutex;
@@ -226,7 +202,7 @@ void two_cards(const std::string& xclbin) {
     {
       const std::lock_guard lock(mutex);
       device = xrt::device(index);
-      device.load_xclbin(xclbin);
+      device.load_xclbin(arguments[0]);
     }
     const auto copy = [&] {
       xrt::bo buffer(device, MiB, 0);
@@ -250,19 +226,13 @@ void two_cards(const std::string& xclbin) {
 }  // namespace
 
 int main(int count, char** given) {
-  const std::map<std::string, void (*)(const std::string&)> known = {
-      {"lock_held", lock_held},
-      {"forks", forks},
-      {"signals", signals},
-      {"semaphore", semaphore},
-      {"timed_mutex", timed_mutex},
-      {"far_deadlines", far_deadlines},
-      {"select_before", select_before},
-      {"two_cards", two_cards},
-  };
-  if (count != 3 || !known.contains(given[1])) {
-    return 2;
-  }
-  known.at(given[1])(given[2]);
-  return 0;
+  return act(count, given,
+             {{"lock_held", lock_held},
+              {"forks", forks},
+              {"signals", signals},
+              {"semaphore", semaphore},
+              {"timed_mutex", timed_mutex},
+              {"far_deadlines", far_deadlines},
+              {"select_before", select_before},
+              {"two_cards", two_cards}});
 }

@@ -165,6 +165,30 @@ TEST_CASE("A buffer takes the place of what was reached for without one", "[card
   CHECK(bench.read(32768, 8192) == data);
 }
 
+TEST_CASE("Memory that the board lacks is refused by name", "[card][process]") {
+  Timing timing{Board::from(u250())};
+  Meter meter{Meter::Place{}};
+  ProgramMemory host{"/nowhere"};
+  const auto device_of = [&](const std::string& memories) {
+    return Device(described("isthmus.card/1\n" + memories + "end\n"), timing, host, meter, {});
+  };
+  CHECK_THROWS_WITH(device_of("memory hbm 0 4096 HBM[0]\n"),
+                    Catch::Contains("HBM[0]") && Catch::Contains("like a U250 has none"));
+  std::string five;
+  for (int bank = 0; bank < 5; ++bank) {
+    five += "memory card " + std::to_string(bank * 65536) + " 65536 DDR[" + std::to_string(bank) +
+            "]\n";
+  }
+  Device device = device_of(five);
+  const auto allocate = [&](std::uint64_t address) {
+    MessageWriter request;
+    request.number(1, address).number(2, 4096);
+    device.answer(Call::allocate, Message(request.reply().subspan(reply_header_bytes)));
+  };
+  allocate(3 * 65536);
+  CHECK_THROWS_WITH(allocate(4 * 65536), Catch::Contains("bank 4") && Catch::Contains("4 banks"));
+}
+
 TEST_CASE("Kernels compute, and are done when their time has come", "[card][process]") {
   Bench bench;
   constexpr std::uint32_t n = 1000;

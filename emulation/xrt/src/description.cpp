@@ -83,7 +83,12 @@ Description Description::parse(std::istream& text) {
     const std::string what = words.word();
     if (what == "memory") {
       MemoryRange& memory = found.memories.emplace_back();
-      memory.host = words.either("host", "card");
+      const std::string kind = words.word();
+      memory.host = kind == "host";
+      memory.hbm = kind == "hbm";
+      if (!memory.host && !memory.hbm && kind != "card") {
+        refuse(line);
+      }
       memory.address = words.number();
       memory.bytes = words.number();
       memory.name = words.rest();

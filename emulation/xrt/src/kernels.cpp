@@ -6,6 +6,7 @@
 #include <array>
 #include <cstring>
 #include <functional>
+#include <iterator>
 #include <sstream>
 #include <string_view>
 
@@ -28,6 +29,13 @@ void in_pieces(std::uint64_t bytes, const Action& action) {
   }
 }
 
+std::uint64_t value_at(std::span<const std::byte> registers, const ArgumentPlace& place) {
+  std::uint64_t value = 0;
+  std::memcpy(&value, registers.data() + place.offset,
+              static_cast<std::size_t>(std::min<std::uint64_t>(place.bytes, sizeof(value))));
+  return value;
+}
+
 /// Throws KernelError where the product is no count of bytes: an argument is negative or too large.
 std::uint64_t product(const KernelRun& run, std::uint64_t left, std::uint64_t right) {
   std::int64_t found = 0;
@@ -43,63 +51,9 @@ struct Empty final : KernelModel {
   KernelOutcome run(const KernelRun& /*run*/) override { return {}; }
 };
 
-/// Kernels whose time the card's library simulates; data are touched once, time is of all sweeps.
-class LibraryKernel : public KernelModel {
- public:
-  explicit LibraryKernel(Kernel kernel) : kernel_(kernel) {}
-
- protected:
-  /// All buffers are of `bytes` bytes.
-  [[nodiscard]] KernelOutcome timed(const KernelRun& run, std::vector<std::uint64_t> reads,
-                                    std::vector<std::uint64_t> writes, std::uint64_t bytes,
-                                    std::uint64_t iterations) const {
-    KernelOutcome outcome{
-        .duration = 0,
-        .bytes = product(run, product(run, bytes, iterations), reads.size() + writes.size())};
-    const auto host = [&run](std::uint64_t address) { return run.reach->is_host(address); };
-    const auto all_alike = [&](bool wanted) {
-      const auto alike = [&](std::uint64_t address) { return host(address) == wanted; };
-      return std::ranges::all_of(reads, alike) && std::ranges::all_of(writes, alike);
-    };
-    const bool on_host = all_alike(true) && reads.size() < 2;
-    if (!on_host && !all_alike(false)) {
-      outcome.duration = time_of(run.reach->traffic(), *run.timing);
-      return outcome;
-    }
-    KernelJob job{.kernel = kernel_,
-                  .target = on_host ? Target::host : Target::device,
-                  .bytes = static_cast<std::int64_t>(bytes),
-                  .iterations = static_cast<std::int64_t>(iterations),
-                  .page_offsets = {},
-                  .read_banks = {},
-                  .write_banks = {}};
-    const auto offset = [](const std::vector<std::uint64_t>& of) {
-      return of.empty() ? 0 : static_cast<std::int64_t>(of.front() % residence_page_bytes);
-    };
-    job.page_offsets = {offset(reads), offset(writes)};
-    const Board& board = run.timing->board();
-    const std::size_t banks =
-        board.memory ? static_cast<std::size_t>(board.memory->banks) : std::size_t{1};
-    const auto banks_of = [&](const std::vector<std::uint64_t>& of, std::vector<std::size_t>& to) {
-      for (const std::uint64_t address : of) {
-        to.push_back(run.reach->bank(address) % banks);
-      }
-    };
-    banks_of(reads, job.read_banks);
-    banks_of(writes, job.write_banks);
-    outcome.duration = run.timing->kernel(job);
-    return outcome;
-  }
-
- private:
-  Kernel kernel_;
-};
-
 /// read_bandwidth(input0, buf_size, iter): keeps the sum of the 64-bit words, the last padded by
 /// zeros.
-class ReadBandwidth final : public LibraryKernel {
- public:
-  ReadBandwidth() : LibraryKernel(Kernel::read_bandwidth) {}
+struct ReadBandwidth final : KernelModel {
   KernelOutcome run(const KernelRun& run) override {
     const std::uint64_t input = run.argument(0);
     const std::uint64_t bytes = run.argument(1);
@@ -115,14 +69,12 @@ class ReadBandwidth final : public LibraryKernel {
       }
     });
     run.result(1, sum);
-    return timed(run, {input}, {}, bytes, run.argument(2));
+    return outcome_of(run, run.argument(2));
   }
 };
 
 /// write_bandwidth(output0, buf_size, iter): 64-bit word i becomes i.
-class WriteBandwidth final : public LibraryKernel {
- public:
-  WriteBandwidth() : LibraryKernel(Kernel::write_bandwidth) {}
+struct WriteBandwidth final : KernelModel {
   KernelOutcome run(const KernelRun& run) override {
     const std::uint64_t output = run.argument(0);
     const std::uint64_t bytes = run.argument(1);
@@ -132,14 +84,12 @@ class WriteBandwidth final : public LibraryKernel {
       std::ranges::generate(piece, [&word] { return word++; });
       run.reach->write(output + at, std::as_bytes(std::span(piece)).first(size));
     });
-    return timed(run, {}, {output}, bytes, run.argument(2));
+    return outcome_of(run, run.argument(2));
   }
 };
 
 /// bandwidth(input0, output0, buf_size, iter): copies.
-class Bandwidth final : public LibraryKernel {
- public:
-  Bandwidth() : LibraryKernel(Kernel::bandwidth) {}
+struct Bandwidth final : KernelModel {
   KernelOutcome run(const KernelRun& run) override {
     const std::uint64_t bytes = run.argument(2);
     std::vector<std::byte> piece(piece_bytes);
@@ -147,14 +97,12 @@ class Bandwidth final : public LibraryKernel {
       run.reach->read(run.argument(0) + at, std::span(piece).first(size));
       run.reach->write(run.argument(1) + at, std::span(piece).first(size));
     });
-    return timed(run, {run.argument(0)}, {run.argument(1)}, bytes, run.argument(3));
+    return outcome_of(run, run.argument(3));
   }
 };
 
 /// vadd(in1, in2, out, size): sums of `size` 32-bit elements.
-class Vadd final : public LibraryKernel {
- public:
-  Vadd() : LibraryKernel(Kernel::vadd) {}
+struct Vadd final : KernelModel {
   KernelOutcome run(const KernelRun& run) override {
     constexpr std::size_t element = sizeof(std::uint32_t);
     const std::uint64_t bytes = product(run, run.argument(3), element);
@@ -169,8 +117,7 @@ class Vadd final : public LibraryKernel {
       std::ranges::transform(left, right, left.begin(), std::plus<>());
       run.reach->write(run.argument(2) + at, part(left));
     });
-    KernelOutcome outcome =
-        timed(run, {run.argument(0), run.argument(1)}, {run.argument(2)}, bytes, 1);
+    KernelOutcome outcome = outcome_of(run, 1);
     if (const auto& offload = run.timing->board().offload) {  // as the card's library does
       const double least_ns = offload->kernel_ns * static_cast<double>(run.argument(3));
       outcome.duration = std::max(outcome.duration, from_nanoseconds(least_ns));
@@ -195,57 +142,72 @@ constexpr std::array known_kernels = {
     Known{"write_bandwidth", 3, make<WriteBandwidth>}, Known{"bandwidth", 4, make<Bandwidth>},
     Known{"vadd", 4, make<Vadd>}};
 
-Time swept(Timing& timing, Kernel kernel, Target target, std::uint64_t bytes) {
-  if (bytes == 0) {
-    return 0;
-  }
-  return timing.kernel({.kernel = kernel,
-                        .target = target,
-                        .bytes = static_cast<std::int64_t>(bytes),
-                        .iterations = 1,
-                        .page_offsets = {},
-                        .read_banks = {0},
-                        .write_banks = {0}});
-}
-
 }  // namespace
 
-bool Reach::is_host(std::uint64_t address) const {
+Reach::Reach(const Description& description, CardMemory& card, ProgramMemory& host,
+             Warnings& warnings, const ComputeUnit& unit, std::span<const std::byte> registers)
+    : description_(&description), card_(&card), host_(&host), warnings_(&warnings), unit_(&unit) {
+  for (const ArgumentPlace& place : unit.arguments) {
+    if (place.buffer) {
+      buffers_.push_back({value_at(registers, place), &place.name});
+    }
+  }
+  std::ranges::stable_sort(buffers_, {}, &Buffer::begin);
+}
+
+const Reach::Buffer* Reach::buffer_of(std::uint64_t address) const {
+  const auto above = std::ranges::upper_bound(buffers_, address, {}, &Buffer::begin);
+  return above == buffers_.begin() ? nullptr : &*std::prev(above);
+}
+
+bool Reach::count(std::uint64_t address, std::uint64_t bytes, bool writes) {
+  const Buffer* buffer = buffer_of(address);
   const MemoryRange* memory = description_->memory_of(address);
-  return memory != nullptr && memory->host;
+  const bool host = memory != nullptr && memory->host;
+  auto found = std::ranges::find_if(traffic_, [&](const Traffic& traffic) {
+    return traffic.buffer == buffer && traffic.memory == memory && traffic.work.writes == writes;
+  });
+  if (found == traffic_.end()) {
+    const PortWork work{.writes = writes,
+                        .target = host ? Target::host : Target::device,
+                        .bank = host ? 0 : description_->bank_of(address),
+                        .page_offset = static_cast<std::int64_t>(address % residence_page_bytes)};
+    found = traffic_.insert(traffic_.end(), {.buffer = buffer, .memory = memory, .work = work});
+  }
+  found->work.bytes += static_cast<std::int64_t>(bytes);
+  return host;
+}
+
+std::vector<PortWork> Reach::ports() const {
+  std::vector<PortWork> ports;
+  std::ranges::transform(traffic_, std::back_inserter(ports), &Traffic::work);
+  return ports;
 }
 
 void Warnings::tell(const std::string& key, const std::string& text) {
   if (fatal_) {
     throw KernelError(text);
   }
+  note(key, "warning: " + text);
+}
+
+void Warnings::note(const std::string& key, const std::string& text) {
   if (told_.insert(key).second) {
-    const std::string line = "isthmus: emulated card: warning: " + text + "\n";
+    const std::string line = "isthmus: emulated card: " + text + "\n";
     [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, line.data(), line.size());
   }
 }
 
-/// Names the argument whose buffer begins closest below the address.
 void Reach::warn(std::uint64_t address, std::uint64_t bytes, const char* does) {
-  const ArgumentPlace* nearest = nullptr;
-  std::uint64_t begin = 0;
-  for (const ArgumentPlace& place : unit_->arguments) {
-    std::uint64_t value = 0;
-    std::memcpy(&value, registers_.data() + place.offset,
-                static_cast<std::size_t>(std::min<std::uint64_t>(place.bytes, sizeof(value))));
-    if (place.buffer && value <= address && (nearest == nullptr || value >= begin)) {
-      nearest = &place;
-      begin = value;
-    }
-  }
-  const std::string argument = nearest == nullptr ? "" : nearest->name;
+  const Buffer* nearest = buffer_of(address);
+  const std::string argument = nearest == nullptr ? "" : *nearest->name;
   std::ostringstream text;
   text << "kernel " << unit_->instance << ' ' << does << ' ' << bytes << " bytes at 0x" << std::hex
        << address << std::dec;
   if (nearest == nullptr) {
     text << ", below the buffers of all arguments";
-  } else if (const std::uint64_t size = card_->allocated_at(begin); size > 0) {
-    text << ", up to byte " << address + bytes - begin << " of argument " << argument
+  } else if (const std::uint64_t size = card_->allocated_at(nearest->begin); size > 0) {
+    text << ", up to byte " << address + bytes - nearest->begin << " of argument " << argument
          << ", whose buffer has " << size;
   } else {
     text << ", past the end of the buffer of argument " << argument;
@@ -292,12 +254,10 @@ void Reach::write_host(std::uint64_t address, std::span<const std::byte> from) {
 }
 
 void Reach::read(std::uint64_t address, std::span<std::byte> to) {
-  if (is_host(address)) {
+  if (count(address, to.size(), false)) {
     read_host(address, to);
-    traffic_.host_read += to.size();
     return;
   }
-  traffic_.card_read += to.size();
   if (!card_->holds(address, to.size())) {
     check_range(address, to.size());
     warn(address, to.size(), "reads");
@@ -311,12 +271,10 @@ void Reach::read(std::uint64_t address, std::span<std::byte> to) {
 }
 
 void Reach::write(std::uint64_t address, std::span<const std::byte> from) {
-  if (is_host(address)) {
+  if (count(address, from.size(), true)) {
     write_host(address, from);
-    traffic_.host_written += from.size();
     return;
   }
-  traffic_.card_written += from.size();
   if (!card_->holds(address, from.size())) {
     check_range(address, from.size());
     warn(address, from.size(), "writes");
@@ -330,11 +288,7 @@ void Reach::write(std::uint64_t address, std::span<const std::byte> from) {
 }
 
 std::uint64_t KernelRun::argument(std::size_t index) const {
-  const ArgumentPlace& place = unit->arguments.at(index);
-  std::uint64_t value = 0;
-  std::memcpy(&value, registers.data() + place.offset,
-              static_cast<std::size_t>(std::min<std::uint64_t>(place.bytes, sizeof(value))));
-  return value;
+  return value_at(registers, unit->arguments.at(index));
 }
 
 void KernelRun::result(std::size_t index, std::uint64_t value) const {
@@ -347,11 +301,14 @@ void KernelRun::result(std::size_t index, std::uint64_t value) const {
   }
 }
 
-Time time_of(const Reach::Traffic& traffic, Timing& timing) {
-  return std::max({swept(timing, Kernel::read_bandwidth, Target::host, traffic.host_read),
-                   swept(timing, Kernel::write_bandwidth, Target::host, traffic.host_written),
-                   swept(timing, Kernel::read_bandwidth, Target::device, traffic.card_read),
-                   swept(timing, Kernel::write_bandwidth, Target::device, traffic.card_written)});
+KernelOutcome outcome_of(const KernelRun& run, std::uint64_t sweeps) {
+  const std::vector<PortWork> ports = run.reach->ports();
+  std::uint64_t bytes = 0;
+  for (const PortWork& port : ports) {
+    bytes += static_cast<std::uint64_t>(port.bytes);
+  }
+  bytes = product(run, bytes, sweeps);
+  return {.duration = run.timing->kernel(ports, static_cast<std::int64_t>(sweeps)), .bytes = bytes};
 }
 
 std::unique_ptr<KernelModel> make_kernel(const ComputeUnit& unit,

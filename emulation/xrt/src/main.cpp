@@ -161,7 +161,7 @@ void serve(const Identity& identity, Channel& channel) {
     if (call == Call::close) {
       try {
         host.close();
-      } catch (const std::exception&) {  // the program closes without asking for its memory
+      } catch (const std::runtime_error&) {  // the program closes without waiting for that
         return;
       }
       return;  // the shim closes its socket only after this process has ended
@@ -169,18 +169,17 @@ void serve(const Identity& identity, Channel& channel) {
   }
 }
 
-/// The channel stays open until a program that is to be ended has ended, which else would say
-/// something of its own about the end of its socket.
-int guarded(const Identity& identity, Channel& channel) {
+/// Says what goes wrong, and does `afterwards`; the exit code.
+template <class Action, class Afterwards>
+int guarded(const Action& action, const Afterwards& afterwards) {
   try {
-    serve(identity, channel);
-    return EXIT_SUCCESS;
+    return action();
   } catch (const std::bad_alloc&) {
     say("no memory left");
   } catch (const std::exception& error) {
     say(error.what());
   }
-  end_program();
+  afterwards();
   return EXIT_FAILURE;
 }
 
@@ -242,17 +241,20 @@ int run() {
   if (getppid() != watcher) {
     raise(SIGUSR1);
   }
-  return guarded(identity, channel);
+  // The channel stays open until a program that is to be ended has ended, which else would say
+  // something of its own about the end of its socket.
+  return guarded(
+      [&] {
+        serve(identity, channel);
+        return EXIT_SUCCESS;
+      },
+      end_program);
 }
 
 }  // namespace
 }  // namespace isthmus::card::process
 
 int main() {
-  try {
-    return isthmus::card::process::run();
-  } catch (const std::exception& error) {
-    isthmus::card::process::say(error.what());
-    return EXIT_FAILURE;
-  }
+  using namespace isthmus::card::process;
+  return guarded(run, [] {});
 }

@@ -122,7 +122,7 @@ bool Meter::poll(std::uint64_t end) {
   if (reached(now(), end)) {
     return true;
   }
-  const bool clock = page_ != nullptr && page_->clock != 0;
+  const bool clock = has_clock();
   if (clock && slot_->alone == 0) {
     return false;
   }

@@ -67,11 +67,10 @@ class Plugin final : public KernelModel {
       throw KernelError("kernel '" + run.unit->kernel + "' failed: " +
                         (own.empty() ? "it returned " + std::to_string(failed) : own));
     }
-    const Reach::Traffic& traffic = run.reach->traffic();
+    KernelOutcome outcome = outcome_of(run, 1);
     const Time logic = Pace::of_rate(call.clock_hz).of(static_cast<std::int64_t>(call.cycles));
-    return {.duration = std::max(logic, time_of(traffic, *run.timing)),
-            .bytes = traffic.host_read + traffic.host_written + traffic.card_read +
-                     traffic.card_written};
+    outcome.duration = std::max(outcome.duration, logic);
+    return outcome;
   }
 
  private:

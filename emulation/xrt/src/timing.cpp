@@ -1,7 +1,6 @@
 #include "isthmus/card/process/timing.hpp"
 
 #include <algorithm>
-#include <array>
 
 #include "isthmus/card/card.hpp"
 
@@ -27,6 +26,51 @@ Timing::Timing(const Board& board)
 
 void Timing::reset() { machine_.reset(samples_++); }
 
+void Timing::check_bank(std::size_t bank) const {
+  const auto banks = static_cast<std::size_t>(board_.memory ? board_.memory->banks : 0);
+  if (bank >= banks) {
+    throw CardError("the program uses bank " + std::to_string(bank) + " of the card, the board " +
+                    board_.name + " has " + std::to_string(banks) + " banks (memory.banks)");
+  }
+}
+
+DmaJob Timing::job(Direction direction, std::int64_t bytes) const {
+  const bool reads = direction == Direction::h2d;
+  return {.direction = direction,
+          .bytes = bytes,
+          .residence = Residence(
+              reads ? board_.host.cache_read_bytes : board_.host.cache_write_bytes, bytes)};
+}
+
+Time Timing::simulate(std::span<const DmaJob> jobs) {
+  reset();
+  return dma_->run(jobs);
+}
+
+double Timing::share_beside_other(Direction direction, std::int64_t bytes) {
+  const auto [found, fresh] = shares_.try_emplace({direction, bytes}, 1);
+  if (fresh && bytes > 1) {
+    // What the bytes beyond the first take.
+    const auto beyond_first = [&](std::initializer_list<Direction> directions) {
+      const auto all = [&](std::int64_t each) {
+        std::vector<DmaJob> jobs;
+        for (const Direction one : directions) {
+          jobs.push_back(job(one, each));
+        }
+        return simulate(jobs);
+      };
+      return static_cast<double>(all(bytes) - all(1));
+    };
+    const Direction other = direction == Direction::h2d ? Direction::d2h : Direction::h2d;
+    const double first = beyond_first({other});
+    const double both = beyond_first({Direction::h2d, Direction::d2h});
+    if (first > 0) {
+      found->second = std::clamp((first + beyond_first({direction}) - both) / first, -1.0, 1.0);
+    }
+  }
+  return found->second;
+}
+
 Cost Timing::transfer(Direction direction, std::int64_t bytes, std::int64_t page_offset,
                       std::size_t bank) {
   if (!dma_) {
@@ -35,27 +79,18 @@ Cost Timing::transfer(Direction direction, std::int64_t bytes, std::int64_t page
   if (bytes == 0) {
     return {};
   }
-  const auto banks = static_cast<std::size_t>(board_.memory.value().banks);
-  const bool reads = direction == Direction::h2d;
-  const auto simulate = [&] {
-    reset();
-    const HostParameters& host = board_.host;
-    const std::array jobs = {DmaJob{
-        .direction = direction,
-        .bytes = bytes,
-        .page_offset = page_offset,
-        .bank = bank % banks,
-        .residence = Residence(reads ? host.cache_read_bytes : host.cache_write_bytes, bytes)}};
-    return dma_->run(jobs);
-  };
+  check_bank(bank);
+  DmaJob wanted = job(direction, bytes);
+  wanted.page_offset = page_offset;
+  wanted.bank = bank;
+  const auto simulated = [&] { return simulate(std::span(&wanted, 1)); };
   Time total = 0;
   if (random_) {
-    total = simulate();
+    total = simulated();
   } else {
-    const auto [found, fresh] =
-        transfers_.try_emplace({direction, bytes, page_offset, bank % banks}, 0);
+    const auto [found, fresh] = transfers_.try_emplace({direction, bytes, page_offset, bank}, 0);
     if (fresh) {
-      found->second = simulate();
+      found->second = simulated();
     }
     total = found->second;
   }
@@ -64,12 +99,17 @@ Cost Timing::transfer(Direction direction, std::int64_t bytes, std::int64_t page
   return split(total, software);
 }
 
-Time Timing::kernel(const KernelJob& job) {
+Time Timing::kernel(const std::vector<PortWork>& ports, std::int64_t sweeps) {
   if (!kernel_) {
     throw CardError("the board " + board_.name + " has no kernels");
   }
+  for (const PortWork& port : ports) {
+    if (port.target == Target::device) {
+      check_bank(port.bank);
+    }
+  }
   reset();
-  return kernel_->run(job);
+  return kernel_->run(ports, sweeps);
 }
 
 Cost Timing::launch(Time waited) const {
@@ -83,15 +123,9 @@ Cost Timing::launch(Time waited) const {
 }
 
 Cost Timing::copy(std::int64_t bytes, std::size_t from_bank, std::size_t to_bank) {
-  const auto banks = static_cast<std::size_t>(board_.memory ? board_.memory->banks : 1);
   Cost cost = launch();
-  cost.simulated += kernel({.kernel = Kernel::bandwidth,
-                            .target = Target::device,
-                            .bytes = bytes,
-                            .iterations = 1,
-                            .page_offsets = {},
-                            .read_banks = {from_bank % banks},
-                            .write_banks = {to_bank % banks}});
+  cost.simulated += kernel(
+      {{.bank = from_bank, .bytes = bytes}, {.writes = true, .bank = to_bank, .bytes = bytes}}, 1);
   return cost;
 }
 

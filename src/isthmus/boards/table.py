@@ -162,6 +162,7 @@ _PARAMETERS = (
     _int("memory.bank_bytes", "size of a bank", "B", low=4096, high=_MOST_BYTES),
     _float("memory.bandwidth_Bps", "rate of one bank", "B/s", _LEAST_RATE),
     _float("memory.latency_ns", "request until the first byte", "ns"),
+    Parameter("memory", "hbm", bool, "", "banks are high-bandwidth memory (HBM)", default=False),
     _float("kernel.clock_MHz", "clock of the kernels", "MHz", 1e-3),
     _int("kernel.width_bytes", "width of a kernel's port", "B", allowed=(4, 8, 16, 32, 64, 128)),
     _int("kernel.burst_beats", "beats of a burst", high=256),

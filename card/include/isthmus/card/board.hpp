@@ -73,6 +73,7 @@ struct MemoryParameters {
   std::int64_t bank_bytes = 0;
   double bandwidth_Bps = 0;  ///< of each bank
   double latency_ns = 0;
+  bool hbm = false;  ///< high-bandwidth memory, which xclbins name apart
 };
 
 struct KernelParameters {

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "isthmus/card/fault.hpp"
@@ -23,6 +24,15 @@ struct KernelJob {
   std::array<std::int64_t, 2> page_offsets{};  ///< of read and written host memory
   std::vector<std::size_t> read_banks;         ///< of card memory
   std::vector<std::size_t> write_banks;
+};
+
+/// What one port of a kernel moves in a sweep.
+struct PortWork {
+  bool writes = false;
+  Target target = Target::device;
+  std::size_t bank = 0;          ///< of card memory
+  std::int64_t page_offset = 0;  ///< of host memory
+  std::int64_t bytes = 0;
 };
 
 /// The same work for an RTL kernel: its data go through it, so it gets them.
@@ -56,7 +66,10 @@ class RtlRunner {
 /// Up to so many bursts a kernel does single ones instead of sweeps.
 inline constexpr std::int64_t single_bursts = 2;
 
-/// One compute unit; buffers up to two bursts are done burst by burst, larger ones in sweeps.
+/// One compute unit; buffers up to two bursts are done burst by burst, larger ones in sweeps. All
+/// its ports work at once. Those of card memory that move as many bytes do so in step: a burst of
+/// each that reads, then a burst of each that writes. What is written to host memory follows what
+/// is read there where these are the only two and move as much.
 class KernelUnit final : public Actor {
  public:
   explicit KernelUnit(Machine& machine);
@@ -72,6 +85,7 @@ class KernelUnit final : public Actor {
   /// Runs the machine from the kernel's first to its last cycle; software's launch is not in it.
   /// Throws TooLongError where the work is negative or too much.
   Time run(const KernelJob& job);
+  Time run(const std::vector<PortWork>& ports, std::int64_t iterations);
   /// The same without running the machine: `owner`, if any, gets an event with `tag` at the end.
   void start(const KernelJob& job, Actor* owner, std::uint64_t tag);
   void handle(std::uint64_t payload) override;
@@ -82,14 +96,20 @@ class KernelUnit final : public Actor {
     StreamPlan plan;
   };
 
-  void reach_host(const KernelJob& job, StreamPlan plan);
-  void reach_banks(const KernelJob& job, StreamPlan plan);
+  void start(std::vector<PortWork> ports, std::int64_t iterations);
+  void reach_host(const std::vector<PortWork>& ports, std::int64_t iterations);
+  void reach_banks(const std::vector<PortWork>& ports, std::int64_t iterations);
+  void add_bank_stream(const std::vector<PortWork>& ports, const StreamPlan& plan);
+  [[nodiscard]] StreamPlan plan_of(const PortWork& port, std::int64_t iterations) const;
   void sweep();
 
   Machine* machine_;
-  Reader reader_;
-  Writer writer_;
-  BankStream bursts_;
+  /// By port, as many as were needed so far.
+  std::vector<std::unique_ptr<Reader>> readers_;
+  std::vector<std::unique_ptr<Writer>> writers_;
+  std::vector<std::unique_ptr<BankStream>> bank_streams_;
+  bool single_blocks_ = false;  ///< of the work at hand
+  bool copies_ = false;         ///< it reads and writes
   std::vector<Part> parts_;
   Actor* owner_ = nullptr;
   std::uint64_t tag_ = 0;

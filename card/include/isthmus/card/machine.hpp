@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <vector>
 
 #include "isthmus/card/board.hpp"
@@ -45,12 +46,12 @@ class Machine {
   void forget();
   /// Throws BoardError where the card has no memory.
   Port bank_port(std::size_t bank);
+  /// A kernel's side of one of its ports. Throws std::bad_optional_access without kernels.
+  Port datapath(std::size_t port);
 
   Board board;
   Crossing crossing;
   std::vector<Server> banks;
-  Server datapath_in;
-  Server datapath_out;
   bool fast_forward = true;
   /// Something with a state of its own takes part: only whole sweeps may be skipped.
   bool sweeps_only = false;
@@ -62,6 +63,7 @@ class Machine {
   void save();
   [[nodiscard]] bool deterministic() const { return !crossing.link.random(); }
 
+  std::deque<Server> datapaths_;  ///< by port of a kernel
   Time skipped_ = 0;
   State state_;
   std::vector<std::int64_t> progress_;

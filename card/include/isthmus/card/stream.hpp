@@ -196,8 +196,8 @@ class BankStream final : public Stream {
  public:
   using Stream::Stream;
 
-  /// Reads every bank of `reads` in step, then writes `write`; either may be empty.
-  void limits(std::vector<Port> reads, const Port& write, const Port& datapath,
+  /// Reads every bank of `reads` in step, then writes every bank of `writes`; either may be empty.
+  void limits(std::vector<Port> reads, std::vector<Port> writes, const Port& datapath,
               std::int64_t outstanding);
   void handle(std::uint64_t payload) override;
   void proceed() override;
@@ -210,7 +210,7 @@ class BankStream final : public Stream {
   void compute(std::int64_t bytes);
 
   std::vector<Port> reads_;
-  Port write_;
+  std::vector<Port> writes_;
   Port datapath_;
   std::int64_t outstanding_ = 1;
   std::int64_t left_ = 1;

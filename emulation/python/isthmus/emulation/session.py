@@ -129,6 +129,8 @@ def prepare(
     chosen = [boards.named(card) for card in cards]
     if not 0 < len(chosen) <= _MOST_CARDS:
         raise UsageError(f"{len(chosen)} cards: one at least, and {_MOST_CARDS} at most")
+    for board in chosen:
+        _require_parts(board)
     for folder in kernels:
         if not folder.is_dir():
             raise UsageError(f"{folder}: no folder with kernels")
@@ -183,6 +185,16 @@ def prepare(
             raise IsthmusError(f"{directory}: {error.strerror}") from error
         raise
     return session
+
+
+def _require_parts(board: Board) -> None:
+    """Raises UsageError for a board that XRT cannot work with."""
+    parts = {"dma": "DMA engine", "kernel": "kernels"}
+    if lacking := [name for part, name in parts.items() if not board.has(part)]:
+        raise UsageError(
+            f"programs behind XRT need a DMA engine and kernels; the board {board.name} has no "
+            f"{' and no '.join(lacking)} (isthmus card boards lists others)"
+        )
 
 
 def _write(session: Session, cards: Sequence[Board], clock: ClockKind) -> None:

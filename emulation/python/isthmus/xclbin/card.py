@@ -3,7 +3,7 @@
 This is the section BITSTREAM, which on a board holds the bitstream. Lines of words:
 
     isthmus.card/1
-    memory card|host ADDRESS BYTES NAME
+    memory card|hbm|host ADDRESS BYTES NAME
     kernel KERNEL INSTANCE ADDRESS RANGE
     free                                            the kernel above has no control register
     restarts                                        it has a count of how often it is to run
@@ -21,6 +21,7 @@ from isthmus.xclbin.kinds import MemoryType
 from isthmus.xclbin.metadata import Kernel
 from isthmus.xclbin.tables import Memory
 
+_MEMORIES: dict[int, str] = {MemoryType.HOST: "host", MemoryType.HBM: "hbm"}
 _MEMORY_QUALIFIERS = {"global", "constant"}
 
 
@@ -32,7 +33,7 @@ def describe(memories: Iterable[Memory], kernels: Iterable[Kernel]) -> bytes:
 def _lines(memories: Iterable[Memory], kernels: Iterable[Kernel]) -> Iterator[str]:
     yield "isthmus.card/1"
     for memory in memories:
-        where = "host" if memory.type == MemoryType.HOST else "card"
+        where = _MEMORIES.get(memory.type, "card")
         yield f"memory {where} {memory.address} {memory.size} {memory.name}"
     for kernel in kernels:
         for instance in kernel.instances:

@@ -14,6 +14,7 @@
 #include "isthmus/card/process/memory.hpp"
 #include "isthmus/card/process/meter.hpp"
 #include "isthmus/card/process/timing.hpp"
+#include "isthmus/card/process/transfer_queue.hpp"
 #include "isthmus/card/process/wire.hpp"
 
 namespace isthmus::card::process {
@@ -56,6 +57,9 @@ class Device {
     bool by_xrt = false;
   };
 
+  void check_memories() const;
+  void spend_on_software(double nanoseconds, const char* kind, std::uint64_t bytes);
+  Reply allocate(const Message& request);
   Reply copy(Direction direction, const Message& request);
   Cost cost_of(Direction direction, std::uint64_t address, std::uint64_t bytes);
   std::span<std::byte> memory(std::uint64_t address, std::uint64_t bytes);
@@ -75,10 +79,12 @@ class Device {
 
   Description description_;
   Timing* timing_;
+  TransferQueue transfers_;
   ProgramMemory* host_;
   Meter* meter_;
   CardMemory memory_;
   std::vector<Unit> units_;
+  bool programmed_ = false;
   Warnings warnings_;
   std::array<std::byte, copier_registers> copier_{};
 

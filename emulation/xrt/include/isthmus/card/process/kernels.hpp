@@ -29,6 +29,8 @@ class Warnings {
 
   /// Each `key` once.
   void tell(const std::string& key, const std::string& text);
+  /// The same for what is no fault of the program's.
+  void note(const std::string& key, const std::string& text);
 
  private:
   bool fatal_;
@@ -40,42 +42,41 @@ class Warnings {
 class Reach {
  public:
   Reach(const Description& description, CardMemory& card, ProgramMemory& host, Warnings& warnings,
-        const ComputeUnit& unit, std::span<const std::byte> registers)
-      : description_(&description),
-        card_(&card),
-        host_(&host),
-        warnings_(&warnings),
-        unit_(&unit),
-        registers_(registers) {}
+        const ComputeUnit& unit, std::span<const std::byte> registers);
 
-  [[nodiscard]] bool is_host(std::uint64_t address) const;
-  [[nodiscard]] std::size_t bank(std::uint64_t address) const {
-    return description_->bank_of(address);
-  }
   void read(std::uint64_t address, std::span<std::byte> to);
   void write(std::uint64_t address, std::span<const std::byte> from);
 
-  struct Traffic {
-    std::uint64_t host_read = 0;
-    std::uint64_t host_written = 0;
-    std::uint64_t card_read = 0;
-    std::uint64_t card_written = 0;
-  };
-  [[nodiscard]] const Traffic& traffic() const { return traffic_; }
+  /// What was read and written so far. Each argument that is a buffer has a port of its own, which
+  /// moves what lies from its address on up to the next argument's; a port per bank and direction.
+  [[nodiscard]] std::vector<PortWork> ports() const;
 
  private:
-  const Description* description_;
+  struct Buffer {
+    std::uint64_t begin = 0;
+    const std::string* name = nullptr;
+  };
+  struct Traffic {
+    const Buffer* buffer = nullptr;  ///< null: below all
+    const MemoryRange* memory = nullptr;
+    PortWork work;
+  };
+
+  [[nodiscard]] const Buffer* buffer_of(std::uint64_t address) const;
+  /// Counts an access; whether it goes to the host's memory.
+  bool count(std::uint64_t address, std::uint64_t bytes, bool writes);
   void warn(std::uint64_t address, std::uint64_t bytes, const char* does);
   void check_range(std::uint64_t address, std::uint64_t bytes) const;
   void read_host(std::uint64_t address, std::span<std::byte> to);
   void write_host(std::uint64_t address, std::span<const std::byte> from);
 
+  const Description* description_;
   CardMemory* card_;
   ProgramMemory* host_;
   Warnings* warnings_;
   const ComputeUnit* unit_;
-  std::span<const std::byte> registers_;
-  Traffic traffic_;
+  std::vector<Buffer> buffers_;  ///< by address
+  std::vector<Traffic> traffic_;
 };
 
 /// One run: where the arguments are, and what can be reached.
@@ -112,7 +113,7 @@ class KernelModel {
 std::unique_ptr<KernelModel> make_kernel(const ComputeUnit& unit,
                                          const std::vector<std::string>& folders);
 
-/// Time that memory takes for what was read and written, all at once, each as one sweep.
-Time time_of(const Reach::Traffic& traffic, Timing& timing);
+/// What a run takes that has done this, `sweeps` times.
+KernelOutcome outcome_of(const KernelRun& run, std::uint64_t sweeps);
 
 }  // namespace isthmus::card::process

@@ -31,6 +31,8 @@ class Meter {
   [[nodiscard]] std::uint64_t now() const {
     return slot_->offset_fs.load() + slot_->elapsed_fs.load();
   }
+  /// Whether the program's clocks show that time.
+  [[nodiscard]] bool has_clock() const { return page_ != nullptr && page_->clock != 0; }
   /// Time that the program spends in a call.
   void spend(const Cost& cost);
   /// The same for one that is told of in the list.

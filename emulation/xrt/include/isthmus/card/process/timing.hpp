@@ -5,7 +5,10 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <span>
 #include <tuple>
+#include <utility>
+#include <vector>
 
 #include "isthmus/card/board.hpp"
 #include "isthmus/card/cpu.hpp"
@@ -22,16 +25,23 @@ struct Cost {
   [[nodiscard]] Time total() const { return simulated + driver; }
 };
 
-/// Each duration from a machine at rest: what runs at the same time does not disturb it.
+/// Each duration from a machine at rest: what runs at the same time does not disturb it
+/// (`TransferQueue` adds that).
 class Timing {
  public:
   explicit Timing(const Board& board);
 
+  /// Throws CardError where the board has fewer banks; all below do so, too.
+  void check_bank(std::size_t bank) const;
   /// One transfer between host and card. Throws CardError where the card has no DMA engine.
   Cost transfer(Direction direction, std::int64_t bytes, std::int64_t page_offset,
                 std::size_t bank);
+  /// Of a transfer that begins while one of the other direction runs at full rate: the share of its
+  /// own rate that it gets until then, so that two of `bytes` take as long as begun at once. Below
+  /// 0 where both at once take longer than one after the other.
+  double share_beside_other(Direction direction, std::int64_t bytes);
   /// Without the software that launches it. Throws CardError where the card has no kernels.
-  Time kernel(const KernelJob& job);
+  Time kernel(const std::vector<PortWork>& ports, std::int64_t sweeps);
   /// Of a kernel that has waited in the runtime's queue for so long: of several that wait there,
   /// one starts after the other at the board's interval.
   [[nodiscard]] Cost launch(Time waited = 0) const;
@@ -45,6 +55,8 @@ class Timing {
 
  private:
   void reset();
+  [[nodiscard]] DmaJob job(Direction direction, std::int64_t bytes) const;
+  Time simulate(std::span<const DmaJob> jobs);
 
   Board board_;
   Machine machine_;
@@ -53,6 +65,7 @@ class Timing {
   bool random_;
   std::uint64_t samples_ = 0;
   std::map<std::tuple<Direction, std::int64_t, std::int64_t, std::size_t>, Time> transfers_;
+  std::map<std::pair<Direction, std::int64_t>, double> shares_;
 };
 
 }  // namespace isthmus::card::process

@@ -1,0 +1,150 @@
+"""Programs on emulated cards against figures that boards' makers published for the same calls."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from common import ROOT, heading
+
+PROGRAMS = ROOT / "emulation" / "tests" / "programs"
+LIBRARIES = {"lifecycle": [], "crossing": [], "opencl_queued": ["-lxilinxopencl"]}
+MiB = 1 << 20
+QUEUED = {
+    (64, 1024): (4.70066, 4.91932, 8.46482),
+    (1024, 1024): (68.5495, 76.4584, 129.132),
+    (4096, 1024): (294.746, 313.529, 524.969),
+    (16384, 512): (1169.25, 1114.67, 1990.79),
+    (MiB, 64): (6619.78, 10072.4, 14733.0),
+    (2 * MiB, 64): (7713.63, 11583.7, 14935.0),
+    (16 * MiB, 16): (7233.73, 11455.5, 14626.7),
+}
+"""AMD's Vitis_Accel_Examples, host_global_bandwidth, log on a U200:
+MiB/s to the card, from it, and both at once, by bytes and number of buffers; of 16 MiB the log
+has 64 buffers."""
+RUNS = {10: 84033.6, 100: 270270, 1000: 299940, 10000: 316937}
+"""Kernel runs a second, by how many are queued: iops_test_xrt of the same, log on a U250."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """A published figure and ours, in the same unit."""
+
+    what: str
+    unit: str
+    published: float
+    ours: float
+    fitted: str
+
+    @property
+    def residual(self) -> float:
+        """Ours over theirs, less one."""
+        return self.ours / self.published - 1
+
+
+def prepare(folder: Path) -> None:
+    """The programs, and xclbins with the card's kernels."""
+    for name, libraries in LIBRARIES.items():
+        subprocess.run(
+            [os.environ.get("CXX", "c++"), "-std=c++20", "-O2", "-w", "-I/usr/include/xrt",
+             PROGRAMS / f"{name}.cpp", "-o", folder / name, *libraries, "-lxrt_coreutil", "-luuid"],
+            check=True,
+        )  # fmt: skip
+    isthmus("card", "xclbin", "--mode", "hw", "-o", folder / "card.xclbin")
+    arguments = [{"name": name, "type": "void*"} for name in ("input0", "output0")]
+    arguments += [{"name": name, "type": "int64_t"} for name in ("buf_size", "iter")]
+    for name, output in (("one_bank", "bank0"), ("two_banks", "bank1")):
+        design = {
+            "mode": "hw",
+            "memories": [{"name": "bank0"}, {"name": "bank1"}],
+            "kernels": [{"name": "bandwidth", "arguments": arguments}],
+            "connect": {"bandwidth_1.input0": ["bank0"], "bandwidth_1.output0": [output]},
+        }
+        source = folder / f"{name}.json"
+        source.write_text(json.dumps(design))
+        isthmus("xclbin", "write", "--from", source, "-o", folder / f"{name}.xclbin")
+
+
+def isthmus(*words: object) -> str:
+    command = [sys.executable, "-m", "isthmus", *map(str, words)]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+def told(board: str, folder: Path, program: str, *words: object) -> dict[str, float]:
+    """What a program prints that runs on the board."""
+    options = ("--as-hardware", "--board", board)
+    output = isthmus("card", "exec", *options, "--", folder / program, *words)
+    figures: dict[str, float] = json.loads(output[output.index('{"') :])
+    return figures
+
+
+def launches(folder: Path) -> Iterator[Row]:
+    """With the runtime's own software, which runs at this machine's speed."""
+    for count, published in RUNS.items():
+        words = ("queued_runs", folder / "card.xclbin", count)
+        rate = count / told("u250", folder, "lifecycle", *words)["seconds"]
+        yield Row(f"{count} empty kernels queued, U250", "runs/s", published, rate,
+                  "interval, at a million runs (359 184)")  # fmt: skip
+
+
+def queued(folder: Path) -> Iterator[Row]:
+    for (size, count), published in QUEUED.items():
+        words = ("queued", folder / "card.xclbin", size, count)
+        figures = told("u200", folder, "opencl_queued", *words)
+        for name, theirs in zip(("h2d", "d2h", "both"), published, strict=True):
+            what = f"{count} migrations of {size >> 10 or size / 1024:g} KiB, {name}, U200"
+            yield Row(what, "MiB/s", theirs, figures[name] / MiB, "no")
+
+
+def kernels(folder: Path) -> Iterator[Row]:
+    """kernel_global_bandwidth of the same on a U200, bandwidth_test on a U250.
+
+    From one bank to another, and within each of four banks: four times one bank's in ours, since
+    kernels on other banks do not meet.
+    """
+    for name, board, units, published in (
+        ("two_banks", "u200", 1, 2 * 1024 * MiB / 66.66268e-3),
+        ("one_bank", "u250", 4, 52207e6),
+    ):
+        words = ("ports", folder / f"{name}.xclbin", "bandwidth", 2, 64)
+        seconds = told(board, folder, "crossing", *words)["seconds"]
+        rate = units * 2 * 64 * MiB / seconds
+        what = f"kernel reads and writes {'four banks' if units == 4 else 'two banks'}"
+        yield Row(f"{what}, {board.upper()}", "GB/s", published / 1e9, rate / 1e9, "no")
+
+
+PARTS = {"launches": launches, "queued": queued, "kernels": kernels}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS))
+    chosen = parser.parse_args()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        prepare(folder)
+        heading("Programs on emulated cards: simulated, not hardware")
+        for part in chosen.parts:
+            print("| | unit | published | simulated | residual | fitted to it |")
+            print("|---|---|---|---|---|---|")
+            rows = []
+            for row in PARTS[part](folder):
+                rows.append(row)
+                print(
+                    f"| {row.what} | {row.unit} | {row.published:.4g} | {row.ours:.4g} "
+                    f"| {row.residual:+.1%} | {row.fitted} |", flush=True,
+                )  # fmt: skip
+            rms = math.sqrt(sum(row.residual**2 for row in rows) / len(rows))
+            print(f"\n{part}: {rms:.1%} rms\n", flush=True)
+
+
+if __name__ == "__main__":
+    main()

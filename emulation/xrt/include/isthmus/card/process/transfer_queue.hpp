@@ -1,0 +1,38 @@
+// Transfers that overlap in simulated time: threads of a program have times of their own.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "isthmus/card/process/timing.hpp"
+
+namespace isthmus::card::process {
+
+/// Each direction has the board's channels, and a link that one transfer after another fills. What
+/// comes before and after the data (software, doorbell, interrupt) overlaps with other transfers.
+/// One that meets a transfer of the other direction gets what that leaves of their common limit.
+///
+/// Transfers are to be added in the order in which they begin. Times are femtoseconds modulo 2^64.
+class TransferQueue {
+ public:
+  explicit TransferQueue(Timing& timing);
+
+  /// A transfer that begins at `now` and would take `alone`; what it takes. With `continues` it is
+  /// a further piece of the one before.
+  Cost add(std::uint64_t now, Direction direction, std::int64_t bytes, const Cost& alone,
+           bool continues);
+
+ private:
+  struct Way {
+    std::vector<std::uint64_t> channels;  ///< when each is free
+    std::uint64_t link = 0;               ///< when it is free
+    Time latency = -1;                    ///< of a transfer without data; -1: not yet known
+  };
+
+  Timing* timing_;
+  std::array<Way, 2> ways_;
+  bool any_ = false;
+};
+
+}  // namespace isthmus::card::process

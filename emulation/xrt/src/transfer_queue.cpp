@@ -1,0 +1,65 @@
+#include "isthmus/card/process/transfer_queue.hpp"
+
+#include <algorithm>
+
+namespace isthmus::card::process {
+namespace {
+
+/// The time until another one, nothing once it is past, though both may have wrapped.
+Time until(std::uint64_t now, std::uint64_t then) {
+  return std::max<Time>(static_cast<Time>(then - now), 0);
+}
+
+}  // namespace
+
+TransferQueue::TransferQueue(Timing& timing) : timing_(&timing) {
+  const auto& dma = timing.board().dma;
+  for (Way& way : ways_) {
+    way.channels.resize(dma ? static_cast<std::size_t>(dma->engines) : 0);
+  }
+}
+
+Cost TransferQueue::add(std::uint64_t now, Direction direction, std::int64_t bytes,
+                        const Cost& alone, bool continues) {
+  if (bytes == 0) {
+    return alone;
+  }
+  if (!any_) {
+    any_ = true;
+    for (Way& way : ways_) {
+      std::ranges::fill(way.channels, now);
+      way.link = now;
+    }
+  }
+  Way& way = ways_.at(static_cast<std::size_t>(direction));
+  const Way& other = ways_.at(1 - static_cast<std::size_t>(direction));
+  if (way.latency < 0) {
+    way.latency = timing_->transfer(direction, 1, 0, 0).simulated;
+  }
+  const Time latency = continues ? 0 : std::min(way.latency, alone.simulated);
+  const Time submit =
+      std::min(alone.driver, from_nanoseconds(timing_->board().dma.value().submit_ns));
+  const Time data = alone.simulated - latency;
+  const auto channel = std::ranges::min_element(
+      way.channels, {}, [now](std::uint64_t free) { return static_cast<Time>(free - now); });
+
+  Time begin = submit;
+  if (!continues) {
+    begin = std::max(begin, until(now, *channel));
+  }
+  begin = std::max(begin + latency, until(now, way.link));
+  // What is left of the link while the other direction is served, then all of it.
+  const Time beside = until(now, other.link) - begin;
+  Time took = data;
+  if (beside > 0 && data > 0) {
+    const double share = timing_->share_beside_other(direction, bytes);
+    const auto meanwhile = static_cast<Time>(share * static_cast<double>(beside));
+    took = meanwhile < data ? beside + data - meanwhile
+                            : static_cast<Time>(static_cast<double>(data) / share);
+  }
+  way.link = now + static_cast<std::uint64_t>(begin + took);
+  *channel = way.link;
+  return {.simulated = begin + took - submit, .driver = alone.driver};
+}
+
+}  // namespace isthmus::card::process
