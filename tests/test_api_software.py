@@ -166,7 +166,7 @@ def test_equal_times_of_apis_are_called_the_same():
     every = of_shares(equal_apis(1, 1e-4))
     assert {one.verdict for one in every} == {"same"}
     assert {one.sentence.partition(": ")[2] for one in every} <= {
-        f"{one} and {other} take the same time, within {percent} %."
+        f"{one} and {other} are alike, within {percent} %."
         for one, other in (("XRT", "OpenCL"), ("OpenCL", "XRT"))
         for percent in ("0.0", "0.1")
     }

@@ -10,6 +10,7 @@ import pytest
 from msgspec import structs
 
 from isthmus.analysis.findings import Finding, findings
+from isthmus.reporters import summary
 from isthmus.results.run_file import DeviceRecord, Point, Run
 from planted import FAULTS, healthy, on_board
 from synthetic import point, run
@@ -199,6 +200,14 @@ def test_a_link_that_another_api_fills_is_normal() -> None:
     pinned = verdict_on(one_card(full=0.97, low=0.4, memory="alloc_host"), "b")
     assert pinned.verdict == "normal"
     assert [cause.name for cause in pinned.causes] == ["the API or its driver"]
+
+
+def test_the_first_screen_tells_a_verdict_with_its_cause() -> None:
+    shared = summary.text(measured(*copies(0.95 * LIMIT, noise=crowded)))
+    (row,) = [line for line in shared.splitlines() if "  use of the link" in line]
+    assert row.endswith(" %, another user of the link")
+    wrong = summary.text(measured(*copies(1.2 * 31.6e9)))
+    assert "use of the link                   faster than the link can be\n" in wrong
 
 
 def test_a_link_that_no_api_fills_is_not_normal() -> None:

@@ -45,7 +45,7 @@ TEMPLATES = MappingProxyType(
         "device_same": "{one} and {other} are equally fast, within {percent} ({size}).",
         "device_unclear": "{one} and {other} may differ by up to {percent} ({size}): not decided.",
         "api_share": "{what}: {best} takes {share} of {usual}'s time ({span}).",
-        "api_same": "{what}: {best} and {usual} take the same time, within {percent}.",
+        "api_same": "{what}: {best} and {usual} are alike, within {percent}.",
         "api_undecided": "{what}: {best} takes {span} of {usual}'s time: not decided.",
         "map_buffers": "Mapping {size} takes {map}, copying {copy}: map buffers ({who}).",
         "map_shares": "Mapping {size} copies nothing here: {map}, a copy {copy}; map buffers "

@@ -135,9 +135,10 @@ def _table(results: Sequence[Finding], room: int) -> Iterator[str]:
 
 def _row(one: Finding, of_study: Sequence[Finding], study: str) -> str:
     label = one.subject if one.unit == "1" else f"{one.quantity}{_whose(one, of_study)}"
-    figure = one.figure.rjust(_FIGURE)
-    row = f"{study[:_STUDY]:{_STUDY}} {shortened(label, _LABEL):{_LABEL}} {figure}  "
-    notes = [f"{one.percent} of {one.reference.name}"] if one.reference and one.percent else []
+    figure = f"{one.figure:>{_FIGURE}}  " if one.figure else ""  # else room for a verdict's cause
+    row = f"{study[:_STUDY]:{_STUDY}} {shortened(label, _LABEL):{_LABEL}} {figure}"
+    of = f" of {one.reference.name}" if one.reference and one.figure else ""  # else in the label
+    notes = [one.percent + of] if one.reference and one.percent else []
     notes += [one.remark] if one.remark and (one.causes or not notes) else []
     notes += [one.certainty.replace(" to ", "-")] if one.span else []
     for i, note in enumerate(notes):

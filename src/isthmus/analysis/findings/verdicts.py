@@ -321,7 +321,7 @@ def _finding(
     first = causes[0] if causes else None
     doctor = f"doctor {quote(device.address)}"
     return Finding(
-        study="", subject=device.address, quantity="link", interval=None,
+        study="", subject=device.address, quantity="use of the link", interval=None,
         unit="", verdict=verdict, share=None if low is None else float(low.limit_share),
         reference=None if low is None else reference_of(low), causes=list(causes),
         remark=first.name if first else verdict, sentence=say(kind, **values),
