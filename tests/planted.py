@@ -55,8 +55,8 @@ class Scene:
     def results(self, folder: Path) -> dict[str, Result]:
         """What the checks of machine and device say, by name."""
         facts = self.facts(folder)
-        told = [*checks.of_machine(facts), *checks.of_device(facts)]
-        return {result.check: result for result in told}
+        results = [*checks.of_machine(facts), *checks.of_device(facts)]
+        return {result.check: result for result in results}
 
     def bad(self, folder: Path) -> set[str]:
         """Names of the checks that found something."""

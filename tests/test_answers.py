@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import msgspec
 import numpy as np
 import pandas as pd
@@ -11,7 +13,8 @@ from hypothesis import strategies as st
 
 from isthmus.analysis.answers import answers
 from isthmus.analysis.context import AnalysisContext
-from isthmus.analysis.fits import NO_LAW, alpha_beta, half_bandwidth
+from isthmus.analysis.findings import findings
+from isthmus.analysis.fits import NO_LAW, alpha_beta, curve, half_bandwidth
 from isthmus.analysis.ratios import by_size, medians, pairs, ratio
 from isthmus.analysis.summary import summarise
 from isthmus.results.run_file import DeviceRecord, Run
@@ -83,6 +86,55 @@ def test_alpha_beta_is_never_negative_and_never_raises(data):
 @pytest.mark.parametrize("sizes", [[], [1], [1, 2], [8, 8, 8]])
 def test_alpha_beta_needs_three_points_of_different_sizes(sizes):
     assert alpha_beta(sizes, [1e-6] * len(sizes)) is None
+
+
+WAYS = [Law(5e-6, 3e9), Law(20e-6, 12e9), Law(100e-6, 24e9)]
+WHOLE = [2.0**k for k in range(32)]
+
+
+def _with_ways(ways: list[Law], cuts: list[float], scatter: float, seed: int) -> list[float]:
+    """Times of a runtime that goes the next way from each of these sizes on."""
+    random = np.random.default_rng(seed)
+    chosen = [ways[sum(size >= cut for cut in cuts)] for size in WHOLE]
+    noise = np.exp(scatter * random.standard_normal(len(WHOLE)))
+    return [law(size) * error for law, size, error in zip(chosen, WHOLE, noise, strict=True)]
+
+
+@pytest.mark.parametrize("cuts", [[], [2.0**14], [2.0**10, 2.0**26]])
+@pytest.mark.parametrize("scatter", [0.0, 0.03])
+def test_a_curve_has_a_line_for_each_way_of_the_runtime(cuts, scatter):
+    fitted = curve(WHOLE, _with_ways(WAYS, cuts, scatter, seed=7))
+    assert fitted.fits
+    assert [line.smallest for line in fitted.lines] == [1.0, *cuts]
+    for line, law in zip(fitted.lines, WAYS, strict=False):
+        for known, true in ((line.alpha, law.alpha_s), (line.beta, law.beta_Bps)):
+            assert known.low <= 1.05 * true
+            assert known.high >= 0.95 * true
+    for size in (WHOLE[0], WHOLE[12], WHOLE[-1]):
+        law = WAYS[sum(size >= cut for cut in cuts)]
+        assert fitted.seconds(size) == pytest.approx(law(size), rel=0.1)
+
+
+def test_scatter_alone_makes_no_second_way():
+    lines = [len(curve(WHOLE, _with_ways(WAYS, [], 0.05, seed)).lines) for seed in range(60)]
+    assert lines.count(1) >= 55  # 98.5 % (benchmarks/curves.py)
+
+
+def test_a_series_that_no_line_describes_is_told_as_such():
+    times = [WAYS[0](size) * (1 + (k % 2)) for k, size in enumerate(WHOLE)]
+    points = [point("a", "write", int(s), [[t] * 25]) for s, t in zip(WHOLE, times, strict=True)]
+    assert not curve(WHOLE, times).fits
+    assert set(answer(run(points), "fits").table["note"]) == {"no curve fits"}
+    assert any("follows no line" in one.sentence for one in findings(run(points)))
+
+
+def test_a_curve_is_told_as_start_up_time_and_rate_with_intervals():
+    times = _with_ways(WAYS, [], 0.01, seed=1)
+    points = [point("a", "write", int(s), [[t] * 25]) for s, t in zip(WHOLE, times, strict=True)]
+    (said,) = [one for one in findings(run(points)) if one.remark == "start-up"]
+    figures = r"^Copy to device: [45]\.\d\d us \(.* to .*\) plus 1 ns per [23]\.\d\d B \("
+    assert re.search(figures, said.sentence)
+    assert said.interval.low <= WAYS[0].alpha_s <= said.interval.high
 
 
 def test_half_bandwidth_of_a_law_is_alpha_times_beta():

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import product
+
 import msgspec
 import pytest
 
 from isthmus.analysis.answers import answers
-from isthmus.results.run_file import DeviceRecord, Run
+from isthmus.analysis.findings import findings
+from isthmus.measure.devices import software_of
+from isthmus.results.run_file import DeviceRecord, Run, Samples
+from isthmus.studies import by_name
 from synthetic import Law, answer, point, run, transfer_run
 
 
@@ -59,3 +65,95 @@ def test_one_api_with_nothing_behind_it_is_told_by_itself():
     row = table.loc[("read", "1 to 4Ki")]
     assert (row["device"], row["reference"]) == ("xrt:0@noop", "")
     assert row["call_s"] == pytest.approx(15e-9, rel=0.01)
+
+
+CARD_S = 15e-6
+APIS = {"xrt": 5e-6, "opencl": 25e-6}
+SMALL = (1, 64, 4096)
+
+
+def above_a_card(boards: Sequence[str] = ("f1", "f1"), apart: float = 0.0) -> Run:
+    """XRT and OpenCL above emulated cards of 15 us, with their software of 5 us and 25 us.
+
+    ``apart``: by which share each process's software takes more time than the one before.
+    """
+    points, devices = [], []
+    for (api, software), board in zip(APIS.items(), boards, strict=True):
+        addresses = (f"{api}:0@card={board}", f"{api}:0@noop")
+        for operation, size in product(("read", "write"), SMALL):
+            known = {"api": api, "memory": f"{api}'s own"}
+            card = {"clock": "simulated", "clocks": {"simulated": Samples([1], CARD_S, None)}}
+            points.append(
+                point(addresses[0], operation, size, [[CARD_S]], rerun_changes=card, **known)
+            )
+            seconds = [[software * (1 + apart * process)] * 25 for process in range(5)]
+            none = {"verified": "na"}
+            points.append(
+                point(addresses[1], operation, size, seconds, rerun_changes=none, **known)
+            )
+        for address, simulated in zip(addresses, (True, False), strict=True):
+            properties = {"emulated_card": board} if simulated else {"keeps_data": "no"}
+            devices.append(
+                DeviceRecord(
+                    address=address, backend=api, real=False, simulated=simulated, api=api,
+                    properties=properties,
+                )
+            )  # fmt: skip
+    return run(points, devices=devices)
+
+
+def test_two_apis_above_one_card_are_compared_by_software_plus_card():
+    measured = above_a_card()
+    table = answer(measured, "api_shares").table
+    assert table[["operation", "bytes"]].to_numpy().tolist() == [
+        [operation, size] for operation in ("read", "write") for size in SMALL
+    ]
+    assert table["time_ratio"].tolist() == pytest.approx([20 / 40] * 6, rel=1e-3)
+    assert set(table["device"]) == {"xrt:0@card=f1"}  # the faster over the other
+    heads = [one for one in findings(measured) if one.clock == "hybrid" and one.headline]
+    assert [one.sentence for one in heads] == [
+        "Copy to host, 1 to 4Ki: XRT takes 50 % of OpenCL's time (50 to 50 %).",
+        "Copy to device, 1 to 4Ki: XRT takes 50 % of OpenCL's time (50 to 50 %).",
+    ]
+    by_size = [one for one in findings(measured) if one.evidence == "api_shares" and one.bytes]
+    sizes = [one.bytes for one in by_size if one.clock == "hybrid"]
+    assert sizes == [*SMALL, *SMALL]
+
+
+def test_the_interval_of_a_share_covers_its_processes():
+    """5 us and 25 us grow to 7 us and 35 us: 20 over 40 becomes 22 over 50."""
+    table = answer(above_a_card(apart=0.1), "api_shares").table
+    for one in table.itertuples():
+        assert 22 / 50 <= one.time_ratio <= 20 / 40
+        assert one.low_time_ratio < 0.45
+        assert one.high_time_ratio > 0.49
+
+
+def test_a_share_of_one_process_says_so():
+    whole = above_a_card()
+    single = [msgspec.structs.replace(p, reruns=p.reruns[:1]) for p in whole.points]
+    first, *_ = findings(msgspec.structs.replace(whole, points=single))
+    assert first.sentence.startswith("Copy to host, 1 to 4Ki: XRT takes 50 % of OpenCL's time")
+    assert "nan" not in first.sentence
+
+
+def test_apis_above_different_cards_are_not_compared():
+    assert not answer(above_a_card(("f1", "u250")), "api_shares").has_rows
+
+
+def test_software_is_added_for_two_apis_on_emulated_cards_only():
+    both = ["xrt:0@card=u250", "xocl:0@card=u250"]
+    assert software_of(both) == ["xrt:0@noop", "xocl:0@noop"]
+    assert software_of([both[0], "card:u250"]) == []
+    assert software_of([both[0], "xrt:0@card=f1-vu9p"]) == []
+    assert software_of(["xrt:0", "xocl:0", "opencl:pocl"]) == []
+
+
+def test_software_is_measured_where_the_run_has_small_copies():
+    transfer = by_name("transfer")
+    assert transfer.of_software({}, quick=False)["bytes"][-1] == 64 << 10
+    assert transfer.of_software({"bytes": [64, 1 << 20]}, quick=False)["bytes"] == [64]
+    assert transfer.of_software({}, quick=True)["bytes"] == [1, 8, 64, 512, 4096, 32768]
+    assert transfer.of_software({"bytes": [1 << 20]}, quick=False) is None
+    assert transfer.of_software({"operation": ["launch"]}, quick=False) is None
+    assert by_name("hostmem").of_software({}, quick=False) is None

@@ -349,7 +349,8 @@ def test_gpus_are_judged_by_what_their_links_carry(ranks: int) -> None:
     for row in table.itertuples():
         alpha, beta = GPU_CHANNELS[row.channel]
         rate = 2 * row.bytes / (alpha + 2 * row.bytes / beta)
-        assert row.limit_share == pytest.approx(rate / LINKS_BPS, rel=0.05)
+        by_link = rate / LINKS_BPS if row.channel != "staged" else np.nan  # through the host
+        assert row.limit_share == pytest.approx(by_link, rel=0.05, nan_ok=True)
     summary = summarise(measured)
     assert {"cuda", "nccl"} <= set(summary[summary["operation"] == "b_eff"]["api"])
 

@@ -247,6 +247,13 @@ def test_simulated_loads_and_stores_agree_with_the_closed_forms(
     assert (result.rows["bytes"] % result.rows["width"].replace("", 1).astype(int) == 0).all()
 
 
+def test_a_run_of_wide_loads_only_is_summarised(isthmus: Isthmus, tmp_path: Path) -> None:
+    options = ("--bytes", "64", "--memory", "bar_uc", "--operation", "bar_memory_load")
+    done = isthmus("run", "mmio", "--device", CARD, *options, "--out", str(tmp_path / "run.json"))
+    assert done.returncode == 0, done.stderr
+    assert "model of stratix4" in done.stdout
+
+
 def test_what_is_faster_than_the_link_is_told(measure: Callable[..., Measured]) -> None:
     few = ("--bytes", "8,64,4Ki", "--width", "8", "--memory", "bar_uc,bar_wc")
 

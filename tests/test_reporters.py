@@ -160,7 +160,7 @@ def test_json_samples_stand_beside_their_row():
 
 
 def test_json_of_a_run_without_points_has_empty_lists():
-    assert json.loads(rendered("json", EMPTY)) == {"findings": [], "points": []}
+    assert json.loads(rendered("json", EMPTY)) == {"findings": [], "curves": [], "points": []}
 
 
 # For people

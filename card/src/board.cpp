@@ -12,6 +12,7 @@ namespace isthmus::card {
 namespace {
 
 constexpr double most_nanoseconds = 1e9;  // a second: more is no latency
+constexpr double most_program_nanoseconds = 1e12;
 constexpr double least_bytes_per_second = 1e3;
 constexpr double most_bytes_per_second = 1e15;
 
@@ -235,7 +236,7 @@ SerialParameters serial_from(Fields& of) {
 
 OffloadParameters offload_from(Fields& of) {
   return {.initialise_ns = of.nanoseconds("offload.initialise_ns"),
-          .program_ns = of.nanoseconds("offload.program_ns", "0"),
+          .program_ns = of.real("offload.program_ns", 0.0, most_program_nanoseconds, "0"),
           .allocate_ns = of.nanoseconds("offload.allocate_ns"),
           .align_ns = of.nanoseconds("offload.align_ns", "0"),
           .fault_ns = of.nanoseconds("offload.fault_ns"),

@@ -1,5 +1,6 @@
 """``xrt:0@card=BOARD``, ``xocl:0@card=BOARD``: simulated time, host time apart, and the hybrid."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from subprocess import CompletedProcess
@@ -90,6 +91,39 @@ def test_the_hybrid_is_an_answer_of_its_own(measured: Measured) -> None:
     total = table["software_s"] + table["simulated_s"]
     assert table["hybrid_s"].tolist() == total.tolist()
     assert (table["software_s"] > 0).all()
+
+
+def test_two_apis_on_a_card_say_which_share_of_the_time_one_takes(
+    card_mode: Command, isthmus: Command, tmp_path: Path
+) -> None:
+    """The software of both is measured without being named, also when the run goes on."""
+    needs("xrt")
+    installed = xrt.find()
+    if installed is None or installed.library("xrt_noop") is None:
+        pytest.skip("this XRT has no noop shim")
+    cards = (f"xrt:0@card={BOARD}", f"xocl:0@card={BOARD}")
+    out = tmp_path / "apis.json"
+    words = ("--bytes", "1,4Ki,1Mi", "--operation", "write,read,launch", "--out", str(out))
+    done = card_mode("transfer", cards, *words)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "XRT over OpenCL" in done.stdout
+    run = run_file.load(out)
+    added = {one.address for one in run.devices if one.added}
+    assert added == {"xrt:0@noop", "xocl:0@noop"}
+    software = {(one.operation, one.bytes) for one in run.points if one.device in added}
+    assert software == {(way, size) for way in ("write", "read") for size in (1, 4096)}
+    found = json.loads(isthmus("show", str(out), "--format", "json").stdout)["findings"]
+    shares = [one for one in found if one["clock"] == "hybrid"]
+    assert {(one["operation"], one["bytes"]) for one in shares if one["bytes"]} == software
+    assert sum(one["headline"] for one in shares) == 2
+    for one in shares:
+        ends = one["interval"]
+        assert 0 < ends["low"] <= ends["value"] <= ends["high"]
+    again = isthmus("run", "transfer", "--resume", "--out", str(out), "--budget", "60")
+    assert again.returncode == 0, again.stderr
+    resumed = run_file.load(out)
+    assert {one.address for one in resumed.devices if one.added} == added
+    assert len(resumed.points) == len(run.points)
 
 
 def test_what_cannot_be_a_card_is_said() -> None:

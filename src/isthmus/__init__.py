@@ -1,3 +1,20 @@
 """Isthmus measures, explains and judges the crossing between a host and its accelerators."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from isthmus.analysis.loaded import LoadedRun
+
+__all__ = ["__version__", "load"]
 __version__ = "0.1.0"
+
+
+def load(path: str | Path) -> LoadedRun:
+    """Reads a run file; raises ``isthmus.errors.UsageError`` where it is none."""
+    from isthmus.analysis.loaded import LoadedRun  # noqa: PLC0415 - commands that need no analysis
+
+    return LoadedRun(path)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+GATE_FAILED = 3
+"""Exit code of a command that did its work and found what it was to guard against."""
+
 
 class IsthmusError(Exception):
     """Something failed; the message is one line that says what to do."""

@@ -21,3 +21,8 @@ def truncated(items: Sequence[object]) -> list[str]:
     """The first items as text; where there are more, their number follows: ``"3 more"``."""
     more = len(items) - _MOST_LISTED
     return [*map(str, items[:_MOST_LISTED]), *([f"{more} more"] if more > 0 else [])]
+
+
+def counted(count: int, one: str, many: str) -> str:
+    """``1 machine``, ``2 machines``."""
+    return f"{count} {one if count == 1 else many}"

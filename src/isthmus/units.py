@@ -9,6 +9,7 @@ from isthmus.errors import UsageError
 
 _BINARY = ("", "Ki", "Mi", "Gi", "Ti")
 _SIZE = re.compile(r"([1-9][0-9]*)(Ki|Mi|Gi|Ti)?")
+_TIME = re.compile(r"([0-9]+(?:\.[0-9]+)?)(s|ms|us|ns)")
 _LARGEST_SIZE = 1 << 50
 
 
@@ -21,6 +22,14 @@ def parse_size(text: str) -> int:
     if size > _LARGEST_SIZE:
         raise UsageError(f"'{text}' is beyond any memory")
     return size
+
+
+def parse_seconds(text: str) -> float:
+    """Seconds of ``5ms``, ``1.5s``, ``20us``; raises UsageError for anything else."""
+    match = _TIME.fullmatch(text)
+    if not match or not float(match[1]):
+        raise UsageError(f"'{text}' is no time above 0; write 20us, 5ms or 1.5s")
+    return float(match[1]) * {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}[match[2]]
 
 
 def format_size(size: int) -> str:
@@ -66,13 +75,13 @@ def parse_counts(text: str) -> list[int]:
 
 
 def parse_share(text: str) -> float:
-    """``2%`` or ``0.02`` as a share from 0 to below 1; raises UsageError for anything else."""
+    """``2%`` or ``0.02`` as a share of 0 or more; raises UsageError for anything else."""
     number, percent, rest = text.replace(" ", "").partition("%")
     try:
         share = float(number) / (100 if percent else 1)
     except ValueError:
         share = math.nan
-    if rest or not 0 <= share < 1:
+    if rest or not 0 <= share < math.inf:
         raise UsageError(f"'{text}' is no share; write 2% or 0.02")
     return share
 

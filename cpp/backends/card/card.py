@@ -36,6 +36,7 @@ class Card(BackendDescription):
             "pinned": "CL_MEM_ALLOC_HOST_PTR in OpenCL, xrt::bo in XRT",
         }
     )
+    naive_memory = "aligned"
     by_default = False
 
     def candidates(self, scheme: str) -> Sequence[Candidate]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes.util
 import importlib.util
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 
@@ -99,6 +99,7 @@ class Cuda(BackendDescription):
     flags = MappingProxyType(
         {"copy_engines": "the GPUs' copy engines sent the messages, not their processors"}
     )
+    code_template = "cuda_advice.cpp.j2"
     memory_calls = MappingProxyType(
         {
             "aligned": "posix_memalign(4096)",
@@ -117,6 +118,13 @@ class Cuda(BackendDescription):
         Check("throttling", "Does the GPU keep its clock?", _throttling, of="device", place=14),
         Check("pcie_replays", "Is no packet sent again?", _replays, of="device", place=15),
     )  # fmt: skip
+
+    @staticmethod
+    def memory_Bps(properties: Mapping[str, str]) -> float:  # noqa: N802 - a unit
+        """Two transfers a clock, each as wide as the bus."""
+        known = (properties.get(name, "nan") for name in ("memory_clock_kHz", "memory_bus_bits"))
+        kilohertz, bits = map(float, known)
+        return 2 * kilohertz * 1e3 * bits / 8
 
     def candidates(self, scheme: str) -> Sequence[Candidate]:
         driver_path = driver()

@@ -164,6 +164,7 @@ class Opencl(BackendDescription):
     name = "opencl"
     summary = "any OpenCL platform, through the ICD loader"
     schemes = ("opencl", XOCL)
+    code_template = "opencl_advice.cpp.j2"
     memory_calls = MappingProxyType(
         {
             "aligned": "posix_memalign(4096) + CL_MEM_USE_HOST_PTR",
@@ -249,6 +250,9 @@ class Opencl(BackendDescription):
         if scheme == XOCL:
             return f"{scheme}:{device.id.rpartition(':')[2]}"
         return super().address_of(scheme, device)
+
+    def software_alone(self, address: Address) -> str:
+        return xrt.software_alone(address)
 
     def match(
         self, address: Address, devices: Sequence[DeviceDescription]

@@ -21,6 +21,7 @@ class Xrt(BackendDescription):
     name = "xrt"
     summary = "AMD's cards through XRT's native C++ API"
     schemes = ("xrt",)
+    code_template = "xrt_advice.cpp.j2"
     memory_calls = MappingProxyType(
         {
             "aligned": "posix_memalign(4096)",
@@ -55,6 +56,9 @@ class Xrt(BackendDescription):
             what = f"{installation.name}, but Isthmus was built without its headers"
             return (Problem(what, "apt-get install libxrt-dev uuid-dev, and set Isthmus up again"),)
         return xrt.problems(installation)
+
+    def software_alone(self, address: Address) -> str:
+        return xrt.software_alone(address)
 
     def match(
         self, address: Address, devices: Sequence[DeviceDescription]

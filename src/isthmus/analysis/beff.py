@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from isthmus import boards
 from isthmus.analysis import fits, published
-from isthmus.analysis.beff_channels import channels, links_rate
+from isthmus.analysis.beff_channels import channels
 from isthmus.analysis.beff_rows import SAME
-from isthmus.analysis.context import AnalysisContext, Answer, board_of, each, rate_of, table
+from isthmus.analysis.context import AnalysisContext, Answer, each, rate_of, table
 from isthmus.analysis.messages import messages
 from isthmus.analysis.ratios import groups
 from isthmus.boards import Board
@@ -23,7 +24,7 @@ _NAMED = ("device", "channel", "ranks", "topology", "depth", "memory", "clock", 
 
 def _boards(context: AnalysisContext) -> Mapping[str, Board | None]:
     """Board of each emulated card by address; None where it has no serial channels."""
-    known = {device.address: board_of(device) for device in context.run.devices}
+    known = {device.address: boards.of_device(device.properties) for device in context.run.devices}
     return {a: b if b is not None and b.has("serial") else None for a, b in known.items()}
 
 
@@ -96,10 +97,9 @@ def by_size(context: AnalysisContext) -> Answer:
     for _, unsorted in groups(_exchanges(context), SAME):
         group = unsorted.sort_values("bytes")
         first = group.iloc[0]
-        device, board = first["device"], known.get(first["device"])
+        board = known.get(first["device"])
         fitted = _law(group["bytes"], group["median_s"]) if board is None else None
-        links = links_rate(context.run, device)
-        rows += [_row_with_references(context, row, board, links, fitted) for row in each(group)]
+        rows += [_row_with_references(context, row, board, fitted) for row in each(group)]
     frame = table(rows, *_COLUMNS)
     return Answer(
         "by_size",
@@ -119,15 +119,12 @@ def _row_with_references(
     context: AnalysisContext,
     row: Any,
     board: Board | None,
-    links: float,
     fitted: fits.AlphaBeta | None,
 ) -> tuple[Any, ...]:
     size, rate, ranks = int(row.bytes), row.bandwidth_Bps, int(row.ranks or 1)
-    limit = ranks * links if ranks > 1 else np.nan  # a rank alone uses no link
     model, theirs = np.nan, np.nan
     if board is not None:
         shape, steps = _as_measured(board, row), int(row.looplength)
-        limit = 2 * ranks * serial.channel_rate(shape)
         model = rate / serial.bandwidth(shape, size, ranks, steps) - 1
         theirs = _published(context, shape, row).get(size, np.nan)
     law = np.nan
@@ -135,7 +132,7 @@ def _row_with_references(
         law = (fitted.alpha.value + size / fitted.beta.value) / row.median_s - 1
     return (
         row.device, row.channel, row.ranks, row.sizes, row.depth, row.clock, size, row.looplength,
-        row.transfer_s, rate * row.median_s / row.min_s, *rate_of(row)[:3], rate / limit,
+        row.transfer_s, rate * row.median_s / row.min_s, *rate_of(row)[:3], row.limit_share,
         model, law, theirs, rate / theirs - 1,
     )  # fmt: skip
 

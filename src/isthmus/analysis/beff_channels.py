@@ -1,4 +1,4 @@
-"""Comparison of channels between the same devices, and the rate of the links between them."""
+"""Comparison of channels between the same devices."""
 
 from __future__ import annotations
 
@@ -6,32 +6,11 @@ from collections.abc import Iterator
 from itertools import combinations
 
 import msgspec
-import numpy as np
 import pandas as pd
 
-from isthmus import backends
 from isthmus.analysis.context import AnalysisContext, Answer
 from isthmus.analysis.ratios import by_size, divide, groups, medians
-from isthmus.results.run_file import Point, Run
-
-
-def links_rate(run: Run, address: str) -> float:
-    """Highest rate, in bytes a second, at which each device can send over its links to the others.
-
-    ``address`` joins devices by ``+``. NaN where a device does not report its links, and where
-    ranks share a device, so that messages do not leave it.
-    """
-    ranks = run.environment.get("ranks")
-    if isinstance(ranks, list):
-        devices = {(rank.get("host"), rank.get("id", rank.get("device"))) for rank in ranks}
-        if len(devices) < len(ranks):
-            return float("nan")
-    rates = {
-        device.address: device.properties.get(backends.of(device.backend).links_property, "nan")
-        for device in run.devices
-    }
-    members = [name for name in address.split("+") if name in rates] or [address]
-    return float(np.min([float(rates.get(name, "nan")) for name in members]))
+from isthmus.results.run_file import Point
 
 
 def channels(context: AnalysisContext) -> Answer:

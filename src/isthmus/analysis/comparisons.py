@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from isthmus.analysis import api_software, hybrid, published, speeds, wording
+from isthmus.analysis import api_software, hybrid, published, speeds, split, wording
 from isthmus.analysis.context import AnalysisContext, Answer
 from isthmus.analysis.ratios import (
     LARGE,
@@ -149,7 +149,7 @@ def ceiling(context: AnalysisContext) -> Answer:
 
 
 QUESTIONS = (
-    speeds.peaks, api_software.per_call, hybrid.estimated, small, indistinguishable, throttle,
-    ceiling, speeds.half, speeds.fits, published.published_figures,
+    speeds.peaks, api_software.per_call, hybrid.estimated, hybrid.api_shares, split.split, small,
+    indistinguishable, throttle, ceiling, speeds.half, speeds.fits, published.published_figures,
 )  # fmt: skip
 """Questions of the study ``transfer``, in the order shown."""

@@ -8,12 +8,10 @@ from typing import Any
 
 import pandas as pd
 
-from isthmus import boards
-from isthmus.analysis.ratios import Pair, memory_copies, pairs, varying_axes, with_axes
+from isthmus.analysis.limits import memory_copies
+from isthmus.analysis.ratios import Pair, pairs, varying_axes, with_axes
 from isthmus.analysis.summary import resolved
-from isthmus.boards import Board
-from isthmus.errors import IsthmusError
-from isthmus.results.run_file import DeviceRecord, Run
+from isthmus.results.run_file import Run
 from isthmus.statistics import Interval, Judgement, judge, relevant, simultaneous
 
 SERIES = ["device", "api", "operation", "memory", "axes", "clock"]
@@ -123,15 +121,6 @@ def rate_of(row: Any, confidence: float = 0.95) -> Interval:
 def each(rows: pd.DataFrame) -> Iterator[Any]:
     """Rows one by one, their columns as attributes."""
     return rows.itertuples(index=False)  # type: ignore[no-any-return, unused-ignore]
-
-
-def board_of(device: DeviceRecord) -> Board | None:
-    """The board of an emulated card: as the run recorded it, or as the run names it."""
-    try:
-        named = device.properties.get("emulated_card")
-        return boards.named(named) if named else boards.recorded(device.properties)
-    except IsthmusError:
-        return None
 
 
 def table(rows: Iterable[tuple[object, ...]], *columns: str) -> pd.DataFrame:

@@ -6,29 +6,14 @@ from typing import Any
 
 import numpy as np
 
+from isthmus import boards
 from isthmus.analysis import published
-from isthmus.analysis.context import AnalysisContext, Answer, board_of, each, rate_of, table
+from isthmus.analysis.context import AnalysisContext, Answer, each, rate_of, table
 from isthmus.boards import Board
 from isthmus.models import host_memory
-from isthmus.models.pcie import link_of, path_of
-from isthmus.results.run_file import DeviceRecord
 
 KERNELS = {"read_bandwidth": "read", "write_bandwidth": "write", "bandwidth": "copy"}
 """Kernels as the closed form names them, by operation."""
-
-
-def _limit(device: DeviceRecord, operation: str) -> float:
-    """Payload rate of the device's link in bytes a second; NaN where it is not known."""
-    both = operation == "bandwidth"
-    board = board_of(device)
-    if board is not None:
-        path = path_of(board)
-        if both:
-            return 2 * min(path.both(), path.bus_rate())
-        rate = path.reads() if operation == "read_bandwidth" else path.writes()
-        return min(rate, path.bus_rate())
-    link = link_of(device.link)
-    return np.nan if link is None else link.payload() * (2 if both else 1)
 
 
 def _predicted(board: Board | None, row: Any) -> float:
@@ -52,11 +37,11 @@ def crossing(context: AnalysisContext) -> Answer:
     rows = []
     for row in each(points):
         device = known[str(row.device)]
-        board = board_of(device)
-        limit, model = _limit(device, str(row.operation)), _predicted(board, row)
+        board = boards.of_device(device.properties)
+        model = _predicted(board, row)
         theirs = _published(context, board, row)
         named = (row.device, row.operation, row.memory, row.axes, row.clock, row.bytes)
-        measured = (*rate_of(row)[:3], row.bandwidth_Bps / limit)
+        measured = (*rate_of(row)[:3], row.limit_share)
         compared = (row.bandwidth_Bps / model - 1, theirs, row.bandwidth_Bps / theirs - 1)
         data = {"true": "PASS", "false": "FAIL"}.get(str(row.verified), "not checked")
         rows.append((*named, *measured, *compared, data))

@@ -1,18 +1,34 @@
-"""Simple laws fitted to one series of sizes and times."""
+"""Time over bytes: a start-up time and a rate, in one line or in several; and the half-rate size.
+
+A runtime changes its way at some sizes: a bounce buffer, another protocol, another engine. Then one
+line does not fit, and each way has its own. How many is decided by Schwarz's criterion.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Sequence
+from itertools import combinations, pairwise
 from typing import NamedTuple
 
 import numpy as np
-from scipy import optimize, stats
+from numpy.typing import NDArray
 
-from isthmus.statistics import Interval
+from isthmus.statistics import Interval, student
+
+Values = NDArray[np.float64]
 
 _RISING = 1.05
 NO_LAW = 0.5
 """A fit that misses a point by more than this says nothing about the series."""
+NONE_FITS = 0.1
+"""Root mean square of log residuals above which a curve does not describe its series."""
+_MOST_BREAKS = 2
+_LEAST_POINTS = 4
+"""Of one line of several: two hold it, two more tell whether it is one."""
+_IRRELEVANT = 0.01
+"""Log residuals below this call for no further line: a curve that is exact has none to explain."""
+_STEPS = 4
 
 
 class AlphaBeta(NamedTuple):
@@ -27,45 +43,182 @@ class AlphaBeta(NamedTuple):
     worst_at: int
     """Index of that point."""
     points: int
+    smallest: float = 0.0
+    """Bytes of the smallest point that the line is for, and of the largest."""
+    largest: float = math.inf
+
+    def seconds(self, size: float) -> float:
+        """Predicted time of ``size`` bytes."""
+        return self.alpha.value + size / self.beta.value
+
+
+class Curve(NamedTuple):
+    """Lines, each for the sizes of one way; from small to large."""
+
+    lines: tuple[AlphaBeta, ...]
+    rms: float
+    """Root mean square of the log residuals, over free points."""
+
+    @property
+    def fits(self) -> bool:
+        """Whether the lines describe the series: ``NONE_FITS``."""
+        return self.rms <= NONE_FITS
+
+    def seconds(self, size: float) -> float:
+        """Predicted time of ``size`` bytes; between two lines, by the one for smaller sizes."""
+        later = (line for line in reversed(self.lines) if line.smallest <= size)
+        return next(later, self.lines[0]).seconds(size)
+
+
+class _Line(NamedTuple):
+    alpha: float
+    gap: float
+    """Seconds for each byte."""
+    model: Values
+    logs: Values
+    """Log of time over model."""
+
+    @property
+    def squares(self) -> float:
+        return float(self.logs @ self.logs)
+
+    @property
+    def parameters(self) -> int:
+        return (self.alpha > 0) + (self.gap > 0)
 
 
 def alpha_beta(
     moved: Sequence[float], seconds: Sequence[float], confidence: float = 0.95
 ) -> AlphaBeta | None:
-    """Fits start-up time and rate to bytes moved; least squares of relative errors, none negative.
+    """Fits start-up time and rate to bytes moved; least squares of log residuals, none negative.
 
     Needs three points or more with two different sizes, else None.
+    """
+    fitted = curve(moved, seconds, confidence, most_breaks=0)
+    return fitted.lines[0] if fitted else None
+
+
+def curve(
+    moved: Sequence[float],
+    seconds: Sequence[float],
+    confidence: float = 0.95,
+    most_breaks: int = _MOST_BREAKS,
+) -> Curve | None:
+    """The curve through a series: as many lines, one to three, as Schwarz's criterion supports.
+
+    The criterion is n ln(mean squared log residual) + k ln n, least is best, where k counts the
+    parameters of all lines and two for each break: its place, which was searched for, costs more
+    than a parameter. Needs three points or more with two different sizes, else None. Intervals of
+    the parameters are Student's, from the scatter around all lines together.
+
+    Sources: G. Schwarz, "Estimating the dimension of a model", Annals of Statistics 6 (1978), 461;
+    for breaks, Y.-C. Yao, "Estimating the number of change-points via Schwarz' criterion",
+    Statistics and Probability Letters 6 (1988), 181.
     """
     sizes, times = np.asarray(moved, dtype=np.float64), np.asarray(seconds, dtype=np.float64)
     usable = np.isfinite(sizes) & np.isfinite(times) & (times > 0.0)
     positions = np.flatnonzero(usable)
-    sizes, times = sizes[usable], times[usable]
+    positions = positions[np.argsort(sizes[positions], kind="stable")]
+    sizes, times = sizes[positions], times[positions]
     if len(times) < 3 or np.ptp(sizes) == 0.0:
         return None
-    columns = np.column_stack([1.0 / times, sizes / times])
-    scale = columns.max(axis=0)  # nanoseconds beside gigabytes: condition first
-    if not scale.all():
-        return None  # sizes that vanish beside their times
-    design = columns / scale
-    solution, _ = optimize.nnls(design, np.ones(len(times)))
-    residuals = design @ solution - 1.0
-    variance = float(residuals @ residuals) / (len(times) - 2)
-    half = stats.t.ppf(0.5 + confidence / 2, len(times) - 2) * np.sqrt(
-        variance * np.diag(np.linalg.pinv(design.T @ design))
-    )
-    low, high = np.maximum(solution - half, 0.0) / scale, (solution + half) / scale
-    worst = int(np.argmax(np.abs(residuals)))
-    alpha, gap = (
-        Interval(float(value), float(least), float(most), confidence)
-        for value, least, most in zip(solution / scale, low, high, strict=True)
-    )
-    return AlphaBeta(
-        alpha=alpha,
-        beta=gap.inverse(),
-        worst_residual=float(residuals[worst]),
-        worst_at=int(positions[worst]),
-        points=len(times),
-    )
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        chosen = _chosen(sizes, times, most_breaks)
+    return _curve(*chosen, sizes, times, positions, confidence) if chosen else None
+
+
+def _chosen(
+    sizes: Values, times: Values, most_breaks: int
+) -> tuple[list[slice], list[_Line]] | None:
+    """The best partition by the criterion of ``curve``, with its lines."""
+    best: tuple[float, list[slice], list[_Line]] | None = None
+    known: dict[tuple[int, int], _Line | None] = {}
+    for parts in _partitions(sizes, most_breaks):
+        lines = []
+        for part in parts:
+            key = (part.start, part.stop)
+            if key not in known:
+                known[key] = _line(sizes[part], times[part])
+            lines.append(known[key])
+        sound = [line for line in lines if line is not None]
+        if len(sound) < len(lines):
+            continue
+        count = sum(line.parameters for line in sound) + 2 * (len(parts) - 1)
+        squares = sum(line.squares for line in sound) / len(times) + _IRRELEVANT**2
+        score = len(times) * math.log(squares) + count * math.log(len(times))
+        if best is None or score < best[0]:
+            best = score, parts, sound
+    return None if best is None else best[1:]
+
+
+def _partitions(sizes: Values, most_breaks: int) -> Iterator[list[slice]]:
+    """Ways to cut sorted sizes into lines of enough points; equal sizes stay together."""
+    count = len(sizes)
+    places = [i for i in range(_LEAST_POINTS, count - _LEAST_POINTS + 1) if sizes[i] > sizes[i - 1]]
+    for breaks in range(most_breaks + 1):
+        for cuts in combinations(places, breaks):
+            ends = [0, *cuts, count]
+            parts = [slice(begin, end) for begin, end in pairwise(ends)]
+            if breaks == 0 or all(part.stop - part.start >= _LEAST_POINTS for part in parts):
+                yield parts
+
+
+def _line(sizes: Values, times: Values) -> _Line | None:
+    """Least squares of log residuals, neither parameter negative; None where it does not exist.
+
+    Newton's method on the logarithms: each step is a weighted linear fit (weights 1 / model).
+    """
+    scale = float(sizes.max()) or 1.0
+    x = sizes / scale
+    model, aim = times, times
+    for _ in range(_STEPS):
+        u, v, w = 1.0 / model, x / model, aim / model
+        uu, uv, vv = float(u @ u), float(u @ v), float(v @ v)
+        uw, vw = float(u @ w), float(v @ w)
+        determinant = uu * vv - uv * uv
+        if determinant > 1e-12 * uu * vv:
+            alpha, slope = (uw * vv - vw * uv) / determinant, (uu * vw - uv * uw) / determinant
+        else:
+            alpha, slope = uw / uu, 0.0
+        if slope < 0.0:
+            alpha, slope = uw / uu, 0.0
+        elif alpha < 0.0:
+            alpha, slope = 0.0, vw / vv
+        model = alpha + slope * x
+        if not (np.isfinite(model).all() and model.min() > 0.0):
+            return None  # a size of 0 without a start-up time
+        aim = model * (1.0 + np.log(times / model))
+    return _Line(alpha, slope / scale, model, np.log(times / model))
+
+
+def _curve(
+    parts: Sequence[slice], lines: Sequence[_Line], sizes: Values, times: Values,
+    positions: NDArray[np.intp], confidence: float,
+) -> Curve:  # fmt: skip
+    free = max(len(times) - sum(line.parameters for line in lines), 1)
+    variance = sum(line.squares for line in lines) / free
+    factor = student(free, 0.5 + confidence / 2) * math.sqrt(variance)
+    results = []
+    for part, line in zip(parts, lines, strict=True):
+        columns = np.column_stack([np.ones(len(line.model)), sizes[part]]) / line.model[:, None]
+        scales = columns.max(axis=0)
+        design = columns / np.where(scales > 0, scales, 1.0)
+        half = factor * np.sqrt(np.diag(np.linalg.pinv(design.T @ design)))
+        values = (line.alpha, line.gap)
+        alpha, gap = (
+            Interval(value, max(value - h / s, 0.0), value + h / s, confidence)
+            if s > 0 else Interval(value, 0.0, math.inf, confidence)
+            for value, h, s in zip(values, half.tolist(), scales.tolist(), strict=True)
+        )  # fmt: skip
+        off = line.model / times[part] - 1.0
+        worst = int(np.argmax(np.abs(off)))
+        results.append(
+            AlphaBeta(
+                alpha, gap.inverse(), float(off[worst]), int(positions[part][worst]), len(off),
+                float(sizes[part][0]), float(sizes[part][-1]),
+            )
+        )  # fmt: skip
+    return Curve(tuple(results), math.sqrt(variance))
 
 
 class HalfBandwidth(NamedTuple):

@@ -12,6 +12,7 @@ DISTURBED = r"\b(?:steal|unstable)\b"
 OWN = MappingProxyType(
     {
         "above_link_limit": "faster than the link can be: not all bytes crossed it",
+        "above_sum": "both directions at once exceed the sum of each alone: not all bytes crossed",
         "below_clock_resolution": "too short for the clock: no bandwidth, and in no comparison",
         "budget_exhausted": "the run's time ended before the precision was reached",
         "failed": "the device or its worker failed; what was measured until then counts",

@@ -8,11 +8,17 @@ the driver as far as its board assumes one. What the two do at the same time is 
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations
+from typing import NamedTuple
+
 import pandas as pd
 
-from isthmus.analysis.context import AnalysisContext, Answer, table
-from isthmus.analysis.ratios import software_only
+from isthmus.analysis.context import AnalysisContext, Answer, each, table
+from isthmus.analysis.ratios import groups, software_only
 from isthmus.analysis.summary import simulated_devices
+from isthmus.statistics import Interval
 
 _POINT = ["api", "operation", "memory", "bytes", "axes"]
 _TIMES = ["median_s", "ci_low_s", "ci_high_s"]
@@ -30,6 +36,90 @@ def estimated(context: AnalysisContext) -> Answer:
         "the crossing as simulated)?",
         _both(context),
     )
+
+
+class Share(NamedTuple):
+    """Estimated times of one API over those of another above the same card: the faster first."""
+
+    device: str
+    reference: str
+    operation: str
+    memory: str
+    axes: str
+    by_size: Mapping[int, Interval]
+    """Ratio by bytes, from small to large."""
+
+    def over(self, sizes: Sequence[int]) -> Interval:
+        """Geometric mean over sizes, as if their errors were fully correlated."""
+        logs = [self.by_size[size].logarithm() for size in sizes]
+        value, low, high = (
+            math.fsum(ends) / len(logs) for ends in list(zip(*logs, strict=True))[:3]
+        )
+        return Interval(value, low, high, logs[0].confidence).exponential()
+
+
+def api_shares(context: AnalysisContext) -> Answer:
+    """Ratio of the estimated times of two APIs above the same card, by size."""
+    rows = [
+        (*share[:5], "hybrid", size, *time_ratio[:3])
+        for share in shares(context)
+        for size, time_ratio in share.by_size.items()
+    ]
+    return Answer.of(
+        "api_shares",
+        "Which share of the other API's time does an API take on a board (an estimate, as above)?",
+        rows,
+        "device reference operation memory axes clock bytes",
+        "time_ratio low_time_ratio high_time_ratio",
+    )
+
+
+def shares(context: AnalysisContext) -> list[Share]:
+    """Every two APIs above the same emulated card, for each operation that both have.
+
+    Equal kinds of memory are compared; where each API has one kind, these are.
+    """
+    cards = {d.address: (d.properties.get("emulated_card"), d.api) for d in context.run.devices}
+    found = []
+    for (operation, axes), rows in groups(_both(context), ["operation", "axes"]):
+        for reference, device in combinations(dict.fromkeys(rows["device"]), 2):
+            (card, api), (other_card, other_api) = cards[device], cards[reference]
+            if card == other_card and api != other_api:
+                ours, theirs = rows[rows["device"] == device], rows[rows["device"] == reference]
+                for memory, both in _alike(ours, theirs):
+                    found.append(_share(device, reference, operation, memory, axes, both))
+    return found
+
+
+def _alike(ours: pd.DataFrame, theirs: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
+    """Rows of the same size and kind of memory, or of each API's one kind."""
+    own, other = ours["memory"].unique(), theirs["memory"].unique()
+    if len(own) == len(other) == 1:
+        memory = own[0] if own[0] == other[0] else f"{own[0]} / {other[0]}"
+        yield memory, ours.merge(theirs, on="bytes", suffixes=("", "_of"))
+        return
+    for kind in set(own) & set(other):
+        pair = (rows[rows["memory"] == kind] for rows in (ours, theirs))
+        yield kind, next(pair).merge(next(pair), on="bytes", suffixes=("", "_of"))
+
+
+def _share(
+    device: str, reference: str, operation: str, memory: str, axes: str, both: pd.DataFrame
+) -> Share:
+    """The share of one pair of devices, from rows with the times of both."""
+    times = {
+        int(row.bytes): (
+            Interval(row.hybrid_s, row.low_hybrid_s, row.high_hybrid_s),
+            Interval(row.hybrid_s_of, row.low_hybrid_s_of, row.high_hybrid_s_of),
+        )
+        for row in each(both.sort_values("bytes"))
+    }
+    if math.fsum(math.log(own.value / other.value) for own, other in times.values()) > 0:
+        device, reference = reference, device
+        memory = " / ".join(reversed(memory.split(" / ")))
+        times = {size: (other, own) for size, (own, other) in times.items()}
+    by_size = {size: own.over(other) for size, (own, other) in times.items()}
+    return Share(device, reference, operation, memory, axes, by_size)
 
 
 def _both(context: AnalysisContext) -> pd.DataFrame:

@@ -34,9 +34,9 @@ def accesses(context: AnalysisContext) -> Answer:
     for device in devices(context):
         for operation in _SINGLE_ACCESSES:
             dependent = device.of(operation, pipelined="no", fence=NO_FENCE)
-            for kind, group in dependent.groupby("memory", sort=False):
-                first = group[group["width"] == group["width"].where(group["width"] <= 8).max()]
-                row = first.iloc[0]
+            single = dependent[dependent["width"] <= 8]  # a wider one may be several accesses
+            for kind, group in single.groupby("memory", sort=False):
+                row = group[group["width"] == group["width"].max()].iloc[0]
                 key = (device.address, device.clock, operation, kind, row["instruction"])
                 rows.append((*key, int(row["bytes"]), *time_of(row)[:3]))
     return Answer.of(
@@ -60,17 +60,16 @@ def bandwidths(context: AnalysisContext) -> Answer:
     """Best rate of stores and loads by mapping and instruction, as a share of the link."""
     rows: list[tuple[object, ...]] = []
     for device in devices(context):
-        raw = device.link.raw if device.link else np.nan
         moving = device.rows[device.rows["operation"].isin(["store", "bar_memory_load"])]
         best = moving.sort_values("bandwidth_Bps", ascending=False, kind="stable")
         best = best.drop_duplicates(["operation", "memory", "instruction", "width"])
         for row in each(best):
             key = (device.address, device.clock, row.operation, row.memory, row.instruction)
             rate = float(row.bandwidth_Bps)
-            rows.append((*key, int(row.width), int(row.bytes), rate, rate / raw, row.flags))
+            rows.append((*key, int(row.width), int(row.bytes), rate, row.limit_share, row.flags))
     return Answer.of(
         "bandwidths", "How many bytes a second can the processor itself move?", rows,
-        "device clock operation memory instruction width bytes bandwidth_Bps link_share", "flags",
+        "device clock operation memory instruction width bytes bandwidth_Bps limit_share", "flags",
     )  # fmt: skip
 
 

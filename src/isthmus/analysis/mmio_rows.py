@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from isthmus.analysis.context import AnalysisContext, board_of, each, time_of
+from isthmus import boards
+from isthmus.analysis.context import AnalysisContext, each, time_of
 from isthmus.analysis.summary import THROUGH_EMULATION
 from isthmus.boards import Board
 from isthmus.models.pcie import Link, link_of, path_of
@@ -29,7 +30,7 @@ class Device:
         self.clock = clock
         self.rows = rows
         record = next(one for one in context.run.devices if one.address == address)
-        self.board: Board | None = board_of(record)
+        self.board: Board | None = boards.of_device(record.properties)
         self.link: Link | None = path_of(self.board).link if self.board else link_of(record.link)
 
     def of(self, operation: str, **wanted: object) -> pd.DataFrame:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 
 from isthmus import boards, published
-from isthmus.analysis.context import AnalysisContext, Answer, board_of
+from isthmus.analysis.context import AnalysisContext, Answer
 from isthmus.analysis.reproduction import from_points, is_of
 from isthmus.boards import Board
 from isthmus.published import Row
@@ -35,7 +35,7 @@ def rows_of_card(study: str, device: DeviceRecord) -> list[Row]:
     if "emulated_card" in device.properties:
         return []
     if device.simulated:
-        return rows_on(study, board_of(device))
+        return rows_on(study, boards.of_device(device.properties))
     return [row for row in published.rows_of(study) if row.board in device.name.lower()]
 
 
@@ -70,7 +70,7 @@ def held_out(context: AnalysisContext) -> Answer:
     """How well the models of the run's boards predict points that their fits did not see."""
     found = {}
     for device in context.run.devices:
-        board = board_of(device)
+        board = boards.of_device(device.properties)
         if board is not None and (context.rows["device"] == device.address).any():
             found.update({one.series: one for one in fitting.known_held_out(board, context.study)})
     return Answer.of(

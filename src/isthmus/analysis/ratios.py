@@ -206,12 +206,6 @@ def pairs_in(run: Run, table: pd.DataFrame) -> list[Pair]:
     return pairs
 
 
-def memory_copies(run: Run) -> frozenset[str]:
-    """Devices that are plain copies within host memory: upper bounds for the others."""
-    unreal = {device.address for device in run.devices if not device.real}
-    return frozenset({point.device for point in run.points if point.api == "host"} - unreal)
-
-
 def software_only(run: Run) -> frozenset[str]:
     """Addresses whose API has no device, so that the time is that of its software."""
     devices = {d.address for d in run.devices if d.properties.get("keeps_data") == "no"}

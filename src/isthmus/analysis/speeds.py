@@ -1,11 +1,13 @@
-"""Questions about a single series: its peak, the size of half its peak, and a fitted law."""
+"""Questions about a single series: its peak, the size of half its peak, and its curve."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
 
 import pandas as pd
 
 from isthmus.analysis.context import SERIES, AnalysisContext, Answer
-from isthmus.analysis.fits import alpha_beta, half_bandwidth
+from isthmus.analysis.fits import Curve, curve, half_bandwidth
 from isthmus.analysis.ratios import groups
 
 
@@ -47,19 +49,30 @@ def half(context: AnalysisContext) -> Answer:
     )  # fmt: skip
 
 
-def fits(context: AnalysisContext) -> Answer:
-    """Start-up time and rate of each series, and the largest error of the law."""
-    rows = []
+def curves(context: AnalysisContext) -> Iterator[tuple[tuple[str, ...], pd.DataFrame, Curve]]:
+    """Each series with its key (``SERIES``), its rows and the curve through them."""
     for key, group in groups(context.rows, SERIES):
-        moved = (group["bandwidth_Bps"] * group["median_s"]).tolist()
-        fit = alpha_beta(moved, group["median_s"].tolist(), context.confidence)
-        if fit is None:
-            continue
-        size = group["bytes"].iloc[fit.worst_at]
-        ends = (*fit.alpha[:3], *fit.beta[:3])
-        rows.append((*key, *ends, fit.worst_residual, size, fit.points))
+        moved = (group["bandwidth_Bps"] * group["median_s"]).round().tolist()
+        fitted = curve(moved, group["median_s"].tolist(), context.confidence)
+        if fitted is not None:
+            yield key, group, fitted
+
+
+def fits(context: AnalysisContext) -> Answer:
+    """Start-up time and rate of each series, a row for each way of the runtime, and their errors.
+
+    ``from`` and ``to`` are bytes moved by one operation; ``rms_residual`` is of the whole curve,
+    which describes its series where ``note`` is empty.
+    """
+    rows = []
+    for key, group, fitted in curves(context):
+        note = "" if fitted.fits else "no curve fits"
+        for line in fitted.lines:
+            size = group["bytes"].iloc[line.worst_at]
+            ends = (line.smallest, line.largest, *line.alpha[:3], *line.beta[:3])
+            rows.append((*key, *ends, line.worst_residual, size, line.points, fitted.rms, note))
     return Answer.of(
         "fits", "What are start-up time and rate (time = alpha + bytes / beta)?", rows,
-        *SERIES, "alpha_s low_alpha_s high_alpha_s beta_Bps low_beta_Bps high_beta_Bps",
-        "worst_residual worst_bytes points",
+        *SERIES, "from_bytes to_bytes alpha_s low_alpha_s high_alpha_s",
+        "beta_Bps low_beta_Bps high_beta_Bps worst_residual worst_bytes points rms_residual note",
     )  # fmt: skip

@@ -9,16 +9,17 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from isthmus import _core, studies
-from isthmus.models.pcie import link_of
+from isthmus.analysis import limits
+from isthmus.analysis.limits import Limits
 from isthmus.results.run_file import ClockName, Point, Rerun, Run
-from isthmus.statistics import LOOKS, Interval, exact, over_processes, within_process
+from isthmus.statistics import LOOKS, Interval, exact, over_processes, relevant, within_process
 
 Seconds = NDArray[np.float64]
 
 COLUMNS = (
     "study", "device", "api", "operation", "memory", "bytes", "direction", "initiator", "clock",
     "samples", "reruns", "median_s", "ci_low_s", "ci_high_s", "min_s", "p10_s", "p90_s", "p99_s",
-    "max_s", "cold_s", "bandwidth_Bps", "verified", "converged", "flags",
+    "max_s", "cold_s", "bandwidth_Bps", "verified", "converged", "flags", *limits.COLUMNS,
 )  # fmt: skip
 """Columns of every study's rows, in order; the study's axes follow."""
 
@@ -33,6 +34,10 @@ THROUGH_EMULATION = "through_emulation"
 """Flag of host times above an emulated card: software of the runtime and of the emulation."""
 BELOW_RESOLUTION = "below_clock_resolution"
 """Flag of times below the clock's resolution: they have no bandwidth and are not compared."""
+_BOTH_AT_ONCE = (
+    ("bidirectional", "read", "write"), ("bandwidth", "read_bandwidth", "write_bandwidth"),
+)  # fmt: skip
+"""Operations in both directions, each with those in one."""
 _STEAL_SHARE = 0.01
 _TIMER_SHARE = 0.1
 _MEDIAN_TO_MIN = 1.5
@@ -154,21 +159,12 @@ def simulated_devices(run: Run) -> frozenset[str]:
     return frozenset(device.address for device in run.devices if device.simulated)
 
 
-def _link_limit(point: Point, run: Run) -> float:
-    """Bytes a second that the device's link can carry in the point's direction(s)."""
-    device = next((d for d in run.devices if d.address == point.device), None)
-    link = link_of(device.link) if device and point.direction else None
-    if link is None:
-        return float("inf")
-    return link.raw * (2 if point.direction == "both" else 1)
-
-
 def measured_on(point: Point, clock: ClockName) -> list[Rerun]:
     """Reruns that have samples on this clock."""
     return [r for r in point.reruns if clock in r.clocks and r.clocks[clock].ticks]
 
 
-def _row(point: Point, clock: ClockName, run: Run) -> dict[str, object]:
+def _row(point: Point, clock: ClockName, run: Run, known: Limits) -> dict[str, object]:
     measured = measured_on(point, clock)
     interval = estimate(measured, clock, run.settings.confidence)
     pooled = np.concatenate([per_repetition(r, clock) for r in measured])
@@ -183,7 +179,8 @@ def _row(point: Point, clock: ClockName, run: Run) -> dict[str, object]:
     )
     if flags & {BELOW_RESOLUTION, THROUGH_EMULATION}:  # of the latter no bytes crossed a link
         bandwidth = np.nan
-    if bandwidth > _link_limit(point, run):
+    limit = known.of(point)
+    if limit is not None and bandwidth > limit.most:
         flags.add("above_link_limit")
     verified = {r.verified for r in measured}
     return {
@@ -203,8 +200,15 @@ def _row(point: Point, clock: ClockName, run: Run) -> dict[str, object]:
         "verified": "false" if "false" in verified else "true" if "true" in verified else "na",
         "converged": converged,
         "flags": ";".join(sorted(flags)),
+        **_limit_columns(limit),
         **point.axes,
     }
+
+
+def _limit_columns(limit: limits.Limit | None) -> dict[str, object]:
+    if limit is None:
+        return dict(zip(limits.COLUMNS, (np.nan, np.nan, "", ""), strict=True))
+    return dict(zip(limits.COLUMNS, (limit.value, np.nan, limit.name, limit.source), strict=True))
 
 
 def _identity(point: Point, clock: ClockName) -> dict[str, object]:
@@ -226,6 +230,7 @@ def _empty_row(point: Point, run: Run) -> dict[str, object]:
         "verified": "na",
         "converged": False,
         "flags": ";".join(sorted(states)),
+        **_limit_columns(None),
         **point.axes,
     }
 
@@ -254,10 +259,32 @@ def _mark_zero_copies(frame: pd.DataFrame) -> None:
         if (long <= 2 * short and more > no_link * (long - short)) or largest > no_link * long:
             rows = frame.index.isin(group.index)
             frame.loc[rows, "bandwidth_Bps"] = np.nan
-            frame.loc[rows, "flags"] = [
-                ";".join(sorted(filter(None, [*str(flags).split(";"), "zero_copy"])))
-                for flags in frame.loc[rows, "flags"]
-            ]
+            _add_flag(frame, rows, "zero_copy")
+
+
+def _mark_above_sum(frame: pd.DataFrame, precision: float) -> None:
+    """Flags rates of both directions at once that exceed the sum of what each reaches alone."""
+    axes = [name for name in frame.columns if name not in COLUMNS]
+    same = ["study", "device", "memory", "bytes", "clock", *axes]
+    ends = frame[same].assign(
+        label=frame.index,
+        least=frame["bandwidth_Bps"] * frame["median_s"] / frame["ci_high_s"],
+        most=frame["bandwidth_Bps"] * frame["median_s"] / frame["ci_low_s"],
+    )
+    for both, *alone in _BOTH_AT_ONCE:
+        rates = ends[frame["operation"].eq(both) & frame["direction"].eq("both")]
+        for single in alone:
+            known = ends.loc[frame["operation"].eq(single), [*same, "most"]]
+            rates = rates.merge(known.rename(columns={"most": single}), on=same)
+        above = rates["least"] > (1 + relevant(precision)) * rates[alone].sum(axis="columns")
+        _add_flag(frame, frame.index.isin(rates.loc[above, "label"]), "above_sum")
+
+
+def _add_flag(frame: pd.DataFrame, rows: NDArray[np.bool_], flag: str) -> None:
+    frame.loc[rows, "flags"] = [
+        ";".join(sorted(filter(None, [*str(flags).split(";"), flag])))
+        for flags in frame.loc[rows, "flags"]
+    ]
 
 
 def summarise(run: Run) -> pd.DataFrame:
@@ -267,20 +294,22 @@ def summarise(run: Run) -> pd.DataFrame:
     """
     rows: list[dict[str, object]] = []
     owners: list[Point] = []
+    known = Limits(run)
     for point in run.points:
         clocks: list[ClockName] = sorted(
             {c for r in point.reruns for c, samples in r.clocks.items() if samples.ticks},
             key=("host", "device", "simulated", "hybrid").index,
         )
-        rows += [_row(point, clock, run) for clock in clocks] or [_empty_row(point, run)]
+        rows += [_row(point, clock, run, known) for clock in clocks] or [_empty_row(point, run)]
         owners += [point] * (len(rows) - len(owners))
     axes = list(dict.fromkeys(name for point in run.points for name in point.axes))
     frame = pd.DataFrame(rows, columns=[*COLUMNS, *axes])
     _mark_zero_copies(frame)
+    _mark_above_sum(frame, run.settings.precision)
     for name in dict.fromkeys(point.study for point in run.points):
-        known = studies.registry().get(name)
-        complete = known.analysis().complete if known else None
+        study = studies.registry().get(name)
+        complete = study.analysis().complete if study else None
         if complete is not None:
             frame = complete(frame, owners, run.settings.precision)
             owners += [owners[-1]] * (len(frame) - len(owners))
-    return frame
+    return limits.complete(frame, run)

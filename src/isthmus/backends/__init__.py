@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.metadata
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -68,7 +69,12 @@ class BackendDescription(ABC):
     flags: Mapping[str, str] = MappingProxyType({})
     """Flags that its operations give their rows (``Operation::remarks``), and what each means."""
     memory_calls: Mapping[str, str] = MappingProxyType({})
-    """Calls by which a program gets each kind of memory: what a finding advises."""
+    """Calls by which a program gets each kind of memory, simplest first: what a finding advises."""
+    naive_memory = "pageable"
+    """Kind of memory that a program has without asking: ``isthmus advise`` compares with it."""
+    code_template = ""
+    """File beside the description, for Jinja2: a program that moves data as ``isthmus advise``
+    says (``cli.advise.program``)."""
     fastest_memory = ""
     """Kind of memory that the copy engines of its devices reach without a bounce copy."""
     map_advice = "map in place of a copy"
@@ -92,6 +98,11 @@ class BackendDescription(ABC):
     """Allowed parts after ``@`` in an address."""
     candidate_keys: tuple[str, ...] = ()
     """Address options that choose a candidate and are not passed on to the library."""
+
+    @staticmethod
+    def memory_Bps(properties: Mapping[str, str]) -> float:  # noqa: ARG004, N802 - a unit
+        """Bytes a second of a device's own memory, by its properties; NaN if they do not say."""
+        return math.nan
 
     @property
     def library(self) -> Path:
@@ -128,6 +139,13 @@ class BackendDescription(ABC):
     def expects_hardware(self, address: Address) -> bool:
         """Whether an address names hardware, decided without looking for the device."""
         return self.by_default and not address.mode
+
+    def software_alone(self, address: Address) -> str:  # noqa: ARG002
+        """Of an emulated card: the address at which its API has no card behind it.
+
+        Empty where there is none.
+        """
+        return ""
 
     def others_of(self, scheme: str, device: DeviceDescription) -> Sequence[str]:  # noqa: ARG002
         """Addresses of further devices of the same kind that need no discovery: emulated boards."""

@@ -10,10 +10,10 @@ from collections.abc import Mapping
 
 from isthmus.boards.board import Board, Setting
 from isthmus.boards.reader import from_flat, read
-from isthmus.errors import UsageError
+from isthmus.errors import IsthmusError, UsageError
 from isthmus.system import built
 
-__all__ = ["Board", "Setting", "load", "named", "names", "recorded", "resolve"]
+__all__ = ["Board", "Setting", "load", "named", "names", "of_device", "recorded", "resolve"]
 
 FOLDER = built.FOLDER / "boards"
 
@@ -53,6 +53,15 @@ def recorded(properties: Mapping[str, str]) -> Board | None:
     if "board.name" not in properties:
         return None
     return from_flat(properties)
+
+
+def of_device(properties: Mapping[str, str]) -> Board | None:
+    """The board of an emulated card, as a run recorded or names it; None for other devices."""
+    try:
+        named_board = properties.get("emulated_card")
+        return named(named_board) if named_board else recorded(properties)
+    except IsthmusError:
+        return None
 
 
 def resolve(name_or_path: str, overrides: Mapping[str, str] | None = None) -> dict[str, str]:

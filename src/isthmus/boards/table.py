@@ -203,7 +203,7 @@ _PARAMETERS = (
     _int("serial.sharing", "links of a ring on one wire; 1: each has its own", default=1),
     _int("serial.depth", "flits that a channel holds, on the wire and behind it", default=512),
     _float("offload.initialise_ns", "runtime started, the device programmed already", "ns"),
-    _float("offload.program_ns", "device programmed; 0: it is already", "ns", default=0.0),
+    _float("offload.program_ns", "device programmed; 0: it is already", "ns", 0.0, 1e12, 0.0),
     _float("offload.allocate_ns", "all vectors of an offload, without their pages", "ns"),
     _float("offload.align_ns", "added where all of them begin at a page", "ns", default=0.0),
     _float("offload.fault_ns", "first touch of a page of the host", "ns"),

@@ -6,18 +6,15 @@ group ``isthmus.checks``, backends those of their devices through ``BackendDescr
 
 from __future__ import annotations
 
-import importlib
-import importlib.metadata
-import pkgutil
 from collections.abc import Iterable, Mapping
 from functools import cache
-from types import MappingProxyType
 
 import msgspec
 
 from isthmus.checks.base import Check, Facts, Result
+from isthmus.registration import registered
 
-__all__ = ["Check", "Facts", "Result", "of_device", "of_machine", "registry"]
+__all__ = ["Check", "Facts", "Result", "judged", "of_device", "of_machine", "registry"]
 
 _REASON = 60
 """Characters of an exception that are shown."""
@@ -26,37 +23,38 @@ _REASON = 60
 @cache
 def registry() -> Mapping[str, Check]:
     """All checks by name, the likeliest cause of a low rate first."""
-    found: dict[str, Check] = {}
-    for module in pkgutil.iter_modules(__path__):
-        check = getattr(importlib.import_module(f"{__name__}.{module.name}"), "CHECK", None)
-        if check is not None:
-            found[check.name] = check
-    for entry in importlib.metadata.entry_points(group="isthmus.checks"):
-        found.setdefault(entry.name, entry.load())
-    return MappingProxyType(dict(sorted(found.items(), key=lambda item: item[1].place)))
+    known = registered(__name__, __path__, "CHECK")
+    return dict(sorted(known.items(), key=lambda item: item[1].place))
 
 
 def of_machine(facts: Facts) -> list[Result]:
     """Results of all checks of the machine."""
-    return _results((c for c in registry().values() if c.of == "machine"), facts)
+    return [result for _, result in judged(facts, machine=True)]
 
 
 def of_device(facts: Facts, own: Iterable[Check] = ()) -> list[Result]:
     """Results of all checks of a device; ``own``: those of its backend."""
-    subjects = {"device", "pci"} if facts.crosses else {"device"}
-    checks = sorted([*registry().values(), *own], key=lambda check: check.place)
-    return _results((check for check in checks if check.of in subjects), facts)
+    return [result for _, result in judged(facts, own)]
 
 
-def _judged(check: Check, facts: Facts) -> Result | None:
+def judged(
+    facts: Facts, own: Iterable[Check] = (), *, machine: bool = False
+) -> list[tuple[Check, Result]]:
+    """Checks of a device, or of the machine alone, with their results; likeliest causes first."""
+    subjects = {"machine"} if machine else {"device", "pci"} if facts.crosses else {"device"}
+    asked = [check for check in (*registry().values(), *own) if check.of in subjects]
+    results = ((check, _result(check, facts)) for check in sorted(asked, key=lambda one: one.place))
+    return [
+        (check, msgspec.structs.replace(result, check=check.name))
+        for check, result in results
+        if result
+    ]
+
+
+def _result(check: Check, facts: Facts) -> Result | None:
     """A check's result; unknown where facts, of a file or of odd hardware, are beyond it."""
     try:
         return check.judge(facts)
     except Exception as error:  # of third parties' checks, too
         reason = f"{type(error).__name__}: {error}"[:_REASON]
         return Result(state="unknown", found=f"{check.name} cannot be judged ({reason})")
-
-
-def _results(checks: Iterable[Check], facts: Facts) -> list[Result]:
-    found = ((check, _judged(check, facts)) for check in checks)
-    return [msgspec.structs.replace(one, check=check.name) for check, one in found if one]

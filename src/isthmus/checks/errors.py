@@ -76,12 +76,12 @@ def _judged(grown: list[tuple[Port, str, int]]) -> Result:
 
 
 def _totals(ports: list[Port]) -> dict[str, int]:
-    found: dict[str, int] = {}
+    totals: dict[str, int] = {}
     for port in ports:
         for name, count in {**(port.correctable or {}), **(port.uncorrectable or {})}.items():
             if count:
-                found[name] = found.get(name, 0) + count
-    return found
+                totals[name] = totals.get(name, 0) + count
+    return totals
 
 
 def _grown(before: Function, after: Function) -> Iterator[tuple[Port, str, int]]:
@@ -106,4 +106,5 @@ CHECK = Check(
     judge,
     place=8,
     fault="errors on the link",
+    lowers_limit=True,
 )

@@ -32,4 +32,5 @@ CHECK = Check(
     judge,
     place=4,
     fault="small packets",
+    lowers_limit=True,
 )

@@ -11,7 +11,19 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from isthmus.cli import card, compare, devices, doctor, model, report, reproduce, run, show
+from isthmus.cli import (
+    advise,
+    card,
+    compare,
+    devices,
+    doctor,
+    fleet,
+    model,
+    report,
+    reproduce,
+    run,
+    show,
+)
 from isthmus.command import App
 from isthmus.errors import IsthmusError
 from isthmus.system import launcher
@@ -49,7 +61,7 @@ def _options(
     """Measures, explains and judges the crossing between a host and its accelerators."""
 
 
-for module in (devices, doctor, run, show, report, compare, reproduce, model, card):
+for module in (devices, doctor, run, show, report, compare, fleet, advise, reproduce, model, card):
     module.add_to(app)
 
 

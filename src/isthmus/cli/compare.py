@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from isthmus.errors import GATE_FAILED
+
 if TYPE_CHECKING:
     from isthmus.analysis.changes import Side
-
-_GATE_FAILED = 3
 
 
 def add_to(app: typer.Typer) -> None:
@@ -33,7 +33,7 @@ def compare(
         bool, typer.Option("--points", help="every point: the same as --format table")
     ] = False,
     fail_above: Annotated[
-        str | None, typer.Option(help="end with 3 where anything is slower by more than this")
+        str | None, typer.Option(help="end with 3 where anything is slower by more, or missing")
     ] = None,
     form: Annotated[
         str | None, typer.Option("--format", help="summary, table, md, json, junit or csv")
@@ -56,19 +56,18 @@ def compare(
         raise UsageError(
             f"unknown format '{chosen}'; {nearest(chosen, known)}known: {', '.join(known)}"
         )
-    sides = _side([base]), _side(new)
-    gate = parse_share(fail_above) if fail_above else None
-    result = changes.compare(*sides, parse_share(relevant) if relevant else gate, mixed=mixed)
+    if relevant is not None and fail_above is not None:
+        raise UsageError("give --relevant or --fail-above: both say which difference counts")
+    limit = fail_above if relevant is None else relevant
+    least = None if limit is None else parse_share(limit)
+    result = changes.compare(_side([base]), _side(new), least, mixed=mixed)
     if chosen == "summary":
         files = " ".join(shlex.quote(shorter(path)) for path in (base, *new))
-        options = f"{f' --relevant {relevant}' if relevant else ''}{' --mixed' if mixed else ''}"
+        options = f"{f' --relevant {limit}' if limit else ''}{' --mixed' if mixed else ''}"
         print("\n".join(comparison.lines(result, f"{program()} compare {files}{options} --points")))
     else:
         print(comparison.FORMATS[chosen](result), end="")
-    if gate is None:
-        return 0
-    judged = changes.compare(*sides, gate, mixed=mixed) if relevant else result
-    return _GATE_FAILED if judged.of("slower") else 0
+    return GATE_FAILED if fail_above is not None and not result.passes else 0
 
 
 def _side(paths: Sequence[Path]) -> Side:

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from isthmus.errors import GATE_FAILED
+
 if TYPE_CHECKING:
     from rich.table import Table
 
@@ -17,7 +19,6 @@ if TYPE_CHECKING:
     Judged = list[tuple[str, list[Result]]]
     """Results of the machine and of each device, by the name that is shown."""
 
-_FINDINGS = 3
 _NO_DEVICE = 4
 _MACHINE = "machine"
 _UNCUT = 1 << 16
@@ -38,7 +39,8 @@ def doctor(
     ] = None,
     run: Annotated[Path | None, typer.Option(help="judge what this run file recorded")] = None,
     everything: Annotated[
-        bool, typer.Option("--all", help="a row for each good and unknown result, too")
+        bool,
+        typer.Option("--all", help="a row for each result, good and unknown ones one by one"),
     ] = False,
     no_wait: Annotated[
         bool, typer.Option("--no-wait", help="refuse where another Isthmus measures")
@@ -61,7 +63,7 @@ def doctor(
     for why in missing:
         _say(why)
     bad = any(result.state == "bad" for _, results in judged for result in results)
-    return _FINDINGS if bad else _NO_DEVICE if missing else 0
+    return GATE_FAILED if bad else _NO_DEVICE if missing else 0
 
 
 def _say(message: str) -> None:
@@ -80,15 +82,15 @@ def _of_machine(addresses: Sequence[str], *, no_wait: bool) -> tuple[Judged, lis
 
     missing = []
     with lock.exclusive(_say, no_wait=no_wait):  # runtimes that start would be part of its figures
-        found = [] if addresses else discovery.real_devices()
-        found = [one for one in found if not one.backend.only_first_device]
+        devices = [] if addresses else discovery.real_devices()
+        devices = [one for one in devices if not one.backend.only_first_device]
         for address in dict.fromkeys(addresses):
             try:
-                found.append(discovery.resolve(address))
+                devices.append(discovery.resolve(address))
             except NoDeviceError as error:
                 missing.append(str(error))
     host = environment.host()
-    records = [record_of(one) for one in found]
+    records = [record_of(one) for one in devices]
     return _judged(
         [Facts(host, record, cpus=host["usable_cpus"]) for record in records], Facts(host)
     ), missing
@@ -113,8 +115,7 @@ def _judged(devices: Sequence[Facts], machine: Facts) -> Judged:
     of_devices: dict[str, tuple[list[str], list[Result]]] = {}
     for facts in devices:
         assert facts.device
-        backend = backends.registry().get(facts.device.backend)
-        results = checks.of_device(facts, backend.checks if backend else ())
+        results = checks.of_device(facts, backends.of(facts.device.backend).checks)
         key = facts.port.address if facts.crosses else facts.device.address if results else ""
         names, known = of_devices.setdefault(key, ([], []))
         names.append(facts.device.address)
@@ -214,12 +215,12 @@ def _rows(
     Unless all are wanted, those that are unknown for one reason share a row; good ones are counted.
     """
     order = {"bad": 0, "unknown": 1, "good": 2}
-    together: dict[tuple[str, str], list[Result]] = {}
+    rows: dict[tuple[str, str], list[Result]] = {}
     for result in sorted(results, key=lambda result: order[result.state]):
         same = "" if result.state == "good" else result.found
         key = result.check if everything or result.state == "bad" else same
-        together.setdefault((result.state, key), []).append(result)
-    for (state, _), alike in together.items():
+        rows.setdefault((result.state, key), []).append(result)
+    for (state, _), alike in rows.items():
         one, names = _with_program(alike[0]), " ".join(result.check for result in alike)
         if len(alike) == 1:
             yield names, state, (one.found, one.cause, one.cure, one.command)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
@@ -12,7 +12,7 @@ import typer
 
 from isthmus.cli.declared import DeclaringCommand, separated
 from isthmus.cli.run import failed, fresh_name, positive
-from isthmus.errors import NoDeviceError, UsageError
+from isthmus.errors import GATE_FAILED, NoDeviceError, UsageError
 from isthmus.text import truncated
 
 if TYPE_CHECKING:
@@ -22,11 +22,12 @@ if TYPE_CHECKING:
     from isthmus.published.source import Measurement
     from isthmus.statistics import Interval
 
-_GATE_FAILED = 3
 _FEW = 4
 _DEEP = " " * 6
 _ANYWHERE = ("bytes", "operation")
 """Axes for which a device skips values that it does not have."""
+_SOFTWARE_PROCESSES = 8
+"""Processes that measure software: so many that one odd process does not decide the interval."""
 _INTERVAL = 3
 """Column of the intervals."""
 
@@ -83,6 +84,8 @@ def reproduce(
     settings = _Settings(device, out, quick, budget, options)
     reproduced, files, failed = _compare(figures, settings)
     print("\n".join(_overview(reproduced) if name == "all" else _in_full(reproduced)).rstrip())
+    for line in _legend(row.how for figure in reproduced for row in figure.rows):
+        print(line)
     from isthmus.analysis.reproduction import missed_aims
     from isthmus.cli.program import program, shorter
 
@@ -100,7 +103,7 @@ def reproduce(
         for figure in reproduced
         for one in figure.rows
     )
-    return _GATE_FAILED if gate and (missed or unmeasured) else 0
+    return GATE_FAILED if gate and (missed or unmeasured) else 0
 
 
 def _listed() -> Iterator[str]:
@@ -113,11 +116,34 @@ def _listed() -> Iterator[str]:
         yield from wrapped(f"{source.by}: {source.title}", "", "")
         for one in source.figures:
             yield from wrapped(f"{one.name}: {one.title}", "  ", _DEEP)
-            state = ": ".join(filter(None, (one.state, one.because or one.note)))
+            state = ": ".join(filter(None, (_state(one), one.because or one.note)))
             yield from wrapped(state, _DEEP, _DEEP)
         yield ""
+    every = (row for source in published.sources().values() for row in source.rows)
+    yield from _legend(row.how for row in every)
     yield f"{program()} reproduce NAME puts published figures beside ours;"
     yield "NAME is SOURCE/FIGURE, SOURCE or all."
+
+
+def _state(figure: Figure) -> str:
+    """How a figure is reproduced, or what this machine lacks for it."""
+    from isthmus.measure import discovery
+
+    runs = {row.run.name: row.run for row in figure.rows if row.run} if figure.needs else {}
+    devices = [device for run in runs.values() for device in (run.device, *run.further_devices)]
+    lacks = not all(map(discovery.may_be_here, devices))
+    return f"needs {figure.needs}, which is not here" if lacks else figure.state
+
+
+def _legend(ways: Iterable[str]) -> Iterator[str]:
+    """What the words of the column "how" mean, those that appear."""
+    from isthmus.columns import wrapped
+    from isthmus.published.source import KINDS
+
+    used = set(ways)
+    words = "; ".join(f"{word} = {meaning}" for word, meaning in KINDS.items() if word in used)
+    if words:
+        yield from wrapped(words, "", "  ")
 
 
 def _compare(
@@ -258,6 +284,7 @@ def _request(
         out=fresh_name(f"reproduce-{name.replace('/', '-')}", settings.out),
         command=["isthmus", *sys.argv[1:]],
         quick=settings.quick or measurement.hybrid,
+        reruns=_SOFTWARE_PROCESSES if measurement.hybrid else None,
         budget_s=settings.budget_s,
         options=settings.options,
     )
@@ -288,6 +315,8 @@ def _notes(one: ReproducedFigure) -> Iterator[str]:
     """Notes on the figure and on rows; a note on all rows names no items."""
     if one.figure.note:
         yield one.figure.note
+    if any(row.row.unit == "GiB/s" for row in one.rows):
+        yield "1 GiB/s is 1.0737 GB/s, the unit of isthmus run"
     for text_of in (
         lambda row: row.row.note,
         lambda row: f"{row.how}: {row.reason}" if row.reason else "",

@@ -24,7 +24,19 @@ if TYPE_CHECKING:
     from isthmus.measure.joint import RankGroup
 
 
-def record_of(device: FoundDevice) -> DeviceRecord:
+def software_of(addresses: Iterable[str]) -> list[str]:
+    """Addresses at which the software of several APIs is timed alone.
+
+    Empty unless these addresses are of emulated cards below at least two APIs. Raises UsageError
+    for an address that no backend has.
+    """
+    parsed = map(Address.parse, addresses)
+    found = dict.fromkeys(by_scheme(one.scheme).software_alone(one) for one in parsed)
+    found.pop("", None)
+    return list(found) if len(found) > 1 else []
+
+
+def record_of(device: FoundDevice, *, added: bool = False) -> DeviceRecord:
     """What a run file keeps of a device, its PCIe function as it is now included."""
     described = device.description
     address = described.properties.get("pci_address", "")
@@ -43,6 +55,7 @@ def record_of(device: FoundDevice) -> DeviceRecord:
         link=link_attributes(function) if function else {},
         pci=function,
         environment=dict(device.candidate.environment),
+        added=added,
     )
 
 
@@ -130,18 +143,20 @@ def devices_of(
     options: Mapping[str, str],
     watcher: Watcher,
     group: RankGroup | None,
+    added: Sequence[str] = (),
 ) -> tuple[list[FoundDevice], list[DeviceRecord]]:
     """Devices of a run, open, with their records; with a group, the joint device of its ranks.
 
-    Raises UsageError for an option that no device takes, NoDeviceError where no device is left.
+    ``added``: further devices, which are left out where they cannot be used. Raises UsageError for
+    an option that no device takes, NoDeviceError where no device is left.
     """
     if group:
         return _joint_device(group, options, watcher)
-    return _devices(addresses, options, watcher)
+    return _devices(addresses, options, watcher, added)
 
 
 def _devices(
-    addresses: Sequence[str], options: Mapping[str, str], watcher: Watcher
+    addresses: Sequence[str], options: Mapping[str, str], watcher: Watcher, added: Sequence[str]
 ) -> tuple[list[FoundDevice], list[DeviceRecord]]:
     """Devices of these addresses, or all real ones, with a record of each.
 
@@ -153,18 +168,19 @@ def _devices(
     records: list[DeviceRecord] = []
     taken: set[str] = set()
     errors: list[str] = []
-    for address in dict.fromkeys(addresses or known):
+    for address in dict.fromkeys([*(addresses or known), *added]):
+        is_added = address in added and address not in addresses
         try:
             device = (known.get(address) or discovery.resolve(address)).with_run_options(options)
             taken |= device.run_options.keys()
             device = open_device(device)
         except NoDeviceError as error:
             errors.append(str(error))
-            if addresses:
+            if addresses and not is_added:
                 records.append(_record_of_missing(address, error))
         else:
             devices.append(device)
-            records.append(record_of(device))
+            records.append(record_of(device, added=is_added))
     if not devices:
         raise NoDeviceError("; ".join(errors) or "no device is here")
     for error_text in errors:

@@ -154,6 +154,15 @@ def real_devices() -> list[FoundDevice]:
     return devices
 
 
+def may_be_here(text: str) -> bool:
+    """Whether this machine has the libraries for an address; the device itself is not opened."""
+    address = Address.parse(text)
+    try:
+        return bool(by_scheme(address.scheme).candidates_for(address))
+    except IsthmusError:
+        return False
+
+
 def _probed(
     backend: BackendDescription, candidates: Sequence[Candidate]
 ) -> Iterator[tuple[Candidate, list[protocol.DeviceDescription] | Problem]]:

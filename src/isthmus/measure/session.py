@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from pathlib import Path
@@ -17,9 +17,9 @@ from isthmus import __version__
 from isthmus.backends import by_scheme, run_options
 from isthmus.errors import IsthmusError, UsageError
 from isthmus.measure.address import Address
-from isthmus.measure.devices import devices_of, read_again, refuse_or_warn
+from isthmus.measure.devices import devices_of, read_again, refuse_or_warn, software_of
 from isthmus.measure.discovery import FoundDevice
-from isthmus.measure.plan import describe_memory_kinds, has_memory, known_to, plan
+from isthmus.measure.plan import Task, describe_memory_kinds, has_memory, known_to, plan
 from isthmus.measure.runner import Runner, Watcher
 from isthmus.measure.schedule import Job, usual_budget_s
 from isthmus.results import journal, run_file
@@ -62,6 +62,8 @@ class Request:
     binding: Binding = field(default_factory=Binding)
     group: RankGroup | None = None
     """The ranks that measure together, where a launcher started them."""
+    keeps: Callable[[Task], bool] | None = None
+    """Which of the planned tasks are measured; None: all."""
 
 
 def _now() -> str:
@@ -76,7 +78,7 @@ def _parsed_axes(request: Request, study: Study) -> Mapping[str, Sequence[Value]
     )
 
 
-def _lock_for_hardware(
+def lock_for_hardware(
     addresses: Sequence[str], watcher: Watcher, *, no_wait: bool
 ) -> contextlib.AbstractContextManager[None]:
     """Holds the machine's lock while hardware is looked for and measured.
@@ -90,6 +92,16 @@ def _lock_for_hardware(
     return contextlib.nullcontext()
 
 
+def _open(
+    request: Request, quick: bool, watcher: Watcher
+) -> tuple[list[FoundDevice], list[DeviceRecord]]:
+    """The devices of a request, and what is added to time the software of their APIs alone."""
+    axes = [(study, _parsed_axes(request, study)) for study in request.studies]
+    wanted = any(study.of_software(given, quick=quick) for study, given in axes)
+    added = software_of(request.devices) if wanted else ()
+    return devices_of(request.devices, request.options, watcher, request.group, added)
+
+
 def _jobs(
     request: Request,
     devices: Sequence[FoundDevice],
@@ -99,6 +111,7 @@ def _jobs(
 ) -> list[Job]:
     jobs: list[Job] = []
     left_out: list[str] = []
+    added = {record.address for record in records if record.added}
     for study in request.studies:
         given = _parsed_axes(request, study)
         for kind in given.get("memory", ()):
@@ -108,10 +121,17 @@ def _jobs(
                 offers = describe_memory_kinds(study, (one.description for one in devices))
                 what = f"no memory kind '{kind}' on these devices; they have {offers}"
                 refuse_or_warn(what, records, watcher)
-        plans = [plan(study, one.address, one.description, given, quick=quick) for one in devices]
-        for one, planned in zip(devices, plans, strict=True):
-            jobs += [Job(one, task) for task in planned.tasks]
+        named = [one for one in devices if one.address not in added]
+        plans = [plan(study, one.address, one.description, given, quick=quick) for one in named]
+        for one, planned in zip(named, plans, strict=True):
+            wanted = filter(request.keeps, planned.tasks) if request.keeps else planned.tasks
+            jobs += [Job(one, task) for task in wanted]
             left_out += planned.left_out
+        software = study.of_software(given, quick=quick)
+        for one in devices:
+            if software and one.address in added:
+                planned = plan(study, one.address, one.description, software, quick=quick)
+                jobs += [Job(one, task) for task in planned.tasks]
         if request.group and not any(planned.tasks or planned.left_out for planned in plans):
             raise UsageError(
                 f"study '{study.name}' does not spread over ranks: start it without mpirun"
@@ -171,9 +191,9 @@ def measure(request: Request, watcher: Watcher) -> Run:
         raise UsageError(f"{request.out} exists; nothing is overwritten: choose another --out")
     for study in request.studies:
         _parsed_axes(request, study)  # a wrong value is refused before any device is touched
-    with _lock_for_hardware(request.devices, watcher, no_wait=request.no_wait):
+    with lock_for_hardware(request.devices, watcher, no_wait=request.no_wait):
         began = time.monotonic()
-        devices, records = devices_of(request.devices, request.options, watcher, request.group)
+        devices, records = _open(request, request.quick, watcher)
         jobs = _jobs(request, devices, records, request.quick, watcher)
         if not request.devices and not request.group:  # devices that no study can use are left out
             used = {job.device.address for job in jobs}
@@ -254,7 +274,7 @@ def resume(
     }
     request = Request(
         studies,
-        [device.address for device in before.devices],
+        [device.address for device in before.devices if not device.added],
         settings.axes,
         out,
         before.software.command,
@@ -263,7 +283,7 @@ def resume(
         binding=Binding(tuple(settings.cpus), settings.numa_node),
         group=group,
     )
-    with _lock_for_hardware(request.devices, watcher, no_wait=no_wait):
+    with lock_for_hardware(request.devices, watcher, no_wait=no_wait):
         return _resume(before, settings, entries, request, watcher)
 
 
@@ -271,9 +291,11 @@ def _resume(
     before: Run, settings: Settings, entries: Sequence[Entry], request: Request, watcher: Watcher
 ) -> Run:
     began = time.monotonic()
-    devices, records = devices_of(request.devices, request.options, watcher, request.group)
+    devices, records = _open(request, settings.quick, watcher)
     # A device that is missing now keeps its record, as its points stay in the run.
     known = {device.address: device for device in before.devices}
+    here = {record.address for record in records}
+    records += [one for one in before.devices if one.address not in here]
     records = [
         msgspec.structs.replace(known[record.address], error=record.error)
         if record.error

@@ -6,15 +6,12 @@ point group ``isthmus.models``.
 
 from __future__ import annotations
 
-import importlib
-import importlib.metadata
-import pkgutil
 from collections.abc import Mapping
 from functools import cache
-from types import MappingProxyType
 
 from isthmus.errors import UsageError
 from isthmus.models.base import Model
+from isthmus.registration import registered
 from isthmus.text import nearest
 
 __all__ = ["Model", "by_name", "registry"]
@@ -23,14 +20,7 @@ __all__ = ["Model", "by_name", "registry"]
 @cache
 def registry() -> Mapping[str, Model]:
     """All models by name."""
-    models: dict[str, Model] = {}
-    for module in pkgutil.iter_modules(__path__):
-        model = getattr(importlib.import_module(f"{__name__}.{module.name}"), "MODEL", None)
-        if model is not None:
-            models[model.name] = model
-    for entry in importlib.metadata.entry_points(group="isthmus.models"):
-        models.setdefault(entry.name, entry.load())
-    return MappingProxyType(models)
+    return registered(__name__, __path__, "MODEL")
 
 
 def by_name(name: str) -> Model:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from isthmus.boards.board import Board
 from isthmus.models.base import Figure, Model, Option
 
+_GIGATRANSFERS = {1: 2.5, 2: 5.0, 3: 8.0, 4: 16.0, 5: 32.0, 6: 64.0}
 _ENCODING_8B10B = 0.8
 _ENCODING_128B130B = 128 / 130
 _FASTEST_8B10B = 5.0
@@ -25,6 +26,12 @@ class Link:
     gigatransfers: float
     """GT/s of one lane: 2.5, 5, 8, 16 or 32."""
     lanes: int
+
+    @property
+    def name(self) -> str:
+        """``gen5 x16``."""
+        known = {rate: number for number, rate in _GIGATRANSFERS.items()}
+        return f"gen{known.get(self.gigatransfers, '?')} x{self.lanes}"
 
     @property
     def raw(self) -> float:
@@ -56,7 +63,6 @@ def link_of(attributes: Mapping[str, str]) -> Link | None:
     return Link(float(speed[1]), int(width))
 
 
-_GIGATRANSFERS = {1: 2.5, 2: 5.0, 3: 8.0, 4: 16.0, 5: 32.0}
 _REQUEST = {32: 20, 64: 24}
 """Bytes on the wire of a read request, and around a write's data, by address bits."""
 _COMPLETION = 20

@@ -4,8 +4,8 @@
 folder), and these tables:
 
 ``[[figure]]``
-    ``name``, ``title``, and where there is nothing to reproduce ``because`` (why) or ``needs``
-    (what); ``note``.
+    ``name``, ``title``, and where there is nothing to reproduce ``because`` (why); ``needs`` (what
+    a machine must have for its rows); ``note``.
 ``[run.NAME]``
     A measurement that reproduces rows: ``study``, ``device``, ``memory`` and further ``axes``. In
     ``device``, ``{board}`` is the source's. ``further_devices`` are measured in the same run;
@@ -21,10 +21,9 @@ folder), and these tables:
     ``combine`` is ``sum``, or over all sizes of ``bytes`` ``mean``, ``max`` or ``cost of a call``
     (per call, of 1 MiB moved in blocks of these sizes). What else gives it: ``model`` with
     ``inputs``, a closed form. How: ``fit`` (the calibration that saw it; ``fits`` by item), else
-    ``kind``: ``predicted``, ``after the fact``, ``reproduced`` (the source's own arithmetic) or
-    ``fitted``. ``series`` groups rows in the residual table, ``events`` puts the emulated card's
-    own figure there too, ``headline`` (by item) puts the row on a page without boards. ``aim`` is
-    the largest residual that is good enough.
+    ``kind``: one of ``KINDS``. ``series`` groups rows in the residual table, ``events`` puts the
+    emulated card's own figure there too, ``headline`` (by item) puts the row on a page without
+    boards. ``aim`` is the largest residual that is good enough.
 ``[[aim]]``
     The same for whole ``series``: ``name``, ``worst`` and perhaps ``rms``.
 ``[[fit]]``
@@ -39,7 +38,7 @@ from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -54,7 +53,14 @@ UNITS = {
     "MiB/s": float(1 << 20), "%": 0.01,
 }  # fmt: skip
 """Units in seconds and bytes a second; any other unit is a count or a ratio."""
-KINDS = ("fitted", "predicted", "after the fact", "reproduced")
+KINDS = {
+    "fitted": "a parameter of the board was fitted to it",
+    "predicted": "no parameter was fitted to it",
+    "after the fact": "an input was chosen knowing it",
+    "reproduced": "the source's own arithmetic",
+    "hybrid": "measured software plus the simulated card",
+}
+"""How a figure is reproduced, and what that means."""
 COMBINED = ("sum", "mean", "max", "cost of a call")
 
 
@@ -174,15 +180,14 @@ class Figure:
     because: str = ""
     """Why there is nothing to reproduce."""
     needs: str = ""
+    """What a machine must have for it."""
     note: str = ""
 
     @property
     def state(self) -> str:
-        """How the figure is reproduced, or why it is not, in a few words."""
+        """How the figure is reproduced, in a few words."""
         if self.because:
             return "not modelled"
-        if self.needs:
-            return f"needs {self.needs}"
         return counted(row.how for row in self.rows)
 
 
@@ -279,7 +284,7 @@ def _figure(source: str, block: Mapping[str, Any], rows: Sequence[Row]) -> Figur
     own = block["name"]
     own_rows = tuple(row for row in rows if own in row.figures)
     figure = Figure(**{**block, "rows": own_rows, "name": f"{source}/{own}"})
-    if not (own_rows or figure.because or figure.needs):
+    if not (own_rows or figure.because):
         raise UsageError(f"figure '{own}' has neither rows nor a reason")
     return figure
 
@@ -369,7 +374,7 @@ def _terms(
             yield Term(one["operation"], size, {**where, **axes})
 
 
-def _known(word: str, words: Sequence[str]) -> str:
+def _known(word: str, words: Collection[str]) -> str:
     if word not in words:
         raise UsageError(f"'{word}' is none of: {', '.join(words)}")
     return word

@@ -6,14 +6,11 @@ more than one text, is ``isthmus.reporters.html``.
 
 from __future__ import annotations
 
-import importlib
-import importlib.metadata
-import pkgutil
 from collections.abc import Mapping
 from functools import cache
-from types import MappingProxyType
 
 from isthmus.errors import UsageError
+from isthmus.registration import registered
 from isthmus.reporters.base import Reporter
 from isthmus.text import nearest
 
@@ -23,14 +20,7 @@ __all__ = ["Reporter", "by_name", "registry"]
 @cache
 def registry() -> Mapping[str, Reporter]:
     """All reporters by name."""
-    reporters: dict[str, Reporter] = {}
-    for module in pkgutil.iter_modules(__path__):
-        reporter = getattr(importlib.import_module(f"{__name__}.{module.name}"), "REPORTER", None)
-        if reporter is not None:
-            reporters[reporter.name] = reporter
-    for entry in importlib.metadata.entry_points(group="isthmus.reporters"):
-        reporters.setdefault(entry.name, entry.load())
-    return MappingProxyType(reporters)
+    return registered(__name__, __path__, "REPORTER")
 
 
 def by_name(name: str, *, samples: bool = False) -> Reporter:

@@ -25,6 +25,7 @@ _BY_SUFFIX: tuple[tuple[str, Callable[[float], str]], ...] = (
 )
 _HEADINGS = {
     "min_s": "minimum",
+    "limit_share": "of limit",
     "bytes": "size",
     "half_bytes": "n1/2",
     "worst_bytes": "at size",
@@ -37,10 +38,12 @@ _HEADINGS = {
 }
 _VIEW = (
     "study", "device", "api", "operation", "memory", "clock", "bytes", "median_s", "low_median_s",
-    "high_median_s", "min_s", "bandwidth_Bps", "samples", "reruns", "verified",
-    "converged", "flags",
+    "high_median_s", "min_s", "bandwidth_Bps", "limit_share", "limit",
+    "samples", "reruns", "verified", "converged", "flags",
 )  # fmt: skip
-_LIFTED = ("study", "device", "api", "operation", "memory", "axes", "clock", "reruns", "verified")
+_LIFTED = (
+    "study", "device", "api", "operation", "memory", "axes", "clock", "limit", "reruns", "verified",
+)  # fmt: skip
 
 
 class Table(NamedTuple):
@@ -143,7 +146,7 @@ def plain(value: Any) -> str | int | float | bool | None:
     if isinstance(value, (bool, np.bool_)):
         return bool(value)
     if isinstance(value, (float, np.floating)):
-        return None if math.isnan(value) else float(value)
+        return float(value) if math.isfinite(value) else None
     if isinstance(value, (int, np.integer)):
         return int(value)
     return None if value is None or value is pd.NA else str(value)

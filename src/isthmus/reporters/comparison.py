@@ -4,75 +4,111 @@ from __future__ import annotations
 
 import csv
 import io
-import textwrap
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import groupby
 from types import MappingProxyType
-from xml.etree import ElementTree
 
 import msgspec
-import pandas as pd
 
 from isthmus.analysis import wording
-from isthmus.analysis.changes import Change, Comparison, Difference
+from isthmus.analysis.changes import SERIES, Change, Comparison, frame
 from isthmus.analysis.sentences import shortened
+from isthmus.columns import wrapped
 from isthmus.reporters.cells import plain, table
+from isthmus.reporters.junit import Case, junit
 from isthmus.reporters.md import escape, markdown
 from isthmus.reporters.table import drawn
-from isthmus.units import format_rate, format_seconds, printable
+from isthmus.text import counted
+from isthmus.units import format_rate, format_seconds, format_size, printable
 
-_MOST_ROWS = 6
-_MOST_DIFFERENCES = 3
+_MOST_ROWS = 5
+_MOST_DIFFERENCES = 2
 _WIDTH = 80
 _NAME = 38
+_LEAST = 6
+"""Characters that a device's name keeps at least."""
+_UNSEEN = 10.0
+"""Ratio beyond which a bound says nothing."""
+_WHY = {
+    "wrong data": "whose data did not arrive", "failed": "that failed",
+    "no time": "without a time", "absent": "that it was not asked for",
+}  # fmt: skip
 _ATTRIBUTES = ("study", "device", "operation", "memory", "sizes")
 
 
 def lines(result: Comparison, more: str) -> Iterator[str]:
     """The answer in at most 15 lines of 80 columns; ``more``: the command that shows all points."""
+    yield from map(printable, _lines(result))
+    yield f"Points: {printable(more)}"
+
+
+def _lines(result: Comparison) -> Iterator[str]:
     changed = [*result.of("slower"), *result.of("faster")]
-    yield from _wrapped(_verdict(result))
+    yield from wrapped(_verdict(result))
+    if result.missing:
+        yield from wrapped(_missing(result))
     for verdict in ("slower", "faster"):
         if pattern := _pattern(result, result.of(verdict)):
-            yield shortened(f"All that is {verdict}: {pattern}", _WIDTH)
+            yield shortened(f"What is {verdict} has in common: {pattern}", _WIDTH)
     for address, base in list(result.devices.items())[:2]:
-        yield shortened(f"{address} is compared with {base}", _WIDTH)
-    if changed:
+        yield shortened(f"{address} is compared with {base}.", _WIDTH)
+    rows = changed[:_MOST_ROWS]
+    if rows:
         yield ""
-    yield from map(_row, changed[:_MOST_ROWS])
-    explaining = [one for one in result.differences if one.explains]
-    if result.differences:
+        yield from map(_row, rows)
+        if len(changed) > len(rows):
+            yield f"and {len(changed) - len(rows)} more"
         yield ""
-        yield from _shown_differences(explaining, len(result.differences))
-    yield f"Points: {more}"
+        yield from _shown_differences(result)
+        if min(len(result.base.runs), len(result.new.runs)) == 1 and not _all_exact(result):
+            yield "One run a side: the machine itself may have changed meanwhile (docs/compare.md)."
+
+
+def _all_exact(result: Comparison) -> bool:
+    return all(one.ratio.low == one.ratio.high for one in result.series)
 
 
 def _verdict(result: Comparison) -> str:
     count = len(result.series)
-    slower, faster, same, open_ = (
-        result.of(verdict) for verdict in ("slower", "faster", "same", "undecided")
-    )
+    slower, faster, same = (result.of(verdict) for verdict in ("slower", "faster", "same"))
     least = wording.percent(result.least)
     names = f"{result.new.name} against {result.base.name}"
     parts = [f"slower in {len(slower)} of {count} series"] if slower else []
     parts += [f"faster in {len(faster)}{'' if slower else f' of {count} series'}"] if faster else []
     if not parts:
-        parts = [f"nothing changed by more than {least}" if same else "no change is certain"]
+        parts = [f"nothing changed by more than {least}" if same else "no certain change"]
     elif same:
         parts.append(f"the same within {least} in {len(same)}")
     text = f"{names}: {', '.join(parts)}."
-    if open_:
-        worst = max(max(one.high_ratio, 1 / one.low_ratio) - 1 for one in open_)
-        bound = f", they may differ by up to {wording.percent(worst)}" if worst < 9 else ""
-        fewest = min(min(one.samples) for one in open_)
-        what = "runs" if result.per_run else "processes"
-        text += f" {len(open_)} undecided ({fewest} {what} each{bound}): measure more."
-    if result.unmatched:
-        text += f" {result.unmatched} points are on one side only."
-    return text
+    if result.slower_points and not slower:
+        text += f" Of single points {len(result.slower_points)} are slower (--points)."
+    return f"{text}{_undecided(result)}"
 
 
-def _wrapped(text: str) -> Iterator[str]:
-    yield from textwrap.wrap(printable(text), _WIDTH, subsequent_indent="  ")
+def _undecided(result: Comparison) -> str:
+    undecided = result.of("undecided")
+    if not undecided:
+        return ""
+    fewest = min(undecided, key=lambda one: min(one.samples))
+    what = "run" if fewest.per_run else "process"
+    each = counted(min(fewest.samples), what, "processes" if what == "process" else "runs")
+    known = [one.ratio for one in undecided]
+    worst = max((max(r.high, 1 / r.low if r.low > 0 else math.inf) for r in known), default=1.0)
+    bound = "" if not all(r.known for r in known) or worst > _UNSEEN else (
+        f": a change of up to {wording.percent(worst - 1)} would not have been seen"
+    )  # fmt: skip
+    return f" {len(undecided)} of {len(result.series)} are undecided ({each}){bound}."
+
+
+def _missing(result: Comparison) -> str:
+    """Points that only the base has, by reason, and of which devices."""
+    parts = []
+    for why, of_why in groupby(sorted(result.missing, key=lambda one: one.why), lambda m: m.why):
+        points = list(of_why)
+        devices = ", ".join(dict.fromkeys(f"{one.study} {one.device}" for one in points))
+        parts.append(f"{len(points)} {_WHY[why]} ({shortened(devices, _NAME)})")
+    return f"Of {result.base.name}'s points, {result.new.name} lacks: {'; '.join(parts)}."
 
 
 def _pattern(result: Comparison, changed: Sequence[Change]) -> str:
@@ -86,14 +122,16 @@ def _pattern(result: Comparison, changed: Sequence[Change]) -> str:
     return ", ".join(filter(str.strip, parts))
 
 
-def _name(one: Change) -> str:
-    words = (one.device, one.operation, one.memory, one.axes)
-    size = f", {one.sizes}" if one.sizes != "0" else ""
-    return " ".join(filter(None, words)) + size
+def _name(one: Change, room: int = 0) -> str:
+    """Device, operation, memory and sizes; in so little room the device is shortened first."""
+    words = " ".join(filter(None, (one.operation, one.memory, one.axes)))
+    rest = f"{words}, {one.sizes}" if one.sizes != "0" else words
+    device = shortened(one.device, max(room - len(rest) - 1, _LEAST)) if room else one.device
+    return shortened(f"{device} {rest}", room) if room else f"{device} {rest}"
 
 
 def _values(one: Change) -> str:
-    rates = one.moved_bytes == one.moved_bytes
+    rates = not math.isnan(one.moved_bytes)
     shown: Callable[[float], str] = format_rate if rates else format_seconds
     ends = (one.before_s, one.after_s)
     before, after = (shown(one.moved_bytes / s if rates else s) for s in ends)
@@ -106,73 +144,68 @@ def _percent(ratio: float) -> str:
 
 
 def _change(one: Change) -> str:
-    """``+4.1 % time (2.0 to 6.3)``."""
-    ends = (
-        f" ({_percent(one.low_ratio)} to {_percent(one.high_ratio)})"
-        if one.low_ratio < one.high_ratio
-        else ""
-    )
-    return f"{_percent(one.ratio)} % time{ends}"
+    """``+4.1 % time (2.0 to 6.3)``; ends of another sign have it."""
+    value, low, high = map(_percent, one.ratio[:3])
+    if one.ratio.low == one.ratio.high or not one.ratio.known:
+        return f"{value} % time"
+    if low[0] == high[0] == "+":
+        low, high = low[1:], high[1:]
+    return f"{value} % time ({low} to {high})"
 
 
 def _row(one: Change) -> str:
-    name = shortened(_name(one), _NAME)
-    return printable(f"{one.verdict:6} {name:{_NAME}} {_values(one)}  {_change(one)}")
+    rest = f"{_values(one)} {_change(one)}"
+    room = _WIDTH - 8 - len(rest)
+    return f"{one.verdict:6} {_name(one, room):{room}} {rest}"
 
 
-def _shown_differences(explaining: Sequence[Difference], count: int) -> Iterator[str]:
-    shown = explaining[:_MOST_DIFFERENCES]
+def _shown_differences(result: Comparison) -> Iterator[str]:
+    shown = [one for one in result.differences if one.explains][:_MOST_DIFFERENCES]
     for one in shown:
         of = "" if one.of == "machine" else f"{one.of}: "
         text = f"{of}{one.name} {one.before or 'none'} -> {one.after or 'none'}"
-        yield shortened(printable(f"May explain a change: {text}"), _WIDTH)
-    if rest := count - len(shown):
-        facts = "facts differ" if rest > 1 else "fact differs"
-        yield f"{rest} {'further ' if shown else ''}{facts} (--format json lists all)"
-
-
-def _frame(changes: Sequence[Change]) -> pd.DataFrame:
-    frame = pd.DataFrame(changes)
-    samples = [" and ".join(map(str, dict.fromkeys(one.samples))) for one in changes]
-    moved = frame["moved_bytes"]
-    return frame.assign(
-        before_Bps=moved / frame["before_s"], after_Bps=moved / frame["after_s"], samples=samples
-    )[
-        ["study", "device", "operation", "memory", "axes", "clock", "sizes", "before_s", "after_s",
-         "before_Bps", "after_Bps", "ratio", "low_ratio", "high_ratio", "samples", "verdict"]
-    ]  # fmt: skip
+        yield shortened(f"May explain it: {text}", _WIDTH)
+    if rest := len(result.differences) - len(shown):
+        facts = counted(rest, "further fact differs" if shown else "fact differs",
+                        "further facts differ" if shown else "facts differ")  # fmt: skip
+        yield f"{facts} (--format json)"
 
 
 def _text(result: Comparison) -> str:
-    return drawn(table(_frame(result.points)))
+    return drawn(table(frame(result.points)))
 
 
 def _markdown(result: Comparison) -> str:
     rows = [escape(_verdict(result)), ""]
-    rows += markdown(table(_frame(result.series)))
-    different = pd.DataFrame(
-        [one[:4] for one in result.differences], columns=Difference._fields[:4]
-    )
-    return "\n".join([*rows, "", *(markdown(table(different)) if len(different) else [])]) + "\n"
+    if result.missing:
+        rows += [f"**{escape(_missing(result))}**", ""]
+    rows += [escape(f"{new} is compared with {base}.") for new, base in result.devices.items()]
+    rows += markdown(table(frame(result.series)))
+    if result.differences:
+        rows += ["", "What else differs:", ""]
+        rows += ["| of | fact | before | after |", "| --- | --- | --- | --- |"]
+        rows += [f"| {' | '.join(map(escape, one[:4]))} |" for one in result.differences]
+    return "\n".join(rows) + "\n"
 
 
 def _json(result: Comparison) -> str:
     def rows(changes: Sequence[Change]) -> list[dict[str, object]]:
-        frame = _frame(changes)
+        table = frame(changes)
         return [
-            {name: plain(value) for name, value in zip(frame.columns, row, strict=True)}
-            for row in frame.itertuples(index=False, name=None)
+            {name: plain(value) for name, value in zip(table.columns, row, strict=True)}
+            for row in table.itertuples(index=False, name=None)
         ]
 
     data = {
         "base": result.base.name,
         "new": result.new.name,
         "relevant": result.least,
-        "sample": "run" if result.per_run else "process",
+        "passes": result.passes,
         "devices": result.devices,
-        "unmatched_points": result.unmatched,
         "series": rows(result.series),
         "points": rows(result.points),
+        "missing": [one._asdict() for one in result.missing],
+        "added_points": result.added,
         "differences": [one._asdict() for one in result.differences],
     }
     return msgspec.json.format(msgspec.json.encode(data), indent=1).decode() + "\n"
@@ -181,32 +214,27 @@ def _json(result: Comparison) -> str:
 def _csv(result: Comparison) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    frame = _frame(result.points)
-    writer.writerow(frame.columns)
-    writer.writerows(frame.itertuples(index=False, name=None))
+    rows = frame(result.points)
+    writer.writerow(rows.columns)
+    writer.writerows(rows.itertuples(index=False, name=None))
     return text.getvalue()
 
 
 def _junit(result: Comparison) -> str:
-    """One test case for each series; what is slower has failed."""
-    suite = ElementTree.Element(
-        "testsuite",
-        name="isthmus compare",
-        tests=str(len(result.series)),
-        failures=str(len(result.of("slower"))),
-        skipped=str(len(result.of("undecided"))),
-    )
+    """A test case for each series, and for each point that is slower alone or missing."""
+    cases = []
+    kinds = {"slower": "failure", "undecided": "skipped"}
     for one in result.series:
-        case = ElementTree.SubElement(
-            suite, "testcase", classname=f"isthmus.{one.study}", name=printable(_name(one))
-        )
-        message = printable(f"{_values(one)}, {_change(one)}")
-        kind = {"slower": "failure", "undecided": "skipped"}.get(one.verdict)
-        if kind:
-            ElementTree.SubElement(case, kind, message=message)
-        else:
-            ElementTree.SubElement(case, "system-out").text = message
-    return ElementTree.tostring(suite, encoding="unicode", xml_declaration=True) + "\n"
+        kind = kinds.get(one.verdict, "")
+        cases.append(Case(one.study, _name(one), kind, f"{_values(one)}, {_change(one)}"))
+    slower = {one[: len(SERIES)] for one in result.of("slower")}
+    for one in (one for one in result.slower_points if one[: len(SERIES)] not in slower):
+        what = f"{_values(one)}, {_change(one)}"
+        cases.append(Case(one.study, f"{_name(one)} (point)", "failure", what))
+    for gone in result.missing:
+        words = (gone.device, gone.operation, gone.memory, gone.axes, format_size(gone.bytes))
+        cases.append(Case(gone.study, " ".join(filter(None, words)), "failure", _WHY[gone.why]))
+    return junit("isthmus compare", cases)
 
 
 FORMATS: Mapping[str, Callable[[Comparison], str]] = MappingProxyType(

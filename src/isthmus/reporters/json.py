@@ -1,4 +1,7 @@
-"""JSON: ``findings``, and ``points`` with one object per point and clock; null where unknown."""
+"""JSON: ``findings``, ``curves`` (time over size) and ``points``, one per point and clock.
+
+What is not known is null.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ from collections.abc import Iterable
 import msgspec
 import pandas as pd
 
+from isthmus.analysis.answers import answers
 from isthmus.analysis.findings import findings, plain
 from isthmus.analysis.summary import summarise
 from isthmus.reporters.base import Reporter
@@ -32,8 +36,11 @@ def _samples(run: Run) -> str:
 
 
 def _written(run: Run, summary: pd.DataFrame, rows: Iterable[dict[str, object]]) -> str:
+    tables = (one.table for one in answers(run, summary) if one.name == "fits")
+    curves: Iterable[dict[str, object]] = (dict(row) for one in tables for row in plain_rows(one))
     return (
-        f'{{"findings": {_list(map(plain, findings(run, summary)))},\n"points": {_list(rows)}}}\n'
+        f'{{"findings": {_list(map(plain, findings(run, summary)))},\n'
+        f'"curves": {_list(curves)},\n"points": {_list(rows)}}}\n'
     )
 
 

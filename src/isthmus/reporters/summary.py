@@ -24,11 +24,11 @@ from isthmus.run_options import flag
 from isthmus.units import printable
 
 LINES, COLUMNS = 25, 80
+HYBRID = "hybrid: an API's software, measured here, plus the card's time, simulated"
 _LABEL = 33
 _FIGURE = 10
 _STUDY = 10
 _COMMAND = 10
-_FROM = {2.5: 1, 5.0: 2, 8.0: 3, 16.0: 4, 32.0: 5, 64.0: 6}
 _LEAST_BUDGET_S = 60
 _MINUTES_FROM_S = 120
 
@@ -52,6 +52,8 @@ def lines(
     results = findings(run, rows)
     top = [*_wrapped(_title(run), 2), *_wrapped(main_sentence(results), 2)]
     bottom = ["", *_wrapped(unmeasured(run, rows, results), 2), *_wrapped(_state(run, rows), 2)]
+    if any(one.clock == "hybrid" for one in results):
+        bottom += _wrapped(HYBRID, 2)
     if path is not None:
         bottom += ["", *_commands(run, results, path, program)]
     room = LINES - 1 - len(top) - len(bottom) - 1  # the file's name comes last
@@ -95,11 +97,13 @@ def _name(device: DeviceRecord) -> str:
     board = device.properties.get("board.name", "")
     if device.simulated:
         return f"model of {board or 'a card'}, simulated, no board was used"
+    if device.properties.get("keeps_data") == "no":
+        return "software of the API alone"
     name = device.name or device.backend
     link = link_of(device.link)
     if link is None:
         return name
-    return f"{name}, PCIe gen{_FROM.get(link.gigatransfers, '?')} x{link.lanes}"
+    return f"{name}, PCIe {link.name}"
 
 
 def main_sentence(results: Sequence[Finding]) -> str:
@@ -134,7 +138,7 @@ def _row(one: Finding, of_study: Sequence[Finding], study: str) -> str:
     figure = one.figure.rjust(_FIGURE)
     row = f"{study[:_STUDY]:{_STUDY}} {shortened(label, _LABEL):{_LABEL}} {figure}  "
     notes = [f"{one.percent} of {one.reference.name}"] if one.reference and one.percent else []
-    notes += [one.remark] if one.remark and not notes else []
+    notes += [one.remark] if one.remark and (one.causes or not notes) else []
     notes += [one.certainty.replace(" to ", "-")] if one.span else []
     for i, note in enumerate(notes):
         if len(row) + (2 if i else 0) + len(note) <= COLUMNS:

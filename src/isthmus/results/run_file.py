@@ -156,6 +156,8 @@ class DeviceRecord(msgspec.Struct, frozen=True, kw_only=True):
     """The same after the run: what grew, grew during it."""
     environment: dict[str, str] = {}
     """Variables set for its workers."""
+    added: bool = False
+    """Whether the user did not name it: the run added it to time the software of an API alone."""
     error: str = ""
 
 

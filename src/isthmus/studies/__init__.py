@@ -6,14 +6,11 @@ group ``isthmus.studies``.
 
 from __future__ import annotations
 
-import importlib
-import importlib.metadata
-import pkgutil
 from collections.abc import Mapping
 from functools import cache
-from types import MappingProxyType
 
 from isthmus.errors import UsageError
+from isthmus.registration import registered
 from isthmus.studies.base import Study
 from isthmus.text import nearest
 
@@ -23,14 +20,7 @@ __all__ = ["Study", "by_name", "in_order", "registry"]
 @cache
 def registry() -> Mapping[str, Study]:
     """All studies by name."""
-    studies: dict[str, Study] = {}
-    for module in pkgutil.iter_modules(__path__):
-        if module.name != "base":
-            study: Study = importlib.import_module(f"{__name__}.{module.name}").STUDY
-            studies[study.name] = study
-    for entry in importlib.metadata.entry_points(group="isthmus.studies"):
-        studies.setdefault(entry.name, entry.load())
-    return MappingProxyType(studies)
+    return registered(__name__, __path__, "STUDY")
 
 
 def in_order() -> list[Study]:

@@ -85,6 +85,9 @@ class Study:
     """Place in the order in which findings are shown: the most used study first."""
     analysed_by: str = ""
     """Its ``Analysis`` as ``module:object``: by name, so that measuring does not load it."""
+    software: Mapping[str, Sequence[Value]] = field(default_factory=dict)
+    """Points, by axis, at which a run of several APIs on emulated cards also measures the software
+    of each API alone; empty: none."""
     plotted_by: str = ""
     """A function that draws it on the page, ``reporters.html.charts.Plots``, as ``module:object``;
     empty: rates over size."""
@@ -154,6 +157,20 @@ class Study:
             if sized in parsed:
                 raise UsageError(f"give --{sized} or --{named.name}: both choose the sizes")
         return parsed
+
+    def of_software(
+        self, given: Mapping[str, Sequence[Value]], *, quick: bool
+    ) -> dict[str, Sequence[Value]] | None:
+        """Axes of the points at which software is measured alone; None where the run has none.
+
+        ``given``: the axes that the user set, parsed.
+        """
+        wanted = dict(given)
+        for name, values in self.software.items():
+            requested = given.get(name, self.axis(name).usual(quick=quick)) or values
+            wanted[name] = [value for value in requested if value in values]
+        has_points = self.software and all(wanted[name] for name in self.software)
+        return wanted if has_points else None
 
     def sizes(
         self, given: Mapping[str, Sequence[Value]], *, quick: bool

@@ -52,6 +52,7 @@ STUDY = Study(
         Axis("bank", "memory of the card, counted from 0", parse_counts, (0,), 0, True),
     ),
     columns=("depth", "bank"),
+    software={"operation": ("read", "write"), "bytes": parse_sizes("1:64Ki")},
     analysed_by="isthmus.analysis.findings.transfer:ANALYSIS",
     plotted_by="isthmus.reporters.html.charts.transfer:plots",
 )

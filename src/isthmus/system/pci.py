@@ -327,26 +327,26 @@ def _errors_seen(capability: bytes) -> dict[str, Any]:
 def _bars(resources: str, configuration: bytes) -> list[Bar]:
     """Memory windows, from the lines "start end flags" of sysfs."""
     most = _resizable(dict(_extended_capabilities(configuration)).get(_RESIZABLE_BAR, b""))
-    found = []
+    bars = []
     lines = re.findall(r"^0x(\w+) 0x(\w+) 0x(\w+)$", resources, re.MULTILINE)
     for i, line in enumerate(lines[:_BARS]):
         start, end, flags = (int(word, 16) for word in line)
         if end > start and flags & 0x200:  # IORESOURCE_MEM
-            found.append(Bar(i, end - start + 1, most.get(i)))
-    return found
+            bars.append(Bar(i, end - start + 1, most.get(i)))
+    return bars
 
 
 def _resizable(capability: bytes) -> dict[int, int]:
     """The largest size that each resizable BAR offers, by its index."""
     if len(capability) < 12:
         return {}
-    found = {}
+    largest = {}
     for i in range(_number(capability, 8, 4) >> 5 & 7):
         can, control = _number(capability, 4 + 8 * i, 4), _number(capability, 8 + 8 * i, 4)
         sizes = can >> 4 | control >> 16 << 28  # bit 0 is 1 MiB
         if sizes:
-            found[control & 7] = 1 << (19 + sizes.bit_length())
-    return found
+            largest[control & 7] = 1 << (19 + sizes.bit_length())
+    return largest
 
 
 def _counters(folder: Path, *kinds: str) -> dict[str, int] | None:
@@ -354,17 +354,17 @@ def _counters(folder: Path, *kinds: str) -> dict[str, int] | None:
     texts = [text(folder / f"aer_dev_{kind}") for kind in kinds]
     if not any(texts):
         return None
-    found: dict[str, int] = {}
+    counts: dict[str, int] = {}
     for line in "\n".join(texts).splitlines():
         name, _, count = line.rpartition(" ")
         if count.isdecimal() and not name.startswith("TOTAL"):
-            found[name] = found.get(name, 0) + int(count)
-    return found
+            counts[name] = counts.get(name, 0) + int(count)
+    return counts
 
 
 def _speed(said: str) -> float | None:
-    found = re.match(r"(\d+(?:\.\d+)?) GT/s", said)
-    return float(found[1]) if found else None
+    speed = re.match(r"(\d+(?:\.\d+)?) GT/s", said)
+    return float(speed[1]) if speed else None
 
 
 def _whole(said: str) -> int | None:

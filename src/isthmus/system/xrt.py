@@ -15,10 +15,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from isthmus.backends import Candidate, Problem
 from isthmus.system import private
+
+if TYPE_CHECKING:
+    from isthmus.measure.address import Address
 
 HARDWARE = ""
 """The mode without a name: boards."""
@@ -247,6 +250,12 @@ def validation_xclbins() -> list[Path]:
         for name in ("bandwidth", "verify"):
             files += sorted((_VENDORS_FOLDER / folder).glob(f"**/test/{name}.xclbin"))
     return files
+
+
+def software_alone(address: Address) -> str:
+    """Of an emulated card below XRT: the address of the same API above nothing; else empty."""
+    emulated = address.mode.partition("=")[0] == CARD
+    return f"{address.scheme}:{address.selector or 0}@{NOOP}" if emulated else ""
 
 
 def bitstreams(mode: str, default: Path | None = None) -> dict[str, str]:

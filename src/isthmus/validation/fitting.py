@@ -11,13 +11,13 @@ from typing import NamedTuple, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import optimize, stats
 
 from isthmus import boards, published
 from isthmus.boards import Board
 from isthmus.boards.table import TABLE
 from isthmus.columns import columns
 from isthmus.published.source import Fit
+from isthmus.statistics import student
 from isthmus.validation.points import AS_EVENTS, PublishedPoint, all_points
 
 _PAGE = 4096
@@ -59,7 +59,9 @@ def solve(
             [factor * predicted[form] / published - 1.0 for form, factor, published in quick]
         )
 
-    solution = optimize.least_squares(
+    from scipy.optimize import least_squares  # noqa: PLC0415 - who reads results does not fit
+
+    solution = least_squares(
         residuals,
         np.ones(len(scale)),
         diff_step=np.full(len(scale), _STEP),
@@ -177,7 +179,7 @@ def _half_widths(
     free = len(points) - len(names)
     variance = float((residuals(board) ** 2).sum()) / free
     errors = np.sqrt(variance * np.diag(np.linalg.pinv(slopes.T @ slopes))) * scale
-    return np.asarray(stats.t.ppf(0.975, free) * errors)
+    return np.asarray(student(free, 0.975) * errors)
 
 
 class HeldOut(NamedTuple):

@@ -26,7 +26,7 @@ def findings(run: Run, summary: pd.DataFrame | None = None) -> list[Finding]:
     from isthmus import studies  # noqa: PLC0415 - slow to load, like the next ones
     from isthmus.analysis.answers import studies_in  # noqa: PLC0415
     from isthmus.analysis.context import AnalysisContext  # noqa: PLC0415
-    from isthmus.analysis.findings.faults import explained  # noqa: PLC0415
+    from isthmus.analysis.findings.verdicts import verdicts  # noqa: PLC0415
     from isthmus.analysis.summary import summarise  # noqa: PLC0415
 
     rows = summarise(run) if summary is None else summary
@@ -38,13 +38,13 @@ def findings(run: Run, summary: pd.DataFrame | None = None) -> list[Finding]:
             of_study = list(make(AnalysisContext.of(run, rows, study.name, study.columns)))
             of_study.sort(key=lambda one: not one.headline)
             results += of_study
-    return _headed_by(list(explained(run, results)), results)
+    return _headed_by(list(verdicts(run, rows)), results)
 
 
 def _headed_by(first: Sequence[Finding], others: Sequence[Finding]) -> list[Finding]:
     """These before the others of their study, whose last headlines give way."""
     results: list[Finding] = []
-    for study in dict.fromkeys(one.study for one in others):
+    for study in dict.fromkeys(one.study for one in (*others, *first)):
         of_study = [one for one in (*first, *others) if one.study == study]
         headlines = [one for one in of_study if one.headline][:MOST_HEADLINES]
         results += headlines

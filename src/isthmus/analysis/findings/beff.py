@@ -20,9 +20,6 @@ from isthmus.statistics import Interval, judge, relevant
 from isthmus.studies.base import Analysis
 from isthmus.units import format_size
 
-_THROUGH_HOST = ("mpi", "staged")
-"""Channels that do not use the links between devices."""
-
 
 def findings(context: AnalysisContext) -> Sequence[Finding]:
     """Headlines: b_eff of the fastest channel, its gain, the largest messages; then the others."""
@@ -121,7 +118,7 @@ def _largest(context: AnalysisContext) -> Iterator[Finding]:
             "size": format_size(int(row.bytes)), "who": _who(context, row),
         }  # fmt: skip
         reference = None
-        if np.isfinite(share) and share > 0 and row.channel not in _THROUGH_HOST:
+        if np.isfinite(share) and share > 0:
             reference = Reference(kind="limit", value=row.bandwidth_Bps / share, name="links")
         ring = reference is not None and common.simulated(context, str(row.device))
         yield Finding(

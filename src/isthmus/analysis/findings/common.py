@@ -12,18 +12,20 @@ import numpy as np
 import pandas as pd
 
 from isthmus import backends
-from isthmus.analysis.context import AnalysisContext, board_of, each, rate_of
-from isthmus.analysis.findings.finding import MOST_HEADLINES, Finding, Reference, Verdict
+from isthmus.analysis.context import AnalysisContext, each
+from isthmus.analysis.findings.finding import (
+    MOST_HEADLINES,
+    Finding,
+    Reference,
+    ReferenceKind,
+    Verdict,
+)
 from isthmus.backends import BackendDescription
-from isthmus.models.pcie import link_of, path_of
 from isthmus.results.run_file import DeviceRecord
 from isthmus.run_options import flag
 
 GOOD, FAIR = 0.85, 0.6
 """Least share of a limit that is called good, and that is called fair."""
-KNOWN = 2.0
-"""Rates whose interval is wider than this factor are compared with no reference."""
-_USUAL_PAYLOAD = 256
 LATENCY_BYTES = 4096
 BEST_FIRST = ("pinned", "alloc_host", "host_only", "use_host_ptr", "registered", "aligned")
 """Which of several equally fast kinds of memory to advise: the first here."""
@@ -84,46 +86,14 @@ def to_decide(context: AnalysisContext, *devices: str) -> str:
     return shlex.join([*words, "--budget", str(budget)])
 
 
-def link_limit(context: AnalysisContext, row: Any) -> Reference | None:
-    """Payload rate of the device's link in bytes a second, of the row's direction or of both."""
-    record = device_of(context, str(row.device))
-    if record is None or not row.direction:
+def reference_of(row: Any) -> Reference | None:
+    """The limit of a row's rate; None where none is known."""
+    if not row.limit_Bps > 0:
         return None
-    both = row.direction == "both"
-    board = board_of(record)
-    if board is not None and board.has("link"):
-        path = path_of(board)
-        one_way = path.reads() if row.direction == "h2d" else path.writes()
-        rate = 2 * path.both() if both else one_way
-        cap = path.bus_rate() * (2 if both else 1)
-        return Reference(kind="limit", value=min(rate, cap), name="link")
-    link = link_of(record.link)
-    if link is None:
-        return None
-    payload = record.link.get("max_payload_bytes", "")
-    rate = link.payload(int(payload) if payload.isdecimal() else _USUAL_PAYLOAD)
-    return Reference(kind="limit", value=rate * (2 if both else 1), name="link")
-
-
-def memcpy_rows(context: AnalysisContext) -> pd.DataFrame:
-    """Rows of the plain memory copy; of several, the device named ``host``."""
-    rows = context.rows[context.rows["device"].isin(context.copies)]
-    plain = rows[rows["device"] == "host"]
-    return rows if plain.empty else plain
-
-
-def memcpy(context: AnalysisContext, row: Any) -> Reference | None:
-    """Rate of a memory copy of the same operation and size; None where the row is such a copy."""
-    if row.device in context.copies or row.clock != "host":
-        return None
-    rows = memcpy_rows(context)
-    same = rows[(rows["operation"] == row.operation) & (rows["bytes"] == row.bytes)]
-    if same.empty:
-        return None
-    copy = pick(same, same["bandwidth_Bps"].idxmax())
-    if any(rate.high > KNOWN * rate.low for rate in map(rate_of, (copy, row))):
-        return None
-    return Reference(kind="memcpy", value=float(copy.bandwidth_Bps), name="memcpy")
+    kind: ReferenceKind = "memcpy" if row.limit == "memcpy" else "limit"
+    return Reference(
+        kind=kind, value=float(row.limit_Bps), name=str(row.limit), source=str(row.limit_source)
+    )
 
 
 def named(reference: Reference) -> str:

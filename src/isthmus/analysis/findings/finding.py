@@ -13,7 +13,10 @@ _ROUGH = 10.0
 MOST_HEADLINES = 4
 """Headlines of one study."""
 ReferenceKind = Literal["limit", "published", "modelled", "memcpy", "other"]
-Verdict = Literal["good", "fair", "poor", "same", "faster", "slower", "undecided", "none"]
+Verdict = Literal[
+    "good", "fair", "poor", "same", "faster", "slower", "undecided", "none",
+    "normal", "below", "impossible", "unknown",
+]  # fmt: skip
 
 
 class Reference(msgspec.Struct, frozen=True):
@@ -25,6 +28,21 @@ class Reference(msgspec.Struct, frozen=True):
     """In the unit of the finding."""
     name: str
     """Name in sentences: "link", "memcpy"."""
+    source: str = ""
+    """How it is known: "PCIe gen5 x16, MPS 256"."""
+
+
+class Cause(msgspec.Struct, frozen=True, kw_only=True):
+    """Why a figure is what it is, or why it cannot be true."""
+
+    name: str
+    """In a few words: "small packets"."""
+    evidence: str
+    """What was read or measured that says so."""
+    command: str
+    """Shows it, or decides it: for a shell, or arguments of ``isthmus``."""
+    check: str = ""
+    """Check of ``isthmus doctor`` that found it; empty: measured."""
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,6 +66,8 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     """A few words for the table: "at the limit", "pinned is 7.4 x"."""
     action: str = ""
     """What to do: a call to make, or arguments of ``isthmus``."""
+    causes: list[Cause] = []
+    """Of a verdict, the likeliest first."""
     evidence: str = ""
     """Name of the answer with the figures (``Answer.name``); empty: the operation's points."""
     headline: bool = False
@@ -67,12 +87,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def span(self) -> str:
         """The interval in the value's unit, ``54.4 to 55.0``; empty where exact or unknown."""
-        interval = self.interval
-        if interval is None or not interval.known or interval.low == interval.high:
-            return ""
-        scale, _ = _scale(interval.value, self.unit)
-        low, high = _digits(interval.low / scale), _digits(interval.high / scale)
-        return f"{low} to {high}" if low != high else ""
+        return "" if self.interval is None else span(self.interval, self.unit)
 
     @property
     def certainty(self) -> str:
@@ -110,6 +125,15 @@ def shown(value: float, unit: str) -> str:
     return f"{_digits(value / scale)} {name}"
 
 
+def span(interval: Interval, unit: str) -> str:
+    """Ends of an interval in the unit that suits its value; empty where exact or unknown."""
+    if not interval.known or interval.low == interval.high:
+        return ""
+    scale, _ = _scale(interval.value, unit)
+    low, high = _digits(interval.low / scale), _digits(interval.high / scale)
+    return f"{low} to {high}" if low != high else ""
+
+
 def plain(finding: Finding) -> dict[str, Any]:
     """A finding as plain data for JSON: interval ends by name, unknown values as null."""
     data = msgspec.structs.asdict(finding)
@@ -117,5 +141,6 @@ def plain(finding: Finding) -> dict[str, Any]:
         ends = zip(("value", "low", "high", "confidence"), finding.interval, strict=True)
         # NaN is no JSON.
         data["interval"] = {name: end if abs(end) < float("inf") else None for name, end in ends}
+    data["causes"] = [msgspec.structs.asdict(cause) for cause in finding.causes]
     data["reference"] = finding.reference and msgspec.structs.asdict(finding.reference)
     return data

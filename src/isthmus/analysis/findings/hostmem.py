@@ -63,7 +63,7 @@ def _values(context: AnalysisContext, row: Any) -> dict[str, str]:
 def _rate(context: AnalysisContext, rows: pd.DataFrame) -> Finding:
     row = common.at_largest(rows)
     rate, values = rate_of(row, context.confidence), _values(context, row)
-    limit = common.link_limit(context, row)
+    limit = common.reference_of(row)
     share = rate.value / limit.value if limit else None
     verdict = common.verdict_of(share)
     return Finding(

@@ -59,7 +59,7 @@ def _stores(context: AnalysisContext) -> Iterator[Finding]:
     stores = table[table["operation"] == "store"] if len(table) else table
     for address in stores["device"].unique() if len(stores) else ():
         row = common.at_peak(stores[stores["device"] == address])
-        named, share = common.title(context, str(address)), float(row.link_share)
+        named, share = common.title(context, str(address)), float(row.limit_share)
         reference = None
         if np.isfinite(share) and share > 0:
             reference = Reference(kind="limit", value=row.bandwidth_Bps / share, name="link")

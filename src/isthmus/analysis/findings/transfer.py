@@ -11,7 +11,8 @@ import pandas as pd
 
 from isthmus.analysis import comparisons, wording
 from isthmus.analysis.context import AnalysisContext, each, rate_of, time_of
-from isthmus.analysis.findings import common
+from isthmus.analysis.findings import apis, common
+from isthmus.analysis.findings.curves import of_curves, of_splits
 from isthmus.analysis.findings.finding import MOST_HEADLINES, Finding, Verdict, shown
 from isthmus.analysis.sentences import say
 from isthmus.statistics import judge, relevant
@@ -54,12 +55,13 @@ def findings(context: AnalysisContext) -> Sequence[Finding]:
         key=lambda one: one.device not in {of.device for of in first},
     )
     latency = list(_latencies(context, series))
-    head = [*first, *latency[:1], *changes[:1]]
+    of_apis = list(apis.of_apis(context, WAYS))
+    head = [*(one for one in of_apis if not one.bytes), *first, *latency[:1], *changes[:1]]
     both = [one for one in contending if one.operation == "bidirectional"]
     if len(head) < MOST_HEADLINES and both:
         head.append(max(both, key=_usable))
-    rest = [*rates, *latency, *changes, *_launches(context), *_peaks(context, series)]
-    rest += _left_out(context)
+    rest = [*of_apis, *rates, *latency, *changes, *_launches(context), *_peaks(context, series)]
+    rest += [*of_splits(context, WAYS), *of_curves(context, WAYS), *_left_out(context)]
     return common.headed(head, rest)
 
 
@@ -82,8 +84,7 @@ def _rate(context: AnalysisContext, rows: pd.DataFrame) -> Finding:
     row = common.at_largest(rows)
     rate = rate_of(row, context.confidence)
     crosses = str(row.operation) not in {"kernel_read", "kernel_write", "stream"}
-    reference = common.link_limit(context, row) if crosses else None
-    reference = reference or common.memcpy(context, row)
+    reference = common.reference_of(row)
     share = rate.value / reference.value if reference else None
     verdict: Verdict = common.verdict_of(share)
     same = context.rows[context.rows["device"] == row.device]
@@ -93,6 +94,8 @@ def _rate(context: AnalysisContext, rows: pd.DataFrame) -> Finding:
     what, size = WAYS[str(row.operation)], format_size(int(row.bytes))
     named = common.who(context, row)
     values = {"what": what, "rate": shown(rate.value, "B/s"), "size": size, "who": named}
+    if row.direction and row.memory and row.memory not in named:
+        values["who"] += f", {row.memory}"
     return Finding(
         study=context.study,
         subject=named,
@@ -353,7 +356,7 @@ def _peaks(
         top = common.at_peak(rows)
         if operation not in {"read", "write"} or top.bandwidth_Bps < _PEAK * last.bandwidth_Bps:
             continue
-        cached = top.bytes <= _CACHE_BYTES and common.link_limit(context, top) is None
+        cached = top.bytes <= _CACHE_BYTES and top.limit != "link"
         what, named = WAYS[operation], common.who(context, top)
         rate, size = shown(float(top.bandwidth_Bps), "B/s"), format_size(int(top.bytes))
         yield Finding(

@@ -32,7 +32,6 @@ from isthmus.units import format_seconds, printable
 _FOLDER = Path(__file__).parent
 _GENERATOR = '<meta name="generator" content="Isthmus">'
 _ENDINGS = {"interrupted": "interrupted", "budget": "ended when its time was up"}
-_GENERATIONS = {2.5: 1, 5.0: 2, 8.0: 3, 16.0: 4, 32.0: 5, 64.0: 6}
 _MOST_LISTED = 3
 """Most items of advice, and of missing measurements, on the first screen."""
 _MOST_FOLDED = 500
@@ -195,9 +194,7 @@ def _machine(sources: Sequence[Source]) -> str:
                 named[source.label(device.address).partition(", ")[0]] = None
                 continue
             link = link_of(device.link)
-            generation = _GENERATIONS.get(link.gigatransfers) if link else None
-            link_text = f", PCIe gen{generation} x{link.lanes}" if link and generation else ""
-            named[device.name + link_text] = None
+            named[device.name + (f", PCIe {link.name}" if link else "")] = None
     processors = (str(source.run.environment.get("cpu", "")) for source in sources)
     return " and ".join(named) or next(filter(None, processors), "no device")
 

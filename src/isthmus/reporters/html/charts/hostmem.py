@@ -46,9 +46,9 @@ def plots(sources: Sequence[Source], palette: Palette) -> Iterator[Figure]:
                     rate_line(source, palette, points, label=label, subject=name, filled=hosts)
                 )
                 if hosts:
-                    on.append((source, address))
+                    on.append(points)
                     marks += diamonds(source, address, "hostmem", operation, target="host")
-        panels.append(Panel(title, drawn[:MOST_LINES], marked(marks), limits(on, operation)))
+        panels.append(Panel(title, drawn[:MOST_LINES], marked(marks), limits(on)))
     kept = [panel for panel in panels if panel.lines]
     if kept:
         on_host = [line for line in kept[0].lines if line.filled] or kept[0].lines

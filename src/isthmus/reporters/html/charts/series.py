@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -11,13 +11,13 @@ import numpy as np
 import pandas as pd
 
 from isthmus import backends, boards, studies
-from isthmus.analysis.context import board_of, each
+from isthmus.analysis.context import each
 from isthmus.analysis.published import rows_of_card
 from isthmus.analysis.ratios import groups
 from isthmus.analysis.reproduction import from_points
 from isthmus.analysis.sentences import shortened
 from isthmus.analysis.summary import THROUGH_EMULATION, resolved, summarise
-from isthmus.models.pcie import link_of, path_of
+from isthmus.analysis.wording import percent
 from isthmus.published import Row
 from isthmus.published import sources as published_sources
 from isthmus.reporters.html.drawing import (
@@ -123,6 +123,10 @@ def _between(low: float, high: float, text_of: Callable[[float], str]) -> str:
     return f" ({text_of(low)} to {text_of(high)})" if low < high else ""
 
 
+def _of_limit(row: Any) -> str:
+    return f", {percent(row.limit_share)} of {row.limit}" if row.limit_share > 0 else ""
+
+
 def rate_line(source: Source, palette: Palette, rows: pd.DataFrame, **look: Any) -> Line:
     """A series' rates over size; ``look``: fields of ``Line``, ``subject`` for tooltips."""
     first = rows.iloc[0]
@@ -134,9 +138,12 @@ def rate_line(source: Source, palette: Palette, rows: pd.DataFrame, **look: Any)
         low_=moved / rows["high"] / 1e9, high_=moved / rows["low"] / 1e9,
     ).sort_values("x")  # fmt: skip
     tips = [
-        _tip(subject, r, format_rate(r.y * 1e9), _between(r.low_ * 1e9, r.high_ * 1e9, format_rate))
+        _tip(
+            subject, r, format_rate(r.y * 1e9),
+            _between(r.low_ * 1e9, r.high_ * 1e9, format_rate) + _of_limit(r),
+        )
         for r in each(drawn)
-    ]
+    ]  # fmt: skip
     return _line(
         source, palette, drawn.assign(low=drawn["low_"], high=drawn["high_"]), tips, label, look
     )
@@ -197,26 +204,11 @@ def rate_figure(
         yield Figure(name, title, len(panels), draw, frame, note=note, unit=unit)
 
 
-def _limit(source: Source, address: str, operation: str) -> float:
-    """Payload rate of a device's link in bytes a second; NaN where it is not known."""
-    device = source.device(address)
-    both, to_host = (
-        operation in {"bidirectional", "bandwidth"},
-        operation in {"read", "write_bandwidth"},
-    )
-    board = board_of(device)
-    if board is not None:
-        path = path_of(board)
-        rate = 2 * path.both() if both else path.writes() if to_host else path.reads()
-        return min(rate, path.bus_rate() * (2 if both else 1))
-    link = link_of(device.link)
-    return np.nan if link is None else link.payload() * (2 if both else 1)
-
-
-def limits(devices: Iterable[tuple[Source, str]], operation: str) -> list[tuple[float, str]]:
-    """The two highest different limits in GB/s, with their names."""
-    rates = sorted({round(_limit(s, a, operation) / 1e9, 1) for s, a in dict.fromkeys(devices)})
-    return [(rate, f"link limit {rate:.3g} GB/s") for rate in rates if rate > 0][-2:]
+def limits(points: Sequence[pd.DataFrame]) -> list[tuple[float, str]]:
+    """The two highest different limits of links in GB/s, with their names."""
+    links = [rows.loc[rows["limit"] == "link", "limit_Bps"] for rows in points]
+    rates = sorted({round(rate / 1e9, 1) for part in links for rate in part})
+    return [(rate, f"link limit {rate:.3g} GB/s") for rate in rates][-2:]
 
 
 def diamonds(

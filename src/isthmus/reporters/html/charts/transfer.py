@@ -50,7 +50,7 @@ def _direction(
     title: str, operation: str, names: Sequence[str], sources: Sequence[Source], palette: Palette
 ) -> Panel:
     drawn: list[Line] = []
-    on: list[tuple[Source, str]] = []
+    on: list[pd.DataFrame] = []
     marks = []
     for source in sources:
         rows = source.rows("transfer")
@@ -64,9 +64,9 @@ def _direction(
                     f"{label}, {kind}" if kind and (len(lines) > 1 or kind == "mapped") else label
                 )
                 drawn.append(rate_line(source, palette, part, label=label, filled=filled))
-            on.append((source, address))
+            on.append(points)
             marks += diamonds(source, address, "transfer", operation, api)
-    return Panel(title, drawn[:MOST_LINES], marked(marks), limits(on, operation))
+    return Panel(title, drawn[:MOST_LINES], marked(marks), limits(on))
 
 
 def _memories(rows: pd.DataFrame) -> Iterator[tuple[str, bool, pd.DataFrame]]:

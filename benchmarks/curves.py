@@ -1,0 +1,105 @@
+"""How often the intervals of fitted curves hold the truth, and how often the right curve is found.
+
+Synthetic series with one, two or three ways of a runtime, at the sizes of a whole run and of a
+quick one; times scatter by 1, 2 or 5 %. Each way's start-up time is larger than the one before,
+and the time jumps by a fifth at least where the way changes.
+"""
+
+from __future__ import annotations
+
+import argparse
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+from isthmus.analysis.fits import curve
+from isthmus.studies.transfer import SIZES, every_eighth
+
+LEAST_JUMP = 0.2
+SCATTER = (0.01, 0.02, 0.05)
+APART = 5
+"""Sizes that each way has at least."""
+CASES = (("whole", 0), ("whole", 1), ("whole", 2), ("quick", 0))
+USED = {"whole": list(SIZES), "quick": list(every_eighth(SIZES))}
+
+
+class Truth(NamedTuple):
+    """Ways of a runtime: start-up seconds and bytes a second, and where the next begins."""
+
+    ways: list[tuple[float, float]]
+    cuts: list[int]
+    """Index of the first size of each way but the first."""
+
+    def seconds(self, sizes: np.ndarray) -> np.ndarray:
+        """Times without scatter."""
+        parts = np.split(sizes, self.cuts)
+        return np.concatenate(
+            [alpha + part / beta for (alpha, beta), part in zip(self.ways, parts, strict=True)]
+        )
+
+    def jumps(self, sizes: np.ndarray) -> list[float]:
+        """Logarithm of the two ways' times at each change."""
+        return [
+            abs(float(np.log((b[0] + sizes[cut] / b[1]) / (a[0] + sizes[cut] / a[1]))))
+            for a, b, cut in zip(self.ways, self.ways[1:], self.cuts, strict=False)
+        ]
+
+
+def truth(random: np.random.Generator, sizes: np.ndarray, breaks: int) -> Truth:
+    """Ways with start-up times of 1 to 50 us and rates of 1 to 50 GB/s."""
+    while True:
+        alpha, ways = 10 ** random.uniform(-6, -4.3), []
+        for _ in range(breaks + 1):
+            ways.append((alpha, 10 ** random.uniform(9, 10.7)))
+            alpha *= 10 ** random.uniform(0.2, 1)
+        cuts = sorted(random.integers(APART, len(sizes) - APART, breaks).tolist()) if breaks else []
+        drawn = Truth(ways, cuts)
+        far = all(b - a >= APART for a, b in pairwise(cuts))
+        if far and min(drawn.jumps(sizes), default=1.0) >= LEAST_JUMP:
+            return drawn
+
+
+def measure(kind: str, breaks: int, runs: int, seed: int = 1) -> tuple[float, float, float, float]:
+    """Shares: right number of ways, all changes at the right size, intervals of both parameters.
+
+    Intervals are counted in the series whose changes were found.
+    """
+    random = np.random.default_rng(seed)
+    sizes = np.asarray(USED[kind], dtype=float)
+    counted = placed = lines = 0
+    held = np.zeros(2)
+    for _ in range(runs):
+        drawn = truth(random, sizes, breaks)
+        scatter = random.choice(SCATTER) * random.standard_normal(len(sizes))
+        fitted = curve(sizes.tolist(), (drawn.seconds(sizes) * np.exp(scatter)).tolist())
+        assert fitted is not None
+        if len(fitted.lines) != breaks + 1:
+            continue
+        counted += 1
+        at = [sizes[cut] for cut in drawn.cuts]
+        placed += [line.smallest for line in fitted.lines[1:]] == at
+        for line, (alpha, beta) in zip(fitted.lines, drawn.ways, strict=True):
+            lines += 1
+            held += (line.alpha.low <= alpha <= line.alpha.high,
+                     line.beta.low <= beta <= line.beta.high)  # fmt: skip
+    return counted / runs, placed / runs, *(held / lines).tolist()
+
+
+def main() -> None:
+    """Prints a row for each case."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--runs", type=int, default=1000)
+    given = parser.parse_args()
+    print("sizes  ways  ways right  changes right  start-up held  rate held")
+    for kind, breaks in CASES:
+        shares = measure(kind, breaks, given.runs)
+        cells = "".join(
+            f"{100 * share:{width}.1f} %"
+            for share, width in zip(shares, (10, 13, 13, 9), strict=True)
+        )
+        print(f"{kind}  {breaks + 1:4}{cells}")
+
+
+if __name__ == "__main__":
+    main()

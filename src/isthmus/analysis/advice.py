@@ -1,0 +1,381 @@
+"""Which way to move data of one size across the link: a pure function of summary rows.
+
+A way is a device, a call (copy or map), a kind of host memory and a number of transfers in flight,
+each of the size divided by that number. Its times over sizes are a ``Curve``.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Literal, NamedTuple
+
+import pandas as pd
+
+from isthmus.analysis.context import each, time_of
+from isthmus.analysis.summary import THROUGH_EMULATION, resolved
+from isthmus.errors import UsageError
+from isthmus.statistics import Interval, combined, exact, judge, relevant, simultaneous
+from isthmus.units import format_size
+
+COPIES = {"h2d": "write", "d2h": "read"}
+"""Operation of study ``transfer`` that copies, by direction."""
+MAPS = ("map", "unmap")
+"""Both are part of a way that maps: the run timed them for reading and writing."""
+FIRST_USE = {"allocate": 1 / 3, "populate": 1 / 2, "map": 1 / 3}
+"""Phases of study ``allocation`` before memory can be used, each with the share of one buffer:
+three vectors are allocated and handed over, two of them written."""
+_LEAST = relevant(0.0)
+_NEAR = 1e-3
+"""Relative distance of a size from a measured one that makes no difference."""
+_UNTRUSTED = "|".join((THROUGH_EMULATION, "above_link_limit"))
+
+
+class Way(NamedTuple):
+    """How data can be moved."""
+
+    device: str
+    call: Literal["copy", "map"]
+    memory: str
+    depth: int
+    """Transfers in flight: submitted together, and waited for together."""
+
+    def chunk(self, size: int) -> int:
+        """Bytes of each transfer."""
+        return -(-size // self.depth)
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Positive figures with intervals, of rising sizes in bytes: times, or ratios of times."""
+
+    figures: Mapping[int, Interval]
+    within: bool = False
+    """Whether each figure is of one process, so that others may differ by more than it says."""
+    is_ratio: bool = False
+
+    @cached_property
+    def sizes(self) -> list[int]:
+        """Measured sizes, rising."""
+        return sorted(self.figures)
+
+    def at(self, size: int) -> Interval | None:
+        """The figure at a size; None outside of the measured sizes.
+
+        Between two of them: a straight line through the logarithms. Its interval has the errors of
+        both, and that of interpolating: ``_misses``. Ends are unknown where that is. A measured
+        figure of one process has the residual of its own size, too.
+        """
+        above = self._above(size)
+        if self._is_measured(above, size):
+            line = self.figures[self.sizes[above]].logarithm()
+            miss = abs(self._residual(above) or 0.0) if self.within else 0.0
+        elif above in {0, len(self.sizes)}:
+            return None
+        else:
+            line = self._line(above - 1, above, size)
+            miss = self._misses(above - 1, above)
+        return _sum(line, Interval(0.0, -miss, miss)).exponential()
+
+    def around(self, size: int) -> tuple[int, int] | None:
+        """Measured sizes between which a size lies; None for one that was measured, or beyond."""
+        above = self._above(size)
+        if self._is_measured(above, size) or above in {0, len(self.sizes)}:
+            return None
+        return self.sizes[above - 1], self.sizes[above]
+
+    def _above(self, size: int) -> int:
+        return bisect_left(self.sizes, size * (1 - _NEAR))
+
+    def _is_measured(self, above: int, size: int) -> bool:
+        return above < len(self.sizes) and self.sizes[above] <= size * (1 + _NEAR)
+
+    def _line(self, low: int, high: int, size: int) -> Interval:
+        """Logarithm at a size, on the line through two measured ones."""
+        left, right = self.sizes[low], self.sizes[high]
+        share = math.log(size / left) / math.log(right / left)
+        logs = [self.figures[one].logarithm() for one in (left, right)]
+        return combined((1 - share, share), logs)
+
+    def _misses(self, low: int, high: int) -> float:
+        """Error of the line between two neighbours, as a logarithm; NaN where unknown.
+
+        Each of the two is left out and predicted from those around it: the larger residual. Where
+        one bend lies between the two, the line is off by less. A bend beside them makes one large
+        residual and no error; of a ratio, which has few, it is at most twice the smaller one.
+        """
+        residuals = [abs(r) for i in (low, high) if (r := self._residual(i)) is not None]
+        if not residuals:
+            return math.nan
+        return min(max(residuals), 2 * min(residuals)) if self.is_ratio else max(residuals)
+
+    def _residual(self, at: int) -> float | None:
+        """Logarithm of a figure less that on the line around it; None for the first and last."""
+        if not 0 < at < len(self.sizes) - 1:
+            return None
+        size = self.sizes[at]
+        return math.log(self.figures[size].value) - self._line(at - 1, at + 1, size).value
+
+    def over(self, other: Curve, confidence: float) -> Curve:
+        """Ratios at the sizes that both have."""
+        both = self.figures.keys() & other.figures.keys()
+        logs = {s: self.figures[s].over(other.figures[s]).logarithm() for s in both}
+        ratios = {size: log.widened(confidence).exponential() for size, log in logs.items()}
+        return Curve(ratios, self.within or other.within, is_ratio=True)
+
+
+class Option(NamedTuple):
+    """A way with its time in seconds."""
+
+    way: Way
+    time: Interval
+
+
+@dataclass(frozen=True)
+class Advice:
+    """The way to move data of one size, and what supports it."""
+
+    best: Option
+    """The simplest of those that nothing is certainly faster than; with a wanted time, the simplest
+    that certainly keeps it, if any does."""
+    fastest: Option
+    slower: Interval
+    """Time of ``best`` over that of ``fastest``: its upper end bounds what could be gained."""
+    alike: Sequence[Option]
+    """Ways that are not certainly slower than ``fastest``, simplest first."""
+    naive: Option | None
+    """Plain memory in one whole transfer, on the same device; None where not measured."""
+    gain: Interval | None
+    """Time of ``naive`` over that of ``best``."""
+    met: Literal["yes", "no", "unknown", ""]
+    """Whether ``best`` keeps the wanted time; empty where none is wanted."""
+    crossovers: Sequence[tuple[int, Option]]
+    """Smallest measured size from which each way is advised on."""
+    clock: str
+    counted: bool
+    """Whether the first use of memory is in all times."""
+    elsewhere: Sequence[Way]
+    """Ways that were measured at other sizes only, so that they are not compared."""
+    unknown: Sequence[str]
+    """Kinds of memory left out, for the cost of their first use was not measured."""
+    between: tuple[int, int] | None
+    """Measured sizes between which ``best`` is estimated; None where it was measured itself."""
+    within: bool
+    """Whether intervals are of one process each: another may differ by more."""
+
+
+@dataclass(frozen=True)
+class Ways:
+    """All measured ways in one direction, the simplest first.
+
+    Simpler is: fewer transfers in flight; a copy before a map; the kind of memory that the
+    backend names earlier; the device that the rows name earlier.
+    """
+
+    curves: Mapping[Way, Curve]
+    naive: Mapping[str, str]
+    """Kind of memory of each device that a program has without asking."""
+    clock: str
+    confidence: float
+    within: bool
+    counted: bool = False
+    unknown: Sequence[str] = ()
+
+    @classmethod
+    def of(
+        cls,
+        rows: pd.DataFrame,
+        direction: str,
+        kinds: Mapping[str, Sequence[str]],
+        *,
+        confidence: float = 0.95,
+        once: int = 0,
+    ) -> Ways:
+        """Ways from rows of studies ``transfer`` and ``allocation`` (``analysis.summary``).
+
+        ``kinds``: of each device, its kinds of memory from the one that a program has without
+        asking on; others are less simple. ``once``: bytes of memory that is used once, so that
+        its first use counts; 0 for memory that is reused. Raises UsageError where nothing was
+        measured, and where times are of several clocks.
+        """
+        rows = resolved(rows)
+        rows = rows[(rows["clock"] != "device") & ~rows["flags"].str.contains(_UNTRUSTED)]
+        rows = rows[rows["ci_low_s"].notna()]
+        moved = rows[(rows["study"] == "transfer") & (rows["verified"] == "true")]
+        found = {**_copies(moved, direction, confidence), **_maps(moved, confidence)}
+        clocks = set(moved[moved["operation"] == COPIES[direction]]["clock"])
+        if not found:
+            raise UsageError(f"no copies {direction} were measured: isthmus run transfer does it")
+        if len(clocks) > 1:
+            raise UsageError(
+                f"times of clocks {' and '.join(sorted(clocks))} are not comparable: "
+                "choose devices of one with --device"
+            )
+        within = "simulated" not in clocks and bool((moved["reruns"] == 1).all())
+        devices = list(dict.fromkeys(way.device for way in found))
+
+        def complexity(way: Way) -> tuple[object, ...]:
+            order = list(kinds.get(way.device, ()))
+            rank = order.index(way.memory) if way.memory in order else len(order)
+            return way.depth, way.call == "map", rank, way.memory, devices.index(way.device)
+
+        curves = {way: Curve(found[way].figures, within) for way in sorted(found, key=complexity)}
+        naive = {device: next(iter(kinds.get(device, ())), "") for device in devices}
+        ways = cls(curves, naive, clocks.pop(), confidence, within)
+        return ways._with_first_use(first_use(rows, confidence), once) if once else ways
+
+    def _with_first_use(self, costs: Mapping[tuple[str, str], Curve], size: int) -> Ways:
+        """Times with the first use of memory; ways whose cost is not known at a size are left out.
+
+        Where that of plain memory is unknown, ways in plain memory remain, for it costs them the
+        same: their times are those of reused memory.
+        """
+        known = {key: curve for key, curve in costs.items() if curve.at(size) is not None}
+        counted = all(key in known for key in self.naive.items())
+        kept: dict[Way, Curve] = {}
+        for way, curve in self.curves.items():
+            cost = known.get((way.device, way.memory))
+            if counted and cost is not None:
+                sums = {
+                    at: _sum(time, first)
+                    for at in {*cost.sizes, size}
+                    if (time := curve.at(at)) is not None and (first := cost.at(at)) is not None
+                }
+                kept[way] = Curve(sums, curve.within)
+            elif not counted and way.memory == self.naive[way.device]:
+                kept[way] = curve
+        left_out = dict.fromkeys(way.memory for way in self.curves if way not in kept)
+        if not kept:
+            plain = ", ".join(dict.fromkeys(self.naive.values()))
+            raise UsageError(f"neither copies in {plain} memory nor its first use were measured")
+        return replace(self, curves=kept, counted=counted, unknown=list(left_out))
+
+    def at(self, size: int) -> list[Option]:
+        """Ways that were measured at or around a size, with their times."""
+        times = ((way, curve.at(size)) for way, curve in self.curves.items())
+        return [Option(way, time) for way, time in times if time is not None]
+
+    def ratio(self, one: Option, other: Option, size: int, among: int = 1) -> Interval:
+        """Time of one way over that of another, as one of ``among`` ratios judged together.
+
+        Interpolated as a ratio where both have the same sizes: what bends both curves, such as the
+        size of a cache, then makes no error.
+        """
+        if one.way == other.way:
+            return exact(1.0, self.confidence)
+        confidence = simultaneous(self.confidence, among) if among > 1 else self.confidence
+
+        both = self.curves[one.way].over(self.curves[other.way], confidence).at(size)
+        return both or one.time.over(other.time).logarithm().widened(confidence).exponential()
+
+    def alike(self, options: Sequence[Option], size: int) -> tuple[Option, list[Option]]:
+        """The fastest of the options, and those not certainly slower (it included)."""
+        fastest = min(options, key=lambda option: option.time.value)
+        among = len(options) - 1
+
+        def slower(option: Option) -> bool:
+            return judge(self.ratio(option, fastest, size, among), _LEAST) == "slower"
+
+        return fastest, [one for one in options if one == fastest or not slower(one)]
+
+    def advise(self, size: int, wanted_s: float | None = None) -> Advice:
+        """The way to move ``size`` bytes, at most in ``wanted_s`` if that is given.
+
+        Raises UsageError for a size beyond those measured.
+        """
+        options = self.at(size)
+        if not options:
+            known = [size for curve in self.curves.values() for size in curve.sizes]
+            measured = f"{format_size(min(known))} to {format_size(max(known))}"
+            raise UsageError(f"{format_size(size)} is beyond what was measured: {measured}")
+        fastest, alike = self.alike(options, size)
+        best = alike[0]
+        met: Literal["yes", "no", "unknown", ""] = ""
+        if wanted_s is not None:
+            keeping = [one for one in options if one.time.high <= wanted_s]
+            best = keeping[0] if keeping else fastest
+            met = "yes" if keeping else "no" if fastest.time.low > wanted_s else "unknown"
+        plain = Way(best.way.device, "copy", self.naive[best.way.device], 1)
+        naive = next((one for one in options if one.way == plain), None)
+        return Advice(
+            best=best,
+            fastest=fastest,
+            slower=self.ratio(best, fastest, size),
+            alike=alike,
+            naive=naive,
+            gain=naive and self.ratio(naive, best, size),
+            met=met,
+            crossovers=list(self.crossovers()),
+            clock=self.clock,
+            counted=self.counted,
+            elsewhere=[way for way in self.curves if self.curves[way].at(size) is None],
+            unknown=self.unknown,
+            between=self.curves[best.way].around(size),
+            within=self.within,
+        )
+
+    def crossovers(self) -> Iterator[tuple[int, Option]]:
+        """Measured sizes from which another way is advised than below, without a wanted time."""
+        before = None
+        for size in next(iter(self.curves.values())).sizes:
+            best = self.alike(self.at(size), size)[1][0]
+            if best.way != before:
+                before = best.way
+                yield size, best
+
+
+def _copies(rows: pd.DataFrame, direction: str, confidence: float) -> dict[Way, Curve]:
+    figures: dict[Way, dict[int, Interval]] = {}
+    for row in each(_first_bank(rows[rows["operation"] == COPIES[direction]])):
+        way = Way(str(row.device), "copy", str(row.memory), int(row.depth))
+        figures.setdefault(way, {})[way.depth * int(row.bytes)] = time_of(row, confidence)
+    return {way: Curve(of) for way, of in figures.items()}
+
+
+def _maps(rows: pd.DataFrame, confidence: float) -> dict[Way, Curve]:
+    """Both halves of a map, added."""
+    halves: list[dict[Way, dict[int, Interval]]] = []
+    for operation in MAPS:
+        halves.append({})
+        for row in each(_first_bank(rows[rows["operation"] == operation])):
+            way = Way(str(row.device), "map", str(row.memory), 1)
+            halves[-1].setdefault(way, {})[int(row.bytes)] = time_of(row, confidence)
+    there, back = halves
+    return {
+        way: Curve({s: _sum(there[way][s], back[way][s]) for s in there[way].keys() & back[way]})
+        for way in there.keys() & back.keys()
+    }
+
+
+def _sum(one: Interval, other: Interval) -> Interval:
+    return combined((1.0, 1.0), (one, other))
+
+
+def _first_bank(rows: pd.DataFrame) -> pd.DataFrame:
+    """Of a card with several memories: the first that was measured."""
+    return rows[rows["bank"] == rows["bank"].min()] if "bank" in rows else rows
+
+
+def first_use(rows: pd.DataFrame, confidence: float) -> dict[tuple[str, str], Curve]:
+    """Seconds until a new buffer holds data, by its bytes; for each device and kind of memory.
+
+    From the first offload of processes of study ``allocation`` whose runtime copies from the
+    memory, as a transfer does.
+    """
+    rows = rows[(rows["study"] == "allocation") & rows["operation"].isin(FIRST_USE)]
+    rows = rows[rows["verified"] != "false"]
+    if rows.empty:
+        return {}
+    rows = rows[(rows["relative_offset"] == 0) & (rows["handover"] != "user_pointer")]
+    phases: dict[tuple[str, str, int], dict[str, Interval]] = {}
+    for row in each(rows):
+        key = (str(row.device), str(row.memory), int(row.bytes))
+        phases.setdefault(key, {})[str(row.operation)] = time_of(row, confidence)
+    figures: dict[tuple[str, str], dict[int, Interval]] = {}
+    for (device, memory, size), of in phases.items():
+        cost = combined([FIRST_USE[name] for name in of], list(of.values()))
+        figures.setdefault((device, memory), {})[size] = cost
+    return {key: Curve(of) for key, of in figures.items()}

@@ -1,0 +1,171 @@
+"""The limit of each rate: how much it is, of what, and how that is known.
+
+A rate that crosses a link stands beside what the link leaves for data as trained, the narrowest one
+on the way to the root; between devices, beside their links to one another; within a device, beside
+its memory. A copy that crosses nothing stands beside a plain memory copy of the same run.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Literal, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from isthmus import backends, boards
+from isthmus.boards import Board
+from isthmus.models import serial
+from isthmus.models.pcie import link_of, path_of
+from isthmus.results.run_file import DeviceRecord, Point, Run
+
+Name = Literal["link", "links", "device memory", "memcpy"]
+COLUMNS = ("limit_Bps", "limit_share", "limit", "limit_source")
+"""Columns of the summary: bytes a second, rate over limit, ``Limit.name`` and ``Limit.source``."""
+_USUAL_PAYLOAD = 256
+_KNOWN = 2.0
+"""Rates whose interval is wider than this factor are compared with no memory copy."""
+_NO_LINKS = ("mpi", "staged")
+"""Channels between devices that do not use the links between them."""
+
+
+class Limit(NamedTuple):
+    """What a rate can be at most."""
+
+    value: float
+    """Bytes a second left for data, of all directions that the operation uses together."""
+    name: Name
+    source: str
+    """How it is known: "PCIe gen5 x16, MPS 256"."""
+    most: float
+    """Bytes a second above which a rate cannot be true; infinite where a cache may be faster."""
+
+
+class Limits:
+    """Limits of the points of one run. Boards and links are looked up once."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self._devices: Mapping[str, DeviceRecord] = {one.address: one for one in run.devices}
+        self._boards = {one.address: boards.of_device(one.properties) for one in run.devices}
+
+    def of(self, point: Point) -> Limit | None:
+        """The limit of a point's rate; None where nothing is known of one."""
+        device, board = self._devices.get(point.device), self._boards.get(point.device)
+        if point.operation in {"exchange", "exchange_rank"}:
+            return self._between(point, board)
+        if device is None:
+            return None
+        if point.direction:
+            return _of_link(device, board, point)
+        if point.initiator == "kernel":
+            return _of_memory(device, board, point)
+        links = links_Bps(device) if point.operation.startswith("peer_") else math.nan
+        return Limit(links, "links", "between devices", links) if links > 0 else None
+
+    def _between(self, point: Point, board: Board | None) -> Limit | None:
+        """All ranks' links to one another, or one rank's."""
+        ranks = int(point.axes.get("ranks") or 1)
+        senders = ranks if point.operation == "exchange" else 1
+        if board is not None and board.has("serial"):
+            value = 2 * senders * serial.channel_rate(board)
+            return Limit(value, "links", f"serial channels of {board.name}", value)
+        value = senders * self._links_of_all(point.device)
+        if point.axes.get("channel") in _NO_LINKS or ranks == 1 or not value > 0:
+            return None
+        return Limit(value, "links", "between devices", value)
+
+    def _links_of_all(self, address: str) -> float:
+        """Bytes a second that each of several devices, joined by ``+``, can send to the others.
+
+        NaN where one does not report its links, and where ranks share a device, so that messages do
+        not leave it.
+        """
+        ranks = self._run.environment.get("ranks")
+        if isinstance(ranks, list):
+            used = {(rank.get("host"), rank.get("id", rank.get("device"))) for rank in ranks}
+            if len(used) < len(ranks):
+                return math.nan
+        known = {name: links_Bps(device) for name, device in self._devices.items()}
+        members = [name for name in address.split("+") if name in known] or [address]
+        return float(np.min([known.get(name, math.nan) for name in members]))
+
+
+def links_Bps(device: DeviceRecord) -> float:  # noqa: N802 - a unit
+    """Bytes a second and direction of a device's links to devices like it; NaN if unknown."""
+    return float(device.properties.get(backends.of(device.backend).links_property, "nan"))
+
+
+def _of_link(device: DeviceRecord, board: Board | None, point: Point) -> Limit | None:
+    """What a device's PCIe link leaves for data, in the point's direction or in both together."""
+    both = point.direction == "both"
+    ways = 2 if both else 1
+    if board is not None and board.has("link"):
+        path = path_of(board)
+        read = (point.direction == "h2d") != (point.initiator == "cpu")  # else posted writes
+        rate = path.both() if both else path.reads() if read else path.writes()
+        payload, link = path.max_payload, path.link
+        value, by = min(rate, path.bus_rate()), f", board {board.name}"
+    else:
+        known = link_of(device.link)
+        if known is None:
+            return None
+        said = device.link.get("max_payload_bytes", "")
+        payload, link = int(said) if said.isdecimal() else _USUAL_PAYLOAD, known
+        value, by = link.payload(payload), "" if said.isdecimal() else " assumed"
+    source = f"PCIe {link.name}, MPS {payload}{by}"
+    return Limit(ways * value, "link", source, ways * link.raw)
+
+
+def _of_memory(device: DeviceRecord, board: Board | None, point: Point) -> Limit | None:
+    """The rate of a device's own memory; its caches may be faster."""
+    if board is None:
+        rate = backends.of(device.backend).memory_Bps(device.properties)
+        source = "clock and width of the memory"
+        return Limit(rate, "device memory", source, math.inf) if rate > 0 else None
+    if not (board.has("memory") and board.has("kernel")):
+        return None
+    # A kernel that reads and writes has a port for each, and a bank for each where there are two.
+    ways = 2 if point.operation == "bandwidth" else 1
+    port = board.number("kernel.width_bytes") * board.hertz("kernel.clock_MHz")
+    banks = min(ways, board.whole("memory.banks")) * board.number("memory.bandwidth_Bps")
+    return Limit(min(ways * port, banks), "device memory", f"board {board.name}", math.inf)
+
+
+def memory_copies(run: Run) -> frozenset[str]:
+    """Devices that are plain copies within host memory: upper bounds for the others."""
+    unreal = {device.address for device in run.devices if not device.real}
+    return frozenset({point.device for point in run.points if point.api == "host"} - unreal)
+
+
+def complete(frame: pd.DataFrame, run: Run) -> pd.DataFrame:
+    """The limits of copies that cross no link, from memory copies of the run; and all shares."""
+    frame = frame.copy()
+    for label, row in _with_memory_copy(frame, run):
+        frame.loc[label, ["limit_Bps", "limit", "limit_source"]] = row
+    frame["limit_share"] = frame["bandwidth_Bps"] / frame["limit_Bps"]
+    return frame
+
+
+def _with_memory_copy(frame: pd.DataFrame, run: Run) -> list[tuple[object, tuple[float, str, str]]]:
+    """Label of each row that has no other limit, and the copy of its operation and size."""
+    known = frame["ci_high_s"] <= _KNOWN * frame["ci_low_s"]
+    usable = frame["direction"].ne("") & frame["clock"].eq("host") & frame["bandwidth_Bps"].gt(0)
+    usable &= frame["verified"].eq("true")
+    copying = frame["device"].isin(memory_copies(run))
+    copies = frame[usable & copying]
+    plain = copies[copies["device"] == "host"]
+    copies = (copies if plain.empty else plain).assign(known=known)
+    open_ = frame[usable & ~copying & known & frame["limit_Bps"].isna()]
+    if copies.empty or open_.empty:
+        return []
+    same = ["study", "operation", "bytes"]
+    best = copies.sort_values("bandwidth_Bps").drop_duplicates(same, keep="last").set_index(same)
+    found = []
+    for label, key in zip(open_.index, open_[same].itertuples(index=False, name=None), strict=True):
+        if key in best.index and best.loc[key, "known"]:
+            copy = best.loc[key]
+            source = f"{copy['device']} in this run"
+            found.append((label, (float(copy["bandwidth_Bps"]), "memcpy", source)))
+    return found

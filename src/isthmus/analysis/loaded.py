@@ -1,0 +1,90 @@
+"""A run file for Python: ``isthmus.load``."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from isthmus.analysis import changes
+from isthmus.analysis.answers import Answer, answers
+from isthmus.analysis.findings import Finding, findings
+from isthmus.analysis.summary import measured_on, per_repetition, summarise
+from isthmus.results import run_file
+from isthmus.results.run_file import ClockName, Run
+
+_IDENTITY = ("study", "device", "api", "operation", "memory", "bytes")
+_CLOCKS: tuple[ClockName, ...] = ("host", "device", "simulated", "hybrid")
+
+
+class LoadedRun:
+    """A run with what Isthmus makes of it. Times are seconds, sizes bytes, rates bytes a second."""
+
+    def __init__(self, path: str | Path) -> None:
+        """Raises UsageError with one line on what is wrong with the file."""
+        self.path = Path(path)
+        self.run: Run = run_file.load(self.path)
+        """All that the file holds."""
+
+    def __repr__(self) -> str:
+        """``LoadedRun('first.json'): 12 points of transfer``."""
+        return f"LoadedRun('{self.path}'): {len(self.run.points)} points of {self.run.studies}"
+
+    @cached_property
+    def _summary(self) -> pd.DataFrame:
+        return summarise(self.run)
+
+    def frame(self) -> pd.DataFrame:
+        """One row for each point and clock, with the columns of ``isthmus show --format csv``."""
+        return self._summary.copy()
+
+    def samples(self) -> pd.DataFrame:
+        """One row for each sample: point, its axes, ``clock``, ``rerun``, ``index``, ``seconds``.
+
+        ``rerun`` is the process; ``seconds`` are those of one repetition.
+        """
+        rows = [
+            {
+                **{name: getattr(point, name) for name in _IDENTITY},
+                **point.axes,
+                "clock": clock,
+                "rerun": rerun.rerun,
+                "index": index,
+                "seconds": seconds,
+            }
+            for point in self.run.points
+            for clock in _CLOCKS
+            for rerun in measured_on(point, clock)
+            for index, seconds in enumerate(per_repetition(rerun, clock).tolist())
+        ]
+        columns = [*_IDENTITY, "clock", "rerun", "index", "seconds"]
+        return pd.DataFrame(rows) if rows else pd.DataFrame(columns=columns)
+
+    @cached_property
+    def findings(self) -> list[Finding]:
+        """What ``isthmus show`` prints first, as data."""
+        return findings(self.run, self._summary)
+
+    @cached_property
+    def answers(self) -> list[Answer]:
+        """Tables behind the findings, one for each question of its studies."""
+        return answers(self.run, self._summary)
+
+    @property
+    def environment(self) -> dict[str, Any]:
+        """The machine: host, processor, kernel, memory, power settings."""
+        return self.run.environment
+
+    def compare(
+        self, other: LoadedRun, least: float | None = None, *, mixed: bool = False
+    ) -> changes.Comparison:
+        """What changed from this run to another: ``isthmus compare``.
+
+        ``least``: smallest relevant difference as a share, else the runs' precision. ``mixed``:
+        simulated times are compared with measured ones. Raises UsageError where the runs have no
+        point in common.
+        """
+        base, new = (changes.Side(str(one.path), [one.run]) for one in (self, other))
+        return changes.compare(base, new, least, mixed=mixed)

@@ -1,0 +1,254 @@
+"""``isthmus advise``: which way to move data of one size, and the calls that do it."""
+
+from __future__ import annotations
+
+import re
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from isthmus.cli.declared import DeclaringCommand, separated
+from isthmus.errors import GATE_FAILED, UsageError
+
+if TYPE_CHECKING:
+    from isthmus.analysis.advice import Advice
+    from isthmus.measure.plan import Task
+    from isthmus.results.run_file import DeviceRecord, Run
+
+_ALIASES = {"h2c": "h2d", "c2h": "d2h"}
+_DEPTHS = (1, 4, 16)
+"""Transfers in flight that are measured: powers of ``_STEP``, so that the totals coincide."""
+_STEP = 4
+_LEVELS = 7
+_ROUNDED = 1000
+"""A size is rounded up by less than one part in this, so that it divides into equal chunks."""
+_PRECISION = 0.05
+
+
+def add_to(app: typer.Typer) -> None:
+    """Registers the command."""
+    app.command(
+        name="advise",
+        cls=DeclaringCommand,
+        help="Say which API, memory and number of transfers in flight move data of SIZE best, "
+        "from run files or from a short measurement of --device.",
+    )(advise)
+
+
+def advise(
+    context: typer.Context,
+    size: Annotated[str, typer.Argument(help="bytes to move: 4Ki, 64Mi")],
+    runs: Annotated[list[Path] | None, typer.Argument(help="run files; none: measure")] = None,
+    device: Annotated[
+        list[str] | None, typer.Option(help="as isthmus run has it; of run files: these only")
+    ] = None,
+    direction: Annotated[str, typer.Option(help="h2d or d2h")] = "h2d",
+    rate: Annotated[float | None, typer.Option(help="GB/s wanted")] = None,
+    deadline: Annotated[str | None, typer.Option(help="time wanted, e.g. 5ms")] = None,
+    once: Annotated[
+        bool, typer.Option("--once", help="memory is used once: count what allocating it costs")
+    ] = False,
+    code: Annotated[bool, typer.Option("--code", help="print a program that does it")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="for programs")] = False,
+    budget: Annotated[float, typer.Option(help="seconds to measure")] = 60.0,
+    out: Annotated[Path | None, typer.Option(help="keep measured transfers in this file")] = None,
+    no_wait: Annotated[
+        bool, typer.Option("--no-wait", help="refuse where another Isthmus measures")
+    ] = False,
+) -> int:
+    """Prints the advice; ends with 3 where a wanted rate or time is not certain to be kept."""
+    from isthmus.cli.run import positive
+    from isthmus.units import parse_seconds, parse_size, printable
+
+    wanted_bytes, direction = parse_size(size), _ALIASES.get(direction, direction)
+    if direction not in {"h2d", "d2h"}:
+        raise UsageError(f"no direction '{direction}': h2d or d2h")
+    if rate is not None and deadline is not None:
+        raise UsageError("give --rate or --deadline: one follows from the other")
+    positive(rate, "--rate")
+    positive(budget, "--budget")
+    wanted_s = (
+        parse_seconds(deadline) if deadline else wanted_bytes / (1e9 * rate) if rate else None
+    )
+    if runs:
+        from isthmus.results import run_file
+
+        loaded = [run_file.load(path) for path in runs]
+    elif device:
+        options, _ = separated(context.obj)
+        loaded = _measured(
+            device, wanted_bytes, direction, once=once, budget_s=budget, options=options, out=out,
+            no_wait=no_wait,
+        )  # fmt: skip
+    else:
+        raise UsageError("name a run file, or --device to measure: isthmus devices lists them")
+    from isthmus.cli import advice_text
+
+    found, records = _advice(loaded, device or [], wanted_bytes, direction, wanted_s, once=once)
+    record = records[found.best.way.device]
+    if code:
+        print(program(found, record, wanted_bytes, direction), end="")
+    elif as_json:
+        print(advice_text.as_json(found, records, wanted_bytes, direction, wanted_s))
+    else:
+        lines = advice_text.lines(found, record, wanted_bytes, direction, wanted_s)
+        print("\n".join(map(printable, lines)))
+    return 0 if found.met in {"", "yes"} else GATE_FAILED
+
+
+def kinds_of(devices: Sequence[DeviceRecord]) -> dict[str, list[str]]:
+    """Kinds of memory of each device, simplest first, as its backend declares them."""
+    from isthmus import backends
+
+    named = {device.address: backends.of(device.backend) for device in devices}
+    return {
+        address: list(dict.fromkeys([backend.naive_memory, *backend.memory_calls]))
+        for address, backend in named.items()
+    }
+
+
+def _advice(
+    runs: Sequence[Run],
+    chosen: Sequence[str],
+    size: int,
+    direction: str,
+    wanted_s: float | None,
+    *,
+    once: bool,
+) -> tuple[Advice, dict[str, DeviceRecord]]:
+    """Advice from runs, and the records of their devices by address."""
+    import pandas as pd
+
+    from isthmus.analysis.advice import Ways
+    from isthmus.analysis.limits import memory_copies
+    from isthmus.analysis.summary import summarise
+    from isthmus.text import nearest
+
+    records = {device.address: device for run in runs for device in run.devices}
+    for address in chosen:
+        if address not in records:
+            known = f"{nearest(address, records)}here: {', '.join(records)}"
+            raise UsageError(f"no device '{address}' in these runs; {known}")
+    copies = frozenset[str]().union(*map(memory_copies, runs))
+    used = chosen or [address for address in records if address not in copies] or list(records)
+    rows = pd.concat([summarise(run) for run in runs], ignore_index=True)
+    ways = Ways.of(
+        rows[rows["device"].isin(used)],
+        direction,
+        kinds_of(list(records.values())),
+        confidence=runs[0].settings.confidence,
+        once=size if once else 0,
+    )
+    return ways.advise(size, wanted_s), records
+
+
+def _measured(
+    addresses: Sequence[str],
+    size: int,
+    direction: str,
+    *,
+    once: bool,
+    budget_s: float,
+    options: Mapping[str, str],
+    out: Path | None,
+    no_wait: bool,
+) -> list[Run]:
+    """Short runs of study ``transfer``, and with ``once`` of ``allocation``, up to ``size``."""
+    from rich.console import Console
+
+    from isthmus.analysis.advice import COPIES, MAPS
+    from isthmus.cli.progress import Progress
+    from isthmus.measure import session
+    from isthmus.measure.devices import devices_of
+    from isthmus.measure.plan import has_memory, offered
+    from isthmus.studies import by_name
+
+    unit = _STEP ** max(0, _power(size // _ROUNDED))
+    top = -(-size // unit) * unit
+    sizes = [top // _STEP**i for i in range(_LEVELS) if top % _STEP**i == 0]
+    studies = {"transfer": {"bytes": sizes}}
+    if once:
+        elements = [max(1, -(-one // _STEP)) for one in sizes[::2]]
+        studies["allocation"] = {"elements": elements}
+
+    def keeps(task: Task) -> bool:
+        return task.bytes * int(task.axes.get("depth", 1)) <= top or task.offload
+
+    runs = []
+    with tempfile.TemporaryDirectory() as folder, Progress(Console(stderr=True)) as progress:
+        with session.lock_for_hardware(addresses, progress, no_wait=no_wait):
+            found, _ = devices_of(addresses, options, progress, None)
+        for name, axes in studies.items():
+            study = by_name(name)
+            kinds = dict.fromkeys(
+                kind
+                for one in found
+                for kind in (one.backend.naive_memory, *one.backend.memory_calls)
+                if has_memory(study, one.description, kind)
+            )
+            if not kinds:  # it is said to be unknown
+                continue
+            words = {axis: ",".join(map(str, values)) for axis, values in axes.items()}
+            words["memory"] = ",".join(kinds)
+            if name == "transfer":
+                mapping = any(offered(study, one.description, MAPS[0]) for one in found)
+                words["operation"] = ",".join([COPIES[direction], *(MAPS if mapping else ())])
+                words["depth"] = ",".join(map(str, _DEPTHS))
+            else:
+                words["handover"] = "copy"
+            kept = out if out and name == "transfer" else Path(folder, f"{name}.json")
+            request = session.Request(
+                studies=[study], devices=addresses, axes=words, out=kept,
+                command=["isthmus", *sys.argv[1:]], precision=_PRECISION, budget_s=budget_s,
+                options=options, no_wait=no_wait, keeps=keeps,
+            )  # fmt: skip
+            runs.append(session.measure(request, progress))
+    return runs
+
+
+def _power(number: int) -> int:
+    """The largest power of ``_STEP`` in a number: its exponent."""
+    return (number.bit_length() - 1) // (_STEP.bit_length() - 1)
+
+
+def program(found: Advice, record: DeviceRecord, size: int, direction: str) -> str:
+    """A program that moves the data in the advised way, from the template of the backend."""
+    import inspect
+
+    from jinja2 import Environment, StrictUndefined
+
+    from isthmus import backends
+    from isthmus.cli.advice_text import sentence
+    from isthmus.units import printable
+
+    backend, way = backends.of(record.backend), found.best.way
+    if not backend.code_template:
+        raise UsageError(f"no code for {record.address}: its backend has no API to call")
+
+    def unknown(memory: str) -> None:
+        raise UsageError(f"no code for {memory} memory on {record.address}")
+
+    def literal(text: str) -> str:
+        """A string literal of C++: octal for all but letters, digits and blanks."""
+        kept = re.compile(rb"[^A-Za-z0-9 ]").sub(lambda b: b"\\%03o" % ord(b[0]), text.encode())
+        return f'"{kept.decode()}"'
+
+    def comment(text: str) -> str:
+        """Text that ends with its line: no backslash, and no trigraph that stands for one."""
+        return printable(text).replace("\\", "/").replace("?", ".")
+
+    environment = Environment(
+        undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True
+    )
+    environment.filters.update(literal=literal, comment=comment)
+    source = Path(inspect.getfile(backend if isinstance(backend, type) else type(backend)))
+    text = source.with_name(backend.code_template).read_text(encoding="utf-8")
+    return environment.from_string(text).render(
+        note=sentence(found.best, size, direction), size=size, direction=direction,
+        chunk=way.chunk(size), **way._asdict() | {"device": record.name},
+        platform=record.platform, properties=record.properties, unknown=unknown,
+    )  # fmt: skip

@@ -1,0 +1,70 @@
+"""``isthmus fleet``: which of many machines are slower than their like."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from isthmus.errors import GATE_FAILED
+
+if TYPE_CHECKING:
+    from isthmus.results.run_file import Run
+
+
+def add_to(app: typer.Typer) -> None:
+    """Registers the command."""
+    app.command(name="fleet", help="Say which of many machines are slower than their like.")(fleet)
+
+
+def fleet(
+    folder: Annotated[Path, typer.Argument(help="folder of run files, of one machine each")],
+    baseline: Annotated[
+        Path | None, typer.Option(help="run files of before: finds what became slower everywhere")
+    ] = None,
+    relevant: Annotated[
+        str, typer.Option(help="smallest difference that counts, as 5% or 0.05")
+    ] = "5%",
+    form: Annotated[
+        str, typer.Option("--format", help="summary, list, nodes, json, junit or prometheus")
+    ] = "summary",
+) -> int:
+    """Compares machines of one kind with each other; ends with 3 unless all is well.
+
+    Subfolders count. A file that cannot be read is named on stderr, and the others are judged.
+    """
+    from isthmus.analysis import fleet as analysis
+    from isthmus.errors import UsageError
+    from isthmus.reporters.fleet import FORMATS
+    from isthmus.text import nearest
+    from isthmus.units import parse_share
+
+    if form not in FORMATS:
+        raise UsageError(
+            f"unknown format '{form}'; {nearest(form, FORMATS)}known: {', '.join(FORMATS)}"
+        )
+    before = list(_runs(baseline)) if baseline else None
+    result = analysis.inspect(_runs(folder), parse_share(relevant), before)
+    print(FORMATS[form](result), end="")
+    return 0 if result.passes else GATE_FAILED
+
+
+def _runs(folder: Path) -> Iterator[tuple[str, Run]]:
+    import sys
+
+    from isthmus.errors import UsageError
+    from isthmus.results import run_file
+    from isthmus.units import printable
+
+    files = sorted(folder.rglob("*.json")) if folder.is_dir() else [folder]
+    if not files:
+        raise UsageError(f"{folder}: no run file (*.json) there")
+    for file in files:
+        try:
+            yield file.stem, run_file.load(file)
+        except UsageError as error:
+            if len(files) == 1:
+                raise
+            print(f"isthmus: {printable(error)}; left out", file=sys.stderr)

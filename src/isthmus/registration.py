@@ -1,0 +1,26 @@
+"""Finds what a package and other packages register: studies, models, checks, reporters."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.metadata
+import pkgutil
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+from typing import Any
+
+
+def registered(package: str, path: Iterable[str], attribute: str) -> Mapping[str, Any]:
+    """Objects by name: ``attribute`` of the package's modules, and entry points of its name.
+
+    ``path`` is the package's ``__path__``. Modules without the attribute register nothing; an entry
+    point does not replace what comes with the package.
+    """
+    objects: dict[str, Any] = {}
+    for module in pkgutil.iter_modules(path):
+        one = getattr(importlib.import_module(f"{package}.{module.name}"), attribute, None)
+        if one is not None:
+            objects[one.name] = one
+    for entry in importlib.metadata.entry_points(group=package):
+        objects.setdefault(entry.name, entry.load())
+    return MappingProxyType(objects)

@@ -1,0 +1,40 @@
+"""JUnit's XML, which continuous integration reads."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+from xml.etree import ElementTree
+
+from isthmus.units import printable
+
+
+class Case(NamedTuple):
+    """One test."""
+
+    group: str
+    name: str
+    kind: str
+    """``failure``, ``skipped``, or empty where it passed."""
+    message: str
+
+
+def junit(suite: str, cases: Sequence[Case]) -> str:
+    """A file with one suite."""
+    kinds = [case.kind for case in cases]
+    root = ElementTree.Element(
+        "testsuite",
+        name=suite,
+        tests=str(len(cases)),
+        failures=str(kinds.count("failure")),
+        skipped=str(kinds.count("skipped")),
+    )
+    for case in cases:
+        group, name, message = map(printable, (case.group, case.name, case.message))
+        element = ElementTree.SubElement(root, "testcase", classname=f"isthmus.{group}", name=name)
+        if case.kind:
+            ElementTree.SubElement(element, case.kind, message=message)
+        elif message:
+            ElementTree.SubElement(element, "system-out").text = message
+    ElementTree.indent(root)
+    return ElementTree.tostring(root, encoding="unicode", xml_declaration=True) + "\n"

@@ -1,0 +1,122 @@
+"""The limit of each rate, how it is known, and figures that cannot be true."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from isthmus import boards
+from isthmus.analysis.summary import summarise
+from isthmus.models.pcie import Link
+from isthmus.reporters import by_name
+from isthmus.results.run_file import DeviceRecord, Run
+from synthetic import Law, point, run, transfer_run
+
+GEN3_X8 = Link(8.0, 8)
+LINK = {"max_link_speed": "8.0 GT/s PCIe", "current_link_width": "8", "max_payload_bytes": "128"}
+SIZES = [4096, 1 << 20]
+CLOSE = (1, 1.001, 0.999) * 2
+
+
+def measured(rates: dict[str, float], link: dict[str, str], **changes: Any) -> Run:
+    device = DeviceRecord(address="a", backend="a", real=True, link=link, **changes)
+    one_way = {name: rate / (2 if name == "bidirectional" else 1) for name, rate in rates.items()}
+    laws = {"a": {operation: Law(0.0, rate) for operation, rate in one_way.items()}}
+    return transfer_run(laws, SIZES, devices=[device])
+
+
+def only(of: Run) -> Any:
+    return next(summarise(of).tail(1).itertuples())
+
+
+def at(rate: float, operation: str, device: DeviceRecord, **changes: Any) -> Any:
+    """The row of a point of 1 MiB at this rate."""
+    size = 1 << 20
+    seconds = [[size / rate * f] * 25 for f in CLOSE]
+    return only(run([point("a", operation, size, seconds, **changes)], devices=[device]))
+
+
+@pytest.mark.parametrize(("operation", "ways"), [("write", 1), ("read", 1), ("bidirectional", 2)])
+def test_a_copy_stands_beside_what_its_link_leaves_for_data(operation: str, ways: int) -> None:
+    row = only(measured({operation: 2e9 * ways}, LINK))
+    assert row.limit_Bps == pytest.approx(ways * GEN3_X8.payload(128))
+    assert row.limit_share == pytest.approx(row.bandwidth_Bps / row.limit_Bps)
+    assert (row.limit, row.limit_source) == ("link", "PCIe gen3 x8, MPS 128")
+
+
+def test_a_payload_size_that_is_not_known_is_named_as_assumed() -> None:
+    row = only(measured({"write": 1e9}, LINK | {"max_payload_bytes": ""}))
+    assert row.limit_source == "PCIe gen3 x8, MPS 256 assumed"
+
+
+def test_the_narrowest_link_on_the_way_limits() -> None:
+    narrow = LINK | {"path_link_speed": "5.0 GT/s PCIe", "path_link_width": "4"}
+    row = only(measured({"write": 1e9}, narrow))
+    assert row.limit_Bps == pytest.approx(Link(5.0, 4).payload(128))
+
+
+def test_an_emulated_card_stands_beside_its_own_board() -> None:
+    board = boards.load("u250", {"link.lanes": "8"})
+    card = DeviceRecord(
+        address="a", backend="card", real=False, simulated=True, properties=board.flat()
+    )
+    host = at(5e9, "write", card)
+    assert host.limit_Bps == pytest.approx(GEN3_X8.payload(256), rel=0.02)
+    assert host.limit_source == "PCIe gen3 x8, MPS 256, board u250"
+    own = at(5e9, "kernel_read", card, initiator="kernel", memory="device")
+    assert (own.limit, own.limit_Bps) == ("device memory", board.number("memory.bandwidth_Bps"))
+
+
+def test_memory_of_a_gpu_limits_its_kernels_and_links_limit_copies_to_another() -> None:
+    gpu = DeviceRecord(
+        address="a", backend="cuda", real=True, link=LINK,
+        properties={
+            "memory_clock_kHz": "2619000", "memory_bus_bits": "5120", "nvlink_Bps": "478e9",
+        },
+    )  # fmt: skip
+    kernel = at(3e12, "kernel_read", gpu, initiator="kernel", memory="device", direction="")
+    assert (kernel.limit, kernel.limit_Bps) == ("device memory", pytest.approx(3.352e12, rel=1e-3))
+    peer = at(390e9, "peer_write", gpu, memory="device", direction="")
+    assert (peer.limit, peer.limit_Bps) == ("links", 478e9)
+    assert peer.limit_share == pytest.approx(390 / 478, rel=0.01)
+
+
+def test_without_any_link_a_plain_copy_of_the_same_size_is_the_limit() -> None:
+    laws = {"host": {"write": Law(1e-7, 10e9)}, "a": {"write": Law(1e-7, 5e9)}}
+    rows = summarise(transfer_run(laws, SIZES, apis={"host": "host"})).set_index("device")
+    assert set(rows.loc["a", "limit"]) == {"memcpy"}
+    assert list(rows.loc["a", "limit_Bps"]) == list(rows.loc["host", "bandwidth_Bps"])
+    assert rows.loc["host", "limit_Bps"].isna().all()
+
+
+def test_a_device_of_which_nothing_is_known_has_no_limit() -> None:
+    row = only(measured({"write": 1e9}, {}))
+    assert np.isnan(row.limit_Bps)
+    assert row.limit == ""
+
+
+@pytest.mark.parametrize(
+    ("rates", "flags"),
+    [
+        ({"write": 0.99 * GEN3_X8.raw}, set()),
+        ({"write": 1.02 * GEN3_X8.raw}, {"above_link_limit"}),
+        ({"bidirectional": 2.02 * GEN3_X8.raw}, {"above_link_limit"}),
+        ({"write": 3e9, "read": 4e9, "bidirectional": 7.05e9}, set()),
+        ({"write": 3e9, "read": 4e9, "bidirectional": 7.5e9}, {"above_sum"}),
+    ],
+)
+def test_figures_that_cannot_be_true_are_flagged(rates: dict[str, float], flags: set[str]) -> None:
+    rows = summarise(measured(rates, LINK))
+    last = rows[rows["bytes"] == SIZES[-1]]
+    found = {flag for text in last["flags"] for flag in text.split(";")}
+    assert found & {"above_link_limit", "above_sum"} == flags
+
+
+def test_every_format_shows_the_limit_of_a_rate() -> None:
+    of = measured({"write": 2e9}, LINK)
+    assert "PCIe gen3 x8, MPS 128" in by_name("csv").render(of)
+    assert '"limit_share":0.30' in by_name("json").render(of)
+    assert "limit link" in by_name("table").render(of)
+    assert "30 %" in by_name("md").render(of)

@@ -1,0 +1,150 @@
+"""The verdict on a device: from checks and times, with causes ranked, and nothing invented."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from isthmus.analysis.findings import Finding, findings
+from isthmus.results.run_file import DeviceRecord, Point, Run
+from planted import FAULTS, healthy, on_board
+from synthetic import point, run
+
+LINK = {
+    "max_link_speed": "16.0 GT/s PCIe", "current_link_width": "16", "max_payload_bytes": "256",
+}  # fmt: skip
+LIMIT = 28.8e9
+SIZES = (4096, 1 << 24)
+VERDICTS = ("normal", "below", "impossible", "unknown")
+Noise = Callable[[int], np.ndarray]
+
+
+def even(seed: int) -> np.ndarray:
+    return np.exp(0.005 * np.random.default_rng(seed).standard_normal(25))
+
+
+def crowded(seed: int) -> np.ndarray:
+    """A neighbour that takes half of the link for most of the time."""
+    return even(seed) * np.where(np.random.default_rng(seed).random(25) < 0.6, 2.0, 1.0)
+
+
+def copies(
+    rate: float, memory: str = "pinned", noise: Noise = even, sizes: tuple[int, ...] = SIZES
+) -> list[Point]:
+    """Copies in both directions at this rate, after 10 us."""
+    return [
+        point("a", operation, size,
+              [list(1e-5 * even(i) + size / rate * noise(i)) for i in range(6)], memory=memory)
+        for operation in ("write", "read")
+        for size in sizes
+    ]  # fmt: skip
+
+
+def measured(*points: Point, **device: object) -> Run:
+    known = {"address": "a", "backend": "a", "real": True, "link": LINK, **device}
+    return run(list(points), devices=[DeviceRecord(**known)])  # type: ignore[arg-type]
+
+
+def verdict(of: Run) -> Finding:
+    (one,) = [one for one in findings(of) if one.verdict in VERDICTS]
+    return one
+
+
+def causes(of: Run) -> list[str]:
+    return [cause.name for cause in verdict(of).causes]
+
+
+def test_a_link_in_full_use_is_normal() -> None:
+    one = verdict(measured(*copies(0.95 * LIMIT), *copies(0.93 * LIMIT, "aligned")))
+    assert (one.verdict, one.causes, one.headline) == ("normal", [], False)
+    assert one.share == pytest.approx(0.93, abs=0.03)
+
+
+def test_a_low_rate_of_ordinary_memory_alone_asks_for_pinned_memory() -> None:
+    low = measured(*copies(0.3 * LIMIT, "aligned"), backend="cuda")
+    one = verdict(low)
+    assert (one.verdict, one.headline) == ("below", True)
+    assert causes(low) == ["a bounce copy of aligned memory"]
+    assert one.action == "run transfer --device a --memory aligned,pinned"
+
+
+def test_ordinary_memory_that_is_slower_is_named_and_the_link_is_normal() -> None:
+    both = measured(*copies(0.95 * LIMIT), *copies(0.5 * LIMIT, "aligned"))
+    one = verdict(both)
+    assert one.verdict == "normal"
+    assert causes(both) == ["a bounce copy of aligned memory"]
+    assert "pinned memory" in one.causes[0].evidence
+
+
+def test_a_best_sample_far_above_the_median_is_another_user() -> None:
+    shared = measured(*copies(0.95 * LIMIT, noise=crowded))
+    assert verdict(shared).verdict == "below"
+    assert causes(shared) == ["another user of the link"]
+    assert "best sample" in verdict(shared).causes[0].evidence
+
+
+def test_a_steady_low_rate_without_a_bad_check_names_no_single_cause() -> None:
+    slow = measured(*copies(0.4 * LIMIT))
+    assert verdict(slow).verdict == "unknown"
+    assert causes(slow) == ["a slow device, or another user of the link"]
+    assert verdict(measured(*copies(0.7 * LIMIT))).verdict == "normal"  # many an engine's best
+
+
+@pytest.mark.parametrize("fault", ["x8 of x16", "MPS 128", "errors grow", "IOMMU translates"])
+def test_checks_come_before_what_the_times_show(fault: str, tmp_path: Path) -> None:
+    facts = FAULTS[fault][1](on_board(2)).facts(tmp_path)
+    assert facts.device
+    shared = run(
+        copies(0.45 * LIMIT, noise=crowded), devices=[facts.device], environment=dict(facts.host)
+    )
+    first, second = verdict(shared).causes
+    assert first.check == FAULTS[fault][0]
+    assert (second.name, second.check) == ("another user of the link", "")
+    assert first.command
+    assert second.command
+
+
+@pytest.mark.parametrize(
+    ("points", "cause"),
+    [
+        (copies(1.2 * 31.6e9), "faster than the link can be"),
+        (
+            [
+                *copies(0.9 * LIMIT),
+                point("a", "bidirectional", 1 << 24, [[2 * SIZES[1] / 60e9] * 25] * 6,
+                      memory="pinned"),
+            ],
+            "both directions at once exceed their sum",
+        ),
+        (
+            [point("a", "write", 1 << 24, [[1e-3] * 25] * 6, rerun_changes={"verified": "false"})],
+            "data did not arrive",
+        ),
+    ],
+)  # fmt: skip
+def test_figures_that_cannot_be_true_are_named(points: list[Point], cause: str) -> None:
+    one = verdict(measured(*points))
+    assert (one.verdict, one.headline) == ("impossible", True)
+    assert cause in [known.name for known in one.causes]
+
+
+def test_nothing_is_decided_without_a_large_copy_or_a_known_link() -> None:
+    assert causes(measured(*copies(0.9 * LIMIT, sizes=(4096,)))) == ["no copy of 1Mi or more"]
+    hidden = measured(*copies(0.9 * LIMIT), link={"address": "0000:03:00.0"})
+    assert causes(hidden) == ["its speed or width is hidden"]
+    assert verdict(hidden).verdict == "unknown"
+
+
+@pytest.mark.parametrize("seed", range(0, 100, 5))
+def test_a_healthy_machine_at_its_link_has_no_finding(seed: int, tmp_path: Path) -> None:
+    facts = healthy(seed).facts(tmp_path)
+    assert facts.device
+    probe = run(copies(1e9), devices=[facts.device], environment=dict(facts.host))
+    limit = verdict(probe).reference
+    assert limit
+    full = run(copies(0.9 * limit.value), devices=[facts.device], environment=dict(facts.host))
+    assert verdict(full).verdict == "normal"
+    assert not verdict(full).causes
