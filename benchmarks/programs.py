@@ -16,7 +16,7 @@ from pathlib import Path
 from common import ROOT, heading
 
 PROGRAMS = ROOT / "emulation" / "tests" / "programs"
-LIBRARIES = {"lifecycle": [], "crossing": [], "opencl_queued": ["-lxilinxopencl"]}
+LIBRARIES = {"lifecycle": [], "crossing": [], "queues": ["-lxilinxopencl"]}
 MiB = 1 << 20
 QUEUED = {
     (64, 1024): (4.70066, 4.91932, 8.46482),
@@ -98,7 +98,7 @@ def launches(folder: Path) -> Iterator[Row]:
 def queued(folder: Path) -> Iterator[Row]:
     for (size, count), published in QUEUED.items():
         words = ("queued", folder / "card.xclbin", size, count)
-        figures = told("u200", folder, "opencl_queued", *words)
+        figures = told("u200", folder, "queues", *words)
         for name, theirs in zip(("h2d", "d2h", "both"), published, strict=True):
             what = f"{count} migrations of {size >> 10 or size / 1024:g} KiB, {name}, U200"
             yield Row(what, "MiB/s", theirs, figures[name] / MiB, "no")

@@ -14,6 +14,8 @@ from conftest import Command
 
 __all__ = ["card_exec", "emulated", "programs"]  # fixtures
 pytestmark = pytest.mark.usefixtures("emulated")
+LINK_BPS = 15.75e9
+"""Of gen3 x16, before headers."""
 BANK_BPS = 19.2e9
 """Of one bank of the U250's, and of one port of a kernel."""
 
@@ -123,3 +125,14 @@ def test_a_buffer_costs_the_pinning_of_its_pages(card_exec: Run, programs: Path)
     assert seconds(1 << 20, 500) == pytest.approx(256 * 500e-9, abs=1e-9)
     assert seconds(4097, 500) == pytest.approx(2 * 500e-9, abs=1e-9)
     assert seconds(1 << 20, 0) == 0
+
+
+def test_queued_transfers_of_opencl_overlap_as_far_as_the_link_allows(
+    card_exec: Run, programs: Path
+) -> None:
+    options = ("--as-hardware", "--board", "u200")
+    program = (programs / "queues", "queued", programs / "hw.xclbin", 1 << 20, 32)
+    rates = card_exec(*options, "--", *program).figures
+    assert max(rates["h2d"], rates["d2h"]) < LINK_BPS
+    assert rates["both"] < 2 * LINK_BPS
+    assert rates["both"] > 1.2 * max(rates["h2d"], rates["d2h"])
