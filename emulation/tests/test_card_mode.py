@@ -113,7 +113,7 @@ def test_two_apis_on_a_card_say_which_share_of_the_time_one_takes(
     software = {(one.operation, one.bytes) for one in run.points if one.device in added}
     assert software == {(way, size) for way in ("write", "read") for size in (1, 4096)}
     found = json.loads(isthmus("show", str(out), "--format", "json").stdout)["findings"]
-    shares = [one for one in found if one["clock"] == "hybrid"]
+    shares = [one for one in found if one["evidence"] == "api_shares"]
     assert {(one["operation"], one["bytes"]) for one in shares if one["bytes"]} == software
     assert sum(one["headline"] for one in shares) == 2
     for one in shares:
