@@ -54,9 +54,8 @@ Device::Device(Description description, Timing& timing, ProgramMemory& host, Met
 
 Reply Device::answer(Call call, const Message& request) {
   ++meter_->slot().calls;
-  const auto& offload = timing_->board().offload;
-  if (!std::exchange(programmed_, true) && offload) {
-    spend_on_software(offload->program_ns, "program", 0);
+  if (const auto& offload = timing_->board().offload; !std::exchange(programmed_, true)) {
+    spend_on_software(offload ? offload->program_ns : 0, "program", 0);
   }
   switch (call) {
     case Call::copy_to_card:
