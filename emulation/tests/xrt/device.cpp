@@ -185,8 +185,8 @@ TEST_CASE("Memory that the board lacks is refused by name", "[card][process]") {
     request.number(1, address).number(2, 4096);
     device.answer(Call::allocate, Message(request.reply().subspan(reply_header_bytes)));
   };
-  allocate(3 * 65536);
-  CHECK_THROWS_WITH(allocate(4 * 65536), Catch::Contains("bank 4") && Catch::Contains("4 banks"));
+  allocate(196'608);
+  CHECK_THROWS_WITH(allocate(262'144), Catch::Contains("bank 4") && Catch::Contains("4 banks"));
 }
 
 TEST_CASE("Kernels compute, and are done when their time has come", "[card][process]") {

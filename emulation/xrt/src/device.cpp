@@ -54,8 +54,8 @@ Device::Device(Description description, Timing& timing, ProgramMemory& host, Met
 
 Reply Device::answer(Call call, const Message& request) {
   ++meter_->slot().calls;
-  if (!std::exchange(programmed_, true) && timing_->board().offload) {
-    spend_on_software(timing_->board().offload->program_ns, "program", 0);
+  if (const auto& offload = timing_->board().offload; !std::exchange(programmed_, true)) {
+    spend_on_software(offload ? offload->program_ns : 0, "program", 0);
   }
   switch (call) {
     case Call::copy_to_card:
@@ -140,15 +140,16 @@ void Device::spend_on_software(double nanoseconds, const char* kind, std::uint64
 Reply Device::allocate(const Message& request) {
   const std::uint64_t address = request.number(1);
   const std::uint64_t bytes = request.number(2);
-  if (const MemoryRange* range = description_.memory_of(address); range && !range->host) {
+  const MemoryRange* range = description_.memory_of(address);
+  if (range != nullptr && !range->host) {
     timing_->check_bank(description_.bank_of(address));
   }
   const std::string file = memory_.allocate(address, bytes, request.number(3) != 0);
   const Board& board = timing_->board();
   if (board.offload) {
     const auto page = static_cast<std::uint64_t>(board.host.page_bytes);
-    spend_on_software(board.offload->pin_ns * static_cast<double>((bytes + page - 1) / page), "pin",
-                      bytes);
+    const std::uint64_t pages = (bytes + page - 1) / page;
+    spend_on_software(board.offload->pin_ns * static_cast<double>(pages), "pin", bytes);
   }
   Reply reply = acknowledged();
   if (!file.empty()) {
