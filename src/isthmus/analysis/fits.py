@@ -23,6 +23,8 @@ NO_LAW = 0.5
 """A fit that misses a point by more than this says nothing about the series."""
 NONE_FITS = 0.1
 """Root mean square of log residuals above which a curve does not describe its series."""
+_MOST_PLACES = 32
+"""Sizes at which a line may end: of more, every second, third, ... one."""
 _MOST_BREAKS = 2
 _LEAST_POINTS = 4
 """Of one line of several: two hold it, two more tell whether it is one."""
@@ -155,6 +157,7 @@ def _partitions(sizes: Values, most_breaks: int) -> Iterator[list[slice]]:
     """Ways to cut sorted sizes into lines of enough points; equal sizes stay together."""
     count = len(sizes)
     places = [i for i in range(_LEAST_POINTS, count - _LEAST_POINTS + 1) if sizes[i] > sizes[i - 1]]
+    places = places[:: -(-len(places) // _MOST_PLACES) or 1]
     for breaks in range(most_breaks + 1):
         for cuts in combinations(places, breaks):
             ends = [0, *cuts, count]
