@@ -121,6 +121,23 @@ def test_few_processes_that_differ_decide_nothing() -> None:
     runs = [transfer_run(laws, SIZES, seed=seed, **apart) for seed in (1, 2)]  # type: ignore[arg-type]
     result = compare(side(runs[0]), side(runs[1]))
     assert len(result.of("undecided")) == len(result.series)
+    assert next(lines(result, "")).startswith(
+        "x against x: no certain change. 2 of 2 are undecided"
+    )
+
+
+def test_what_is_undecided_is_not_called_unchanged() -> None:
+    """Reading is the same, writing scatters too much to say."""
+    noisy = [measured(seed=seed, between=0.3) for seed in (3, 4)]
+    runs = [
+        msgspec.structs.replace(run, points=[*run.points[:4], *other.points[4:]])
+        for run, other in zip((measured(seed=1), measured(seed=2)), noisy, strict=True)
+    ]
+    result = compare(side(runs[0]), side(runs[1]))
+    assert {one.operation for one in result.of("same")} == {"read"}
+    assert {one.operation for one in result.of("undecided")} == {"write"}
+    first = " ".join(lines(result, ""))
+    assert "no certain change, the same within 2.0 % in 2. 2 of 4 are undecided" in first
 
 
 def test_runs_are_the_sample_where_there_are_several() -> None:

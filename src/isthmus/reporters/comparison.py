@@ -76,14 +76,20 @@ def _verdict(result: Comparison) -> str:
     names = f"{result.new.name} against {result.base.name}"
     parts = [f"slower in {len(slower)} of {count} series"] if slower else []
     parts += [f"faster in {len(faster)}{'' if slower else f' of {count} series'}"] if faster else []
-    if not parts:
-        parts = [f"nothing changed by more than {least}" if same else "no certain change"]
-    elif same:
+    if not parts and len(same) == count:
+        return f"{names}: nothing changed by more than {least}.{_single_points(result)}"
+    parts = parts or ["no certain change"]
+    if same:
         parts.append(f"the same within {least} in {len(same)}")
     text = f"{names}: {', '.join(parts)}."
-    if result.slower_points and not slower:
-        text += f" Of single points {len(result.slower_points)} are slower (--points)."
-    return f"{text}{_undecided(result)}"
+    return f"{text}{_single_points(result)}{_undecided(result)}"
+
+
+def _single_points(result: Comparison) -> str:
+    """Points that are slower though no series is."""
+    if not result.slower_points or result.of("slower"):
+        return ""
+    return f" Of single points {len(result.slower_points)} are slower (--points)."
 
 
 def _undecided(result: Comparison) -> str:
