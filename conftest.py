@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import shlex
 import shutil
@@ -29,7 +30,7 @@ Command = Callable[..., CompletedProcess[str]]
 LIMIT_S = 600.0
 """Far beyond what anything takes, on a loaded machine too: only what hangs gets there."""
 TOGETHER = {
-    "test_card_exec.py", "test_emulation.py", "test_mmio_guest.py", "test_nccl.py", "test_page.py",
+    "test_emulation.py", "test_mmio_guest.py", "test_nccl.py", "test_page.py",
     "test_terminal.py", "test_validation.py", "test_vitis_kernels.py", "test_vitis_serial.py",
 }  # fmt: skip
 """Files whose tests share what takes seconds to make: one process runs all of such a file."""
@@ -156,6 +157,20 @@ def run_isthmus() -> Iterator[Command]:
 
     yield run
     prepared.close()
+
+
+def made_once(name: str, make: Callable[[Path], None]) -> Path:
+    """A folder that all processes of these tests share: the first makes it, the others wait."""
+    folder = Path(os.environ[PER_SESSION]) / name
+    made = folder / "made"
+    with folder.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not made.exists():
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir()
+            make(folder)
+            made.touch()
+    return folder
 
 
 @pytest.fixture

@@ -10,7 +10,10 @@ import numpy as np
 import pytest
 
 from isthmus.analysis.answers import answers
+from isthmus.analysis.context import AnalysisContext
 from isthmus.analysis.findings import Finding, findings
+from isthmus.analysis.findings.apis import of_apis
+from isthmus.analysis.summary import summarise
 from isthmus.measure.devices import software_of
 from isthmus.results.run_file import DeviceRecord, Run, Samples
 from isthmus.studies import by_name
@@ -150,7 +153,8 @@ def equal_apis(seed: int, between: float) -> Run:
 
 
 def of_shares(measured: Run) -> list[Finding]:
-    return [one for one in findings(measured) if one.evidence == "api_shares"]
+    context = AnalysisContext.of(measured, summarise(measured), "transfer")
+    return list(of_apis(context, {"read": "Copy to host", "write": "Copy to device"}))
 
 
 def test_equal_apis_are_told_apart_in_at_most_one_run_of_twenty():

@@ -211,6 +211,7 @@ def test_one_rank_alone_exchanges_with_itself(isthmus: Command) -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_a_foreign_launcher_is_an_error_with_a_cure(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

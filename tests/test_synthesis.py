@@ -56,6 +56,7 @@ def test_text_around_the_table_stays(synthesise: ModuleType) -> None:
         synthesise.replaced("no markers", "new")
 
 
+@pytest.mark.slow
 def test_the_table_is_of_these_sources(synthesise: ModuleType) -> None:
     if shutil.which("yosys") is None:
         pytest.skip("no yosys (apt-get install yosys)")

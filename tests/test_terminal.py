@@ -32,15 +32,15 @@ def stored(path: Path) -> Run:
 
 
 @pytest.fixture(scope="module")
-def simulated(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def simulated(run_isthmus: Command, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a run of each model over all studies, of a few sizes."""
     folder = tmp_path_factory.mktemp("models")
     for board in MODELS:
-        subprocess.run(
-            [sys.executable, "-m", "isthmus", "run", "all", "--device", f"card:{board}",
-             "--bytes", "1,4Ki,1Mi", "--out", f"{board}.json"],
-            cwd=folder, check=True, capture_output=True, timeout=300,
+        ran = run_isthmus(
+            "run", "all", "--device", f"card:{board}", "--bytes", "1,4Ki,1Mi",
+            "--out", f"{board}.json", cwd=folder,
         )  # fmt: skip
+        assert ran.returncode == 0, ran.stderr
     return folder
 
 

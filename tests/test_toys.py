@@ -80,6 +80,7 @@ def toy(tmp_path_factory: pytest.TempPathFactory) -> Toy:
     return run
 
 
+@pytest.mark.slow
 def test_a_study_on_a_backend_is_measured_judged_and_reported(toy: Toy) -> None:
     (line,) = (line for line in toy("devices").stdout.splitlines() if line.startswith("toy "))
     assert line.split()[1] == "hops"
@@ -94,6 +95,7 @@ def test_a_study_on_a_backend_is_measured_judged_and_reported(toy: Toy) -> None:
     assert "--hops" in toy("run", "hops", "--help").stdout
 
 
+@pytest.mark.slow
 def test_a_model_and_a_source_are_in_every_list(toy: Toy) -> None:
     assert "4Ki" in toy("model", "hops", "--hops", "2").stdout
     assert "--board" not in toy("model", "hops", "--help").stdout  # it reads no board

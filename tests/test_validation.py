@@ -59,6 +59,7 @@ def test_a_fit_finds_other_figures_too() -> None:
     assert solved.number("serial.stretch") == pytest.approx(1.2, rel=1e-6)
 
 
+@pytest.mark.slow
 def test_no_published_figure_is_left_out(validation: residuals.Validation) -> None:
     count = {s.series: s.points for s in validation.series}
     assert sum(n for s, n in count.items() if s.startswith("host memory")) == 2 * 51
@@ -73,6 +74,7 @@ def test_the_mean_of_the_sizes_is_what_was_stated() -> None:
         assert synthetic.log(name)["bandwidth_Bps"].mean() == pytest.approx(stated, rel=1e-5)
 
 
+@pytest.mark.slow
 def test_aims(validation: residuals.Validation) -> None:
     met: Mapping[str, bool] = {aim.aim: aim.met for aim in validation.aims}
     assert met["MMIO latencies and write bandwidth"]
@@ -87,6 +89,7 @@ def test_aims(validation: residuals.Validation) -> None:
     assert abs(fitting.worst(rings)) <= 0.006
 
 
+@pytest.mark.slow
 def test_held_out_points_are_not_far_worse(validation: residuals.Validation) -> None:
     assert {h.series for h in validation.held_out} >= {"b_eff, 1 x 520N", "host memory, U250, read"}
     for one in validation.held_out:
@@ -101,6 +104,7 @@ def test_held_out_points_are_not_far_worse(validation: residuals.Validation) -> 
     assert not fitting.known_held_out(boards.load("u250"), "transfer")
 
 
+@pytest.mark.slow
 def test_constants_lie_in_intervals_that_have_what_is_in_the_file_near(
     validation: residuals.Validation,
 ) -> None:
@@ -111,6 +115,7 @@ def test_constants_lie_in_intervals_that_have_what_is_in_the_file_near(
         assert abs(one.in_file - one.value) < 4 * (one.high - one.value), one.parameter
 
 
+@pytest.mark.slow
 def test_formats(validation: residuals.Validation) -> None:
     rows = list(csv.DictReader(io.StringIO(residuals.render(validation, "csv"))))
     data = json.loads(residuals.render(validation, "json"))
@@ -123,6 +128,7 @@ def test_formats(validation: residuals.Validation) -> None:
     assert max(map(len, lines)) < 180
 
 
+@pytest.mark.slow
 def test_the_docs_have_what_is_printed_now(validation: residuals.Validation) -> None:
     import model_docs
 

@@ -18,7 +18,7 @@ void bind_clock(nb::module_& module) {
       .def_ro("empty_pair_s", &ClockInfo::empty_pair_s);
   module.def(
       "host_clock", [] { return HostClock::instance().info(); },
-      "The calibrated clock of this process (calibrates at first call, about 0.1 s).");
+      "The calibrated clock of this process (calibrates at first call, about 10 ms).");
 }
 
 }  // namespace isthmus::bindings

@@ -55,7 +55,7 @@ void check_sanity(const HostClock& clock) {
 
 TEST_CASE("clock: agrees with CLOCK_MONOTONIC_RAW within its stated uncertainty", "[clock]") {
   const HostClock& clock = HostClock::instance();
-  // Stated for a calibration of about this length; ten times it leaves room for a drifting crystal.
+  // Ten times what is stated leaves room for a drifting crystal.
   constexpr double stated_factor = 10.0;
   for (const double length : {0.05, 0.1}) {
     const Instant begin = read_both(clock);

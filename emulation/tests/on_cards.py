@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import Command
+from conftest import Command, made_once
 from isthmus import emulation
 from isthmus.errors import NoDeviceError
 
@@ -53,26 +53,28 @@ def emulated() -> None:
 
 
 @pytest.fixture(scope="session")
-def programs(run_isthmus: Command, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def programs(run_isthmus: Command) -> Path:
     """A folder with the compiled programs and the card's xclbins."""
-    folder = tmp_path_factory.mktemp("programs")
     compiler = os.environ.get("CXX", "c++")
-    for name, libraries in LIBRARIES.items():
-        source = SOURCES / f"{name.partition('_')[0]}.cpp"
-        made = subprocess.run(
-            [compiler, "-std=c++20", "-O1", "-w", "-I/usr/include/xrt", source,
-             "-o", folder / name, *(f"-l{library}" for library in libraries)],
-            capture_output=True, text=True, check=False,
-        )  # fmt: skip
-        if name == "opencl_loader" and "cannot find" in made.stderr:
-            continue
-        if "No such file" in made.stderr or "cannot find" in made.stderr:
-            pytest.skip(f"cannot build a program for XRT: {made.stderr.splitlines()[0]}")
-        assert made.returncode == 0, made.stderr
-    for mode in ("hw", "hw_emu"):
-        made = run_isthmus("card", "xclbin", "--mode", mode, "-o", f"{mode}.xclbin", cwd=folder)
-        assert made.returncode == 0, made.stderr
-    return folder
+
+    def make(folder: Path) -> None:
+        for name, libraries in LIBRARIES.items():
+            source = SOURCES / f"{name.partition('_')[0]}.cpp"
+            made = subprocess.run(
+                [compiler, "-std=c++20", "-O1", "-w", "-I/usr/include/xrt", source,
+                 "-o", folder / name, *(f"-l{library}" for library in libraries)],
+                capture_output=True, text=True, check=False,
+            )  # fmt: skip
+            if name == "opencl_loader" and "cannot find" in made.stderr:
+                continue
+            if "No such file" in made.stderr or "cannot find" in made.stderr:
+                pytest.skip(f"cannot build a program for XRT: {made.stderr.splitlines()[0]}")
+            assert made.returncode == 0, made.stderr
+        for mode in ("hw", "hw_emu"):
+            made = run_isthmus("card", "xclbin", "--mode", mode, "-o", f"{mode}.xclbin", cwd=folder)
+            assert made.returncode == 0, made.stderr
+
+    return made_once("programs", make)
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from on_cards import Run, card_exec, emulated, programs
 
-from conftest import Command
+from conftest import Command, made_once
 
 __all__ = ["card_exec", "emulated", "programs"]  # fixtures
 pytestmark = pytest.mark.usefixtures("emulated")
@@ -44,39 +44,46 @@ extern "C" int isthmus_kernel(isthmus_kernel_run* run) {  // each pair of buffer
 """
 
 
-@pytest.fixture(scope="module")
-def copiers(programs: Path, run_isthmus: Command) -> Path:
+@pytest.fixture(scope="session")
+def copiers(run_isthmus: Command) -> Path:
     """A folder with kernels that copy one buffer or two, each in a bank of its own, and an xclbin
     of them and of the card's own copy."""
-    folder = programs / "copiers"
-    folder.mkdir()
-    include = run_isthmus("card", "include", cwd=folder).stdout.strip()
-    source = folder / "copy.cpp"
-    source.write_text(COPY)
-    kernels = []
-    connect = {"bandwidth_1.input0": ["bank0"], "bandwidth_1.output0": ["bank1"]}
-    for ports in (2, 4):
-        name = f"copy_of_{ports}"
-        compiler = [os.environ.get("CXX", "c++"), "-shared", "-fPIC", f"-DPORTS={ports}"]
-        subprocess.run([*compiler, "-I", include, source, "-o", folder / f"{name}.so"], check=True)
-        buffers = [{"name": f"port{port}", "type": "void*"} for port in range(ports)]
-        kernels.append({"name": name, "arguments": buffers})
-        for port in range(ports):
-            connect[f"{name}_1.port{port}"] = [f"bank{port}"]
-    own = [{"name": name, "type": "void*"} for name in ("input0", "output0")]
-    kernels.append({"name": "bandwidth", "arguments": own})
-    for kernel in kernels:
-        kernel["arguments"] += [{"name": name, "type": "int64_t"} for name in ("bytes", "sweeps")]
-    design = {
-        "mode": "hw_emu",
-        "memories": [{"name": f"bank{bank}"} for bank in range(4)],
-        "kernels": kernels,
-        "connect": connect,
-    }
-    (folder / "copiers.json").write_text(json.dumps(design))
-    made = run_isthmus("xclbin", "write", "--from", "copiers.json", "-o", "copy.xclbin", cwd=folder)
-    assert made.returncode == 0, made.stderr
-    return folder
+
+    def make(folder: Path) -> None:
+        include = run_isthmus("card", "include", cwd=folder).stdout.strip()
+        source = folder / "copy.cpp"
+        source.write_text(COPY)
+        kernels = []
+        connect = {"bandwidth_1.input0": ["bank0"], "bandwidth_1.output0": ["bank1"]}
+        for ports in (2, 4):
+            name = f"copy_of_{ports}"
+            compiler = [os.environ.get("CXX", "c++"), "-shared", "-fPIC", f"-DPORTS={ports}"]
+            subprocess.run(
+                [*compiler, "-I", include, source, "-o", folder / f"{name}.so"], check=True
+            )
+            buffers = [{"name": f"port{port}", "type": "void*"} for port in range(ports)]
+            kernels.append({"name": name, "arguments": buffers})
+            for port in range(ports):
+                connect[f"{name}_1.port{port}"] = [f"bank{port}"]
+        own = [{"name": name, "type": "void*"} for name in ("input0", "output0")]
+        kernels.append({"name": "bandwidth", "arguments": own})
+        for kernel in kernels:
+            kernel["arguments"] += [
+                {"name": name, "type": "int64_t"} for name in ("bytes", "sweeps")
+            ]
+        design = {
+            "mode": "hw_emu",
+            "memories": [{"name": f"bank{bank}"} for bank in range(4)],
+            "kernels": kernels,
+            "connect": connect,
+        }
+        (folder / "copiers.json").write_text(json.dumps(design))
+        made = run_isthmus(
+            "xclbin", "write", "--from", "copiers.json", "-o", "copy.xclbin", cwd=folder
+        )
+        assert made.returncode == 0, made.stderr
+
+    return made_once("copiers", make)
 
 
 def test_a_kernel_takes_the_time_of_all_its_ports_at_once(

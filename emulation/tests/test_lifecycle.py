@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from on_cards import SOURCES, Ran, Run, card_exec, emulated, programs
 
-from conftest import Command
+from conftest import Command, made_once
 
 __all__ = ["card_exec", "emulated", "programs"]  # fixtures
 pytestmark = pytest.mark.usefixtures("emulated")
@@ -78,30 +78,40 @@ def late_waits(programs: Path) -> Path:
     return library
 
 
-@pytest.fixture(scope="module")
-def kernels(programs: Path, run_isthmus: Command) -> Path:
+@pytest.fixture(scope="session")
+def kernels(run_isthmus: Command) -> Path:
     """A folder with kernels of one's own, and their xclbin."""
-    folder = programs / "kernels"
-    folder.mkdir()
-    include = run_isthmus("card", "include", cwd=folder).stdout.strip()
-    compiler = os.environ.get("CXX", "c++")
-    for name, source in (("count_up", COUNT_UP), ("successor", SUCCESSOR)):
-        file = folder / f"{name}.cpp"
-        file.write_text(source)
-        command = [compiler, "-shared", "-fPIC", "-I", include, file, "-o", folder / f"{name}.so"]
-        subprocess.run(command, check=True)
-    (folder / "own.toml").write_text(DESCRIPTION)
-    made = run_isthmus("xclbin", "write", "--from", "own.toml", "-o", "own.xclbin", cwd=folder)
-    assert made.returncode == 0, made.stderr
-    return folder
+
+    def make(folder: Path) -> None:
+        include = run_isthmus("card", "include", cwd=folder).stdout.strip()
+        compiler = os.environ.get("CXX", "c++")
+        for name, source in (("count_up", COUNT_UP), ("successor", SUCCESSOR)):
+            file = folder / f"{name}.cpp"
+            file.write_text(source)
+            command = [
+                compiler,
+                "-shared",
+                "-fPIC",
+                "-I",
+                include,
+                file,
+                "-o",
+                folder / f"{name}.so",
+            ]
+            subprocess.run(command, check=True)
+        (folder / "own.toml").write_text(DESCRIPTION)
+        made = run_isthmus("xclbin", "write", "--from", "own.toml", "-o", "own.xclbin", cwd=folder)
+        assert made.returncode == 0, made.stderr
+
+    return made_once("kernels", make)
 
 
 @pytest.fixture(scope="module")
-def other(programs: Path, run_isthmus: Command) -> Path:
+def other(run_isthmus: Command, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An xclbin with fewer kernels."""
-    file = programs / "other.xclbin"
+    file = tmp_path_factory.mktemp("other") / "other.xclbin"
     made = run_isthmus(
-        "card", "xclbin", "--mode", "hw_emu", "--kernels", "vadd", "-o", file.name, cwd=programs
+        "card", "xclbin", "--mode", "hw_emu", "--kernels", "vadd", "-o", file.name, cwd=file.parent
     )
     assert made.returncode == 0, made.stderr
     return file

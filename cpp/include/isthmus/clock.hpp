@@ -27,7 +27,7 @@ struct ClockInfo {
   double empty_pair_s = 0;      ///< median of a timed interval with nothing in it
 };
 
-/// The clock of this process, calibrated at first use (about 0.1 s).
+/// The clock of this process, calibrated at first use (about 10 ms).
 ///
 /// `start` and `stop` fence so that nothing of the timed region leaves it: earlier work is done
 /// before `start` reads (LFENCE; RDTSC; LFENCE), the region is done before `stop` reads (RDTSCP;
