@@ -13,7 +13,7 @@ import argparse
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
@@ -103,10 +103,15 @@ def device(base: str, faults: tuple[str, ...]) -> str:
     return ",".join([f"card:{base}", *texts])
 
 
-def simulate(addresses: list[str], out: Path) -> dict[str, Times]:
+def simulate(
+    addresses: list[str], out: Path, sizes: Sequence[int] = SIZES,
+    operations: Sequence[str] = ("read", "write"),
+) -> dict[str, Times]:  # fmt: skip
     """Seconds of each copy on each emulated card; ``out``: the run, made where it is not there."""
-    command = [sys.executable, "-m", "isthmus", "run", "transfer", "--out", str(out),
-               "--bytes", ",".join(map(str, SIZES)), "--operation", "read,write"]  # fmt: skip
+    command = [
+        sys.executable, "-m", "isthmus", "run", "transfer", "--out", str(out),
+        "--bytes", ",".join(map(str, sizes)), "--operation", ",".join(operations),
+    ]  # fmt: skip
     for address in addresses:
         command += ["--device", address]
     if not out.exists():

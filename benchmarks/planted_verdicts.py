@@ -1,0 +1,244 @@
+"""Verdicts on the cases of ``planted_cases.py``: how often they name a fault, or invent one.
+
+As in ``verdicts.py`` the emulated card gives the times, which are written down as a host would have
+measured them. Boards, sizes, noise and numbers of processes are others than there.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from msgspec.structs import replace as replace_fields
+from planted_cases import (
+    COPIES,
+    FAULTS,
+    HEALTHY,
+    PAIRS,
+    SAMPLES,
+    SIZES,
+    Case,
+    Copy,
+    Keys,
+    Times,
+    both,
+)
+from verdicts import simulate
+
+from isthmus import boards, checks
+from isthmus.analysis.findings import Finding, findings
+from isthmus.boards.board import Board
+from isthmus.models.pcie import path_of
+from isthmus.results.run_file import Run
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+from planted import Scene, _above, _card, _port, on_board
+from synthetic import point, run
+
+OPERATIONS = (*COPIES, "launch", "kernel_read")
+HOSTS = ((3, 0.002), (5, 0.02), (10, 0.01))
+"""Processes, and the spread between them; of cases with a fault."""
+HEALTHY_HOSTS = tuple((n, between) for n in (1, 3, 10) for between in (0.002, 0.02, 0.05))
+WITHIN, LATE = 0.01, 0.02
+"""Spread of a process's samples, and the share of them that takes up to twice as long."""
+HEDGES = ("perhaps ", "a slow device, or another user")
+"""Causes that name no fault."""
+
+
+def changes(case: Case, on: tuple[str, Keys]) -> tuple[str, dict[str, str]]:
+    """The board's name, and its keys with what is wrong with it."""
+    base, keys = on
+    healthy = {key: str(value) for key, value in keys.items()}
+    wrong = case.board(boards.load(base, healthy)).items()
+    return base, {**healthy, **{k: f"{v:g}" if isinstance(v, float) else str(v) for k, v in wrong}}
+
+
+def board_of(case: Case, on: tuple[str, Keys]) -> Board:
+    """The card's board with what is wrong with it."""
+    return boards.load(*changes(case, on))
+
+
+def address_of(case: Case, on: tuple[str, Keys]) -> str:
+    """Address of the emulated card that has this board."""
+    base, keys = changes(case, on)
+    return ",".join([f"card:{base}", *(f"{key}={value}" for key, value in keys.items())])
+
+
+def scene_of(case: Case, on: tuple[str, Keys], seed: int) -> Scene:
+    """What the system shows; its ports are those of the board without the fault."""
+    healthy = path_of(board_of(Case(), on))
+    link = healthy.link
+    known = {
+        "lanes": link.lanes, "most_lanes": link.lanes, "speed": link.gigatransfers,
+        "most_speed": link.gigatransfers, "payload": healthy.max_payload, "most_payload": 512,
+        "read_request": healthy.max_read_request,
+    }  # fmt: skip
+    scene = _port(on_board(seed), **known)
+    for i in range(3):
+        scene = _above(scene, i, **known)
+    return case.shown(scene, path_of(board_of(case, on)).link)
+
+
+def samples(case: Case, copy: Copy, between: float) -> list[float]:
+    """Seconds of one process."""
+    random = copy.random
+    seconds = case.change(copy, np.full(SAMPLES, copy.times[copy.operation, copy.size]))
+    seconds = seconds * np.exp(between * random.standard_normal())
+    seconds = seconds * np.exp(WITHIN * np.abs(random.standard_normal(SAMPLES)))
+    held_up = random.random(SAMPLES) < LATE
+    return list((seconds * (1 + random.random(SAMPLES) * held_up)).tolist())
+
+
+def measured(
+    case: Case, on: tuple[str, Keys], times: Mapping[str, Times], seed: int,
+    host: tuple[int, float], folder: Path,
+) -> Run:  # fmt: skip
+    """The run of a host with such a card."""
+    random, (processes, between) = np.random.default_rng(seed), host
+    cards = [("a", case), *([("b", Case())] if case.beside else [])]
+    points, devices, shown = [], [], scene_of(case, on, seed)
+    for name, of in cards:
+        scene = shown if name == "a" else _card(scene_of(of, on, seed), address="0000:13:00.0")
+        facts = scene.facts(folder / name)
+        assert facts.device
+        devices.append(replace_fields(facts.device, address=name, api=of.api))
+        known, link = times[address_of(of, on)], path_of(board_of(of, on)).link
+        for operation, size in known:
+            if operation not in case.operations or size > case.most:
+                continue
+            for memory in case.memories if operation in COPIES else ("device",):
+                drawn = [
+                    samples(of, Copy(operation, size, memory, link, 2 * i >= processes, known,
+                                     random), between)
+                    for i in range(processes)
+                ]  # fmt: skip
+                points.append(point(
+                    name, operation, size, drawn, memory=memory, api=case.api,
+                    initiator="dma" if operation in COPIES else "kernel",
+                    rerun_changes={"verified": case.verified if operation != "launch" else "na"},
+                ))  # fmt: skip
+    host_facts = shown.facts(folder / "host").host
+    of_run = run(points, devices=devices, environment=dict(host_facts),
+                 finished="2025-01-01T00:00:10Z")  # fmt: skip
+    settings = replace_fields(of_run.settings, cpus=list(shown.cpus), numa_node=shown.memory_node)
+    return replace_fields(of_run, settings=settings)
+
+
+@dataclass
+class Row:
+    """What the runs of a case came to."""
+
+    runs: int = 0
+    named: int = 0
+    found: int = 0
+    """Faults whose check was bad."""
+    invented: int = 0
+    """Causes of a verdict, and verdicts on the other card, that are not planted."""
+    other_checks: int = 0
+
+    def __post_init__(self) -> None:
+        self.verdicts: Counter[str] = Counter()
+        self.causes: Counter[str] = Counter()
+        self.bad: Counter[str] = Counter()
+
+    def add(self, case: Case, of: Run) -> None:
+        """Counts one run."""
+        kinds = {"normal", "below", "impossible", "unknown"}
+        verdicts: dict[str, Finding] = {
+            one.device: one for one in findings(of) if one.verdict in kinds
+        }
+        self.runs += 1
+        one = verdicts.get("a") or next(iter(verdicts.values()))
+        self.verdicts[one.verdict] += 1
+        names = [cause.name for cause in one.causes]
+        self.causes.update(names)
+        words = [word.lower() for fault in case.wanted for word in fault]
+        self.named += sum(
+            any(word.lower() in name.lower() for word in fault for name in names)
+            for fault in case.wanted
+        )
+        self.invented += sum(
+            not any(word in name.lower() for word in words) and not name.startswith(HEDGES)
+            for name in names
+        )
+        if "b" in verdicts and one.device != "b":
+            self.invented += verdicts["b"].verdict in {"below", "impossible"}
+        facts = [checks.Facts.of_run(of, record) for record in of.devices[:1]]
+        results = [r for fact in facts for r in checks.of_device(fact)]
+        results += checks.of_machine(checks.Facts.of_run(of))
+        bad = {result.check for result in results if result.state == "bad"}
+        self.bad.update(bad)
+        self.found += len(bad & set(case.doctor))
+        self.other_checks += len(bad - set(case.doctor))
+
+
+def judge(
+    case: Case, times: Mapping[str, Times], hosts: tuple[tuple[int, float], ...], seed: int
+) -> Row:
+    """All runs of a case: each board with each host."""
+    row = Row()
+    repeats = max(1, 12 // (len(case.on) * len(hosts)))
+    for on in case.on:
+        for host in hosts * repeats:
+            seed += 1
+            with tempfile.TemporaryDirectory() as folder:
+                row.add(case, measured(case, on, times, seed, host, Path(folder)))
+    return row
+
+
+def cost(case: Case, times: Mapping[str, Times]) -> str:
+    """How much longer the largest copies take by the fault: least and most over the boards."""
+    most = []
+    for on in case.on:
+        known, healthy = times[address_of(case, on)], times[address_of(Case(), on)]
+        link, size = path_of(board_of(case, on)).link, max(s for s in SIZES if s <= case.most)
+        longer = []
+        for operation in set(case.operations) & set(COPIES):
+            random = np.random.default_rng(1)
+            copy = Copy(operation, size, case.memories[-1], link, True, known, random)
+            seconds = case.change(copy, np.full(SAMPLES, known[operation, size]))
+            longer.append(float(np.mean(seconds)) / healthy[operation, size] - 1)
+        most.append(max(longer, key=abs))
+    return f"{min(most):+.0%} to {max(most):+.0%}"
+
+
+def table(title: str, cases: Mapping[str, Case], times: Mapping[str, Times],
+          hosts: tuple[tuple[int, float], ...], *, verbose: bool) -> None:  # fmt: skip
+    """Prints a row for each case."""
+    print(f"{title} | cost | runs | below | cannot be true | not decided | normal | named | doctor"
+          " | invented | other checks bad", flush=True)  # fmt: skip
+    for number, (name, case) in enumerate(cases.items()):
+        row = judge(case, times, hosts, 1000 * number + len(title))
+        kinds = (row.verdicts[k] for k in ("below", "impossible", "unknown", "normal"))
+        print(
+            name, cost(case, times), row.runs, *kinds, f"{row.named} of {row.runs * len(case.wanted)}",
+            f"{row.found} of {row.runs * len(case.doctor)}", row.invented, row.other_checks,
+            sep=" | ", flush=True,
+        )  # fmt: skip
+        if verbose:
+            print("   ", dict(row.causes), dict(row.bad), file=sys.stderr, flush=True)
+
+
+def main() -> None:
+    """Prints the three tables."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--simulated", type=Path, default=Path("simulated.json"), help="kept run")
+    parser.add_argument("--verbose", action="store_true", help="causes and checks of each case")
+    given = parser.parse_args()
+    pairs = {f"{one} + {other}": both(FAULTS[one], FAULTS[other]) for one, other in PAIRS}
+    known = [Case(), *FAULTS.values(), *pairs.values(), *HEALTHY.values()]
+    addresses = [address_of(case, on) for case in known for on in case.on]
+    times = simulate(list(dict.fromkeys(addresses)), given.simulated, SIZES, OPERATIONS)
+    table("healthy", HEALTHY, times, HEALTHY_HOSTS, verbose=given.verbose)
+    table("planted", FAULTS, times, HOSTS, verbose=given.verbose)
+    table("two", pairs, times, HOSTS, verbose=given.verbose)
+
+
+if __name__ == "__main__":
+    main()
