@@ -112,9 +112,11 @@ def upstream(scene: Scene, link: Link) -> Scene:
     return _above(_above(scene, 1, lanes=link.lanes), 2, lanes=link.lanes)
 
 
-def payload(size: int, request: int) -> Callable[[Scene, Link], Scene]:
-    """MPS and MRRS of the card; all ports can 512."""
-    return lambda scene, _: _port(scene, payload=size, read_request=request, most_payload=512)
+def packets_of_128(scene: Scene, _: Link) -> Scene:
+    """MPS and MRRS of 128 where each port can 512."""
+    for i in range(len(scene.card.above)):
+        scene = _above(scene, i, payload=128, most_payload=512)
+    return _port(scene, payload=128, read_request=128)
 
 
 def guest(scene: Scene, _: Link) -> Scene:
@@ -194,7 +196,7 @@ FAULTS = {
     "MPS 128 of 512, MRRS 128": Case(
         (SMALL,), ("max_payload",),
         lambda _: {"link.max_payload_bytes": 128, "link.max_read_request_bytes": 128},
-        payload(128, 128),
+        packets_of_128,
     ),
     "MRRS 128 alone": Case(
         ((*SMALL, "small read requests", "read request"),), (),
