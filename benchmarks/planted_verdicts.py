@@ -11,7 +11,7 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -49,7 +49,7 @@ WITHIN, LATE = 0.01, 0.02
 """Spread of a process's samples, and the share of them that takes up to twice as long."""
 TOGETHER = 8
 """Emulated cards in one run: each has a process with buffers of the largest size."""
-HEDGES = ("perhaps ", "a slow device, or another user")
+HEDGES = ("perhaps ", "a slow device, or another user", "no copy of")
 """Causes that name no fault."""
 
 
@@ -78,7 +78,8 @@ def scene_of(case: Case, on: tuple[str, Keys], seed: int) -> Scene:
     link = healthy.link
     known = {
         "lanes": link.lanes, "most_lanes": link.lanes, "speed": link.gigatransfers,
-        "most_speed": link.gigatransfers, "payload": healthy.max_payload, "read_request": healthy.max_read_request,
+        "most_speed": link.gigatransfers, "payload": healthy.max_payload,
+        "read_request": healthy.max_read_request,
     }  # fmt: skip
     scene = _port(on_board(seed), **known, most_payload=512)
     for i in range(3):
@@ -87,10 +88,10 @@ def scene_of(case: Case, on: tuple[str, Keys], seed: int) -> Scene:
 
 
 def samples(case: Case, copy: Copy, between: float) -> list[float]:
-    """Seconds of one process."""
+    """Seconds of one process; what disturbs it makes no copy faster."""
     random = copy.random
     seconds = case.change(copy, np.full(SAMPLES, copy.times[copy.operation, copy.size]))
-    seconds = seconds * np.exp(between * random.standard_normal())
+    seconds = seconds * np.exp(between * np.abs(random.standard_normal()))
     seconds = seconds * np.exp(WITHIN * np.abs(random.standard_normal(SAMPLES)))
     held_up = random.random(SAMPLES) < LATE
     return list((seconds * (1 + random.random(SAMPLES) * held_up)).tolist())
@@ -147,8 +148,9 @@ class Row:
         self.verdicts: Counter[str] = Counter()
         self.causes: Counter[str] = Counter()
         self.bad: Counter[str] = Counter()
+        self.boards: Counter[tuple[str, str]] = Counter()
 
-    def add(self, case: Case, of: Run) -> None:
+    def add(self, case: Case, of: Run, board: str) -> None:
         """Counts one run."""
         kinds = {"normal", "below", "impossible", "unknown"}
         verdicts: dict[str, Finding] = {
@@ -157,6 +159,7 @@ class Row:
         self.runs += 1
         one = verdicts.get("a")
         self.verdicts[one.verdict if one else "none"] += 1
+        self.boards[board, one.verdict if one else "none"] += 1
         names = [cause.name for cause in one.causes] if one else []
         self.causes.update(names)
         words = [word.lower() for fault in case.wanted for word in fault]
@@ -189,7 +192,8 @@ def judge(
         for host in hosts * repeats:
             seed += 1
             with tempfile.TemporaryDirectory() as folder:
-                row.add(case, measured(case, on, times, seed, host, Path(folder)))
+                of = measured(case, on, times, seed, host, Path(folder))
+                row.add(case, of, address_of(Case(), on))
     return row
 
 
@@ -224,7 +228,12 @@ def table(title: str, cases: Mapping[str, Case], times: Mapping[str, Times],
             sep=" | ", flush=True,
         )  # fmt: skip
         if verbose:
-            print("   ", dict(row.causes), dict(row.bad), file=sys.stderr, flush=True)
+            print(name, dict(row.causes), dict(row.bad), file=sys.stderr)
+            for on in case.on:
+                board = address_of(Case(), on)
+                kinds_here = {k: n for (b, k), n in row.boards.items() if b == board}
+                alone = cost(replace(case, on=(on,)), times)
+                print("   ", board, alone, kinds_here, file=sys.stderr, flush=True)
 
 
 def main() -> None:
