@@ -229,6 +229,55 @@ def test_no_text_of_a_file_becomes_script_or_steers_a_terminal(
         assert "\x1b" not in done.stdout + done.stderr
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda d: [point.update(bytes=0) for point in d["points"]],
+        lambda d: [point["axes"].update(elements="many") for point in d["points"]],
+        lambda d: [
+            samples.update(ticks=[-5] * len(samples["ticks"]), empty_ticks=[])
+            for point in d["points"]
+            for rerun in point["reruns"]
+            for samples in rerun["clocks"].values()
+        ],
+        lambda d: [
+            samples.update(seconds_per_tick=5e-324)
+            for point in d["points"]
+            for rerun in point["reruns"]
+            for samples in rerun["clocks"].values()
+        ],
+    ],
+)
+def test_values_that_contradict_each_other_are_no_traceback(
+    document: Document, isthmus: Command, tmp_path: Path, change: Callable[[Document], object]
+) -> None:
+    (tmp_path / "odd.json").write_bytes(_changed(document, change))
+    commands = [
+        ["show"], ["show", "--format", "json"], ["compare", "odd.json"], ["fleet"],
+        ["advise", "4Ki"], ["report", "--out", "page"], ["doctor", "--run"],
+    ]  # fmt: skip
+    for command in commands:
+        done = isthmus(*command, "odd.json")
+        assert done.returncode in {0, 2, 3}, (command, done.stderr)
+        assert done.stderr.count("\n") <= 1
+
+
+def test_a_page_of_very_many_points_is_refused_and_of_many_is_drawn(
+    document: Document, isthmus: Command, tmp_path: Path
+) -> None:
+    def grown(count: int) -> Callable[[Document], object]:
+        last = document["points"][-1]
+        one = {**last, "reruns": last["reruns"][: count <= 5500]}
+        return lambda d: d.update(points=[{**one, "bytes": n + 1} for n in range(count)])
+
+    (tmp_path / "many.json").write_bytes(_changed(document, grown(5500)))
+    assert isthmus("report", "many.json", "--out", "page").returncode == 0
+    (tmp_path / "more.json").write_bytes(_changed(document, grown(20_001)))
+    refused = isthmus("report", "more.json", "--out", "more")
+    assert refused.returncode == 2
+    assert "a page shows at most 20000" in refused.stderr
+
+
 def test_figures_of_the_largest_values_end(document: Document, tmp_path: Path) -> None:
     path = tmp_path / "large.json"
     path.write_bytes(
