@@ -48,7 +48,8 @@ _IMPATIENT = (
 
 def _shared_memory() -> set[str]:
     """Names of shared memory, but that of MPI's ranks: no trial starts any."""
-    return {one.name for one in Path("/dev/shm").iterdir() if not one.name.startswith("sm_segment")}
+    ours = (one.name for one in Path("/dev/shm").iterdir() if "_segment." not in one.name)
+    return set(ours)
 
 
 @dataclass
@@ -232,17 +233,17 @@ def _device_fault(kind: str, repetitions: range, short: bool, **options: bool) -
 
 @fault("device fails at its n-th repetition")
 def _(short: bool) -> Iterator[Trial]:
-    yield from _device_fault("fail", range(1, 31), short)
+    yield from _device_fault("fail", range(1, 17), short)
 
 
 @fault("device is lost at its n-th repetition")
 def _(short: bool) -> Iterator[Trial]:
-    yield from _device_fault("lose", range(1, 31), short)
+    yield from _device_fault("lose", range(1, 17), short)
 
 
 @fault("runtime crashes at the n-th repetition")
 def _(short: bool) -> Iterator[Trial]:
-    yield from _device_fault("crash", range(1, 31), short)
+    yield from _device_fault("crash", range(1, 17), short)
 
 
 @fault("device hangs at its n-th repetition (limit 2 s for 60 s)")
@@ -446,7 +447,7 @@ def _(short: bool) -> Iterator[Trial]:
         subprocess.run(build, check=True, cwd=ROOT)
         options = ("--bytes", "4Ki", "--operation", "write,read", "--reruns", "1", "--depth", "1",
                    "--memory", "pageable,alloc_host", "--budget", "10")  # fmt: skip
-        for call in (1, 40, 75, 90) if short else (*range(1, 140), *range(140, 400, 20)):
+        for call in (1, 40, 75, 90) if short else (*range(1, 100), *range(100, 400, 20)):
             environment = {
                 "LD_LIBRARY_PATH": folder,
                 "ISTHMUS_FAULTY_LOADER": str(loader),
