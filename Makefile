@@ -53,7 +53,7 @@ coverage: ## which lines of cpp/, card/ and emulation/ the C++ tests run
 	$(SETUP) test
 	@$(PYTHON) tools/cpp_tests.py --coverage
 
-faults: ## provoke faults in real runs, and count what is lost, wrong or left (15 minutes)
+faults: ## provoke faults in real runs, and count what is lost, wrong or left (ARGS=--short: less)
 	$(SETUP) test
 	@$(BIN)/python tools/faults.py $(ARGS)
 
