@@ -380,6 +380,8 @@ def _(short: bool) -> Iterator[Trial]:
                     trial.wrong.append(f"no way on: {trial.said[-200:]}")
                 trial.resume()
                 trial.judge(before)
+            elif not trial.code:  # there was room for all of it
+                trial.judge(before)
             else:  # not even the head of the journal: nothing was measured
                 trial.tidy(set())
             yield trial
