@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import importlib.util
 import sys
 from pathlib import Path
 
+import msgspec
 import pytest
 
-PATH = Path(__file__).parents[1] / "tools" / "faults.py"
-SPEC = importlib.util.spec_from_file_location("faults", PATH)
-assert SPEC
-assert SPEC.loader
-faults = importlib.util.module_from_spec(SPEC)
-sys.modules["faults"] = faults  # dataclasses look their module up
-SPEC.loader.exec_module(faults)
+from isthmus.results import run_file
+
+sys.path.append(str(Path(__file__).parents[1] / "tools"))
+
+import faults
+from fault_trial import POINTS, Trial
 
 
 @pytest.mark.parametrize("title", faults.FAULTS)
@@ -27,15 +26,13 @@ def test_a_fault_costs_no_result_and_leaves_nothing(title: str) -> None:
 
 def test_the_judge_sees_what_is_lost_wrong_and_left() -> None:
     """A run whose file lost a result and called a missing process complete, with a file beside."""
-    with faults.Trial(options=("--bytes", "1", *faults.POINTS[2:])) as trial:
+    with Trial(options=("--bytes", "1", *POINTS[2:])) as trial:
         trial.run()
         before = trial.results()
-        run = faults.run_file.load(trial.out)
-        point = faults.run_file.msgspec.structs.replace(
-            run.points[0], reruns=run.points[0].reruns[1:]
-        )
-        run = faults.run_file.msgspec.structs.replace(run, points=[point, *run.points[1:]])
-        faults.run_file.save(run, trial.out, replace=True)
+        run = run_file.load(trial.out)
+        point = msgspec.structs.replace(run.points[0], reruns=run.points[0].reruns[1:])
+        run = msgspec.structs.replace(run, points=[point, *run.points[1:]])
+        run_file.save(run, trial.out, replace=True)
         (trial.folder / "run.json.journal").touch()
         trial.judge(before)
     assert len(trial.lost) == len(trial.wrong) == 1

@@ -1,11 +1,13 @@
 // A libOpenCL.so.1 whose n-th call fails; it passes all others on to another loader.
 // ISTHMUS_FAULTY_CALL is n, counted in each process, ISTHMUS_FAULTY_LOADER the path of the other
-// loader, ISTHMUS_FAULTY_LOG a file that gets the name of each call that failed.
+// loader, ISTHMUS_FAULTY_LOG a file that gets the name of each call that failed. With
+// ISTHMUS_FAULTY_FLIP no call fails, but each read of a buffer ends with one bit flipped.
 #include <dlfcn.h>
 
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
+#include <string_view>
 #include <tuple>
 
 #include "api.hpp"
@@ -32,6 +34,14 @@ bool strikes(const char* name) {
 void* installed(const char* name) {
   static void* const object = dlopen(std::getenv("ISTHMUS_FAULTY_LOADER"), RTLD_NOW | RTLD_LOCAL);
   return object != nullptr ? dlsym(object, name) : nullptr;
+}
+
+/// Flips a bit of what has been read; another one after each read.
+void flip(Queue queue, void* data, std::size_t bytes) {
+  static std::atomic<std::size_t> reads{0};
+  reinterpret_cast<Int (*)(Queue)>(installed("clFinish"))(queue);
+  const std::size_t bit = 7919 * reads++ % (8 * bytes);
+  static_cast<unsigned char*>(data)[bit / 8] ^= static_cast<unsigned char>(1U << bit % 8);
 }
 
 template <class Function>
@@ -62,7 +72,17 @@ struct Call<Result(Arguments...)> {
     if (strikes(name)) {
       return failed(arguments...);
     }
-    return reinterpret_cast<Result (*)(Arguments...)>(installed(name))(arguments...);
+    const auto call = reinterpret_cast<Result (*)(Arguments...)>(installed(name));
+    if constexpr (std::string_view(name) == "clEnqueueReadBuffer") {
+      const Result result = call(arguments...);
+      const auto all = std::make_tuple(arguments...);
+      if (result == success && std::getenv("ISTHMUS_FAULTY_FLIP") != nullptr) {
+        flip(std::get<0>(all), std::get<5>(all), std::get<4>(all));
+      }
+      return result;
+    } else {
+      return call(arguments...);
+    }
   }
 };
 
