@@ -8,7 +8,7 @@ STAGE := @$(PYTHON) tools/stage.py
 # What protects rarely touched ground is tested where CI is set, and by test-all.
 PYTEST = $(if $(CI),,-m "not slow")
 CPP_SOURCES := git ls-files -co --exclude-standard '*.cpp' '*.hpp'
-.PHONY: help setup fpga-emulator mpi run dev test test-all conformance sanitize coverage lint lint-all ruff mypy schema clang-format clang-tidy format bench
+.PHONY: help setup fpga-emulator mpi run dev test test-all conformance sanitize coverage lint lint-all ruff mypy schema clang-format clang-tidy format bench faults fuzz
 
 help: ## show this
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 18
@@ -52,6 +52,14 @@ sanitize: ## C++ tests with the address, undefined and thread sanitizers
 coverage: ## which lines of cpp/, card/ and emulation/ the C++ tests run
 	$(SETUP) test
 	@$(PYTHON) tools/cpp_tests.py --coverage
+
+faults: ## provoke faults in real runs, and count what is lost, wrong or left (ARGS=--short: less)
+	$(SETUP) test
+	@$(BIN)/python tools/faults.py $(ARGS)
+
+fuzz: ## fuzz the C++ parsers for SECONDS each, 60 by default (needs clang++ with libFuzzer)
+	$(SETUP) test
+	@$(PYTHON) tools/fuzz.py $(or $(SECONDS),60)
 
 lint: ## every check of style, types and likely bugs, of C++ where something changed since BASE
 	$(SETUP) lint

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -12,7 +13,7 @@ import pytest
 from isthmus.backends import by_scheme
 from isthmus.errors import IsthmusError
 from isthmus.measure import discovery
-from isthmus.system import private
+from isthmus.system import lock, private
 
 
 @pytest.fixture(autouse=True)
@@ -58,3 +59,30 @@ def test_many_may_write_one_file_at_once() -> None:
         list(pool.map(lambda _: private.write(path, b"whole"), range(200)))
     assert path.read_bytes() == b"whole"
     assert [each.name for each in path.parent.iterdir()] == ["file"]
+
+
+def _lock(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ISTHMUS_LOCK", str(path))
+    with lock.exclusive(lambda _: None, no_wait=True):
+        pass
+
+
+@pytest.mark.parametrize("put", [Path.symlink_to, Path.hardlink_to])
+def test_a_lock_that_leads_to_another_file_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, put: Callable[[Path, Path], None]
+) -> None:
+    """Anybody may put a link where the lock is expected; the file behind it is not touched."""
+    precious = tmp_path / "precious"
+    precious.write_text("kept")
+    precious.chmod(0o600)
+    put(tmp_path / "lock", precious)
+    with pytest.raises(IsthmusError, match=r"cannot lock .*; remove it"):
+        _lock(tmp_path / "lock", monkeypatch)
+    assert precious.read_text() == "kept"
+    assert stat.S_IMODE(precious.stat().st_mode) == 0o600
+
+
+def test_a_lock_that_is_a_pipe_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    os.mkfifo(tmp_path / "lock")
+    with pytest.raises(IsthmusError, match=r"cannot lock .*; remove it"):
+        _lock(tmp_path / "lock", monkeypatch)

@@ -6,11 +6,13 @@ import csv
 import io
 import json
 import os
+import resource
+import shutil
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import msgspec
@@ -26,6 +28,7 @@ from isthmus.measure.supervisor import WorkerProcess
 from isthmus.reporters import summary
 from isthmus.results import run_file
 from isthmus.results.journal import Entry, assemble
+from isthmus.results.journal import read as read_journal
 from isthmus.results.run_file import State
 from isthmus.studies import Study, registry
 
@@ -537,3 +540,81 @@ def test_a_disturbed_machine_is_reported() -> None:
     for points, disturbed in (([noisy], True), ([quiet], False)):
         text = "\n".join(summary.lines(synthetic.run(points)))
         assert ("100 % disturbed" in text) == disturbed
+
+
+def _limited(kind: int, value: int) -> Callable[[], None]:
+    return lambda: resource.setrlimit(kind, (value, value))
+
+
+def test_a_folder_that_goes_away_costs_no_result(tmp_path: Path) -> None:
+    folder = tmp_path / "gone"
+    folder.mkdir()
+    process = start(tmp_path, *QUICK[:-1], "gone/run.json")
+    wait_for_entries(folder / "run.json.journal", 5)
+    shutil.rmtree(folder)
+    _, said = process.communicate(timeout=LIMIT_S)
+    assert process.returncode == 1
+    assert "cannot write gone/run.json: No such file or directory; the run is in " in said
+    kept = run_file.load(Path(said.rpartition("the run is in ")[2].rpartition(" instead")[0]))
+    assert kept.status == "complete"
+    assert all(len(point.reruns) == 2 for point in kept.points)
+
+
+def test_what_no_file_takes_stays_in_the_journal(isthmus: Command, tmp_path: Path) -> None:
+    """No file may grow beyond 64 KiB: neither the journal nor the run file has room."""
+    done = subprocess.run(
+        [sys.executable, "-m", "isthmus", "run", "transfer", *QUICK], cwd=tmp_path,
+        capture_output=True, text=True, check=False,
+        preexec_fn=_limited(resource.RLIMIT_FSIZE, 64 << 10),
+    )  # fmt: skip
+    assert done.returncode == 1
+    *_, last = done.stderr.splitlines()
+    assert "what was measured is in run.json.journal: go on with --resume" in last
+    assert {path.name for path in tmp_path.glob("*run.json*")} == {"run.json.journal"}
+    _, before = read_journal(tmp_path / "run.json.journal")
+    assert before
+    assert isthmus("run", "transfer", "--resume", "--out", "run.json").returncode == 0
+    after = [rerun for point in run_file.load(tmp_path / "run.json").points
+             for rerun in point.reruns]  # fmt: skip
+    assert all(entry.rerun in after for entry in before)
+
+
+def test_a_journal_without_a_head_does_not_stay(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "isthmus", "run", "transfer", *QUICK], cwd=tmp_path,
+        capture_output=True, text=True, check=False,
+        preexec_fn=_limited(resource.RLIMIT_FSIZE, 100),
+    )  # fmt: skip
+    assert (done.returncode, done.stderr.count("\n")) == (1, 1)
+    assert "cannot write run.json.journal" in done.stderr
+    assert not list(tmp_path.glob("*run.json*"))
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "said"),
+    [
+        (resource.RLIMIT_AS, 200 << 20, "needs 512 MiB: raise the limit (ulimit -v)"),
+        (resource.RLIMIT_NOFILE, 12, "Too many open files"),
+    ],
+)
+def test_too_small_limits_end_a_run_at_once(
+    tmp_path: Path, kind: int, value: int, said: str
+) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "isthmus", "run", "transfer", *QUICK], cwd=tmp_path,
+        capture_output=True, text=True, check=False, timeout=LIMIT_S,
+        preexec_fn=_limited(kind, value),
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert said in done.stderr.splitlines()[-1]
+    assert not list(tmp_path.glob("*run.json*"))
+
+
+def test_a_link_to_nothing_is_refused_before_anything_is_measured(
+    isthmus: Command, tmp_path: Path
+) -> None:
+    (tmp_path / "run.json").symlink_to("elsewhere")
+    refused = isthmus("run", "transfer", *QUICK)
+    assert refused.returncode == 2
+    assert "run.json exists" in refused.stderr
+    assert not list(tmp_path.glob("*.journal"))

@@ -108,3 +108,25 @@ def test_a_model_and_a_source_are_in_every_list(toy: Toy) -> None:
     assert json.loads(toy("-c", VALIDATED).stdout) == {
         "hops": [0.0, 0.0, 0.0], "link": [0.0], "link.latency_ns": 120.0,
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("group", "command"),
+    [("backends", ["devices"]), ("reporters", ["show", "x.json"]), ("published", ["reproduce"])],
+)
+def test_a_package_that_cannot_be_loaded_is_named_in_one_line(
+    tmp_path: Path, group: str, command: list[str]
+) -> None:
+    information = tmp_path / "broken-1.dist-info"
+    information.mkdir()
+    (information / "METADATA").write_text("Name: broken\nVersion: 1\n", encoding="utf-8")
+    entries = f"[isthmus.{group}]\nodd = broken_module:THING\n"
+    (information / "entry_points.txt").write_text(entries, encoding="utf-8")
+    (tmp_path / "broken_module.py").write_text("raise RuntimeError('two\\nlines')\n")
+    done = subprocess.run(
+        [sys.executable, "-m", "isthmus", *command], cwd=tmp_path, capture_output=True, text=True,
+        env={**os.environ, "PYTHONPATH": str(tmp_path)}, timeout=LIMIT_S, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr.count("\n")) == (1, 1)
+    assert f"package broken registers isthmus.{group} 'odd'" in done.stderr
+    assert "repair or uninstall it" in done.stderr

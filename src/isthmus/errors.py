@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
+
 GATE_FAILED = 3
 """Exit code of a command that did its work and found what it was to guard against."""
 
@@ -22,3 +25,19 @@ class NoDeviceError(IsthmusError):
     """No device of this machine can do what was requested."""
 
     exit_code = 4
+
+
+@contextlib.contextmanager
+def analysing(what: object) -> Iterator[None]:
+    """A context that analyses run files: what it cannot compute is a UsageError that names them.
+
+    The types of a file were checked when it was read; its values together can still be such that
+    no run has them, as where every size is 0.
+    """
+    try:
+        yield
+    except (ArithmeticError, LookupError, TypeError, ValueError) as error:
+        raise UsageError(
+            f"{what}: cannot be analysed, as its values contradict each other "
+            f"({type(error).__name__}: {' '.join(str(error).split())[:200]}; --verbose shows where)"
+        ) from error

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 _SIMILAR = 0.6
 """Least similarity of a suggestion, from 0 to 1."""
 _MOST_LISTED = 8
+_MOST_SHOWN = 200
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
@@ -26,3 +27,8 @@ def truncated(items: Sequence[object]) -> list[str]:
 def counted(count: int, one: str, many: str) -> str:
     """``1 machine``, ``2 machines``."""
     return f"{count} {one if count == 1 else many}"
+
+
+def shortened(text: str) -> str:
+    """Text of at most 200 characters; of a longer one the end is left out."""
+    return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]} ..."

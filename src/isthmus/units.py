@@ -8,9 +8,10 @@ import re
 from isthmus.errors import UsageError
 
 _BINARY = ("", "Ki", "Mi", "Gi", "Ti")
-_SIZE = re.compile(r"([1-9][0-9]*)(Ki|Mi|Gi|Ti)?")
-_TIME = re.compile(r"([0-9]+(?:\.[0-9]+)?)(s|ms|us|ns)")
+_SIZE = re.compile(r"([1-9][0-9]{0,17})(Ki|Mi|Gi|Ti)?")
+_TIME = re.compile(r"([0-9]{1,17}(?:\.[0-9]+)?)(s|ms|us|ns)")
 _LARGEST_SIZE = 1 << 50
+_MOST_DIGITS = 19
 
 
 def parse_size(text: str) -> int:
@@ -69,7 +70,7 @@ def parse_positive(text: str) -> list[int]:
 def parse_counts(text: str) -> list[int]:
     """Whole numbers of 0 or more, as a list ``0,1,3``."""
     pieces = text.split(",")
-    if not all(piece.isdecimal() for piece in pieces):
+    if not all(piece.isdecimal() and len(piece) < _MOST_DIGITS for piece in pieces):
         raise UsageError(f"'{text}' is no list of whole numbers")
     return sorted({int(piece) for piece in pieces})
 

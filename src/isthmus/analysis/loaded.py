@@ -12,6 +12,7 @@ from isthmus.analysis import changes
 from isthmus.analysis.answers import Answer, answers
 from isthmus.analysis.findings import Finding, findings
 from isthmus.analysis.summary import measured_on, per_repetition, summarise
+from isthmus.errors import analysing
 from isthmus.results import run_file
 from isthmus.results.run_file import ClockName, Run
 
@@ -34,7 +35,8 @@ class LoadedRun:
 
     @cached_property
     def _summary(self) -> pd.DataFrame:
-        return summarise(self.run)
+        with analysing(self.path):
+            return summarise(self.run)
 
     def frame(self) -> pd.DataFrame:
         """One row for each point and clock, with the columns of ``isthmus show --format csv``."""
@@ -65,12 +67,14 @@ class LoadedRun:
     @cached_property
     def findings(self) -> list[Finding]:
         """What ``isthmus show`` prints first, as data."""
-        return findings(self.run, self._summary)
+        with analysing(self.path):
+            return findings(self.run, self._summary)
 
     @cached_property
     def answers(self) -> list[Answer]:
         """Tables behind the findings, one for each question of its studies."""
-        return answers(self.run, self._summary)
+        with analysing(self.path):
+            return answers(self.run, self._summary)
 
     @property
     def environment(self) -> dict[str, Any]:

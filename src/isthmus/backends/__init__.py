@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 
 from isthmus.checks.base import Check
 from isthmus.errors import UsageError
+from isthmus.registration import loaded
 from isthmus.run_options import RunOption
 from isthmus.system import built
 from isthmus.text import nearest
@@ -178,7 +179,7 @@ def registry() -> Mapping[str, BackendDescription]:
     for name in sorted(path.stem for path in LIBRARIES.glob("[!_]*.py")):
         backends[name] = importlib.import_module(f"{__name__}.{name}").BACKEND
     for entry in importlib.metadata.entry_points(group="isthmus.backends"):
-        backends.setdefault(entry.name, entry.load())
+        backends.setdefault(entry.name, loaded(entry))
     return MappingProxyType(backends)
 
 

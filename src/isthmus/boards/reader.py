@@ -115,7 +115,7 @@ def _document(path: Path) -> dict[str, Any]:
         return msgspec.toml.decode(path.read_bytes(), type=dict[str, Any])
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror}") from error
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise UsageError(f"{path}: no TOML: {error}") from error
 
 

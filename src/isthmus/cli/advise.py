@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from isthmus.cli.declared import DeclaringCommand, separated
-from isthmus.errors import GATE_FAILED, UsageError
+from isthmus.errors import GATE_FAILED, UsageError, analysing
 
 if TYPE_CHECKING:
     from isthmus.analysis.advice import Advice
@@ -88,7 +88,8 @@ def advise(
         raise UsageError("name a run file, or --device to measure: isthmus devices lists them")
     from isthmus.cli import advice_text
 
-    found, records = _advice(loaded, device or [], wanted_bytes, direction, wanted_s, once=once)
+    with analysing(", ".join(map(str, runs or device or []))):
+        found, records = _advice(loaded, device or [], wanted_bytes, direction, wanted_s, once=once)
     record = records[found.best.way.device]
     if code:
         print(program(found, record, wanted_bytes, direction), end="")

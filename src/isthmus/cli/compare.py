@@ -45,7 +45,7 @@ def compare(
     """Compares points that both sides have; processes are the sample, of several runs the runs."""
     from isthmus.analysis import changes
     from isthmus.cli.program import program, shorter
-    from isthmus.errors import UsageError
+    from isthmus.errors import UsageError, analysing
     from isthmus.reporters import comparison
     from isthmus.text import nearest
     from isthmus.units import parse_share
@@ -60,13 +60,17 @@ def compare(
         raise UsageError("give --relevant or --fail-above: both say which difference counts")
     limit = fail_above if relevant is None else relevant
     least = None if limit is None else parse_share(limit)
-    result = changes.compare(_side([base]), _side(new), least, mixed=mixed)
-    if chosen == "summary":
-        files = " ".join(shlex.quote(shorter(path)) for path in (base, *new))
-        options = f"{f' --relevant {limit}' if limit else ''}{' --mixed' if mixed else ''}"
-        print("\n".join(comparison.lines(result, f"{program()} compare {files}{options} --points")))
-    else:
-        print(comparison.FORMATS[chosen](result), end="")
+    files = " ".join(shlex.quote(shorter(path)) for path in (base, *new))
+    options = f"{f' --relevant {limit}' if limit else ''}{' --mixed' if mixed else ''}"
+    with analysing(f"{base}, {new[0]}"):
+        result = changes.compare(_side([base]), _side(new), least, mixed=mixed)
+        text = (
+            "\n".join(comparison.lines(result, f"{program()} compare {files}{options} --points"))
+            + "\n"
+            if chosen == "summary"
+            else comparison.FORMATS[chosen](result)
+        )
+    print(text, end="")
     return GATE_FAILED if fail_above is not None and not result.passes else 0
 
 

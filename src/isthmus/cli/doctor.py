@@ -51,11 +51,15 @@ def doctor(
 
     Reads what the system shows to the user who asks; writes to no device.
     """
-    from isthmus.errors import UsageError
+    from isthmus.errors import UsageError, analysing
 
     if run is not None and device:
         raise UsageError("give devices or --run RUN.json: a run names its own devices")
-    judged, missing = _of_run(run) if run else _of_machine(device or [], no_wait=no_wait)
+    if run:
+        with analysing(run):
+            judged, missing = _of_run(run)
+    else:
+        judged, missing = _of_machine(device or [], no_wait=no_wait)
     if as_json:
         _print_json(judged, missing)
     else:

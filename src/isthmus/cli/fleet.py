@@ -36,7 +36,7 @@ def fleet(
     Subfolders count. A file that cannot be read is named on stderr, and the others are judged.
     """
     from isthmus.analysis import fleet as analysis
-    from isthmus.errors import UsageError
+    from isthmus.errors import UsageError, analysing
     from isthmus.reporters.fleet import FORMATS
     from isthmus.text import nearest
     from isthmus.units import parse_share
@@ -46,8 +46,11 @@ def fleet(
             f"unknown format '{form}'; {nearest(form, FORMATS)}known: {', '.join(FORMATS)}"
         )
     before = list(_runs(baseline)) if baseline else None
-    result = analysis.inspect(_runs(folder), parse_share(relevant), before)
-    print(FORMATS[form](result), end="")
+    least = parse_share(relevant)
+    with analysing(folder):
+        result = analysis.inspect(_runs(folder), least, before)
+        text = FORMATS[form](result)
+    print(text, end="")
     return 0 if result.passes else GATE_FAILED
 
 

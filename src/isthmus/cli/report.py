@@ -7,7 +7,10 @@ from typing import Annotated
 
 import typer
 
-from isthmus.errors import UsageError
+from isthmus.errors import UsageError, analysing
+
+_MOST_POINTS = 20_000
+"""Most points of a page: it takes a minute and 1 GB, and no browser likes more."""
 
 
 def add_to(app: typer.Typer) -> None:
@@ -28,12 +31,19 @@ def report(
     from isthmus.results import run_file
 
     loaded = [(str(path), run_file.load(path)) for path in runs]
+    points = sum(len(run.points) for _, run in loaded)
+    if points > _MOST_POINTS:
+        raise UsageError(
+            f"{points} points; a page shows at most {_MOST_POINTS}: "
+            "isthmus show --format csv has all"
+        )
     folder = out or runs[0].with_suffix("")
     if folder.exists() and not folder.is_dir():
         raise UsageError(f"{folder} is not a folder")
     if (folder / "index.html").exists() and not force:
         raise UsageError(f"{folder} holds a page already: choose --out, or --force to replace it")
-    page = write_page(loaded, folder)
+    with analysing(", ".join(map(str, runs))):
+        page = write_page(loaded, folder)
     print(page)
     if open_page:
         import webbrowser

@@ -166,11 +166,12 @@ def run(
 
 @contextlib.contextmanager
 def _kept(study: str, out: Path, console: Console) -> Iterator[None]:
-    """On an interrupt, tells the user where the run is kept and how to continue it."""
+    """On an interrupt or error, tells the user where the run was kept and how to continue it."""
+    before = _file_number(out)
     try:
         yield
-    except KeyboardInterrupt:
-        if out.exists():
+    except (KeyboardInterrupt, Exception):
+        if _file_number(out) not in {None, before}:
             from isthmus.cli.program import program, shorter
 
             file = shlex.quote(shorter(out))
@@ -180,6 +181,10 @@ def _kept(study: str, out: Path, console: Console) -> Iterator[None]:
                 soft_wrap=True, highlight=False, markup=False,
             )  # fmt: skip
         raise
+
+
+def _file_number(path: Path) -> int | None:
+    return path.stat().st_ino if path.exists() else None
 
 
 def _close(run: Run, out: Path, console: Console) -> int:

@@ -35,13 +35,16 @@ def show(
     from isthmus import reporters
     from isthmus.cli.program import program, shorter
     from isthmus.cli.selection import of_study_and_operations
+    from isthmus.errors import analysing
     from isthmus.reporters import summary
     from isthmus.results import run_file
 
     chosen = form or ("table" if points or study or operation or samples else "summary")
     reporter = reporters.by_name(chosen, samples=samples)
     loaded = of_study_and_operations(run_file.load(run), study, operation)
-    if reporter is summary.REPORTER and not samples:
-        print("\n".join(summary.lines(loaded, Path(shorter(run)), program())))
-    else:
-        print(reporter.render(loaded, samples=samples), end="")
+    with analysing(run):
+        if reporter is summary.REPORTER and not samples:
+            text = "\n".join(summary.lines(loaded, Path(shorter(run)), program())) + "\n"
+        else:
+            text = reporter.render(loaded, samples=samples)
+    print(text, end="")

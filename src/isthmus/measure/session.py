@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import os
+import resource
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -27,12 +29,13 @@ from isthmus.results.journal import Entry, Journal, assemble
 from isthmus.results.run_file import QUICK_PROCESSES, DeviceRecord, Run, Settings, Software
 from isthmus.studies import by_name
 from isthmus.studies.base import Study, Value
-from isthmus.system import environment, lock
+from isthmus.system import environment, lock, private
 from isthmus.system.binding import Binding
 
 if TYPE_CHECKING:
     from isthmus.measure.joint import RankGroup
 
+_LEAST_ADDRESS_SPACE = 512 << 20
 QUICK_PRECISION = 0.1
 QUICK_BUDGET_S = 60.0
 """Budget of a quick run over all studies."""
@@ -76,6 +79,18 @@ def _parsed_axes(request: Request, study: Study) -> Mapping[str, Sequence[Value]
     return study.parse(
         {n: v for n, v in request.axes.items() if n in known or len(request.studies) == 1}
     )
+
+
+def _refuse_little_memory() -> None:
+    """Raises IsthmusError where numerical libraries would hang or crash while they are loaded."""
+    # OpenBLAS waits without end for the memory of its threads.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if limit != resource.RLIM_INFINITY and limit < _LEAST_ADDRESS_SPACE:
+        raise IsthmusError(
+            f"address space is limited to {limit >> 20} MiB; a run needs "
+            f"{_LEAST_ADDRESS_SPACE >> 20} MiB: raise the limit (ulimit -v)"
+        )
 
 
 def lock_for_hardware(
@@ -193,7 +208,8 @@ def measure(request: Request, watcher: Watcher) -> Run:
     Raises UsageError or NoDeviceError before anything is measured, KeyboardInterrupt after the
     results so far are in the run file.
     """
-    if request.out.exists():
+    _refuse_little_memory()
+    if os.path.lexists(request.out):
         raise UsageError(f"{request.out} exists; nothing is overwritten: choose another --out")
     for study in request.studies:
         _parsed_axes(request, study)  # a wrong value is refused before any device is touched
@@ -261,6 +277,7 @@ def resume(
     ``permissions``: options that allow harmful actions. They are never taken from the run file,
     which may come from somebody else.
     """
+    _refuse_little_memory()
     if journal.path_of_previous(out).exists():  # an earlier resume was cut off at its start
         journal.path_of_previous(out).replace(journal.path_of(out))
     before, entries = _unfinished_run(out)
@@ -365,8 +382,7 @@ def _run_jobs(
                 environment={**run.environment, "steal_after_s": environment.steal_seconds()},
                 devices=[read_again(device) for device in run.devices],
             )
-            run_file.save(whole, out, replace=replace)
-            log.remove()
+            _save(whole, out, replace=replace, log=log)
             return whole
 
         left_s = run.settings.budget_s - (time.monotonic() - began)
@@ -384,10 +400,31 @@ def _run_jobs(
         except KeyboardInterrupt:
             save("interrupted")
             raise
-        except IsthmusError:  # the machine is in use: simulated results are kept
+        except Exception:  # the machine is in use, or memory, descriptors or the disk ran short
             if any(entry.rerun for entry in kept):
                 save("interrupted")
             else:
                 log.remove()
             raise
         return save("budget" if runner.out_of_time else "complete")
+
+
+def _save(run: Run, out: Path, *, replace: bool, log: Journal) -> None:
+    """Writes the run file and removes the journal.
+
+    Where ``out`` cannot be written, writes the run file to this user's temporary folder instead,
+    and raises IsthmusError that says where it is.
+    """
+    try:
+        run_file.save(run, out, replace=replace)
+    except IsthmusError as error:
+        try:
+            kept = private.folder("kept") / f"{out.stem}-{os.getpid()}.json"
+            run_file.save(run, kept)
+        except (IsthmusError, OSError):
+            raise IsthmusError(
+                f"{error}; what was measured is in {log.path}: go on with --resume"
+            ) from error
+        log.remove()
+        raise IsthmusError(f"{error}; the run is in {kept} instead") from error
+    log.remove()

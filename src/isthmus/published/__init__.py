@@ -17,6 +17,7 @@ from types import MappingProxyType
 
 from isthmus.errors import UsageError
 from isthmus.published.source import Figure, Row, Source, read
+from isthmus.registration import loaded
 from isthmus.text import nearest
 
 __all__ = ["Figure", "Row", "Source", "chosen", "rows_of", "sources"]
@@ -29,7 +30,7 @@ def sources() -> Mapping[str, Source]:
     """All sources by name: those that come with Isthmus, then those of other packages."""
     folders = {path.parent.name: path.parent for path in sorted(_FOLDER.glob("*/source.toml"))}
     for entry in importlib.metadata.entry_points(group="isthmus.published"):
-        folders.setdefault(entry.name, Path(entry.load()))
+        folders.setdefault(entry.name, Path(loaded(entry)))
     return MappingProxyType({name: read(name, folder) for name, folder in folders.items()})
 
 

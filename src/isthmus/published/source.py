@@ -233,7 +233,10 @@ def read(name: str, folder: Path) -> Source:
     try:
         data = msgspec.toml.decode(path.read_bytes(), type=dict[str, Any])
         return _source(name, folder, data)
-    except (OSError, msgspec.DecodeError, UsageError, TypeError, ValueError) as error:
+    except (
+        OSError, msgspec.DecodeError, UsageError, TypeError, ValueError,
+        ArithmeticError, AttributeError, IndexError, RecursionError,
+    ) as error:  # fmt: skip
         raise UsageError(f"{path}: {error}") from error
     except KeyError as error:
         raise UsageError(f"{path}: {error} is missing, or no column") from error

@@ -7,6 +7,7 @@ that is killed leaves it next to its output; ``--resume`` reads it and continues
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 from collections.abc import Iterable
 from pathlib import Path
@@ -15,9 +16,19 @@ from types import TracebackType
 import msgspec
 
 from isthmus.errors import IsthmusError, UsageError
-from isthmus.results.run_file import FINAL_STATES, JOURNAL_ENDING, Point, Rerun, Run
+from isthmus.results.run_file import (
+    FINAL_STATES,
+    JOURNAL_ENDING,
+    MOST_BYTES,
+    UNREADABLE,
+    Point,
+    Rerun,
+    Run,
+)
 
 PointKey = tuple[object, ...]
+_MOST_BYTES = 2 * MOST_BYTES
+"""Largest journal that is read: it has each point once for each rerun."""
 
 
 class Entry(msgspec.Struct, frozen=True):
@@ -63,7 +74,12 @@ class Journal:
             ) from error
         except OSError as error:
             raise UsageError(f"cannot write {path}: {error.strerror}") from error
-        self._write(run)
+        try:
+            self._write(run)
+        except IsthmusError:  # without its head it is of no use
+            self._close()
+            self.remove()
+            raise
 
     def add(self, entry: Entry) -> None:
         """Writes one entry."""
@@ -87,7 +103,11 @@ class Journal:
     ) -> None:
         with contextlib.suppress(OSError):
             os.fsync(self._file.fileno())
-        self._file.close()
+        self._close()
+
+    def _close(self) -> None:
+        with contextlib.suppress(OSError):  # what could not be written has been reported
+            self._file.close()
 
     def remove(self) -> None:
         """Removes the journal, once the run file holds everything."""
@@ -97,18 +117,22 @@ class Journal:
 def read(path: Path) -> tuple[Run, list[Entry]]:
     """Run and entries of a journal; a last line that was cut off is ignored."""
     try:
-        lines = path.read_bytes().split(b"\n")
+        with path.open("rb") as file:
+            data = file.read(_MOST_BYTES + 1)
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror}") from error
+    if len(data) > _MOST_BYTES:
+        raise UsageError(f"{path}: larger than {_MOST_BYTES >> 20} MiB, which no journal is")
+    lines = io.BytesIO(data)
     try:
-        run = msgspec.json.decode(lines[0], type=Run)
-    except msgspec.DecodeError as error:
+        run = msgspec.json.decode(lines.readline(), type=Run)
+    except UNREADABLE as error:
         raise UsageError(f"{path}: not a journal of this version of Isthmus") from error
     entries: list[Entry] = []
-    for line in lines[1:]:
+    for line in lines:
         try:
             entries.append(msgspec.json.decode(line, type=Entry))
-        except msgspec.DecodeError:
+        except UNREADABLE:
             break
     return run, entries
 

@@ -10,13 +10,14 @@ import contextlib
 import os
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 
 from isthmus.errors import IsthmusError, UsageError
 from isthmus.measure.protocol import Noise
 from isthmus.system.pci import Function
+from isthmus.text import shortened
 
 SCHEMA = "isthmus.run/1"
 ClockName = Literal["host", "device", "simulated", "hybrid"]
@@ -26,6 +27,17 @@ QUICK_PROCESSES = 3
 """Processes of each point in a quick run, so that intervals cover more than one process."""
 Verified = Literal["true", "false", "na"]
 State = Literal["precision", "samples", "time", "once", "visit", "budget", "interrupted", "failed"]
+MOST_BYTES = 128 << 20
+"""Largest run file that is read: decoded, it may take twelve times as much memory."""
+MOST_POINTS = 100_000
+"""Most points of a run that is read."""
+_MOST_ENVIRONMENT = 1 << 20
+"""Most bytes of ``environment``, which may hold any objects."""
+UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+"""What decoding a damaged file raises."""
+Whole = Annotated[int, msgspec.Meta(ge=-(1 << 62), le=1 << 62)]
+Count = Annotated[int, msgspec.Meta(ge=0, le=1 << 62)]
+Seconds = Annotated[float, msgspec.Meta(ge=0, le=1e12)]
 FINAL_STATES: frozenset[State] = frozenset({"precision", "samples", "time", "once", "visit"})
 """A process that ended in one of these has a complete result."""
 
@@ -35,42 +47,47 @@ class ClockRecord(msgspec.Struct, frozen=True):
 
     source: str
     reason: str
-    uncertainty: float
+    uncertainty: Seconds
     """Relative uncertainty of the scale."""
-    resolution_s: float
-    empty_pair_s: float
+    resolution_s: Seconds
+    empty_pair_s: Seconds
     """Median of a timed interval with nothing in it; summaries take it off."""
 
 
 class Samples(msgspec.Struct, frozen=True):
     """Warm samples of one clock in the order taken."""
 
-    ticks: list[int]
+    ticks: list[Whole]
     """Raw; each covers ``batch`` repetitions on the host clock, one on any other."""
-    seconds_per_tick: float
-    cold_ticks: int | None = None
+    seconds_per_tick: Annotated[float, msgspec.Meta(gt=0, le=1)]
+    cold_ticks: Whole | None = None
     """First repetition in its worker, one repetition."""
-    warm_ticks: list[int] = []
+    warm_ticks: list[Whole] = []
     """Where each repetition is a process of its own (state ``once``) and ``ticks`` holds its one
     cold sample: the repetitions that followed in the same process."""
-    reference_ticks: list[int] = msgspec.field(default_factory=list, name="beside_ticks")
+    reference_ticks: list[Whole] = msgspec.field(default_factory=list, name="beside_ticks")
     """Repetitions in the reference kind of memory, each measured in the same process right before
     or right after one of ``warm_ticks``."""
-    empty_ticks: list[int] = []
+    empty_ticks: list[Whole] = []
     """Where a pair was timed one by one in a batch: empty intervals, one beside each that is in a
     sample, in sum. Summaries take these off, not the ``empty_pair_s`` of the worker's start."""
+
+    def __post_init__(self) -> None:
+        """Raises ValueError where ``empty_ticks`` are not one for each sample."""
+        if self.empty_ticks and len(self.empty_ticks) != len(self.ticks):
+            raise ValueError("as many empty_ticks as ticks, or none")
 
 
 class Rerun(msgspec.Struct, frozen=True, kw_only=True):
     """The results of one worker for one point."""
 
-    rerun: int
-    batch: int
+    rerun: Count
+    batch: Annotated[int, msgspec.Meta(ge=1, le=1 << 62)]
     """Repetitions in one host sample."""
-    intervals: int
+    intervals: Count
     """Timed intervals in one host sample: the empty pair is taken off as often."""
     clocks: dict[ClockName, Samples]
-    blocks: list[int]
+    blocks: list[Count]
     """Samples in each visit, in order."""
     clock: ClockRecord
     verified: Verified
@@ -81,7 +98,7 @@ class Rerun(msgspec.Struct, frozen=True, kw_only=True):
     noise: Noise
     remarks: list[str] = []
     """What the backend says of it, e.g. ``fast_forward``; they become flags."""
-    measured_s: float
+    measured_s: Seconds
     """Wall time spent on the point, set-up and verification included."""
 
     def seconds(self, clock: ClockName) -> list[float]:
@@ -119,12 +136,12 @@ class Point(msgspec.Struct, frozen=True, kw_only=True):
     api: str
     operation: str
     memory: str
-    bytes: int
+    bytes: Count
     direction: Literal["h2d", "d2h", "both", ""]
     initiator: Literal["cpu", "dma", "kernel"]
-    axes: dict[str, int | str]
+    axes: dict[str, Whole | str]
     """The study's own columns."""
-    moved_bytes: int = 0
+    moved_bytes: Count = 0
     """Bytes that one repetition moves, each counted once, at its sender."""
     reruns: list[Rerun] = []
     error: str = ""
@@ -145,8 +162,8 @@ class DeviceRecord(msgspec.Struct, frozen=True, kw_only=True):
     name: str = ""
     platform: str = ""
     api: str = ""
-    max_buffer_bytes: int = 0
-    memory_bytes: int = 0
+    max_buffer_bytes: Count = 0
+    memory_bytes: Count = 0
     properties: dict[str, str] = {}
     link: dict[str, str] = {}
     """PCIe link where the device has one: generation, width, MPS, MRRS, IOMMU group ..."""
@@ -164,21 +181,21 @@ class DeviceRecord(msgspec.Struct, frozen=True, kw_only=True):
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """Options of the measurement."""
 
-    precision: float
-    confidence: float
-    reruns: int
+    precision: Seconds
+    confidence: Annotated[float, msgspec.Meta(gt=0, lt=1)]
+    reruns: Count
     """Processes for each point; 0: until its interval is narrow enough."""
-    budget_s: float
-    seed: int
+    budget_s: Seconds
+    seed: Whole
     quick: bool
     axes: dict[str, str] = {}
     """Axes that the user set, as typed."""
     options: dict[str, str] = {}
     """Of the command, for the backends that declare them: see ``isthmus.run_options``."""
-    cpus: list[int] = []
+    cpus: list[Count] = []
     """Processors the workers were bound to; empty: not bound."""
-    numa_node: int | None = None
-    repetitions: int = 0
+    numa_node: Count | None = None
+    repetitions: Count = 0
     """The same for each offload, where the user has said it."""
 
     def processes(self, *, offload: bool) -> int:
@@ -204,7 +221,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     started: str
     """UTC, ISO 8601."""
     finished: str = ""
-    duration_s: float = 0.0
+    duration_s: Seconds = 0.0
     """Seconds of all sessions, without the time between them; 0 in files of older versions."""
     status: Literal["complete", "budget", "interrupted"]
     studies: list[str]
@@ -229,6 +246,11 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
             return 0.0
 
 
+class _Head(msgspec.Struct):
+    schema: str = ""
+    environment: msgspec.Raw = msgspec.Raw()
+
+
 def schema() -> dict[str, Any]:
     """JSON Schema of the run file, generated from these types."""
     generated = msgspec.json.schema(Run)
@@ -247,27 +269,38 @@ def encode(run: Run) -> bytes:
 def load(path: Path) -> Run:
     """Reads a run file; raises UsageError with one line on what is wrong with it."""
     try:
-        data = path.read_bytes()
+        with path.open("rb") as file:
+            data = file.read(MOST_BYTES + 1)
     except OSError as error:
         cut_off = path.with_name(path.name + JOURNAL_ENDING)
         hint = f"; its run was cut off: go on with --resume --out {path}"
         message = f"{error.strerror}{hint if cut_off.exists() else ''}"
         raise UsageError(f"{path}: {message}") from error
+    if len(data) > MOST_BYTES:
+        raise UsageError(f"{path}: larger than {MOST_BYTES >> 20} MiB, which no run file is")
     try:
-        probe = msgspec.json.decode(data)
-    except msgspec.DecodeError as error:
+        head = msgspec.json.decode(data, type=_Head)
+    except msgspec.ValidationError:
+        head = _Head()
+    except UNREADABLE as error:
         raise UsageError(f"{path}: not a run file: not JSON, or cut short ({error})") from error
-    written = probe.get("schema") if isinstance(probe, dict) else None
-    if not isinstance(written, str) or not written.startswith("isthmus.run/"):
+    written = head.schema
+    if not written.startswith("isthmus.run/"):
         raise UsageError(f"{path}: not a run file (no schema {SCHEMA})")
     if written != SCHEMA:
         raise UsageError(
-            f"{path}: written as {written}; this Isthmus reads {SCHEMA}: update Isthmus"
+            f"{path}: written as {shortened(written)}; this Isthmus reads {SCHEMA}: update Isthmus"
         )
+    if len(head.environment) > _MOST_ENVIRONMENT:
+        raise UsageError(f"{path}: its environment is larger than {_MOST_ENVIRONMENT >> 20} MiB")
     try:
-        return msgspec.convert(probe, Run)
-    except msgspec.ValidationError as error:
-        raise UsageError(f"{path}: not a valid {SCHEMA} file: {error}") from error
+        run = msgspec.json.decode(data, type=Run)
+    except UNREADABLE as error:
+        what = shortened(str(error))
+        raise UsageError(f"{path}: not a valid {SCHEMA} file: {what}") from error
+    if len(run.points) > MOST_POINTS:
+        raise UsageError(f"{path}: {len(run.points)} points; at most {MOST_POINTS} are read")
+    return run
 
 
 def _rename_to_new(partial: Path, path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import stat
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -46,7 +47,7 @@ def measuring(wait: Callable[[str], None]) -> Iterator[None]:
         while not _try(file):
             if not announced:
                 file.seek(0)
-                wait(file.read().strip() or "unknown")
+                wait(file.read(20).strip() or "unknown")
                 announced = True
             time.sleep(0.2)
         file.seek(0)
@@ -65,10 +66,19 @@ def _open(path: Path) -> Iterator[TextIO]:
     # Any user may hold the lock next, so no umask may exclude other users.
     # Opened before it is created: in a sticky folder the kernel refuses O_CREAT for a file that
     # another user has (fs.protected_regular).
+    # Anybody may have put something else there: it must not lead to another file of this user's,
+    # and reading it must not wait.
+    flags = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
     try:
-        descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+        descriptor = os.open(path, flags)
     except FileNotFoundError:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        descriptor = os.open(path, flags | os.O_CREAT, 0o666)
+    except OSError as error:
+        raise IsthmusError(f"cannot lock {path}: {error.strerror}; remove it") from error
+    status = os.fstat(descriptor)
+    if not stat.S_ISREG(status.st_mode) or status.st_nlink != 1:
+        os.close(descriptor)
+        raise IsthmusError(f"cannot lock {path}: it is no plain file, or has two names; remove it")
     with contextlib.suppress(PermissionError):
         os.fchmod(descriptor, 0o666)
     with os.fdopen(descriptor, "r+") as file:

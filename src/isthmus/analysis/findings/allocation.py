@@ -61,7 +61,7 @@ def _median(seconds: Seconds) -> float:
 
 def _interval(seconds: Seconds, *, simulated: bool) -> Interval:
     values = list(seconds.values())
-    return exact(values[0]) if simulated else over_processes(values)
+    return exact(values[0]) if simulated and values else over_processes(values)
 
 
 def _ratio(of: Seconds, over: Seconds, confidence: float, *, simulated: bool) -> Interval:

@@ -15,6 +15,7 @@ from markupsafe import Markup
 
 from isthmus.reporters.html.drawing import LIGHT, THEME, Figure
 
+alt.data_transformers.disable_max_rows()
 _VEGA_LITE = ".".join(alt.SCHEMA_VERSION.lstrip("v").split(".")[:2])
 _NARROW = 360
 """Pixels of a panel on a telephone, and of a column of a paper at 96 per inch."""

@@ -1,0 +1,29 @@
+"""``isthmus anonymise``: a run file that can be given away."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def add_to(app: typer.Typer) -> None:
+    """Registers the command."""
+    app.command(
+        name="anonymise",
+        help="Write a copy of a run file without host names, serial numbers, UUIDs, network "
+        "addresses, users and paths; all figures stay.",
+    )(anonymise)
+
+
+def anonymise(
+    run: Annotated[Path, typer.Argument(help="run file")],
+    out: Annotated[Path, typer.Option(help="file to write; never overwritten")],
+) -> None:
+    """Writes the copy; raises UsageError where ``out`` exists."""
+    from isthmus.results import run_file
+    from isthmus.results.anonymise import anonymised
+
+    run_file.save(anonymised(run_file.load(run)), out)
+    print(out)

@@ -1,0 +1,184 @@
+"""One run that a fault strikes, and what is lost, wrong or left of it (``tools/faults.py``)."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import psutil
+
+from isthmus.errors import IsthmusError
+from isthmus.results import journal, run_file
+
+LIMIT_S = 120.0
+"""Far beyond what a trial takes: what hangs gets there."""
+POINTS = ("--bytes", "1,4Ki", "--operation", "write,read", "--reruns", "3", "--budget", "60")
+_IMPATIENT = (
+    "from isthmus.measure.supervisor import WorkerProcess as W; "
+    "W.__init__.__kwdefaults__['silence_s'] = 2.0; from isthmus.cli import main; main()"
+)
+"""The command, with 2 s in place of 60 until a silent worker is killed."""
+
+
+def _shared_memory() -> set[str]:
+    """Names of shared memory, but that of MPI's ranks: no trial starts any."""
+    ours = (one.name for one in Path("/dev/shm").iterdir() if "_segment." not in one.name)
+    return set(ours)
+
+
+@dataclass
+class Trial:
+    """One run that a fault strikes, and what was found wrong with it."""
+
+    device: str = "null:20us"
+    options: tuple[str, ...] = POINTS
+    environment: Mapping[str, str] = field(default_factory=dict)
+    limits: Mapping[int, int] = field(default_factory=dict)
+    impatient: bool = False
+    lost: list[str] = field(default_factory=list)
+    wrong: list[str] = field(default_factory=list)
+    left: list[str] = field(default_factory=list)
+    folder: Path = Path()
+    code: int = 0
+    said: str = ""
+    ended_s: float = 0.0
+    """Seconds from the end of ``wait`` to that of the process."""
+
+    def __enter__(self) -> Trial:
+        self.root = Path(tempfile.mkdtemp(prefix="isthmus-fault-", dir="/tmp"))
+        self.folder, self.temporary = self.root / "out", self.root / "tmp"
+        self.folder.mkdir()
+        self.temporary.mkdir()
+        self.out = self.folder / "run.json"
+        self._shared = _shared_memory()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for process in self.processes():
+            with contextlib.suppress(psutil.Error):
+                process.kill()
+        shutil.rmtree(self.root, ignore_errors=True)
+
+    @property
+    def log(self) -> Path:
+        """The run's journal."""
+        return journal.path_of(self.out)
+
+    def start(self, *more: str) -> subprocess.Popen[bytes]:
+        """Starts the run; ``more``: arguments in place of devices and points."""
+        arguments = more or ("--device", self.device, *self.options)
+        program = ["-c", _IMPATIENT] if self.impatient else ["-m", "isthmus"]
+        lock = {"ISTHMUS_LOCK": str(self.root / "lock"), "TMPDIR": str(self.temporary)}
+
+        def limit() -> None:
+            for kind, value in self.limits.items():
+                resource.setrlimit(kind, (value, value))
+
+        return subprocess.Popen(
+            [sys.executable, *program, "run", "transfer", *arguments, "--out", str(self.out)],
+            env={**os.environ, **lock, **self.environment}, preexec_fn=limit,  # noqa: PLW1509
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+            start_new_session=True,
+        )  # fmt: skip
+
+    def processes(self) -> list[psutil.Process]:
+        """What the trial started and still runs."""
+        found = []
+        for process in psutil.process_iter():
+            with contextlib.suppress(psutil.Error):
+                mine = process.environ().get("TMPDIR") == str(self.temporary)
+                if mine and process.status() != psutil.STATUS_ZOMBIE:
+                    found.append(process)
+        return found
+
+    def wait_for(self, entries: int, process: subprocess.Popen[bytes]) -> bool:
+        """Waits until the journal has so many results; False where the run ended before."""
+        while process.poll() is None:
+            with contextlib.suppress(OSError):
+                if self.log.read_bytes().count(b"\n") > entries:
+                    return True
+            time.sleep(0.005)
+        return False
+
+    def end(self, process: subprocess.Popen[bytes]) -> None:
+        """Waits for the end of the run."""
+        began = time.monotonic()
+        try:
+            _, said = process.communicate(timeout=LIMIT_S)
+        except subprocess.TimeoutExpired:
+            self.wrong.append(f"still runs after {LIMIT_S:.0f} s")
+            process.kill()
+            _, said = process.communicate()
+        self.ended_s = max(self.ended_s, time.monotonic() - began)
+        self.code, self.said = process.returncode, said.decode()
+        if "Traceback" in self.said or self.code not in {0, 1, 2, 4, -signal.SIGKILL}:
+            self.wrong.append(f"ended with {self.code}: {self.said[-300:]}")
+
+    def run(self, *more: str) -> None:
+        """Runs to the end."""
+        self.end(self.start(*more))
+
+    def resume(self) -> None:
+        """Goes on with the run, without the fault."""
+        self.environment, self.limits = {}, {}
+        self.run("--resume")
+        if self.code:
+            self.wrong.append(f"--resume ends with {self.code}: {self.said[-200:]}")
+
+    def results(self) -> list[journal.Entry]:
+        """Whole results in the journal, else in the run file."""
+        with contextlib.suppress(IsthmusError):
+            return [one for one in journal.read(self.log)[1] if one.rerun]
+        with contextlib.suppress(IsthmusError):
+            return journal.entries_of(run_file.load(self.out).points)
+        return []
+
+    def judge(self, before: list[journal.Entry], *, complete: bool = True) -> None:
+        """Compares the run file with the results of before, and looks for what is left."""
+        try:
+            run = run_file.load(self.out)
+        except IsthmusError as error:
+            self.wrong.append(str(error))
+        else:
+            here = {
+                (journal.key_of(point), rerun.rerun): rerun
+                for point in run.points
+                for rerun in point.reruns
+            }
+            for entry in before:
+                number = entry.rerun.rerun if entry.rerun else -1
+                if here.get((journal.key_of(entry.point), number)) != entry.rerun:
+                    self.lost.append(f"{entry.point.operation} {entry.point.bytes}")
+            bare = [p for p in run.points if not (p.reruns or p.error or p.skipped)]
+            if bare and run.status == "complete":
+                self.lost.append(f"{len(bare)} points have neither results nor a reason")
+            if complete and (
+                run.status != "complete" or any(len(p.reruns) != 3 for p in run.points)
+            ):
+                self.wrong.append(f"the resumed run is {run.status} or lacks processes")
+        self.tidy({self.out.name})
+
+    def tidy(self, files: set[str]) -> None:
+        """Looks for processes, files, sockets and shared memory that are left."""
+        deadline = time.monotonic() + 10
+        while self.processes() and time.monotonic() < deadline:
+            time.sleep(0.05)
+        self.left += [f"process {one.pid}" for one in self.processes()]
+        here = {path.name for path in self.folder.iterdir()} if self.folder.is_dir() else set()
+        self.left += sorted(here - files)
+        self.left += [
+            str(path.relative_to(self.temporary))
+            for path in self.temporary.rglob("*")
+            if not path.is_dir() and f"isthmus-{os.getuid()}" not in path.parts
+        ]
+        self.left += sorted(_shared_memory() - self._shared)

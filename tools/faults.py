@@ -1,0 +1,368 @@
+"""Provokes faults during real runs and counts what is lost, wrong or left over: ``make faults``.
+
+Each trial is ``isthmus run`` in a folder, a temporary folder and with a lock of its own. A fault
+strikes; where the run can go on, ``--resume`` ends it. Then the trial is judged:
+
+- lost: a result that the journal had, or that was said to be kept, is not in the run file; or a
+  point has neither results nor a reason;
+- wrong: a traceback, a message of more than one line, a file that cannot be read, corrupted data
+  that were called verified, a run called complete with points missing;
+- left: processes, files, sockets or shared memory that stay behind.
+
+``.venv/bin/python tools/faults.py [--short] [NAME ...]`` prints the table that
+``benchmarks/RESULTS.md`` keeps.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import ctypes.util
+import os
+import resource
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+import psutil
+from fault_trial import POINTS, Trial
+
+from isthmus.results import journal, run_file
+
+ROOT = Path(__file__).parents[1]
+Fault = Callable[[bool], Iterator[Trial]]
+FAULTS: dict[str, Fault] = {}
+
+
+def fault(title: str) -> Callable[[Fault], Fault]:
+    """Registers a fault: a generator of judged trials, fewer where its argument is true."""
+
+    def register(function: Fault) -> Fault:
+        FAULTS[title] = function
+        return function
+
+    return register
+
+
+def _few(short: bool, values: range) -> list[int]:
+    return list(values)[:: max(1, len(values) // 2)] if short else list(values)
+
+
+def _device_fault(kind: str, repetitions: range, short: bool, **options: bool) -> Iterator[Trial]:
+    for repetition in _few(short, repetitions):
+        with Trial(f"null:1ms,{kind}={repetition}", **options) as trial:  # type: ignore[arg-type]
+            trial.run()
+            if trial.code not in {0, 1}:
+                trial.wrong.append(f"exit {trial.code}")
+            failed = run_file.load(trial.out)
+            if trial.code == 1 and not any(point.error for point in failed.points):
+                trial.wrong.append("exit 1, and no point says why")
+            trial.judge([], complete=False)
+            yield trial
+
+
+@fault("device fails at its n-th repetition")
+def _(short: bool) -> Iterator[Trial]:
+    yield from _device_fault("fail", range(1, 17), short)
+
+
+@fault("device is lost at its n-th repetition")
+def _(short: bool) -> Iterator[Trial]:
+    yield from _device_fault("lose", range(1, 17), short)
+
+
+@fault("runtime crashes at the n-th repetition")
+def _(short: bool) -> Iterator[Trial]:
+    yield from _device_fault("crash", range(1, 17), short)
+
+
+@fault("device hangs at its n-th repetition (limit 2 s for 60 s)")
+def _(short: bool) -> Iterator[Trial]:
+    yield from _device_fault("hang", range(1, 2 if short else 8), False, impatient=True)
+
+
+@fault("data dropped, doubled, moved or early in every n-th transfer")
+def _(short: bool) -> Iterator[Trial]:
+    moves = ("drop", "duplicate", "reorder", "nothing", "early")
+    for move in moves[:2] if short else moves:
+        for every in (1,) if short else (1, 2, 3):
+            device = f"null:100us,move={move},every={every}"
+            with Trial(device, ("--bytes", "64Ki", *POINTS[2:])) as trial:
+                trial.run()
+                run = run_file.load(trial.out)
+                # A repetition that the fault leaves out may be the one that is checked.
+                if every == 1 and any(r.verified != "false" for p in run.points for r in p.reruns):
+                    trial.wrong.append(f"{move} was called verified")
+                if every == 1 and trial.code != 1:
+                    trial.wrong.append(f"corrupted data, exit {trial.code}")
+                trial.judge([], complete=False)
+                yield trial
+
+
+def _struck(strike: Callable[[Trial, subprocess.Popen[bytes]], None], entries: int) -> Trial:
+    """A trial whose run is struck once its journal has so many results, then resumed."""
+    with Trial() as trial:
+        process = trial.start()
+        if trial.wait_for(entries, process):
+            strike(trial, process)
+        trial.end(process)
+        before = trial.results()
+        if trial.code or run_file.load(trial.out).status != "complete":
+            trial.resume()
+        trial.judge(before)
+    return trial
+
+
+def _kill_worker(_: Trial, process: subprocess.Popen[bytes]) -> None:
+    for child in psutil.Process(process.pid).children():
+        with contextlib.suppress(psutil.Error):
+            child.kill()
+
+
+@fault("worker killed (-9) after n results")
+def _(short: bool) -> Iterator[Trial]:
+    for entries in _few(short, range(12)):
+        yield _struck(_kill_worker, entries)
+
+
+@fault("runner killed (-9) after n results, resumed")
+def _(short: bool) -> Iterator[Trial]:
+    for entries in _few(short, range(12)):
+        yield _struck(lambda _, process: process.kill(), entries)
+
+
+@fault("runner terminated (SIGTERM) after n results, resumed")
+def _(short: bool) -> Iterator[Trial]:
+    for entries in _few(short, range(12)):
+        yield _struck(lambda _, process: process.terminate(), entries)
+
+
+def _stop(seconds: float, *, worker: bool) -> Callable[[Trial, subprocess.Popen[bytes]], None]:
+    def strike(_: Trial, process: subprocess.Popen[bytes]) -> None:
+        runner = psutil.Process(process.pid)
+        for one in runner.children() if worker else [runner]:
+            with contextlib.suppress(psutil.Error):
+                one.suspend()
+                time.sleep(seconds)
+                one.resume()
+
+    return strike
+
+
+@fault("runner or worker stopped (SIGSTOP) for 30 s")
+def _(short: bool) -> Iterator[Trial]:
+    for worker in (False, True):
+        yield _struck(_stop(1.0 if short else 30.0, worker=worker), 3)
+
+
+@fault("output folder removed after n results")
+def _(short: bool) -> Iterator[Trial]:
+    for entries in _few(short, range(0, 12, 2)):
+        with Trial() as trial:
+            process = trial.start()
+            if trial.wait_for(entries, process):
+                shutil.rmtree(trial.folder)
+            trial.end(process)
+            _judge_kept(trial, "No such file or directory")
+            yield trial
+
+
+@fault("output appears while the run goes on")
+def _(short: bool) -> Iterator[Trial]:
+    for entries in _few(short, range(0, 12, 4)):
+        with Trial() as trial:
+            process = trial.start()
+            if trial.wait_for(entries, process):
+                trial.out.write_text("precious")
+            trial.end(process)
+            if trial.out.read_text() != "precious":
+                trial.lost.append("a file of somebody else")
+            _judge_kept(trial, "nothing is overwritten")
+            yield trial
+
+
+def _judge_kept(trial: Trial, why: str) -> None:
+    """The run is in the temporary folder, whole, and the last line says where."""
+    kept = [*trial.temporary.glob(f"isthmus-{os.getuid()}/kept/*.json")]
+    last = trial.said.splitlines()[-1] if trial.said else ""
+    if len(kept) != 1 or str(kept[0]) not in last or why not in last or trial.code != 1:
+        trial.wrong.append(f"exit {trial.code}: {last}")
+        trial.tidy({"run.json"})
+        return
+    trial.tidy({"run.json"})
+    if run_file.load(kept[0]).status == "interrupted":
+        before = journal.entries_of(run_file.load(kept[0]).points)
+        trial.out, trial.folder = kept[0], kept[0].parent
+        trial.resume()
+        trial.judge(before)
+    elif any(len(point.reruns) != 3 for point in run_file.load(kept[0]).points):
+        trial.lost.append("results")
+
+
+@fault("no file may grow beyond n KiB (as with a full disk), resumed")
+def _(short: bool) -> Iterator[Trial]:
+    for size in _few(short, range(1, 64, 3)):
+        with Trial(limits={resource.RLIMIT_FSIZE: size << 10}) as trial:
+            trial.run()
+            before = trial.results()
+            if trial.log.exists():
+                if "go on with --resume" not in trial.said.splitlines()[-1]:
+                    trial.wrong.append(f"no way on: {trial.said[-200:]}")
+                trial.resume()
+                trial.judge(before)
+            elif not trial.code:  # there was room for all of it
+                trial.judge(before)
+            else:  # not even the head of the journal: nothing was measured
+                trial.tidy(set())
+            yield trial
+
+
+@fault("disk full: n KiB are there")
+def _(short: bool) -> Iterator[Trial]:
+    for size in () if os.geteuid() else _few(short, range(4, 80, 8)):
+        with Trial() as trial:
+            folder = trial.folder
+            mount = ["mount", "-t", "tmpfs", "-o", f"size={size}k", "tmpfs", str(folder)]
+            if subprocess.run(mount, check=False, capture_output=True).returncode:
+                return  # a container may not mount
+            try:
+                trial.run()
+                if not trial.out.exists():
+                    _judge_kept(trial, "No space left on device")
+            finally:
+                subprocess.run(["umount", str(folder)], check=True)
+            yield trial
+
+
+@fault("limit of n open files")
+def _(short: bool) -> Iterator[Trial]:
+    for count in _few(short, range(6, 18)):
+        yield _limited({resource.RLIMIT_NOFILE: count})
+
+
+@fault("limit of n MiB of address space")
+def _(short: bool) -> Iterator[Trial]:
+    for size in _few(short, range(100, 800, 100)):
+        yield _limited({resource.RLIMIT_AS: size << 20})
+
+
+def _limited(limits: Mapping[int, int]) -> Trial:
+    with Trial(limits=limits) as trial:
+        trial.run()
+        if trial.code:
+            if not trial.said.splitlines()[-1:] or "isthmus" not in trial.said:
+                trial.wrong.append(f"no line says why: {trial.said[-200:]}")
+            before = trial.results()
+            if trial.log.exists() or trial.out.exists():
+                trial.resume()
+                trial.judge(before)
+            else:
+                trial.tidy(set())
+        else:
+            trial.judge([])
+    return trial
+
+
+@contextlib.contextmanager
+def _faulty_opencl() -> Iterator[dict[str, str]]:
+    """Variables that put a faulty loader before the installed one; none where there is none."""
+    installed = str(ctypes.util.find_library("OpenCL"))
+    places = [Path("/usr/lib/x86_64-linux-gnu"), Path("/usr/lib64"), Path("/usr/lib")]
+    loader = next((path / installed for path in places if (path / installed).exists()), None)
+    if loader is None:
+        yield {}
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        build = ["g++", "-std=c++20", "-O1", "-fPIC", "-shared",
+                 "-I", "cpp/backends/opencl", "-I", "cpp/include", "tests/faulty_opencl/faulty.cpp",
+                 "-o", f"{folder}/libOpenCL.so.1", "-ldl"]  # fmt: skip
+        subprocess.run(build, check=True, cwd=ROOT)
+        yield {
+            "LD_LIBRARY_PATH": folder,
+            "ISTHMUS_FAULTY_LOADER": str(loader),
+            "ISTHMUS_FAULTY_LOG": f"{folder}/log",
+        }
+
+
+_OPENCL_POINTS = ("--bytes", "4Ki", "--operation", "write,read", "--reruns", "1", "--depth", "1",
+                  "--memory", "pageable,alloc_host", "--budget", "10")  # fmt: skip
+
+
+@fault("n-th call of OpenCL returns an error")
+def _(short: bool) -> Iterator[Trial]:
+    with _faulty_opencl() as variables:
+        calls = (1, 40, 75, 90) if short else (*range(1, 100), *range(100, 400, 20))
+        for call in calls if variables else ():
+            environment = {**variables, "ISTHMUS_FAULTY_CALL": str(call)}
+            log = Path(variables["ISTHMUS_FAULTY_LOG"])
+            log.unlink(missing_ok=True)
+            with Trial("opencl:pocl", _OPENCL_POINTS, environment) as trial:
+                trial.run()
+                if not log.exists():
+                    trial.wrong.append(f"call {call} was not reached")
+                if not trial.out.exists():
+                    if trial.code not in {1, 2, 4} or "isthmus: " not in trial.said:
+                        trial.wrong.append(f"exit {trial.code}: {trial.said[-200:]}")
+                    trial.tidy(set())
+                else:
+                    run = run_file.load(trial.out)
+                    if any(r.verified == "false" for p in run.points for r in p.reruns):
+                        trial.wrong.append("an error of a call is taken for wrong data")
+                    trial.judge([], complete=False)
+                yield trial
+
+
+@fault("OpenCL flips one bit in each buffer that it reads")
+def _(short: bool) -> Iterator[Trial]:
+    with _faulty_opencl() as variables:
+        for size in ("1", "4Ki", "1Mi")[: 1 if short else 3] if variables else ():
+            options = ("--bytes", size, *_OPENCL_POINTS[2:])
+            environment = {**variables, "ISTHMUS_FAULTY_FLIP": "1"}
+            with Trial("opencl:pocl", options, environment) as trial:
+                trial.run()
+                run = run_file.load(trial.out)
+                # Of large writes the check maps the buffer: no read, and the data are right.
+                read = [r for p in run.points if p.operation == "read" for r in p.reruns]
+                if trial.code != 1 or not read or any(r.verified != "false" for r in read):
+                    trial.wrong.append(f"flipped bits were called verified, exit {trial.code}")
+                trial.judge([], complete=False)
+                yield trial
+
+
+def campaign(names: list[str], *, short: bool) -> Iterator[tuple[str, list[Trial]]]:
+    """The trials of each fault, or of those whose title contains one of the names."""
+    for title, function in FAULTS.items():
+        if not names or any(name in title for name in names):
+            yield title, list(function(short))
+
+
+def main() -> int:
+    """Prints the table; ends with 1 where anything was lost, wrong or left."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--short", action="store_true", help="few trials of each fault")
+    parser.add_argument("names", nargs="*", help="only faults whose title contains one of these")
+    given = parser.parse_args()
+    bad = 0
+    print(
+        "| fault | tried | lost | wrong | left over | longest end, s |\n|---|--:|--:|--:|--:|--:|"
+    )
+    for title, trials in campaign(given.names, short=given.short):
+        lost, wrong, left = (
+            [f"{n}: {text}" for n, trial in enumerate(trials) for text in getattr(trial, kind)]
+            for kind in ("lost", "wrong", "left")
+        )
+        longest = max((trial.ended_s for trial in trials), default=0.0)
+        counts = f"{len(trials)} | {len(lost)} | {len(wrong)} | {len(left)} | {longest:.1f}"
+        print(f"| {title} | {counts} |", flush=True)
+        for text in (*lost, *wrong, *left):
+            print(f"  {title}: {text}", file=sys.stderr, flush=True)
+        bad += len(lost) + len(wrong) + len(left)
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
