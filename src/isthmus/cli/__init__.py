@@ -18,6 +18,7 @@ from isthmus.cli import (
     devices,
     doctor,
     fleet,
+    importing,
     model,
     report,
     reproduce,
@@ -61,7 +62,9 @@ def _options(
     """Measures, explains and judges the crossing between a host and its accelerators."""
 
 
-for module in (devices, doctor, run, show, report, compare, fleet, advise, reproduce, model, card):
+for module in (
+    devices, doctor, run, show, report, compare, importing, fleet, advise, reproduce, model, card,
+):  # fmt: skip
     module.add_to(app)
 
 
