@@ -38,7 +38,9 @@ IMPORTED = "imported"
 """Remark on every figure; it becomes a flag."""
 NO_LINK_BPS = 1e12
 """A copy that would be faster moved nothing."""
-_TICK_S = 1e-15
+_TICKS_S = (1e-15, 1e-9)
+"""Seconds of a tick: the finer one unless a sample would have too many."""
+_MOST_TICKS = 1 << 62
 _PRECISION, _CONFIDENCE = 0.02, 0.95
 _NOT_MEASURED = {
     "mean": "single repetitions: each figure is a mean",
@@ -147,8 +149,10 @@ def _moves_nothing(figure: Figure) -> bool:
 
 def _rerun(figure: Figure, number: int) -> Rerun:
     seconds = figure.seconds()
-    ticks = [round(one * figure.batch / _TICK_S) for one in seconds]
-    if not all(0 < one < 1 << 63 for one in ticks):
+    longest = max(seconds) * figure.batch
+    tick = next((one for one in _TICKS_S if longest < _MOST_TICKS * one), None)
+    ticks = [round(one * figure.batch / tick) for one in seconds] if tick else [0]
+    if tick is None or not all(ticks):
         raise UsageError(f"line {figure.line}: {seconds[0]:.3g} s is no time of a transfer")
     remarks = [IMPORTED, *figure.remarks]
     remarks += [] if figure.statistic == "each" else [f"{figure.statistic}_only"]
@@ -157,7 +161,7 @@ def _rerun(figure: Figure, number: int) -> Rerun:
         rerun=number,
         batch=figure.batch,
         intervals=1,
-        clocks={figure.clock: Samples(ticks, _TICK_S)},
+        clocks={figure.clock: Samples(ticks, tick)},
         blocks=[len(ticks)],
         clock=ClockRecord("the program's own", "imported", 0.0, 0.0, 0.0),
         verified="false" if figure.fault else "na",
@@ -165,7 +169,7 @@ def _rerun(figure: Figure, number: int) -> Rerun:
         state="visit",
         noise=Noise(),
         remarks=remarks,
-        measured_s=sum(ticks) * _TICK_S,
+        measured_s=sum(ticks) * tick,
     )
 
 

@@ -1,7 +1,7 @@
 """Log and JSON of b_eff of HPCC FPGA (github.com/pc2/HPCC_FPGA).
 
-The log has the fastest of all repetitions, the JSON file has each repetition of each rank: the time
-of a repetition is its slowest rank's, as the program has it.
+The JSON file has each repetition of each rank: the time of a repetition is its slowest rank's. The
+log has one time: of the ranks' own fastest repetitions, which need not be the same, the slowest.
 """
 
 from __future__ import annotations

@@ -46,7 +46,9 @@ def read(text: str) -> Output:
         version=next(iter(tools.values()), ""),
         figures=figures,
         devices=[device(one, "two ranks of MPI", api="mpi") for one in addresses],
-        assumed=["a window of 64 messages, the default of -W"],
+        assumed=["a window of 64 messages, the default of -W"]
+        if {*tools} - {"osu_latency"}
+        else [],
     )
 
 

@@ -39,7 +39,8 @@ _QUEUE = 128
 class _Test(msgspec.Struct):
     test: str
     device: str = msgspec.field(default="", name="Device")
-    tx_depth: int = msgspec.field(default=_QUEUE, name="TX_depth")
+    tx_depth: int = msgspec.field(default=0, name="TX_depth")
+    """0: it is not said."""
 
 
 class _Results(msgspec.Struct):
@@ -67,17 +68,17 @@ def read(text: str) -> Output:
         figures = [_rate(file.test_info, found, line, unit)]
     else:
         figures = [_latency(file.test_info, found, line)]
-    return _output([file.test_info.test], figures)
+    return _output([file.test_info], figures)
 
 
-def _output(titles: list[str], figures: list[Figure]) -> Output:
+def _output(tests: list[_Test], figures: list[Figure]) -> Output:
     addresses = dict.fromkeys(figure.device for figure in figures)
+    assumed = any(not test.tx_depth and "BW" in test.test for test in tests)
     return Output(
         tool="perftest",
         figures=figures,
         devices=[device(one, one.partition(":")[2], kind="network") for one in addresses],
-        assumed=[f"messages in the transmit queue: {_QUEUE}, the default, where it is not said"],
-        left_out=[] if figures else titles,
+        assumed=[f"{_QUEUE} messages in the transmit queue, the default"] if assumed else [],
     )
 
 
@@ -90,15 +91,15 @@ def _unit(found: _Results) -> str:
     raise UsageError("BW_average fits MsgRate neither in MiB/s nor in Gb/s")
 
 
-def _of_text(text: str) -> tuple[list[str], list[Figure]]:
-    titles: list[str] = []
+def _of_text(text: str) -> tuple[list[_Test], list[Figure]]:
+    tests: list[_Test] = []
     figures: list[Figure] = []
     test, unit, columns = _Test(""), "", 0
     for line, row in enumerate(text.splitlines(), 1):
         words = row.split()
         if title := _TITLE.match(row):
-            titles.append(title[1])
             test, unit, columns = _Test(title[1].replace(" ", "_")), "", 0
+            tests.append(test)
         elif named := _DEVICE.search(row):
             test.device = named[1]
         elif depth := _DEPTH.match(row):
@@ -108,18 +109,18 @@ def _of_text(text: str) -> tuple[list[str], list[Figure]]:
             unit, columns = (_RATES[found[1]] if found else "us"), len(words)
         elif columns and words and words[0].isdecimal():
             figures.append(_of_row(test, words, line, unit))
-    return titles, figures
+    return tests, figures
 
 
 def _of_row(test: _Test, words: list[str], line: int, unit: str) -> Figure:
     """One line of numbers: ``#bytes #iterations``, then ``peak average`` or times."""
-    if len(words) < 4:
+    # Times: min, max, typical, average and more; of a test by duration the average only.
+    if len(words) < 5 and not (unit == "us" and len(words) == 4):
         raise UsageError(f"line {line}: {len(words)} columns, too few for perftest")
     bytes_each, iterations = size(words[0], line), count(words[1], line)
     if unit != "us":
         found = _Results(bytes_each, iterations, rate=number(words[3], line))
         return _rate(test, found, line, unit)
-    # min, max, typical, average and more; of a test by duration the average only.
     times = {"mean_us": number(words[2], line)} if len(words) == 4 else {
         "typical_us": number(words[4], line)
     }  # fmt: skip
@@ -137,7 +138,7 @@ def _axes(test: _Test) -> dict[str, int | str]:
 
 def _rate(test: _Test, found: _Results, line: int, unit: str) -> Figure:
     ways = 2 if "Bidirectional" in test.test else 1
-    depth, bytes_each = test.tx_depth, size(found.size, line)
+    depth, bytes_each = test.tx_depth or _QUEUE, size(found.size, line)
     return Figure(
         line=line,
         study="beff",
@@ -149,6 +150,7 @@ def _rate(test: _Test, found: _Results, line: int, unit: str) -> Figure:
         unit=unit,
         statistic="mean",
         batch=max(1, count(found.iterations, line) // depth),
+        api="verbs",
         initiator="dma",
         axes={**_axes(test), "depth": depth},
     )
@@ -170,6 +172,7 @@ def _latency(test: _Test, found: _Results, line: int) -> Figure:
         unit="us",
         statistic="median" if typical else "mean",
         batch=1 if typical else count(found.iterations, line),
+        api="verbs",
         initiator="dma",
         axes=_axes(test),
     )

@@ -33,7 +33,8 @@ def _rows(text: str) -> Iterator[tuple[int, list[str]]]:
     for i, line in enumerate(lines[begin + 1 :], begin + 2):
         if not line.strip(", \t"):
             return
-        yield i, [cell.strip() for cell in next(csv.reader([line], delimiter="\t" if tab else ","))]
+        cells = next(csv.reader([line.rstrip(", \t")], delimiter="\t" if tab else ","))
+        yield i, [cell.strip() for cell in cells]
 
 
 def read(text: str) -> Output:
@@ -41,10 +42,16 @@ def read(text: str) -> Output:
     (_, header), *rows = list(_rows(text)) or [(0, [])]
     if not set(_COLUMNS) <= set(header):
         raise UsageError(f"table '{_TABLE}' has other columns than {', '.join(_COLUMNS)}")
+    for line, row in rows:
+        if len(row) != len(header):
+            raise UsageError(f"line {line}: {len(row)} cells below {len(header)} columns")
     card = _CARD.search(text)
     name = card[0] if card else "unknown card"
     version = _VERSION.search(text)
-    figures = [_figure(line, dict(zip(header, row)), f"xrt:{slug(name)}") for line, row in rows]  # noqa: B905
+    figures = [
+        _figure(line, dict(zip(header, row, strict=True)), f"xrt:{slug(name)}")
+        for line, row in rows
+    ]
     return Output(
         tool="Vitis profile summary",
         version=version[1].strip() if version else "",
