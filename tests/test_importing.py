@@ -305,13 +305,15 @@ def test_the_command_writes_a_run_file_that_the_others_read(isthmus: Command) ->
 
 
 def test_several_files_give_a_run_file_each(isthmus: Command, tmp_path: Path) -> None:
-    (tmp_path / "runs").mkdir()
     files = [str(DATA / name) for name in ("osu_bw.txt", "perftest.json")]
     ended = isthmus("import", *files, "--out", "runs")
     assert ended.stdout == (
         "runs/osu_bw.isthmus.json: 23 points of osu_bw\n"
         "runs/perftest.isthmus.json: 1 point of perftest\n"
     )
+    assert isthmus("import", files[1], "--out", "runs").returncode == 2  # it is there
+    resumed = isthmus("run", "beff", "--resume", "--out", "runs/osu_bw.isthmus.json")
+    assert (resumed.returncode, "imported from osu_bw" in resumed.stderr) == (2, True)
     assert isthmus("import", files[0]).returncode == 0
     assert (tmp_path / "osu_bw.isthmus.json").exists()
 

@@ -20,7 +20,7 @@ def add_to(app: typer.Typer) -> None:
 def import_files(
     files: Annotated[list[Path], typer.Argument(help="outputs of other programs")],
     out: Annotated[
-        Path | None, typer.Option(help="run file to write, of several files their folder [here]")
+        Path | None, typer.Option(help="run file to write, or a folder [here, named as the file]")
     ] = None,
     form: Annotated[
         str | None, typer.Option("--format", help="name of the format [by the content]")
@@ -41,8 +41,12 @@ def import_files(
     command = ["isthmus", *sys.argv[1:]]
     runs = [imported(file, form, size, command) for file in files]
     several = len(files) > 1
+    folder = (out or Path()) if several or out is None or out.is_dir() else None
+    if folder:
+        folder.mkdir(parents=True, exist_ok=True)
     for file, run in zip(files, runs, strict=True):
-        path = Path(out or "") / f"{file.stem}.isthmus.json" if several or not out else out
+        path = folder / f"{file.stem}.isthmus.json" if folder else out
+        assert path
         run_file.save(run, path)
         if not several:
             print("\n".join(summary.lines(run, Path(shorter(path)), program())))
