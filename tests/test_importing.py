@@ -121,6 +121,10 @@ def test_a_page_of_every_format_names_the_origin(example: Path, tmp_path: Path) 
     assert "imported from" in page
     assert example.name in page
     assert "No accelerator was found" not in page
+    drawn = {path.stem for path in (tmp_path / "plots").glob("*.csv")}
+    operations = {fact[0] for fact in FACTS[example.name][2]}
+    assert ("beff-window" in drawn) == (bool({"window", "window_both"} & operations)
+                                        and FACTS[example.name][1] > 1)  # fmt: skip
 
 
 def test_repetitions_that_are_printed_become_samples() -> None:
