@@ -141,12 +141,17 @@ def decoded(text: str, kind: type[_Decoded]) -> _Decoded:
         raise UsageError(f"{error}") from error
 
 
-def device(address: str, name: str, *, api: str = "", kind: str = "unknown") -> DeviceRecord:
-    """The record of a device that another program measured; ``kind``: cpu, gpu or accelerator."""
+def device(
+    address: str, name: str, *, api: str = "", kind: str = "unknown", real: bool = True
+) -> DeviceRecord:
+    """The record of a device that another program measured; ``kind``: cpu, gpu or accelerator.
+
+    ``real``: False for an emulated one, whose figures are never shown as hardware's.
+    """
     return DeviceRecord(
         address=address,
         backend=address.partition(":")[0],
-        real=True,
+        real=real,
         name=name,
         api=api,
         properties={"type": kind},

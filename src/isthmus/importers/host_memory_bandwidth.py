@@ -59,7 +59,7 @@ def read(text: str) -> Output:
     return Output(
         tool="host_memory_bandwidth",
         figures=figures,
-        devices=[device(address, name, api=api, kind="accelerator")],
+        devices=[device(address, name, api=api, kind="accelerator", real=not emulated)],
         assumed=[f"{sweeps} sweeps in a launch, as the example's source has it"],
     )
 
