@@ -26,6 +26,8 @@ hops = toy_study:STUDY
 hops = toy_model:MODEL
 [isthmus.reporters]
 names = toy_reporter:REPORTER
+[isthmus.importers]
+hops = toy_importer:IMPORTER
 [isthmus.published]
 toymaker = toy_source:FOLDER
 """
@@ -92,6 +94,8 @@ def test_a_study_on_a_backend_is_measured_judged_and_reported(toy: Toy) -> None:
     assert [one["study"] for one in run["findings"]] == ["hops"]
     assert toy("show", "toys.json", "--format", "names").stdout == 2 * "hop 4096\nhop 1048576\n"
     toy("report", "toys.json", "--out", "page")
+    toy("-c", "open('hopper.txt', 'w').write('hops 4096 2')")
+    assert "copy to device, 4Ki" in toy("import", "hopper.txt", "--out", "hopper.json").stdout
     assert "--hops" in toy("run", "hops", "--help").stdout
 
 

@@ -1,4 +1,4 @@
-"""Finds what a package and other packages register: studies, models, checks, reporters."""
+"""Finds what packages register: studies, models, checks, reporters, importers."""
 
 from __future__ import annotations
 

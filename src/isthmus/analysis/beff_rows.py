@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import pandas as pd
 
-from isthmus.analysis.summary import measured_on, per_repetition
+from isthmus.analysis.summary import measured_on, per_repetition, trusted
 from isthmus.models.serial import SIZES
 from isthmus.results.run_file import ClockName, Point, Rerun
 from isthmus.statistics import Interval, exact, over_processes
@@ -44,9 +44,9 @@ def complete(frame: pd.DataFrame, owners: Sequence[Point], precision: float) -> 
 
 
 def whole_sets(rows: pd.DataFrame) -> Iterator[pd.DataFrame]:
-    """Verified exchanges for which all sizes of a named set were measured."""
-    trusted = (rows["verified"] == "true") & rows["bandwidth_Bps"].gt(0)
-    for key, group in rows[trusted & (rows["operation"] == "exchange")].groupby(
+    """Exchanges that count and for which all sizes of a named set were measured."""
+    known = trusted(rows) & rows["bandwidth_Bps"].gt(0)
+    for key, group in rows[known & (rows["operation"] == "exchange")].groupby(
         SAME, sort=False, dropna=False
     ):
         sizes = SIZES.get(str(dict(zip(SAME, key, strict=True))["sizes"]), ())

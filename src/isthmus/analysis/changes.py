@@ -248,7 +248,11 @@ def _times(runs: Sequence[Run], names: Mapping[str, str]) -> pd.DataFrame:
                 "run": number,
                 **{f"{_AXIS}{name}": str(value) for name, value in point.axes.items()},
             }
-            clocks = [c for c in CLOCKS if not (c == "host" and point.device in simulated)]
+            clocks: list[ClockName] = [
+                c for c in CLOCKS if not (c == "host" and point.device in simulated)
+            ]
+            if run.origin and not any(measured_on(point, clock) for clock in clocks):
+                clocks = ["device"]  # another program timed by it
             measured = [clock for clock in clocks if measured_on(point, clock)]
             for clock in measured or clocks[:1]:
                 logs, why = trusted_logs(point, clock)

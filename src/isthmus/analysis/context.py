@@ -10,7 +10,7 @@ import pandas as pd
 
 from isthmus.analysis.limits import memory_copies
 from isthmus.analysis.ratios import Pair, pairs, varying_axes, with_axes
-from isthmus.analysis.summary import resolved
+from isthmus.analysis.summary import resolved, trusted
 from isthmus.results.run_file import Run
 from isthmus.statistics import Interval, Judgement, judge, relevant, simultaneous
 
@@ -50,7 +50,8 @@ class AnalysisContext:
     """Summary rows of all studies above the clock's resolution; ``axes`` names the values in which
     this study's points differ."""
     rows: pd.DataFrame
-    """Verified rows of this study that have a bandwidth, on all clocks but the device's.
+    """Rows of this study that have a bandwidth and count (``summary.trusted``), on all clocks but
+    the device's; of an imported run on all clocks.
 
     Operations that move no data (verified ``na``, e.g. a launch) have no bandwidth: see ``timed``.
     """
@@ -71,12 +72,14 @@ class AnalysisContext:
         axes = varying_axes(point for point in run.points if point.study == study)
         every = with_axes(resolved(summary), axes)
         rows = every[every["study"] == study]
-        rows = rows[(rows["verified"] == "true") & rows["bandwidth_Bps"].gt(0)]
+        rows = rows[trusted(rows) & rows["bandwidth_Bps"].gt(0)]
+        if run.origin is None:  # the device's clock excludes work of the host
+            rows = rows[rows["clock"] != "device"]
         return cls(
             run=run,
             study=study,
             every=every,
-            rows=rows[rows["clock"] != "device"],  # the device's clock excludes work of the host
+            rows=rows,
             pairs=pairs(run, study),
             copies=memory_copies(run),
         )

@@ -1,4 +1,7 @@
-"""Questions of the study ``beff`` about ``pingpong`` and ``window``: messages of two ranks."""
+"""Questions of the study ``beff`` about ``pingpong`` and ``window``: messages of two ranks.
+
+``window_both``, which only imported runs have, is a window in each direction at once.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ _SAME = ["device", "channel", "ranks", "depth", "memory", "clock"]
 def messages(context: AnalysisContext) -> Answer:
     """Latency (half a round trip of ``pingpong``), and rate of each pair of ranks in ``window``."""
     rows: list[tuple[Any, ...]] = []
-    for operation in ("pingpong", "window"):
+    for operation in ("pingpong", "window", "window_both"):
         of_operation = context.rows[context.rows["operation"] == operation]
         for _, group in groups(of_operation, _SAME):
             rows += [_figures(row) for row in each(group.sort_values("bytes"))]
@@ -46,4 +49,4 @@ def _figures(row: Any) -> tuple[Any, ...]:
     none = (np.nan,) * 3
     if row.operation == "pingpong":
         return ("pingpong", *same, row.bytes, *_one_way(row), *none)
-    return ("window", *same, row.bytes, *none, *_of_a_pair(row))
+    return (row.operation, *same, row.bytes, *none, *_of_a_pair(row))

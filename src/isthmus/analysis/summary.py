@@ -32,6 +32,8 @@ _STATE_FLAGS = {
 }
 THROUGH_EMULATION = "through_emulation"
 """Flag of host times above an emulated card: software of the runtime and of the emulation."""
+IMPORTED = "imported"
+"""Flag of figures that another program measured: ``Run.origin``."""
 BELOW_RESOLUTION = "below_clock_resolution"
 """Flag of times below the clock's resolution: they have no bandwidth and are not compared."""
 _BOTH_AT_ONCE = (
@@ -82,6 +84,12 @@ def too_short(interval: Interval, reruns: Sequence[Rerun], clock: ClockName = "h
     """Whether a time is below the clock's resolution; simulated time has no such limit."""
     limit = max(r.resolution_s(clock) for r in reruns)
     return clock != "simulated" and (interval.low <= 0 or interval.value <= limit)
+
+
+def trusted(rows: pd.DataFrame) -> pd.Series[bool]:
+    """Which rows count: their data were seen to arrive, or another program measured them."""
+    imported = rows["flags"].str.contains(rf"\b{IMPORTED}\b") & rows["verified"].ne("false")
+    return rows["verified"].eq("true") | imported
 
 
 def resolved(rows: pd.DataFrame) -> pd.DataFrame:

@@ -47,6 +47,13 @@ def labels(run: Run) -> dict[str, str]:
     return {a: a if real.get(a, True) else f"{a} (not hardware)" for a in named}
 
 
+def origin(run: Run) -> str:
+    """Program and file that a run was imported from: ``osu_bw 7.4 (bw.txt)``; empty for ours."""
+    if run.origin is None:
+        return ""
+    return f"{run.origin.tool} {run.origin.version}".strip() + f" ({run.origin.file})"
+
+
 def faults(run: Run) -> list[str]:
     """Points whose data were wrong, each fault once."""
     texts = []

@@ -19,6 +19,7 @@ from isthmus.cli import (
     devices,
     doctor,
     fleet,
+    importing,
     model,
     report,
     reproduce,
@@ -63,7 +64,8 @@ def _options(
 
 
 for module in (
-    devices, doctor, run, show, report, compare, fleet, advise, reproduce, anonymise, model, card,
+    devices, doctor, run, show, report, compare, importing, fleet, advise, reproduce, anonymise,
+    model, card,
 ):  # fmt: skip
     module.add_to(app)
 

@@ -245,6 +245,8 @@ def _unfinished_run(out: Path) -> tuple[Run, Sequence[Entry]]:
             return journal.read(path)
     if out.exists():
         run = run_file.load(out)
+        if run.origin:
+            raise UsageError(f"{out}: imported from {run.origin.tool}, which alone can go on")
         return run, journal.entries_of(run.points)
     raise UsageError(f"nothing to resume: neither {out} nor {journal.path_of(out)} is there")
 

@@ -192,10 +192,12 @@ def clocks_of(point: Point) -> list[ClockName]:
 
 
 def heading(run: Run) -> str:
-    """One line: studies, host, start, number of points and state of a run."""
+    """One line: studies, host, start, number of points and state of a run, or its origin."""
     status = {"complete": "complete", "budget": "ended by its time", "interrupted": "interrupted"}
     points = f"{len(run.points)} point{'' if len(run.points) == 1 else 's'}"
     studies = ", ".join(run.studies) or "no study"
+    if run.origin:
+        return printable(f"{studies}, imported from {wording.origin(run)}: {points}")
     host = run.environment.get("host", "unknown host")
     return printable(f"{studies} on {host}, {run.started}: {points}, {status[run.status]}")
 

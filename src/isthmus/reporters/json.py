@@ -38,8 +38,9 @@ def _samples(run: Run) -> str:
 def _written(run: Run, summary: pd.DataFrame, rows: Iterable[dict[str, object]]) -> str:
     tables = (one.table for one in answers(run, summary) if one.name == "fits")
     curves: Iterable[dict[str, object]] = (dict(row) for one in tables for row in plain_rows(one))
+    origin = f'"origin": {msgspec.json.encode(run.origin).decode()},\n' if run.origin else ""
     return (
-        f'{{"findings": {_list(map(plain, findings(run, summary)))},\n'
+        f'{{{origin}"findings": {_list(map(plain, findings(run, summary)))},\n'
         f'"curves": {_list(curves)},\n"points": {_list(rows)}}}\n'
     )
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import pandas as pd
 
 from isthmus import backends, studies
+from isthmus.analysis import wording
 from isthmus.analysis.answers import studies_in
 from isthmus.analysis.findings import Finding, findings
 from isthmus.analysis.flags import DISTURBED
@@ -77,6 +78,8 @@ def _title(run: Run) -> str:
         if "+" not in device.address or len(run.devices) == 1:
             named.setdefault(_name(device), []).append(device.address)
     devices = "; ".join(f"{name} ({', '.join(addresses)})" for name, addresses in named.items())
+    if run.origin:
+        return f"Isthmus: imported from {wording.origin(run)}: {devices or 'no device'}"
     real = [device for device in run.devices if device.real]
     if real and devices and not any(map(accelerates, run.devices)):
         return f"Isthmus: no accelerator found; the processor stands in: {devices}"
@@ -161,6 +164,8 @@ def _whose(one: Finding, of_study: Sequence[Finding]) -> str:
 def unmeasured(run: Run, rows: pd.DataFrame, results: Sequence[Finding]) -> str:
     """Requested measurements that are missing, each reason once."""
     texts = []
+    if run.origin:
+        texts += [*run.origin.not_measured, *run.origin.left_out]
     registry = studies.registry()
     measured = {point.study for point in run.points}
     silent = measured - {one.study for one in results}
@@ -195,6 +200,9 @@ def _state(run: Run, rows: pd.DataFrame) -> str:
     took = _seconds(run)
     how = {"complete": "", "budget": " (time ran out)", "interrupted": " (interrupted)"}
     texts = [f"{points}{f', {took}' if took else ''}{how[run.status]}"]
+    if run.origin:
+        assumed = f"; assumed: {'; '.join(run.origin.assumed)}" if run.origin.assumed else ""
+        return f"{points} of {' and '.join(map(_figures_are, run.origin.statistics))}{assumed}"
     if len(measured) and run.devices and all(device.simulated for device in run.devices):
         texts.append("simulated: the same on every machine")
     elif len(measured):
@@ -208,6 +216,11 @@ def _state(run: Run, rows: pd.DataFrame) -> str:
         where = " (virtual machine)" if run.environment.get("virtualised") else ""
         texts += [f"{noisy:.0f} % disturbed{where}"] if noisy >= 1 else []
     return "; ".join(texts)
+
+
+def _figures_are(statistic: str) -> str:
+    """What imported figures are: ``mean`` in words."""
+    return "single repetitions" if statistic == "each" else f"{statistic} values"
 
 
 def _seconds(run: Run) -> str:

@@ -213,6 +213,29 @@ class Software(msgspec.Struct, frozen=True, kw_only=True):
     command: list[str] = []
 
 
+class Origin(msgspec.Struct, frozen=True, kw_only=True):
+    """The program that measured, where a run was imported from its output."""
+
+    tool: str
+    version: str = ""
+    """Empty: its output does not say."""
+    format: str
+    """Name of the importer."""
+    file: str
+    """Name of the imported file, without its folder."""
+    sha256: str
+    """Of that file."""
+    statistics: list[str]
+    """What its figures are: ``mean``, ``median`` or ``best``; ``each``: single repetitions."""
+    not_measured: list[str]
+    left_out: list[str] = []
+    """Figures of the file that are in no point, with the reason."""
+    assumed: list[str] = []
+    """What the file does not say, and what was taken instead."""
+    lines: list[int]
+    """Line of the file for each point."""
+
+
 class Run(msgspec.Struct, frozen=True, kw_only=True):
     """A whole run."""
 
@@ -230,6 +253,8 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     """Host: see ``system.environment``."""
     devices: list[DeviceRecord]
     points: list[Point]
+    origin: Origin | None = None
+    """None: Isthmus itself measured."""
 
     @property
     def took_s(self) -> float:

@@ -14,18 +14,30 @@ from isthmus.analysis.context import AnalysisContext, each
 from isthmus.analysis.findings import common
 from isthmus.analysis.findings.finding import MOST_HEADLINES, Finding, Reference, shown
 from isthmus.analysis.fits import NO_LAW
+from isthmus.analysis.messages import messages
 from isthmus.analysis.sentences import say
 from isthmus.analysis.wording import number
 from isthmus.statistics import Interval, judge, relevant
 from isthmus.studies.base import Analysis
 from isthmus.units import format_size
 
+_MESSAGES = {
+    "pingpong": "one message",
+    "window": "many messages one way",
+    "window_both": "many messages both ways",
+}
+"""Operations of two ranks in words."""
+
 
 def findings(context: AnalysisContext) -> Sequence[Finding]:
-    """Headlines: b_eff of the fastest channel, its gain, the largest messages; then the others."""
+    """Headlines: b_eff of the fastest channel, its gain, the largest messages; then the others.
+
+    Last come messages of two ranks, which are measured on request.
+    """
     means, largest = list(_b_eff(context)), list(_largest(context))
     gains = list(_better(context, [one for one in means if not _without_network(context, one)]))
     results = [*means[:1], *gains, *largest[:1], *means[1:], *largest[1:], *_latencies(context)]
+    results += _messages(context)
     head = [one for one in results if not _without_network(context, one)][:MOST_HEADLINES]
     return common.headed(head, results)
 
@@ -156,6 +168,27 @@ def _latencies(context: AnalysisContext) -> Iterator[Finding]:
             else say("message_alone", time=shown(row.latency_s, "s"), **values),
             evidence="constants", device=str(row.device), operation="exchange",
             memory=str(row.memory), clock=str(row.clock),
+        )  # fmt: skip
+
+
+def _messages(context: AnalysisContext) -> Iterator[Finding]:
+    """Latency of the smallest message of two ranks, and rate of many of the largest."""
+    table = messages(context).table
+    same = ["operation", "device", "channel", "depth", "memory", "clock"]
+    for (operation, *_), rows in table.groupby(same, sort=False, dropna=False):
+        latency = operation == "pingpong"
+        row = common.pick(rows, rows["bytes"].idxmin() if latency else rows["bytes"].idxmax())
+        interval = _interval(row, "latency_s" if latency else "pair_Bps")
+        what, unit = _MESSAGES[str(operation)], "s" if latency else "B/s"
+        values = {
+            "what": what, "size": format_size(int(row.bytes)), "who": _who(context, row),
+            "time" if latency else "rate": shown(interval.value, unit),
+        }  # fmt: skip
+        yield Finding(
+            study=context.study, subject=values["who"], quantity=f"{what}, {values['size']}",
+            interval=interval, unit=unit, remark="latency" if latency else "",
+            sentence=say("latency" if latency else "rate_alone", **values), evidence="messages",
+            **common.point_of(row),
         )  # fmt: skip
 
 

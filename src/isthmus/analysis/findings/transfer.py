@@ -35,6 +35,8 @@ WAYS = {
 _SERIES = ["device", "memory", "axes", "clock"]
 _PEAK = 1.25
 """Least ratio of the peak to the rate at the largest size for which the peak is a finding."""
+_LATENCY_MOST = 1 << 20
+"""Largest copy in bytes whose time is shown as a latency."""
 _WORTH = 1.2
 """Least ratio for which a change is a headline."""
 _CACHE_BYTES = 64 << 20
@@ -129,7 +131,8 @@ def _latencies(
     best: dict[str, Any] = {}
     for (operation, device, *_), rows in series.items():
         row = common.at_small(rows)
-        small = operation == "write" or (operation == "read" and not _has(series, device, "write"))
+        way = operation == "write" or (operation == "read" and not _has(series, device, "write"))
+        small = way and row.bytes <= _LATENCY_MOST
         if small and (device not in best or row.median_s < best[device].median_s):
             best[device] = row
     order = sorted(

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import jinja2
+import msgspec
 import pandas as pd
 from markupsafe import Markup
 
@@ -216,7 +217,9 @@ def _states(sources: Sequence[Source]) -> Iterator[str]:
         day = (name, run.started[:10], str(run.environment.get("host", "")), virtual)
         days.setdefault(day, []).append(source)
     for day, held in days.items():
-        yield " · ".join(filter(None, [*day, *_state(held)]))
+        of = (wording.origin(source.run) for source in held)
+        imported = [f"imported from {one}" for one in of if one]
+        yield " · ".join(filter(None, [*day, *imported, *_state(held)]))
 
 
 def _state(sources: Sequence[Source]) -> Iterator[str]:
@@ -353,7 +356,7 @@ def _method(id: str, source: Source) -> _Method:  # noqa: A002 - the attribute's
         id=id,
         name=source.name,
         heading=heading(run),
-        convergence=_convergence(summary),
+        convergence=_convergence(run, summary),
         flags=_flags(summary),
         devices=list(_properties(run)),
         environment=list(_flattened(run.environment)),
@@ -363,9 +366,11 @@ def _method(id: str, source: Source) -> _Method:  # noqa: A002 - the attribute's
     )
 
 
-def _convergence(summary: pd.DataFrame) -> str:
+def _convergence(run: Run, summary: pd.DataFrame) -> str:
     if summary.empty:
         return "No points."
+    if run.origin:
+        return f"Not measured: {'; '.join(run.origin.not_measured)}."
     reached, missing = int(summary["converged"].sum()), int((summary["samples"] == 0).sum())
     wrong = int((summary["verified"] == "false").sum())
     text = f"{reached} of {len(summary)} rows reached the wanted precision"
@@ -414,6 +419,11 @@ def _flattened(facts: Mapping[str, object], before: str = "") -> Iterator[tuple[
 
 
 def _settings(run: Run) -> Iterator[tuple[str, str]]:
+    if run.origin:
+        facts = msgspec.structs.asdict(run.origin)
+        yield from _flattened({name: facts[name] for name in facts if name != "lines"})
+        yield "imported", f"{run.started}, by Isthmus {run.software.version}"
+        return
     settings = run.settings
     yield "precision", f"interval of the median within {wording.percent(settings.precision)}"
     yield "confidence", wording.percent(settings.confidence)

@@ -1,4 +1,4 @@
-"""Plots of the study beff: rates of exchanges, and of each rank."""
+"""Plots of the study beff: rates of exchanges, of each rank, and of windows of two ranks."""
 
 from __future__ import annotations
 
@@ -18,16 +18,20 @@ from isthmus.reporters.html.charts.series import (
 )
 from isthmus.reporters.html.drawing import Figure, Line, Panel, size_text
 
+_WINDOWS = {"window": "", "window_both": ", both ways"}
+"""Operations with many messages in flight, and how their lines differ."""
+
 
 def plots(sources: Sequence[Source], palette: Palette) -> Iterator[Figure]:
     """Draws it over several runs."""
     drawn: list[Line] = []
     ranks: list[Line] = []
+    windows: list[Line] = []
     marks: list[dict[str, Any]] = []
     for source in sources:
         rows = source.rows("beff")
         rows = rows[rows["bandwidth_Bps"].gt(0)]
-        for operation in ("exchange", "exchange_rank"):
+        for operation in ("exchange", "exchange_rank", *_WINDOWS):
             keys = ["device", "api", "channel", "ranks", "rank"]
             points = rows[rows["operation"] == operation]
             for (address, api, channel, *numbers), part in groups(points, keys):
@@ -41,6 +45,9 @@ def plots(sources: Sequence[Source], palette: Palette) -> Iterator[Figure]:
                     label = f"{label}, to itself" if "to_itself" in part["flags"].iloc[0] else label
                     drawn.append(rate_line(source, palette, part, label=label, **look))
                     marks += diamonds(source, address, "beff", operation, ranks=str(count))
+                elif operation in _WINDOWS:
+                    label = (name if channel == api else f"{name}, {channel}") + _WINDOWS[operation]
+                    windows.append(rate_line(source, palette, part, label=label, **look))
                 elif count > 1:
                     label = f"{channel}, rank {rank}"
                     ranks.append(rate_line(source, palette, part, label=label, **look))
@@ -55,6 +62,11 @@ def plots(sources: Sequence[Source], palette: Palette) -> Iterator[Figure]:
         title = f"Each rank's own rate: {min(ends):.3g} to {max(ends):.3g} GB/s at the largest size"
         panels = [Panel("each rank", ranks[: 2 * MOST_LINES])]
         yield from rate_figure("beff-ranks", title, panels, "GB/s", "size of a message")
+    if windows:
+        best = max(windows, key=lambda line: line.rows["y"].max())
+        title = f"Many messages at once, {best.label}: up to {best.rows['y'].max():.3g} GB/s"
+        panels = [Panel("between pairs of ranks", windows[:MOST_LINES])]
+        yield from rate_figure("beff-window", title, panels, "GB/s", "size of a message")
 
 
 def _integer(number: str) -> int:

@@ -1,0 +1,196 @@
+"""From another program's output to a run file.
+
+A figure becomes one process with one sample: the time of one repetition, times the repetitions that
+the figure is the mean of. Nothing is made up: one sample has no interval, its data are not verified
+(``na``), and flags say ``imported`` and which statistic it is. A figure of the same point that
+comes again in a file is another run of the program, so another process.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from datetime import datetime, timezone
+from pathlib import Path
+
+import msgspec
+
+import isthmus
+from isthmus import importers
+from isthmus.errors import UsageError
+from isthmus.importers.base import SIZE_ASSUMED, Figure, Importer, Output
+from isthmus.measure.protocol import Noise
+from isthmus.results.run_file import (
+    ClockRecord,
+    Origin,
+    Point,
+    Rerun,
+    Run,
+    Samples,
+    Settings,
+    Software,
+)
+
+MOST_BYTES = 16 << 20
+"""Of a file: outputs have some kilobytes."""
+MOST_FIGURES = 20_000
+IMPORTED = "imported"
+"""Remark on every figure; it becomes a flag."""
+NO_LINK_BPS = 1e12
+"""A copy that would be faster moved nothing."""
+_TICKS_S = (1e-15, 1e-9)
+"""Seconds of a tick: the finer one unless a sample would have too many."""
+_MOST_TICKS = 1 << 62
+_PRECISION, _CONFIDENCE = 0.02, 0.95
+_NOT_MEASURED = {
+    "mean": "single repetitions: each figure is a mean",
+    "median": "single repetitions: each figure is a median",
+    "best": "typical repetitions: each figure is the fastest",
+    "each": "other processes than one",
+}
+
+
+def imported(path: Path, form: str | None, bytes_each: int | None, command: Sequence[str]) -> Run:
+    """The run that a file of another program is.
+
+    ``form``: name of its importer, else it is recognised. ``bytes_each``: size of transfers where
+    the file does not say it. Raises UsageError with one line on what is wrong.
+    """
+    chosen = importers.by_name(form) if form else None
+    data = _read(path)
+    try:
+        text = _text(data)
+        chosen = chosen or importers.recognised(text)
+        output = chosen.read(text)
+        figures = _sized(output.figures, bytes_each)
+        points, lines = _points(figures)
+    except UsageError as error:
+        of = f"not read as {chosen.name}: " if chosen else ""
+        raise UsageError(f"{path}: {of}{error}") from error
+    origin = _origin(path, data, chosen, output, figures, lines)
+    return Run(
+        software=Software(version=isthmus.__version__, command=list(command)),
+        started=datetime.now(timezone.utc).isoformat(timespec="seconds"),
+        status="complete",
+        studies=list(dict.fromkeys(point.study for point in points)),
+        settings=Settings(
+            precision=_PRECISION, confidence=_CONFIDENCE, reruns=1, budget_s=0, seed=0, quick=False
+        ),
+        environment={"host": output.host} if output.host else {},
+        devices=list(output.devices),
+        points=points,
+        origin=origin,
+    )
+
+
+def _read(path: Path) -> bytes:
+    try:
+        if not path.is_file():
+            raise UsageError(f"{path}: no file" if path.exists() else f"{path}: not there")
+        with path.open("rb") as file:
+            data = file.read(MOST_BYTES + 1)
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror}") from error
+    if len(data) > MOST_BYTES:
+        raise UsageError(f"{path}: larger than {MOST_BYTES >> 20} MiB, so no output of a benchmark")
+    if not data.strip():
+        raise UsageError(f"{path}: empty")
+    return data
+
+
+def _text(data: bytes) -> str:
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise UsageError("not text") from error
+    if "\0" in text:
+        raise UsageError("not text")
+    return text
+
+
+def _sized(figures: Sequence[Figure], bytes_each: int | None) -> list[Figure]:
+    """Figures with the user's size where the file has none; raises UsageError without figures."""
+    if not figures:
+        raise UsageError("it has no figure that Isthmus can use")
+    if len(figures) > MOST_FIGURES:
+        raise UsageError(f"more than {MOST_FIGURES} figures")
+    if bytes_each is None:
+        return list(figures)
+    if not any(SIZE_ASSUMED in figure.remarks for figure in figures):
+        raise UsageError("the file says its sizes: leave --bytes out")
+    return [figure.of_size(bytes_each) for figure in figures]
+
+
+def _points(figures: Sequence[Figure]) -> tuple[list[Point], list[int]]:
+    """Points, and the line of the first figure of each."""
+    points: dict[tuple[object, ...], tuple[Point, int]] = {}
+    for figure in figures:
+        point = _point(figure)
+        key = (point.study, point.device, point.operation, point.memory, point.bytes,
+               figure.clock, *sorted(point.axes.items()))  # fmt: skip
+        first, line = points.get(key, (point, figure.line))
+        again = [_rerun(figure, len(first.reruns))]
+        points[key] = msgspec.structs.replace(first, reruns=[*first.reruns, *again]), line
+    return [point for point, _ in points.values()], [line for _, line in points.values()]
+
+
+def _point(figure: Figure) -> Point:
+    names = ("study", "device", "api", "operation", "memory", "bytes", "direction", "initiator")
+    return Point(
+        **{name: getattr(figure, name) for name in names},
+        axes=dict(figure.axes),
+        moved_bytes=0 if _moves_nothing(figure) else figure.moved,
+    )
+
+
+def _moves_nothing(figure: Figure) -> bool:
+    return bool(figure.direction) and figure.moved > NO_LINK_BPS * min(figure.seconds())
+
+
+def _rerun(figure: Figure, number: int) -> Rerun:
+    seconds = figure.seconds()
+    longest = max(seconds) * figure.batch
+    tick = next((one for one in _TICKS_S if longest < _MOST_TICKS * one), None)
+    ticks = [round(one * figure.batch / tick) for one in seconds] if tick else [0]
+    if tick is None or not all(ticks):
+        raise UsageError(f"line {figure.line}: {seconds[0]:.3g} s is no time of a transfer")
+    remarks = [IMPORTED, *figure.remarks]
+    remarks += [] if figure.statistic == "each" else [f"{figure.statistic}_only"]
+    remarks += ["zero_copy"] if _moves_nothing(figure) else []
+    return Rerun(
+        rerun=number,
+        batch=figure.batch,
+        intervals=1,
+        clocks={figure.clock: Samples(ticks, tick)},
+        blocks=[len(ticks)],
+        clock=ClockRecord("the program's own", "imported", 0.0, 0.0, 0.0),
+        verified="false" if figure.fault else "na",
+        fault=figure.fault,
+        state="visit",
+        noise=Noise(),
+        remarks=remarks,
+        measured_s=sum(ticks) * tick,
+    )
+
+
+def _origin(
+    path: Path,
+    data: bytes,
+    importer: Importer,
+    output: Output,
+    figures: Sequence[Figure],
+    lines: list[int],
+) -> Origin:
+    statistics = list(dict.fromkeys(figure.statistic for figure in figures))
+    return Origin(
+        tool=output.tool,
+        version=output.version,
+        format=importer.name,
+        file=path.name,
+        sha256=hashlib.sha256(data).hexdigest(),
+        statistics=list(statistics),
+        not_measured=["whether the data arrived", *(_NOT_MEASURED[one] for one in statistics)],
+        left_out=list(output.left_out),
+        assumed=list(output.assumed),
+        lines=lines,
+    )

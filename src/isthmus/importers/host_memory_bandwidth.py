@@ -1,0 +1,72 @@
+"""Log of AMD's example host_memory_bandwidth (github.com/Xilinx/Vitis_Accel_Examples).
+
+Its "GB/sec" are GiB/s, and its "KB" KiB: the example's source divides by 1024. A figure is one
+launch of 1024 sweeps over the buffer, or of 2 in emulation, where it stops at 8 KiB.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Literal
+
+from isthmus.importers.base import Figure, Importer, Output, device, number, size, slug
+
+_ROW = re.compile(
+    r"(Concurrent Read and Write|Read|Write) Throughput = (\S+) \(GB/sec\) "
+    r"for buffer size (\S+) (KB|MB|GB)"
+)
+_DEVICE = re.compile(r"Trying to program device\[\d+\]: (\S+)|Found Device=(\S+)")
+_OPERATIONS: dict[str, tuple[str, Literal["both", "h2d", "d2h"], int]] = {
+    "Concurrent Read and Write": ("bandwidth", "both", 2),
+    "Read": ("read_bandwidth", "h2d", 1),
+    "Write": ("write_bandwidth", "d2h", 1),
+}
+"""Operation, direction, and how often one sweep moves the buffer's size."""
+_SWEEPS, _SWEEPS_EMULATED, _MOST_EMULATED = 1024, 2, 8 << 10
+
+
+def read(text: str) -> Output:
+    """Kernels on host memory, at each size."""
+    found = list(enumerate(map(_ROW.match, text.splitlines()), 1))
+    rows = [(line, row, size(row[3], line, row[4])) for line, row in found if row]
+    emulated = max((one for *_, one in rows), default=0) <= _MOST_EMULATED
+    sweeps = _SWEEPS_EMULATED if emulated else _SWEEPS
+    named = _DEVICE.search(text)
+    name = (named[1] or named[2]) if named else "unknown card"
+    api = "opencl" if "Platform Name" in text else "xrt"
+    address = f"xrt:{slug(name)}"
+    figures = []
+    for line, row, bytes_each in rows:
+        operation, direction, ways = _OPERATIONS[row[1]]
+        figures.append(
+            Figure(
+                line=line,
+                study="hostmem",
+                operation=operation,
+                device=address,
+                bytes=bytes_each,
+                moved_bytes=ways * sweeps * bytes_each,
+                values=(number(row[2], line),),
+                unit="GiB/s",
+                statistic="each",
+                api=api,
+                memory="host_only",
+                direction=direction,
+                initiator="kernel",
+                axes={"target": "host", "implementation": "board", "iterations": sweeps},
+            )
+        )
+    return Output(
+        tool="host_memory_bandwidth",
+        figures=figures,
+        devices=[device(address, name, api=api, kind="accelerator", real=not emulated)],
+        assumed=[f"{sweeps} sweeps in a launch, as the example's source has it"],
+    )
+
+
+IMPORTER = Importer(
+    "host_memory_bandwidth",
+    "log of AMD's example host_memory_bandwidth",
+    lambda text: "Throughput = " in text and _ROW.search(text) is not None,
+    read,
+)
