@@ -529,7 +529,7 @@ def test_several_runs_of_a_study_overlay_in_its_plots(tmp_path):
     text = write_page([("old.json", one), ("new.json", two)], tmp_path).read_text("utf-8")
     assert text.count('<section id="transfer">') == 1
     series = set(pd.read_csv(tmp_path / "plots" / "transfer-rate.csv")["series"])
-    assert series == {"OpenCL, old", "OpenCL, new"}
+    assert series == {"old, OpenCL", "new, OpenCL"}
     assert text.count("All points (4 rows)") == 2
 
 

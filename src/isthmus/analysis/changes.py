@@ -301,7 +301,7 @@ def _why_nothing(sides: Sequence[pd.DataFrame], base: Side, new: Side) -> str:
         if times.empty:
             return f"{side.name} has no times that can be trusted: see isthmus show {side.name}"
     for name, hint in (
-        ("study", ""), ("clock", "; --mixed compares them"), ("device", ""), ("operation", ""),
+        ("study", ""), ("clock", "; isthmus compare --mixed compares them"), ("device", ""), ("operation", ""),
         ("memory", ""), ("axes", ""), ("bytes", ""),
     ):  # fmt: skip
         kinds = [set(times[name]) for times in sides]

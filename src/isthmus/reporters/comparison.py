@@ -19,11 +19,14 @@ from isthmus.reporters.cells import plain, table
 from isthmus.reporters.junit import Case, junit
 from isthmus.reporters.md import escape, markdown
 from isthmus.reporters.table import drawn
+from isthmus.statistics import Judgement
 from isthmus.text import counted
 from isthmus.units import format_rate, format_seconds, format_size, printable
 
 _MOST_ROWS = 5
 _MOST_DIFFERENCES = 2
+_MOST_DEVICES = 2
+_CHANGED: tuple[Judgement, ...] = ("slower", "faster")
 _WIDTH = 80
 _NAME = 38
 _LEAST = 6
@@ -45,14 +48,10 @@ def lines(result: Comparison, more: str) -> Iterator[str]:
 
 def _lines(result: Comparison) -> Iterator[str]:
     changed = [*result.of("slower"), *result.of("faster")]
-    yield from wrapped(_verdict(result))
-    if result.missing:
-        yield from wrapped(_missing(result))
-    for verdict in ("slower", "faster"):
-        if pattern := _pattern(result, result.of(verdict)):
-            yield shortened(f"What is {verdict} has in common: {pattern}", _WIDTH)
-    for address, base in list(result.devices.items())[:2]:
-        yield shortened(f"{address} is compared with {base}.", _WIDTH)
+    for sentence in verdict(result):
+        yield from wrapped(sentence)
+    for remark in remarks(result):
+        yield shortened(remark, _WIDTH)
     rows = changed[:_MOST_ROWS]
     if rows:
         yield ""
@@ -63,6 +62,19 @@ def _lines(result: Comparison) -> Iterator[str]:
         yield from _shown_differences(result)
         if min(len(result.base.runs), len(result.new.runs)) == 1 and not _all_exact(result):
             yield "One run a side: the machine itself may have changed meanwhile (docs/compare.md)."
+
+
+def verdict(result: Comparison) -> list[str]:
+    """The answer as a sentence, and one about the points that the new side lacks."""
+    return [_verdict(result), *([_missing(result)] if result.missing else [])]
+
+
+def remarks(result: Comparison) -> list[str]:
+    """What the changes have in common, and which devices of other names are compared."""
+    patterns = {way: _pattern(result, result.of(way)) for way in _CHANGED}
+    of_both = [f"What is {way} has in common: {text}" for way, text in patterns.items() if text]
+    names = list(result.devices.items())[:_MOST_DEVICES]
+    return [*of_both, *(f"{new} is compared with {base}." for new, base in names)]
 
 
 def _all_exact(result: Comparison) -> bool:
@@ -136,7 +148,8 @@ def _name(one: Change, room: int = 0) -> str:
     return shortened(f"{device} {rest}", room) if room else f"{device} {rest}"
 
 
-def _values(one: Change) -> str:
+def values(one: Change) -> str:
+    """Rates before and after, or times where no data move: ``11.6 -> 6.86 GB/s``."""
     rates = not math.isnan(one.moved_bytes)
     shown: Callable[[float], str] = format_rate if rates else format_seconds
     ends = (one.before_s, one.after_s)
@@ -149,7 +162,7 @@ def _percent(ratio: float) -> str:
     return f"{100 * (ratio - 1):+.1f}" if abs(ratio - 1) < 0.1 else f"{100 * (ratio - 1):+.0f}"
 
 
-def _change(one: Change) -> str:
+def percent_of_time(one: Change) -> str:
     """``+4.1 % time (2.0 to 6.3)``; ends of another sign have it."""
     value, low, high = map(_percent, one.ratio[:3])
     if one.ratio.low == one.ratio.high or not one.ratio.known:
@@ -160,7 +173,7 @@ def _change(one: Change) -> str:
 
 
 def _row(one: Change) -> str:
-    rest = f"{_values(one)} {_change(one)}"
+    rest = f"{values(one)} {percent_of_time(one)}"
     room = _WIDTH - 8 - len(rest)
     return f"{one.verdict:6} {_name(one, room):{room}} {rest}"
 
@@ -182,10 +195,9 @@ def _text(result: Comparison) -> str:
 
 
 def _markdown(result: Comparison) -> str:
-    rows = [escape(_verdict(result)), ""]
-    if result.missing:
-        rows += [f"**{escape(_missing(result))}**", ""]
-    rows += [escape(f"{new} is compared with {base}.") for new, base in result.devices.items()]
+    rows = []
+    for sentence in (*verdict(result), *remarks(result)):
+        rows += [escape(sentence), ""]
     rows += markdown(table(frame(result.series)))
     if result.differences:
         rows += ["", "What else differs:", ""]
@@ -232,10 +244,10 @@ def _junit(result: Comparison) -> str:
     kinds = {"slower": "failure", "undecided": "skipped"}
     for one in result.series:
         kind = kinds.get(one.verdict, "")
-        cases.append(Case(one.study, _name(one), kind, f"{_values(one)}, {_change(one)}"))
+        cases.append(Case(one.study, _name(one), kind, f"{values(one)}, {percent_of_time(one)}"))
     slower = {one[: len(SERIES)] for one in result.of("slower")}
     for one in (one for one in result.slower_points if one[: len(SERIES)] not in slower):
-        what = f"{_values(one)}, {_change(one)}"
+        what = f"{values(one)}, {percent_of_time(one)}"
         cases.append(Case(one.study, f"{_name(one)} (point)", "failure", what))
     for gone in result.missing:
         words = (gone.device, gone.operation, gone.memory, gone.axes, format_size(gone.bytes))

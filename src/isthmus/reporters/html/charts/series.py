@@ -77,7 +77,7 @@ class Source:
             same = [d for d in self.run.devices if d.api == device.api and d.real]
             only_one = len(same) <= 1 or "+" in address
             text = backends.api_names().get(api, address) if only_one else address
-        return shortened(f"{text}, {self.name}" if self.several else text, _LONGEST)
+        return shortened(f"{self.name}, {text}" if self.several else text, _LONGEST)
 
     def rows(self, study: str) -> pd.DataFrame:
         """Trustworthy rows of a study with times as a user of the device sees them.
