@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from statistics import median
 from typing import Any, Literal, NamedTuple
 
@@ -12,8 +13,14 @@ import numpy as np
 import pandas as pd
 
 from isthmus.analysis import wording
-from isthmus.analysis.changes import CLASSES, CLOCKS, trusted_logs
-from isthmus.analysis.context import each
+from isthmus.analysis.quantities import (
+    CLASSES,
+    CLOCKS,
+    IDENTITY,
+    Quantity,
+    identity,
+    trusted_logs,
+)
 from isthmus.analysis.summary import simulated_devices
 from isthmus.results.run_file import DeviceRecord, Run
 from isthmus.statistics import judge, shift, simultaneous, student
@@ -29,21 +36,16 @@ _EFFICIENCY = 0.37
 """Of the median absolute deviation, against the standard deviation: of so many of n values it is
 worth (Rousseeuw and Croux, "Alternatives to the median absolute deviation", Journal of the
 American Statistical Association 88 (1993), 1273)."""
-_QUANTITY = ["kind", "study", "device", "operation", "memory", "axes", "clock", "sizes"]
+_QUANTITY = ["kind", *IDENTITY, "sizes"]
 _SERIES = [*_QUANTITY, "bytes"]
 State = Literal["slow", "failed", "unknown", "healthy"]
 
 
-class Outlier(NamedTuple):
+@dataclass(frozen=True, kw_only=True)
+class Outlier(Quantity):
     """A quantity of a machine that takes longer than on its like, or of a kind than before."""
 
     node: str
-    study: str
-    device: str
-    operation: str
-    memory: str
-    axes: str
-    clock: str
     sizes: str
     seconds: float
     """Geometric mean over its sizes."""
@@ -114,9 +116,9 @@ def inspect(
         deviation = _NORMAL_TO_MAD * float((rows["score"] - middle).abs().median())
         limit = student(_EFFICIENCY * (len(rows) - 1), share) * deviation
         far = rows[rows["score"] - middle > max(limit, math.log1p(least))]
-        for row in each(far):
-            found = outliers.setdefault((row.node, row.kind), [])
-            found.append(_outlier(row.node, row, row.seconds, row.score - middle))
+        for _, row in far.iterrows():
+            found = outliers.setdefault((row["node"], row["kind"]), [])
+            found.append(_outlier(row["node"], row, row["seconds"], row["score"] - middle))
     known = set(zip(judged["node"], judged["kind"], strict=True))
     has = Counter(zip(times["node"], times["kind"], strict=True))
     usual: Counter[str] = Counter()
@@ -150,11 +152,10 @@ def _node(
     return Node(name, kind, state, found, reasons)
 
 
-def _outlier(node: str, row: Any, seconds: float, log: float) -> Outlier:
+def _outlier(node: str, row: pd.Series[Any], seconds: float, log: float) -> Outlier:
     return Outlier(
-        node, row.study, row.device, row.operation, row.memory, row.axes, row.clock, row.sizes,
-        float(seconds), math.exp(log),
-    )  # fmt: skip
+        **identity(row), node=node, sizes=row["sizes"], seconds=float(seconds), ratio=math.exp(log)
+    )
 
 
 def _scores(times: pd.DataFrame, usual: pd.DataFrame) -> pd.DataFrame:

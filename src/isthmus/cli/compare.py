@@ -47,15 +47,11 @@ def compare(
     from isthmus.cli.program import program, shorter
     from isthmus.errors import UsageError
     from isthmus.reporters import comparison
-    from isthmus.text import nearest
+    from isthmus.text import known
     from isthmus.units import parse_share
 
     chosen = form or ("table" if points else "summary")
-    known = ["summary", *comparison.FORMATS]
-    if chosen not in known:
-        raise UsageError(
-            f"unknown format '{chosen}'; {nearest(chosen, known)}known: {', '.join(known)}"
-        )
+    known("format", chosen, ["summary", *comparison.FORMATS])
     if relevant is not None and fail_above is not None:
         raise UsageError("give --relevant or --fail-above: both say which difference counts")
     limit = fail_above if relevant is None else relevant

@@ -36,15 +36,11 @@ def fleet(
     Subfolders count. A file that cannot be read is named on stderr, and the others are judged.
     """
     from isthmus.analysis import fleet as analysis
-    from isthmus.errors import UsageError
     from isthmus.reporters.fleet import FORMATS
-    from isthmus.text import nearest
+    from isthmus.text import known
     from isthmus.units import parse_share
 
-    if form not in FORMATS:
-        raise UsageError(
-            f"unknown format '{form}'; {nearest(form, FORMATS)}known: {', '.join(FORMATS)}"
-        )
+    known("format", form, FORMATS)
     before = list(_runs(baseline)) if baseline else None
     result = analysis.inspect(_runs(folder), parse_share(relevant), before)
     print(FORMATS[form](result), end="")

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import groupby
 from types import MappingProxyType
 
-import msgspec
-
 from isthmus.analysis import wording
-from isthmus.analysis.changes import SERIES, Change, Comparison, frame
+from isthmus.analysis.changes import Change, Comparison, frame
 from isthmus.analysis.sentences import shortened
 from isthmus.columns import wrapped
 from isthmus.reporters.cells import plain, table
@@ -22,6 +18,7 @@ from isthmus.reporters.table import drawn
 from isthmus.statistics import Judgement
 from isthmus.text import counted
 from isthmus.units import format_rate, format_seconds, format_size, printable
+from isthmus.written import csv_text, json_text
 
 _MOST_ROWS = 5
 _MOST_DIFFERENCES = 2
@@ -140,10 +137,14 @@ def _pattern(result: Comparison, changed: Sequence[Change]) -> str:
     return ", ".join(filter(str.strip, parts))
 
 
+def what(one: Change) -> str:
+    """Operation, memory, axes and sizes: ``write pinned, 1Mi to 16Mi``."""
+    return one.words if one.sizes == "0" else f"{one.words}, {one.sizes}"
+
+
 def _name(one: Change, room: int = 0) -> str:
     """Device, operation, memory and sizes; in so little room the device is shortened first."""
-    words = " ".join(filter(None, (one.operation, one.memory, one.axes)))
-    rest = f"{words}, {one.sizes}" if one.sizes != "0" else words
+    rest = what(one)
     device = shortened(one.device, max(room - len(rest) - 1, _LEAST)) if room else one.device
     return shortened(f"{device} {rest}", room) if room else f"{device} {rest}"
 
@@ -222,20 +223,16 @@ def _json(result: Comparison) -> str:
         "devices": result.devices,
         "series": rows(result.series),
         "points": rows(result.points),
-        "missing": [one._asdict() for one in result.missing],
+        "missing": [vars(one) for one in result.missing],
         "added_points": result.added,
         "differences": [one._asdict() for one in result.differences],
     }
-    return msgspec.json.format(msgspec.json.encode(data), indent=1).decode() + "\n"
+    return json_text(data)
 
 
 def _csv(result: Comparison) -> str:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
     rows = frame(result.points)
-    writer.writerow(rows.columns)
-    writer.writerows(rows.itertuples(index=False, name=None))
-    return text.getvalue()
+    return csv_text(rows.columns, rows.itertuples(index=False, name=None))
 
 
 def _junit(result: Comparison) -> str:
@@ -245,13 +242,13 @@ def _junit(result: Comparison) -> str:
     for one in result.series:
         kind = kinds.get(one.verdict, "")
         cases.append(Case(one.study, _name(one), kind, f"{values(one)}, {percent_of_time(one)}"))
-    slower = {one[: len(SERIES)] for one in result.of("slower")}
-    for one in (one for one in result.slower_points if one[: len(SERIES)] not in slower):
-        what = f"{values(one)}, {percent_of_time(one)}"
-        cases.append(Case(one.study, f"{_name(one)} (point)", "failure", what))
+    slower = {one.key for one in result.of("slower")}
+    for one in (one for one in result.slower_points if one.key not in slower):
+        text = f"{values(one)}, {percent_of_time(one)}"
+        cases.append(Case(one.study, f"{_name(one)} (point)", "failure", text))
     for gone in result.missing:
-        words = (gone.device, gone.operation, gone.memory, gone.axes, format_size(gone.bytes))
-        cases.append(Case(gone.study, " ".join(filter(None, words)), "failure", _WHY[gone.why]))
+        name = f"{gone.device} {gone.words} {format_size(gone.bytes)}"
+        cases.append(Case(gone.study, name, "failure", _WHY[gone.why]))
     return junit("isthmus compare", cases)
 
 

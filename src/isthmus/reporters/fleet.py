@@ -7,13 +7,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import groupby
 from types import MappingProxyType
 
-import msgspec
-
 from isthmus.analysis.fleet import Fleet, Node, Outlier
 from isthmus.analysis.sentences import shortened
 from isthmus.reporters.junit import Case, junit
 from isthmus.text import counted
 from isthmus.units import format_seconds, printable
+from isthmus.written import json_text
 
 _MOST_NODES = 8
 _MOST_SHIFTS = 3
@@ -115,13 +114,13 @@ def _json(fleet: Fleet) -> str:
         "relevant": fleet.least,
         "passes": fleet.passes,
         "nodes": [
-            {**node._asdict(), "outliers": [one._asdict() for one in node.outliers]}
+            {**node._asdict(), "outliers": [vars(one) for one in node.outliers]}
             for node in fleet.nodes
         ],
-        "slower_than_baseline": [one._asdict() for one in fleet.shifts],
+        "slower_than_baseline": [vars(one) for one in fleet.shifts],
         "no_baseline": fleet.baseline,
     }
-    return msgspec.json.format(msgspec.json.encode(data), indent=1).decode() + "\n"
+    return json_text(data)
 
 
 def _junit(fleet: Fleet) -> str:
@@ -155,7 +154,7 @@ def _prometheus(fleet: Fleet) -> str:
     ]
     for node in fleet.nodes:
         for one in node.outliers:
-            labels = {**one._asdict(), "kind": node.kind}
+            labels = {**vars(one), "kind": node.kind}
             del labels["seconds"], labels["ratio"]
             lines.append(_metric("isthmus_time_ratio", labels, one.ratio))
     lines += [

@@ -58,9 +58,8 @@ def changed(sources: Sequence[Source]) -> Changed | str:
 
 def _tile(one: Change) -> Tile:
     value, _, interval = comparison.percent_of_time(one).partition(" % time")
-    what = " ".join(filter(None, (one.operation, one.memory, one.axes)))
     return {
-        "what": what if one.sizes == "0" else f"{what}, {one.sizes}",
+        "what": comparison.what(one),
         "of": one.device,
         "value": value,
         "unit": "% time",

@@ -49,7 +49,7 @@ def method_of(id: str, source: Source) -> Method:  # noqa: A002 - the attribute'
         convergence=_convergence(summary),
         flags=_flags(summary),
         devices=list(_properties(run)),
-        environment=list(_flattened(run.environment)),
+        environment=list(wording.facts(run.environment)),
         method=list(_settings(run)),
         points=Folded(f"All points ({len(shown):,} rows)", table(shown, labels), common),
         command=" ".join(run.software.command),
@@ -75,7 +75,7 @@ def _flags(summary: pd.DataFrame) -> list[tuple[str, str, int]]:
 def _properties(run: Run) -> Iterator[tuple[str, list[tuple[str, str]]]]:
     labels = wording.labels(run)
     for device in run.devices:
-        facts = {
+        known = {
             "name": device.name,
             "platform": device.platform,
             "API": device.api,
@@ -89,21 +89,7 @@ def _properties(run: Run) -> Iterator[tuple[str, list[tuple[str, str]]]]:
             "environment": device.environment,
             "error": device.error,
         }
-        yield labels[device.address], list(_flattened(facts))
-
-
-def _flattened(facts: Mapping[str, object], before: str = "") -> Iterator[tuple[str, str]]:
-    for name, value in facts.items():
-        title = f"{before}{name}".replace("_", " ")
-        if isinstance(value, Mapping):
-            yield from _flattened(value, f"{title}: ")
-        elif isinstance(value, (list, tuple)):
-            yield title, ", ".join(map(str, value))
-        elif value not in ("", None):
-            text = {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
-            if name.endswith("_bytes") and isinstance(value, int):
-                title, text = title.removesuffix(" bytes"), wording.size(value)
-            yield title, text
+        yield labels[device.address], list(wording.facts(known))
 
 
 def _settings(run: Run) -> Iterator[tuple[str, str]]:
@@ -113,7 +99,7 @@ def _settings(run: Run) -> Iterator[tuple[str, str]]:
     yield "processes", _processes(run)
     yield "time for the run", format_seconds(settings.budget_s)
     yield "order", f"points interleaved over all devices, seed {settings.seed}"
-    yield from _flattened({"axis": settings.axes})
+    yield from wording.facts({"axis": settings.axes})
     bound = ", ".join(map(str, settings.cpus)) or "not bound"
     node = "" if settings.numa_node is None else f", NUMA node {settings.numa_node}"
     yield "processors", bound + node
