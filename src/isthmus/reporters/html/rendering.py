@@ -13,7 +13,13 @@ import altair as alt
 import vl_convert
 from markupsafe import Markup
 
-from isthmus.reporters.html.drawing import LIGHT, THEME, Figure
+from isthmus.reporters.html.drawing import (
+    Figure,
+)
+from isthmus.reporters.html.layout import (
+    LIGHT,
+    THEME,
+)
 
 _VEGA_LITE = ".".join(alt.SCHEMA_VERSION.lstrip("v").split(".")[:2])
 _NARROW = 360

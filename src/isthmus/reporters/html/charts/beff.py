@@ -16,7 +16,14 @@ from isthmus.reporters.html.charts.series import (
     rate_figure,
     rate_line,
 )
-from isthmus.reporters.html.drawing import Figure, Line, Panel, size_text
+from isthmus.reporters.html.drawing import (
+    Figure,
+    Line,
+    Panel,
+)
+from isthmus.reporters.html.layout import (
+    size_text,
+)
 
 
 def plots(sources: Sequence[Source], palette: Palette) -> Iterator[Figure]:

@@ -21,14 +21,16 @@ from isthmus.analysis.wording import percent
 from isthmus.published import Row
 from isthmus.published import sources as published_sources
 from isthmus.reporters.html.drawing import (
-    COLOURS,
-    LIGHT,
     Dot,
     Figure,
     Line,
     Panel,
     dots,
     lines,
+)
+from isthmus.reporters.html.layout import (
+    COLOURS,
+    LIGHT,
     size_text,
 )
 from isthmus.results.run_file import DeviceRecord, Run
