@@ -14,6 +14,7 @@ import typer
 from isthmus.cli import (
     advise,
     card,
+    cite,
     compare,
     devices,
     doctor,
@@ -61,7 +62,9 @@ def _options(
     """Measures, explains and judges the crossing between a host and its accelerators."""
 
 
-for module in (devices, doctor, run, show, report, compare, fleet, advise, reproduce, model, card):
+for module in (
+    devices, doctor, run, show, report, compare, fleet, cite, advise, reproduce, model, card,
+):  # fmt: skip
     module.add_to(app)
 
 
