@@ -20,6 +20,7 @@ from isthmus.cli import (
     doctor,
     fleet,
     model,
+    repeat,
     report,
     reproduce,
     run,
@@ -63,7 +64,8 @@ def _options(
 
 
 for module in (
-    devices, doctor, run, show, report, compare, fleet, cite, advise, reproduce, model, card,
+    devices, doctor, run, repeat, show, report, compare, fleet, cite, advise, reproduce, model,
+    card,
 ):  # fmt: skip
     module.add_to(app)
 

@@ -45,25 +45,31 @@ def compare(
     """Compares points that both sides have; processes are the sample, of several runs the runs."""
     from isthmus.analysis import changes
     from isthmus.cli.program import program, shorter
-    from isthmus.errors import UsageError
     from isthmus.reporters import comparison
     from isthmus.text import known
-    from isthmus.units import parse_share
 
     chosen = form or ("table" if points else "summary")
     known("format", chosen, ["summary", *comparison.FORMATS])
-    if relevant is not None and fail_above is not None:
-        raise UsageError("give --relevant or --fail-above: both say which difference counts")
-    limit = fail_above if relevant is None else relevant
-    least = None if limit is None else parse_share(limit)
+    chosen_limit, least = limit(relevant, fail_above)
     result = changes.compare(_side([base]), _side(new), least, mixed=mixed)
     if chosen == "summary":
         files = " ".join(shlex.quote(shorter(path)) for path in (base, *new))
-        options = f"{f' --relevant {limit}' if limit else ''}{' --mixed' if mixed else ''}"
+        options = f"{chosen_limit and f' --relevant {chosen_limit}'}{' --mixed' if mixed else ''}"
         print("\n".join(comparison.lines(result, f"{program()} compare {files}{options} --points")))
     else:
         print(comparison.FORMATS[chosen](result), end="")
     return GATE_FAILED if fail_above is not None and not result.passes else 0
+
+
+def limit(relevant: str | None, fail_above: str | None) -> tuple[str, float | None]:
+    """The difference that counts, as given and as a share; raises UsageError for a wrong one."""
+    from isthmus.errors import UsageError
+    from isthmus.units import parse_share
+
+    if relevant is not None and fail_above is not None:
+        raise UsageError("give --relevant or --fail-above: both say which difference counts")
+    text = fail_above if relevant is None else relevant
+    return text or "", None if text is None else parse_share(text)
 
 
 def _side(paths: Sequence[Path]) -> Side:
