@@ -18,6 +18,7 @@ from isthmus.cli import (
     compare,
     devices,
     doctor,
+    export,
     fleet,
     model,
     repeat,
@@ -64,8 +65,8 @@ def _options(
 
 
 for module in (
-    devices, doctor, run, repeat, show, report, compare, fleet, cite, advise, reproduce, model,
-    card,
+    devices, doctor, run, repeat, show, report, export, compare, fleet, cite, advise, reproduce,
+    model, card,
 ):  # fmt: skip
     module.add_to(app)
 
