@@ -9,7 +9,10 @@ import numpy as np
 import pytest
 from msgspec import structs
 
+from isthmus import checks
 from isthmus.analysis.findings import Finding, findings
+from isthmus.analysis.findings.verdicts import verdicts
+from isthmus.analysis.summary import summarise
 from isthmus.reporters import summary
 from isthmus.results.run_file import DeviceRecord, Point, Run
 from planted import FAULTS, healthy, on_board
@@ -71,6 +74,31 @@ def test_a_low_rate_of_ordinary_memory_alone_asks_for_pinned_memory() -> None:
     assert (one.verdict, one.headline) == ("below", True)
     assert causes(low) == ["a bounce copy of aligned memory"]
     assert one.action == "run transfer --device a --memory aligned,pinned"
+
+
+def test_the_copy_of_ordinary_memory_explains_more_than_a_bad_check_does(tmp_path: Path) -> None:
+    """As on an H100 of a virtual machine: 12 % of the link, beside a fault of the processors."""
+    facts = FAULTS["powersave"][1](on_board(2)).facts(tmp_path)
+    assert facts.device
+    device = structs.replace(facts.device, backend="cuda")
+    low = run(copies(0.12 * LIMIT, "aligned"), devices=[device], environment=dict(facts.host))
+    first, *others = causes(low)
+    assert first == "a bounce copy of aligned memory"
+    assert others == [checks.registry()["governor"].fault]
+    assert verdict(low).action == "run transfer --device a --memory aligned,pinned"
+
+
+def test_a_link_that_kernels_fill_is_normal() -> None:
+    low = [*copies(0.12 * LIMIT, "aligned")]
+    kernels = [
+        structs.replace(p, study="hostmem", operation=f"{p.operation}_bandwidth")
+        for p in copies(0.95 * LIMIT, "mapped")
+    ]
+    link = {**LINK, "address": "0000:01:00.0"}
+    both = measured(*low, *kernels, backend="cuda", link=link)
+    found = {one.study: one for one in verdicts(both, summarise(both))}
+    assert {one.verdict for one in found.values()} == {"normal"}
+    assert found["transfer"].sentence.startswith("Normal: a (hostmem) reaches 9")
 
 
 def test_ordinary_memory_that_is_slower_is_named_and_the_link_is_normal() -> None:

@@ -39,6 +39,15 @@ class FoundDevice:
         """Whether its measurements are of hardware."""
         return self.candidate.hardware
 
+    @property
+    def direct_memory(self) -> str:
+        """Kind of host memory that a real PCIe device reaches without a copy by its driver.
+
+        Empty where no such kind is known, and for what is no PCIe device.
+        """
+        is_pcie = self.real and self.description.properties.get("pci_address")
+        return self.backend.fastest_memory if is_pcie else ""
+
     @cached_property
     def options(self) -> dict[str, str]:
         """Options for the backend's library, from the run and the address."""

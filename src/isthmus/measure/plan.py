@@ -86,9 +86,13 @@ def _takes(kinds: Sequence[str], kind: str) -> bool:
     return kind in kinds or (numbered and _core.knows_host_memory(kind))
 
 
-def _memory_kinds(operation: OperationDescription, wanted: Sequence[Value] | None) -> Sequence[str]:
+def _memory_kinds(
+    operation: OperationDescription, wanted: Sequence[Value] | None, direct: str
+) -> Sequence[str]:
+    """The kinds wanted that an operation takes; else what programs have, and what is fastest."""
     if wanted is None:
-        return operation.memory_kinds[:1]
+        kinds = operation.memory_kinds
+        return [*kinds[:1], *(kind for kind in kinds[1:] if kind == direct)]
     return [kind for kind in map(str, wanted) if _takes(operation.memory_kinds, kind)]
 
 
@@ -115,8 +119,10 @@ class _Planner:
         description: DeviceDescription,
         given: Mapping[str, Sequence[Value]],
         chosen: Mapping[str, Sequence[Value]],
+        direct_memory: str,
     ) -> None:
         self._study = study
+        self._direct_memory = direct_memory
         self._device = device
         self._description = description
         self._given = given
@@ -141,7 +147,7 @@ class _Planner:
         """
         kinds: Sequence[str] = [""]
         if operation.sized:
-            kinds = _memory_kinds(operation, self._chosen.get("memory"))
+            kinds = _memory_kinds(operation, self._chosen.get("memory"), self._direct_memory)
         columns = [
             [sizes_from[axis.name]]
             if axis.name in sizes_from
@@ -278,15 +284,17 @@ def plan(
     given: Mapping[str, Sequence[Value]],
     *,
     quick: bool,
+    direct_memory: str = "",
 ) -> Plan:
     """Tasks of one study for one device.
 
     ``given`` holds the axes that the user set, parsed. Points that the device cannot hold or do are
-    left out, with a reason where the user named them.
+    left out, with a reason where the user named them. ``direct_memory``: a kind of host memory that
+    is measured beside the first one, where the user names none.
     """
     usual = {axis.name: axis.usual(quick=quick) for axis in study.axes}
     chosen = {**{name: values for name, values in usual.items() if values is not None}, **given}
-    planner = _Planner(study, device, description, given, chosen)
+    planner = _Planner(study, device, description, given, chosen, direct_memory)
     for kind in given.get("memory", ()):
         if not has_memory(study, description, kind):
             why = description.lacks.get(f"memory={kind}")

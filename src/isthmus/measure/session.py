@@ -122,7 +122,13 @@ def _jobs(
                 what = f"no memory kind '{kind}' on these devices; they have {offers}"
                 refuse_or_warn(what, records, watcher)
         named = [one for one in devices if one.address not in added]
-        plans = [plan(study, one.address, one.description, given, quick=quick) for one in named]
+        plans = [
+            plan(
+                study, one.address, one.description, given, quick=quick,
+                direct_memory=one.direct_memory,
+            )
+            for one in named
+        ]  # fmt: skip
         for one, planned in zip(named, plans, strict=True):
             wanted = filter(request.keeps, planned.tasks) if request.keeps else planned.tasks
             jobs += [Job(one, task) for task in wanted]

@@ -12,13 +12,13 @@ of what was read of the machine (``isthmus.checks``, likeliest first), then what
    disturbed and small copies are steady: something else used the link meanwhile. Ordinary memory
    does not count: a copy by the host scatters by itself.
 4. Ordinary memory has less than ``BOUNCED`` of the rate of the best kind: it is copied once more.
-5. Below a limit with neither a bad check nor 3: where only ordinary memory was measured, the copy
-   that it needs; else what the system did not show, by the unknown checks; else the device itself,
-   or a steady user of the link.
+5. Below a limit where only ordinary memory was measured, the copy that it needs comes first. With
+   neither a bad check nor 3: what the system did not show, by the unknown checks; else the device
+   itself, or a steady user of the link.
    Those last two cannot be told apart: the verdict is "unknown".
-6. Where another device of the run is the same PCIe function and reaches ``GOOD`` in the same
-   directions, the link is well: 3 does not count, and without a bad check the verdict is "normal",
-   with the copy of ordinary memory or the API as the cause.
+6. Where another device of the run is the same PCIe function, or the device in another study, and
+   reaches ``GOOD`` in the same directions, the link is well: 3 and checks of all but the limit do
+   not count, and the verdict is "normal", with the copy of ordinary memory or the API as the cause.
 7. Without a large copy, or without a link that is known, nothing is decided ("unknown").
 
 Emulated cards are never below: their boards say what they reach.
@@ -80,7 +80,9 @@ def verdicts(run: Run, summary: pd.DataFrame) -> Iterator[Finding]:
             finding
             for device in run.devices
             if len(own := of_study[of_study["device"] == device.address])
-            for finding in _verdict(run, device, own, _same_function(run, device, of_study))
+            for finding in _verdict(
+                run, device, own, _same_function(run, device, rows.drop(own.index))
+            )
         ]
         found.sort(
             key=lambda one: (_WORST.index(one.verdict), not any(c.check for c in one.causes))
@@ -91,14 +93,10 @@ def verdicts(run: Run, summary: pd.DataFrame) -> Iterator[Finding]:
 
 
 def _same_function(run: Run, device: DeviceRecord, rows: pd.DataFrame) -> pd.DataFrame:
-    """Rows of the run's other devices that are the same PCIe function, e.g. by another API."""
+    """Those rows whose device is the same PCIe function, e.g. by another API."""
     own = _function(device)
-    others = [
-        other.address
-        for other in run.devices
-        if other.address != device.address and own and _function(other) == own
-    ]
-    return rows[rows["device"].isin(others)]
+    same = [other.address for other in run.devices if own and _function(other) == own]
+    return rows[rows["device"].isin(same)]
 
 
 def _function(device: DeviceRecord) -> str:
@@ -209,14 +207,26 @@ def _causes(
     lowest = min(best, key=lambda row: float(row.limit_share))
     low = lowest.limit_share < GOOD
     judged = list(_judged(run, device))
-    bad = [(check, one) for check, one in judged if one.state == "bad" and check.fault]
-    found = [_by_check(*one) for one in bad if low or one[0].lowers_limit]
-    restless = list(_restless(rows)) if low and full is None else []
-    bounced = list(_bounced(device, rows, best))
-    found += [*restless, *bounced]
-    if lowest.limit_share < FAIR and not (bad or restless):
-        found += _unexplained(device, lowest, judged, full)
+    alone = low and full is None
+    bad = [
+        (check, one)
+        for check, one in judged
+        if one.state == "bad" and check.fault and (alone or check.lowers_limit)
+    ]
+    restless = list(_restless(rows)) if alone else []
+    found = [*(_by_check(*one) for one in bad), *restless, *_bounced(device, rows, best)]
+    if lowest.limit_share < FAIR:
+        found = [*_only_ordinary(device, lowest), *found]
+        if not found:
+            found += _unexplained(device, lowest, judged, full)
     return found
+
+
+def _only_ordinary(device: DeviceRecord, row: Any) -> Iterator[Cause]:
+    """The copy of ordinary memory, where no other kind was measured though there is one."""
+    fastest = backends.of(device.backend).fastest_memory
+    if row.memory in ORDINARY and fastest not in {"", row.memory}:
+        yield _bounce(device, row.memory, fastest, f"only {row.memory} memory was measured")
 
 
 def _judged(run: Run, device: DeviceRecord) -> Iterator[tuple[Check, Result]]:
@@ -277,10 +287,6 @@ def _unexplained(
     device: DeviceRecord, row: Any, judged: Sequence[tuple[Check, Result]], full: Any | None
 ) -> Iterator[Cause]:
     """What may be the cause where no check is bad, and what would tell; ``full``: see above."""
-    fastest = backends.of(device.backend).fastest_memory
-    if row.memory in ORDINARY and fastest not in {"", row.memory}:
-        yield _bounce(device, row.memory, fastest, f"only {row.memory} memory was measured")
-        return
     if full is not None:
         both = f"--device {quote(device.address)} --device {quote(full.device)}"
         filled = f"{full.device} reaches {wording.percent(full.limit_share)} of the same link"
@@ -312,7 +318,10 @@ def _finding(
         kind = "lesser_link"
     elif verdict == "normal" and full is not None and low.limit_share < FAIR:
         kind = "normal_link"
-        values |= {"other": str(full.device), "share": wording.percent(full.limit_share)}
+        other = str(full.device)
+        if other == device.address:
+            other += f" ({full.study})"
+        values |= {"other": other, "share": wording.percent(full.limit_share)}
     elif verdict == "normal":
         values |= {"share": share}
         if causes:
