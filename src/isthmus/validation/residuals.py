@@ -205,11 +205,16 @@ def _tables(validation: Validation) -> Iterator[tuple[str, list[str], Cells]]:
     yield "Not modelled", ["figure", "why"], [list(pair) for pair in _not_modelled()]
 
 
+def _line(cells: Sequence[str]) -> str:
+    """A row of a table in Markdown."""
+    return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
+
+
 def _md(validation: Validation) -> Iterator[str]:
     for title, headings, rows in _tables(validation):
-        yield from (f"### {title}", "", f"| {' | '.join(headings)} |")
+        yield from (f"### {title}", "", _line(headings))
         yield f"|{'---|' * len(headings)}"
-        yield from (f"| {' | '.join(row)} |" for row in rows)
+        yield from map(_line, rows)
         yield ""
 
 

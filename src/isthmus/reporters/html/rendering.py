@@ -20,6 +20,7 @@ from isthmus.reporters.html.layout import (
     LIGHT,
     THEME,
 )
+from isthmus.written import csv_text
 
 _VEGA_LITE = ".".join(alt.SCHEMA_VERSION.lstrip("v").split(".")[:2])
 _NARROW = 360
@@ -105,7 +106,10 @@ def files(figure: Figure) -> dict[str, bytes]:
         "svg": svg.encode(),
         "pdf": vl_convert.svg_to_pdf(svg),
         "png": vl_convert.svg_to_png(svg, scale=_PNG_SCALE),
-        "csv": figure.frame.to_csv(index=False).encode(),
+        "csv": csv_text(
+            figure.frame.columns,
+            figure.frame.astype(object).where(figure.frame.notna(), "").itertuples(index=False),
+        ).encode(),
     }
 
 
