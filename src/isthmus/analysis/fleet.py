@@ -38,7 +38,9 @@ worth (Rousseeuw and Croux, "Alternatives to the median absolute deviation", Jou
 American Statistical Association 88 (1993), 1273)."""
 _QUANTITY = ["kind", *IDENTITY, "sizes"]
 _SERIES = [*_QUANTITY, "bytes"]
-State = Literal["slow", "failed", "unknown", "healthy"]
+State = Literal["slow", "failed", "missing", "unknown", "healthy"]
+BAD: tuple[State, ...] = ("slow", "failed", "missing")
+"""States of machines that need somebody's attention."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,16 +88,16 @@ class Fleet(NamedTuple):
 
     @property
     def passes(self) -> bool:
-        """Whether some machine was judged, and none is slow or failed, nor all slower."""
-        return bool(self.of("healthy")) and not (
-            self.of("slow") or self.of("failed") or self.shifts
-        )
+        """Whether some machine was judged, and none is slow, failed or missing, nor all slower."""
+        bad = self.shifts or any(self.of(state) for state in BAD)
+        return bool(self.of("healthy")) and not bad
 
 
 def inspect(
     runs: Iterable[tuple[str, Run]],
     least: float = 0.05,
     baseline: Iterable[tuple[str, Run]] | None = None,
+    expected: Iterable[str] = (),
 ) -> Fleet:
     """Judges machines, each by the median of its runs, against others of its kind.
 
@@ -103,7 +105,8 @@ def inspect(
     its devices by name; slots that differ in their link are other kinds. A machine is slow where a
     time lies so far above the median of its kind that of a healthy fleet none would in 99 of 100
     cases, by the median absolute deviation, and by more than ``least``. With a baseline, kinds are
-    compared with the baseline's as well, machines being the sample.
+    compared with the baseline's as well, machines being the sample. Machines that are ``expected``,
+    by name, and have no run are missing.
     """
     times, failed = _table(runs)
     scores = _scores(times, times)
@@ -136,7 +139,11 @@ def inspect(
     ]
     shifts, why = _shifts(times, baseline, least)
     quantities = len(judged[_QUANTITY].drop_duplicates())
-    return Fleet(nodes, len({node.kind for node in nodes}), quantities, shifts, why, least)
+    kinds = len({node.kind for node in nodes})
+    here = {node.name for node in nodes}
+    absent = sorted(set(expected) - here)
+    nodes += [Node(name, "", "missing", [], ["no run file"]) for name in absent]
+    return Fleet(nodes, kinds, quantities, shifts, why, least)
 
 
 def _node(
