@@ -99,3 +99,22 @@ def test_stored_runs_of_two_gpus_are_one_page(run_isthmus: Command, tmp_path: Pa
     assert "<td>name<td>NVIDIA H100 80GB HBM3<td>NVIDIA H200" in section(text)
     assert "<td>cuda:0<td>write<td>aligned" in section(text)
     assert len(text.encode()) < 2_500_000
+
+
+def test_two_boards_keep_their_names_and_no_rate_exceeds_its_link(
+    run_isthmus: Command, tmp_path: Path
+) -> None:
+    for name, device in (("wide", "card:u250"), ("narrow", "card:u250,link.lanes=8")):
+        ran = run_isthmus("run", "transfer", "--device", device, "--quick", "--out",
+                          f"{name}.json", cwd=tmp_path)  # fmt: skip
+        assert ran.returncode == 0, ran.stderr
+    ran = run_isthmus("report", "wide.json", "narrow.json", "--out", "page", cwd=tmp_path)
+    assert ran.returncode == 0, ran.stderr
+    text = unescape((tmp_path / "page" / "index.html").read_text("utf-8"))
+    assert "<h1>U250 (model) and card:u250,link.lanes=8 (model)</h1>" in text
+    assert "link limit 12.8 GB/s" in text
+    assert "link limit 7.3 GB/s" in text
+    shares = [int(share) for share in re.findall(r"(\d+) % of the link", text)]
+    assert shares
+    assert max(shares) <= 100
+    assert "card:u250,link.lanes=8 is compared with card:u250." in section(text)

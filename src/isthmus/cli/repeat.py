@@ -55,7 +55,7 @@ def repeat(
     import io
     import sys
 
-    from isthmus.cli import app, compare
+    from isthmus.cli import compare
     from isthmus.cli.run import fresh_name
     from isthmus.results import run_file
 
@@ -67,7 +67,8 @@ def repeat(
     print(f"isthmus {shlex.join(arguments)}", file=sys.stderr)
     sys.argv[1:] = arguments  # what the new run file names as its command
     with contextlib.redirect_stdout(io.StringIO()):  # what changed is shown, not the run itself
-        measured = app(args=arguments, standalone_mode=False)
+        root = context.find_root().command
+        measured = root.main(args=arguments, prog_name="isthmus", standalone_mode=False)
     code = compare.compare(run, [target], relevant, fail_above=fail_above)
     print(target)
     return code or measured or 0

@@ -173,7 +173,7 @@ def _machine(sources: Sequence[Source]) -> str:
     for source in sources:
         for device in filter(accelerates, source.run.devices):
             if device.simulated:
-                named[source.label(device.address).partition(", ")[0]] = None
+                named[source.title(device.address)] = None
                 continue
             link = link_of(device.link)
             named[device.name + (f", PCIe {link.name}" if link else "")] = None
