@@ -15,7 +15,8 @@ import pytest
 
 from conftest import Command
 from isthmus.analysis.fleet import Fleet, Node, inspect
-from isthmus.reporters.fleet import FORMATS, nodeset
+from isthmus.errors import UsageError
+from isthmus.reporters.fleet import FORMATS, node_names, nodeset
 from isthmus.results.run_file import Run, save
 from synthetic import Law, transfer_run
 
@@ -233,3 +234,51 @@ def test_hostile_names_stay_in_their_place(isthmus: Command, tmp_path: Path) -> 
     shown = isthmus("fleet", str(tmp_path), "--format", "prometheus").stdout
     assert all(line.startswith(("# ", "isthmus_")) for line in shown.splitlines())
     assert ElementTree.fromstring(isthmus("fleet", str(tmp_path), "--format", "junit").stdout)
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("a", ["a"]),
+        ("node[001-003,007],login1", ["node001", "node002", "node003", "node007", "login1"]),
+        ("n[9-11].example, b", ["n9.example", "n10.example", "n11.example", "b"]),
+    ],
+)
+def test_folded_names_are_read(text: str, names: list[str]) -> None:
+    assert node_names(text) == names
+
+
+def test_folded_names_are_read_as_they_are_written() -> None:
+    names = [*(f"node{i:03}" for i in (1, 2, 3, 7, 100)), "login1", "other"]
+    nodes = [Node(name, "", "slow", [], []) for name in names]
+    assert sorted(node_names(nodeset(nodes))) == sorted(names)
+
+
+@pytest.mark.parametrize("text", ["", ",", "n[3-1]", "n[1-", "n[x]", "n[1-99999999]"])
+def test_what_is_no_list_of_machines_is_refused(text: str) -> None:
+    with pytest.raises(UsageError, match="no list of machines"):
+        node_names(text)
+
+
+def test_expected_machines_without_a_run_are_named(tmp_path: Path, isthmus: Command) -> None:
+    for name, run in machines(8, {}):
+        save(run, tmp_path / f"{name}.json")
+    complete = isthmus("fleet", ".", "--expect", "node[000-007]")
+    assert complete.returncode == 0, complete.stdout
+    ran = isthmus("fleet", ".", "--expect", "node[000-009],login1")
+    assert ran.returncode == 3
+    assert ran.stdout.splitlines() == [
+        "None of 8 machines is slower than its like.",
+        "3 machines have no run file: login1,node[008-009]",
+    ]
+    shown = {
+        form: isthmus("fleet", ".", "--expect", "node[000-008]", "--format", form).stdout
+        for form in FORMATS
+    }
+    assert shown["nodes"] == "node008\n"
+    assert "node008 missing no run file" in shown["list"]
+    assert json.loads(shown["json"])["nodes"][-1]["state"] == "missing"
+    failed = ElementTree.fromstring(shown["junit"]).findall("testcase[failure]")
+    assert [case.get("name") for case in failed] == ["node008"]
+    assert shown["prometheus"].count('state="missing"} 1') == 1
+    assert isthmus("fleet", ".", "--expect", "n[").returncode == 2

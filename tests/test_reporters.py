@@ -15,11 +15,14 @@ import pandas as pd
 import pytest
 
 from isthmus import reporters
+from isthmus.analysis.changes import Side, compare
 from isthmus.analysis.summary import COLUMNS, summarise
 from isthmus.errors import UsageError
-from isthmus.reporters import cells
+from isthmus.reporters import cells, comparison
+from isthmus.reporters.html import write_page
 from isthmus.results.run_file import DeviceRecord, Run
 from isthmus.statistics import over_processes
+from isthmus.written import csv_text
 from synthetic import Law, point, rerun, run, transfer_run
 
 HOSTILE = 'a|b,"c"\n<script>alert(1)</script>\x1b[31m[bold]`x`\u202e'
@@ -74,6 +77,29 @@ def test_every_format_ends_its_last_line(name, of):
 
 
 # csv
+
+
+@pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t"])
+def test_no_cell_of_csv_is_a_formula(start, tmp_path):
+    device = f"{start}HYPERLINK(A1)"
+    hostile = transfer_run(
+        {device: {"read": Law(1e-6, 1e9)}, "b": {"read": Law(2e-6, 1e9)}}, [1, 2]
+    )
+    texts = [rendered("csv", hostile), rendered("csv", hostile, samples=True)]
+    sides = [Side(name, [hostile]) for name in ("a", "b")]
+    texts.append(comparison.FORMATS["csv"](compare(*sides)))
+    for text in texts:
+        assert {row["device"] for row in read_csv(text)} == {f"'{device}", "b"}
+    write_page([(f"{name}.json", hostile) for name in (f"{start}1+x", "b")], tmp_path)
+    drawn = (tmp_path / "plots" / "transfer-rate.csv").read_text("utf-8")
+    assert any(row["series"].startswith(f"'{start}") for row in read_csv(drawn))
+    for row in read_csv(drawn):
+        assert not row["series"].startswith(start)
+
+
+def test_numbers_of_csv_stay_numbers():
+    rows = [[-1.5, "-1.5", "+2e-9", "-", "-rm", 3]]
+    assert csv_text(["=a"], rows) == "'=a\n-1.5,-1.5,+2e-9,'-,'-rm,3\n"
 
 
 def test_csv_has_the_contracts_columns_then_the_axes():

@@ -5,6 +5,8 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Sequence
 
+from isthmus.errors import UsageError
+
 _SIMILAR = 0.6
 """Least similarity of a suggestion, from 0 to 1."""
 _MOST_LISTED = 8
@@ -16,6 +18,15 @@ def nearest(name: str, known: Iterable[str]) -> str:
     names = {one.lower(): one for one in known}
     matches = difflib.get_close_matches(name.lower(), names, 1, _SIMILAR)
     return f"did you mean {names[matches[0]]}? " if matches else ""
+
+
+def known(what: str, name: str, among: Iterable[str]) -> str:
+    """The name, if it is one of these; else raises UsageError that lists them, nearest first."""
+    names = list(among)
+    if name not in names:
+        hint = f"{nearest(name, names)}known: {', '.join(names)}"
+        raise UsageError(f"unknown {what} '{name}'; {hint}")
+    return name
 
 
 def truncated(items: Sequence[object]) -> list[str]:

@@ -4,18 +4,26 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from statistics import median
+from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from isthmus import boards
 from isthmus.analysis import wording
-from isthmus.analysis.ratios import LARGE, SMALL, complete, groups, with_axes
+from isthmus.analysis.differences import Difference, differences, matched_devices
+from isthmus.analysis.quantities import (
+    CLASSES,
+    CLOCKS,
+    IDENTITY,
+    Quantity,
+    identity,
+    trusted_logs,
+)
+from isthmus.analysis.ratios import complete, groups, with_axes
 from isthmus.analysis.summary import measured_on, simulated_devices
 from isthmus.errors import UsageError
-from isthmus.results.run_file import ClockName, DeviceRecord, Point, Run
+from isthmus.results.run_file import ClockName, Run
 from isthmus.statistics import (
     Interval,
     Judgement,
@@ -27,23 +35,7 @@ from isthmus.statistics import (
     simultaneous,
 )
 
-SERIES = ("study", "device", "operation", "memory", "axes", "clock")
-"""What is compared with its like, size by size."""
-CLASSES = ((1, SMALL), (SMALL + 1, LARGE - 1), (LARGE, math.inf), (0, 0))
-"""Bytes, from and to: sizes that are judged together; the last is of what has no size."""
-CLOCKS: tuple[ClockName, ...] = ("host", "simulated", "hybrid")
-"""Those that see what a user waits for; a device's own does not."""
 _AXIS = "\0"
-_PASSING = (
-    "load_average", "memory_available_bytes", "steal_share_since_boot", "steal_before_s",
-    "steal_after_s",
-)  # fmt: skip
-"""Facts of the moment, which explain nothing."""
-_EXPLAINING = (
-    "driver", "gen", "width", "speed", "payload", "mps", "mrrs", "iommu", "kernel", "governor",
-    "turbo", "idle", "microcode", "bios", "cpu", "numa", "platform", "version", "xclbin", "huge",
-)  # fmt: skip
-"""Parts of names of facts that may change what a crossing takes; a board's parameters do, too."""
 
 
 class Side(NamedTuple):
@@ -53,15 +45,10 @@ class Side(NamedTuple):
     runs: Sequence[Run]
 
 
-class Change(NamedTuple):
+@dataclass(frozen=True, kw_only=True)
+class Change(Quantity):
     """How a time of the second side compares with the first side's."""
 
-    study: str
-    device: str
-    operation: str
-    memory: str
-    axes: str
-    clock: str
     sizes: str
     """Sizes in words; of a single one, as the command line has it."""
     before_s: float
@@ -83,30 +70,13 @@ class Change(NamedTuple):
         return abs(math.log(self.ratio.value)) if 0 < self.ratio.value < math.inf else math.inf
 
 
-class Missing(NamedTuple):
+@dataclass(frozen=True, kw_only=True)
+class Missing(Quantity):
     """A point that the first side has and the second does not."""
 
-    study: str
-    device: str
-    operation: str
-    memory: str
-    axes: str
-    clock: str
     bytes: int
     why: str
     """``wrong data``, ``failed``, ``no time`` or ``absent``."""
-
-
-class Difference(NamedTuple):
-    """A fact of the machine, the device or the run that is not the same on both sides."""
-
-    of: str
-    """``machine``, ``run``, or a device's address."""
-    name: str
-    before: str
-    after: str
-    explains: bool
-    """Whether it may change what a crossing takes."""
 
 
 class Comparison(NamedTuple):
@@ -147,7 +117,7 @@ class Comparison(NamedTuple):
 
 def frame(changes: Sequence[Change]) -> pd.DataFrame:
     """Changes as a table, with rates in bytes a second beside times."""
-    rows = pd.DataFrame(changes, columns=Change._fields)
+    rows = pd.DataFrame([vars(one) for one in changes], columns=[f.name for f in fields(Change)])
     return rows.assign(
         before_Bps=rows["moved_bytes"] / rows["before_s"],
         after_Bps=rows["moved_bytes"] / rows["after_s"],
@@ -171,7 +141,7 @@ def compare(
     times are compared with measured ones. Raises UsageError where there is nothing to compare.
     """
     runs = [*base.runs, *new.runs]
-    names = matched_devices(base, new)
+    names = matched_devices(base.runs, new.runs)
     rows = _named_axes([_times(base.runs, {}), _times(new.runs, names)], mixed=mixed)
     before, after = (rows[(rows["side"] == i) & rows["why"].eq("")] for i in (0, 1))
     both = set(_keys(before)) & set(_keys(after))
@@ -180,14 +150,16 @@ def compare(
         raise UsageError(_why_nothing((before, after), base, new))
     reasons = dict(zip(_keys(rows[rows["side"] == 1]), rows[rows["side"] == 1]["why"], strict=True))
     missing = [
-        Missing(**dict(zip([*SERIES, "bytes"], key, strict=True)), why=reasons.get(key) or "absent")
+        Missing(
+            **dict(zip([*IDENTITY, "bytes"], key, strict=True)), why=reasons.get(key) or "absent"
+        )
         for key in dict.fromkeys(_keys(before))
         if key not in both
     ]
     confidence = min(run.settings.confidence for run in runs)
     if least is None:
         least = relevant(max(run.settings.precision for run in runs))
-    points = [part for _, part in groups(common, [*SERIES, "bytes"])]
+    points = [part for _, part in groups(common, [*IDENTITY, "bytes"])]
     return Comparison(
         base=base,
         new=new,
@@ -195,38 +167,14 @@ def compare(
         points=_changes(points, confidence, least),
         missing=missing,
         added=len(set(_keys(after)) - both),
-        differences=_differences(base, new, names),
+        differences=differences(base.runs, new.runs, names),
         least=least,
         devices=names,
     )
 
 
 def _keys(rows: pd.DataFrame) -> Iterator[tuple[Any, ...]]:
-    return rows[[*SERIES, "bytes"]].itertuples(index=False, name=None)
-
-
-def matched_devices(base: Side, new: Side) -> dict[str, str]:
-    """The new side's devices by the base's names, where the names differ.
-
-    Each side has one device in all, or one of a backend and product that the other does not name.
-    """
-    ours, theirs = (
-        {d.address: _product(d) for run in side.runs for d in run.devices} for side in (base, new)
-    )
-    if len(ours) == len(theirs) == 1 and ours.keys() != theirs.keys():
-        return dict(zip(theirs, ours, strict=True))
-    left = [{a: p for a, p in one.items() if a not in other}
-            for one, other in ((ours, theirs), (theirs, ours))]  # fmt: skip
-    single = [
-        {product: a for a, product in side.items() if list(side.values()).count(product) == 1}
-        for side in left
-    ]
-    return {single[1][product]: single[0][product] for product in single[1] if product in single[0]}
-
-
-def _product(device: DeviceRecord) -> tuple[str, str, str]:
-    board = boards.of_device(device.properties)
-    return device.backend, device.name, board.name if board else ""
+    return rows[[*IDENTITY, "bytes"]].itertuples(index=False, name=None)
 
 
 def _times(runs: Sequence[Run], names: Mapping[str, str]) -> pd.DataFrame:
@@ -268,28 +216,11 @@ def _times(runs: Sequence[Run], names: Mapping[str, str]) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def trusted_logs(point: Point, clock: ClockName) -> tuple[dict[int, list[float]], str]:
-    """Log seconds of each process's median, or of all simulated samples; else why there are none.
-
-    The reason is ``wrong data``, ``failed`` or ``no time``.
-    """
-    if any(rerun.verified == "false" for rerun in point.reruns):
-        return {}, "wrong data"
-    logs: dict[int, list[float]] = {}
-    for rerun in measured_on(point, clock):
-        seconds = rerun.seconds(clock)
-        times = seconds if clock == "simulated" else [median(seconds)]
-        if min(times) <= (0.0 if clock == "simulated" else rerun.resolution_s(clock)):
-            return {}, "no time"
-        logs[rerun.rerun] = [math.log(time) for time in times]
-    return logs, "" if logs else "failed" if point.error else "no time"
-
-
 def _named_axes(sides: Sequence[pd.DataFrame], *, mixed: bool) -> pd.DataFrame:
     """Rows of both sides, by ``side``; ``axes`` has the values in which a series' points differ."""
     both = pd.concat([side.assign(side=i) for i, side in enumerate(sides)], ignore_index=True)
     if both.empty:
-        return pd.DataFrame(columns=[*SERIES, "bytes", "side", "why"])
+        return pd.DataFrame(columns=[*IDENTITY, "bytes", "side", "why"])
     both = both.assign(clock="simulated, measured") if mixed else both
     axes = [name for name in map(str, both) if name.startswith(_AXIS)]
     both[axes] = both[axes].fillna("")
@@ -304,15 +235,13 @@ def _why_nothing(sides: Sequence[pd.DataFrame], base: Side, new: Side) -> str:
     for times, side in zip(sides, (base, new), strict=True):
         if times.empty:
             return f"{side.name} has no times that can be trusted: see isthmus show {side.name}"
-    for name, hint in (
-        ("study", ""), ("clock", "; --mixed compares them"), ("device", ""), ("operation", ""),
-        ("memory", ""), ("axes", ""), ("bytes", ""),
-    ):  # fmt: skip
+    hints = {"clock": "; isthmus compare --mixed compares them"}
+    for name in ("study", "clock", "device", "operation", "memory", "axes", "bytes"):
         kinds = [set(times[name]) for times in sides]
         if not kinds[0] & kinds[1]:
             ours, theirs = (", ".join(sorted(map(str, kind))[:4]) for kind in kinds)
-            what = "size" if name == "bytes" else name
-            return f"{base.name} ({ours}) and {new.name} ({theirs}) have no {what} in common{hint}"
+            what = f"{'size' if name == 'bytes' else name} in common{hints.get(name, '')}"
+            return f"{base.name} ({ours}) and {new.name} ({theirs}) have no {what}"
     return f"{base.name} and {new.name} have no point in common"
 
 
@@ -321,7 +250,7 @@ def _classes(common: pd.DataFrame) -> Iterator[pd.DataFrame]:
 
     A size that few processes measured is a class of its own.
     """
-    for _, rows in groups(common, SERIES):
+    for _, rows in groups(common, IDENTITY):
         for low, high in CLASSES:
             part = rows[rows["bytes"].between(low, high)]
             if part.empty:
@@ -362,7 +291,7 @@ def _change(part: pd.DataFrame, confidence: float, least: float) -> Change:
         ratio = shift(before, after, confidence).exponential()
     sizes = part.drop_duplicates("bytes")
     return Change(
-        **{name: str(first[name]) for name in SERIES},
+        **identity(first),
         sizes=wording.sizes(sizes["bytes"].tolist()),
         before_s=location(before).exponential().value,
         after_s=location(after).exponential().value,
@@ -372,50 +301,3 @@ def _change(part: pd.DataFrame, confidence: float, least: float) -> Change:
         per_run=per_run,
         verdict=judge(ratio, least),
     )
-
-
-def _differences(base: Side, new: Side, names: Mapping[str, str]) -> list[Difference]:
-    """Facts that differ between the sides, those that may explain a change first."""
-    sides = [_facts(base.runs, {}), _facts(new.runs, names)]
-    devices = [{of for of, _ in side} for side in sides]
-    results = []
-    for of, name in dict.fromkeys([*sides[0], *sides[1]]):
-        before, after = (", ".join(sorted(side.get((of, name), ()))) for side in sides)
-        if before != after and of in devices[0] & devices[1]:
-            explains = "." in name or any(part in name.lower() for part in _EXPLAINING)
-            results.append(Difference(of, name, before, after, explains))
-    return sorted(results, key=lambda one: not one.explains)
-
-
-def _facts(runs: Sequence[Run], names: Mapping[str, str]) -> dict[tuple[str, str], set[str]]:
-    """All values of each fact, by what it is of and its name."""
-    facts: dict[tuple[str, str], set[str]] = {}
-    for run in runs:
-        settings = {"cpus": run.settings.cpus, "NUMA node": run.settings.numa_node}
-        of_run = {"Isthmus version": run.software.version, "status": run.status, **settings}
-        parts: list[tuple[str, Mapping[str, Any]]] = [("run", of_run), ("machine", run.environment)]
-        parts += [
-            (
-                names.get(device.address, device.address),
-                {
-                    "name": device.name,
-                    "platform": device.platform,
-                    **device.properties,
-                    **device.link,
-                    **device.environment,
-                },
-            )
-            for device in run.devices
-        ]
-        for of, part in parts:
-            for name, value in _flat(part):
-                facts.setdefault((of, name), set()).add(value)
-    return facts
-
-
-def _flat(facts: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, str]]:
-    for name, value in facts.items():
-        if isinstance(value, Mapping):
-            yield from _flat(value, f"{before}{name} ")
-        elif name not in _PASSING and value not in (None, "", []):
-            yield f"{before}{name}".replace("_", " "), str(value)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from statistics import median
 from typing import Any, Literal, NamedTuple
 
@@ -12,8 +13,14 @@ import numpy as np
 import pandas as pd
 
 from isthmus.analysis import wording
-from isthmus.analysis.changes import CLASSES, CLOCKS, trusted_logs
-from isthmus.analysis.context import each
+from isthmus.analysis.quantities import (
+    CLASSES,
+    CLOCKS,
+    IDENTITY,
+    Quantity,
+    identity,
+    trusted_logs,
+)
 from isthmus.analysis.summary import simulated_devices
 from isthmus.results.run_file import DeviceRecord, Run
 from isthmus.statistics import judge, shift, simultaneous, student
@@ -29,21 +36,18 @@ _EFFICIENCY = 0.37
 """Of the median absolute deviation, against the standard deviation: of so many of n values it is
 worth (Rousseeuw and Croux, "Alternatives to the median absolute deviation", Journal of the
 American Statistical Association 88 (1993), 1273)."""
-_QUANTITY = ["kind", "study", "device", "operation", "memory", "axes", "clock", "sizes"]
+_QUANTITY = ["kind", *IDENTITY, "sizes"]
 _SERIES = [*_QUANTITY, "bytes"]
-State = Literal["slow", "failed", "unknown", "healthy"]
+State = Literal["slow", "failed", "missing", "unknown", "healthy"]
+BAD: tuple[State, ...] = ("slow", "failed", "missing")
+"""States of machines that need somebody's attention."""
 
 
-class Outlier(NamedTuple):
+@dataclass(frozen=True, kw_only=True)
+class Outlier(Quantity):
     """A quantity of a machine that takes longer than on its like, or of a kind than before."""
 
     node: str
-    study: str
-    device: str
-    operation: str
-    memory: str
-    axes: str
-    clock: str
     sizes: str
     seconds: float
     """Geometric mean over its sizes."""
@@ -84,16 +88,16 @@ class Fleet(NamedTuple):
 
     @property
     def passes(self) -> bool:
-        """Whether some machine was judged, and none is slow or failed, nor all slower."""
-        return bool(self.of("healthy")) and not (
-            self.of("slow") or self.of("failed") or self.shifts
-        )
+        """Whether some machine was judged, and none is slow, failed or missing, nor all slower."""
+        bad = self.shifts or any(self.of(state) for state in BAD)
+        return bool(self.of("healthy")) and not bad
 
 
 def inspect(
     runs: Iterable[tuple[str, Run]],
     least: float = 0.05,
     baseline: Iterable[tuple[str, Run]] | None = None,
+    expected: Iterable[str] = (),
 ) -> Fleet:
     """Judges machines, each by the median of its runs, against others of its kind.
 
@@ -101,7 +105,8 @@ def inspect(
     its devices by name; slots that differ in their link are other kinds. A machine is slow where a
     time lies so far above the median of its kind that of a healthy fleet none would in 99 of 100
     cases, by the median absolute deviation, and by more than ``least``. With a baseline, kinds are
-    compared with the baseline's as well, machines being the sample.
+    compared with the baseline's as well, machines being the sample. Machines that are ``expected``,
+    by name, and have no run are missing.
     """
     times, failed = _table(runs)
     scores = _scores(times, times)
@@ -114,9 +119,9 @@ def inspect(
         deviation = _NORMAL_TO_MAD * float((rows["score"] - middle).abs().median())
         limit = student(_EFFICIENCY * (len(rows) - 1), share) * deviation
         far = rows[rows["score"] - middle > max(limit, math.log1p(least))]
-        for row in each(far):
-            found = outliers.setdefault((row.node, row.kind), [])
-            found.append(_outlier(row.node, row, row.seconds, row.score - middle))
+        for _, row in far.iterrows():
+            found = outliers.setdefault((row["node"], row["kind"]), [])
+            found.append(_outlier(row["node"], row, row["seconds"], row["score"] - middle))
     known = set(zip(judged["node"], judged["kind"], strict=True))
     has = Counter(zip(times["node"], times["kind"], strict=True))
     usual: Counter[str] = Counter()
@@ -134,7 +139,11 @@ def inspect(
     ]
     shifts, why = _shifts(times, baseline, least)
     quantities = len(judged[_QUANTITY].drop_duplicates())
-    return Fleet(nodes, len({node.kind for node in nodes}), quantities, shifts, why, least)
+    kinds = len({node.kind for node in nodes})
+    here = {node.name for node in nodes}
+    absent = sorted(set(expected) - here)
+    nodes += [Node(name, "", "missing", [], ["no run file"]) for name in absent]
+    return Fleet(nodes, kinds, quantities, shifts, why, least)
 
 
 def _node(
@@ -150,11 +159,10 @@ def _node(
     return Node(name, kind, state, found, reasons)
 
 
-def _outlier(node: str, row: Any, seconds: float, log: float) -> Outlier:
+def _outlier(node: str, row: pd.Series[Any], seconds: float, log: float) -> Outlier:
     return Outlier(
-        node, row.study, row.device, row.operation, row.memory, row.axes, row.clock, row.sizes,
-        float(seconds), math.exp(log),
-    )  # fmt: skip
+        **identity(row), node=node, sizes=row["sizes"], seconds=float(seconds), ratio=math.exp(log)
+    )
 
 
 def _scores(times: pd.DataFrame, usual: pd.DataFrame) -> pd.DataFrame:

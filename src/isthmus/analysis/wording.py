@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from isthmus.results.run_file import Run
 from isthmus.units import format_size
@@ -38,6 +38,21 @@ def sizes(values: Sequence[int]) -> str:
     """Smallest and largest size: ``1 to 4Ki``."""
     low, high = min(values), max(values)
     return format_size(low) if low == high else f"{format_size(low)} to {format_size(high)}"
+
+
+def facts(known: Mapping[str, object], of: str = "") -> Iterator[tuple[str, str]]:
+    """Names and values of nested facts as text, without empty ones: ``link: speed, 16 GT/s``."""
+    for name, value in known.items():
+        title = f"{of}{name}".replace("_", " ")
+        if isinstance(value, Mapping):
+            yield from facts(value, f"{title}: ")
+        elif isinstance(value, (list, tuple)):
+            yield title, ", ".join(map(str, value))
+        elif value not in ("", None):
+            text = {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
+            if name.endswith("_bytes") and isinstance(value, int):
+                title, text = title.removesuffix(" bytes"), size(value)
+            yield title, text
 
 
 def labels(run: Run) -> dict[str, str]:

@@ -15,12 +15,15 @@ from isthmus.cli import (
     advise,
     anonymise,
     card,
+    cite,
     compare,
     devices,
     doctor,
+    export,
     fleet,
     importing,
     model,
+    repeat,
     report,
     reproduce,
     run,
@@ -64,7 +67,8 @@ def _options(
 
 
 for module in (
-    devices, doctor, run, show, report, compare, importing, fleet, advise, reproduce, anonymise,
+    devices, doctor, run, repeat, show, report, export, compare, importing, fleet, cite, advise,
+    reproduce, anonymise,
     model, card,
 ):  # fmt: skip
     module.add_to(app)

@@ -5,21 +5,19 @@ from __future__ import annotations
 import dataclasses
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from textwrap import wrap
 from typing import Any
-
-import msgspec
 
 from isthmus.analysis.advice import Advice, Option, Way
 from isthmus.analysis.wording import number, percent
 from isthmus.cli.program import program
+from isthmus.columns import wrapped
 from isthmus.results.run_file import DeviceRecord
 from isthmus.statistics import Interval
 from isthmus.units import format_rate, format_seconds, format_size
+from isthmus.written import json_text
 
 DIRECTIONS = {"h2d": "to the device", "d2h": "to the host"}
 _ROWS = 8
-_COLUMNS = 79
 _NO_LINK_BPS = 1e12
 """Bytes a second that no link carries."""
 
@@ -65,10 +63,7 @@ def lines(
         *_compared(found, size),
         *_notes(found, record),
     ):
-        yield from wrap(
-            said, _COLUMNS, subsequent_indent="  ",
-            break_long_words=False, break_on_hyphens=False,
-        )  # fmt: skip
+        yield from wrapped(said)
     yield from _measure(found, record, size)
     if len(found.crossovers) > 1:
         yield ""
@@ -76,7 +71,6 @@ def lines(
 
 
 def _wanted(found: Advice, size: int, wanted_s: float | None) -> Iterator[str]:
-
     said = {
         "yes": "kept; this is the simplest way that certainly keeps it",
         "no": "no measured way keeps it; this is the fastest",
@@ -150,7 +144,6 @@ def _measure(found: Advice, record: DeviceRecord, size: int) -> Iterator[str]:
 
 
 def _table(crossovers: Sequence[tuple[int, Option]]) -> Iterator[str]:
-
     yield f"{'from':>6}  {'time':>8}  {'rate':>9}  way"
     for at, option in crossovers[:_ROWS]:
         time, rate = format_seconds(option.time.value), _rated(option, at)
@@ -182,4 +175,4 @@ def as_json(
     fields["alike"] = [plain(one) for one in found.alike]
     fields["crossovers"] = [{"bytes": at, **plain(one, at)} for at, one in found.crossovers]
     data = {"bytes": size, "direction": direction, "wanted_s": wanted_s, **fields}
-    return msgspec.json.format(msgspec.json.encode(data), indent=2).decode()
+    return json_text(data)

@@ -94,7 +94,7 @@ def advise(
     if code:
         print(program(found, record, wanted_bytes, direction), end="")
     elif as_json:
-        print(advice_text.as_json(found, records, wanted_bytes, direction, wanted_s))
+        print(advice_text.as_json(found, records, wanted_bytes, direction, wanted_s), end="")
     else:
         lines = advice_text.lines(found, record, wanted_bytes, direction, wanted_s)
         print("\n".join(map(printable, lines)))

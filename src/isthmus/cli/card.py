@@ -32,10 +32,9 @@ def boards(
     ] = False,
 ) -> None:
     """Prints names and titles, or each parameter with value, unit, kind and source."""
-    import msgspec
-
     from isthmus import boards as known
     from isthmus.boards import listing
+    from isthmus.written import json_text
 
     if as_toml:
         if name is None:
@@ -50,6 +49,6 @@ def boards(
         board = known.named(name)
         data, lines = listing.as_data(board), listing.lines(board)
     if as_json:
-        print(msgspec.json.format(msgspec.json.encode(data)).decode())
+        print(json_text(data), end="")
     else:
         print("\n".join(lines))

@@ -45,23 +45,15 @@ def compare(
     """Compares points that both sides have; processes are the sample, of several runs the runs."""
     from isthmus.analysis import changes
     from isthmus.cli.program import program, shorter
-    from isthmus.errors import UsageError, analysing
+    from isthmus.errors import analysing
     from isthmus.reporters import comparison
-    from isthmus.text import nearest
-    from isthmus.units import parse_share
+    from isthmus.text import known
 
     chosen = form or ("table" if points else "summary")
-    known = ["summary", *comparison.FORMATS]
-    if chosen not in known:
-        raise UsageError(
-            f"unknown format '{chosen}'; {nearest(chosen, known)}known: {', '.join(known)}"
-        )
-    if relevant is not None and fail_above is not None:
-        raise UsageError("give --relevant or --fail-above: both say which difference counts")
-    limit = fail_above if relevant is None else relevant
-    least = None if limit is None else parse_share(limit)
+    known("format", chosen, ["summary", *comparison.FORMATS])
+    chosen_limit, least = limit(relevant, fail_above)
     files = " ".join(shlex.quote(shorter(path)) for path in (base, *new))
-    options = f"{f' --relevant {limit}' if limit else ''}{' --mixed' if mixed else ''}"
+    options = f"{chosen_limit and f' --relevant {chosen_limit}'}{' --mixed' if mixed else ''}"
     with analysing(f"{base}, {new[0]}"):
         result = changes.compare(_side([base]), _side(new), least, mixed=mixed)
         text = (
@@ -72,6 +64,17 @@ def compare(
         )
     print(text, end="")
     return GATE_FAILED if fail_above is not None and not result.passes else 0
+
+
+def limit(relevant: str | None, fail_above: str | None) -> tuple[str, float | None]:
+    """The difference that counts, as given and as a share; raises UsageError for a wrong one."""
+    from isthmus.errors import UsageError
+    from isthmus.units import parse_share
+
+    if relevant is not None and fail_above is not None:
+        raise UsageError("give --relevant or --fail-above: both say which difference counts")
+    text = fail_above if relevant is None else relevant
+    return text or "", None if text is None else parse_share(text)
 
 
 def _side(paths: Sequence[Path]) -> Side:

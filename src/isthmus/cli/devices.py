@@ -34,9 +34,9 @@ def devices(
     with lock.exclusive(_say, no_wait=no_wait):  # runtimes that start would be part of its figures
         surveys = discovery.surveys()
     if as_json:
-        import msgspec
+        from isthmus.written import json_text
 
-        print(msgspec.json.format(msgspec.json.encode(_as_data(surveys)), indent=2).decode())
+        print(json_text(_as_data(surveys)), end="")
         return
     for line in _lines(surveys):
         print(line)

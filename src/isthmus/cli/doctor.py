@@ -129,7 +129,7 @@ def _judged(devices: Sequence[Facts], machine: Facts) -> Judged:
 
 
 def _print_json(judged: Judged, missing: Sequence[str]) -> None:
-    import msgspec
+    from isthmus.written import json_text
 
     data = {
         "subjects": [
@@ -138,7 +138,7 @@ def _print_json(judged: Judged, missing: Sequence[str]) -> None:
         ],
         "missing": missing,
     }
-    print(msgspec.json.format(msgspec.json.encode(data), indent=2).decode())
+    print(json_text(data), end="")
 
 
 def _print_table(judged: Judged, *, everything: bool) -> None:

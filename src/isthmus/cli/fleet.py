@@ -24,6 +24,9 @@ def fleet(
     baseline: Annotated[
         Path | None, typer.Option(help="run files of before: finds what became slower everywhere")
     ] = None,
+    expect: Annotated[
+        str | None, typer.Option(help="machines that must be there, as node[001-016],login1")
+    ] = None,
     relevant: Annotated[
         str, typer.Option(help="smallest difference that counts, as 5% or 0.05")
     ] = "5%",
@@ -36,19 +39,17 @@ def fleet(
     Subfolders count. A file that cannot be read is named on stderr, and the others are judged.
     """
     from isthmus.analysis import fleet as analysis
-    from isthmus.errors import UsageError, analysing
-    from isthmus.reporters.fleet import FORMATS
-    from isthmus.text import nearest
+    from isthmus.errors import analysing
+    from isthmus.reporters.fleet import FORMATS, node_names
+    from isthmus.text import known
     from isthmus.units import parse_share
 
-    if form not in FORMATS:
-        raise UsageError(
-            f"unknown format '{form}'; {nearest(form, FORMATS)}known: {', '.join(FORMATS)}"
-        )
+    known("format", form, FORMATS)
     before = list(_runs(baseline)) if baseline else None
+    expected = [] if expect is None else node_names(expect)
     least = parse_share(relevant)
     with analysing(folder):
-        result = analysis.inspect(_runs(folder), least, before)
+        result = analysis.inspect(_runs(folder), least, before, expected)
         text = FORMATS[form](result)
     print(text, end="")
     return 0 if result.passes else GATE_FAILED

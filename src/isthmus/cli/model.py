@@ -93,10 +93,11 @@ def validate(
     ] = "table",
 ) -> None:
     """Prints residuals."""
+    from isthmus.text import known
     from isthmus.validation import residuals
 
-    known = residuals.known_format(form)
-    print(residuals.render(residuals.validate(), known), end="")
+    known("format", form, residuals.FORMATS)
+    print(residuals.render(residuals.validate(), form), end="")
 
 
 def fit() -> None:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-import msgspec
-
 from isthmus import boards
 from isthmus.columns import columns
 from isthmus.errors import UsageError
 from isthmus.models.base import NO_BOARD, Figure, Model, Option
 from isthmus.units import format_rate, format_seconds, format_size, parse_size
+from isthmus.written import json_text
 
 
 def answer(model: Model, given: Mapping[str, str], *, as_json: bool = False) -> str:
@@ -40,7 +39,7 @@ def answer(model: Model, given: Mapping[str, str], *, as_json: bool = False) -> 
             "replaced": replaced,
             "figures": [figure._asdict() for figure in figures],
         }
-        return msgspec.json.format(msgspec.json.encode(data)).decode() + "\n"
+        return json_text(data)
     changed = "".join(f", {name}={value}" for name, value in replaced.items())
     on_board = f"; board {given.get('board', board.name)}{changed}" if model.default_board else ""
     lines = [f"{model.name}: {model.summary}{on_board}"]

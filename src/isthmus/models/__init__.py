@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache
 
-from isthmus.errors import UsageError
 from isthmus.models.base import Model
 from isthmus.registration import registered
-from isthmus.text import nearest
+from isthmus.text import known
 
 __all__ = ["Model", "by_name", "registry"]
 
@@ -25,8 +24,4 @@ def registry() -> Mapping[str, Model]:
 
 def by_name(name: str) -> Model:
     """The model of this name; raises UsageError for an unknown one."""
-    models = registry()
-    if name not in models:
-        known = [*models, "validate", "fit"]
-        raise UsageError(f"unknown model '{name}'; {nearest(name, known)}known: {', '.join(known)}")
-    return models[name]
+    return registry()[known("model", name, [*registry(), "validate", "fit"])]

@@ -3,6 +3,9 @@
 ``source.toml`` has ``title``, ``by`` (how it is cited) and ``board`` (a name, or a file of the
 folder), and these tables:
 
+``[cite]``
+    ``type`` and fields of its entry in BibTeX; ``author`` and ``title`` are ``by`` and ``title``
+    where they are not given.
 ``[[figure]]``
     ``name``, ``title``, and where there is nothing to reproduce ``because`` (why); ``needs`` (what
     a machine must have for its rows); ``note``.
@@ -225,6 +228,8 @@ class Source:
     aims: tuple[Aim, ...]
     fits: tuple[Fit, ...]
     folder: Path
+    cite: Mapping[str, Any]
+    """Fields of its BibTeX entry, and its type: see ``[cite]``."""
 
 
 def read(name: str, folder: Path) -> Source:
@@ -275,7 +280,9 @@ def _source(name: str, folder: Path, data: Mapping[str, Any]) -> Source:
     unknown = {row.fit for row in rows} - {fit.calibration for fit in fits} - {""}
     if unknown:
         raise UsageError(f"rows name fits that are not listed: {', '.join(sorted(unknown))}")
-    return Source(name, data["title"], data["by"], figures, rows, aims, fits, folder)
+    return Source(
+        name, data["title"], data["by"], figures, rows, aims, fits, folder, data.get("cite", {})
+    )
 
 
 def _board(folder: Path, name: str) -> str:

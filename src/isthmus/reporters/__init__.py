@@ -12,7 +12,7 @@ from functools import cache
 from isthmus.errors import UsageError
 from isthmus.registration import registered
 from isthmus.reporters.base import Reporter
-from isthmus.text import nearest
+from isthmus.text import known
 
 __all__ = ["Reporter", "by_name", "registry"]
 
@@ -29,11 +29,7 @@ def by_name(name: str, *, samples: bool = False) -> Reporter:
     Raises UsageError for an unknown name, and with ``samples`` for a reporter without samples.
     """
     reporters = registry()
-    if name not in reporters:
-        raise UsageError(
-            f"unknown format '{name}'; {nearest(name, reporters)}known: {', '.join(reporters)}"
-        )
-    if samples and reporters[name].samples is None:
+    if samples and reporters[known("format", name, reporters)].samples is None:
         able = ", ".join(one.name for one in reporters.values() if one.samples is not None)
         raise UsageError(f"format '{name}' shows no samples; {able} can")
-    return reporters[name]
+    return reporters[known("format", name, reporters)]

@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import groupby
 from types import MappingProxyType
 
-import msgspec
-
 from isthmus.analysis import wording
-from isthmus.analysis.changes import SERIES, Change, Comparison, frame
+from isthmus.analysis.changes import Change, Comparison, frame
 from isthmus.analysis.sentences import shortened
 from isthmus.columns import wrapped
 from isthmus.reporters.cells import plain, table
 from isthmus.reporters.junit import Case, junit
 from isthmus.reporters.md import escape, markdown
 from isthmus.reporters.table import drawn
+from isthmus.statistics import Judgement
 from isthmus.text import counted
 from isthmus.units import format_rate, format_seconds, format_size, printable
+from isthmus.written import csv_text, json_text
 
 _MOST_ROWS = 5
 _MOST_DIFFERENCES = 2
+_MOST_DEVICES = 2
+_CHANGED: tuple[Judgement, ...] = ("slower", "faster")
 _WIDTH = 80
 _NAME = 38
 _LEAST = 6
@@ -45,14 +45,10 @@ def lines(result: Comparison, more: str) -> Iterator[str]:
 
 def _lines(result: Comparison) -> Iterator[str]:
     changed = [*result.of("slower"), *result.of("faster")]
-    yield from wrapped(_verdict(result))
-    if result.missing:
-        yield from wrapped(_missing(result))
-    for verdict in ("slower", "faster"):
-        if pattern := _pattern(result, result.of(verdict)):
-            yield shortened(f"What is {verdict} has in common: {pattern}", _WIDTH)
-    for address, base in list(result.devices.items())[:2]:
-        yield shortened(f"{address} is compared with {base}.", _WIDTH)
+    for sentence in verdict(result):
+        yield from wrapped(sentence)
+    for remark in remarks(result):
+        yield shortened(remark, _WIDTH)
     rows = changed[:_MOST_ROWS]
     if rows:
         yield ""
@@ -63,6 +59,19 @@ def _lines(result: Comparison) -> Iterator[str]:
         yield from _shown_differences(result)
         if min(len(result.base.runs), len(result.new.runs)) == 1 and not _all_exact(result):
             yield "One run a side: the machine itself may have changed meanwhile (docs/compare.md)."
+
+
+def verdict(result: Comparison) -> list[str]:
+    """The answer as a sentence, and one about the points that the new side lacks."""
+    return [_verdict(result), *([_missing(result)] if result.missing else [])]
+
+
+def remarks(result: Comparison) -> list[str]:
+    """What the changes have in common, and which devices of other names are compared."""
+    patterns = {way: _pattern(result, result.of(way)) for way in _CHANGED}
+    of_both = [f"What is {way} has in common: {text}" for way, text in patterns.items() if text]
+    names = list(result.devices.items())[:_MOST_DEVICES]
+    return [*of_both, *(f"{new} is compared with {base}." for new, base in names)]
 
 
 def _all_exact(result: Comparison) -> bool:
@@ -128,15 +137,20 @@ def _pattern(result: Comparison, changed: Sequence[Change]) -> str:
     return ", ".join(filter(str.strip, parts))
 
 
+def what(one: Change) -> str:
+    """Operation, memory, axes and sizes: ``write pinned, 1Mi to 16Mi``."""
+    return one.words if one.sizes == "0" else f"{one.words}, {one.sizes}"
+
+
 def _name(one: Change, room: int = 0) -> str:
     """Device, operation, memory and sizes; in so little room the device is shortened first."""
-    words = " ".join(filter(None, (one.operation, one.memory, one.axes)))
-    rest = f"{words}, {one.sizes}" if one.sizes != "0" else words
+    rest = what(one)
     device = shortened(one.device, max(room - len(rest) - 1, _LEAST)) if room else one.device
     return shortened(f"{device} {rest}", room) if room else f"{device} {rest}"
 
 
-def _values(one: Change) -> str:
+def values(one: Change) -> str:
+    """Rates before and after, or times where no data move: ``11.6 -> 6.86 GB/s``."""
     rates = not math.isnan(one.moved_bytes)
     shown: Callable[[float], str] = format_rate if rates else format_seconds
     ends = (one.before_s, one.after_s)
@@ -149,7 +163,7 @@ def _percent(ratio: float) -> str:
     return f"{100 * (ratio - 1):+.1f}" if abs(ratio - 1) < 0.1 else f"{100 * (ratio - 1):+.0f}"
 
 
-def _change(one: Change) -> str:
+def percent_of_time(one: Change) -> str:
     """``+4.1 % time (2.0 to 6.3)``; ends of another sign have it."""
     value, low, high = map(_percent, one.ratio[:3])
     if one.ratio.low == one.ratio.high or not one.ratio.known:
@@ -160,7 +174,7 @@ def _change(one: Change) -> str:
 
 
 def _row(one: Change) -> str:
-    rest = f"{_values(one)} {_change(one)}"
+    rest = f"{values(one)} {percent_of_time(one)}"
     room = _WIDTH - 8 - len(rest)
     return f"{one.verdict:6} {_name(one, room):{room}} {rest}"
 
@@ -182,10 +196,9 @@ def _text(result: Comparison) -> str:
 
 
 def _markdown(result: Comparison) -> str:
-    rows = [escape(_verdict(result)), ""]
-    if result.missing:
-        rows += [f"**{escape(_missing(result))}**", ""]
-    rows += [escape(f"{new} is compared with {base}.") for new, base in result.devices.items()]
+    rows = []
+    for sentence in (*verdict(result), *remarks(result)):
+        rows += [escape(sentence), ""]
     rows += markdown(table(frame(result.series)))
     if result.differences:
         rows += ["", "What else differs:", ""]
@@ -210,20 +223,16 @@ def _json(result: Comparison) -> str:
         "devices": result.devices,
         "series": rows(result.series),
         "points": rows(result.points),
-        "missing": [one._asdict() for one in result.missing],
+        "missing": [vars(one) for one in result.missing],
         "added_points": result.added,
         "differences": [one._asdict() for one in result.differences],
     }
-    return msgspec.json.format(msgspec.json.encode(data), indent=1).decode() + "\n"
+    return json_text(data)
 
 
 def _csv(result: Comparison) -> str:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
     rows = frame(result.points)
-    writer.writerow(rows.columns)
-    writer.writerows(rows.itertuples(index=False, name=None))
-    return text.getvalue()
+    return csv_text(rows.columns, rows.itertuples(index=False, name=None))
 
 
 def _junit(result: Comparison) -> str:
@@ -232,14 +241,14 @@ def _junit(result: Comparison) -> str:
     kinds = {"slower": "failure", "undecided": "skipped"}
     for one in result.series:
         kind = kinds.get(one.verdict, "")
-        cases.append(Case(one.study, _name(one), kind, f"{_values(one)}, {_change(one)}"))
-    slower = {one[: len(SERIES)] for one in result.of("slower")}
-    for one in (one for one in result.slower_points if one[: len(SERIES)] not in slower):
-        what = f"{_values(one)}, {_change(one)}"
-        cases.append(Case(one.study, f"{_name(one)} (point)", "failure", what))
+        cases.append(Case(one.study, _name(one), kind, f"{values(one)}, {percent_of_time(one)}"))
+    slower = {one.key for one in result.of("slower")}
+    for one in (one for one in result.slower_points if one.key not in slower):
+        text = f"{values(one)}, {percent_of_time(one)}"
+        cases.append(Case(one.study, f"{_name(one)} (point)", "failure", text))
     for gone in result.missing:
-        words = (gone.device, gone.operation, gone.memory, gone.axes, format_size(gone.bytes))
-        cases.append(Case(gone.study, " ".join(filter(None, words)), "failure", _WHY[gone.why]))
+        name = f"{gone.device} {gone.words} {format_size(gone.bytes)}"
+        cases.append(Case(gone.study, name, "failure", _WHY[gone.why]))
     return junit("isthmus compare", cases)
 
 

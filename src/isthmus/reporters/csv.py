@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import csv
-import io
-from collections.abc import Iterable
-
 from isthmus.analysis.summary import summarise
 from isthmus.reporters.base import Reporter
 from isthmus.reporters.cells import clocks_of, plain_rows, series_of
 from isthmus.results.run_file import Run
+from isthmus.written import csv_text
 
 _IDENTITY = (
     "study", "device", "api", "operation", "memory", "bytes", "direction", "initiator",
@@ -18,7 +15,7 @@ _IDENTITY = (
 
 def _text(run: Run) -> str:
     frame = summarise(run)
-    return _written(map(str, frame.columns), (row.values() for row in plain_rows(frame)))
+    return csv_text(frame.columns, (row.values() for row in plain_rows(frame)))
 
 
 def _samples(run: Run) -> str:
@@ -34,16 +31,7 @@ def _samples(run: Run) -> str:
         for series in series_of(point, clock)
         for index, seconds in enumerate(series.seconds)
     )  # fmt: skip
-    return _written([*_IDENTITY, "rerun", "index", "clock", "seconds", "batch", *axes], rows)
-
-
-def _written(columns: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(columns)
-    for row in rows:
-        writer.writerow([str(v).lower() if isinstance(v, bool) else v for v in row])
-    return text.getvalue()
+    return csv_text([*_IDENTITY, "rerun", "index", "clock", "seconds", "batch", *axes], rows)
 
 
 REPORTER = Reporter("csv", "one row per point and clock, or per sample", _text, _samples)

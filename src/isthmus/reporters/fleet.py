@@ -7,17 +7,21 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import groupby
 from types import MappingProxyType
 
-import msgspec
-
-from isthmus.analysis.fleet import Fleet, Node, Outlier
+from isthmus.analysis.fleet import BAD, Fleet, Node, Outlier, State
 from isthmus.analysis.sentences import shortened
+from isthmus.errors import UsageError
 from isthmus.reporters.junit import Case, junit
 from isthmus.text import counted
 from isthmus.units import format_seconds, printable
+from isthmus.written import json_text
 
+_LISTED: tuple[State, ...] = (*BAD, "unknown")
 _MOST_NODES = 8
 _MOST_SHIFTS = 3
 _WIDTH = 80
+_MOST_EXPECTED = 1_000_000
+_PARTS = re.compile(r"[^\s,\[\]]+(?:\[\d+(?:-\d+)?(?:,\d+(?:-\d+)?)*\][^\s,\[\]]*)?")
+_FOLDED = re.compile(r"([^\[]*)\[(.*)\]([^\[]*)")
 _NUMBERED = re.compile(r"(.*?)(\d{1,18})")
 
 
@@ -26,8 +30,8 @@ def _summary(fleet: Fleet) -> str:
 
 
 def _lines(fleet: Fleet) -> Iterator[str]:
-    slow, failed, unknown = (fleet.of(state) for state in ("slow", "failed", "unknown"))
-    count = len(fleet.nodes)
+    slow, failed, missing, unknown = map(fleet.of, _LISTED)
+    count = len(fleet.nodes) - len(missing)
     machines = counted(count, "machine", "machines")
     kinds = f" of {fleet.kinds} kinds" if fleet.kinds > 1 else ""
     if not fleet.quantities:
@@ -49,6 +53,9 @@ def _lines(fleet: Fleet) -> Iterator[str]:
     yield from (_line(node) for node in failed[:_MOST_NODES])
     if len(failed) > _MOST_NODES:
         yield f"and {len(failed) - _MOST_NODES} more that failed (--format nodes)"
+    if missing:
+        what = counted(len(missing), "machine has", "machines have")
+        yield f"{what} no run file: {nodeset(missing)}"
     if unknown and fleet.quantities:
         names = nodeset(unknown)
         yield f"{counted(len(unknown), 'machine', 'machines')} cannot be judged: {names}"
@@ -96,8 +103,27 @@ def nodeset(nodes: Sequence[Node]) -> str:
     return ",".join([*folded, *sorted(set(plain))])
 
 
+def node_names(text: str) -> list[str]:
+    """Names of a folded list, as ``nodeset`` writes it; raises UsageError where it is none."""
+    names: list[str] = []
+    for part in _PARTS.findall(text):
+        match = _FOLDED.fullmatch(part)
+        if match is None:
+            names.append(part)
+            continue
+        for ends in match[2].split(","):
+            first, _, last = ends.partition("-")
+            low, high = int(first), int(last or first)
+            if not 0 <= high - low < _MOST_EXPECTED:
+                raise UsageError(f"'{part}' is no list of machines; write node[001-016]")
+            names += [f"{match[1]}{n:0{len(first)}}{match[3]}" for n in range(low, high + 1)]
+    if not names or _PARTS.sub("", text).strip(", "):
+        raise UsageError(f"'{text}' is no list of machines; write node[001-016],login1")
+    return names
+
+
 def _nodes(fleet: Fleet) -> str:
-    bad = [*fleet.of("slow"), *fleet.of("failed")]
+    bad = [node for state in BAD for node in fleet.of(state)]
     return f"{nodeset(bad)}\n" if bad else ""
 
 
@@ -115,18 +141,18 @@ def _json(fleet: Fleet) -> str:
         "relevant": fleet.least,
         "passes": fleet.passes,
         "nodes": [
-            {**node._asdict(), "outliers": [one._asdict() for one in node.outliers]}
+            {**node._asdict(), "outliers": [vars(one) for one in node.outliers]}
             for node in fleet.nodes
         ],
-        "slower_than_baseline": [one._asdict() for one in fleet.shifts],
+        "slower_than_baseline": [vars(one) for one in fleet.shifts],
         "no_baseline": fleet.baseline,
     }
-    return msgspec.json.format(msgspec.json.encode(data), indent=1).decode() + "\n"
+    return json_text(data)
 
 
 def _junit(fleet: Fleet) -> str:
     """A test case for each machine, and one for what is slower than the baseline."""
-    kinds = {"slow": "failure", "failed": "failure", "unknown": "skipped"}
+    kinds = {**dict.fromkeys(BAD, "failure"), "unknown": "skipped"}
     cases = [
         Case("fleet", node.name, kinds.get(node.state, ""),
              "; ".join([*map(_what, node.outliers), *node.reasons]))
@@ -155,7 +181,7 @@ def _prometheus(fleet: Fleet) -> str:
     ]
     for node in fleet.nodes:
         for one in node.outliers:
-            labels = {**one._asdict(), "kind": node.kind}
+            labels = {**vars(one), "kind": node.kind}
             del labels["seconds"], labels["ratio"]
             lines.append(_metric("isthmus_time_ratio", labels, one.ratio))
     lines += [

@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache
 
-from isthmus.errors import UsageError
 from isthmus.registration import registered
 from isthmus.studies.base import Study
-from isthmus.text import nearest
+from isthmus.text import known
 
 __all__ = ["Study", "by_name", "in_order", "registry"]
 
@@ -30,8 +29,4 @@ def in_order() -> list[Study]:
 
 def by_name(name: str) -> Study:
     """The study of this name; raises UsageError for an unknown one."""
-    studies = registry()
-    if name not in studies:
-        known = [*studies, "all"]
-        raise UsageError(f"unknown study '{name}'; {nearest(name, known)}known: {', '.join(known)}")
-    return studies[name]
+    return registry()[known("study", name, [*registry(), "all"])]

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import csv
 import dataclasses
-import io
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-import msgspec
-
 from isthmus import boards, published
 from isthmus.columns import columns
-from isthmus.errors import UsageError
 from isthmus.published.source import Aim
-from isthmus.text import nearest
 from isthmus.validation.fitting import Constant, HeldOut, constants, held_out, rms, worst
 from isthmus.validation.points import AS_EVENTS, PublishedPoint, all_points
+from isthmus.written import csv_text, json_text
 
 FORMATS = ("table", "md", "csv", "json")
 
@@ -135,19 +130,10 @@ def _percent(share: float) -> str:
     return f"{100 * share:+.2f} %"
 
 
-def known_format(form: str) -> str:
-    """The format's name; raises UsageError for an unknown one."""
-    if form not in FORMATS:
-        raise UsageError(
-            f"unknown format '{form}'; {nearest(form, FORMATS)}known: {', '.join(FORMATS)}"
-        )
-    return form
-
-
 def render(validation: Validation, form: str) -> str:
     """The table as text in one of ``FORMATS``."""
     if form == "csv":
-        return _csv(validation.rows)
+        return csv_text(Row._fields, validation.rows)
     if form == "json":
         content = {
             "points": [row._asdict() for row in validation.rows],
@@ -157,18 +143,10 @@ def render(validation: Validation, form: str) -> str:
             "aims": [one._asdict() for one in validation.aims],
             "not_modelled": [{"figure": figure, "why": why} for figure, why in _not_modelled()],
         }
-        return msgspec.json.format(msgspec.json.encode(content)).decode() + "\n"
+        return json_text(content)
     if form == "md":
         return "\n".join(_md(validation)).rstrip() + "\n"
     return "\n".join(_plain(validation)).rstrip() + "\n"
-
-
-def _csv(rows: Sequence[Row]) -> str:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(Row._fields)
-    writer.writerows(rows)
-    return text.getvalue()
 
 
 Cells = list[list[str]]
@@ -227,11 +205,16 @@ def _tables(validation: Validation) -> Iterator[tuple[str, list[str], Cells]]:
     yield "Not modelled", ["figure", "why"], [list(pair) for pair in _not_modelled()]
 
 
+def _line(cells: Sequence[str]) -> str:
+    """A row of a table in Markdown."""
+    return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
+
+
 def _md(validation: Validation) -> Iterator[str]:
     for title, headings, rows in _tables(validation):
-        yield from (f"### {title}", "", f"| {' | '.join(headings)} |")
+        yield from (f"### {title}", "", _line(headings))
         yield f"|{'---|' * len(headings)}"
-        yield from (f"| {' | '.join(row)} |" for row in rows)
+        yield from map(_line, rows)
         yield ""
 
 

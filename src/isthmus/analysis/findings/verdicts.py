@@ -216,8 +216,9 @@ def _causes(
     restless = list(_restless(rows)) if alone else []
     found = [*(_by_check(*one) for one in bad), *restless, *_bounced(device, rows, best)]
     if lowest.limit_share < FAIR:
-        found = [*_only_ordinary(device, lowest), *found]
-        if not found:
+        ordinary = list(_only_ordinary(device, lowest))
+        found = [*ordinary, *found]
+        if not (bad or restless or ordinary):
             found += _unexplained(device, lowest, judged, full)
     return found
 

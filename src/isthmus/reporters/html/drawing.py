@@ -1,8 +1,4 @@
-"""Plots as Vega-Lite specifications: lines over size, dots with intervals, stacked phases.
-
-Layout is computed in pixels here, so that no label covers another. Colours are those of ``LIGHT``;
-a page replaces them by its own.
-"""
+"""Plots as Vega-Lite specifications: lines over size, dots with intervals, stacked phases."""
 
 from __future__ import annotations
 
@@ -15,73 +11,35 @@ import altair as alt
 import pandas as pd
 
 from isthmus.analysis.sentences import shortened
-from isthmus.units import format_size
+from isthmus.reporters.html.layout import (
+    AS_GIVEN,
+    CHARACTER,
+    COLOUR,
+    FILL,
+    LEFT,
+    LIGHT,
+    LINE,
+    RATE,
+    SIZE,
+    TICK,
+    TIME,
+    Chart,
+    Options,
+    ends_of,
+    fitting,
+    place,
+    room_for,
+    scale,
+    specification,
+    spread,
+    value_at,
+    writing,
+)
 
-LIGHT = {
-    "c1": "#0b65a3", "c2": "#b54708", "c3": "#1b7a48", "c4": "#7a3fb0", "c5": "#a81e5b",
-    "c6": "#6b5a01", "c7": "#006f78", "c8": "#5d5148",
-    "ink": "#1b1f24", "quiet": "#59626d", "line": "#dfe3e8", "ground": "#fffffe",
-}  # fmt: skip
-"""Colours by the name of the page's variable; all differ."""
-COLOURS = [LIGHT[f"c{i}"] for i in range(1, 9)]
 PUBLISHED = "published"
-_CHARACTER = 7.6
-_LINE = 14
-"""Pixels that a label's character and line take, at most, in 11 pixel type."""
-_LEFT = 54
-_MOST_SIDE = 0.44
-"""Share of a plot's width that labels may take."""
-_TICK = 60
-"""Pixels that a tick's label takes along an axis."""
 _STEP, _BAR = 24, 34
 """Pixels of a row."""
-THEME: dict[str, object] = {
-    "background": None,
-    "font": "system-ui, sans-serif",
-    "padding": 0,
-    "axis": {
-        "gridColor": LIGHT["line"], "domainColor": LIGHT["quiet"], "tickColor": LIGHT["quiet"],
-        "labelColor": LIGHT["quiet"], "titleColor": LIGHT["quiet"], "titleFontWeight": "normal",
-        "labelFontSize": 11, "titleFontSize": 11, "labelLimit": 200, "labelOverlap": "greedy",
-    },
-    "axisX": {"grid": False},
-    "axisY": {"domain": False, "ticks": False},
-    "title": {"color": LIGHT["ink"], "fontSize": 11, "fontWeight": 600, "anchor": "start"},
-    "text": {"color": LIGHT["ink"], "fontSize": 11},
-    "view": {"stroke": None},
-}  # fmt: skip
-
-_RATE = (
-    "datum.value>=0.9995||datum.value==0?format(datum.value,'~g')"
-    ":datum.value>=0.9995e-3?format(datum.value*1e3,'~g')+' MB/s'"
-    ":datum.value>=0.9995e-6?format(datum.value*1e6,'~g')+' kB/s'"
-    ":format(datum.value*1e9,'~g')+' B/s'"
-)
-_TIME = (
-    "datum.value==0?'0':datum.value>=0.9995?format(datum.value,'~g')+' s'"
-    ":datum.value>=0.9995e-3?format(datum.value*1e3,'~g')+' ms'"
-    ":datum.value>=0.9995e-6?format(datum.value*1e6,'~g')+' us'"
-    ":format(datum.value*1e9,'~g')+' ns'"
-)
-_SIZE = "+".join(
-    f"(datum.value>={1 << low}&&datum.value<{1 << high}"
-    f"?format(datum.value/{1 << low},'~g')+' {unit}':'')"
-    for low, high, unit in (
-        (0, 10, "B"), (10, 20, "KiB"), (20, 30, "MiB"), (30, 40, "GiB"), (40, 60, "TiB"),
-    )
-)  # fmt: skip
-
-_Options = dict[str, Any]
 _Scale = Callable[[float], float]
-Chart = Any
-"""Altair's, which comes without types."""
-
-
-def size_text(size: float) -> str:
-    """``4 KiB``."""
-    text = format_size(int(size))
-    number = text.rstrip("KMGTi")
-    return f"{number} {text[len(number) :]}B"
 
 
 class Line(NamedTuple):
@@ -147,106 +105,6 @@ class Figure:
     unit: str = field(default="")
 
 
-def _ends(
-    values: Sequence[float], *, log: bool, zero: bool = True
-) -> tuple[list[float], list[float]]:
-    """Domain and ticks of values > 0; one that is linear begins at 0 unless it need not."""
-    low, high = min(values), max(values)
-    if log:
-        first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
-        ends = [float(f"{step}e{power}") for power in range(first, last + 1) for step in (1, 2, 5)]
-        start = max((end for end in ends if end <= low), default=ends[0])
-        stop = min((end for end in ends if end >= high and end > start), default=10 * start)
-        inside = [end for end in ends if start <= end <= stop]
-        decades = [end for end in inside if math.log10(end) % 1 < 0.01]
-        return [start, stop], decades[:: 1 + len(decades) // 8] if last - first > 2 else inside
-    span = high if zero or low == high else high - low
-    power = 10.0 ** math.floor(math.log10(span))
-    step = next(s * power / 10 for s in (1, 2, 2.5, 5, 10, 20) if span <= 5 * s * power / 10)
-    first = 0 if zero or low == high else math.floor(low / step)
-    last = math.ceil(high / step - 1e-9)
-    return [first * step, last * step], [i * step for i in range(first, last + 1)]
-
-
-def _scale(domain: list[float], *, log: bool) -> alt.Scale:
-    if log:
-        return alt.Scale(type="log", domain=domain, nice=False)
-    return alt.Scale(type="linear", domain=domain, nice=False, zero=False)
-
-
-def _fitting(ticks: list[float], width: float) -> list[float]:
-    return ticks[:: math.ceil(_TICK * len(ticks) / width)]
-
-
-def _place(value: float, domain: Sequence[float], length: float, *, log: bool) -> float:
-    """Distance in pixels of a value from the start of a scale."""
-    if log:
-        value, low, high = math.log(value), math.log(domain[0]), math.log(domain[1])
-    else:
-        low, high = domain
-    return length * (value - low) / (high - low)
-
-
-def _value(place: float, domain: Sequence[float], length: float, *, log: bool) -> float:
-    """Value at a distance in pixels from the start of a scale."""
-    low, high = (math.log(end) for end in domain) if log else domain
-    value = low + (high - low) * place / length
-    return math.exp(value) if log else value
-
-
-def spread(places: Sequence[float], gap: float, low: float, high: float) -> list[float]:
-    """The places moved apart to at least ``gap``, in their order, between the ends if they fit."""
-    order = sorted(range(len(places)), key=places.__getitem__)
-    moved = list(places)
-    edge = low
-    for i in order:
-        edge = moved[i] = max(places[i], edge)
-        edge += gap
-    edge = high
-    for i in reversed(order):
-        edge = moved[i] = min(moved[i], edge)
-        edge -= gap
-    return moved
-
-
-_AS_GIVEN: _Options = {"scale": None, "legend": None}
-_COLOUR = alt.Color("colour:N", **_AS_GIVEN)
-_FILL = alt.Fill("fill:N", **_AS_GIVEN)
-
-
-def _writing(rows: pd.DataFrame, **options: Any) -> Chart:
-    """A layer of texts, not yet placed, in the colours of a column ``colour``."""
-    chart = alt.Chart(rows).mark_text(baseline="middle", aria=False, **options)
-    return chart.encode(text="label:N", color=_COLOUR)
-
-
-def _spec(
-    layers: Sequence[Chart],
-    width: float,
-    height: float,
-    sides: tuple[float, float],
-    title: str = "",
-) -> dict[str, Any]:
-    """``width`` is that of the whole plot; ``sides`` is what stands left and right of the axes."""
-    left, right = sides
-    titled = {"title": title} if title else {}
-    chart = alt.layer(*layers).properties(width=width - left - right, height=height, **titled)
-    spec: dict[str, Any] = chart.to_dict(validate=False)
-    del spec["config"]  # Altair's own theme
-    below = 34 if title else 20
-    # Renderers differ in the width of text: a fit to one of them would cut labels in another.
-    spec["autosize"] = {"type": "none"}
-    spec["padding"] = {"left": left, "right": right, "top": 30 if title else 4, "bottom": below}
-    return spec
-
-
-def _room(labels: Sequence[str], width: int) -> tuple[float, int]:
-    """Pixels beside the axes for labels, and how many characters of each fit there."""
-    longest = max((len(label) for label in labels), default=0)
-    side = min(18 + _CHARACTER * longest, _MOST_SIDE * width)
-    return side, int((side - 18) / _CHARACTER + 1e-6)
-
-
 def lines(
     panels: Sequence[Panel], unit: str, of_what: str
 ) -> Callable[[int, int, bool], dict[str, Any]]:
@@ -260,26 +118,26 @@ def lines(
     labels += [PUBLISHED for panel in panels if panel.published is not None]
 
     def draw(which: int, width: int, log: bool) -> dict[str, Any]:
-        right, most = _room(labels, width)
-        inner, height = width - _LEFT - right, max(190, min(290, round(width * 0.42)))
-        domain, ticks = _ends(ys, log=log)
+        right, most = room_for(labels, width)
+        inner, height = width - LEFT - right, max(190, min(290, round(width * 0.42)))
+        domain, ticks = ends_of(ys, log=log)
         x = alt.X(
             "x:Q",
             title=of_what,
             scale=alt.Scale(type="log", base=2, domain=[min(xs), max(xs)], nice=False),
-            axis=alt.Axis(values=_size_ticks(xs, inner), labelExpr=_SIZE),
+            axis=alt.Axis(values=_size_ticks(xs, inner), labelExpr=SIZE),
         )
-        y: _Options = {
+        y: Options = {
             "title": None,
-            "scale": _scale(domain, log=log),
-            "axis": alt.Axis(values=ticks, labelExpr=_RATE if unit == "GB/s" else _TIME),
+            "scale": scale(domain, log=log),
+            "axis": alt.Axis(values=ticks, labelExpr=RATE if unit == "GB/s" else TIME),
         }
 
         def down(value: float) -> float:
-            return height - _place(value, domain, height, log=log)
+            return height - place(value, domain, height, log=log)
 
         def up(place: float) -> float:
-            return _value(height - place, domain, height, log=log)
+            return value_at(height - place, domain, height, log=log)
 
         panel = panels[which]
         layers = [
@@ -289,31 +147,31 @@ def lines(
             *_labels(panel, down, up, (inner, height), most, x, y),
         ]
         title = f"{panel.title}, {unit}" if unit == "GB/s" else panel.title
-        return _spec(layers, width, height, (_LEFT, right), title)
+        return specification(layers, width, height, (LEFT, right), title)
 
     return draw
 
 
 def _size_ticks(sizes: Sequence[float], width: float) -> list[float]:
     low, high = math.ceil(math.log2(min(sizes))), math.floor(math.log2(max(sizes)))
-    step = next(s for s in (1, 2, 5, 10, 20, 40) if (high - low) / s <= max(2, width / _TICK))
+    step = next(s for s in (1, 2, 5, 10, 20, 40) if (high - low) / s <= max(2, width / TICK))
     return [2.0**power for power in range(low, high + 1) if (power - low) % step == 0]
 
 
-def _limits(panel: Panel, down: _Scale, up: _Scale, height: float, y: _Options) -> Iterator[Chart]:
+def _limits(panel: Panel, down: _Scale, up: _Scale, height: float, y: Options) -> Iterator[Chart]:
     if panel.limits:
         above = [down(value) - 8 for value, _ in panel.limits]
         rows = pd.DataFrame(panel.limits, columns=["y", "label"]).assign(
-            at=[up(place) for place in spread(above, _LINE, -4, height)], colour=LIGHT["ink"]
+            at=[up(place) for place in spread(above, LINE, -4, height)], colour=LIGHT["ink"]
         )
         rule = alt.Chart(rows).mark_rule(color=LIGHT["ink"], strokeDash=[1, 3], aria=False)
         yield rule.encode(y=alt.Y("y:Q", **y))
         for halo in ({"stroke": LIGHT["ground"], "strokeWidth": 4}, {}):  # lines pass behind it
-            text = _writing(rows, align="left", **halo)
+            text = writing(rows, align="left", **halo)
             yield text.encode(x=alt.value(4), y=alt.Y("at:Q", **y))
 
 
-def _drawn(panel: Panel, x: alt.X, y: _Options) -> Iterator[Chart]:
+def _drawn(panel: Panel, x: alt.X, y: Options) -> Iterator[Chart]:
     rows = pd.concat(
         [
             line.rows.assign(
@@ -324,7 +182,7 @@ def _drawn(panel: Panel, x: alt.X, y: _Options) -> Iterator[Chart]:
         ],
         ignore_index=True,
     )  # fmt: skip
-    look = {"color": _COLOUR, "detail": "line:N"}
+    look = {"color": COLOUR, "detail": "line:N"}
     uncertain = rows[(rows["high"] > rows["low"] * 1.02)]["line"].unique()
     if len(uncertain):
         yield (
@@ -333,15 +191,15 @@ def _drawn(panel: Panel, x: alt.X, y: _Options) -> Iterator[Chart]:
             .encode(x=x, y=alt.Y("low:Q", **y), y2="high:Q", **look)
         )
     for modelled, part in rows.groupby("modelled"):
-        dash: _Options = {"strokeDash": [6, 3]} if modelled else {}
+        dash: Options = {"strokeDash": [6, 3]} if modelled else {}
         line = alt.Chart(part).mark_line(strokeWidth=1.8, aria=False, **dash)
         yield line.encode(x=x, y=alt.Y("y:Q", **y), **look)
     marks = alt.Chart(rows).mark_circle(size=22, strokeWidth=1.3, opacity=1)
-    stroke = alt.Stroke("colour:N", **_AS_GIVEN)
-    yield marks.encode(x=x, y=alt.Y("y:Q", **y), stroke=stroke, fill=_FILL, description="tip:N")
+    stroke = alt.Stroke("colour:N", **AS_GIVEN)
+    yield marks.encode(x=x, y=alt.Y("y:Q", **y), stroke=stroke, fill=FILL, description="tip:N")
 
 
-def _published(panel: Panel, x: alt.X, y: _Options) -> Iterator[Chart]:
+def _published(panel: Panel, x: alt.X, y: Options) -> Iterator[Chart]:
     if panel.published is not None:
         yield (
             alt.Chart(panel.published)
@@ -357,7 +215,7 @@ def _labels(
     size: tuple[float, float],
     most: int,
     x: alt.X,
-    y: _Options,
+    y: Options,
 ) -> Iterator[Chart]:
     """Names at the lines' ends, moved apart, each with a thin leader."""
     width, height = size
@@ -374,10 +232,10 @@ def _labels(
     if panel.published is not None:
         last = panel.published.iloc[-1][["x", "y"]]
         rows.loc[len(rows)] = {"label": PUBLISHED, "colour": LIGHT["ink"], **last}
-    rows["at"] = [up(at) for at in spread([down(v) for v in rows["y"]], _LINE, 0, height)]
+    rows["at"] = [up(at) for at in spread([down(v) for v in rows["y"]], LINE, 0, height)]
     leader = alt.Chart(rows).mark_rule(strokeWidth=0.6, opacity=0.7, aria=False)
-    yield leader.encode(x=x, x2=alt.value(width + 9), y=alt.Y("y:Q", **y), y2="at:Q", color=_COLOUR)
-    named = _writing(rows, align="left", fontWeight=600)
+    yield leader.encode(x=x, x2=alt.value(width + 9), y=alt.Y("y:Q", **y), y2="at:Q", color=COLOUR)
+    named = writing(rows, align="left", fontWeight=600)
     yield named.encode(x=alt.value(width + 11), y=alt.Y("at:Q", **y))
 
 
@@ -390,36 +248,36 @@ def dots(rows: Sequence[Dot]) -> Callable[[int, int, bool], dict[str, Any]]:
     )
 
     def draw(_which: int, width: int, log: bool) -> dict[str, Any]:
-        left, most = _room([dot.label for dot in rows], width)
-        right, _ = _room([dot.text for dot in rows], width)
+        left, most = room_for([dot.label for dot in rows], width)
+        right, _ = room_for([dot.text for dot in rows], width)
         inner, height = width - left - right, _STEP * len(rows)
         names = [shortened(dot.label, most) for dot in rows]
-        domain, ticks = _ends(values, log=log, zero=False)
-        x: _Options = {
+        domain, ticks = ends_of(values, log=log, zero=False)
+        x: Options = {
             "title": None,
-            "scale": _scale(domain, log=log),
-            "axis": alt.Axis(values=_fitting(ticks, inner), labelExpr=_TIME, grid=True),
+            "scale": scale(domain, log=log),
+            "axis": alt.Axis(values=fitting(ticks, inner), labelExpr=TIME, grid=True),
         }
         y, at = _rows(len(rows)), alt.Chart(frame)
-        stroke = alt.Stroke("colour:N", **_AS_GIVEN)
+        stroke = alt.Stroke("colour:N", **AS_GIVEN)
         layers = [
             at.mark_rule(strokeWidth=2, aria=False).encode(
-                x=alt.X("low:Q", **x), x2="high:Q", y=y, color=_COLOUR
+                x=alt.X("low:Q", **x), x2="high:Q", y=y, color=COLOUR
             ),
             at.mark_circle(size=60, strokeWidth=1.6, opacity=1).encode(
-                x=alt.X("value:Q", **x), y=y, stroke=stroke, fill=_FILL, description="tip:N"
+                x=alt.X("value:Q", **x), y=y, stroke=stroke, fill=FILL, description="tip:N"
             ),
             alt.Chart(frame.dropna(subset=["published"]))
             .mark_point(shape="diamond", size=46, color=LIGHT["ink"], filled=False, opacity=1)
             .encode(x=alt.X("published:Q", **x), y=y, description="tip:N"),
-            _writing(frame.assign(colour=LIGHT["ink"], label=names), align="right").encode(
+            writing(frame.assign(colour=LIGHT["ink"], label=names), align="right").encode(
                 x=alt.value(-8), y=y
             ),
-            _writing(frame.assign(colour=LIGHT["quiet"], label=frame["text"]), align="left").encode(
+            writing(frame.assign(colour=LIGHT["quiet"], label=frame["text"]), align="left").encode(
                 x=alt.value(inner + 10), y=y
             ),
         ]
-        return _spec(layers, width, height, (left, right))
+        return specification(layers, width, height, (left, right))
 
     return draw
 
@@ -446,34 +304,34 @@ def stacks(rows: Sequence[Stack]) -> Callable[[int, int, bool], dict[str, Any]]:
     )  # fmt: skip
 
     def draw(_which: int, width: int, _log: bool) -> dict[str, Any]:
-        left, most = _room([row.label for row in rows], width)
-        right, _ = _room([row.text for row in rows], width)
+        left, most = room_for([row.label for row in rows], width)
+        right, _ = room_for([row.text for row in rows], width)
         inner = width - left - right
         titles = [shortened(row.label, most) for row in rows]
-        ticks = [tick for tick in _ends([longest], log=False)[1] if tick <= longest * 1.001]
-        x: _Options = {
+        ticks = [tick for tick in ends_of([longest], log=False)[1] if tick <= longest * 1.001]
+        x: Options = {
             "title": None,
             "scale": alt.Scale(domain=[0, longest], nice=False),
-            "axis": alt.Axis(values=_fitting(ticks, inner), labelExpr=_TIME),
+            "axis": alt.Axis(values=fitting(ticks, inner), labelExpr=TIME),
         }
         y = _rows(len(rows))
         room = inner * (parts["end"] - parts["start"]) / longest
-        named = parts[room > _CHARACTER * parts["label"].str.len() + 6]
+        named = parts[room > CHARACTER * parts["label"].str.len() + 6]
         layers = [
             alt.Chart(parts)
             .mark_rect(stroke=LIGHT["ground"], strokeWidth=1)
             .encode(
                 x=alt.X("start:Q", **x), x2="end:Q",
-                y=_rows(len(rows), "top"), y2="bottom:Q", color=_COLOUR,
-                fillOpacity=alt.FillOpacity("tint:Q", **_AS_GIVEN), description="tip:N",
+                y=_rows(len(rows), "top"), y2="bottom:Q", color=COLOUR,
+                fillOpacity=alt.FillOpacity("tint:Q", **AS_GIVEN), description="tip:N",
             ),
-            _writing(named.assign(colour=LIGHT["ink"])).encode(x=alt.X("middle:Q", **x), y=y),
-            _writing(whole.assign(label=titles), align="right").encode(x=alt.value(-8), y=y),
-            _writing(whole.assign(label=whole["text"]), align="left", dx=6, fontWeight=600).encode(
+            writing(named.assign(colour=LIGHT["ink"])).encode(x=alt.X("middle:Q", **x), y=y),
+            writing(whole.assign(label=titles), align="right").encode(x=alt.value(-8), y=y),
+            writing(whole.assign(label=whole["text"]), align="left", dx=6, fontWeight=600).encode(
                 x=alt.X("end:Q", **x), y=y
             ),
         ]  # fmt: skip
-        return _spec(layers, width, _BAR * len(rows), (left, right))
+        return specification(layers, width, _BAR * len(rows), (left, right))
 
     return draw
 

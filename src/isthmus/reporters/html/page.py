@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 import jinja2
-import msgspec
 import pandas as pd
 from markupsafe import Markup
 
@@ -17,14 +16,16 @@ from isthmus import published, studies
 from isthmus.analysis import wording
 from isthmus.analysis.answers import answers_to, studies_in
 from isthmus.analysis.findings import MOST_HEADLINES, Finding, findings
-from isthmus.analysis.flags import DISTURBED, meaning
+from isthmus.analysis.flags import DISTURBED
 from isthmus.analysis.ratios import software_only
 from isthmus.analysis.reproduction import ReproducedRow, from_events
 from isthmus.errors import IsthmusError, UsageError
 from isthmus.models.pcie import link_of
-from isthmus.reporters.cells import Table, heading, lift, table, view
+from isthmus.reporters.cells import Table, lift, table
+from isthmus.reporters.html.change import Changed, Tile, changed
 from isthmus.reporters.html.charts import Palette, Source, figures
 from isthmus.reporters.html.drawing import Figure
+from isthmus.reporters.html.method import Folded, method_of
 from isthmus.reporters.html.rendering import Drawing, drawing, files
 from isthmus.reporters.summary import accelerates, has_runtime, main_sentence, unmeasured
 from isthmus.results.run_file import DeviceRecord, Run
@@ -41,14 +42,6 @@ _COMMANDS = ("run ", "model ", "card ", "devices", "doctor ")
 _FINDINGS = ("what", "of", "value", "interval", "share", "remark")
 
 
-class _Folded(NamedTuple):
-    """A collapsed table."""
-
-    title: str
-    cells: Table
-    common: Mapping[str, str]
-
-
 class _Study(NamedTuple):
     """One study, with the results of all its runs."""
 
@@ -58,22 +51,7 @@ class _Study(NamedTuple):
     sentences: list[str]
     plots: list[Drawing]
     findings: Table
-    folded: list[_Folded]
-
-
-class _Method(NamedTuple):
-    """How one run was measured."""
-
-    id: str
-    name: str
-    heading: str
-    convergence: str
-    flags: list[tuple[str, str, int]]
-    devices: list[tuple[str, list[tuple[str, str]]]]
-    environment: list[tuple[str, str]]
-    method: list[tuple[str, str]]
-    points: _Folded
-    command: str
+    folded: list[Folded]
 
 
 def write(runs: Sequence[tuple[str, Run]], folder: Path) -> Path:
@@ -128,7 +106,8 @@ def _render(sources: Sequence[Source], plots: Mapping[str, list[Figure]]) -> str
     results = [(source, one) for source in sources for one in findings(source.run, source.summary)]
     rank = {name: i for i, name in enumerate(_in_order(sources))}
     results.sort(key=lambda pair: (not pair[1].headline, rank[pair[1].study]))
-    tiles = _tiles(results)
+    change = changed(sources)
+    known = change if isinstance(change, Changed) else None
     first = next((figure for name in rank for figure in plots[name]), None)
     script = Markup((_FOLDER / "page.js").read_text("utf-8"))
     none = not any(map(accelerates, _devices(sources)))
@@ -146,8 +125,10 @@ def _render(sources: Sequence[Source], plots: Mapping[str, list[Figure]]) -> str
         machine=_machine(sources),
         stands_in=_no_accelerator(sources) if none else "",
         states=list(_states(sources)),
-        verdict=main_sentence([one for _, one in results]),
-        tiles=tiles,
+        verdict=known.sentences[0] if known else main_sentence([one for _, one in results]),
+        tiles=(known and known.tiles) or _tiles(results),
+        change=known,
+        not_compared=change if isinstance(change, str) else "",
         first=drawing(first, first=True) if first else None,
         advice=_advice(results),
         missing=[
@@ -162,7 +143,7 @@ def _render(sources: Sequence[Source], plots: Mapping[str, list[Figure]]) -> str
             if not all(source.rows(name).empty for source in sources)
         ],
         boards=_published_boards() if none and any(s.run.points for s in sources) else [],
-        methods=[_method(f"run-{i}", source) for i, source in enumerate(sources, 1)],
+        methods=[method_of(f"run-{i}", source) for i, source in enumerate(sources, 1)],
         script=script,
         hash=Markup(_hash(script)),
         style=Markup((_FOLDER / "page.css").read_text("utf-8")),
@@ -192,7 +173,7 @@ def _machine(sources: Sequence[Source]) -> str:
     for source in sources:
         for device in filter(accelerates, source.run.devices):
             if device.simulated:
-                named[source.label(device.address).partition(", ")[0]] = None
+                named[source.title(device.address)] = None
                 continue
             link = link_of(device.link)
             named[device.name + (f", PCIe {link.name}" if link else "")] = None
@@ -251,7 +232,7 @@ def _share(finding: Finding) -> str:
     return f"{finding.percent} of {article}{finding.reference.name}"
 
 
-def _tiles(results: Sequence[tuple[Source, Finding]]) -> list[dict[str, str | float | None]]:
+def _tiles(results: Sequence[tuple[Source, Finding]]) -> Sequence[Tile]:
     """Headlines with a figure: of the first study, then of others, up to ``MOST_HEADLINES``."""
     return [
         {
@@ -309,7 +290,11 @@ def _study(
         name,
         (known and known.title) or name,
         known.question if known else "",
-        [one.sentence for _, one in of_study if one.headline],
+        [
+            f"{source.name}: {one.sentence}" if source.several else one.sentence
+            for source, one in of_study
+            if one.headline
+        ],
         # What stands alone on the first screen is not repeated.
         [drawing(figure) for figure in plots if figure is not first or figure.panels > 1],
         _filled(rows),
@@ -324,7 +309,7 @@ def _filled(rows: Sequence[Sequence[str]]) -> Table:
     return Table([_FINDINGS[i] for i in kept], cells, [i in {2, 3} for i in kept])
 
 
-def _answers(study: str, source: Source) -> Iterator[_Folded]:
+def _answers(study: str, source: Source) -> Iterator[Folded]:
     labels = wording.labels(source.run)
     for answer in answers_to(study, source.run, source.summary):
         if answer.has_rows:
@@ -332,7 +317,7 @@ def _answers(study: str, source: Source) -> Iterator[_Folded]:
             title = f"{answer.question} ({source.name})" if source.several else answer.question
             if len(frame) > _MOST_FOLDED:
                 title = f"{title} ({_MOST_FOLDED} of {len(frame):,} rows)"
-            yield _Folded(title, table(frame.head(_MOST_FOLDED), labels), common)
+            yield Folded(title, table(frame.head(_MOST_FOLDED), labels), common)
 
 
 def _once(frame: pd.DataFrame) -> pd.DataFrame:
@@ -344,127 +329,6 @@ def _once(frame: pd.DataFrame) -> pd.DataFrame:
     pairs = [" ".join(sorted(map(str, pair))) for pair in both]
     rest = {"device", "operation", "memory", "axes", "elements", "bytes"} - {of}
     return frame[~frame[list(rest & set(frame))].assign(pair=pairs).duplicated()]
-
-
-# Method, flags, environment, points
-
-
-def _method(id: str, source: Source) -> _Method:  # noqa: A002 - the attribute's name
-    run, summary, labels = source.run, source.summary, wording.labels(source.run)
-    shown, common = view(summary, labels)
-    return _Method(
-        id=id,
-        name=source.name,
-        heading=heading(run),
-        convergence=_convergence(run, summary),
-        flags=_flags(summary),
-        devices=list(_properties(run)),
-        environment=list(_flattened(run.environment)),
-        method=list(_settings(run)),
-        points=_Folded(f"All points ({len(shown):,} rows)", table(shown, labels), common),
-        command=" ".join(run.software.command),
-    )
-
-
-def _convergence(run: Run, summary: pd.DataFrame) -> str:
-    if summary.empty:
-        return "No points."
-    if run.origin:
-        return f"Not measured: {'; '.join(run.origin.not_measured)}."
-    reached, missing = int(summary["converged"].sum()), int((summary["samples"] == 0).sum())
-    wrong = int((summary["verified"] == "false").sum())
-    text = f"{reached} of {len(summary)} rows reached the wanted precision"
-    text += f"; {missing} have no samples" if missing else ""
-    text += f"; in {wrong} the data did not arrive: they count nowhere" if wrong else ""
-    return f"{text}."
-
-
-def _flags(summary: pd.DataFrame) -> list[tuple[str, str, int]]:
-    counts = summary["flags"].str.split(";").explode().value_counts()
-    return [(str(flag), meaning(str(flag)), int(count)) for flag, count in counts.items() if flag]
-
-
-def _properties(run: Run) -> Iterator[tuple[str, list[tuple[str, str]]]]:
-    labels = wording.labels(run)
-    for device in run.devices:
-        facts = {
-            "name": device.name,
-            "platform": device.platform,
-            "API": device.api,
-            "backend": device.backend,
-            "memory": wording.size(device.memory_bytes) if device.memory_bytes else "",
-            "largest buffer": wording.size(device.max_buffer_bytes)
-            if device.max_buffer_bytes
-            else "",
-            **device.properties,
-            "link": device.link,
-            "environment": device.environment,
-            "error": device.error,
-        }
-        yield labels[device.address], list(_flattened(facts))
-
-
-def _flattened(facts: Mapping[str, object], before: str = "") -> Iterator[tuple[str, str]]:
-    for name, value in facts.items():
-        title = f"{before}{name}".replace("_", " ")
-        if isinstance(value, Mapping):
-            yield from _flattened(value, f"{title}: ")
-        elif isinstance(value, (list, tuple)):
-            yield title, ", ".join(map(str, value))
-        elif value not in ("", None):
-            text = {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
-            if name.endswith("_bytes") and isinstance(value, int):
-                title, text = title.removesuffix(" bytes"), wording.size(value)
-            yield title, text
-
-
-def _settings(run: Run) -> Iterator[tuple[str, str]]:
-    if run.origin:
-        facts = msgspec.structs.asdict(run.origin)
-        yield from _flattened({name: facts[name] for name in facts if name != "lines"})
-        yield "imported", f"{run.started}, by Isthmus {run.software.version}"
-        return
-    settings = run.settings
-    yield "precision", f"interval of the median within {wording.percent(settings.precision)}"
-    yield "confidence", wording.percent(settings.confidence)
-    yield "processes", _processes(run)
-    yield "time for the run", format_seconds(settings.budget_s)
-    yield "order", f"points interleaved over all devices, seed {settings.seed}"
-    yield from _flattened({"axis": settings.axes})
-    bound = ", ".join(map(str, settings.cpus)) or "not bound"
-    node = "" if settings.numa_node is None else f", NUMA node {settings.numa_node}"
-    yield "processors", bound + node
-    simulated = [device.address for device in run.devices if device.simulated]
-    for address in simulated:
-        yield f"clock for {address}", "simulated: exact, and the same wherever it runs"
-    clocks = [(p.device, r.clock) for p in run.points for r in p.reruns]
-    for device, clock in dict(one for one in clocks if one[0] not in simulated).items():
-        reason = f" ({clock.reason})" if clock.reason else ""
-        resolution, pair = format_seconds(clock.resolution_s), format_seconds(clock.empty_pair_s)
-        yield (
-            f"clock for {device}",
-            (
-                f"{clock.source}{reason}, resolution {resolution}, empty pair {pair} taken off, "
-                f"scale known to {clock.uncertainty:.1g}"
-            ),
-        )
-    yield (
-        "verification",
-        "first and last repetition in full, between them a stamp in every 4 KiB (simulated: all)",
-    )
-    software = run.software
-    yield "Isthmus", f"{software.version} {software.commit}".strip()
-    yield "started, finished", f"{run.started}, {run.finished or 'not finished'}"
-
-
-def _processes(run: Run) -> str:
-    ranks = run.environment.get("ranks")
-    if ranks:
-        return f"the {len(ranks)} ranks"
-    if all(device.simulated for device in run.devices):
-        return "one per device: simulated time does not differ between processes"
-    many = run.settings.reruns or "6 to 30"
-    return f"{many} per device, each fresh, buffers allocated anew"
 
 
 def _hash(script: str) -> str:

@@ -13,7 +13,14 @@ import altair as alt
 import vl_convert
 from markupsafe import Markup
 
-from isthmus.reporters.html.drawing import LIGHT, THEME, Figure
+from isthmus.reporters.html.drawing import (
+    Figure,
+)
+from isthmus.reporters.html.layout import (
+    LIGHT,
+    THEME,
+)
+from isthmus.written import csv_text
 
 alt.data_transformers.disable_max_rows()
 _VEGA_LITE = ".".join(alt.SCHEMA_VERSION.lstrip("v").split(".")[:2])
@@ -100,7 +107,10 @@ def files(figure: Figure) -> dict[str, bytes]:
         "svg": svg.encode(),
         "pdf": vl_convert.svg_to_pdf(svg),
         "png": vl_convert.svg_to_png(svg, scale=_PNG_SCALE),
-        "csv": figure.frame.to_csv(index=False).encode(),
+        "csv": csv_text(
+            figure.frame.columns,
+            figure.frame.astype(object).where(figure.frame.notna(), "").itertuples(index=False),
+        ).encode(),
     }
 
 

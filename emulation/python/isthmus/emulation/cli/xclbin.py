@@ -50,16 +50,12 @@ def dump(
     as_json: Annotated[bool, typer.Option("--json", help="for programs")] = False,
 ) -> None:
     """Prints header, sections, memories, IPs, connections, clocks and kernels."""
-    import msgspec
-
+    from isthmus.written import json_text
     from isthmus.xclbin import listing, load
 
     xclbin = load(file)
     try:
-        if as_json:
-            text = msgspec.json.format(msgspec.json.encode(listing.as_data(xclbin))).decode() + "\n"
-        else:
-            text = listing.as_text(xclbin)
+        text = json_text(listing.as_data(xclbin)) if as_json else listing.as_text(xclbin)
     except UsageError as error:
         raise UsageError(f"{file}: {error}") from error
     print(text, end="")

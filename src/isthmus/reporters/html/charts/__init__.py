@@ -21,7 +21,11 @@ from isthmus.reporters.html.charts.series import (
     rate_line,
     seen,
 )
-from isthmus.reporters.html.drawing import Figure, Line, Panel
+from isthmus.reporters.html.drawing import (
+    Figure,
+    Line,
+    Panel,
+)
 
 __all__ = ["Palette", "Source", "figures", "slugged"]
 

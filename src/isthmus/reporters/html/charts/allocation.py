@@ -18,7 +18,12 @@ from isthmus.reporters.html.charts.series import (
     dot_figure,
     timed_dot,
 )
-from isthmus.reporters.html.drawing import Dot, Figure, Stack, stacks
+from isthmus.reporters.html.drawing import (
+    Dot,
+    Figure,
+    Stack,
+    stacks,
+)
 from isthmus.units import format_seconds
 
 _PHASES = {

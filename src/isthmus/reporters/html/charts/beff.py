@@ -16,7 +16,14 @@ from isthmus.reporters.html.charts.series import (
     rate_figure,
     rate_line,
 )
-from isthmus.reporters.html.drawing import Figure, Line, Panel, size_text
+from isthmus.reporters.html.drawing import (
+    Figure,
+    Line,
+    Panel,
+)
+from isthmus.reporters.html.layout import (
+    size_text,
+)
 
 _WINDOWS = {"window": "", "window_both": ", both ways"}
 """Operations with many messages in flight, and how their lines differ."""

@@ -16,7 +16,13 @@ from isthmus.reporters.html.charts.series import (
     rate_figure,
     rate_line,
 )
-from isthmus.reporters.html.drawing import Figure, Panel, size_text
+from isthmus.reporters.html.drawing import (
+    Figure,
+    Panel,
+)
+from isthmus.reporters.html.layout import (
+    size_text,
+)
 
 _KERNELS = {
     "read_bandwidth": "kernels read", "write_bandwidth": "kernels write",

@@ -18,7 +18,15 @@ from isthmus.reporters.html.charts.series import (
     time_line,
     timed_dot,
 )
-from isthmus.reporters.html.drawing import Dot, Figure, Line, Panel, size_text
+from isthmus.reporters.html.drawing import (
+    Dot,
+    Figure,
+    Line,
+    Panel,
+)
+from isthmus.reporters.html.layout import (
+    size_text,
+)
 from isthmus.units import format_seconds
 
 _ACCESSES = {

@@ -21,14 +21,16 @@ from isthmus.analysis.wording import percent
 from isthmus.published import Row
 from isthmus.published import sources as published_sources
 from isthmus.reporters.html.drawing import (
-    COLOURS,
-    LIGHT,
     Dot,
     Figure,
     Line,
     Panel,
     dots,
     lines,
+)
+from isthmus.reporters.html.layout import (
+    COLOURS,
+    LIGHT,
     size_text,
 )
 from isthmus.results.run_file import DeviceRecord, Run
@@ -64,7 +66,12 @@ class Source:
         return next(known, DeviceRecord(address=address, backend="", real=True))
 
     def label(self, address: str, api: str = "") -> str:
-        """Shortest distinct name: ``CUDA``, ``memcpy``, ``U250 (model)``."""
+        """Shortest distinct name on the page; of several runs the run's comes first."""
+        text = self.title(address, api)
+        return shortened(f"{self.name}, {text}" if self.several else text, _LONGEST)
+
+    def title(self, address: str, api: str = "") -> str:
+        """Shortest distinct name in the run: ``CUDA``, ``memcpy``, ``U250 (model)``."""
         device = self.device(address)
         api = api or device.api
         if device.simulated:
@@ -77,7 +84,7 @@ class Source:
             same = [d for d in self.run.devices if d.api == device.api and d.real]
             only_one = len(same) <= 1 or "+" in address
             text = backends.api_names().get(api, address) if only_one else address
-        return shortened(f"{text}, {self.name}" if self.several else text, _LONGEST)
+        return text
 
     def rows(self, study: str) -> pd.DataFrame:
         """Trustworthy rows of a study with times as a user of the device sees them.
@@ -249,7 +256,7 @@ def seen(panels: Sequence[Panel]) -> str:
     best = max(others, key=lambda line: float(line.rows["y"].iloc[-1]))
     size, rate = best.rows["x"].iloc[-1], best.rows["y"].iloc[-1]
     text = f"{best.label}: {rate:.3g} GB/s {panel.title} at {size_text(size)}"
-    if panel.limits:
+    if len(panel.limits) == 1:  # of several, which one is this line's is not known here
         return f"{text}, {100 * rate / panel.limits[0][0]:.0f} % of the link"
     of_memcpy = [y for line in copies for y in line.rows["y"][line.rows["x"] == size]]
     if of_memcpy and best.colour != LIGHT["quiet"]:

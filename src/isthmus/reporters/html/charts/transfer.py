@@ -24,7 +24,15 @@ from isthmus.reporters.html.charts.series import (
     seen,
     timed_dot,
 )
-from isthmus.reporters.html.drawing import Dot, Figure, Line, Panel, size_text
+from isthmus.reporters.html.drawing import (
+    Dot,
+    Figure,
+    Line,
+    Panel,
+)
+from isthmus.reporters.html.layout import (
+    size_text,
+)
 
 _DIRECTIONS = {
     "to device": ("write", ("write", "unmap")),

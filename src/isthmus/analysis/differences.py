@@ -1,0 +1,94 @@
+"""What differs between the machines, devices and settings of two sets of runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from isthmus import boards
+from isthmus.analysis.wording import facts
+from isthmus.results.run_file import DeviceRecord, Run
+
+_PASSING = (
+    "load average", "memory available", "steal share since boot", "steal before s",
+    "steal after s",
+)  # fmt: skip
+"""Facts of the moment, which explain nothing."""
+_EXPLAINING = (
+    "driver", "gen", "width", "speed", "payload", "mps", "mrrs", "iommu", "kernel", "governor",
+    "turbo", "idle", "microcode", "bios", "cpu", "numa", "platform", "version", "xclbin", "huge",
+)  # fmt: skip
+"""Parts of names of facts that may change what a crossing takes; a board's parameters do, too."""
+
+
+class Difference(NamedTuple):
+    """A fact of the machine, the device or the run that is not the same on both sides."""
+
+    of: str
+    """``machine``, ``run``, or a device's address."""
+    name: str
+    before: str
+    after: str
+    explains: bool
+    """Whether it may change what a crossing takes."""
+
+
+def differences(
+    base: Sequence[Run], new: Sequence[Run], names: Mapping[str, str]
+) -> list[Difference]:
+    """Facts that differ between two sets of runs, those that may explain a change first.
+
+    ``names``: the second set's devices that have another name in the first, with that name.
+    """
+    sides = [_facts(base, {}), _facts(new, names)]
+    subjects = [{of for of, _ in side} for side in sides]
+    results = []
+    for of, name in dict.fromkeys([*sides[0], *sides[1]]):
+        before, after = (", ".join(sorted(side.get((of, name), ()))) for side in sides)
+        if before != after and of in subjects[0] & subjects[1]:
+            explains = "." in name or any(part in name.lower() for part in _EXPLAINING)
+            results.append(Difference(of, name, before, after, explains))
+    return sorted(results, key=lambda one: not one.explains)
+
+
+def _facts(runs: Sequence[Run], names: Mapping[str, str]) -> dict[tuple[str, str], set[str]]:
+    """All values of each fact, by what it is of and its name."""
+    values: dict[tuple[str, str], set[str]] = {}
+    for run in runs:
+        settings = {"cpus": run.settings.cpus, "NUMA node": run.settings.numa_node}
+        of_run = {"Isthmus version": run.software.version, "status": run.status, **settings}
+        parts = [("run", of_run), ("machine", run.environment)]
+        parts += [(names.get(d.address, d.address), _of_device(d)) for d in run.devices]
+        for of, part in parts:
+            for name, value in facts(part):
+                if value and name.rpartition(": ")[2] not in _PASSING:
+                    values.setdefault((of, name), set()).add(value)
+    return values
+
+
+def _of_device(device: DeviceRecord) -> dict[str, Any]:
+    named = {"name": device.name, "platform": device.platform}
+    return {**named, **device.properties, **device.link, **device.environment}
+
+
+def matched_devices(base: Sequence[Run], new: Sequence[Run]) -> dict[str, str]:
+    """The second set's devices by the first's names, where the names differ.
+
+    Each set has one device in all, or one of a backend and product that the other does not name.
+    """
+    ours, theirs = ({d.address: _product(d) for run in runs for d in run.devices}
+                    for runs in (base, new))  # fmt: skip
+    if len(ours) == len(theirs) == 1 and ours.keys() != theirs.keys():
+        return dict(zip(theirs, ours, strict=True))
+    left = [{a: p for a, p in one.items() if a not in other}
+            for one, other in ((ours, theirs), (theirs, ours))]  # fmt: skip
+    single = [
+        {product: a for a, product in side.items() if list(side.values()).count(product) == 1}
+        for side in left
+    ]
+    return {single[1][product]: single[0][product] for product in single[1] if product in single[0]}
+
+
+def _product(device: DeviceRecord) -> tuple[str, str, str]:
+    board = boards.of_device(device.properties)
+    return device.backend, device.name, board.name if board else ""

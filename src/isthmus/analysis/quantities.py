@@ -1,0 +1,68 @@
+"""Quantities that are compared with their like, classes of sizes, and times that can be trusted."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from statistics import median
+from typing import Any
+
+import pandas as pd
+
+from isthmus.analysis.ratios import LARGE, SMALL
+from isthmus.analysis.summary import measured_on
+from isthmus.results.run_file import ClockName, Point
+
+CLASSES = ((1, SMALL), (SMALL + 1, LARGE - 1), (LARGE, math.inf), (0, 0))
+"""Bytes, from and to: sizes that are judged together; the last is of what has no size."""
+CLOCKS: tuple[ClockName, ...] = ("host", "simulated", "hybrid")
+"""Those that see what a user waits for; a device's own does not."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Quantity:
+    """What is compared with its like, size by size."""
+
+    study: str
+    device: str
+    operation: str
+    memory: str
+    axes: str
+    """Those in which points of the same study, device, operation and memory differ, in words."""
+    clock: str
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """Its values, in the order of ``IDENTITY``."""
+        return tuple(getattr(self, name) for name in IDENTITY)
+
+    @property
+    def words(self) -> str:
+        """Operation, memory and axes: ``write pinned depth 8``."""
+        return " ".join(filter(None, (self.operation, self.memory, self.axes)))
+
+
+IDENTITY = tuple(one.name for one in fields(Quantity))
+
+
+def identity(row: Mapping[Any, Any] | pd.Series[Any]) -> dict[str, str]:
+    """Values of a quantity, by name, from a row of a table."""
+    return {name: str(row[name]) for name in IDENTITY}
+
+
+def trusted_logs(point: Point, clock: ClockName) -> tuple[dict[int, list[float]], str]:
+    """Log seconds of each process's median, or of all simulated samples; else why there are none.
+
+    The reason is ``wrong data``, ``failed`` or ``no time``.
+    """
+    if any(rerun.verified == "false" for rerun in point.reruns):
+        return {}, "wrong data"
+    logs: dict[int, list[float]] = {}
+    for rerun in measured_on(point, clock):
+        seconds = rerun.seconds(clock)
+        times = seconds if clock == "simulated" else [median(seconds)]
+        if min(times) <= (0.0 if clock == "simulated" else rerun.resolution_s(clock)):
+            return {}, "no time"
+        logs[rerun.rerun] = [math.log(time) for time in times]
+    return logs, "" if logs else "failed" if point.error else "no time"

@@ -1,0 +1,26 @@
+"""``isthmus cite``: a run in a paper."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def add_to(app: typer.Typer) -> None:
+    """Registers the command."""
+    app.command(name="cite", help="Write BibTeX and a paragraph on the method for a paper.")(cite)
+
+
+def cite(
+    run: Annotated[Path, typer.Argument(help="run file")],
+    form: Annotated[str, typer.Option("--format", help="text, bibtex or json")] = "text",
+) -> None:
+    """Prints how a run was measured, and entries for Isthmus and the sources behind the run."""
+    from isthmus.reporters import citation
+    from isthmus.results import run_file
+    from isthmus.text import known
+
+    known("format", form, citation.FORMATS)
+    print(citation.render(run_file.load(run), form), end="")

@@ -1,0 +1,47 @@
+"""``isthmus export``: the rows of a run as a file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def add_to(app: typer.Typer) -> None:
+    """Registers the command."""
+    app.command(name="export", help="Write a run's rows or samples as CSV, JSON or Parquet.")(
+        export
+    )
+
+
+def export(
+    run: Annotated[Path, typer.Argument(help="run file")],
+    out: Annotated[Path, typer.Option(help="file to write; never overwritten")],
+    form: Annotated[
+        str | None, typer.Option("--format", help="csv, json or parquet [by the ending of --out]")
+    ] = None,
+    samples: Annotated[
+        bool, typer.Option("--samples", help="every sample instead of a row a point")
+    ] = False,
+) -> None:
+    """Writes one row for each point and clock, with the columns of ``isthmus.load(RUN).frame()``.
+
+    With ``--samples``: one for each sample, with those of ``.samples()``.
+    """
+    from isthmus.analysis.loaded import LoadedRun
+    from isthmus.errors import IsthmusError, UsageError
+    from isthmus.reporters.export import FORMATS
+    from isthmus.text import known
+
+    write = FORMATS[known("format", form or out.suffix.removeprefix("."), FORMATS)]
+    loaded = LoadedRun(run)
+    content = write(loaded.samples() if samples else loaded.frame())
+    try:
+        with out.open("xb") as file:
+            file.write(content)
+    except FileExistsError as error:
+        raise UsageError(f"{out} exists; nothing is overwritten: choose another --out") from error
+    except OSError as error:
+        raise IsthmusError(f"cannot write {out}: {error.strerror}") from error
+    print(out)

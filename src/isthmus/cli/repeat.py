@@ -1,0 +1,127 @@
+"""``isthmus repeat``: measures again as a run was measured, and says what changed."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from isthmus.cli.declared import DeclaringCommand
+from isthmus.errors import UsageError
+from isthmus.run_options import RunOption, flag
+
+if TYPE_CHECKING:
+    from isthmus.results.run_file import Run
+
+_OF_ONE_COMMAND = ("--resume", "--no-wait", "--verbose")
+"""Switches that say nothing about what is measured."""
+
+
+class _PermittingCommand(DeclaringCommand):
+    """A command with the permissions of all backends: they are not taken from a run file."""
+
+    def declared(self) -> list[RunOption]:
+        """Switches that allow harmful actions."""
+        return [option for option in super().declared() if option.permission]
+
+
+def add_to(app: typer.Typer) -> None:
+    """Registers the command."""
+    app.command(
+        name="repeat", cls=_PermittingCommand,
+        help="Measure again as a run was measured, and say what changed.",
+    )(repeat)  # fmt: skip
+
+
+def repeat(
+    context: typer.Context,
+    run: Annotated[Path, typer.Argument(help="run file")],
+    out: Annotated[Path | None, typer.Option(help="run file to write; never overwritten")] = None,
+    relevant: Annotated[
+        str | None, typer.Option(help="smallest difference that counts, e.g. 2%")
+    ] = None,
+    fail_above: Annotated[
+        str | None, typer.Option(help="end with 3 where anything is slower by more, or missing")
+    ] = None,
+    no_wait: Annotated[
+        bool, typer.Option("--no-wait", help="refuse where another Isthmus measures")
+    ] = False,
+) -> int:
+    """Runs the command that a run file holds, or one that its plan gives; then compares."""
+    import contextlib
+    import io
+    import sys
+
+    from isthmus.cli import compare
+    from isthmus.cli.run import fresh_name
+    from isthmus.results import run_file
+
+    compare.limit(relevant, fail_above)  # wrong values are refused before anything is measured
+    target = out or fresh_name(run.stem)
+    allowed = [flag(name) for name, given in context.obj.items() if given]
+    switches = [*allowed, *(["--no-wait"] if no_wait else [])]
+    arguments = [*arguments_of(run_file.load(run), run), *switches, "--out", str(target)]
+    print(f"isthmus {shlex.join(arguments)}", file=sys.stderr)
+    sys.argv[1:] = arguments  # what the new run file names as its command
+    with contextlib.redirect_stdout(io.StringIO()):  # what changed is shown, not the run itself
+        root = context.find_root().command
+        measured = root.main(args=arguments, prog_name="isthmus", standalone_mode=False)
+    code = compare.compare(run, [target], relevant, fail_above=fail_above)
+    print(target)
+    return code or measured or 0
+
+
+def arguments_of(run: Run, path: Path) -> list[str]:
+    """Arguments of ``isthmus`` that measure as a run was measured, on the same devices.
+
+    Without permissions and without a file to write. Raises UsageError for a run of several ranks.
+    """
+    from isthmus.backends import run_options
+    from isthmus.cli.program import program
+
+    command = run.software.command
+    if "ranks" in run.environment or (command and command[0] == "mpirun"):
+        raise UsageError(
+            f"{path} is of several ranks: start them by hand, {shlex.join(command)}; then "
+            f"{program()} compare {shlex.quote(str(path))} NEW.json"
+        )
+    left_out = {o.flag for o in run_options().values() if o.permission}.union(_OF_ONE_COMMAND)
+    if command[:2] == ["isthmus", "run"] and "--resume" not in command:
+        kept = [word for word in _without_out(command[1:]) if word not in left_out]
+    else:
+        kept = list(_planned(run))
+    if not any(word == "--device" or word.startswith("--device=") for word in kept):
+        named = [device.address for device in run.devices if not device.added and not device.error]
+        kept += [word for address in named for word in ("--device", address)]
+    return kept
+
+
+def _without_out(words: Sequence[str]) -> Iterator[str]:
+    skipped = False
+    for word in words:
+        if not skipped and word != "--out" and not word.startswith("--out="):
+            yield word
+        skipped = word == "--out"
+
+
+def _planned(run: Run) -> Iterator[str]:
+    """The command that has the same plan: studies, axes and settings."""
+    from isthmus.backends import run_options
+
+    settings, known = run.settings, run_options()
+    yield from ("run", run.studies[0] if len(run.studies) == 1 else "all")
+    for name, values in settings.axes.items():
+        yield from ("--axis", f"{name}={values}")
+    for name, value in settings.options.items():
+        if name in known and not known[name].permission:
+            yield from (flag(name), value)
+    yield from ["--quick"] if settings.quick else []
+    yield from ("--precision", f"{settings.precision:g}", "--budget", f"{settings.budget_s:g}")
+    yield from ("--reruns", str(settings.reruns)) if settings.reruns else ()
+    yield from ("--seed", str(settings.seed))
+    yield from ("--cpus", ",".join(map(str, settings.cpus))) if settings.cpus else ()
+    if settings.numa_node is not None:
+        yield from ("--numa-node", str(settings.numa_node))

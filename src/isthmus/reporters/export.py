@@ -1,0 +1,43 @@
+"""Rows of a run as files for other programs: CSV, JSON and Parquet, all with the same columns."""
+
+from __future__ import annotations
+
+import importlib.util
+import io
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+
+import pandas as pd
+
+from isthmus.errors import UsageError
+from isthmus.reporters.cells import plain_rows
+from isthmus.written import csv_text, json_text
+
+
+def _csv(frame: pd.DataFrame) -> bytes:
+    return csv_text(frame.columns, (row.values() for row in plain_rows(frame))).encode()
+
+
+def _json(frame: pd.DataFrame) -> bytes:
+    """A list of rows; what is not known is null."""
+    return json_text(list(plain_rows(frame))).encode()
+
+
+def _parquet(frame: pd.DataFrame) -> bytes:
+    """A column of numbers and texts becomes one of texts: Parquet has one type a column."""
+    if importlib.util.find_spec("pyarrow") is None:
+        raise UsageError("Parquet needs pyarrow: pip install pyarrow")
+    rows = pd.DataFrame(plain_rows(frame), columns=frame.columns)
+    for name in rows:
+        kinds = set(map(type, rows[name].dropna()))
+        if len(kinds) > 1 and not kinds <= {int, float}:
+            rows[name] = rows[name].map(str, na_action="ignore")
+    file = io.BytesIO()
+    rows.convert_dtypes().to_parquet(file, index=False)
+    return file.getvalue()
+
+
+FORMATS: Mapping[str, Callable[[pd.DataFrame], bytes]] = MappingProxyType(
+    {"csv": _csv, "json": _json, "parquet": _parquet}
+)
+"""Functions that give the whole file, by name."""

@@ -1,0 +1,91 @@
+"""What changed between two runs, for the page of both: sentences, tiles and tables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from isthmus.analysis.changes import Change, Comparison, Side, compare, frame
+from isthmus.analysis.findings import MOST_HEADLINES
+from isthmus.analysis.sentences import shortened
+from isthmus.errors import UsageError
+from isthmus.reporters import comparison
+from isthmus.reporters.cells import Table, lift, table
+from isthmus.reporters.html.charts import Source
+from isthmus.reporters.html.method import Folded
+
+_MOST_ROWS = 500
+_LONGEST = 40
+"""Characters of a value of the environment."""
+_FIRST = ("device", "operation", "memory", "axes", "sizes", "verdict", "ratio", "low_ratio",
+          "high_ratio", "before_Bps", "after_Bps", "before_s", "after_s")  # fmt: skip
+Tile = Mapping[str, str | float | None]
+
+
+class Changed(NamedTuple):
+    """Two runs with what changed from the first to the second."""
+
+    sentences: list[str]
+    """The verdict; what the second run lacks, what changes have in common."""
+    tiles: list[Tile]
+    """The largest certain changes; empty where nothing certainly changed."""
+    series: Folded
+    folded: list[Folded]
+    """Every point, and what differs in the environment."""
+
+
+def changed(sources: Sequence[Source]) -> Changed | str:
+    """What changed between two runs of a study; else why they cannot be compared.
+
+    Empty where there are not two runs, or these have no study in common.
+    """
+    if len(sources) != 2 or not sources[0].several:
+        return ""
+    base, new = (Side(source.name, [source.run]) for source in sources)
+    try:
+        result = compare(base, new)
+    except UsageError as error:
+        return str(error)
+    certain = [*result.of("slower"), *result.of("faster")]
+    rows = [*certain, *result.of("undecided"), *result.of("same")]
+    return Changed(
+        [*comparison.verdict(result), *comparison.remarks(result)],
+        [_tile(one) for one in certain[:MOST_HEADLINES]],
+        _rows("Each series", rows),
+        [*_environment(result), _rows("Every point", result.points)],
+    )
+
+
+def _tile(one: Change) -> Tile:
+    value, _, interval = comparison.percent_of_time(one).partition(" % time")
+    return {
+        "what": comparison.what(one),
+        "of": one.device,
+        "value": value,
+        "unit": "% time",
+        "certainty": interval.strip(" ()"),
+        "share": None,
+        "remark": f"{one.verdict}: {comparison.values(one)}",
+    }
+
+
+def _rows(title: str, changes: Sequence[Change]) -> Folded:
+    rows = frame(changes)
+    rows = rows[[*_FIRST, *(name for name in rows if name not in _FIRST)]]
+    if rows["before_Bps"].notna().all():
+        rows = rows.drop(columns=["before_s", "after_s"])
+    shown, common = lift(rows, {})
+    more = f" ({_MOST_ROWS} of {len(rows):,})" if len(rows) > _MOST_ROWS else f" ({len(rows):,})"
+    return Folded(f"{title}{more}", table(shown.head(_MOST_ROWS)), common)
+
+
+def _environment(result: Comparison) -> list[Folded]:
+    """What differs, those facts first that may explain a change."""
+    cells = [
+        [one.of, one.name, *(shortened(text, _LONGEST) for text in (one.before, one.after)),
+         "may explain it" if one.explains else ""]
+        for one in result.differences
+    ]  # fmt: skip
+    headings = ["of", "fact", result.base.name, result.new.name, ""]
+    grid = Table(headings, cells, [False] * len(headings))
+    return [Folded(f"What differs in the environment ({len(cells)})", grid, {})] if cells else []

@@ -1,0 +1,179 @@
+"""Layout of plots in pixels, so that no label covers another: colours, scales, ticks, margins.
+
+Colours are those of ``LIGHT``; a page replaces them by its own.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import altair as alt
+import pandas as pd
+
+from isthmus.units import format_size
+
+LIGHT = {
+    "c1": "#0b65a3", "c2": "#b54708", "c3": "#1b7a48", "c4": "#7a3fb0", "c5": "#a81e5b",
+    "c6": "#6b5a01", "c7": "#006f78", "c8": "#5d5148",
+    "ink": "#1b1f24", "quiet": "#59626d", "line": "#dfe3e8", "ground": "#fffffe",
+}  # fmt: skip
+"""Colours by the name of the page's variable; all differ."""
+COLOURS = [LIGHT[f"c{i}"] for i in range(1, 9)]
+CHARACTER = 7.6
+LINE = 14
+"""Pixels that a label's character and line take, at most, in 11 pixel type."""
+LEFT = 54
+_MOST_SIDE = 0.44
+"""Share of a plot's width that labels may take."""
+TICK = 60
+"""Pixels that a tick's label takes along an axis."""
+THEME: dict[str, object] = {
+    "background": None,
+    "font": "system-ui, sans-serif",
+    "padding": 0,
+    "axis": {
+        "gridColor": LIGHT["line"], "domainColor": LIGHT["quiet"], "tickColor": LIGHT["quiet"],
+        "labelColor": LIGHT["quiet"], "titleColor": LIGHT["quiet"], "titleFontWeight": "normal",
+        "labelFontSize": 11, "titleFontSize": 11, "labelLimit": 200, "labelOverlap": "greedy",
+    },
+    "axisX": {"grid": False},
+    "axisY": {"domain": False, "ticks": False},
+    "title": {"color": LIGHT["ink"], "fontSize": 11, "fontWeight": 600, "anchor": "start"},
+    "text": {"color": LIGHT["ink"], "fontSize": 11},
+    "view": {"stroke": None},
+}  # fmt: skip
+
+RATE = (
+    "datum.value>=0.9995||datum.value==0?format(datum.value,'~g')"
+    ":datum.value>=0.9995e-3?format(datum.value*1e3,'~g')+' MB/s'"
+    ":datum.value>=0.9995e-6?format(datum.value*1e6,'~g')+' kB/s'"
+    ":format(datum.value*1e9,'~g')+' B/s'"
+)
+TIME = (
+    "datum.value==0?'0':datum.value>=0.9995?format(datum.value,'~g')+' s'"
+    ":datum.value>=0.9995e-3?format(datum.value*1e3,'~g')+' ms'"
+    ":datum.value>=0.9995e-6?format(datum.value*1e6,'~g')+' us'"
+    ":format(datum.value*1e9,'~g')+' ns'"
+)
+SIZE = "+".join(
+    f"(datum.value>={1 << low}&&datum.value<{1 << high}"
+    f"?format(datum.value/{1 << low},'~g')+' {unit}':'')"
+    for low, high, unit in (
+        (0, 10, "B"), (10, 20, "KiB"), (20, 30, "MiB"), (30, 40, "GiB"), (40, 60, "TiB"),
+    )
+)  # fmt: skip
+
+Options = dict[str, Any]
+Chart = Any
+"""Altair's, which comes without types."""
+
+
+def size_text(size: float) -> str:
+    """``4 KiB``."""
+    text = format_size(int(size))
+    number = text.rstrip("KMGTi")
+    return f"{number} {text[len(number) :]}B"
+
+
+def ends_of(
+    values: Sequence[float], *, log: bool, zero: bool = True
+) -> tuple[list[float], list[float]]:
+    """Domain and ticks of values > 0; one that is linear begins at 0 unless it need not."""
+    low, high = min(values), max(values)
+    if log:
+        first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
+        ends = [float(f"{step}e{power}") for power in range(first, last + 1) for step in (1, 2, 5)]
+        start = max((end for end in ends if end <= low), default=ends[0])
+        stop = min((end for end in ends if end >= high and end > start), default=10 * start)
+        inside = [end for end in ends if start <= end <= stop]
+        decades = [end for end in inside if math.log10(end) % 1 < 0.01]
+        return [start, stop], decades[:: 1 + len(decades) // 8] if last - first > 2 else inside
+    span = high if zero or low == high else high - low
+    power = 10.0 ** math.floor(math.log10(span))
+    step = next(s * power / 10 for s in (1, 2, 2.5, 5, 10, 20) if span <= 5 * s * power / 10)
+    first = 0 if zero or low == high else math.floor(low / step)
+    last = math.ceil(high / step - 1e-9)
+    return [first * step, last * step], [i * step for i in range(first, last + 1)]
+
+
+def scale(domain: list[float], *, log: bool) -> alt.Scale:
+    """A scale that begins and ends where its domain does."""
+    if log:
+        return alt.Scale(type="log", domain=domain, nice=False)
+    return alt.Scale(type="linear", domain=domain, nice=False, zero=False)
+
+
+def fitting(ticks: list[float], width: float) -> list[float]:
+    """As many evenly spaced ticks as have room for their labels in so many pixels."""
+    return ticks[:: math.ceil(TICK * len(ticks) / width)]
+
+
+def place(value: float, domain: Sequence[float], length: float, *, log: bool) -> float:
+    """Distance in pixels of a value from the start of a scale."""
+    if log:
+        value, low, high = math.log(value), math.log(domain[0]), math.log(domain[1])
+    else:
+        low, high = domain
+    return length * (value - low) / (high - low)
+
+
+def value_at(place: float, domain: Sequence[float], length: float, *, log: bool) -> float:
+    """Value at a distance in pixels from the start of a scale."""
+    low, high = (math.log(end) for end in domain) if log else domain
+    value = low + (high - low) * place / length
+    return math.exp(value) if log else value
+
+
+def spread(places: Sequence[float], gap: float, low: float, high: float) -> list[float]:
+    """The places moved apart to at least ``gap``, in their order, between the ends if they fit."""
+    order = sorted(range(len(places)), key=places.__getitem__)
+    moved = list(places)
+    edge = low
+    for i in order:
+        edge = moved[i] = max(places[i], edge)
+        edge += gap
+    edge = high
+    for i in reversed(order):
+        edge = moved[i] = min(moved[i], edge)
+        edge -= gap
+    return moved
+
+
+AS_GIVEN: Options = {"scale": None, "legend": None}
+COLOUR = alt.Color("colour:N", **AS_GIVEN)
+FILL = alt.Fill("fill:N", **AS_GIVEN)
+
+
+def writing(rows: pd.DataFrame, **options: Any) -> Chart:
+    """A layer of texts, not yet placed, in the colours of a column ``colour``."""
+    chart = alt.Chart(rows).mark_text(baseline="middle", aria=False, **options)
+    return chart.encode(text="label:N", color=COLOUR)
+
+
+def specification(
+    layers: Sequence[Chart],
+    width: float,
+    height: float,
+    sides: tuple[float, float],
+    title: str = "",
+) -> dict[str, Any]:
+    """``width`` is that of the whole plot; ``sides`` is what stands left and right of the axes."""
+    left, right = sides
+    titled = {"title": title} if title else {}
+    chart = alt.layer(*layers).properties(width=width - left - right, height=height, **titled)
+    spec: dict[str, Any] = chart.to_dict(validate=False)
+    del spec["config"]  # Altair's own theme
+    below = 34 if title else 20
+    # Renderers differ in the width of text: a fit to one of them would cut labels in another.
+    spec["autosize"] = {"type": "none"}
+    spec["padding"] = {"left": left, "right": right, "top": 30 if title else 4, "bottom": below}
+    return spec
+
+
+def room_for(labels: Sequence[str], width: int) -> tuple[float, int]:
+    """Pixels beside the axes for labels, and how many characters of each fit there."""
+    longest = max((len(label) for label in labels), default=0)
+    side = min(18 + CHARACTER * longest, _MOST_SIDE * width)
+    return side, int((side - 18) / CHARACTER + 1e-6)

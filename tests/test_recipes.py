@@ -1,0 +1,116 @@
+"""The recipes of the documentation, run as they stand there."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from conftest import LIMIT_S, Command
+from isthmus.results.run_file import Rerun, Run, load, save
+from launchers import AS_ROOT
+
+ROOT = Path(__file__).parents[1]
+REFRAME = shutil.which("reframe")
+MPIRUN = shutil.which("mpirun")
+
+
+def recipe(mark: str, folder: Path, name: str) -> Path:
+    """The block of the documentation with this text, as a program."""
+    text = (ROOT / "docs" / "recipes.md").read_text("utf-8")
+    blocks = re.findall(r"```(?:sh|python)\n(.*?)```", text, re.DOTALL)
+    (block,) = (block for block in blocks if mark in block)
+    path = folder / name
+    path.write_text(block, "utf-8")
+    path.chmod(0o755)
+    return path
+
+
+def done(folder: Path, *command: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    return subprocess.run(
+        command, cwd=folder, env={**os.environ, "PATH": path, **variables}, check=False,
+        capture_output=True, text=True, timeout=LIMIT_S,
+    )  # fmt: skip
+
+
+@pytest.fixture
+def card(run_isthmus: Command, tmp_path: Path) -> Run:
+    ran = run_isthmus("run", "transfer", "--device", "card:u250", "--quick", "--out", "base.json",
+                      cwd=tmp_path)  # fmt: skip
+    assert ran.returncode == 0, ran.stderr
+    return load(tmp_path / "base.json")
+
+
+def of_node(run: Run, name: str, faster: float) -> Run:
+    def shorter(rerun: Rerun) -> Rerun:
+        clocks = {
+            clock: msgspec.structs.replace(one, ticks=[round(t / faster) for t in one.ticks])
+            for clock, one in rerun.clocks.items()
+        }
+        return msgspec.structs.replace(rerun, clocks=clocks)
+
+    points = [
+        msgspec.structs.replace(point, reruns=[shorter(rerun) for rerun in point.reruns])
+        for point in run.points
+    ]
+    return msgspec.structs.replace(
+        run, points=points, environment={**run.environment, "host": name}
+    )
+
+
+@pytest.mark.parametrize(("faster", "code"), [(1.0, 0), (1.5, 1)])
+def test_the_prolog_drains_a_node_that_is_slower_than_its_like(
+    faster: float, code: int, card: Run, tmp_path: Path
+) -> None:
+    fleet = tmp_path / "fleet"
+    fleet.mkdir()
+    for i in range(7):
+        save(of_node(card, f"other{i}", faster), fleet / f"other{i}.json")
+    script = recipe("# prolog.sh", tmp_path, "prolog.sh")
+    for _ in range(2):  # the node's older file is replaced
+        ran = done(tmp_path, str(script), FLEET=str(fleet), DEVICE="card:u250")
+        assert ran.returncode == code, ran.stderr
+    assert len(list(fleet.iterdir())) == 8
+
+
+@pytest.mark.skipif(MPIRUN is None, reason="no mpirun here")
+def test_each_node_has_a_run_of_its_own_under_a_launcher(tmp_path: Path) -> None:
+    """Two ranks of this host, each with a folder of its own, stand for two nodes."""
+    script = recipe("# one-run.sh", tmp_path, "one-run.sh")
+    both = (
+        'mkdir -p "$OMPI_COMM_WORLD_RANK$PMI_RANK"; '
+        f'FLEET=$PWD/"$OMPI_COMM_WORLD_RANK$PMI_RANK" exec {script}'
+    )
+    ran = done(tmp_path, str(MPIRUN), "-n", "2", "sh", "-c", both, DEVICE="card:u250",
+               **{**AS_ROOT, "OMPI_MCA_rmaps_base_oversubscribe": "1",
+                  "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe"})  # fmt: skip
+    assert ran.returncode == 0, ran.stderr
+    runs = [load(path) for path in tmp_path.glob("*/*.json")]
+    assert len(runs) == 2
+    for run in runs:
+        assert "ranks" not in run.environment
+        assert run.points
+
+
+@pytest.mark.skipif(REFRAME is None, reason="no ReFrame here")
+@pytest.mark.parametrize(("device", "code"), [("card:u250", 0), ("card:u250,link.lanes=8", 1)])
+def test_reframe_passes_what_is_as_fast_and_fails_what_is_slower(
+    device: str, code: int, card: Run, tmp_path: Path
+) -> None:
+    assert card.points
+    check = recipe("import reframe", tmp_path, "isthmus_check.py")
+    ran = done(
+        tmp_path, str(REFRAME), "--prefix", str(tmp_path), "-c", str(check), "-r",
+        "-S", f"base={tmp_path / 'base.json'}", "-S", f"device={device}",
+        RFM_ENABLE_RESULTS_STORAGE="n",
+    )  # fmt: skip
+    assert ran.returncode == code, ran.stdout
+    assert ("gate 3" in ran.stdout) == bool(code)
+    assert ("P: write_rate:" in ran.stdout) != bool(code)

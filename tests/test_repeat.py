@@ -1,0 +1,142 @@
+"""A run measured again: the command that is used, and what is said of the difference."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from conftest import Command
+from isthmus.cli.repeat import arguments_of
+from isthmus.errors import UsageError
+from isthmus.results import run_file
+from isthmus.results.run_file import Run, Samples, Software
+
+RESULTS = Path(__file__).parents[1] / "benchmarks" / "results"
+ASKED = ("run", "transfer", "--device", "card:u250", "--bytes", "4Ki,1Mi", "--operation",
+         "read,write")  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory: pytest.TempPathFactory, run_isthmus: Command) -> Run:
+    folder = tmp_path_factory.mktemp("base")
+    assert run_isthmus(*ASKED, "--out", "base.json", cwd=folder).returncode == 0
+    return run_file.load(folder / "base.json")
+
+
+def called(run: Run, *command: str) -> Run:
+    return msgspec.structs.replace(run, software=Software(version="0", command=list(command)))
+
+
+def identities(run: Run) -> list[tuple[object, ...]]:
+    return sorted((p.device, p.operation, p.memory, p.bytes, *p.axes.items()) for p in run.points)
+
+
+def test_the_same_command_is_measured_and_compared(
+    base: Run, isthmus: Command, tmp_path: Path
+) -> None:
+    run_file.save(base, tmp_path / "base.json")
+    ran = isthmus("repeat", "base.json", "--out", "new.json", "--fail-above", "5%")
+    assert ran.returncode == 0, ran.stderr
+    assert ran.stdout.startswith("new.json against base.json: nothing changed by more than 5.0 %.")
+    assert ran.stdout.splitlines()[-1] == "new.json"
+    assert f"isthmus {' '.join(ASKED)} --out new.json" in ran.stderr
+    new = run_file.load(tmp_path / "new.json")
+    assert new.software.command == ["isthmus", *ASKED, "--out", "new.json"]
+    assert identities(new) == identities(base)
+    again = isthmus("repeat", "new.json", "--out", "third.json")
+    assert again.returncode == 0
+    assert again.stdout.startswith("third.json against new.json: nothing changed")
+    refused = isthmus("repeat", "new.json", "--out", "third.json")
+    assert refused.returncode == 2
+    assert "nothing is overwritten" in refused.stderr
+
+
+def test_what_is_slower_than_before_fails_the_gate(
+    base: Run, isthmus: Command, tmp_path: Path
+) -> None:
+    def halved(samples: Samples) -> Samples:
+        return msgspec.structs.replace(samples, ticks=[ticks // 2 for ticks in samples.ticks])
+
+    points = [
+        msgspec.structs.replace(
+            point,
+            reruns=[
+                msgspec.structs.replace(
+                    rerun, clocks={name: halved(clock) for name, clock in rerun.clocks.items()}
+                )
+                for rerun in point.reruns
+            ],
+        )
+        for point in base.points
+    ]
+    run_file.save(msgspec.structs.replace(base, points=points), tmp_path / "fast.json")
+    gated = isthmus("repeat", "fast.json", "--out", "new.json", "--fail-above", "5%")
+    assert gated.returncode == 3
+    assert "new.json against fast.json: slower in 4 of 4 series." in gated.stdout
+    assert isthmus("repeat", "fast.json", "--out", "other.json").returncode == 0
+
+
+def test_without_a_command_the_plan_gives_one(base: Run, isthmus: Command, tmp_path: Path) -> None:
+    run_file.save(called(base), tmp_path / "base.json")
+    ran = isthmus("repeat", "base.json", "--out", "new.json")
+    assert ran.returncode == 0, ran.stderr
+    assert "--axis bytes=4Ki,1Mi" in ran.stderr
+    new = run_file.load(tmp_path / "new.json")
+    assert identities(new) == identities(base)
+    for name in ("precision", "reruns", "seed", "quick", "axes"):
+        assert getattr(new.settings, name) == getattr(base.settings, name), name
+
+
+def test_permissions_and_files_are_not_taken_from_a_run_file(base: Run) -> None:
+    run = called(
+        base, "isthmus", "run", "mmio", "--device", "pci:x", "--allow-writes", "--out", "a.json",
+        "--registers", "0:0", "--no-wait", "--allow-loads", "--out=b.json",
+    )  # fmt: skip
+    assert arguments_of(run, Path("a.json")) == [
+        "run", "mmio", "--device", "pci:x", "--registers", "0:0",
+    ]  # fmt: skip
+    options = msgspec.structs.replace(
+        base.settings, options={"allow_writes": "yes", "registers": "0:0", "unknown": "x"}
+    )
+    planned = arguments_of(msgspec.structs.replace(called(base), settings=options), Path("a.json"))
+    assert "--allow-writes" not in planned
+    assert planned[planned.index("--registers") + 1] == "0:0"
+    assert "x" not in planned
+
+
+def test_devices_that_the_run_chose_by_itself_are_named(base: Run) -> None:
+    chose = arguments_of(called(base, "isthmus", "run", "all", "--quick"), Path("a.json"))
+    assert chose == ["run", "all", "--quick", "--device", "card:u250"]
+
+
+def stored(name: str) -> Run:
+    packed = (RESULTS / f"2026-11-22-{name}.json.gz").read_bytes()
+    return msgspec.json.decode(gzip.decompress(packed), type=Run)
+
+
+def test_a_run_of_several_ranks_is_refused_with_its_command() -> None:
+    with pytest.raises(UsageError, match=r"of several ranks: .*mpirun -n 2 isthmus run beff"):
+        arguments_of(stored("h200x2-beff"), Path("run.json"))
+
+
+def test_devices_that_are_not_here_are_named_in_one_line(isthmus: Command, tmp_path: Path) -> None:
+    run = stored("h200-transfer")
+    devices = [msgspec.structs.replace(run.devices[0], address="opencl:not-here-0")]
+    absent = msgspec.structs.replace(called(run), devices=devices)
+    run_file.save(absent, tmp_path / "run.json")
+    ran = isthmus("repeat", "run.json", "--out", "new.json")
+    assert ran.returncode == 2
+    assert "no device 'opencl:not-here-0'; " in ran.stderr.splitlines()[-1]
+    assert not (tmp_path / "new.json").exists()
+
+
+def test_wrong_limits_are_refused_before_anything_is_measured(
+    base: Run, isthmus: Command, tmp_path: Path
+) -> None:
+    run_file.save(base, tmp_path / "base.json")
+    ran = isthmus("repeat", "base.json", "--out", "new.json", "--fail-above", "much")
+    assert ran.returncode == 2
+    assert not (tmp_path / "new.json").exists()
