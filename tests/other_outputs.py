@@ -25,6 +25,9 @@ FACTS = {  # format, points, and of some: operation, bytes, column, figure as th
          ("write_bandwidth", 256 << 20, "bandwidth_Bps", 10.5752 * GiB)],
     ),
     "ib_write_bw.txt": ("perftest", 1, [("window", 8, "bandwidth_Bps", 0.48e9 / 8)]),
+    "nvbandwidth-h100.json": ("nvbandwidth", 4, [
+        ("write", 512 << 20, "bandwidth_Bps", 54.62e9),
+        ("copy_sm_read", 512 << 20, "bandwidth_Bps", 52.43e9)]),
     "nvbandwidth.json": ("nvbandwidth", 18, [("copy_sm_read", 512 << 20, "bandwidth_Bps", 52.77e9),
                                              ("peer_read", 512 << 20, "bandwidth_Bps", 26.34e9)]),
     "osu_bibw.txt": ("osu", 23, [("window_both", 4 << 20, "bandwidth_Bps", 11554.59e6)]),

@@ -127,11 +127,8 @@ def test_a_size_that_the_file_lacks_is_the_users() -> None:
         run_of(DATA / "osu_bw.txt", size=4096)
 
 
-def test_nvbandwidth_of_an_h100_has_its_copies_and_names_what_is_left_out() -> None:
+def test_what_has_no_operation_of_isthmus_is_named() -> None:
     run = run_of(DATA / "nvbandwidth-h100.json")
-    rates = summarise(run).set_index("operation")["bandwidth_Bps"]
-    assert rates["write"] == pytest.approx(54.55e9, rel=0.01)
-    assert rates["read"] == pytest.approx(54.51e9, rel=0.01)
     assert run.origin
     assert any("host_device_latency_sm" in one for one in run.origin.left_out)
     assert [device.name for device in run.devices] == ["NVIDIA H100 80GB HBM3"]
