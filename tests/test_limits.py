@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from msgspec import structs
 
 from isthmus import boards
 from isthmus.analysis.summary import summarise
@@ -112,6 +113,20 @@ def test_figures_that_cannot_be_true_are_flagged(rates: dict[str, float], flags:
     last = rows[rows["bytes"] == SIZES[-1]]
     found = {flag for text in last["flags"] for flag in text.split(";")}
     assert found & {"above_link_limit", "above_sum"} == flags
+
+
+def test_a_direction_that_was_not_measured_makes_no_sum() -> None:
+    both = measured({"write": 3e9, "read": 4e9, "bidirectional": 8e9}, LINK)
+    points = [
+        structs.replace(one, reruns=[]) if one.operation == "read" else one for one in both.points
+    ]
+    assert not summarise(structs.replace(both, points=points))["flags"].str.contains("above").any()
+
+
+def test_one_process_is_not_enough_to_call_a_rate_impossible() -> None:
+    both = measured({"write": 3e9, "read": 4e9, "bidirectional": 8e9}, LINK)
+    points = [structs.replace(one, reruns=one.reruns[:1]) for one in both.points]
+    assert not summarise(structs.replace(both, points=points))["flags"].str.contains("above").any()
 
 
 def test_every_format_shows_the_limit_of_a_rate() -> None:

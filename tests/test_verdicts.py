@@ -161,6 +161,20 @@ def test_figures_that_cannot_be_true_are_named(points: list[Point], cause: str) 
     assert cause in [known.name for known in one.causes]
 
 
+def test_caches_of_a_processor_are_no_impossible_figures() -> None:
+    """As of OpenCL on a processor, whose kernels copied no byte over a link."""
+    both = [
+        *copies(3e9),
+        *(structs.replace(p, operation="bidirectional", direction="both",
+                          moved_bytes=2 * p.moved_bytes) for p in copies(9e9)[:2]),
+    ]  # fmt: skip
+    rows = summarise(measured(*both))
+    assert rows["flags"].str.contains("above_sum").any()
+    assert verdict(measured(*both)).verdict == "impossible"
+    alone = measured(*both, link={}, real=False)
+    assert not list(verdicts(alone, summarise(alone)))
+
+
 def test_nothing_is_decided_without_a_large_copy_or_a_known_link() -> None:
     assert causes(measured(*copies(0.9 * LIMIT, sizes=(4096,)))) == ["no copy of 1Mi or more"]
     hidden = measured(*copies(0.9 * LIMIT), link={"address": "0000:03:00.0"})

@@ -294,7 +294,9 @@ def _mark_above_sum(frame: pd.DataFrame, precision: float) -> None:
             known = ends.loc[frame["operation"].eq(single), [*same, "most"]]
             rates = rates.merge(known.rename(columns={"most": single}), on=same)
         slack = np.where(rates["clock"] == "simulated", 0.0, _DRIFT)
-        most = (1 + np.maximum(relevant(precision), slack)) * rates[alone].sum(axis="columns")
+        most = (1 + np.maximum(relevant(precision), slack)) * rates[alone].sum(
+            axis="columns", skipna=False
+        )
         above = (rates["least"] > most) & ~rates["label"].isin(one_process)
         _add_flag(frame, frame.index.isin(rates.loc[above, "label"]), "above_sum")
 

@@ -63,7 +63,7 @@ _IMPOSSIBLE = {
     "above_link_limit": "faster than the link can be",
     "above_sum": "both directions at once exceed their sum",
 }
-"""Flags of figures that cannot be true."""
+"""Flags of figures that cannot be true where a link is crossed: the caches of a processor can."""
 _NOT_TRUE = "above_link_limit|zero_copy"
 _BY_HOST = r"\b(?:steal|timer_bound)\b"
 """Flags of times that the host itself disturbed."""
@@ -172,7 +172,8 @@ def _wrong(rows: pd.DataFrame, device: DeviceRecord) -> Iterator[Cause]:
     """Figures that cannot be true, by reason."""
     flags = rows["flags"].str.split(";")
     again = "show RUN.json --points --operation "
-    for flag, reason in _IMPOSSIBLE.items():
+    crosses = device.simulated or bool(device.link or device.pci)
+    for flag, reason in _IMPOSSIBLE.items() if crosses else ():
         marked = rows[flags.map(lambda own, flag=flag: flag in own)]
         if len(marked):
             yield Cause(name=reason, evidence=_counted(marked), command=again + _named(marked))
