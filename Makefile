@@ -8,7 +8,7 @@ STAGE := @$(PYTHON) tools/stage.py
 # What protects rarely touched ground is tested where CI is set, and by test-all.
 PYTEST = $(if $(CI),,-m "not slow")
 CPP_SOURCES := git ls-files -co --exclude-standard '*.cpp' '*.hpp'
-.PHONY: help setup fpga-emulator mpi run dev test test-all conformance sanitize coverage lint lint-all ruff mypy schema clang-format clang-tidy format bench faults fuzz
+.PHONY: help setup fpga-emulator mpi run dev test test-all conformance sanitize coverage lint lint-all ruff mypy schema clang-format clang-tidy format bench faults fuzz wheel sbom
 
 help: ## show this
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 18
@@ -88,6 +88,15 @@ format: ## format Python and C++
 	$(SETUP) lint
 	@$(BIN)/ruff format .
 	@$(CPP_SOURCES) | xargs $(BIN)/clang-format -i
+
+wheel: ## an sdist, and from it a wheel for this Python, in dist/
+	$(SETUP) package
+	@$(BIN)/python tools/wheel.py
+
+sbom: ## what an installation consists of, as CycloneDX: dist/isthmus.cdx.json
+	$(SETUP) package
+	@mkdir -p dist
+	@$(BIN)/cyclonedx-py environment $(BIN)/python --pyproject pyproject.toml --output-reproducible -o dist/isthmus.cdx.json
 
 bench: ## compare with other tools
 	$(SETUP) bench

@@ -129,6 +129,8 @@ OPEN_MPI = SystemPackage(
 YOSYS = SystemPackage("yosys", "the table of what the kernels need", has_command("yosys"))
 TCL = SystemPackage("tcl", "the tests of the scripts for Vivado", has_command("tclsh"))
 
+COMMANDS = ("report", "fit")
+"""Extras that commands of `isthmus` need."""
 # What each use wants beyond `isthmus` itself: extras of pyproject.toml, and system packages.
 USES: dict[str, tuple[tuple[str, ...], tuple[SystemPackage, ...]]] = {
     "run": ((), ()),
@@ -154,6 +156,7 @@ USES: dict[str, tuple[tuple[str, ...], tuple[SystemPackage, ...]]] = {
     "lint": (("lint",), (CATCH2, OPENCL_HEADERS, *XRT)),
     "bench": ((), (CLPEAK, GOOGLE_BENCHMARK, OPENCL_DEVELOPMENT, VERILATOR)),
     "mpi": (("mpi",), ()),
+    "package": (("package",), XRT),
     "synthesis": ((), (YOSYS,)),
     "fpga-emulator": (("fpga-emulator",), (OPENCL_LOADER,)),
 }
@@ -389,7 +392,8 @@ def set_up(uses: list[str]) -> None:
     make_venv()
     stamps = Stamps()
     offer_system_packages(uses, stamps)
-    install_requirements([extra for use in uses for extra in USES[use][0]], stamps)
+    extras = dict.fromkeys(extra for use in uses for extra in (*COMMANDS, *USES[use][0]))
+    install_requirements([*extras], stamps)
     instead = f"as root, {apt_command([POCL])}"
     install_if_possible("pocl", "PoCL (OpenCL on the CPU)", instead, stamps)
     if "test" in uses:

@@ -4,10 +4,13 @@ find_path(
   PATH_SUFFIXES include include/xrt)
 find_library(XRT_COREUTIL xrt_coreutil HINTS $ENV{XILINX_XRT}/lib /opt/xilinx/xrt/lib)
 find_path(UUID_INCLUDE_DIR uuid/uuid.h)
-find_library(UUID_LIBRARY uuid)
-if(XRT_INCLUDE_DIR AND XRT_COREUTIL AND UUID_INCLUDE_DIR AND UUID_LIBRARY)
-  isthmus_add_backend(
-    xrt SOURCES xrt.cpp session.cpp operations.cpp kernels.cpp buffers.cpp offload.cpp registers.cpp
-    LIBRARIES ${XRT_COREUTIL} ${UUID_LIBRARY} isthmus_emulated_card)
-  target_include_directories(isthmus_xrt SYSTEM PRIVATE ${XRT_INCLUDE_DIR} ${UUID_INCLUDE_DIR})
+if(XRT_INCLUDE_DIR AND XRT_COREUTIL AND UUID_INCLUDE_DIR)
+  get_filename_component(xrt_file ${XRT_COREUTIL} REALPATH)
+  string(REGEX REPLACE ".*\\.so\\." "" xrt_version ${xrt_file})
+  isthmus_add_backend(xrt SOURCES loader.cpp)
+  target_compile_definitions(isthmus_xrt PRIVATE ISTHMUS_XRT_VERSION="${xrt_version}")
+  # Calls XRT, which loader.cpp opens before: not linked with it.
+  isthmus_add_library(xrt_native xrt SOURCES xrt.cpp session.cpp operations.cpp kernels.cpp buffers.cpp
+                      offload.cpp registers.cpp LIBRARIES isthmus_emulated_card)
+  target_include_directories(isthmus_xrt_native SYSTEM PRIVATE ${XRT_INCLUDE_DIR} ${UUID_INCLUDE_DIR})
 endif()

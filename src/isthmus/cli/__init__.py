@@ -95,12 +95,27 @@ def main() -> NoReturn:
         # this Typer brings its own click.
         if isinstance(error, IsthmusError):
             _end(str(error), error.exit_code)
+        if isinstance(error, ModuleNotFoundError) and error.name and (name := _extra(error.name)):
+            _end(f"{error.name} is not installed: pip install 'isthmus[{name}]'", 2)
         if hasattr(error, "format_message") and hasattr(error, "exit_code"):
             _end(error.format_message(), error.exit_code)
         _end(f"{type(error).__name__}: {error} (--verbose shows where)", 1)
     if code == _TYPERS_INTERRUPT:
         _end("interrupted", 1)
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _extra(module: str) -> str:
+    """The extra of this package that brings a module; empty where none does."""
+    import re
+    from importlib import metadata
+
+    wanted = module.partition(".")[0].replace("_", "-")
+    for requirement in metadata.requires("isthmus") or ():
+        found = re.match(rf"{re.escape(wanted)}\b.*extra == [\"'](\w[\w-]*)[\"']", requirement, re.I)
+        if found:
+            return found[1]
+    return ""
 
 
 def _end(message: str, code: int) -> NoReturn:

@@ -78,7 +78,7 @@ def world(place: Place) -> Intracomm:
     except (ImportError, RuntimeError) as error:
         why = str(error).splitlines()[0]
         raise UsageError(
-            f"no MPI for {place.launcher} ({why}): make mpi, or pip install mpi4py"
+            f"no MPI for {place.launcher} ({why}): make mpi, or pip install 'isthmus[mpi]'"
         ) from error
     communicator = MPI.COMM_WORLD
     if communicator.size != place.size:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import importlib.util
 import io
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 import pandas as pd
 
-from isthmus.errors import UsageError
 from isthmus.reporters.cells import plain_rows
 from isthmus.written import csv_text, json_text
 
@@ -25,8 +23,8 @@ def _json(frame: pd.DataFrame) -> bytes:
 
 def _parquet(frame: pd.DataFrame) -> bytes:
     """A column of numbers and texts becomes one of texts: Parquet has one type a column."""
-    if importlib.util.find_spec("pyarrow") is None:
-        raise UsageError("Parquet needs pyarrow: pip install pyarrow")
+    import pyarrow  # noqa: F401, PLC0415 - pandas would name it in ten lines where it is missing
+
     rows = pd.DataFrame(plain_rows(frame), columns=frame.columns)
     for name in rows:
         kinds = set(map(type, rows[name].dropna()))
