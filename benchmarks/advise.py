@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
-import pandas as pd
 
 from isthmus.analysis.advice import COPIES, Advice, Option, Ways
 from isthmus.analysis.summary import summarise
 from isthmus.cli.advise import kinds_of
+from isthmus.frames import Frame, Series
 from isthmus.results.run_file import Run
 from isthmus.statistics import Interval
 from isthmus.units import format_size
@@ -45,11 +45,11 @@ class Judged(NamedTuple):
     """Time of the naive way over that of the advised one."""
 
 
-def judged(rows: pd.DataFrame, run: Run, direction: str) -> Iterator[Judged]:
+def judged(rows: Frame, run: Run, direction: str) -> Iterator[Judged]:
     """All sizes but the ends, each by what is known from every other size."""
     kinds, confidence = kinds_of(run.devices), run.settings.confidence
     known = Ways.of(rows, direction, kinds, confidence=confidence)
-    total = rows["bytes"] * pd.to_numeric(rows["depth"]).fillna(1)
+    total = rows["bytes"] * Series([depth or 1 for depth in rows["depth"].fillna(1)])
     sizes = sorted({size for curve in known.curves.values() for size in curve.sizes})
     for half in (0, 1):
         seen = Ways.of(rows[total.isin(sizes[half::2])], direction, kinds, confidence=confidence)

@@ -12,7 +12,7 @@ from isthmus.results.run_file import load
 
 def main(path: str, precision: float = 0.05) -> None:
     """Prints the count, by size where it fell short, and how many processes were had."""
-    rows = summarise(load(Path(path)))
+    rows = summarise(load(Path(path))).to_pandas()
     # Of one process the interval speaks for no other: it is not shown as if it did.
     judged = rows[(rows["median_s"] > 0) & (rows["reruns"] > 1)]
     farther = (judged["ci_high_s"] - judged["median_s"]).combine(

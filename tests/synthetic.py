@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -95,8 +96,9 @@ def point(
 
 
 def answer(of: Run, name: str) -> Answer:
-    """What a run answers to one question."""
-    return next(result for result in answers(of) if result.name == name)
+    """What a run answers to one question; its table as pandas has it."""
+    found = next(result for result in answers(of) if result.name == name)
+    return replace(found, table=found.table.to_pandas())  # type: ignore[arg-type]
 
 
 def run(points: Sequence[Point], **changes: Any) -> Run:

@@ -127,7 +127,7 @@ def test_what_the_machine_does_not_allow_is_skipped_with_its_cure(
     texts = {p.memory: p.skipped for p in run.points}
     assert "huge pages" in texts["hugetlb"]
     assert not texts["aligned"]
-    flags = summarise(run).set_index("memory")["flags"]
+    flags = summarise(run).to_pandas().set_index("memory")["flags"]
     assert set(flags["hugetlb"]) == {"skipped"}
     assert "Not measured: hugetlb (" in isthmus("show", "run.json").stdout
 
@@ -147,7 +147,7 @@ def test_a_quick_run_ends_after_a_few_repetitions_and_goes_on(
     few = ("--axis", "elements=1Ki", "--axis", "memory=aligned", "--precision", "1e-9")
     run = measured(isthmus, tmp_path, "--device", "null", "--quick", *few)
     assert {len(p.reruns) for p in run.points if p.operation == "total"} == {3}
-    rows = summarise(run).set_index("operation")
+    rows = summarise(run).to_pandas().set_index("operation")
     assert rows.loc["total", "samples"] == 3
     assert rows.loc["total", "ci_low_s"] <= rows.loc["total", "median_s"]
     resumed = isthmus("run", "allocation", "--resume", "--out", "run.json")
@@ -158,7 +158,7 @@ def test_a_quick_run_ends_after_a_few_repetitions_and_goes_on(
 
 def test_simulated_phases_are_taken_once(isthmus: Command, tmp_path: Path) -> None:
     run = measured(isthmus, tmp_path, "--device", "null,clock=simulated,cost=1us", *SMALL)
-    rows = summarise(run)
+    rows = summarise(run).to_pandas()
     assert set(rows[rows["samples"] > 0]["clock"]) == {"simulated"}
     totals = rows[rows["operation"] == "total"]
     assert totals["median_s"].tolist() == pytest.approx([len(ACCELERATOR) * 1e-6] * 3)
@@ -258,7 +258,7 @@ def test_no_false_alarm_where_nothing_differs(seed: int) -> None:
     run = offload_run(same, spread=0.02, seed=seed, count=24)
     coarse = msgspec.structs.replace(run.settings, precision=0.05)
     run = msgspec.structs.replace(run, settings=coarse)
-    tables = {answer.name: answer.table for answer in answers(run)}
+    tables = {answer.name: answer.table.to_pandas() for answer in answers(run)}
     assert len(tables["offsets"]) == 3
     assert (tables["offsets"]["low_ratio"] > 1 / 1.05).all()
     assert (tables["offsets"]["high_ratio"] < 1.05).all()
@@ -348,7 +348,7 @@ def test_what_follows_in_a_process_is_told_apart_from_the_first() -> None:
     table = answer_to(synthetic.run(warmed), "phases").table.set_index("use")
     assert table.loc["again", "kernel_s"] == pytest.approx(0.1 * table.loc["first", "kernel_s"])
     assert np.isnan(table.loc["again", "start_s"]) or table.loc["again", "start_s"] < 3e-3
-    row = summarise(synthetic.run(warmed)).set_index("operation").loc["map"]
+    row = summarise(synthetic.run(warmed)).to_pandas().set_index("operation").loc["map"]
     assert row["cold_s"] == pytest.approx(row["median_s"], rel=0.05)
 
 

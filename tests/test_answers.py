@@ -382,7 +382,7 @@ def test_peaks_name_the_size_and_leave_out_what_has_no_bandwidth():
 
 def test_zero_copies_have_no_peak():
     points = [point("a", "map", size, [[1e-6] * 25] * 3) for size in (64, 4096, 1 << 20, 1 << 28)]
-    assert summarise(run(points))["flags"].str.contains("zero_copy").all()
+    assert summarise(run(points)).to_pandas()["flags"].str.contains("zero_copy").all()
 
 
 def test_what_stays_on_the_device_may_be_fast():
@@ -390,7 +390,7 @@ def test_what_stays_on_the_device_may_be_fast():
         point("a", "kernel_read", size, [[t] * 25] * 3)
         for size, t in ((4096, 7e-6), (1 << 20, 8e-6))
     ]
-    assert not summarise(run(points))["flags"].str.contains("zero_copy").any()
+    assert not summarise(run(points)).to_pandas()["flags"].str.contains("zero_copy").any()
 
 
 def test_simulated_peaks_are_kept_apart():
@@ -452,7 +452,7 @@ def test_too_few_samples_for_an_interval_are_in_no_ratio(samples, compared):
     points = [point(d, "read", 1 << 20, [[t] * samples]) for d, t in (("a", 1e-4), ("b", 2e-4))]
     result = answer(run(points), "indistinguishable")
     assert result.has_rows == compared
-    assert summarise(run(points))["ci_low_s"].notna().all() == compared
+    assert summarise(run(points)).to_pandas()["ci_low_s"].notna().all() == compared
 
 
 def test_ratios_that_differ_from_size_to_size_have_their_range():

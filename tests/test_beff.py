@@ -229,7 +229,7 @@ def test_a_measured_run_has_the_rate_of_each_rank_and_the_best_of_all() -> None:
     alike = answer(run(_mpi([4e9, 4e9, 4e9])), "slowest").table
     assert alike["high_rank_Bps"].min() >= alike["low_rank_Bps"].max(), "none surely is"
     assert alike["median_ratio"].tolist() == pytest.approx([1, 1, 1], rel=0.05)
-    summary = summarise(measured)
+    summary = summarise(measured).to_pandas()
     (b_eff,) = summary[summary["operation"] == "b_eff"]["bandwidth_Bps"]
     exchanges = summary[summary["operation"] == "exchange"]
     moved = exchanges["bandwidth_Bps"] * exchanges["median_s"]
@@ -260,7 +260,7 @@ def test_sizes_that_other_processes_visited_have_their_b_eff() -> None:
 
 def test_half_a_set_is_no_b_eff() -> None:
     partial = run(_mpi([4e9, 4e9], sizes=serial.SIZES["definition"][:-1]))
-    assert "b_eff" not in set(summarise(partial)["operation"])
+    assert "b_eff" not in set(summarise(partial).to_pandas()["operation"])
     assert answer(partial, "b_eff").table.empty
     assert not answer(partial, "by_size").table.empty
 
@@ -351,7 +351,7 @@ def test_gpus_are_judged_by_what_their_links_carry(ranks: int) -> None:
         rate = 2 * row.bytes / (alpha + 2 * row.bytes / beta)
         by_link = rate / LINKS_BPS if row.channel != "staged" else np.nan  # through the host
         assert row.limit_share == pytest.approx(by_link, rel=0.05, nan_ok=True)
-    summary = summarise(measured)
+    summary = summarise(measured).to_pandas()
     assert {"cuda", "nccl"} <= set(summary[summary["operation"] == "b_eff"]["api"])
 
 

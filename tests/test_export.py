@@ -82,7 +82,5 @@ def test_nothing_is_overwritten_and_formats_are_known(run: Path, isthmus: Comman
 def test_without_pyarrow_one_line_names_the_package(run: Path, isthmus: Command) -> None:
     refused = isthmus("export", "run.json", "--out", "rows.parquet")
     assert refused.returncode == 2
-    assert refused.stderr == (
-        "isthmus: pyarrow is not installed: pip install 'isthmus[parquet]'\n"
-    )
+    assert refused.stderr == ("isthmus: pyarrow is not installed: pip install 'isthmus[parquet]'\n")
     assert not run.with_name("rows.parquet").exists()

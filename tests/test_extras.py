@@ -1,4 +1,4 @@
-"""Commands without what the extras bring: what measures and compares works, the others say what to install."""
+"""Commands without the extras: what measures and compares works, others say what to install."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ from pathlib import Path
 
 import pytest
 
-EXTRAS = ("altair", "jinja2", "markupsafe", "mpi4py", "pyarrow", "pyopencl", "scipy", "vl_convert")
+EXTRAS = (
+    "altair", "jinja2", "markupsafe", "mpi4py", "pandas", "pyarrow", "pyopencl", "scipy",
+    "vl_convert",
+)  # fmt: skip
 BLOCK = f"""
 import sys
 class Blocked:
@@ -45,7 +48,7 @@ def bare(tmp_path: Path) -> Run:
     return run
 
 
-def test_measuring_and_comparing_need_no_extra(bare: Run, tmp_path: Path) -> None:
+def test_measuring_and_comparing_need_no_extra(bare: Run) -> None:
     few = ("--device", "null:10us", "--bytes", "4Ki", "--reruns", "3", "--operation", "read")
     for name in ("a.json", "b.json"):
         done = bare("run", "transfer", *few, "--out", name)
@@ -77,7 +80,7 @@ def test_each_module_of_the_extras_is_named_by_one() -> None:
 
     assert {module: _extra(module) for module in EXTRAS if module != "markupsafe"} == {
         "altair": "report", "jinja2": "report", "vl_convert": "report", "scipy": "fit",
-        "mpi4py": "mpi", "pyarrow": "parquet", "pyopencl": "pocl",
+        "mpi4py": "mpi", "pandas": "report", "pyarrow": "parquet", "pyopencl": "pocl",
     }  # fmt: skip
     assert not _extra("numpy")
     assert metadata.version("isthmus")

@@ -110,7 +110,7 @@ def accepted_or_refused(file: Path, data: bytes, form: str | None) -> None:
     except UsageError as error:
         assert "\n" not in str(error)  # noqa: PT017
     else:
-        frame = summarise(run)
+        frame = summarise(run).to_pandas()
         assert not frame["verified"].eq("true").any()
         assert frame["median_s"].dropna().gt(0).all()
         assert run_file.encode(run)
@@ -154,6 +154,6 @@ def test_outputs_cut_short_are_refused_or_valid(scratch: Path, file: Path, cut: 
 def test_rates_survive_the_way_through_times(scratch: Path, rates: dict[int, float]) -> None:
     rows = "".join(f"{size} {rate:.2f}\n" for size, rate in rates.items())
     scratch.write_text(f"# OSU MPI Bandwidth Test v7.4\n{rows}", encoding="utf-8")
-    frame = summarise(run_of(scratch)).set_index("bytes")["bandwidth_Bps"]
+    frame = summarise(run_of(scratch)).to_pandas().set_index("bytes")["bandwidth_Bps"]
     for size, rate in rates.items():
         assert frame[size] == pytest.approx(round(rate, 2) * 1e6, rel=1e-4)

@@ -41,7 +41,7 @@ def test_figures_are_the_files(example: Path) -> None:
     assert run.origin.format == form
     assert run_of(example, form).points == run.points
     assert len(run.points) == points == len(run.origin.lines)
-    frame = summarise(run)
+    frame = summarise(run).to_pandas()
     for operation, size, column, expected in facts:
         rows = frame[(frame["operation"] == operation) & (frame["bytes"] == size)]
         assert rows[column].iloc[0] == pytest.approx(expected, rel=2e-3)  # printed with 3 digits
@@ -53,7 +53,7 @@ def test_figures_are_the_files(example: Path) -> None:
 
 def test_no_figure_claims_more_than_the_file_says(example: Path) -> None:
     run = run_of(example)
-    frame = summarise(run)
+    frame = summarise(run).to_pandas()
     measured = frame[frame["operation"] != "b_eff"]  # which follows from the others
     assert measured["flags"].str.contains("imported").all()
     assert set(measured["verified"]) == {"na"}
@@ -96,7 +96,7 @@ def test_repetitions_that_are_printed_become_samples() -> None:
     printed = {p.bytes: p.reruns[0].seconds("host")[0] for p in log.points}  # of the same run
     assert all(printed[size] <= best[size] * (1 + 1e-5) for size in best)
     assert sum(printed[size] > 0.999 * best[size] for size in best) > len(best) / 2
-    (mean,) = summarise(log).query("operation == 'b_eff'")["bandwidth_Bps"]
+    (mean,) = summarise(log).to_pandas().query("operation == 'b_eff'")["bandwidth_Bps"]
     assert mean == pytest.approx(2.04746e8, rel=1e-5)  # the last line of the log
 
 
@@ -110,7 +110,7 @@ def test_both_files_of_clpeak_say_the_same() -> None:
 
 
 def test_a_copy_that_moved_nothing_has_no_bandwidth() -> None:
-    frame = summarise(run_of(DATA / "clpeak-1.1.2.xml")).set_index("operation")
+    frame = summarise(run_of(DATA / "clpeak-1.1.2.xml")).to_pandas().set_index("operation")
     assert "zero_copy" in frame.loc["map", "flags"]
     assert math.isnan(frame.loc["map", "bandwidth_Bps"])
     assert frame.loc["map", "median_s"] == pytest.approx((512 << 20) / 63535e9, rel=1e-4)
@@ -118,7 +118,7 @@ def test_a_copy_that_moved_nothing_has_no_bandwidth() -> None:
 
 def test_a_size_that_the_file_lacks_is_the_users() -> None:
     assumed, said = (run_of(DATA / "nvbandwidth.json", size=n) for n in (None, 64 << 20))
-    frames = [summarise(run) for run in (assumed, said)]
+    frames = [summarise(run).to_pandas() for run in (assumed, said)]
     assert frames[0]["flags"].str.contains("size_assumed").all()
     assert not frames[1]["flags"].str.contains("size_assumed").any()
     assert set(frames[1]["bytes"]) == {64 << 20}
@@ -139,7 +139,7 @@ def test_wrong_data_count_nowhere(tmp_path: Path) -> None:
     run = run_of_text(f"{rows}2 5.0 Fail\n", tmp_path)
     assert [point.reruns[0].verified for point in run.points] == ["na", "false"]
     failed = text_of("b_eff.log").replace("Validation: SUCCESS!", "Validation: FAILED!")
-    assert set(summarise(run_of_text(failed, tmp_path))["verified"]) == {"false"}
+    assert set(summarise(run_of_text(failed, tmp_path)).to_pandas()["verified"]) == {"false"}
 
 
 def test_where_osu_buffers_lie(tmp_path: Path) -> None:
@@ -159,7 +159,7 @@ def test_where_osu_buffers_lie(tmp_path: Path) -> None:
 
 def test_the_unit_of_perftest_json_follows_from_its_rate_of_messages(tmp_path: Path) -> None:
     same = text_of("perftest.json").replace("2229.27", f"{65536 * 0.035668e6 * 8 / 1e9:.2f}")
-    (point,) = summarise(run_of_text(same, tmp_path)).itertuples()
+    (point,) = summarise(run_of_text(same, tmp_path)).to_pandas().itertuples()
     assert point.bandwidth_Bps == pytest.approx(65536 * 0.035668e6, rel=1e-3)
     with pytest.raises(UsageError, match="neither in MiB/s nor in Gb/s"):
         run_of_text(text_of("perftest.json").replace("2229.27", "1.5"), tmp_path)
@@ -223,7 +223,7 @@ def test_a_program_that_ran_again_is_another_process(tmp_path: Path) -> None:
     again = re.sub(r"\d+\.\d\d", lambda m: f"{1.001 * float(m[0]):.2f}", far)
     run = run_of_text(far + again + far, tmp_path)
     assert {len(point.reruns) for point in run.points} == {3}
-    frame = summarise(run)
+    frame = summarise(run).to_pandas()
     assert frame[ENDS].notna().all(axis=None)
     near = run_of_text(2 * text_of("osu_bw-near.txt"), tmp_path)
     (large,) = (one for one in compare(Side("near", [near]), Side("far", [run])).series

@@ -29,7 +29,7 @@ def measured(rates: dict[str, float], link: dict[str, str], **changes: Any) -> R
 
 
 def only(of: Run) -> Any:
-    return next(summarise(of).tail(1).itertuples())
+    return next(summarise(of).to_pandas().tail(1).itertuples())
 
 
 def at(rate: float, operation: str, device: DeviceRecord, **changes: Any) -> Any:
@@ -86,7 +86,9 @@ def test_memory_of_a_gpu_limits_its_kernels_and_links_limit_copies_to_another() 
 
 def test_without_any_link_a_plain_copy_of_the_same_size_is_the_limit() -> None:
     laws = {"host": {"write": Law(1e-7, 10e9)}, "a": {"write": Law(1e-7, 5e9)}}
-    rows = summarise(transfer_run(laws, SIZES, apis={"host": "host"})).set_index("device")
+    rows = (
+        summarise(transfer_run(laws, SIZES, apis={"host": "host"})).to_pandas().set_index("device")
+    )
     assert set(rows.loc["a", "limit"]) == {"memcpy"}
     assert list(rows.loc["a", "limit_Bps"]) == list(rows.loc["host", "bandwidth_Bps"])
     assert rows.loc["host", "limit_Bps"].isna().all()
@@ -109,7 +111,7 @@ def test_a_device_of_which_nothing_is_known_has_no_limit() -> None:
     ],
 )
 def test_figures_that_cannot_be_true_are_flagged(rates: dict[str, float], flags: set[str]) -> None:
-    rows = summarise(measured(rates, LINK))
+    rows = summarise(measured(rates, LINK)).to_pandas()
     last = rows[rows["bytes"] == SIZES[-1]]
     found = {flag for text in last["flags"] for flag in text.split(";")}
     assert found & {"above_link_limit", "above_sum"} == flags
@@ -120,13 +122,23 @@ def test_a_direction_that_was_not_measured_makes_no_sum() -> None:
     points = [
         structs.replace(one, reruns=[]) if one.operation == "read" else one for one in both.points
     ]
-    assert not summarise(structs.replace(both, points=points))["flags"].str.contains("above").any()
+    assert (
+        not summarise(structs.replace(both, points=points))
+        .to_pandas()["flags"]
+        .str.contains("above")
+        .any()
+    )
 
 
 def test_one_process_is_not_enough_to_call_a_rate_impossible() -> None:
     both = measured({"write": 3e9, "read": 4e9, "bidirectional": 8e9}, LINK)
     points = [structs.replace(one, reruns=one.reruns[:1]) for one in both.points]
-    assert not summarise(structs.replace(both, points=points))["flags"].str.contains("above").any()
+    assert (
+        not summarise(structs.replace(both, points=points))
+        .to_pandas()["flags"]
+        .str.contains("above")
+        .any()
+    )
 
 
 def test_every_format_shows_the_limit_of_a_rate() -> None:

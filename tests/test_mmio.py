@@ -9,6 +9,7 @@ from subprocess import CompletedProcess
 import pandas as pd
 import pytest
 
+import synthetic
 from isthmus import boards
 from isthmus.analysis.answers import answers
 from isthmus.analysis.summary import summarise
@@ -34,8 +35,8 @@ class Measured:
 
     def __init__(self, path: Path) -> None:
         run = run_file.load(path)
-        self.rows = summarise(run)
-        self.answers = {answer.name: answer for answer in answers(run)}
+        self.rows = summarise(run).to_pandas()
+        self.answers = {one.name: synthetic.answer(run, one.name) for one in answers(run)}
         self.devices = run.devices
 
     def of(self, **wanted: object) -> pd.DataFrame:

@@ -18,6 +18,7 @@ from isthmus import reporters
 from isthmus.analysis.changes import Side, compare
 from isthmus.analysis.summary import COLUMNS, summarise
 from isthmus.errors import UsageError
+from isthmus.frames import Frame
 from isthmus.reporters import cells, comparison
 from isthmus.reporters.html import write_page
 from isthmus.results.run_file import DeviceRecord, Run
@@ -110,7 +111,7 @@ def test_csv_has_the_contracts_columns_then_the_axes():
 
 def test_csv_keeps_full_precision_and_plain_values():
     rows = read_csv(rendered("csv", RUN))
-    summary = summarise(RUN)
+    summary = summarise(RUN).to_pandas()
     assert len(rows) == len(summary) == 12
     for row, truth in zip(rows, summary.to_dict("records"), strict=True):
         assert row["bytes"] == str(truth["bytes"])
@@ -124,7 +125,7 @@ def test_csv_keeps_full_precision_and_plain_values():
 def test_csv_round_trips_through_pandas():
     back = pd.read_csv(io.StringIO(rendered("csv", RUN)), keep_default_na=False)
     for name in ("median_s", "ci_low_s", "max_s", "bytes", "samples", "depth"):
-        np.testing.assert_array_equal(back[name], summarise(RUN)[name])
+        np.testing.assert_array_equal(back[name], summarise(RUN).to_pandas()[name])
 
 
 def test_csv_leaves_missing_figures_empty_and_axes_whole():
@@ -255,7 +256,7 @@ def test_terminal_table_cuts_no_figure_short(monkeypatch, columns):
     text = rendered("table", RUN)
     assert sum(line.startswith((" opencl:a ", " b ")) for line in text.splitlines()) == 12
     for name in ("median_s", "bandwidth_Bps", "bytes"):
-        for value in summarise(RUN)[name]:
+        for value in summarise(RUN).to_pandas()[name]:
             assert re.search(rf" {cells.cell(name, value)}(?: |$)", text, re.MULTILINE)
 
 
@@ -281,7 +282,7 @@ def test_cells_say_their_unit(name, value, text):
 
 
 def test_intervals_are_one_column_and_say_what_they_speak_for():
-    frame = pd.DataFrame(
+    frame = Frame(
         {
             "device": ["a", "b"],
             "alpha_s": [1e-6, 1e-3],

@@ -230,7 +230,7 @@ def test_what_is_judged_is_what_is_shown_on_a_coarse_clock_as_well() -> None:
             one.task.points[0],
             reruns=[synthetic.rerun(n, [s] * 5) for n, s in enumerate(one.medians[0, "host"])],
         )
-        (row,) = summarise(synthetic.run([point])).itertuples()
+        (row,) = summarise(synthetic.run([point])).to_pandas().itertuples()
         shown = max(row.ci_high_s - row.median_s, row.median_s - row.ci_low_s) / row.median_s
         assert one.half_width(0.95) == pytest.approx(shown)
         assert row.converged == (one.half_width(0.95) <= synthetic.run([point]).settings.precision)

@@ -243,7 +243,8 @@ def _stored(name: str) -> Run:
 def test_every_figure_of_every_answer_lies_in_its_interval(run: Run) -> None:
     summary = summarise(run)
     seen = 0
-    for table in (summary, *(answer.table for answer in answers(run, summary))):
+    for frame in (summary, *(answer.table for answer in answers(run, summary))):
+        table = frame.to_pandas()
         for low, value, high in _triples(table):
             known = table[[low, value, high]].astype(float).dropna()
             seen += len(known)
@@ -257,7 +258,7 @@ def test_every_figure_of_every_answer_lies_in_its_interval(run: Run) -> None:
 def test_an_offload_is_the_same_in_the_table_and_in_the_answer() -> None:
     """The total of one run was 98.9 ms in the table and 184 ms in the CSV."""
     run = _offloads(7)
-    rows = summarise(run)
+    rows = summarise(run).to_pandas()
     table = synthetic.answer(run, "phases").table
     table = table[table["use"] == "first"].set_index("memory")
     for memory, phase in itertools.product(("pageable", "pinned"), ("populate", "total")):

@@ -52,7 +52,7 @@ def test_what_the_clock_cannot_tell_has_no_bandwidth(seconds: float) -> None:
     short = synthetic.point("host", "read", 1, [[seconds] * 30] * 3)
     longer = synthetic.point("host", "read", 2, [[1e-6] * 30] * 3)
     run = synthetic.run([short, longer])
-    row = summarise(run).iloc[0]
+    row = summarise(run).to_pandas().iloc[0]
     assert row["median_s"] == pytest.approx(seconds)
     assert row["ci_low_s"] == 0.0 or np.isnan(row["ci_low_s"])
     assert "below_clock_resolution" in row["flags"].split(";")
@@ -65,7 +65,7 @@ def test_what_the_clock_cannot_tell_has_no_bandwidth(seconds: float) -> None:
 def test_a_zero_copy_shows_below_64_mib_too():
     times = {1: 20.0e-6, 4096: 22.0e-6, 1 << 20: 21.0e-6, 16 << 20: 24.0e-6}
     points = [synthetic.point("a", "map", size, [[t] * 25]) for size, t in times.items()]
-    assert summarise(synthetic.run(points))["flags"].str.contains("zero_copy").all()
+    assert summarise(synthetic.run(points)).to_pandas()["flags"].str.contains("zero_copy").all()
 
 
 def test_what_a_kernel_reaches_is_no_copy():
@@ -76,7 +76,7 @@ def test_what_a_kernel_reaches_is_no_copy():
         )
         for s, t in ((1, 2.0e-5), (4096, 2.1e-5), (1 << 20, 1.9e-5))
     ]  # fmt: skip
-    rows = summarise(synthetic.run(points))
+    rows = summarise(synthetic.run(points)).to_pandas()
     assert not rows["flags"].str.contains("zero_copy").any()
     assert rows["bandwidth_Bps"].gt(0).all()
 
@@ -88,7 +88,7 @@ def test_a_fast_link_is_no_zero_copy():
         synthetic.point("cuda:0", "write", size, [[law(size)] * 25])
         for size in (1, 4096, 1 << 20, 64 << 20)
     ]
-    assert not summarise(synthetic.run(points))["flags"].str.contains("zero_copy").any()
+    assert not summarise(synthetic.run(points)).to_pandas()["flags"].str.contains("zero_copy").any()
 
 
 def test_converged_is_what_the_interval_says() -> None:
@@ -101,7 +101,7 @@ def test_converged_is_what_the_interval_says() -> None:
         )
     ]
     run = msgspec.structs.replace(synthetic.run(points), status="budget")
-    frame = summarise(run)
+    frame = summarise(run).to_pandas()
     assert list(frame["converged"]) == [True, False, False]
     flags = [text.split(";") for text in frame["flags"]]
     # The second has all processes that it may have: more time would bring no more.
@@ -127,7 +127,11 @@ def test_what_had_all_its_processes_is_not_told_to_lack_time(fixed: int, offload
     settings = msgspec.structs.replace(
         run.settings, reruns=0 if offload else fixed, repetitions=fixed
     )
-    flags = summarise(msgspec.structs.replace(run, settings=settings))["flags"].str.split(";")
+    flags = (
+        summarise(msgspec.structs.replace(run, settings=settings))
+        .to_pandas()["flags"]
+        .str.split(";")
+    )
     assert ["budget_exhausted" in one for one in flags] == [False, True]
     assert ["reruns_apart" in one for one in flags] == [True, True]
 
@@ -135,7 +139,7 @@ def test_what_had_all_its_processes_is_not_told_to_lack_time(fixed: int, offload
 def test_a_step_of_the_clock_is_the_least_that_an_interval_spans() -> None:
     """Processes that read the same on a coarse clock know no better than its step."""
     points = [synthetic.point("a", "read", 4, [[5e-9] * 30] * 6)]
-    row = summarise(synthetic.run(points)).iloc[0]
+    row = summarise(synthetic.run(points)).to_pandas().iloc[0]
     assert row["ci_high_s"] - row["ci_low_s"] == pytest.approx(1e-9)
     assert not row["converged"]
 
@@ -167,7 +171,7 @@ def test_what_the_budget_left_out_says_so():
     unseen = synthetic.point("a", "read", 8, [])
     whole = synthetic.point("a", "read", 16, [[1e-3] * 30] * 3)
     run = msgspec.structs.replace(synthetic.run([seen, unseen, whole]), status="budget")
-    frame = summarise(run)
+    frame = summarise(run).to_pandas()
     assert "budget_exhausted" in frame["flags"][0].split(";")
     assert list(frame["converged"]) == [False, False, True]
     assert frame["flags"][2] == ""
@@ -179,4 +183,4 @@ def test_a_rate_that_no_link_has_is_a_zero_copy_however_the_small_ones_vary():
         synthetic.point("a", "map", size, [[t] * 25])
         for size, t in ((4096, 20e-6), (1 << 20, 30e-6), (256 << 20, 90e-6))
     ]
-    assert summarise(synthetic.run(points))["flags"].str.contains("zero_copy").all()
+    assert summarise(synthetic.run(points)).to_pandas()["flags"].str.contains("zero_copy").all()

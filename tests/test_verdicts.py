@@ -168,7 +168,7 @@ def test_caches_of_a_processor_are_no_impossible_figures() -> None:
         *(structs.replace(p, operation="bidirectional", direction="both",
                           moved_bytes=2 * p.moved_bytes) for p in copies(9e9)[:2]),
     ]  # fmt: skip
-    rows = summarise(measured(*both))
+    rows = summarise(measured(*both)).to_pandas()
     assert rows["flags"].str.contains("above_sum").any()
     assert verdict(measured(*both)).verdict == "impossible"
     alone = measured(*both, link={}, real=False)

@@ -1,4 +1,4 @@
-"""Builds an sdist, and from it a wheel for this Python, which is marked with the oldest glibc it runs on.
+"""Builds an sdist, and from it a wheel for this Python, tagged with the oldest glibc it runs on.
 
 The wheel brings no library of the machine that builds it, and links none but glibc's and libstdc++.
 """

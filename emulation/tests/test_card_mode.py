@@ -58,7 +58,7 @@ def test_simulated_and_host_time_are_apart(scheme: str, measured: Measured) -> N
     needs(scheme)
     device = f"{scheme}:0@card={BOARD}"
     run = measured(device, f"card:{BOARD}")
-    rows = summarise(run)
+    rows = summarise(run).to_pandas()
     ours = rows[rows["device"] == device]
     assert set(ours["clock"]) == {"host", "simulated"}
     assert set(ours[ours["bytes"] > 0]["verified"]) == {"true"}
@@ -84,7 +84,7 @@ def test_the_hybrid_is_an_answer_of_its_own(measured: Measured) -> None:
         pytest.skip("this XRT has no noop shim")
     devices = (f"xrt:0@card={BOARD}", "xrt:0@noop")
     run = measured(*devices)
-    assert "hybrid" not in set(summarise(run)["clock"])
+    assert "hybrid" not in set(summarise(run).to_pandas()["clock"])
     (hybrid,) = (answer for answer in answers.answers(run) if answer.name == "hybrid")
     table = hybrid.table
     assert set(table["clock"]) == {"hybrid"}
@@ -149,7 +149,7 @@ def test_an_offload_has_the_cards_time_beside_the_hosts(scheme: str, measured: M
     needs(scheme)
     device = f"{scheme}:0@card=u200"
     run = measured(device, "card:u200", study="allocation", words=OFFLOAD)
-    rows = summarise(run)
+    rows = summarise(run).to_pandas()
     card = rows[(rows["device"] == "card:u200") & (rows["memory"] == "aligned")]
     published = card.set_index("operation")["median_s"]
     ours = rows[(rows["device"] == device) & (rows["samples"] > 0)]
@@ -195,12 +195,14 @@ def test_registers_through_xrt(measured: Measured) -> None:
     run = measured(f"xrt:0@card={BOARD}", study="mmio",
         words=(*ranges, "--allow-loads", "--allow-writes"),
     )  # fmt: skip
-    rows = summarise(run)
+    rows = summarise(run).to_pandas()
     rows = rows[rows["clock"] == "simulated"].set_index("operation")
     card = measured(f"card:{BOARD}", study="mmio",
         words=("--operation", "register_load", "--fence", "none"),
     )  # fmt: skip
-    device_s = summarise(card).set_index("operation").loc[["register_load"], "median_s"].min()
+    device_s = (
+        summarise(card).to_pandas().set_index("operation").loc[["register_load"], "median_s"].min()
+    )
     driver_s = boards.load(BOARD).seconds("driver.register_ns")
     assert rows["median_s"]["register_load"] == pytest.approx(device_s + driver_s)
     assert rows["median_s"]["store"] < rows["median_s"]["bar_memory_load"]  # posted

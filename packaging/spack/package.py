@@ -23,7 +23,6 @@ class PyIsthmus(PythonPackage):
     depends_on("python@3.10:", type=("build", "link", "run"))
     depends_on("py-msgspec@0.18:", type=("build", "run"))
     depends_on("py-numpy@1.26:", type=("build", "run"))
-    depends_on("py-pandas@2:", type=("build", "run"))
     depends_on("py-psutil@5.9:", type=("build", "run"))
     depends_on("py-rich@13.7:", type=("build", "run"))
     depends_on("py-tomli@2:", type=("build", "run"), when="^python@:3.10")
@@ -31,5 +30,6 @@ class PyIsthmus(PythonPackage):
     with when("+report"):
         depends_on("py-altair@5.4:", type=("build", "run"))
         depends_on("py-jinja2@3.1:", type=("build", "run"))
+        depends_on("py-pandas@2:", type=("build", "run"))
         depends_on("py-vl-convert-python@1.6:", type=("build", "run"))
     depends_on("py-mpi4py@4.1:", type=("build", "run"), when="+mpi")

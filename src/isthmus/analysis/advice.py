@@ -13,11 +13,10 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal, NamedTuple
 
-import pandas as pd
-
 from isthmus.analysis.context import each, time_of
 from isthmus.analysis.summary import THROUGH_EMULATION, resolved
 from isthmus.errors import UsageError
+from isthmus.frames import Frame
 from isthmus.statistics import Interval, combined, exact, judge, relevant, simultaneous
 from isthmus.units import format_size
 
@@ -187,7 +186,7 @@ class Ways:
     @classmethod
     def of(
         cls,
-        rows: pd.DataFrame,
+        rows: Frame,
         direction: str,
         kinds: Mapping[str, Sequence[str]],
         *,
@@ -327,7 +326,7 @@ class Ways:
                 yield size, best
 
 
-def _copies(rows: pd.DataFrame, direction: str, confidence: float) -> dict[Way, Curve]:
+def _copies(rows: Frame, direction: str, confidence: float) -> dict[Way, Curve]:
     figures: dict[Way, dict[int, Interval]] = {}
     for row in each(_first_bank(rows[rows["operation"] == COPIES[direction]])):
         way = Way(str(row.device), "copy", str(row.memory), int(row.depth))
@@ -335,7 +334,7 @@ def _copies(rows: pd.DataFrame, direction: str, confidence: float) -> dict[Way, 
     return {way: Curve(of) for way, of in figures.items()}
 
 
-def _maps(rows: pd.DataFrame, confidence: float) -> dict[Way, Curve]:
+def _maps(rows: Frame, confidence: float) -> dict[Way, Curve]:
     """Both halves of a map, added."""
     halves: list[dict[Way, dict[int, Interval]]] = []
     for operation in MAPS:
@@ -354,12 +353,12 @@ def _sum(one: Interval, other: Interval) -> Interval:
     return combined((1.0, 1.0), (one, other))
 
 
-def _first_bank(rows: pd.DataFrame) -> pd.DataFrame:
+def _first_bank(rows: Frame) -> Frame:
     """Of a card with several memories: the first that was measured."""
     return rows[rows["bank"] == rows["bank"].min()] if "bank" in rows else rows
 
 
-def first_use(rows: pd.DataFrame, confidence: float) -> dict[tuple[str, str], Curve]:
+def first_use(rows: Frame, confidence: float) -> dict[tuple[str, str], Curve]:
     """Seconds until a new buffer holds data, by its bytes; for each device and kind of memory.
 
     From the first offload of processes of study ``allocation`` whose runtime copies from the

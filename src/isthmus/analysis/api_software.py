@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-import pandas as pd
 
 from isthmus.analysis import wording
 from isthmus.analysis.context import AnalysisContext, Answer
@@ -19,6 +18,7 @@ from isthmus.analysis.ratios import (
     ratio,
     software_only,
 )
+from isthmus.frames import Frame
 
 _SPANS = ((0, SMALL), (LARGE, np.inf))
 _NOT_COMPARED = (np.nan,) * 4
@@ -69,7 +69,7 @@ def per_call(context: AnalysisContext) -> Answer:
     )  # fmt: skip
 
 
-def _call_s(times: pd.DataFrame, key: tuple[str, ...], common: pd.DataFrame) -> float:
+def _call_s(times: Frame, key: tuple[str, ...], common: Frame) -> float:
     """Geometric mean in seconds over the sizes and reruns that both devices have."""
     series = times
     for name, value in zip(_ONE, key, strict=True):
@@ -78,7 +78,7 @@ def _call_s(times: pd.DataFrame, key: tuple[str, ...], common: pd.DataFrame) -> 
     return float(np.exp(both["log"].mean()))
 
 
-def _spans(series: pd.DataFrame) -> Iterator[tuple[str, float, bool, int, int]]:
+def _spans(series: Frame) -> Iterator[tuple[str, float, bool, int, int]]:
     """For small and for large sizes: range, seconds per call, one process only?, sizes, reruns."""
     for low, high in _SPANS:
         part = series[series["bytes"].between(low, high)]

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from isthmus import boards
 from isthmus.analysis import fits, published
@@ -16,6 +15,7 @@ from isthmus.analysis.context import AnalysisContext, Answer, each, rate_of, tab
 from isthmus.analysis.messages import messages
 from isthmus.analysis.ratios import groups
 from isthmus.boards import Board
+from isthmus.frames import Frame
 from isthmus.models import serial
 from isthmus.statistics import Interval, combined
 
@@ -45,11 +45,11 @@ def _law(sizes: Any, times: Any) -> fits.AlphaBeta | None:
     return fits.alpha_beta(list(map(float, sizes)), list(map(float, times)))
 
 
-def _exchanges(context: AnalysisContext) -> pd.DataFrame:
+def _exchanges(context: AnalysisContext) -> Frame:
     return context.rows[context.rows["operation"] == "exchange"]
 
 
-def _b_effs(context: AnalysisContext) -> pd.DataFrame:
+def _b_effs(context: AnalysisContext) -> Frame:
     return context.rows[context.rows["operation"] == "b_eff"]
 
 
@@ -86,7 +86,7 @@ def b_eff(context: AnalysisContext) -> Answer:
             *_NAMED,
             "b_eff_Bps low_b_eff_Bps high_b_eff_Bps median_Bps low_median_Bps",
             "high_median_Bps rank_Bps model_residual published_Bps published_residual",
-        ).dropna(axis="columns", how="all"),
+        ).known_columns(),
     )
 
 
@@ -104,7 +104,7 @@ def by_size(context: AnalysisContext) -> Answer:
     return Answer(
         "by_size",
         "How near does each size come to the links' limit, and to what is known?",
-        frame.dropna(axis="columns", how="all") if rows else frame,
+        frame.known_columns() if rows else frame,
     )
 
 
@@ -170,7 +170,7 @@ def constants(context: AnalysisContext) -> Answer:
     return Answer(
         "constants",
         "Which latency and which rate describe a message?",
-        frame.dropna(axis="columns", how="all") if rows else frame,
+        frame.known_columns() if rows else frame,
     )
 
 
@@ -191,7 +191,7 @@ def slowest(context: AnalysisContext) -> Answer:
     )  # fmt: skip
 
 
-def _mean_rate(rows: pd.DataFrame) -> Interval:
+def _mean_rate(rows: Frame) -> Interval:
     """Mean over sizes, bytes a second."""
     rates = [rate_of(row) for row in each(rows)]
     return combined([1 / len(rates)] * len(rates), rates)
@@ -226,7 +226,7 @@ def scaling(context: AnalysisContext) -> Answer:
     return Answer(
         "scaling",
         "What does each rank keep where there are more?",
-        frame.dropna(axis="columns", how="all") if rows else frame,
+        frame.known_columns() if rows else frame,
     )
 
 

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from itertools import combinations
 
 import msgspec
-import pandas as pd
 
 from isthmus.analysis.context import AnalysisContext, Answer
 from isthmus.analysis.ratios import by_size, divide, groups, medians
+from isthmus.frames import Frame
 from isthmus.results.run_file import Point
 
 
@@ -17,7 +17,7 @@ def channels(context: AnalysisContext) -> Answer:
     """Ratio of the times of a step over two channels of the same devices, for each size."""
     rows = []
     for name, reference, where, times in _pairs(context):
-        for size in by_size(times, context.confidence).itertuples(index=False):
+        for size in by_size(times, context.confidence).itertuples():
             rows.append((*where, name, reference, *size))
     return Answer.of(
         "channels", "Which channel takes longer, at which size?", rows,
@@ -25,7 +25,7 @@ def channels(context: AnalysisContext) -> Answer:
     )  # fmt: skip
 
 
-def _pairs(context: AnalysisContext) -> Iterator[tuple[str, str, tuple[str, str], pd.DataFrame]]:
+def _pairs(context: AnalysisContext) -> Iterator[tuple[str, str, tuple[str, str], Frame]]:
     """Names of two channels, their device and axes, and ratios by size and rerun."""
     exchanges = [
         point
@@ -37,12 +37,12 @@ def _pairs(context: AnalysisContext) -> Iterator[tuple[str, str, tuple[str, str]
         ways.setdefault(str(point.axes.get("channel", "")), []).append(point)
     if len(ways) < 2:
         return
-    series: dict[tuple[str, str], dict[str, pd.DataFrame]] = {}
+    series: dict[tuple[str, str], dict[str, Frame]] = {}
     for channel, points in ways.items():
         channel_times = medians(msgspec.structs.replace(context.run, points=points), context.study)
-        kinds = channel_times.groupby("device")["memory"].nunique()
+        memories = channel_times.groupby("device").column("memory")
         for (device, axes, memory), group in groups(channel_times, ["device", "axes", "memory"]):
-            name = f"{channel} ({memory})" if kinds[device] > 1 else channel
+            name = f"{channel} ({memory})" if memories[device].nunique() > 1 else channel
             series.setdefault((device, axes), {})[name] = group
     for where, named in series.items():
         for reference, name in combinations(named, 2):

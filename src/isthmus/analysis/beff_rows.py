@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-import pandas as pd
 
 from isthmus.analysis.summary import measured_on, per_repetition, trusted
+from isthmus.frames import Frame, Series, concat
 from isthmus.models.serial import SIZES
 from isthmus.results.run_file import ClockName, Point, Rerun
 from isthmus.statistics import Interval, exact, over_processes
@@ -17,7 +17,7 @@ SAME = ["device", "api", "memory", "clock", "channel", "ranks", "topology", "dep
 """Columns that are equal for all sizes of one b_eff."""
 
 
-def complete(frame: pd.DataFrame, owners: Sequence[Point], precision: float) -> pd.DataFrame:
+def complete(frame: Frame, owners: Sequence[Point], precision: float) -> Frame:
     """Adds columns, and a row ``b_eff`` with its interval for each complete set of sizes.
 
     ``looplength`` is the number of steps in one timed loop, the batch of the samples;
@@ -26,7 +26,7 @@ def complete(frame: pd.DataFrame, owners: Sequence[Point], precision: float) -> 
     absent = [name for name in (*SAME, "rank", "looplength") if name not in frame]
     frame = frame.assign(**dict.fromkeys(absent, ""))
     of_study = np.array([point.study == STUDY for point in owners])
-    steps = pd.Series(
+    steps = Series(
         [np.median([r.batch for r in p.reruns]) if p.reruns else np.nan for p in owners],
         index=frame.index,
     )
@@ -40,10 +40,10 @@ def complete(frame: pd.DataFrame, owners: Sequence[Point], precision: float) -> 
     ]
     if not rows:
         return frame
-    return pd.concat([frame, pd.DataFrame(rows, columns=frame.columns)], ignore_index=True)
+    return concat([frame, Frame(rows, columns=frame.columns)])
 
 
-def whole_sets(rows: pd.DataFrame) -> Iterator[pd.DataFrame]:
+def whole_sets(rows: Frame) -> Iterator[Frame]:
     """Exchanges that count and for which all sizes of a named set were measured."""
     known = trusted(rows) & rows["bandwidth_Bps"].gt(0)
     for key, group in rows[known & (rows["operation"] == "exchange")].groupby(
@@ -73,7 +73,7 @@ def _best(point: Point, rerun: Rerun, clock: ClockName) -> float:
 
 
 def _b_eff(
-    group: pd.DataFrame, columns: pd.Index[str], points: Sequence[Point], precision: float
+    group: Frame, columns: Sequence[str], points: Sequence[Point], precision: float
 ) -> dict[str, object]:
     """One row: the mean over sizes of the best bandwidth. It has no time."""
     first = group.iloc[0]

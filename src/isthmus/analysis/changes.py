@@ -8,7 +8,6 @@ from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
 
 import numpy as np
-import pandas as pd
 
 from isthmus.analysis import wording
 from isthmus.analysis.differences import Difference, differences, matched_devices
@@ -23,6 +22,7 @@ from isthmus.analysis.quantities import (
 from isthmus.analysis.ratios import complete, groups, with_axes
 from isthmus.analysis.summary import measured_on, simulated_devices
 from isthmus.errors import UsageError
+from isthmus.frames import Frame, Series, concat
 from isthmus.results.run_file import ClockName, Run
 from isthmus.statistics import (
     Interval,
@@ -115,9 +115,9 @@ class Comparison(NamedTuple):
         return decided and not (self.of("slower") or self.slower_points or self.missing)
 
 
-def frame(changes: Sequence[Change]) -> pd.DataFrame:
+def frame(changes: Sequence[Change]) -> Frame:
     """Changes as a table, with rates in bytes a second beside times."""
-    rows = pd.DataFrame([vars(one) for one in changes], columns=[f.name for f in fields(Change)])
+    rows = Frame([vars(one) for one in changes], columns=[f.name for f in fields(Change)])
     return rows.assign(
         before_Bps=rows["moved_bytes"] / rows["before_s"],
         after_Bps=rows["moved_bytes"] / rows["after_s"],
@@ -173,11 +173,11 @@ def compare(
     )
 
 
-def _keys(rows: pd.DataFrame) -> Iterator[tuple[Any, ...]]:
-    return rows[[*IDENTITY, "bytes"]].itertuples(index=False, name=None)
+def _keys(rows: Frame) -> list[tuple[Any, ...]]:
+    return rows[[*IDENTITY, "bytes"]].rows()
 
 
-def _times(runs: Sequence[Run], names: Mapping[str, str]) -> pd.DataFrame:
+def _times(runs: Sequence[Run], names: Mapping[str, str]) -> Frame:
     """One row for each point, clock and process: log seconds of its median, or why there is none.
 
     Samples of a simulated time that varies are independent: each has a row.
@@ -213,24 +213,26 @@ def _times(runs: Sequence[Run], names: Mapping[str, str]) -> pd.DataFrame:
                          "exact": clock == "simulated" and len(values) == 1}
                         for i, value in enumerate(values)
                     ]  # fmt: skip
-    return pd.DataFrame(rows)
+    return Frame(rows)
 
 
-def _named_axes(sides: Sequence[pd.DataFrame], *, mixed: bool) -> pd.DataFrame:
+def _named_axes(sides: Sequence[Frame], *, mixed: bool) -> Frame:
     """Rows of both sides, by ``side``; ``axes`` has the values in which a series' points differ."""
-    both = pd.concat([side.assign(side=i) for i, side in enumerate(sides)], ignore_index=True)
+    both = concat([side.assign(side=i) for i, side in enumerate(sides)])
     if both.empty:
-        return pd.DataFrame(columns=[*IDENTITY, "bytes", "side", "why"])
+        return Frame(columns=[*IDENTITY, "bytes", "side", "why"])
     both = both.assign(clock="simulated, measured") if mixed else both
     axes = [name for name in map(str, both) if name.startswith(_AXIS)]
-    both[axes] = both[axes].fillna("")
+    for name in axes:
+        both[name] = both[name].fillna("")
     both = with_axes(both, [name for name in axes if both[name].nunique() > 1])
-    of_axes = both.groupby(["study", "device", "operation", "memory"])["axes"]
-    both["axes"] = both["axes"].where(of_axes.transform("nunique") > 1, "").str.replace(_AXIS, "")
+    of_series = both.groupby(["study", "device", "operation", "memory"])
+    differ = of_series.spread("axes", Series.nunique) > 1
+    both["axes"] = both["axes"].where(differ, "").str.replace(_AXIS, "")
     return both
 
 
-def _why_nothing(sides: Sequence[pd.DataFrame], base: Side, new: Side) -> str:
+def _why_nothing(sides: Sequence[Frame], base: Side, new: Side) -> str:
     """What two sides without a common point differ in, the widest difference first."""
     for times, side in zip(sides, (base, new), strict=True):
         if times.empty:
@@ -245,7 +247,7 @@ def _why_nothing(sides: Sequence[pd.DataFrame], base: Side, new: Side) -> str:
     return f"{base.name} and {new.name} have no point in common"
 
 
-def _classes(common: pd.DataFrame) -> Iterator[pd.DataFrame]:
+def _classes(common: Frame) -> Iterator[Frame]:
     """Rows of each series and class of sizes, of processes that measured all of its sizes.
 
     A size that few processes measured is a class of its own.
@@ -255,10 +257,10 @@ def _classes(common: pd.DataFrame) -> Iterator[pd.DataFrame]:
             part = rows[rows["bytes"].between(low, high)]
             if part.empty:
                 continue
-            table = part[["side", "bytes", "process"]].rename(columns={"process": "rerun"})
+            table = part[["side", "bytes", "process"]].rename({"process": "rerun"})
             kept = [complete(table[table["side"] == i]) for i in (0, 1)]
             sizes = set.intersection(*(set(side["bytes"]) for side in kept))
-            chosen = pd.concat(kept)
+            chosen = concat(kept)
             used = set(zip(chosen["side"], chosen["rerun"], strict=True))
             mine = np.array(
                 [key in used for key in zip(part["side"], part["process"], strict=True)]
@@ -269,19 +271,29 @@ def _classes(common: pd.DataFrame) -> Iterator[pd.DataFrame]:
                 yield part[part["bytes"] == size]
 
 
-def _changes(parts: Sequence[pd.DataFrame], confidence: float, least: float) -> list[Change]:
+def _changes(parts: Sequence[Frame], confidence: float, least: float) -> list[Change]:
     """Changes of parts of the common rows, judged together."""
     each = simultaneous(confidence, sum(not part["exact"].all() for part in parts))
     return [_change(part, each, least) for part in parts]
 
 
-def _change(part: pd.DataFrame, confidence: float, least: float) -> Change:
+def _logs(rows: Frame, *, per_run: bool) -> list[float]:
+    """Of each process the mean over its rows; of each run, if wanted, the mean of these."""
+    processes = rows.groupby(["run", "process"], sort=False).column("log")
+    runs: dict[int, list[float]] = {}
+    for (run, _), logs in processes.items():
+        runs.setdefault(run, []).append(float(logs.mean()))
+    if per_run:
+        return [float(np.mean(means)) for means in runs.values()]
+    return [mean for means in runs.values() for mean in means]
+
+
+def _change(part: Frame, confidence: float, least: float) -> Change:
     first = part.iloc[0]
-    per_run = bool(part.groupby("side")["run"].nunique().min() > 1)
-    means = part.groupby(["side", "run", "process"])["log"].mean()
-    logs = means.groupby(["side", "run"] if per_run else ["side", "run", "process"]).mean()
-    before, after = (logs[i].tolist() for i in (0, 1))
-    if part.groupby("side")["exact"].all().any():
+    sides_rows = [part[part["side"] == i] for i in (0, 1)]
+    per_run = all(rows["run"].nunique() > 1 for rows in sides_rows)
+    before, after = (_logs(rows, per_run=per_run) for rows in sides_rows)
+    if any(rows["exact"].all() for rows in sides_rows):
         sides = [
             exact(values[0], confidence) if len(values) == 1 else location(values, confidence)
             for values in (before, after)
@@ -295,7 +307,7 @@ def _change(part: pd.DataFrame, confidence: float, least: float) -> Change:
         sizes=wording.sizes(sizes["bytes"].tolist()),
         before_s=location(before).exponential().value,
         after_s=location(after).exponential().value,
-        moved_bytes=math.exp(float(np.log(sizes["moved"]).mean(skipna=False))),
+        moved_bytes=math.exp(float(np.log(sizes["moved"].values).mean())),
         ratio=ratio,
         samples=(len(before), len(after)),
         per_run=per_run,

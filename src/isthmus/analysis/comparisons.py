@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 
 from isthmus.analysis import api_software, hybrid, published, speeds, split, wording
 from isthmus.analysis.context import AnalysisContext, Answer
@@ -19,6 +18,7 @@ from isthmus.analysis.ratios import (
     medians,
     ratio,
 )
+from isthmus.frames import Frame, Series
 from isthmus.statistics import Interval
 from isthmus.units import format_size
 
@@ -58,12 +58,12 @@ def indistinguishable(context: AnalysisContext) -> Answer:
         each = by_size(pair.times, context.simultaneous(sizes))
         if each.empty:
             continue
-        ratios = each[["ratio", "low", "high"]].itertuples(index=False)
+        ratios = each[["ratio", "low", "high"]].itertuples()
         differs = np.array([context.judge(Interval(*r)) in {"slower", "faster"} for r in ratios])
         alike = each.iloc[int(np.flatnonzero(differs)[-1]) + 1 if differs.any() else 0 :]
         where = "never" if alike.empty else "from" if differs.any() else "all"
         size = np.nan if alike.empty else alike["bytes"].iloc[0]
-        beyond = pd.concat([alike["high"], 1 / alike["low"]]) - 1
+        beyond = Series(np.concatenate([alike["high"], 1 / alike["low"]])) - 1
         widest = float(beyond.max())  # NaN where they always differ
         last, within = each["bytes"].iloc[-1], bool(each["within"].any())
         rows.append((*_names(pair), where, size, last, widest, within))
@@ -77,7 +77,7 @@ def indistinguishable(context: AnalysisContext) -> Answer:
 def throttle(context: AnalysisContext) -> Answer:
     """Whether a read or a write takes longer in alternating pairs than by itself."""
     measured = medians(context.run, context.study)
-    parts: list[tuple[tuple[str, ...], pd.DataFrame]] = []
+    parts: list[tuple[tuple[str, ...], Frame]] = []
     rows: list[tuple[object, ...]] = []
     for both, single in _HALVES.items():
         halves = measured[measured["operation"] == both]

@@ -6,11 +6,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import pandas as pd
-
 from isthmus.analysis.limits import memory_copies
 from isthmus.analysis.ratios import Pair, pairs, varying_axes, with_axes
 from isthmus.analysis.summary import resolved, trusted
+from isthmus.frames import Frame
 from isthmus.results.run_file import Run
 from isthmus.statistics import Interval, Judgement, judge, relevant, simultaneous
 
@@ -24,7 +23,7 @@ class Answer:
 
     name: str
     question: str
-    table: pd.DataFrame
+    table: Frame
     """Its figures; column names end in their unit: ``_s``, ``_Bps``; sizes are bytes."""
 
     @classmethod
@@ -46,10 +45,10 @@ class AnalysisContext:
 
     run: Run
     study: str
-    every: pd.DataFrame
+    every: Frame
     """Summary rows of all studies above the clock's resolution; ``axes`` names the values in which
     this study's points differ."""
-    rows: pd.DataFrame
+    rows: Frame
     """Rows of this study that have a bandwidth and count (``summary.trusted``), on all clocks but
     the device's; of an imported run on all clocks.
 
@@ -61,7 +60,7 @@ class AnalysisContext:
 
     @classmethod
     def of(
-        cls, run: Run, summary: pd.DataFrame, study: str, columns: Sequence[str] = ()
+        cls, run: Run, summary: Frame, study: str, columns: Sequence[str] = ()
     ) -> AnalysisContext:
         """Selects the trustworthy rows of one study from a run and its summary.
 
@@ -85,7 +84,7 @@ class AnalysisContext:
         )
 
     @property
-    def timed(self) -> pd.DataFrame:
+    def timed(self) -> Frame:
         """Rows of this study that have a time, on all clocks, operations without data included.
 
         Excludes points whose data were wrong and points that were not measured.
@@ -121,11 +120,11 @@ def rate_of(row: Any, confidence: float = 0.95) -> Interval:
     return time_of(row, confidence).inverse(float(row.bandwidth_Bps * row.median_s))
 
 
-def each(rows: pd.DataFrame) -> Iterator[Any]:
+def each(rows: Any) -> Iterator[Any]:
     """Rows one by one, their columns as attributes."""
-    return rows.itertuples(index=False)  # type: ignore[no-any-return, unused-ignore]
+    return rows.itertuples()  # type: ignore[no-any-return]
 
 
-def table(rows: Iterable[tuple[object, ...]], *columns: str) -> pd.DataFrame:
+def table(rows: Iterable[tuple[object, ...]], *columns: str) -> Frame:
     """A frame of rows, which has its columns also without rows; blanks separate their names."""
-    return pd.DataFrame(list(rows), columns=" ".join(columns).split())
+    return Frame(list(rows), columns=" ".join(columns).split())

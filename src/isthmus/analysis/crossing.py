@@ -52,16 +52,12 @@ def crossing(context: AnalysisContext) -> Answer:
         "data",
     )
     order = {name: i for i, name in enumerate(KERNELS)}
-    frame = frame.sort_values(
-        ["device", "clock", "axes", "operation", "bytes"],
-        key=lambda column: column.map(order) if column.name == "operation" else column,
-        kind="stable",
-        ignore_index=True,
-    )
+    frame = frame.assign(order=frame["operation"].map(order.get))
+    frame = frame.sort_values(["device", "clock", "axes", "order", "bytes"]).without(["order"])
     return Answer(
         "crossing",
         "How near do kernels come to what the link leaves for data, and to what is known?",
-        frame.dropna(axis="columns", how="all") if rows else frame,
+        frame.known_columns() if rows else frame,
     )
 
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-import pandas as pd
 
 from isthmus.analysis import wording
 from isthmus.analysis.quantities import (
@@ -22,6 +21,7 @@ from isthmus.analysis.quantities import (
     trusted_logs,
 )
 from isthmus.analysis.summary import simulated_devices
+from isthmus.frames import Frame, Series
 from isthmus.results.run_file import DeviceRecord, Run
 from isthmus.statistics import judge, shift, simultaneous, student
 from isthmus.text import counted
@@ -111,7 +111,7 @@ def inspect(
     times, failed = _table(runs)
     scores = _scores(times, times)
     outliers: dict[tuple[str, str], list[Outlier]] = {}
-    counts = scores.groupby(_QUANTITY)["score"].transform("size")
+    counts = scores.groupby(_QUANTITY).spread("score", len)
     judged = scores[counts >= _LEAST_NODES]
     share = 1 - _FALSE_ALARMS / max(len(judged), 1)
     for _, rows in judged.groupby(_QUANTITY):
@@ -119,7 +119,7 @@ def inspect(
         deviation = _NORMAL_TO_MAD * float((rows["score"] - middle).abs().median())
         limit = student(_EFFICIENCY * (len(rows) - 1), share) * deviation
         far = rows[rows["score"] - middle > max(limit, math.log1p(least))]
-        for _, row in far.iterrows():
+        for row in (far.iloc[i] for i in range(len(far))):
             found = outliers.setdefault((row["node"], row["kind"]), [])
             found.append(_outlier(row["node"], row, row["seconds"], row["score"] - middle))
     known = set(zip(judged["node"], judged["kind"], strict=True))
@@ -159,27 +159,26 @@ def _node(
     return Node(name, kind, state, found, reasons)
 
 
-def _outlier(node: str, row: pd.Series[Any], seconds: float, log: float) -> Outlier:
+def _outlier(node: str, row: Mapping[str, Any], seconds: float, log: float) -> Outlier:
     return Outlier(
         **identity(row), node=node, sizes=row["sizes"], seconds=float(seconds), ratio=math.exp(log)
     )
 
 
-def _scores(times: pd.DataFrame, usual: pd.DataFrame) -> pd.DataFrame:
+def _scores(times: Frame, usual: Frame) -> Frame:
     """Of each machine and quantity the mean, over its sizes, of the logarithm over the usual one.
 
     A machine that lacks a size is compared by those that it has.
     """
-    medians = usual.groupby(_SERIES)["log"].median().rename("usual").reset_index()
+    medians = _figures(usual, _SERIES, log=Series.median).rename({"log": "usual"})
     both = times.merge(medians, on=_SERIES)
     both = both.assign(score=both["log"] - both["usual"])
-    groups = both.groupby(["node", *_QUANTITY], sort=False)
-    means = groups[["score", "log"]].mean().reset_index()
+    means = _figures(both, ["node", *_QUANTITY], score=Series.mean, log=Series.mean)
     return means.assign(seconds=np.exp(means["log"]))
 
 
 def _shifts(
-    times: pd.DataFrame, baseline: Iterable[tuple[str, Run]] | None, least: float
+    times: Frame, baseline: Iterable[tuple[str, Run]] | None, least: float
 ) -> tuple[list[Outlier], str]:
     """Quantities that are certainly slower than the baseline's; or why none can be compared."""
     if baseline is None:
@@ -191,9 +190,9 @@ def _shifts(
         return [], "it has no measurement of these kinds of machines in common"
     confidence = simultaneous(0.95, len(quantities))
     found, fewest = [], math.inf
-    groups = old.groupby(_QUANTITY)
+    known = old.groupby(_QUANTITY).column("score")
     for key, rows in after.groupby(_QUANTITY):
-        reference = groups.get_group(key)["score"].tolist()
+        reference = known[key].tolist()
         change = shift(reference, rows["score"].tolist(), confidence)
         fewest = min(fewest, len(reference), len(rows))
         if judge(change.exponential(), least) == "slower":
@@ -206,7 +205,7 @@ def _shifts(
 
 def _table(
     runs: Iterable[tuple[str, Run]],
-) -> tuple[pd.DataFrame, dict[tuple[str, str], list[str]]]:
+) -> tuple[Frame, dict[tuple[str, str], list[str]]]:
     """Log seconds of each machine, quantity and size, and why machines failed, by name and kind."""
     rows: list[tuple[object, ...]] = []
     failed: dict[tuple[str, str], list[str]] = {}
@@ -219,8 +218,17 @@ def _table(
         except (ArithmeticError, LookupError, RuntimeError, ValueError) as error:
             wrong = [f"{name}: not a valid run ({type(error).__name__})"]
         reasons += [reason for reason in wrong if reason not in reasons]
-    frame = pd.DataFrame(rows, columns=["node", *_SERIES, "log"])
-    return frame.groupby(["node", *_SERIES], sort=False)["log"].median().reset_index(), failed
+    frame = Frame(rows, columns=["node", *_SERIES, "log"])
+    return _figures(frame, ["node", *_SERIES], log=Series.median), failed
+
+
+def _figures(rows: Frame, keys: Sequence[str], **figures: Callable[[Series], float]) -> Frame:
+    """A row for each group of rows that are equal in the keys, with figures of its columns."""
+    groups = [
+        (*key, *(figure(group[name]) for name, figure in figures.items()))
+        for key, group in rows.groupby(keys, sort=False)
+    ]
+    return Frame(groups, columns=[*keys, *figures])
 
 
 def _rows(node: tuple[str, str], run: Run) -> tuple[list[tuple[object, ...]], list[str]]:

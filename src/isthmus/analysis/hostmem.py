@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from isthmus.analysis import published, speeds
 from isthmus.analysis.context import AnalysisContext, Answer, each, rate_of, time_of
 from isthmus.analysis.crossing import KERNELS, crossing
 from isthmus.analysis.ratios import groups
+from isthmus.frames import Frame
 from isthmus.statistics import Interval, combined, exact
 
 _ALL_THERE = 0.95
@@ -20,7 +20,7 @@ _SAME = ["device", "memory", "target", "clock", *_KNOBS]
 """Columns that are equal for two kernels that are compared."""
 
 
-def _kernels(context: AnalysisContext) -> pd.DataFrame:
+def _kernels(context: AnalysisContext) -> Frame:
     rows = context.rows[context.rows["operation"].isin(KERNELS)]
     return rows[rows["target"].isin(["host", "device"])]
 
@@ -125,7 +125,7 @@ def direct(context: AnalysisContext) -> Answer:
     sides_and_copies: list[tuple[Any, Any, Any]] = []
     rows: list[tuple[object, ...]] = []
     kernels = _kernels(context)
-    kernels = kernels[kernels["operation"] != "bandwidth"].sort_values("iterations", kind="stable")
+    kernels = kernels[kernels["operation"] != "bandwidth"].sort_values("iterations")
     same = ["device", "clock", "operation", "bytes", "implementation", "outstanding", "burst_bytes"]
     for key, group in groups(kernels, same):
         device, clock, operation = key[:3]

@@ -13,11 +13,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import NamedTuple
 
-import pandas as pd
-
 from isthmus.analysis.context import AnalysisContext, Answer, each, table
 from isthmus.analysis.ratios import groups, software_only
 from isthmus.analysis.summary import simulated_devices
+from isthmus.frames import Frame
 from isthmus.statistics import Interval
 
 _POINT = ["api", "operation", "memory", "bytes", "axes"]
@@ -102,7 +101,7 @@ def shares(context: AnalysisContext) -> list[Share]:
     return [share.widened(together) for share in found]
 
 
-def _alike(ours: pd.DataFrame, theirs: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
+def _alike(ours: Frame, theirs: Frame) -> Iterator[tuple[str, Frame]]:
     """Rows of the same size and kind of memory, or of each API's one kind."""
     own, other = ours["memory"].unique(), theirs["memory"].unique()
     if len(own) == len(other) == 1:
@@ -114,7 +113,7 @@ def _alike(ours: pd.DataFrame, theirs: pd.DataFrame) -> Iterator[tuple[str, pd.D
         yield kind, next(pair).merge(next(pair), on="bytes", suffixes=("", "_of"))
 
 
-def _times(both: pd.DataFrame, confidence: float) -> dict[int, tuple[Interval, Interval]]:
+def _times(both: Frame, confidence: float) -> dict[int, tuple[Interval, Interval]]:
     """Seconds of two devices by bytes, from rows with the times of both."""
     return {
         int(row.bytes): (
@@ -138,7 +137,7 @@ def _share(
     return Share(device, reference, operation, memory, axes, by_size)
 
 
-def _both(context: AnalysisContext) -> pd.DataFrame:
+def _both(context: AnalysisContext) -> Frame:
     """A row for each point with both times."""
     rows = context.every[context.every["study"] == context.study]
     emulated, bare = simulated_devices(context.run), software_only(context.run)
@@ -167,5 +166,5 @@ def _both(context: AnalysisContext) -> pd.DataFrame:
         "bandwidth_Bps": moved / hybrid,
         "software_share": both["median_s_alone"] / hybrid,
     }
-    frame = pd.DataFrame(columns, columns=list(_COLUMNS))
+    frame = Frame(columns, columns=list(_COLUMNS))
     return frame if not frame.empty else table((), *_COLUMNS)

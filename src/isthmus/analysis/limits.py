@@ -12,10 +12,10 @@ from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
 import numpy as np
-import pandas as pd
 
 from isthmus import backends, boards
 from isthmus.boards import Board
+from isthmus.frames import Frame
 from isthmus.models import serial
 from isthmus.models.pcie import link_of, path_of
 from isthmus.results.run_file import DeviceRecord, Point, Run
@@ -139,16 +139,17 @@ def memory_copies(run: Run) -> frozenset[str]:
     return frozenset({point.device for point in run.points if point.api == "host"} - unreal)
 
 
-def complete(frame: pd.DataFrame, run: Run) -> pd.DataFrame:
+def complete(frame: Frame, run: Run) -> Frame:
     """The limits of copies that cross no link, from memory copies of the run; and all shares."""
     frame = frame.copy()
     for label, row in _with_memory_copy(frame, run):
-        frame.loc[label, ["limit_Bps", "limit", "limit_source"]] = row
+        for name, value in zip(("limit_Bps", "limit", "limit_source"), row, strict=True):
+            frame.set(frame.index == label, name, value)
     frame["limit_share"] = frame["bandwidth_Bps"] / frame["limit_Bps"]
     return frame
 
 
-def _with_memory_copy(frame: pd.DataFrame, run: Run) -> list[tuple[object, tuple[float, str, str]]]:
+def _with_memory_copy(frame: Frame, run: Run) -> list[tuple[object, tuple[float, str, str]]]:
     """Label of each row that has no other limit, and the copy of its operation and size."""
     known = frame["ci_high_s"] <= _KNOWN * frame["ci_low_s"]
     usable = frame["direction"].ne("") & frame["clock"].eq("host") & frame["bandwidth_Bps"].gt(0)
@@ -156,16 +157,17 @@ def _with_memory_copy(frame: pd.DataFrame, run: Run) -> list[tuple[object, tuple
     copying = frame["device"].isin(memory_copies(run))
     copies = frame[usable & copying]
     plain = copies[copies["device"] == "host"]
-    copies = (copies if plain.empty else plain).assign(known=known)
+    copies = copies if plain.empty else plain
     open_ = frame[usable & ~copying & known & frame["limit_Bps"].isna()]
     if copies.empty or open_.empty:
         return []
     same = ["study", "operation", "bytes"]
-    best = copies.sort_values("bandwidth_Bps").drop_duplicates(same, keep="last").set_index(same)
+    order = copies.sort_values("bandwidth_Bps").drop_duplicates(same, last=True)
+    best = {tuple(getattr(row, name) for name in same): row for row in order.itertuples()}
     found = []
-    for label, key in zip(open_.index, open_[same].itertuples(index=False, name=None), strict=True):
-        if key in best.index and best.loc[key, "known"]:
-            copy = best.loc[key]
-            source = f"{copy['device']} in this run"
-            found.append((label, (float(copy["bandwidth_Bps"]), "memcpy", source)))
+    for label, key in zip(open_.index, open_[same].rows(), strict=True):
+        copy = best.get(key)
+        if copy is not None and copy.ci_high_s <= _KNOWN * copy.ci_low_s:
+            source = f"{copy.device} in this run"
+            found.append((label, (float(copy.bandwidth_Bps), "memcpy", source)))
     return found

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from functools import cached_property
 from pathlib import Path
-from typing import Any
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any
 
 from isthmus.analysis import changes
 from isthmus.analysis.answers import Answer, answers
 from isthmus.analysis.findings import Finding, findings
 from isthmus.analysis.summary import measured_on, per_repetition, summarise
 from isthmus.errors import analysing
+from isthmus.frames import Frame
 from isthmus.results import run_file
 from isthmus.results.run_file import ClockName, Run
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _IDENTITY = ("study", "device", "api", "operation", "memory", "bytes")
 _CLOCKS: tuple[ClockName, ...] = ("host", "device", "simulated", "hybrid")
@@ -34,35 +36,20 @@ class LoadedRun:
         return f"LoadedRun('{self.path}'): {len(self.run.points)} points of {self.run.studies}"
 
     @cached_property
-    def _summary(self) -> pd.DataFrame:
+    def _summary(self) -> Frame:
         with analysing(self.path):
             return summarise(self.run)
 
     def frame(self) -> pd.DataFrame:
         """One row for each point and clock, with the columns of ``isthmus show --format csv``."""
-        return self._summary.copy()
+        return self._summary.to_pandas()
 
     def samples(self) -> pd.DataFrame:
         """One row for each sample: point, its axes, ``clock``, ``rerun``, ``index``, ``seconds``.
 
         ``rerun`` is the process; ``seconds`` are those of one repetition.
         """
-        rows = [
-            {
-                **{name: getattr(point, name) for name in _IDENTITY},
-                **point.axes,
-                "clock": clock,
-                "rerun": rerun.rerun,
-                "index": index,
-                "seconds": seconds,
-            }
-            for point in self.run.points
-            for clock in _CLOCKS
-            for rerun in measured_on(point, clock)
-            for index, seconds in enumerate(per_repetition(rerun, clock).tolist())
-        ]
-        columns = [*_IDENTITY, "clock", "rerun", "index", "seconds"]
-        return pd.DataFrame(rows) if rows else pd.DataFrame(columns=columns)
+        return samples_of(self.run).to_pandas()
 
     @cached_property
     def findings(self) -> list[Finding]:
@@ -92,3 +79,23 @@ class LoadedRun:
         """
         base, new = (changes.Side(str(one.path), [one.run]) for one in (self, other))
         return changes.compare(base, new, least, mixed=mixed)
+
+
+def samples_of(run: Run) -> Frame:
+    """One row for each sample, as ``LoadedRun.samples`` has them."""
+    rows = [
+        {
+            **{name: getattr(point, name) for name in _IDENTITY},
+            **point.axes,
+            "clock": clock,
+            "rerun": rerun.rerun,
+            "index": index,
+            "seconds": seconds,
+        }
+        for point in run.points
+        for clock in _CLOCKS
+        for rerun in measured_on(point, clock)
+        for index, seconds in enumerate(per_repetition(rerun, clock).tolist())
+    ]
+    columns = [*_IDENTITY, "clock", "rerun", "index", "seconds"]
+    return Frame(rows, columns=None if rows else columns)

@@ -61,7 +61,7 @@ def bandwidths(context: AnalysisContext) -> Answer:
     rows: list[tuple[object, ...]] = []
     for device in devices(context):
         moving = device.rows[device.rows["operation"].isin(["store", "bar_memory_load"])]
-        best = moving.sort_values("bandwidth_Bps", ascending=False, kind="stable")
+        best = moving.sort_values("bandwidth_Bps", ascending=False)
         best = best.drop_duplicates(["operation", "memory", "instruction", "width"])
         for row in each(best):
             key = (device.address, device.clock, row.operation, row.memory, row.instruction)

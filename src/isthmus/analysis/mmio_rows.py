@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from isthmus import boards
 from isthmus.analysis.context import AnalysisContext, each, time_of
 from isthmus.analysis.summary import THROUGH_EMULATION
 from isthmus.boards import Board
+from isthmus.frames import Frame
 from isthmus.models.pcie import Link, link_of, path_of
 from isthmus.statistics import Interval, combined
 
@@ -23,9 +23,7 @@ NO_FENCE = "none"
 class Device:
     """One device's rows of the study on one clock, selected by operation and axes."""
 
-    def __init__(
-        self, context: AnalysisContext, address: str, clock: str, rows: pd.DataFrame
-    ) -> None:
+    def __init__(self, context: AnalysisContext, address: str, clock: str, rows: Frame) -> None:
         self.address = address
         self.clock = clock
         self.rows = rows
@@ -33,7 +31,7 @@ class Device:
         self.board: Board | None = boards.of_device(record.properties)
         self.link: Link | None = path_of(self.board).link if self.board else link_of(record.link)
 
-    def of(self, operation: str, **wanted: object) -> pd.DataFrame:
+    def of(self, operation: str, **wanted: object) -> Frame:
         """Rows of an operation with these values, from small to large."""
         rows = self.rows[self.rows["operation"] == operation]
         for name, value in wanted.items():
@@ -89,7 +87,7 @@ def ways(device: Device) -> Iterator[tuple[str, Interval]]:
         yield "reads of configuration space, extrapolated to 0 B", none
 
 
-def _line(x: Any, rows: pd.DataFrame, scale: Any = 1.0) -> tuple[Interval, Interval]:
+def _line(x: Any, rows: Frame, scale: Any = 1.0) -> tuple[Interval, Interval]:
     """Slope and start of the least-squares line of ``scale`` times the rows' times over ``x``."""
     weights = np.linalg.pinv(np.column_stack([x, np.ones(len(x))])) * scale
     times = [time_of(row) for row in each(rows)]
@@ -118,7 +116,7 @@ def crossings(device: Device, context: AnalysisContext) -> Iterator[tuple[str, I
             yield instruction, size
 
 
-def _meeting(pio: pd.DataFrame, dma: pd.DataFrame, of_pio: str, of_dma: str) -> float:
+def _meeting(pio: Frame, dma: Frame, of_pio: str, of_dma: str) -> float:
     """Size from which on DMA is faster, interpolated in log-log; NaN where it never is."""
     both = pio.merge(dma, on="bytes", suffixes=("", "_of_dma")).sort_values("bytes")
     if len(both) < 2:

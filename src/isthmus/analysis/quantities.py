@@ -8,8 +8,6 @@ from dataclasses import dataclass, fields
 from statistics import median
 from typing import Any
 
-import pandas as pd
-
 from isthmus.analysis.ratios import LARGE, SMALL
 from isthmus.analysis.summary import measured_on
 from isthmus.results.run_file import ClockName, Point
@@ -46,7 +44,7 @@ class Quantity:
 IDENTITY = tuple(one.name for one in fields(Quantity))
 
 
-def identity(row: Mapping[Any, Any] | pd.Series[Any]) -> dict[str, str]:
+def identity(row: Mapping[str, Any]) -> dict[str, str]:
     """Values of a quantity, by name, from a row of a table."""
     return {name: str(row[name]) for name in IDENTITY}
 

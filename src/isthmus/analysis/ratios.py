@@ -12,7 +12,6 @@ from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
-import pandas as pd
 
 from isthmus.analysis.summary import (
     interval_within,
@@ -20,6 +19,7 @@ from isthmus.analysis.summary import (
     simulated_devices,
     too_short,
 )
+from isthmus.frames import Frame, missing
 from isthmus.results.run_file import Point, Rerun, Run, Verified
 from isthmus.statistics import LOOKS, Interval, over_processes
 
@@ -61,7 +61,7 @@ class Pair:
     operation: str
     memory: str
     axes: str
-    times: pd.DataFrame
+    times: Frame
 
 
 def varying_axes(points: Iterable[Point]) -> list[str]:
@@ -74,9 +74,9 @@ def varying_axes(points: Iterable[Point]) -> list[str]:
     return [name for name, used in values.items() if len(used) > 1]
 
 
-def with_axes(frame: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
+def with_axes(frame: Frame, names: Sequence[str]) -> Frame:
     """Adds the column ``axes``: the named columns in words."""
-    columns = [[f"{n} {whole(v)}" if pd.notna(v) else "" for v in frame[n]] for n in names]
+    columns = [[f"{n} {whole(v)}" if not missing(v) else "" for v in frame[n]] for n in names]
     texts = [", ".join(filter(None, words)) for words in zip(*columns, strict=True)]
     return frame.assign(axes=texts if names else "")
 
@@ -86,9 +86,7 @@ def whole(value: Any) -> Any:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-def groups(
-    frame: pd.DataFrame, keys: Sequence[str]
-) -> Iterator[tuple[tuple[str, ...], pd.DataFrame]]:
+def groups(frame: Frame, keys: Sequence[str]) -> Iterator[tuple[tuple[str, ...], Frame]]:
     """Groups of rows that are equal in all of these columns, in order of appearance."""
     for key, group in frame.groupby(list(keys), sort=False, dropna=False):
         yield tuple(map(str, key)), group
@@ -103,7 +101,7 @@ def _trusted(point: Point, verified: Verified) -> Iterator[Rerun]:
                 yield rerun
 
 
-def medians(run: Run, study: str, verified: Verified = "true") -> pd.DataFrame:
+def medians(run: Run, study: str, verified: Verified = "true") -> Frame:
     """Logs of each trusted rerun's host-clock median and of its 95 % interval, in log seconds."""
     rows: list[dict[str, object]] = []
     simulated = simulated_devices(run)
@@ -121,13 +119,13 @@ def medians(run: Run, study: str, verified: Verified = "true") -> pd.DataFrame:
             known = zip(_MEDIANS, (*identity, rerun.rerun, *logs), strict=True)
             rows.append({**dict(known), **point.axes})
     axes = varying_axes(point for point in run.points if point.study == study)
-    return with_axes(pd.DataFrame(rows, columns=[*_MEDIANS, *axes]), axes)[[*_MEDIANS, "axes"]]
+    return with_axes(Frame(rows, columns=[*_MEDIANS, *axes]), axes)[[*_MEDIANS, "axes"]]
 
 
-def divide(numerator: pd.DataFrame, denominator: pd.DataFrame) -> pd.DataFrame:
+def divide(numerator: Frame, denominator: Frame) -> Frame:
     """Log ratios of points that both measured in the same rerun, with distances to both ends."""
     both = numerator.merge(denominator, on=["bytes", "rerun"], suffixes=("", "_of"))
-    return pd.DataFrame(
+    return Frame(
         {
             "bytes": both["bytes"],
             "rerun": both["rerun"],
@@ -138,14 +136,14 @@ def divide(numerator: pd.DataFrame, denominator: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def complete(times: pd.DataFrame) -> pd.DataFrame:
+def complete(times: Frame) -> Frame:
     """Sizes that have the same reruns, so that every rerun has the same sizes.
 
     As many sizes as have six reruns in common, and more reruns where that costs no size.
     """
     if times.empty:
         return times
-    reruns = {size: frozenset(group) for size, group in times.groupby("bytes")["rerun"]}
+    reruns = {size: frozenset(of) for size, of in times.groupby("bytes").column("rerun").items()}
 
     def worth(common: frozenset[int]) -> tuple[int, int]:
         having = sum(common <= measured for measured in reruns.values())
@@ -157,7 +155,7 @@ def complete(times: pd.DataFrame) -> pd.DataFrame:
     return kept if len(most) > 1 else kept.dropna()  # too few samples for an interval
 
 
-def ratio(times: pd.DataFrame, confidence: float) -> Ratio | None:
+def ratio(times: Frame, confidence: float) -> Ratio | None:
     """Geometric mean over sizes with its interval over reruns; None without a common point.
 
     Only ``complete`` sizes count. With one rerun the half-width is the mean of the sizes', as if
@@ -167,7 +165,7 @@ def ratio(times: pd.DataFrame, confidence: float) -> Ratio | None:
     if kept.empty:
         return None
     sizes = list(kept["bytes"].unique())
-    per_rerun = kept.groupby("rerun")["log"].mean()
+    per_rerun = [float(logs.mean()) for logs in kept.groupby("rerun").column("log").values()]
     if len(per_rerun) > 1:
         interval = over_processes(np.exp(per_rerun).tolist(), confidence)
         return Ratio(interval, len(sizes), len(per_rerun))
@@ -176,14 +174,14 @@ def ratio(times: pd.DataFrame, confidence: float) -> Ratio | None:
     return Ratio(logs.exponential(), len(sizes), 1)
 
 
-def by_size(times: pd.DataFrame, confidence: float) -> pd.DataFrame:
+def by_size(times: Frame, confidence: float) -> Frame:
     """The ratio at each size: ``bytes, ratio, low, high, within``, from small to large."""
     rows = []
     for size, group in times.groupby("bytes"):
         time_ratio = ratio(group, confidence)
         if time_ratio is not None:
             rows.append((size, *time_ratio.cells[:4]))
-    return pd.DataFrame(rows, columns=["bytes", "ratio", "low", "high", "within"])
+    return Frame(rows, columns=["bytes", "ratio", "low", "high", "within"])
 
 
 def pairs(run: Run, study: str) -> list[Pair]:
@@ -194,7 +192,7 @@ def pairs(run: Run, study: str) -> list[Pair]:
     return pairs_in(run, medians(run, study))
 
 
-def pairs_in(run: Run, table: pd.DataFrame) -> list[Pair]:
+def pairs_in(run: Run, table: Frame) -> list[Pair]:
     """Pairs of devices from the medians of a run."""
     pairs: list[Pair] = []
     devices = list(dict.fromkeys(point.device for point in run.points))
@@ -212,7 +210,7 @@ def software_only(run: Run) -> frozenset[str]:
     return frozenset(devices)
 
 
-def _by_memory(ours: pd.DataFrame, theirs: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
+def _by_memory(ours: Frame, theirs: Frame) -> Iterator[tuple[str, Frame]]:
     own, other = sorted(set(ours["memory"])), sorted(set(theirs["memory"]))
     kinds = [(kind, kind) for kind in own if kind in other]
     if not kinds and len(own) == len(other) == 1:

@@ -7,12 +7,12 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 
 import msgspec
-import pandas as pd
 
 from isthmus import boards
 from isthmus.analysis.context import AnalysisContext, each
 from isthmus.analysis.hybrid import estimated
 from isthmus.analysis.summary import resolved, simulated_devices, summarise
+from isthmus.frames import Frame
 from isthmus.published.source import Figure, Row, Source, Term
 from isthmus.results.run_file import QUICK_PROCESSES, Run
 from isthmus.statistics import Interval, exact, location, over_processes
@@ -105,7 +105,7 @@ def _reproduced(rows: Sequence[Row], run: Run, address: str) -> list[ReproducedR
     if not address and rows[0].run and rows[0].run.hybrid:
         estimates = estimated(AnalysisContext.of(run, summary, rows[0].run.study)).table
         names = {"hybrid_s": "median_s", "low_hybrid_s": "ci_low_s", "high_hybrid_s": "ci_high_s"}
-        return from_points(rows, estimates.rename(columns=names), "hybrid")
+        return from_points(rows, estimates.rename(names), "hybrid")
     points = resolved(summary)
     points = points[points["verified"].ne("false") & points["median_s"].gt(0)]
     simulated = points["clock"].eq("simulated").any()
@@ -114,7 +114,7 @@ def _reproduced(rows: Sequence[Row], run: Run, address: str) -> list[ReproducedR
     return from_points(rows, points, how if address else "")
 
 
-def from_points(rows: Sequence[Row], points: pd.DataFrame, how: str = "") -> list[ReproducedRow]:
+def from_points(rows: Sequence[Row], points: Frame, how: str = "") -> list[ReproducedRow]:
     """Reproduces rows from one device's points of a summary; ``how`` replaces that of the rows."""
     known: dict[tuple[str, int], list[Mapping[str, object]]] = {}
     for one in each(points):

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import pandas as pd
+import numpy as np
 
 from isthmus.analysis.context import SERIES, AnalysisContext, Answer
 from isthmus.analysis.fits import Curve, curve, half_bandwidth
 from isthmus.analysis.ratios import groups
+from isthmus.frames import Frame
 
 
 def peaks(context: AnalysisContext) -> Answer:
@@ -20,18 +21,18 @@ def peaks(context: AnalysisContext) -> Answer:
     )
 
 
-def peak_rows(context: AnalysisContext) -> pd.DataFrame:
+def peak_rows(context: AnalysisContext) -> Frame:
     """The row of each series that has the highest bandwidth."""
     rows = context.rows
     top = [group["bandwidth_Bps"].idxmax() for _, group in groups(rows, SERIES)]
-    best = rows[rows.index.isin(top)]
+    best = rows.take(np.isin(rows.index, top))
     moved = best["bandwidth_Bps"] * best["median_s"]
     best = best.assign(
         low_bandwidth_Bps=moved / best["ci_high_s"],
         high_bandwidth_Bps=(moved / best["ci_low_s"]).where(best["ci_low_s"] > 0),
     )
     rate = ["bandwidth_Bps", "low_bandwidth_Bps", "high_bandwidth_Bps"]
-    return best[[*SERIES, *rate, "bytes", "converged"]].reset_index(drop=True)
+    return best[[*SERIES, *rate, "bytes", "converged"]].renumbered()
 
 
 def half(context: AnalysisContext) -> Answer:
@@ -49,7 +50,7 @@ def half(context: AnalysisContext) -> Answer:
     )  # fmt: skip
 
 
-def curves(context: AnalysisContext) -> Iterator[tuple[tuple[str, ...], pd.DataFrame, Curve]]:
+def curves(context: AnalysisContext) -> Iterator[tuple[tuple[str, ...], Frame, Curve]]:
     """Each series with its key (``SERIES``), its rows and the curve through them."""
     for key, group in groups(context.rows, SERIES):
         moved = (group["bandwidth_Bps"] * group["median_s"]).round().tolist()

@@ -10,13 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-import pandas as pd
-
 from isthmus import backends, boards
 from isthmus.analysis.context import AnalysisContext, Answer, each
 from isthmus.analysis.hybrid import estimated
 from isthmus.analysis.ratios import groups, software_only
 from isthmus.boards import Board
+from isthmus.frames import Frame
 
 SMALL = 4096
 """Bytes of the transfer that is taken apart, or the next size below that was measured."""
@@ -63,7 +62,7 @@ def splits(context: AnalysisContext) -> Iterator[Split]:
         yield Split(row, float(row.hybrid_s), parts)
 
 
-def _small(rows: pd.DataFrame) -> Iterator[Any]:
+def _small(rows: Frame) -> Iterator[Any]:
     """The row of each series of copies that is nearest to ``SMALL``, but not above."""
     rows = rows[rows["operation"].isin(_OPERATIONS) & rows["bytes"].le(SMALL)]
     for _, group in groups(rows, ["device", "operation", "memory", "axes", "clock"]):
@@ -92,7 +91,7 @@ def _above_nothing(context: AnalysisContext, row: Any) -> float | None:
     same = every["device"].isin(software_only(context.run)) & every["api"].eq(row.api)
     for name in ("study", "operation", "memory", "bytes", "axes", "clock"):
         same &= every[name].eq(getattr(row, name))
-    found = every.loc[same, "median_s"]
+    found = every[same]["median_s"]
     return float(found.iloc[0]) if len(found) and found.iloc[0] < row.median_s else None
 
 

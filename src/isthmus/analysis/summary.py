@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from isthmus import _core, studies
 from isthmus.analysis import limits
 from isthmus.analysis.limits import Limits
+from isthmus.frames import Frame, Series
 from isthmus.results.run_file import ClockName, Point, Rerun, Run
 from isthmus.statistics import LOOKS, Interval, exact, over_processes, relevant, within_process
 
@@ -86,13 +86,13 @@ def too_short(interval: Interval, reruns: Sequence[Rerun], clock: ClockName = "h
     return clock != "simulated" and (interval.low <= 0 or interval.value <= limit)
 
 
-def trusted(rows: pd.DataFrame) -> pd.Series[bool]:
+def trusted(rows: Frame) -> Series:
     """Which rows count: their data were seen to arrive, or another program measured them."""
     imported = rows["flags"].str.contains(rf"\b{IMPORTED}\b") & rows["verified"].ne("false")
     return rows["verified"].eq("true") | imported
 
 
-def resolved(rows: pd.DataFrame) -> pd.DataFrame:
+def resolved(rows: Frame) -> Frame:
     """Rows with times above the clock's resolution: only these are in peaks, ratios and plots."""
     return rows[~rows["flags"].str.contains(BELOW_RESOLUTION)]
 
@@ -243,7 +243,7 @@ def _empty_row(point: Point, run: Run) -> dict[str, object]:
     }
 
 
-def _mark_zero_copies(frame: pd.DataFrame) -> None:
+def _mark_zero_copies(frame: Frame) -> None:
     """Flags crossings whose time does not grow with the size: nothing was moved.
 
     Criteria, of verified rows: 1 MiB or more takes at most twice the time of 4 KiB or less, and
@@ -265,8 +265,8 @@ def _mark_zero_copies(frame: pd.DataFrame) -> None:
         largest = float(high["bytes"].iloc[-1])
         more = largest - low["bytes"].median()
         if (long <= 2 * short and more > no_link * (long - short)) or largest > no_link * long:
-            rows = frame.index.isin(group.index)
-            frame.loc[rows, "bandwidth_Bps"] = np.nan
+            rows = np.isin(frame.index, group.index)
+            frame.set(rows, "bandwidth_Bps", np.nan)
             _add_flag(frame, rows, "zero_copy")
 
 
@@ -275,7 +275,7 @@ _DRIFT = 0.1
 7 %."""
 
 
-def _mark_above_sum(frame: pd.DataFrame, precision: float) -> None:
+def _mark_above_sum(frame: Frame, precision: float) -> None:
     """Flags rates of both directions at once that exceed the sum of what each reaches alone.
 
     Measured ones only by more than ``_DRIFT``, and not where the interval is of one process.
@@ -287,28 +287,32 @@ def _mark_above_sum(frame: pd.DataFrame, precision: float) -> None:
         least=frame["bandwidth_Bps"] * frame["median_s"] / frame["ci_high_s"],
         most=frame["bandwidth_Bps"] * frame["median_s"] / frame["ci_low_s"],
     )
-    one_process = frame.index[frame["flags"].str.split(";").map(lambda own: "within" in own)]
+    one_process = frame.index[frame["flags"].str.contains(r"\bwithin\b").values]
     for both, *alone in _BOTH_AT_ONCE:
         rates = ends[frame["operation"].eq(both) & frame["direction"].eq("both")]
         for single in alone:
-            known = ends.loc[frame["operation"].eq(single), [*same, "most"]]
-            rates = rates.merge(known.rename(columns={"most": single}), on=same)
+            known = ends[frame["operation"].eq(single)][[*same, "most"]]
+            rates = rates.merge(known.rename({"most": single}), on=same)
         slack = np.where(rates["clock"] == "simulated", 0.0, _DRIFT)
-        most = (1 + np.maximum(relevant(precision), slack)) * rates[alone].sum(
-            axis="columns", skipna=False
-        )
+        together = sum(rates[single] for single in alone)
+        most = (1 + np.maximum(relevant(precision), slack)) * together
         above = (rates["least"] > most) & ~rates["label"].isin(one_process)
-        _add_flag(frame, frame.index.isin(rates.loc[above, "label"]), "above_sum")
+        _add_flag(frame, np.isin(frame.index, rates[above]["label"].values), "above_sum")
 
 
-def _add_flag(frame: pd.DataFrame, rows: NDArray[np.bool_], flag: str) -> None:
-    frame.loc[rows, "flags"] = [
-        ";".join(sorted(filter(None, [*str(flags).split(";"), flag])))
-        for flags in frame.loc[rows, "flags"]
+def _add_flag(frame: Frame, rows: NDArray[np.bool_], flag: str) -> None:
+    texts = [
+        ";".join(
+            sorted(
+                {*filter(None, str(flags).split(";")), flag} if marked else str(flags).split(";")
+            )
+        )
+        for flags, marked in zip(frame["flags"], rows, strict=True)
     ]
+    frame["flags"] = texts
 
 
-def summarise(run: Run) -> pd.DataFrame:
+def summarise(run: Run) -> Frame:
     """One row per point and clock, with the contract's columns and then the studies' axes.
 
     A point without samples has one row with empty figures, so that every requested point is shown.
@@ -324,7 +328,7 @@ def summarise(run: Run) -> pd.DataFrame:
         rows += [_row(point, clock, run, known) for clock in clocks] or [_empty_row(point, run)]
         owners += [point] * (len(rows) - len(owners))
     axes = list(dict.fromkeys(name for point in run.points for name in point.axes))
-    frame = pd.DataFrame(rows, columns=[*COLUMNS, *axes])
+    frame = Frame(rows, columns=[*COLUMNS, *axes])
     _mark_zero_copies(frame)
     _mark_above_sum(frame, run.settings.precision)
     for name in dict.fromkeys(point.study for point in run.points):

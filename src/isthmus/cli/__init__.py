@@ -112,7 +112,9 @@ def _extra(module: str) -> str:
 
     wanted = module.partition(".")[0].replace("_", "-")
     for requirement in metadata.requires("isthmus") or ():
-        found = re.match(rf"{re.escape(wanted)}\b.*extra == [\"'](\w[\w-]*)[\"']", requirement, re.I)
+        found = re.match(
+            rf"{re.escape(wanted)}\b.*extra == [\"'](\w[\w-]*)[\"']", requirement, re.I
+        )
         if found:
             return found[1]
     return ""

@@ -122,11 +122,10 @@ def _advice(
     once: bool,
 ) -> tuple[Advice, dict[str, DeviceRecord]]:
     """Advice from runs, and the records of their devices by address."""
-    import pandas as pd
-
     from isthmus.analysis.advice import Ways
     from isthmus.analysis.limits import memory_copies
     from isthmus.analysis.summary import summarise
+    from isthmus.frames import concat
     from isthmus.text import nearest
 
     records = {device.address: device for run in runs for device in run.devices}
@@ -136,7 +135,7 @@ def _advice(
             raise UsageError(f"no device '{address}' in these runs; {known}")
     copies = frozenset[str]().union(*map(memory_copies, runs))
     used = chosen or [address for address in records if address not in copies] or list(records)
-    rows = pd.concat([summarise(run) for run in runs], ignore_index=True)
+    rows = concat([summarise(run) for run in runs])
     ways = Ways.of(
         rows[rows["device"].isin(used)],
         direction,

@@ -29,14 +29,17 @@ def export(
 
     With ``--samples``: one for each sample, with those of ``.samples()``.
     """
-    from isthmus.analysis.loaded import LoadedRun
-    from isthmus.errors import IsthmusError, UsageError
+    from isthmus.analysis.loaded import samples_of
+    from isthmus.analysis.summary import summarise
+    from isthmus.errors import IsthmusError, UsageError, analysing
     from isthmus.reporters.export import FORMATS
+    from isthmus.results import run_file
     from isthmus.text import known
 
     write = FORMATS[known("format", form or out.suffix.removeprefix("."), FORMATS)]
-    loaded = LoadedRun(run)
-    content = write(loaded.samples() if samples else loaded.frame())
+    loaded = run_file.load(run)
+    with analysing(run):
+        content = write(samples_of(loaded) if samples else summarise(loaded))
     try:
         with out.open("xb") as file:
             file.write(content)

@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-import pandas as pd
 
 from isthmus.analysis import wording
 from isthmus.analysis.ratios import whole
 from isthmus.analysis.summary import COLUMNS, per_repetition
+from isthmus.frames import Frame, Series
 from isthmus.results.run_file import ClockName, Point, Run
 from isthmus.units import format_rate, format_seconds, printable
 
@@ -69,11 +69,11 @@ def cell(name: str, value: Any) -> str:
             if name.endswith(suffix):
                 return shown(number)
         return str(whole(number)) if number.is_integer() else wording.number(number)
-    text = "" if value is None or value is pd.NA else printable(value)
+    text = "" if value is None else printable(value)
     return text.replace(";", ", ") if name == "flags" else text
 
 
-def table(frame: pd.DataFrame, labels: Mapping[str, str] | None = None) -> Table:
+def table(frame: Frame, labels: Mapping[str, str] | None = None) -> Table:
     """Cells of a frame; ``low_X`` and ``high_X`` become one column after ``X``, the interval.
 
     A column ``within`` becomes a word in the interval; devices are named by their labels; columns
@@ -105,8 +105,8 @@ def table(frame: pd.DataFrame, labels: Mapping[str, str] | None = None) -> Table
     return Table(headings, [list(row) for row in zip(*columns, strict=True)], numeric)
 
 
-def _is_number(column: pd.Series[Any]) -> bool:
-    return pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column)
+def _is_number(column: Series) -> bool:
+    return column.values.dtype.kind in "iuf"
 
 
 def _interval(name: str, low: Any, high: Any) -> str:
@@ -120,24 +120,24 @@ def _interval(name: str, low: Any, high: Any) -> str:
     return f"{ends[0].removesuffix(f' {unit}') if same else ends[0]} to {ends[1]}"
 
 
-def view(summary: pd.DataFrame, labels: Mapping[str, str]) -> tuple[pd.DataFrame, dict[str, str]]:
+def view(summary: Frame, labels: Mapping[str, str]) -> tuple[Frame, dict[str, str]]:
     """The summary's columns for people; values that are equal in all rows are returned apart."""
     axes = [str(name) for name in summary.columns if name not in COLUMNS]
-    shown = summary.rename(columns={"ci_low_s": "low_median_s", "ci_high_s": "high_median_s"})
+    shown = summary.rename({"ci_low_s": "low_median_s", "ci_high_s": "high_median_s"})
     order = [*_VIEW[: _VIEW.index("clock")], *axes, *_VIEW[_VIEW.index("clock") :]]
     return lift(shown[order], labels, axes)
 
 
 def lift(
-    frame: pd.DataFrame, labels: Mapping[str, str], axes: Sequence[str] = ()
-) -> tuple[pd.DataFrame, dict[str, str]]:
+    frame: Frame, labels: Mapping[str, str], axes: Sequence[str] = ()
+) -> tuple[Frame, dict[str, str]]:
     """A frame without columns of names that are equal in all of several rows, and these values."""
     common = {}
     for name in (*_LIFTED, *axes):
         if name in frame and len(frame) > 1 and len(values := frame[name].unique()) == 1:
             value = labels.get(values[0], values[0]) if name == "device" else whole(values[0])
             common[name] = cell(name, value)
-            frame = frame.drop(columns=name)
+            frame = frame.without([name])
     return frame, {name: text for name, text in common.items() if text}
 
 
@@ -149,20 +149,20 @@ def plain(value: Any) -> str | int | float | bool | None:
         return float(value) if math.isfinite(value) else None
     if isinstance(value, (int, np.integer)):
         return int(value)
-    return None if value is None or value is pd.NA else str(value)
+    return None if value is None else str(value)
 
 
-def plain_rows(summary: pd.DataFrame) -> Iterator[dict[str, str | int | float | bool | None]]:
+def plain_rows(summary: Frame) -> Iterator[dict[str, str | int | float | bool | None]]:
     """The summary's rows as plain values; axis values are whole again."""
     names = [str(name) for name in summary.columns]
-    for row in summary.itertuples(index=False, name=None):
+    for row in summary.rows():
         yield {
             name: plain(value if name in COLUMNS else whole(value))
             for name, value in zip(names, row, strict=True)
         }
 
 
-class Series(NamedTuple):
+class ProcessSamples(NamedTuple):
     """Samples of one worker, point and clock."""
 
     rerun: int
@@ -172,10 +172,10 @@ class Series(NamedTuple):
     """Seconds of one repetition, in the order measured."""
 
 
-def series_of(point: Point, clock: ClockName) -> list[Series]:
+def series_of(point: Point, clock: ClockName) -> list[ProcessSamples]:
     """A point's samples on one clock, rerun by rerun."""
     return [
-        Series(
+        ProcessSamples(
             rerun.rerun,
             rerun.batch if clock == "host" else 1,
             per_repetition(rerun, clock).tolist(),
@@ -202,6 +202,6 @@ def heading(run: Run) -> str:
     return printable(f"{studies} on {host}, {run.started}: {points}, {status[run.status]}")
 
 
-def flags_in(summary: pd.DataFrame) -> list[str]:
+def flags_in(summary: Frame) -> list[str]:
     """All flags of the rows."""
     return sorted({flag for text in summary["flags"] for flag in str(text).split(";") if flag})

@@ -212,7 +212,7 @@ def _json(result: Comparison) -> str:
         table = frame(changes)
         return [
             {name: plain(value) for name, value in zip(table.columns, row, strict=True)}
-            for row in table.itertuples(index=False, name=None)
+            for row in table.rows()
         ]
 
     data = {
@@ -232,7 +232,7 @@ def _json(result: Comparison) -> str:
 
 def _csv(result: Comparison) -> str:
     rows = frame(result.points)
-    return csv_text(rows.columns, rows.itertuples(index=False, name=None))
+    return csv_text(rows.columns, rows.rows())
 
 
 def _junit(result: Comparison) -> str:

@@ -2,28 +2,30 @@
 
 from __future__ import annotations
 
+import importlib
 import io
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
-import pandas as pd
-
+from isthmus.frames import Frame
 from isthmus.reporters.cells import plain_rows
 from isthmus.written import csv_text, json_text
 
 
-def _csv(frame: pd.DataFrame) -> bytes:
+def _csv(frame: Frame) -> bytes:
     return csv_text(frame.columns, (row.values() for row in plain_rows(frame))).encode()
 
 
-def _json(frame: pd.DataFrame) -> bytes:
+def _json(frame: Frame) -> bytes:
     """A list of rows; what is not known is null."""
     return json_text(list(plain_rows(frame))).encode()
 
 
-def _parquet(frame: pd.DataFrame) -> bytes:
+def _parquet(frame: Frame) -> bytes:
     """A column of numbers and texts becomes one of texts: Parquet has one type a column."""
-    import pyarrow  # noqa: F401, PLC0415 - pandas would name it in ten lines where it is missing
+    import pandas as pd  # noqa: PLC0415
+
+    importlib.import_module("pyarrow")  # pandas would name it in ten lines where it is missing
 
     rows = pd.DataFrame(plain_rows(frame), columns=frame.columns)
     for name in rows:
@@ -35,7 +37,7 @@ def _parquet(frame: pd.DataFrame) -> bytes:
     return file.getvalue()
 
 
-FORMATS: Mapping[str, Callable[[pd.DataFrame], bytes]] = MappingProxyType(
+FORMATS: Mapping[str, Callable[[Frame], bytes]] = MappingProxyType(
     {"csv": _csv, "json": _json, "parquet": _parquet}
 )
 """Functions that give the whole file, by name."""

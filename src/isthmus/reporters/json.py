@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import msgspec
-import pandas as pd
 
 from isthmus.analysis.answers import answers
 from isthmus.analysis.findings import findings, plain
 from isthmus.analysis.summary import summarise
+from isthmus.frames import Frame
 from isthmus.reporters.base import Reporter
 from isthmus.reporters.cells import clocks_of, plain_rows, series_of
 from isthmus.results.run_file import Run
@@ -35,7 +35,7 @@ def _samples(run: Run) -> str:
     return _written(run, summary, rows)
 
 
-def _written(run: Run, summary: pd.DataFrame, rows: Iterable[dict[str, object]]) -> str:
+def _written(run: Run, summary: Frame, rows: Iterable[dict[str, object]]) -> str:
     tables = (one.table for one in answers(run, summary) if one.name == "fits")
     curves: Iterable[dict[str, object]] = (dict(row) for one in tables for row in plain_rows(one))
     origin = f'"origin": {msgspec.json.encode(run.origin).decode()},\n' if run.origin else ""

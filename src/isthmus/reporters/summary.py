@@ -8,8 +8,6 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-import pandas as pd
-
 from isthmus import backends, studies
 from isthmus.analysis import wording
 from isthmus.analysis.answers import studies_in
@@ -18,6 +16,7 @@ from isthmus.analysis.flags import DISTURBED
 from isthmus.analysis.published import rows_of_card
 from isthmus.analysis.sentences import shortened
 from isthmus.analysis.summary import BELOW_RESOLUTION, summarise
+from isthmus.frames import Frame
 from isthmus.models.pcie import link_of
 from isthmus.reporters.base import Reporter
 from isthmus.results.run_file import DeviceRecord, Run
@@ -43,7 +42,7 @@ def lines(
     run: Run,
     path: Path | None = None,
     program: str = "isthmus",
-    summary: pd.DataFrame | None = None,
+    summary: Frame | None = None,
 ) -> list[str]:
     """Lines of the summary: devices, findings, missing measurements, state of the run, commands.
 
@@ -161,7 +160,7 @@ def _whose(one: Finding, of_study: Sequence[Finding]) -> str:
     return f", {rest}" if rest else ""
 
 
-def unmeasured(run: Run, rows: pd.DataFrame, results: Sequence[Finding]) -> str:
+def unmeasured(run: Run, rows: Frame, results: Sequence[Finding]) -> str:
     """Requested measurements that are missing, each reason once."""
     texts = []
     if run.origin:
@@ -183,7 +182,7 @@ def unmeasured(run: Run, rows: pd.DataFrame, results: Sequence[Finding]) -> str:
     for cause, why in (
         ("failed", "failed"), ("budget_exhausted", "time ran out"), ("interrupted", "interrupted"),
     ):  # fmt: skip
-        count = int(empty["flags"].str.split(";").map(lambda flags, c=cause: c in flags).sum())
+        count = sum(cause in str(flags).split(";") for flags in empty["flags"])
         texts += [f"{count} point{'s' if count > 1 else ''} ({why})"] if count else []
     resolved = set(rows[~rows["flags"].str.contains(BELOW_RESOLUTION)]["device"])
     short = dict.fromkeys(device for device in rows["device"] if device not in resolved)
@@ -193,7 +192,7 @@ def unmeasured(run: Run, rows: pd.DataFrame, results: Sequence[Finding]) -> str:
     return f"Not measured: {'; '.join(texts)}" if texts else ""
 
 
-def _state(run: Run, rows: pd.DataFrame) -> str:
+def _state(run: Run, rows: Frame) -> str:
     """State of the run: points, time, precision and disturbances."""
     measured = rows[rows["samples"] > 0]
     points = f"{len(run.points):,} point{'' if len(run.points) == 1 else 's'}"

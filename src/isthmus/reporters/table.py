@@ -7,7 +7,6 @@ import shutil
 import sys
 from collections.abc import Mapping
 
-import pandas as pd
 from rich import box
 from rich.cells import cell_len
 from rich.console import Console
@@ -17,6 +16,7 @@ from rich.text import Text
 from isthmus.analysis import wording
 from isthmus.analysis.flags import meaning
 from isthmus.analysis.summary import summarise
+from isthmus.frames import Frame
 from isthmus.reporters.base import Reporter
 from isthmus.reporters.cells import Table, flags_in, heading, table, view
 from isthmus.results.run_file import Run
@@ -70,7 +70,7 @@ def drawn(cells: Table) -> str:
     return "\n".join(line.rstrip() for line in text.getvalue().splitlines()).strip("\n") + "\n"
 
 
-def _fitted(shown: pd.DataFrame, labels: Mapping[str, str], width: int) -> tuple[Table, list[str]]:
+def _fitted(shown: Frame, labels: Mapping[str, str], width: int) -> tuple[Table, list[str]]:
     """The table without omitted columns, and the names of these."""
     left_out: list[str] = []
     cells = table(shown, labels)
@@ -78,7 +78,7 @@ def _fitted(shown: pd.DataFrame, labels: Mapping[str, str], width: int) -> tuple
         if _least_width(cells) <= width:
             break
         here = [name for name in names if name in shown]
-        shown = shown.drop(columns=here)
+        shown = shown.without(here)
         before, cells = cells.headings, table(shown, labels)
         left_out += [name for name in before if name not in cells.headings]
     return cells, left_out

@@ -11,14 +11,13 @@ from isthmus.analysis.findings.finding import MOST_HEADLINES, Finding, plain, sh
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import pandas as pd
-
+    from isthmus.frames import Frame
     from isthmus.results.run_file import Run
 
 __all__ = ["MOST_HEADLINES", "Finding", "findings", "plain", "shown"]
 
 
-def findings(run: Run, summary: pd.DataFrame | None = None) -> list[Finding]:
+def findings(run: Run, summary: Frame | None = None) -> list[Finding]:
     """Findings of the studies of a run, each study's headlines first.
 
     ``summary``: the summary of the run, if already computed.

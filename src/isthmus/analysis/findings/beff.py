@@ -7,7 +7,6 @@ from typing import Any
 
 import msgspec
 import numpy as np
-import pandas as pd
 
 from isthmus.analysis import beff, beff_rows
 from isthmus.analysis.context import AnalysisContext, each
@@ -17,6 +16,7 @@ from isthmus.analysis.fits import NO_LAW
 from isthmus.analysis.messages import messages
 from isthmus.analysis.sentences import say
 from isthmus.analysis.wording import number
+from isthmus.frames import Frame
 from isthmus.statistics import Interval, judge, relevant
 from isthmus.studies.base import Analysis
 from isthmus.units import format_size
@@ -153,7 +153,7 @@ def _largest(context: AnalysisContext) -> Iterator[Finding]:
 def _latencies(context: AnalysisContext) -> Iterator[Finding]:
     """Start-up time and rate of a message, where such a law fits."""
     table = beff.constants(context).table
-    rows = pd.DataFrame() if table.empty else table[table["worst_residual"].abs() <= NO_LAW]
+    rows = Frame() if table.empty else table[table["worst_residual"].abs() <= NO_LAW]
     for row in each(rows):
         values = {"who": _who(context, row), "channel": str(row.channel)}
         yield Finding(

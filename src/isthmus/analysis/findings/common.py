@@ -9,7 +9,6 @@ from typing import Any
 
 import msgspec
 import numpy as np
-import pandas as pd
 
 from isthmus import backends
 from isthmus.analysis.context import AnalysisContext, each
@@ -21,6 +20,7 @@ from isthmus.analysis.findings.finding import (
     Verdict,
 )
 from isthmus.backends import BackendDescription
+from isthmus.frames import Frame, Series
 from isthmus.results.run_file import DeviceRecord
 from isthmus.run_options import flag
 
@@ -113,25 +113,25 @@ REMARKS: dict[str, str] = {
 }  # fmt: skip
 
 
-def pick(rows: pd.DataFrame, label: Any) -> Any:
+def pick(rows: Frame, label: Any) -> Any:
     """One row by its label, its columns as attributes."""
-    return next(each(rows.loc[[label]]))
+    return next(each(rows.labelled([label])))
 
 
-def at_largest(rows: pd.DataFrame) -> Any:
+def at_largest(rows: Frame) -> Any:
     """The row of the largest size whose interval is known, else of the largest size."""
     known = rows[rows["ci_low_s"].notna()]
     rows = rows if known.empty else known
     return pick(rows, rows["bytes"].idxmax())
 
 
-def at_small(rows: pd.DataFrame) -> Any:
+def at_small(rows: Frame) -> Any:
     """The row of 4 KiB, or of the size nearest to it."""
-    distance = np.log2(rows["bytes"].clip(lower=1) / LATENCY_BYTES).abs()
+    distance = Series(np.log2(rows["bytes"].clip(lower=1) / LATENCY_BYTES), rows.index).abs()
     return pick(rows, distance.idxmin())
 
 
-def at_peak(rows: pd.DataFrame) -> Any:
+def at_peak(rows: Frame) -> Any:
     """The row of the highest rate."""
     return pick(rows, rows["bandwidth_Bps"].idxmax())
 

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from isthmus.analysis import hostmem, wording
 from isthmus.analysis.context import AnalysisContext, rate_of
@@ -14,6 +13,7 @@ from isthmus.analysis.crossing import crossing
 from isthmus.analysis.findings import common
 from isthmus.analysis.findings.finding import MOST_HEADLINES, Finding, Reference, shown
 from isthmus.analysis.sentences import say
+from isthmus.frames import Frame
 from isthmus.statistics import Interval, exact
 from isthmus.studies.base import Analysis
 from isthmus.units import format_size
@@ -43,7 +43,7 @@ def findings(context: AnalysisContext) -> Sequence[Finding]:
     return common.headed(head, rest)
 
 
-def _series(context: AnalysisContext) -> Iterator[pd.DataFrame]:
+def _series(context: AnalysisContext) -> Iterator[Frame]:
     """Rows on host memory that differ in size only, with the most sweeps (least launch time)."""
     rows = context.rows[context.rows["operation"].isin(WAYS)]
     rows = rows[rows["target"] == "host"]
@@ -60,7 +60,7 @@ def _values(context: AnalysisContext, row: Any) -> dict[str, str]:
     }  # fmt: skip
 
 
-def _rate(context: AnalysisContext, rows: pd.DataFrame) -> Finding:
+def _rate(context: AnalysisContext, rows: Frame) -> Finding:
     row = common.at_largest(rows)
     rate, values = rate_of(row, context.confidence), _values(context, row)
     limit = common.reference_of(row)
@@ -106,7 +106,7 @@ def _copies(context: AnalysisContext) -> Iterator[Finding]:
         )  # fmt: skip
 
 
-def _peaks(context: AnalysisContext, series: Sequence[pd.DataFrame]) -> Iterator[Finding]:
+def _peaks(context: AnalysisContext, series: Sequence[Frame]) -> Iterator[Finding]:
     """Peaks well above the rate of the largest buffer."""
     for rows in series:
         last, top = common.at_largest(rows), common.at_peak(rows)

@@ -7,7 +7,6 @@ from shlex import quote
 from typing import Any
 
 import msgspec
-import pandas as pd
 
 from isthmus.analysis import comparisons, wording
 from isthmus.analysis.context import AnalysisContext, each, rate_of, time_of
@@ -15,6 +14,7 @@ from isthmus.analysis.findings import apis, common
 from isthmus.analysis.findings.curves import of_curves, of_splits
 from isthmus.analysis.findings.finding import MOST_HEADLINES, Finding, Verdict, shown
 from isthmus.analysis.sentences import say
+from isthmus.frames import Frame
 from isthmus.statistics import judge, relevant
 from isthmus.studies.base import Analysis
 from isthmus.units import format_size
@@ -72,7 +72,7 @@ def _usable(one: Finding) -> tuple[bool, float]:
     return one.bytes >= 1 << 20, one.interval.value if one.interval else 0.0
 
 
-def _series(context: AnalysisContext) -> Iterator[tuple[tuple[str, ...], pd.DataFrame]]:
+def _series(context: AnalysisContext) -> Iterator[tuple[tuple[str, ...], Frame]]:
     """Rows that differ in size only, by operation, device, memory, axes and clock."""
     rows = context.rows[context.rows["operation"].isin(WAYS)]
     for operation in WAYS:
@@ -81,7 +81,7 @@ def _series(context: AnalysisContext) -> Iterator[tuple[tuple[str, ...], pd.Data
             yield (operation, *map(str, key)), group.sort_values("bytes")
 
 
-def _rate(context: AnalysisContext, rows: pd.DataFrame) -> Finding:
+def _rate(context: AnalysisContext, rows: Frame) -> Finding:
     """The rate at the largest size, compared with the link's limit or with a memory copy."""
     row = common.at_largest(rows)
     rate = rate_of(row, context.confidence)
@@ -124,9 +124,7 @@ def _rate(context: AnalysisContext, rows: pd.DataFrame) -> Finding:
     )  # fmt: skip
 
 
-def _latencies(
-    context: AnalysisContext, series: dict[tuple[str, ...], pd.DataFrame]
-) -> Iterator[Finding]:
+def _latencies(context: AnalysisContext, series: dict[tuple[str, ...], Frame]) -> Iterator[Finding]:
     """Time of a small copy, of each device with its fastest memory; the fastest device first."""
     best: dict[str, Any] = {}
     for (operation, device, *_), rows in series.items():
@@ -153,13 +151,11 @@ def _latencies(
         )
 
 
-def _has(series: dict[tuple[str, ...], pd.DataFrame], device: str, operation: str) -> bool:
+def _has(series: dict[tuple[str, ...], Frame], device: str, operation: str) -> bool:
     return any(key[:2] == (operation, device) for key in series)
 
 
-def _changes(
-    context: AnalysisContext, series: dict[tuple[str, ...], pd.DataFrame]
-) -> Iterator[Finding]:
+def _changes(context: AnalysisContext, series: dict[tuple[str, ...], Frame]) -> Iterator[Finding]:
     """Possible gains by other memory, mapping or another device; the largest first."""
     changes = [*_memories(context, series), *_maps(context, series), *_devices(context, series)]
     changes.sort(key=lambda one: -one.interval.value if one.interval else 0.0)
@@ -192,7 +188,7 @@ def _reach(interval: Any) -> str:
     return wording.percent(max(interval.high, 1 / interval.low) - 1)
 
 
-def _same_size(groups: Sequence[pd.DataFrame]) -> list[Any]:
+def _same_size(groups: Sequence[Frame]) -> list[Any]:
     """One row of each, at the largest size that all have and whose intervals are known."""
     frames = [group[group["ci_low_s"].notna()] for group in groups]
     common_sizes = set.intersection(*(set(frame["bytes"]) for frame in frames))
@@ -202,11 +198,9 @@ def _same_size(groups: Sequence[pd.DataFrame]) -> list[Any]:
     return [next(each(frame[frame["bytes"] == size])) for frame in frames]
 
 
-def _memories(
-    context: AnalysisContext, series: dict[tuple[str, ...], pd.DataFrame]
-) -> Iterator[Finding]:
+def _memories(context: AnalysisContext, series: dict[tuple[str, ...], Frame]) -> Iterator[Finding]:
     """The fastest kind of host memory over the usual one, on each device."""
-    kinds: dict[tuple[str, ...], list[pd.DataFrame]] = {}
+    kinds: dict[tuple[str, ...], list[Frame]] = {}
     for (operation, device, _, axes, clock), rows in series.items():
         if operation == "write" and not common.simulated(context, device):
             kinds.setdefault((device, axes, clock), []).append(rows)
@@ -270,9 +264,7 @@ def _fastest(context: AnalysisContext, rows: Sequence[Any]) -> Any:
     return min(alike, key=lambda row: order.get(row.memory, len(order)))
 
 
-def _maps(
-    context: AnalysisContext, series: dict[tuple[str, ...], pd.DataFrame]
-) -> Iterator[Finding]:
+def _maps(context: AnalysisContext, series: dict[tuple[str, ...], Frame]) -> Iterator[Finding]:
     """Where mapping a buffer is faster than copying it, or needs no transfer at all."""
     maps = context.timed
     maps = maps[maps["operation"] == "map"]
@@ -297,11 +289,9 @@ def _maps(
         )  # fmt: skip
 
 
-def _devices(
-    context: AnalysisContext, series: dict[tuple[str, ...], pd.DataFrame]
-) -> Iterator[Finding]:
+def _devices(context: AnalysisContext, series: dict[tuple[str, ...], Frame]) -> Iterator[Finding]:
     """The fastest device or API over the first one, with the same memory."""
-    alike: dict[tuple[str, ...], list[pd.DataFrame]] = {}
+    alike: dict[tuple[str, ...], list[Frame]] = {}
     for (operation, device, memory, axes, clock), rows in series.items():
         real = not common.simulated(context, device) and context.is_reported(device)
         if operation == "write" and real:
@@ -350,9 +340,7 @@ def _launches(context: AnalysisContext) -> Iterator[Finding]:
         )  # fmt: skip
 
 
-def _peaks(
-    context: AnalysisContext, series: dict[tuple[str, ...], pd.DataFrame]
-) -> Iterator[Finding]:
+def _peaks(context: AnalysisContext, series: dict[tuple[str, ...], Frame]) -> Iterator[Finding]:
     """Peaks at middle sizes, well above the rate at the largest; in a cache if there is no link."""
     for (operation, *_), rows in series.items():
         last = common.at_largest(rows)

@@ -32,7 +32,7 @@ from shlex import quote
 from typing import Any
 
 import msgspec
-import pandas as pd
+import numpy as np
 
 from isthmus import backends, checks
 from isthmus.analysis import wording
@@ -41,6 +41,7 @@ from isthmus.analysis.findings.common import FAIR, GOOD, LATENCY_BYTES, pick, re
 from isthmus.analysis.findings.finding import Cause, Finding, Verdict, shown
 from isthmus.analysis.sentences import say
 from isthmus.checks import Check, Facts, Result
+from isthmus.frames import Frame, Series
 from isthmus.results.run_file import DeviceRecord, Run
 from isthmus.units import format_size
 
@@ -69,7 +70,7 @@ _BY_HOST = r"\b(?:steal|timer_bound)\b"
 """Flags of times that the host itself disturbed."""
 
 
-def verdicts(run: Run, summary: pd.DataFrame) -> Iterator[Finding]:
+def verdicts(run: Run, summary: Frame) -> Iterator[Finding]:
     """A finding for each device and study with a link that is known, or with a figure not true.
 
     The first screen shows the worst of each study, where one is below or impossible.
@@ -81,7 +82,10 @@ def verdicts(run: Run, summary: pd.DataFrame) -> Iterator[Finding]:
             for device in run.devices
             if len(own := of_study[of_study["device"] == device.address])
             for finding in _verdict(
-                run, device, own, _same_function(run, device, rows.drop(own.index))
+                run,
+                device,
+                own,
+                _same_function(run, device, rows.take(~np.isin(rows.index, own.index))),
             )
         ]
         found.sort(
@@ -92,7 +96,7 @@ def verdicts(run: Run, summary: pd.DataFrame) -> Iterator[Finding]:
             yield msgspec.structs.replace(finding, study=str(study), headline=first)
 
 
-def _same_function(run: Run, device: DeviceRecord, rows: pd.DataFrame) -> pd.DataFrame:
+def _same_function(run: Run, device: DeviceRecord, rows: Frame) -> Frame:
     """Those rows whose device is the same PCIe function, e.g. by another API."""
     own = _function(device)
     same = [other.address for other in run.devices if own and _function(other) == own]
@@ -106,9 +110,7 @@ def _function(device: DeviceRecord) -> str:
     return device.pci.device.address if device.pci else device.link.get("address", "")
 
 
-def _verdict(
-    run: Run, device: DeviceRecord, rows: pd.DataFrame, others: pd.DataFrame
-) -> Iterator[Finding]:
+def _verdict(run: Run, device: DeviceRecord, rows: Frame, others: Frame) -> Iterator[Finding]:
     wrong = list(_wrong(rows, device))
     copies = _copies(rows)
     large = _large(copies)
@@ -135,18 +137,18 @@ def _verdict(
         yield _finding(device, kind, causes, low, full)
 
 
-def _copies(rows: pd.DataFrame) -> pd.DataFrame:
+def _copies(rows: Frame) -> Frame:
     """Verified copies in one direction that have a rate."""
     copies = rows[rows["operation"].isin(_COPIES) & rows["bandwidth_Bps"].gt(0)]
     return copies[copies["verified"].eq("true") & copies["direction"].ne("")]
 
 
-def _large(copies: pd.DataFrame) -> pd.DataFrame:
+def _large(copies: Frame) -> Frame:
     """Copies that show the rate of a link that is known."""
     return copies[copies["limit"].eq("link") & copies["bytes"].ge(LARGE)]
 
 
-def _full(best: Sequence[Any], others: pd.DataFrame) -> Any | None:
+def _full(best: Sequence[Any], others: Frame) -> Any | None:
     """The slowest of the other devices' best copies in the directions in which ``best`` is low.
 
     None unless each of these reaches ``GOOD`` of the link and is possible.
@@ -159,22 +161,21 @@ def _full(best: Sequence[Any], others: pd.DataFrame) -> Any | None:
     return min(found, key=lambda row: float(row.limit_share))
 
 
-def _best(copies: pd.DataFrame) -> Iterator[Any]:
+def _best(copies: Frame) -> Iterator[Any]:
     """The best kind of memory in each direction, at the largest size of each kind."""
     largest = copies[
-        copies["bytes"] == copies.groupby(["operation", "memory"])["bytes"].transform("max")
+        copies["bytes"] == copies.groupby(["operation", "memory"]).spread("bytes", Series.max)
     ]
     for _, of_way in largest.groupby("operation", sort=False):
         yield pick(of_way, of_way["limit_share"].idxmax())
 
 
-def _wrong(rows: pd.DataFrame, device: DeviceRecord) -> Iterator[Cause]:
+def _wrong(rows: Frame, device: DeviceRecord) -> Iterator[Cause]:
     """Figures that cannot be true, by reason."""
-    flags = rows["flags"].str.split(";")
     again = "show RUN.json --points --operation "
     crosses = device.simulated or bool(device.link or device.pci)
     for flag, reason in _IMPOSSIBLE.items() if crosses else ():
-        marked = rows[flags.map(lambda own, flag=flag: flag in own)]
+        marked = rows[rows["flags"].str.contains(rf"\b{flag}\b")]
         if len(marked):
             yield Cause(name=reason, evidence=_counted(marked), command=again + _named(marked))
     unmoved = rows[rows["verified"] == "false"]
@@ -190,16 +191,16 @@ def _wrong(rows: pd.DataFrame, device: DeviceRecord) -> Iterator[Cause]:
         )
 
 
-def _counted(rows: pd.DataFrame) -> str:
+def _counted(rows: Frame) -> str:
     return f"{len(rows)} point{'s' if len(rows) > 1 else ''} of {_named(rows)}"
 
 
-def _named(rows: pd.DataFrame) -> str:
+def _named(rows: Frame) -> str:
     return ",".join(rows["operation"].unique())
 
 
 def _causes(
-    run: Run, device: DeviceRecord, rows: pd.DataFrame, best: Sequence[Any], full: Any | None
+    run: Run, device: DeviceRecord, rows: Frame, best: Sequence[Any], full: Any | None
 ) -> list[Cause]:
     """Why the lowest of the best rows is below its limit; no cause where it is not.
 
@@ -244,7 +245,7 @@ def _by_check(check: Check, result: Result) -> Cause:
     return Cause(name=check.fault, evidence=result.found, command=result.command, check=check.name)
 
 
-def _restless(rows: pd.DataFrame) -> Iterator[Cause]:
+def _restless(rows: Frame) -> Iterator[Cause]:
     """Copies whose best sample is much faster than the median one, though the host is at rest.
 
     Not from ordinary memory: a copy by the host scatters by itself.
@@ -267,7 +268,7 @@ def _restless(rows: pd.DataFrame) -> Iterator[Cause]:
             return
 
 
-def _bounced(device: DeviceRecord, rows: pd.DataFrame, best: Sequence[Any]) -> Iterator[Cause]:
+def _bounced(device: DeviceRecord, rows: Frame, best: Sequence[Any]) -> Iterator[Cause]:
     """Ordinary memory that is much slower than the best kind, in the same direction and size."""
     for row in best:
         same = rows[rows["operation"].eq(row.operation) & rows["bytes"].eq(row.bytes)]

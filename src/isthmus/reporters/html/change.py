@@ -73,10 +73,10 @@ def _rows(title: str, changes: Sequence[Change]) -> Folded:
     rows = frame(changes)
     rows = rows[[*_FIRST, *(name for name in rows if name not in _FIRST)]]
     if rows["before_Bps"].notna().all():
-        rows = rows.drop(columns=["before_s", "after_s"])
+        rows = rows.without(["before_s", "after_s"])
     shown, common = lift(rows, {})
     more = f" ({_MOST_ROWS} of {len(rows):,})" if len(rows) > _MOST_ROWS else f" ({len(rows):,})"
-    return Folded(f"{title}{more}", table(shown.head(_MOST_ROWS)), common)
+    return Folded(f"{title}{more}", table(shown[:_MOST_ROWS]), common)
 
 
 def _environment(result: Comparison) -> list[Folded]:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 import msgspec
-import pandas as pd
 
 from isthmus.analysis import wording
 from isthmus.analysis.flags import meaning
+from isthmus.frames import Frame
 from isthmus.reporters.cells import Table, heading, table, view
 from isthmus.reporters.html.charts import Source
 from isthmus.results.run_file import Run
@@ -57,7 +58,7 @@ def method_of(id: str, source: Source) -> Method:  # noqa: A002 - the attribute'
     )
 
 
-def _convergence(run: Run, summary: pd.DataFrame) -> str:
+def _convergence(run: Run, summary: Frame) -> str:
     if summary.empty:
         return "No points."
     if run.origin:
@@ -70,9 +71,9 @@ def _convergence(run: Run, summary: pd.DataFrame) -> str:
     return f"{text}."
 
 
-def _flags(summary: pd.DataFrame) -> list[tuple[str, str, int]]:
-    counts = summary["flags"].str.split(";").explode().value_counts()
-    return [(str(flag), meaning(str(flag)), int(count)) for flag, count in counts.items() if flag]
+def _flags(summary: Frame) -> list[tuple[str, str, int]]:
+    counts = Counter(flag for text in summary["flags"] for flag in text.split(";") if flag)
+    return [(flag, meaning(flag), count) for flag, count in counts.most_common()]
 
 
 def _properties(run: Run) -> Iterator[tuple[str, list[tuple[str, str]]]]:

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 import jinja2
-import pandas as pd
 from markupsafe import Markup
 
 from isthmus import published, studies
@@ -20,6 +19,7 @@ from isthmus.analysis.flags import DISTURBED
 from isthmus.analysis.ratios import software_only
 from isthmus.analysis.reproduction import ReproducedRow, from_events
 from isthmus.errors import IsthmusError, UsageError
+from isthmus.frames import Frame, Series
 from isthmus.models.pcie import link_of
 from isthmus.reporters.cells import Table, lift, table
 from isthmus.reporters.html.change import Changed, Tile, changed
@@ -213,8 +213,8 @@ def _state(sources: Sequence[Source]) -> Iterator[str]:
         yield f"{many}{points:,} points in {format_seconds(took)}"
     yield "quick" if any(run.settings.quick for run in runs) else ""
     yield from dict.fromkeys(_ENDINGS.get(run.status, "") for run in runs)
-    flags = pd.concat([source.summary["flags"] for source in sources])
-    noisy = int(flags.str.contains(DISTURBED).sum()) if len(flags) else 0
+    flags = Series([flag for source in sources for flag in source.summary["flags"]])
+    noisy = int(flags.str.contains(DISTURBED).sum())
     yield f"{100 * noisy / len(flags):.0f} % of the rows disturbed" if noisy else ""
     devices = _devices(sources)
     if devices and all(device.simulated for device in devices):
@@ -317,10 +317,10 @@ def _answers(study: str, source: Source) -> Iterator[Folded]:
             title = f"{answer.question} ({source.name})" if source.several else answer.question
             if len(frame) > _MOST_FOLDED:
                 title = f"{title} ({_MOST_FOLDED} of {len(frame):,} rows)"
-            yield Folded(title, table(frame.head(_MOST_FOLDED), labels), common)
+            yield Folded(title, table(frame[:_MOST_FOLDED], labels), common)
 
 
-def _once(frame: pd.DataFrame) -> pd.DataFrame:
+def _once(frame: Frame) -> Frame:
     """A table of pairs, of devices or kinds of memory, each in one order only."""
     if "reference" not in frame:
         return frame
@@ -328,7 +328,7 @@ def _once(frame: pd.DataFrame) -> pd.DataFrame:
     both = zip(frame[of], frame["reference"], strict=True)
     pairs = [" ".join(sorted(map(str, pair))) for pair in both]
     rest = {"device", "operation", "memory", "axes", "elements", "bytes"} - {of}
-    return frame[~frame[list(rest & set(frame))].assign(pair=pairs).duplicated()]
+    return frame.assign(pair=pairs).drop_duplicates([*rest & set(frame), "pair"]).without(["pair"])
 
 
 def _hash(script: str) -> str:

@@ -9,6 +9,7 @@ import pandas as pd
 
 from isthmus.analysis.context import each
 from isthmus.analysis.ratios import groups
+from isthmus.frames import Frame
 from isthmus.reporters.html.charts.series import (
     MOST_ROWS,
     ORDINARY,
@@ -85,7 +86,7 @@ def plots(sources: Sequence[Source], palette: Palette) -> Iterator[Figure]:
     yield from beside_published("allocation", sources, palette)
 
 
-def _offloads(rows: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
+def _offloads(rows: Frame) -> Iterator[tuple[str, Frame]]:
     """Offloads of the largest vectors, by kind of memory."""
     rows = rows[rows["bytes"] == rows["bytes"].max()]
     for (memory, handover, offset), part in groups(rows, ["memory", "handover", "relative_offset"]):
@@ -93,8 +94,8 @@ def _offloads(rows: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
         yield f"{memory}{further}{' (copied)' if handover == 'copy' else ''}", part
 
 
-def _stack(source: Source, palette: Palette, rows: pd.DataFrame, label: str) -> Stack:
-    medians = rows.set_index("operation")["median_s"]
+def _stack(source: Source, palette: Palette, rows: Frame, label: str) -> Stack:
+    medians = dict(zip(rows["operation"], rows["median_s"], strict=True))
     first = rows.iloc[0]
     parts = []
     for name, phases in _PHASES.items():

@@ -18,6 +18,7 @@ from isthmus.analysis.reproduction import from_points
 from isthmus.analysis.sentences import shortened
 from isthmus.analysis.summary import THROUGH_EMULATION, resolved, summarise
 from isthmus.analysis.wording import percent
+from isthmus.frames import Frame
 from isthmus.published import Row
 from isthmus.published import sources as published_sources
 from isthmus.reporters.html.drawing import (
@@ -56,7 +57,7 @@ class Source:
     several: bool = False
 
     @cached_property
-    def summary(self) -> pd.DataFrame:
+    def summary(self) -> Frame:
         """Its rows."""
         return summarise(self.run)
 
@@ -86,7 +87,7 @@ class Source:
             text = backends.api_names().get(api, address) if only_one else address
         return text
 
-    def rows(self, study: str) -> pd.DataFrame:
+    def rows(self, study: str) -> Frame:
         """Trustworthy rows of a study with times as a user of the device sees them.
 
         The device's clock excludes work of the host, and above an emulated card the host's clock
@@ -134,7 +135,7 @@ def _of_limit(row: Any) -> str:
     return f", {percent(row.limit_share)} of {row.limit}" if row.limit_share > 0 else ""
 
 
-def rate_line(source: Source, palette: Palette, rows: pd.DataFrame, **look: Any) -> Line:
+def rate_line(source: Source, palette: Palette, rows: Frame, **look: Any) -> Line:
     """A series' rates over size; ``look``: fields of ``Line``, ``subject`` for tooltips."""
     first = rows.iloc[0]
     label = look.pop("label", source.label(first["device"], first["api"]))
@@ -156,7 +157,7 @@ def rate_line(source: Source, palette: Palette, rows: pd.DataFrame, **look: Any)
     )
 
 
-def time_line(source: Source, palette: Palette, rows: pd.DataFrame, **look: Any) -> Line:
+def time_line(source: Source, palette: Palette, rows: Frame, **look: Any) -> Line:
     """A series' times over size; ``look``: fields of ``Line``."""
     first = rows.iloc[0]
     label = look.pop("label", source.label(first["device"], first["api"]))
@@ -169,17 +170,17 @@ def time_line(source: Source, palette: Palette, rows: pd.DataFrame, **look: Any)
 
 
 def _line(
-    source: Source, palette: Palette, drawn: pd.DataFrame, tips: list[str], label: str,
+    source: Source, palette: Palette, drawn: Frame, tips: list[str], label: str,
     look: dict[str, Any],
 ) -> Line:  # fmt: skip
     first = drawn.iloc[0]
     colour = palette.of(source, first["device"], first["api"])
     modelled = first["clock"] == "simulated"
     drawn = drawn.assign(tip=tips)[["x", "y", "low", "high", "tip"]]
-    return Line(label, colour, drawn.reset_index(drop=True), modelled=modelled, **look)
+    return Line(label, colour, drawn.to_pandas(), modelled=modelled, **look)
 
 
-def drawable(rows: pd.DataFrame) -> bool:
+def drawable(rows: Frame) -> bool:
     """Whether a line can be drawn through rows: they have several sizes."""
     return rows["bytes"].nunique() > 1
 
@@ -211,9 +212,9 @@ def rate_figure(
         yield Figure(name, title, len(panels), draw, frame, note=note, unit=unit)
 
 
-def limits(points: Sequence[pd.DataFrame]) -> list[tuple[float, str]]:
+def limits(points: Sequence[Frame]) -> list[tuple[float, str]]:
     """The two highest different limits of links in GB/s, with their names."""
-    links = [rows.loc[rows["limit"] == "link", "limit_Bps"] for rows in points]
+    links = [rows[rows["limit"] == "link"]["limit_Bps"] for rows in points]
     rates = sorted({round(rate / 1e9, 1) for part in links for rate in part})
     return [(rate, f"link limit {rate:.3g} GB/s") for rate in rates][-2:]
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-import pandas as pd
-
 from isthmus.analysis.context import each
 from isthmus.analysis.ratios import groups
+from isthmus.frames import Frame
 from isthmus.reporters.html.charts.series import (
     MOST_LINES,
     MOST_ROWS,
@@ -58,7 +57,7 @@ def _direction(
     title: str, operation: str, names: Sequence[str], sources: Sequence[Source], palette: Palette
 ) -> Panel:
     drawn: list[Line] = []
-    on: list[pd.DataFrame] = []
+    on: list[Frame] = []
     marks = []
     for source in sources:
         rows = source.rows("transfer")
@@ -77,7 +76,7 @@ def _direction(
     return Panel(title, drawn[:MOST_LINES], marked(marks), limits(on))
 
 
-def _memories(rows: pd.DataFrame) -> Iterator[tuple[str, bool, pd.DataFrame]]:
+def _memories(rows: Frame) -> Iterator[tuple[str, bool, Frame]]:
     """Ordinary memory and the fastest other kind; the plot of kinds shows all."""
     by = {
         (operation, memory): part
@@ -101,11 +100,12 @@ def _kinds(sources: Sequence[Source], palette: Palette) -> Iterator[Figure]:
         rows = rows[rows["operation"].eq("write") & rows["verified"].eq("true")]
         for (address, api), points in groups(rows, ["device", "api"]):
             kinds = points["memory"].nunique()
-            sizes = points.groupby("bytes")["memory"].nunique()
-            if kinds >= 3 and (sizes == kinds).any():
-                size = int(sizes[sizes == kinds].index.max())
+            memories = points.groupby("bytes").column("memory")
+            sizes = [size for size, of in memories.items() if of.nunique() == kinds]
+            if kinds >= 3 and sizes:
+                size = max(sizes)
                 label = source.label(address, api)
-                at = points[points["bytes"] == size].sort_values("median_s").head(MOST_ROWS)
+                at = points[points["bytes"] == size].sort_values("median_s")[:MOST_ROWS]
                 drawn += [
                     timed_dot(
                         source, palette, row, f"{label}, {row.memory}", row.memory not in ORDINARY

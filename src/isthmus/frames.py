@@ -1,0 +1,592 @@
+"""Tables of columns on numpy, with those functions of pandas' data frames that analysis needs.
+
+Names and meanings are those of pandas, without alignment: operands have the same rows. A compute
+node can then show and compare runs without pandas, which ``Frame.to_pandas`` alone imports.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import namedtuple
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, overload
+
+import numpy as np
+from numpy.lib.mixins import NDArrayOperatorsMixin
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Array = NDArray[Any]
+
+
+def missing(value: Any) -> bool:
+    """Whether a value stands for none: None or NaN."""
+    return value is None or (isinstance(value, (float, np.floating)) and math.isnan(value))
+
+
+def _array(values: Iterable[Any]) -> Array:
+    """Numbers as such, None among them as NaN; anything else as objects."""
+    if isinstance(values, Series):
+        return values.values
+    if isinstance(values, np.ndarray):
+        return values
+    known = list(values)
+    kinds = {type(value) for value in known}
+    if kinds and all(issubclass(kind, (bool, np.bool_)) for kind in kinds):
+        return np.array(known, bool)
+    numbers = kinds - {type(None)}
+    if numbers and all(
+        issubclass(kind, (int, float, np.number)) and kind is not bool for kind in numbers
+    ):
+        if numbers == kinds and all(issubclass(kind, (int, np.integer)) for kind in kinds):
+            if all(-(1 << 63) <= value < 1 << 63 for value in known):
+                return np.array(known, np.int64)
+        else:
+            return np.array(known, np.float64)
+    objects = np.empty(len(known), object)
+    objects[:] = known
+    return objects
+
+
+class Row(dict[str, Any]):
+    """One row; its columns are attributes, too."""
+
+    def __getattr__(self, name: str) -> Any:
+        """A column's value."""
+        try:
+            return self[name]
+        except KeyError as error:
+            raise AttributeError(name) from error
+
+
+class _Text:
+    """Functions of a column of texts."""
+
+    def __init__(self, column: Series) -> None:
+        self._column = column
+
+    def _each(self, function: Callable[[str], Any], kind: type | None = None) -> Series:
+        found = [function(str(text)) for text in self._column.values]
+        return Series(np.array(found, kind) if kind else _array(found), self._column.index)
+
+    def contains(self, pattern: str) -> Series:
+        """Whether a regular expression is found in each."""
+        return self._each(lambda text: re.search(pattern, text) is not None, bool)
+
+    def split(self, separator: str) -> Series:
+        """Lists of words."""
+        return self._each(lambda text: text.split(separator))
+
+    def replace(self, old: str, new: str) -> Series:
+        """Texts with each ``old`` replaced."""
+        return self._each(lambda text: text.replace(old, new))
+
+
+class Series(NDArrayOperatorsMixin):  # noqa: PLW1641 - comparison gives a column
+    """A column, with the labels of its rows."""
+
+    def __init__(self, values: Iterable[Any], index: Array | None = None) -> None:
+        self.values = _array(values)
+        self.index = np.arange(len(self.values)) if index is None else index
+
+    if TYPE_CHECKING:  # of the mixin
+
+        def __eq__(self, other: object) -> Series: ...  # type: ignore[override]
+        def __ne__(self, other: object) -> Series: ...  # type: ignore[override]
+        def __lt__(self, other: Any) -> Series: ...
+        def __le__(self, other: Any) -> Series: ...
+        def __gt__(self, other: Any) -> Series: ...
+        def __ge__(self, other: Any) -> Series: ...
+        def __and__(self, other: Any) -> Series: ...
+        def __or__(self, other: Any) -> Series: ...
+        def __add__(self, other: Any) -> Series: ...
+        def __radd__(self, other: Any) -> Series: ...
+        def __sub__(self, other: Any) -> Series: ...
+        def __rsub__(self, other: Any) -> Series: ...
+        def __mul__(self, other: Any) -> Series: ...
+        def __rmul__(self, other: Any) -> Series: ...
+        def __truediv__(self, other: Any) -> Series: ...
+        def __rtruediv__(self, other: Any) -> Series: ...
+        def __mod__(self, other: Any) -> Series: ...
+        def __rmod__(self, other: Any) -> Series: ...
+        def __invert__(self) -> Series: ...
+        def __neg__(self) -> Series: ...
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        """The values."""
+        return np.asarray(self.values, dtype)
+
+    def __array_ufunc__(self, function: Any, method: str, *inputs: Any, **options: Any) -> Any:
+        """A numpy function of each value; anything can be compared for equality."""
+        if method != "__call__":
+            return NotImplemented
+        plain = [one.values if isinstance(one, Series) else one for one in inputs]
+        if function in {np.equal, np.not_equal}:
+            kinds = {np.asarray(one).dtype.kind in "biuf" for one in plain}
+            if kinds != {True}:
+                plain = [np.asarray(one, object) for one in plain]
+                return Series(np.asarray(function(*plain), bool), self.index)
+        options.pop("out", None)  # of += and its like, which make a new column here
+        with np.errstate(all="ignore"):
+            return Series(function(*plain, **options), self.index)
+
+    def __len__(self) -> int:
+        """Number of rows."""
+        return len(self.values)
+
+    def __iter__(self) -> Iterator[Any]:
+        """Values as Python's own types."""
+        return iter(self.values.tolist())
+
+    def __getitem__(self, rows: Any) -> Series:
+        """Some rows, by a mask or a slice."""
+        chosen = _positions(rows)
+        return Series(self.values[chosen], self.index[chosen])
+
+    def _of(self, values: Any) -> Series:
+        return Series(values, self.index)
+
+    @property
+    def empty(self) -> bool:
+        """Whether there are no rows."""
+        return not len(self)
+
+    @property
+    def iloc(self) -> Array:
+        """Values by position."""
+        return self.values
+
+    @property
+    def str(self) -> _Text:
+        """Functions of texts."""
+        return _Text(self)
+
+    def tolist(self) -> list[Any]:
+        """Values as Python's own types."""
+        return list(self.values.tolist())
+
+    def to_numpy(self, dtype: Any = None) -> Array:
+        """The values as an array."""
+        return np.asarray(self.values, dtype)
+
+    def astype(self, kind: Any) -> Series:
+        """The values as another type."""
+        return self._of(self.values.astype(kind))
+
+    def eq(self, other: Any) -> Series:
+        """Equal to."""
+        found: Series = self == other
+        return found
+
+    def ne(self, other: Any) -> Series:
+        """Different from."""
+        found: Series = self != other
+        return found
+
+    def gt(self, other: Any) -> Series:
+        """Greater than."""
+        found: Series = self > other
+        return found
+
+    def ge(self, other: Any) -> Series:
+        """At least."""
+        found: Series = self >= other
+        return found
+
+    def le(self, other: Any) -> Series:
+        """At most."""
+        found: Series = self <= other
+        return found
+
+    def between(self, low: Any, high: Any) -> Series:
+        """From low to high, both included."""
+        found: Series = (self >= low) & (self <= high)
+        return found
+
+    def isin(self, wanted: Iterable[Any]) -> Series:
+        """Whether each value is one of these."""
+        known = set(wanted)
+        return self._of(np.array([value in known for value in self], bool))
+
+    def isna(self) -> Series:
+        """Whether each value is missing."""
+        return self._of(np.array([missing(value) for value in self], bool))
+
+    def notna(self) -> Series:
+        """Whether each value is there."""
+        found: Series = ~self.isna()
+        return found
+
+    def dropna(self) -> Series:
+        """Values that are there."""
+        return self[self.notna()]
+
+    def fillna(self, value: Any) -> Series:
+        """Values, and this one where there is none."""
+        return self._of(_array([value if missing(one) else one for one in self]))
+
+    def where(self, condition: Any, other: Any = math.nan) -> Series:
+        """Values where the condition holds, else others."""
+        others = other if isinstance(other, Series) else [other] * len(self)
+        chosen = zip(self, others, np.asarray(condition), strict=True)
+        return self._of(_array([one if holds else rest for one, rest, holds in chosen]))
+
+    def map(self, function: Callable[[Any], Any]) -> Series:
+        """A function of each value."""
+        kind = None if len(self) else bool
+        found = [function(value) for value in self]
+        return self._of(np.array(found, kind) if kind else _array(found))
+
+    def unique(self) -> list[Any]:
+        """Values in order of appearance, each once."""
+        return list(dict.fromkeys(self))
+
+    def nunique(self, dropna: bool = True) -> int:
+        """Number of different values."""
+        return len(set(map(_key, self.dropna() if dropna else self)))
+
+    def abs(self) -> Series:
+        """Absolute values."""
+        return self._of(np.abs(self.values))
+
+    def round(self) -> Series:
+        """Values without a fraction."""
+        return self._of(np.round(self.values))
+
+    def clip(self, lower: float) -> Series:
+        """Values, at least ``lower``."""
+        return self._of(np.maximum(self.values, lower))
+
+    def _known(self) -> Array:
+        return self.values if self.values.dtype.kind in "biu" else self.dropna().values
+
+    def mean(self, skipna: bool = True) -> Any:
+        """Mean of the values that are there; with ``skipna`` False of all."""
+        known = self._known() if skipna else self.values
+        return known.mean() if len(known) else math.nan
+
+    def median(self) -> Any:
+        """Median of the values that are there."""
+        known = self._known()
+        return np.median(known) if len(known) else math.nan
+
+    def sum(self) -> Any:
+        """Sum of the values that are there."""
+        return self._known().sum()
+
+    def min(self) -> Any:
+        """The least value that is there."""
+        known = self._known().tolist()
+        return min(known) if known else math.nan
+
+    def max(self) -> Any:
+        """The greatest value that is there."""
+        known = self._known().tolist()
+        return max(known) if known else math.nan
+
+    def any(self) -> bool:
+        """Whether one holds."""
+        return bool(self.values.any())
+
+    def all(self) -> bool:
+        """Whether all hold."""
+        return bool(self.values.all())
+
+    def argmax(self) -> int:
+        """Position of the greatest value that is there."""
+        return int(np.nanargmax(self.values.astype(float)))
+
+    def argmin(self) -> int:
+        """Position of the least value that is there."""
+        return int(np.nanargmin(self.values.astype(float)))
+
+    def idxmax(self) -> int:
+        """Label of the greatest value that is there."""
+        return int(self.index[self.argmax()])
+
+    def idxmin(self) -> int:
+        """Label of the least value that is there."""
+        return int(self.index[self.argmin()])
+
+
+def _positions(rows: Any) -> Any:
+    return np.asarray(rows.values if isinstance(rows, Series) else rows) if not isinstance(
+        rows, slice
+    ) else rows  # fmt: skip
+
+
+_MISSING = object()
+
+
+def _key(value: Any) -> Any:
+    """A value that equals itself: all that are missing are one."""
+    return _MISSING if missing(value) else value
+
+
+class _Rows:
+    """Rows by position."""
+
+    def __init__(self, frame: Frame) -> None:
+        self._frame = frame
+
+    def __getitem__(self, at: Any) -> Any:
+        if isinstance(at, (int, np.integer)):
+            return Row({name: self._frame[name].values[at] for name in self._frame})
+        return self._frame.take(at)
+
+
+class Frame:
+    """Columns of equal length by name. ``index`` has the rows' labels, which selections keep."""
+
+    def __init__(
+        self, data: Any = (), columns: Iterable[str] | None = None, index: Array | None = None
+    ) -> None:
+        """From columns by name, or from rows: mappings, or tuples with the names beside."""
+        if isinstance(data, Mapping):
+            known = {str(k): v for k, v in data.items()}
+            names = list(columns) if columns is not None else list(known)
+            rows = next((len(v) for v in known.values() if _is_column(v)), 0)
+            self._columns = {
+                name: _array(known[name] if _is_column(known[name]) else [known[name]] * rows)
+                for name in names
+            }
+        else:
+            table = list(data)
+            if table and isinstance(table[0], Mapping):
+                names = list(columns or dict.fromkeys(name for row in table for name in row))
+                parts: Iterable[Any] = ([row.get(n, math.nan) for row in table] for n in names)
+            else:
+                names = list(columns or ())
+                parts = zip(*table, strict=True) if table else ([] for _ in names)
+            self._columns = dict(zip(names, map(_array, parts), strict=True))
+            rows = len(table)
+        self.index = np.arange(rows) if index is None else index
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of the columns."""
+        return list(self._columns)
+
+    @property
+    def empty(self) -> bool:
+        """Whether there are no rows."""
+        return not len(self)
+
+    @property
+    def iloc(self) -> _Rows:
+        """Rows by position."""
+        return _Rows(self)
+
+    def __len__(self) -> int:
+        """Number of rows."""
+        return len(self.index)
+
+    def __iter__(self) -> Iterator[str]:
+        """Names of the columns."""
+        return iter(self._columns)
+
+    def __contains__(self, name: object) -> bool:
+        """Whether there is such a column."""
+        return name in self._columns
+
+    @overload
+    def __getitem__(self, what: str) -> Series: ...
+
+    @overload
+    def __getitem__(
+        self, what: list[str] | slice | Series | NDArray[np.bool_] | NDArray[np.int64]
+    ) -> Frame: ...
+
+    def __getitem__(self, what: Any) -> Series | Frame:
+        """A column by name, several by their names, or rows by a mask or a slice."""
+        if isinstance(what, str):
+            return Series(self._columns[what], self.index)
+        if isinstance(what, list) and all(isinstance(name, str) for name in what):
+            return Frame({name: self._columns[name] for name in what}, index=self.index)
+        return self.take(_positions(what))
+
+    def __setitem__(self, name: str, values: Any) -> None:
+        """Replaces or adds a column."""
+        self._columns[name] = _array(values if _is_column(values) else [values] * len(self))
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """A column, or what stands for one that is not there."""
+        return self[name] if name in self else default  # noqa: SIM401
+
+    def take(self, rows: Any) -> Frame:
+        """Rows by a mask, positions or a slice."""
+        if isinstance(rows, np.ndarray) and not len(rows):
+            rows = rows.astype(int if len(self) else bool)
+        return Frame({n: v[rows] for n, v in self._columns.items()}, index=self.index[rows])
+
+    def labelled(self, labels: Iterable[Any]) -> Frame:
+        """Rows by their labels."""
+        place = {int(label): i for i, label in enumerate(self.index)}
+        return self.take(np.array([place[int(label)] for label in labels], int))
+
+    def set(self, rows: Any, name: str, value: Any) -> None:
+        """Replaces the values of some rows, by a mask or by labels' positions, in a column."""
+        column = self._columns[name].copy()
+        fits = column.dtype.kind == "O" or isinstance(value, (int, float, np.ndarray))
+        column = column if fits else column.astype(object)
+        column[_positions(rows)] = value
+        self._columns[name] = column
+
+    def copy(self) -> Frame:
+        """The same columns, to be changed apart."""
+        return Frame(dict(self._columns), index=self.index)
+
+    def assign(self, **columns: Any) -> Frame:
+        """With further columns."""
+        frame = self.copy()
+        for name, values in columns.items():
+            frame[name] = values
+        return frame
+
+    def rename(self, columns: Mapping[str, str]) -> Frame:
+        """With other names."""
+        renamed = {columns.get(name, name): values for name, values in self._columns.items()}
+        return Frame(renamed, index=self.index)
+
+    def without(self, names: Iterable[str]) -> Frame:
+        """Without these columns."""
+        left_out = set(names)
+        return self[[name for name in self if name not in left_out]]
+
+    def renumbered(self) -> Frame:
+        """With labels from 0 on."""
+        return Frame(dict(self._columns))
+
+    def known_columns(self) -> Frame:
+        """Columns that have a value."""
+        return self[[n for n in self if self[n].notna().any()]]
+
+    def dropna(self, subset: Sequence[str] = ()) -> Frame:
+        """Rows that have all of these values, by default every one."""
+        names = list(subset) or self.columns
+        return self.take(np.array([not any(map(missing, row)) for row in self.rows(names)], bool))
+
+    def rows(self, names: Sequence[str] | None = None) -> list[tuple[Any, ...]]:
+        """Rows as tuples of Python's own types."""
+        chosen = self.columns if names is None else names
+        lists = [self._columns[name].tolist() for name in chosen]
+        return list(zip(*lists, strict=True)) if lists else [()] * len(self)
+
+    def itertuples(self) -> Iterator[Any]:
+        """Rows with their columns as attributes."""
+        kind = namedtuple("Row", self.columns, rename=True)  # type: ignore[misc]
+        return map(kind._make, self.rows())
+
+    def sort_values(self, by: str | Sequence[str], *, ascending: bool = True) -> Frame:
+        """Rows in order, missing values last; equal ones stay as they are."""
+        order = list(range(len(self)))
+        for name in reversed([by] if isinstance(by, str) else by):
+            values = self._columns[name].tolist()
+            order.sort(key=lambda i: 0 if missing(values[i]) else values[i], reverse=not ascending)
+            order.sort(key=lambda i: missing(values[i]))
+        return self.take(np.array(order, int))
+
+    def drop_duplicates(
+        self, names: str | Sequence[str] | None = None, *, last: bool = False
+    ) -> Frame:
+        """The first row, or the last, of those that are equal in these columns."""
+        chosen = [names] if isinstance(names, str) else names
+        keys = [tuple(map(_key, row)) for row in self.rows(chosen)]
+        places = list(enumerate(keys)) if last else list(enumerate(keys))[::-1]
+        kept = sorted({key: i for i, key in places}.values())
+        return self.take(np.array(kept, int))
+
+    def groupby(self, by: str | Sequence[str], *, sort: bool = True, dropna: bool = True) -> Groups:
+        """Groups of rows that are equal in these columns."""
+        return Groups(self, by, sort=sort, dropna=dropna)
+
+    def merge(
+        self, other: Frame, on: str | Sequence[str], suffixes: tuple[str, str] = ("_x", "_y")
+    ) -> Frame:
+        """Pairs of rows that are equal in these columns, in the order of this frame's."""
+        keys = [on] if isinstance(on, str) else list(on)
+        places: dict[tuple[Any, ...], list[int]] = {}
+        for i, row in enumerate(other.rows(keys)):
+            places.setdefault(tuple(map(_key, row)), []).append(i)
+        pairs = [
+            (i, j)
+            for i, row in enumerate(self.rows(keys))
+            for j in places.get(tuple(map(_key, row)), ())
+        ]
+        left, right = (np.array(side, int) for side in (zip(*pairs) if pairs else ((), ())))  # noqa: B905
+        shared = {name for name in self if name in other and name not in keys}
+        ours = {
+            f"{n}{suffixes[0]}" if n in shared else n: v[left] for n, v in self._columns.items()
+        }
+        theirs = {
+            f"{n}{suffixes[1]}" if n in shared else n: v[right]
+            for n, v in other._columns.items()
+            if n not in keys
+        }
+        return Frame(ours | theirs)
+
+    def to_pandas(self) -> pd.DataFrame:
+        """The same for users of pandas."""
+        import pandas as pd  # noqa: PLC0415 - see above
+
+        return pd.DataFrame(dict(self._columns), index=self.index)
+
+
+def _is_column(values: Any) -> bool:
+    return isinstance(values, (Series, np.ndarray, list, tuple))
+
+
+class Groups:
+    """Groups of rows; iterates over key and rows, keys of several columns being tuples."""
+
+    def __init__(self, frame: Frame, by: str | Sequence[str], *, sort: bool, dropna: bool) -> None:
+        keys = frame.rows([by] if isinstance(by, str) else by)
+        places: dict[tuple[Any, ...], tuple[Any, list[int]]] = {}
+        for i, key in enumerate(keys):
+            if not (dropna and any(map(missing, key))):
+                named = key[0] if isinstance(by, str) else key
+                places.setdefault(tuple(map(_key, key)), (named, []))[1].append(i)
+        found = list(places.values())
+        if sort:
+            found.sort(key=lambda one: one[0])
+        self._frame = frame
+        self._places = [(key, np.array(rows, int)) for key, rows in found]
+
+    def __iter__(self) -> Iterator[tuple[Any, Frame]]:
+        """Key and rows."""
+        return ((key, self._frame.take(rows)) for key, rows in self._places)
+
+    def column(self, name: str) -> dict[Any, Series]:
+        """One column of each group, by its key."""
+        return {key: self._frame[name][rows] for key, rows in self._places}
+
+    def spread(self, name: str, function: Callable[[Series], Any]) -> Series:
+        """A figure of each group's column, in each of its rows."""
+        values: list[Any] = [math.nan] * len(self._frame)
+        for rows in (rows for _, rows in self._places):
+            figure = function(self._frame[name][rows])
+            for i in rows:
+                values[i] = figure
+        return Series(_array(values), self._frame.index)
+
+
+def concat(parts: Iterable[Frame]) -> Frame:
+    """The rows of several frames, with labels from 0 on; columns that one lacks are NaN there."""
+    frames = list(parts)
+    names = dict.fromkeys(name for frame in frames for name in frame)
+    return Frame(
+        {
+            name: _array(
+                [
+                    value
+                    for frame in frames
+                    for value in (frame[name] if name in frame else [math.nan] * len(frame))
+                ]
+            )
+            for name in names
+        },
+        index=np.arange(sum(map(len, frames))),
+    )
