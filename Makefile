@@ -91,7 +91,7 @@ format: ## format Python and C++
 
 wheel: ## an sdist, and from it a wheel for this Python, in dist/
 	$(SETUP) package
-	@$(BIN)/python tools/wheel.py
+	@$(BIN)/python tools/make_wheel.py
 
 sbom: ## what an installation consists of, as CycloneDX: dist/isthmus.cdx.json
 	$(SETUP) package

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -62,17 +63,15 @@ def test_measuring_and_comparing_need_no_extra(bare: Run) -> None:
 
 
 @pytest.mark.parametrize(
-    ("command", "said"),
-    [
-        (["report", "a.json"], "isthmus: altair is not installed: pip install 'isthmus[report]'\n"),
-        (["model", "fit"], "isthmus: scipy is not installed: pip install 'isthmus[fit]'\n"),
-    ],
+    ("command", "extra"), [(["report", "a.json"], "report"), (["model", "fit"], "fit")]
 )
-def test_what_needs_an_extra_names_it(bare: Run, command: list[str], said: str) -> None:
+def test_what_needs_an_extra_names_it(bare: Run, command: list[str], extra: str) -> None:
     few = ("--device", "null:10us", "--bytes", "4Ki", "--reruns", "1", "--operation", "read")
     assert bare("run", "transfer", *few, "--out", "a.json").returncode == 0
     done = bare(*command)
-    assert (done.returncode, done.stderr, done.stdout) == (2, said, "")
+    assert (done.returncode, done.stdout) == (2, "")
+    said = rf"isthmus: \w+ is not installed: pip install 'isthmus\[{extra}\]'\n"
+    assert re.fullmatch(said, done.stderr)
 
 
 def test_each_module_of_the_extras_is_named_by_one() -> None:

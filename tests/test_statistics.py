@@ -14,6 +14,7 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.special import stdtrit
 from scipy.stats import wilcoxon
 
 import synthetic
@@ -30,6 +31,7 @@ from isthmus.statistics import (
     over_processes,
     relevant,
     simultaneous,
+    student,
     within_process,
 )
 
@@ -265,3 +267,9 @@ def test_an_offload_is_the_same_in_the_table_and_in_the_answer() -> None:
         (row,) = rows[(rows["memory"] == memory) & (rows["operation"] == phase)]["median_s"]
         (named,) = (name for name in table.index if name.startswith(memory))
         assert table.loc[named, f"{phase}_s"] == row
+
+
+@pytest.mark.parametrize("free", [1, 1.37, 2, 5.5, 29, 1000.5])
+@pytest.mark.parametrize("share", [0.51, 0.9, 0.975, 0.9995, 1 - 1e-9])
+def test_students_quantiles_are_those_of_scipy(free: float, share: float) -> None:
+    assert student(free, share) == pytest.approx(stdtrit(free, share), rel=1e-11)

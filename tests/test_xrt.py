@@ -8,6 +8,8 @@ from __future__ import annotations
 import csv
 import io
 import json
+import shutil
+import subprocess
 from itertools import product
 from pathlib import Path
 
@@ -205,6 +207,25 @@ def test_a_missing_shim_is_named(isthmus: Command, tmp_path: Path) -> None:
     assert code == 1
     assert "has no libxrt_noop" in said
     assert [row["device"] for row in rows(isthmus)] == [BESIDE]
+
+
+@pytest.mark.skipif(not shutil.which("c++"), reason="no compiler")
+def test_an_xrt_without_the_functions_is_refused_by_its_version(
+    isthmus: Command, tmp_path: Path
+) -> None:
+    """Of another version: it exports none of the functions that the backend calls."""
+    folder = tmp_path / "lib"
+    folder.mkdir()
+    (tmp_path / "none.cpp").write_text('extern "C" void xrtDeviceOpen() {}')
+    library = folder / "libxrt_coreutil.so.2.1.0"
+    subprocess.run(["c++", "-shared", "-o", library, tmp_path / "none.cpp"], check=True)
+    (folder / "libxrt_coreutil.so.2").symlink_to(library.name)
+    (folder / "libxrt_noop.so.2").symlink_to(library.name)
+    done = isthmus("run", "transfer", "--device", "xrt:0@noop", env={"XILINX_XRT": str(tmp_path)})
+    assert done.returncode == 4
+    assert "libxrt_coreutil.so.2.1.0 cannot be used by a build for XRT 2." in done.stderr
+    assert "undefined symbol" in done.stderr
+    assert done.stderr.count("\n") == 1
 
 
 def test_without_xrt_the_cure_is_told(isthmus: Command, tmp_path: Path) -> None:

@@ -22,7 +22,6 @@ SOUGHT = (
     "lib/libxrt_coreutil.so",
     "lib/*/libxrt_coreutil.so",
     "include/uuid/uuid.h",
-    "lib/*/libuuid.so",
     "include/CL/cl.h",
     "include/catch2/catch.hpp",
 )

@@ -110,12 +110,10 @@ def _extra(module: str) -> str:
     import re
     from importlib import metadata
 
-    wanted = module.partition(".")[0].replace("_", "-")
+    name = re.escape(module.partition(".")[0].replace("_", "-"))
+    of_extra = re.compile(rf"{name}(?:-python)?[^\w-].*extra == [\"']([\w-]+)[\"']", re.IGNORECASE)
     for requirement in metadata.requires("isthmus") or ():
-        found = re.match(
-            rf"{re.escape(wanted)}\b.*extra == [\"'](\w[\w-]*)[\"']", requirement, re.I
-        )
-        if found:
+        if found := of_extra.match(requirement):
             return found[1]
     return ""
 

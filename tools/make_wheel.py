@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -28,29 +29,36 @@ def run(*command: object, **environment: str) -> str:
     ).stdout
 
 
-def build(folder: Path) -> Path:
-    """The wheel as the compiler made it; the sdist goes to ``dist``."""
+def build(folder: Path) -> tuple[Path, Path]:
+    """The sdist, and the wheel as the compiler made it from that."""
     arguments = [*shlex.split(os.environ.get("CMAKE_ARGS", ""))]
     arguments.append(f"-DPython_INCLUDE_DIR={setup.python_headers()}")
-    run("build", "--sdist", "--no-isolation", "--outdir", DIST, setup.ROOT)
-    sdist = max(DIST.glob("*.tar.gz"), key=lambda file: file.stat().st_mtime)
+    run("build", "--sdist", "--no-isolation", "--outdir", folder, setup.ROOT)
+    sdist = next(folder.glob("*.tar.gz"))
     options = ("--no-deps", "--no-build-isolation", "--wheel-dir", folder)
     run("pip", "wheel", *options, sdist, CMAKE_ARGS=shlex.join(arguments))
-    return next(folder.glob("*.whl"))
+    return sdist, next(folder.glob("*.whl"))
+
+
+def platform_of(wheel: Path) -> str:
+    """Tag of the oldest systems that have all that a wheel links; raises SetupError without one."""
+    shown = " ".join(run("auditwheel", "show", wheel).split())
+    platform = re.search(r'following platform tag: "(manylinux\w+)"', shown)
+    if platform is None:
+        raise setup.SetupError(f"the wheel is for no other machine: {shown}")
+    return platform[1]
 
 
 def main() -> int:
     """Prints the files and their sizes."""
     with tempfile.TemporaryDirectory() as folder:
-        raw = build(Path(folder))
-        shown = " ".join(run("auditwheel", "show", raw).split())
-        platform = re.search(r'following platform tag: "(manylinux\w+)"', shown)
-        if platform is None:
-            print(f"wheel: not for other machines: {shown}", file=sys.stderr)
-            return 1
-        run("auditwheel", "repair", "--plat", platform[1], "--wheel-dir", DIST, raw)
-    for file in sorted(DIST.iterdir(), key=lambda file: file.stat().st_mtime)[-2:]:
-        print(f"{file.stat().st_size / 1e6:.2f} MB  {file.relative_to(setup.ROOT)}")
+        sdist, raw = build(Path(folder))
+        repaired = Path(folder, "repaired")
+        run("auditwheel", "repair", "--plat", platform_of(raw), "--wheel-dir", repaired, raw)
+        DIST.mkdir(exist_ok=True)
+        for file in (sdist, *repaired.iterdir()):
+            shutil.copy(file, DIST)
+            print(f"{file.stat().st_size / 1e6:.2f} MB  dist/{file.name}")
     return 0
 
 
