@@ -41,7 +41,7 @@ _DRIVERS = ("xocl", "zocl", "zocl-drm")
 _BUSES = Path("/sys/bus")
 _VENDOR_ID = "0x10ee"
 _ACCELERATOR_CLASS = "0x12"
-GET_IT = "apt-get install libxrt-dev uuid-dev, or AMD's package, and set Isthmus up again"
+GET_IT = "apt-get install libxrt-dev uuid-dev, or AMD's package"
 
 
 class Obstacle(NamedTuple):
