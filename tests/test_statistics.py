@@ -31,9 +31,9 @@ from isthmus.statistics import (
     over_processes,
     relevant,
     simultaneous,
-    student,
     within_process,
 )
+from isthmus.student import student
 
 Shape = Callable[[np.random.Generator, int], np.ndarray]
 TRIALS = 1000

@@ -7,48 +7,19 @@ node can then show and compare runs without pandas, which ``Frame.to_pandas`` al
 from __future__ import annotations
 
 import math
-import re
 from collections import namedtuple
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
-from numpy.lib.mixins import NDArrayOperatorsMixin
 from numpy.typing import NDArray
+
+from isthmus.series import Array, Series, array_of, key_of, missing, positions
 
 if TYPE_CHECKING:
     import pandas as pd
 
-Array = NDArray[Any]
-
-
-def missing(value: Any) -> bool:
-    """Whether a value stands for none: None or NaN."""
-    return value is None or (isinstance(value, (float, np.floating)) and math.isnan(value))
-
-
-def _array(values: Iterable[Any]) -> Array:
-    """Numbers as such, None among them as NaN; anything else as objects."""
-    if isinstance(values, Series):
-        return values.values
-    if isinstance(values, np.ndarray):
-        return values
-    known = list(values)
-    kinds = {type(value) for value in known}
-    if kinds and all(issubclass(kind, (bool, np.bool_)) for kind in kinds):
-        return np.array(known, bool)
-    numbers = kinds - {type(None)}
-    if numbers and all(
-        issubclass(kind, (int, float, np.number)) and kind is not bool for kind in numbers
-    ):
-        if numbers == kinds and all(issubclass(kind, (int, np.integer)) for kind in kinds):
-            if all(-(1 << 63) <= value < 1 << 63 for value in known):
-                return np.array(known, np.int64)
-        else:
-            return np.array(known, np.float64)
-    objects = np.empty(len(known), object)
-    objects[:] = known
-    return objects
+__all__ = ["Frame", "Groups", "Row", "Series", "concat", "missing"]
 
 
 class Row(dict[str, Any]):
@@ -60,270 +31,6 @@ class Row(dict[str, Any]):
             return self[name]
         except KeyError as error:
             raise AttributeError(name) from error
-
-
-class _Text:
-    """Functions of a column of texts."""
-
-    def __init__(self, column: Series) -> None:
-        self._column = column
-
-    def _each(self, function: Callable[[str], Any], kind: type | None = None) -> Series:
-        found = [function(str(text)) for text in self._column.values]
-        return Series(np.array(found, kind) if kind else _array(found), self._column.index)
-
-    def contains(self, pattern: str) -> Series:
-        """Whether a regular expression is found in each."""
-        return self._each(lambda text: re.search(pattern, text) is not None, bool)
-
-    def split(self, separator: str) -> Series:
-        """Lists of words."""
-        return self._each(lambda text: text.split(separator))
-
-    def replace(self, old: str, new: str) -> Series:
-        """Texts with each ``old`` replaced."""
-        return self._each(lambda text: text.replace(old, new))
-
-
-class Series(NDArrayOperatorsMixin):  # noqa: PLW1641 - comparison gives a column
-    """A column, with the labels of its rows."""
-
-    def __init__(self, values: Iterable[Any], index: Array | None = None) -> None:
-        self.values = _array(values)
-        self.index = np.arange(len(self.values)) if index is None else index
-
-    if TYPE_CHECKING:  # of the mixin
-
-        def __eq__(self, other: object) -> Series: ...  # type: ignore[override]
-        def __ne__(self, other: object) -> Series: ...  # type: ignore[override]
-        def __lt__(self, other: Any) -> Series: ...
-        def __le__(self, other: Any) -> Series: ...
-        def __gt__(self, other: Any) -> Series: ...
-        def __ge__(self, other: Any) -> Series: ...
-        def __and__(self, other: Any) -> Series: ...
-        def __or__(self, other: Any) -> Series: ...
-        def __add__(self, other: Any) -> Series: ...
-        def __radd__(self, other: Any) -> Series: ...
-        def __sub__(self, other: Any) -> Series: ...
-        def __rsub__(self, other: Any) -> Series: ...
-        def __mul__(self, other: Any) -> Series: ...
-        def __rmul__(self, other: Any) -> Series: ...
-        def __truediv__(self, other: Any) -> Series: ...
-        def __rtruediv__(self, other: Any) -> Series: ...
-        def __mod__(self, other: Any) -> Series: ...
-        def __rmod__(self, other: Any) -> Series: ...
-        def __invert__(self) -> Series: ...
-        def __neg__(self) -> Series: ...
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
-        """The values."""
-        return np.asarray(self.values, dtype)
-
-    def __array_ufunc__(self, function: Any, method: str, *inputs: Any, **options: Any) -> Any:
-        """A numpy function of each value; anything can be compared for equality."""
-        if method != "__call__":
-            return NotImplemented
-        plain = [one.values if isinstance(one, Series) else one for one in inputs]
-        if function in {np.equal, np.not_equal}:
-            kinds = {np.asarray(one).dtype.kind in "biuf" for one in plain}
-            if kinds != {True}:
-                plain = [np.asarray(one, object) for one in plain]
-                return Series(np.asarray(function(*plain), bool), self.index)
-        options.pop("out", None)  # of += and its like, which make a new column here
-        with np.errstate(all="ignore"):
-            return Series(function(*plain, **options), self.index)
-
-    def __len__(self) -> int:
-        """Number of rows."""
-        return len(self.values)
-
-    def __iter__(self) -> Iterator[Any]:
-        """Values as Python's own types."""
-        return iter(self.values.tolist())
-
-    def __getitem__(self, rows: Any) -> Series:
-        """Some rows, by a mask or a slice."""
-        chosen = _positions(rows)
-        return Series(self.values[chosen], self.index[chosen])
-
-    def _of(self, values: Any) -> Series:
-        return Series(values, self.index)
-
-    @property
-    def empty(self) -> bool:
-        """Whether there are no rows."""
-        return not len(self)
-
-    @property
-    def iloc(self) -> Array:
-        """Values by position."""
-        return self.values
-
-    @property
-    def str(self) -> _Text:
-        """Functions of texts."""
-        return _Text(self)
-
-    def tolist(self) -> list[Any]:
-        """Values as Python's own types."""
-        return list(self.values.tolist())
-
-    def to_numpy(self, dtype: Any = None) -> Array:
-        """The values as an array."""
-        return np.asarray(self.values, dtype)
-
-    def astype(self, kind: Any) -> Series:
-        """The values as another type."""
-        return self._of(self.values.astype(kind))
-
-    def eq(self, other: Any) -> Series:
-        """Equal to."""
-        found: Series = self == other
-        return found
-
-    def ne(self, other: Any) -> Series:
-        """Different from."""
-        found: Series = self != other
-        return found
-
-    def gt(self, other: Any) -> Series:
-        """Greater than."""
-        found: Series = self > other
-        return found
-
-    def ge(self, other: Any) -> Series:
-        """At least."""
-        found: Series = self >= other
-        return found
-
-    def le(self, other: Any) -> Series:
-        """At most."""
-        found: Series = self <= other
-        return found
-
-    def between(self, low: Any, high: Any) -> Series:
-        """From low to high, both included."""
-        found: Series = (self >= low) & (self <= high)
-        return found
-
-    def isin(self, wanted: Iterable[Any]) -> Series:
-        """Whether each value is one of these."""
-        known = set(wanted)
-        return self._of(np.array([value in known for value in self], bool))
-
-    def isna(self) -> Series:
-        """Whether each value is missing."""
-        return self._of(np.array([missing(value) for value in self], bool))
-
-    def notna(self) -> Series:
-        """Whether each value is there."""
-        found: Series = ~self.isna()
-        return found
-
-    def dropna(self) -> Series:
-        """Values that are there."""
-        return self[self.notna()]
-
-    def fillna(self, value: Any) -> Series:
-        """Values, and this one where there is none."""
-        return self._of(_array([value if missing(one) else one for one in self]))
-
-    def where(self, condition: Any, other: Any = math.nan) -> Series:
-        """Values where the condition holds, else others."""
-        others = other if isinstance(other, Series) else [other] * len(self)
-        chosen = zip(self, others, np.asarray(condition), strict=True)
-        return self._of(_array([one if holds else rest for one, rest, holds in chosen]))
-
-    def map(self, function: Callable[[Any], Any]) -> Series:
-        """A function of each value."""
-        kind = None if len(self) else bool
-        found = [function(value) for value in self]
-        return self._of(np.array(found, kind) if kind else _array(found))
-
-    def unique(self) -> list[Any]:
-        """Values in order of appearance, each once."""
-        return list(dict.fromkeys(self))
-
-    def nunique(self, dropna: bool = True) -> int:
-        """Number of different values."""
-        return len(set(map(_key, self.dropna() if dropna else self)))
-
-    def abs(self) -> Series:
-        """Absolute values."""
-        return self._of(np.abs(self.values))
-
-    def round(self) -> Series:
-        """Values without a fraction."""
-        return self._of(np.round(self.values))
-
-    def clip(self, lower: float) -> Series:
-        """Values, at least ``lower``."""
-        return self._of(np.maximum(self.values, lower))
-
-    def _known(self) -> Array:
-        return self.values if self.values.dtype.kind in "biu" else self.dropna().values
-
-    def mean(self, skipna: bool = True) -> Any:
-        """Mean of the values that are there; with ``skipna`` False of all."""
-        known = self._known() if skipna else self.values
-        return known.mean() if len(known) else math.nan
-
-    def median(self) -> Any:
-        """Median of the values that are there."""
-        known = self._known()
-        return np.median(known) if len(known) else math.nan
-
-    def sum(self) -> Any:
-        """Sum of the values that are there."""
-        return self._known().sum()
-
-    def min(self) -> Any:
-        """The least value that is there."""
-        known = self._known().tolist()
-        return min(known) if known else math.nan
-
-    def max(self) -> Any:
-        """The greatest value that is there."""
-        known = self._known().tolist()
-        return max(known) if known else math.nan
-
-    def any(self) -> bool:
-        """Whether one holds."""
-        return bool(self.values.any())
-
-    def all(self) -> bool:
-        """Whether all hold."""
-        return bool(self.values.all())
-
-    def argmax(self) -> int:
-        """Position of the greatest value that is there."""
-        return int(np.nanargmax(self.values.astype(float)))
-
-    def argmin(self) -> int:
-        """Position of the least value that is there."""
-        return int(np.nanargmin(self.values.astype(float)))
-
-    def idxmax(self) -> int:
-        """Label of the greatest value that is there."""
-        return int(self.index[self.argmax()])
-
-    def idxmin(self) -> int:
-        """Label of the least value that is there."""
-        return int(self.index[self.argmin()])
-
-
-def _positions(rows: Any) -> Any:
-    return np.asarray(rows.values if isinstance(rows, Series) else rows) if not isinstance(
-        rows, slice
-    ) else rows  # fmt: skip
-
-
-_MISSING = object()
-
-
-def _key(value: Any) -> Any:
-    """A value that equals itself: all that are missing are one."""
-    return _MISSING if missing(value) else value
 
 
 class _Rows:
@@ -350,7 +57,7 @@ class Frame:
             names = list(columns) if columns is not None else list(known)
             rows = next((len(v) for v in known.values() if _is_column(v)), 0)
             self._columns = {
-                name: _array(known[name] if _is_column(known[name]) else [known[name]] * rows)
+                name: array_of(known[name] if _is_column(known[name]) else [known[name]] * rows)
                 for name in names
             }
         else:
@@ -361,7 +68,7 @@ class Frame:
             else:
                 names = list(columns or ())
                 parts = zip(*table, strict=True) if table else ([] for _ in names)
-            self._columns = dict(zip(names, map(_array, parts), strict=True))
+            self._columns = dict(zip(names, map(array_of, parts), strict=True))
             rows = len(table)
         self.index = np.arange(rows) if index is None else index
 
@@ -406,11 +113,11 @@ class Frame:
             return Series(self._columns[what], self.index)
         if isinstance(what, list) and all(isinstance(name, str) for name in what):
             return Frame({name: self._columns[name] for name in what}, index=self.index)
-        return self.take(_positions(what))
+        return self.take(positions(what))
 
     def __setitem__(self, name: str, values: Any) -> None:
         """Replaces or adds a column."""
-        self._columns[name] = _array(values if _is_column(values) else [values] * len(self))
+        self._columns[name] = array_of(values if _is_column(values) else [values] * len(self))
 
     def get(self, name: str, default: Any = None) -> Any:
         """A column, or what stands for one that is not there."""
@@ -432,7 +139,7 @@ class Frame:
         column = self._columns[name].copy()
         fits = column.dtype.kind == "O" or isinstance(value, (int, float, np.ndarray))
         column = column if fits else column.astype(object)
-        column[_positions(rows)] = value
+        column[positions(rows)] = value
         self._columns[name] = column
 
     def copy(self) -> Frame:
@@ -494,7 +201,7 @@ class Frame:
     ) -> Frame:
         """The first row, or the last, of those that are equal in these columns."""
         chosen = [names] if isinstance(names, str) else names
-        keys = [tuple(map(_key, row)) for row in self.rows(chosen)]
+        keys = [tuple(map(key_of, row)) for row in self.rows(chosen)]
         places = list(enumerate(keys)) if last else list(enumerate(keys))[::-1]
         kept = sorted({key: i for i, key in places}.values())
         return self.take(np.array(kept, int))
@@ -510,11 +217,11 @@ class Frame:
         keys = [on] if isinstance(on, str) else list(on)
         places: dict[tuple[Any, ...], list[int]] = {}
         for i, row in enumerate(other.rows(keys)):
-            places.setdefault(tuple(map(_key, row)), []).append(i)
+            places.setdefault(tuple(map(key_of, row)), []).append(i)
         pairs = [
             (i, j)
             for i, row in enumerate(self.rows(keys))
-            for j in places.get(tuple(map(_key, row)), ())
+            for j in places.get(tuple(map(key_of, row)), ())
         ]
         left, right = (np.array(side, int) for side in (zip(*pairs) if pairs else ((), ())))  # noqa: B905
         shared = {name for name in self if name in other and name not in keys}
@@ -548,7 +255,7 @@ class Groups:
         for i, key in enumerate(keys):
             if not (dropna and any(map(missing, key))):
                 named = key[0] if isinstance(by, str) else key
-                places.setdefault(tuple(map(_key, key)), (named, []))[1].append(i)
+                places.setdefault(tuple(map(key_of, key)), (named, []))[1].append(i)
         found = list(places.values())
         if sort:
             found.sort(key=lambda one: one[0])
@@ -570,7 +277,7 @@ class Groups:
             figure = function(self._frame[name][rows])
             for i in rows:
                 values[i] = figure
-        return Series(_array(values), self._frame.index)
+        return Series(array_of(values), self._frame.index)
 
 
 def concat(parts: Iterable[Frame]) -> Frame:
@@ -579,7 +286,7 @@ def concat(parts: Iterable[Frame]) -> Frame:
     names = dict.fromkeys(name for frame in frames for name in frame)
     return Frame(
         {
-            name: _array(
+            name: array_of(
                 [
                     value
                     for frame in frames

@@ -14,7 +14,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from isthmus.statistics import Interval, student
+from isthmus.statistics import Interval
+from isthmus.student import student
 
 Values = NDArray[np.float64]
 

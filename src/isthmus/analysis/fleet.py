@@ -23,7 +23,8 @@ from isthmus.analysis.quantities import (
 from isthmus.analysis.summary import simulated_devices
 from isthmus.frames import Frame, Series
 from isthmus.results.run_file import DeviceRecord, Run
-from isthmus.statistics import judge, shift, simultaneous, student
+from isthmus.statistics import judge, shift, simultaneous
+from isthmus.student import student
 from isthmus.text import counted
 
 _FALSE_ALARMS = 0.01

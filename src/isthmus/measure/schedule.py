@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from isthmus.measure.plan import Task
 from isthmus.results.journal import Entry, key_of
 from isthmus.results.run_file import FINAL_STATES, ClockName, Rerun, Settings
-from isthmus.statistics import LOOKS, enough, exact, over_processes, student
+from isthmus.statistics import LOOKS, enough, exact, over_processes
+from isthmus.student import student
 from isthmus.units import format_size
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from isthmus.boards import Board
 from isthmus.boards.table import TABLE
 from isthmus.columns import columns
 from isthmus.published.source import Fit
-from isthmus.statistics import student
+from isthmus.student import student
 from isthmus.validation.points import AS_EVENTS, PublishedPoint, all_points
 
 _PAGE = 4096
