@@ -114,3 +114,40 @@ def test_reframe_passes_what_is_as_fast_and_fails_what_is_slower(
     assert ran.returncode == code, ran.stdout
     assert ("gate 3" in ran.stdout) == bool(code)
     assert ("P: write_rate:" in ran.stdout) != bool(code)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("after", "code"), [("card:u250", 0), ("card:u250,link.lanes=8", 3)])
+def test_the_steps_of_the_action_fail_a_commit_that_is_slower(
+    after: str, code: int, tmp_path: Path
+) -> None:
+    """A repository whose commits choose the device by a file; two turns, as GitHub's shell runs."""
+    yaml = pytest.importorskip("yaml")
+    text = (ROOT / "docs" / "recipes.md").read_text("utf-8")
+    (block,) = re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)
+    steps = yaml.safe_load(block)["jobs"]["transfers"]["steps"]
+    assert steps[0]["with"]["fetch-depth"] == 0
+    commits = []
+    git = ("git", "-c", "user.name=x", "-c", "user.email=x", "-C", str(tmp_path))
+    subprocess.run([*git, "init", "-q"], check=True)
+    (tmp_path / "Makefile").write_text("all:\n")
+    for device in ("card:u250", after):
+        (tmp_path / "device").write_text(device)
+        subprocess.run([*git, "add", "Makefile", "device"], check=True)
+        subprocess.run([*git, "commit", "-qm", device, "--allow-empty"], check=True)
+        shown = [*git, "rev-parse", "HEAD"]
+        commits.append(subprocess.run(shown, check=True, capture_output=True, text=True).stdout)
+    codes = []
+    for step in steps[1:]:
+        script = step["run"].replace("1 2 3 4 5 6", "1 2").replace("xrt:0", '"$(cat device)"')
+        for name, commit in zip(("github.event.pull_request.base.sha", "github.sha"), commits,
+                                strict=True):  # fmt: skip
+            script = script.replace(f"${{{{ {name} }}}}", commit.strip())
+        ran = done(tmp_path, "bash", "-e", "-c", script,
+                   GITHUB_STEP_SUMMARY=str(tmp_path / "summary.md"))  # fmt: skip
+        codes.append(ran.returncode)
+    assert codes == [0, 0, code]
+    assert len(list(tmp_path.glob("*/[12].json"))) == 4
+    summary = (tmp_path / "summary.md").read_text()
+    assert summary.startswith("after against before: ")
+    assert ("| slower |" in summary) == bool(code)
