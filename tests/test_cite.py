@@ -8,6 +8,7 @@ import re
 from pathlib import Path
 
 import pytest
+import yaml
 
 from conftest import Command
 from isthmus import published
@@ -39,7 +40,6 @@ def test_the_citation_file_has_what_its_format_requires() -> None:
     assert "Apache License" in (ROOT / "LICENSE").read_text()
     assert about["license"] == "Apache-2.0"
     assert citation.citation() == about
-    yaml = pytest.importorskip("yaml")
     assert yaml.safe_load(text) == about
 
 

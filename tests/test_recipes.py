@@ -11,13 +11,15 @@ from pathlib import Path
 
 import msgspec
 import pytest
+import yaml
 
 from conftest import LIMIT_S, Command
 from isthmus.results.run_file import Rerun, Run, load, save
 from launchers import AS_ROOT
 
 ROOT = Path(__file__).parents[1]
-REFRAME = shutil.which("reframe")
+PATH = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+REFRAME = shutil.which("reframe", path=PATH)
 MPIRUN = shutil.which("mpirun")
 
 
@@ -33,9 +35,8 @@ def recipe(mark: str, folder: Path, name: str) -> Path:
 
 
 def done(folder: Path, *command: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     return subprocess.run(
-        command, cwd=folder, env={**os.environ, "PATH": path, **variables}, check=False,
+        command, cwd=folder, env={**os.environ, "PATH": PATH, **variables}, check=False,
         capture_output=True, text=True, timeout=LIMIT_S,
     )  # fmt: skip
 
@@ -122,7 +123,6 @@ def test_the_steps_of_the_action_fail_a_commit_that_is_slower(
     after: str, code: int, tmp_path: Path
 ) -> None:
     """A repository whose commits choose the device by a file; two turns, as GitHub's shell runs."""
-    yaml = pytest.importorskip("yaml")
     text = (ROOT / "docs" / "recipes.md").read_text("utf-8")
     (block,) = re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)
     steps = yaml.safe_load(block)["jobs"]["transfers"]["steps"]
