@@ -65,6 +65,8 @@ def repeat(
     allowed = [flag(name) for name, given in context.obj.items() if given]
     switches = [*allowed, *(["--no-wait"] if no_wait else [])]
     base = run_file.load(run)
+    if base.origin:
+        raise UsageError(f"{run} was imported from {base.origin.tool}: run that program again")
     arguments = [*arguments_of(base), *switches, "--out", str(target)]
     if ranks := len(base.environment.get("ranks", ())):
         measured = _over_ranks([*shlex.split(launcher), "-n", str(ranks)], arguments)

@@ -103,13 +103,17 @@ class Rerun(msgspec.Struct, frozen=True, kw_only=True):
 
     def seconds(self, clock: ClockName) -> list[float]:
         """Seconds of one repetition in each sample; the reading of the host clock is taken off."""
-        samples = self.clocks[clock]
-        taken = [ticks * samples.seconds_per_tick for ticks in samples.ticks]
+        samples, batch = self.clocks[clock], self.batch
+        tick = samples.seconds_per_tick
         if clock != "host":
-            return taken
-        empty = [ticks * samples.seconds_per_tick for ticks in samples.empty_ticks]
-        empty = empty or [self.intervals * self.clock.empty_pair_s] * len(taken)
-        return [max(s - e, 0.0) / self.batch for s, e in zip(taken, empty, strict=True)]
+            return [ticks * tick for ticks in samples.ticks]
+        if samples.empty_ticks:
+            pairs = zip(samples.ticks, samples.empty_ticks, strict=True)
+            taken = [ticks * tick - empty * tick for ticks, empty in pairs]
+        else:
+            empty_s = self.intervals * self.clock.empty_pair_s
+            taken = [ticks * tick - empty_s for ticks in samples.ticks]
+        return [seconds / batch if seconds > 0.0 else 0.0 for seconds in taken]
 
     def resolution_s(self, clock: ClockName) -> float:
         """Least seconds of one repetition that the clock can tell from none; 0 where it is exact.
