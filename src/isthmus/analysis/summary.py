@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from isthmus import _core, studies
 from isthmus.analysis import limits
 from isthmus.analysis.limits import Limits
-from isthmus.results.run_file import ClockName, Point, Rerun, Run
+from isthmus.results.run_file import IMPORTED, NO_LINK_BPS, ClockName, Point, Rerun, Run
 from isthmus.statistics import LOOKS, Interval, exact, over_processes, relevant, within_process
 
 Seconds = NDArray[np.float64]
@@ -32,7 +32,6 @@ _STATE_FLAGS = {
 }
 THROUGH_EMULATION = "through_emulation"
 """Flag of host times above an emulated card: software of the runtime and of the emulation."""
-IMPORTED = "imported"
 """Flag of figures that another program measured: ``Run.origin``."""
 BELOW_RESOLUTION = "below_clock_resolution"
 """Flag of times below the clock's resolution: they have no bandwidth and are not compared."""
@@ -251,7 +250,7 @@ def _mark_zero_copies(frame: pd.DataFrame) -> None:
     Their bandwidth is left empty. Kernels are not judged: they work on each byte, and a disturbed
     launch longer than the work can make the time seem to fall with the size.
     """
-    small, large, no_link = 4096, 1 << 20, 1e12
+    small, large = 4096, 1 << 20
     axes = [name for name in frame.columns if name not in COLUMNS]
     keys = ["study", "device", "operation", "memory", "clock", *axes]
     copied = (frame["direction"] != "") & (frame["initiator"] != "kernel")
@@ -264,7 +263,9 @@ def _mark_zero_copies(frame: pd.DataFrame) -> None:
         short, long = float(low["median_s"].median()), float(high["median_s"].iloc[-1])
         largest = float(high["bytes"].iloc[-1])
         more = largest - low["bytes"].median()
-        if (long <= 2 * short and more > no_link * (long - short)) or largest > no_link * long:
+        if (long <= 2 * short and more > NO_LINK_BPS * (long - short)) or (
+            largest > NO_LINK_BPS * long
+        ):
             rows = frame.index.isin(group.index)
             frame.loc[rows, "bandwidth_Bps"] = np.nan
             _add_flag(frame, rows, "zero_copy")
