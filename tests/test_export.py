@@ -13,7 +13,9 @@ import pytest
 import isthmus as package
 from conftest import Command
 
-STORED = Path(__file__).parents[1] / "benchmarks" / "results" / "2026-11-22-h200-peer.json.gz"
+STORED = (
+    Path(__file__).parents[1] / "benchmarks" / "results" / "2026-11-22-h200x4-beff-large.json.gz"
+)
 has_pyarrow = importlib.util.find_spec("pyarrow") is not None
 
 
