@@ -17,7 +17,7 @@ from isthmus.results.run_file import Rerun, Run, load, save
 from launchers import AS_ROOT
 
 ROOT = Path(__file__).parents[1]
-REFRAME = shutil.which("reframe")
+REFRAME = shutil.which("reframe", path=f"{Path(sys.executable).parent}:{os.environ['PATH']}")
 MPIRUN = shutil.which("mpirun")
 
 
@@ -99,6 +99,7 @@ def test_each_node_has_a_run_of_its_own_under_a_launcher(tmp_path: Path) -> None
         assert run.points
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(REFRAME is None, reason="no ReFrame here")
 @pytest.mark.parametrize(("device", "code"), [("card:u250", 0), ("card:u250,link.lanes=8", 1)])
 def test_reframe_passes_what_is_as_fast_and_fails_what_is_slower(
