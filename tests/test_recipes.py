@@ -41,12 +41,14 @@ def done(folder: Path, *command: str, **variables: str) -> subprocess.CompletedP
     )  # fmt: skip
 
 
-@pytest.fixture
-def card(run_isthmus: Command, tmp_path: Path) -> Run:
+@pytest.fixture(scope="module")
+def base(run_isthmus: Command, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of the card, in a file."""
+    folder = tmp_path_factory.mktemp("card")
     ran = run_isthmus("run", "transfer", "--device", "card:u250", "--quick", "--out", "base.json",
-                      cwd=tmp_path)  # fmt: skip
+                      cwd=folder)  # fmt: skip
     assert ran.returncode == 0, ran.stderr
-    return load(tmp_path / "base.json")
+    return folder / "base.json"
 
 
 def of_node(run: Run, name: str, faster: float) -> Run:
@@ -66,16 +68,14 @@ def of_node(run: Run, name: str, faster: float) -> Run:
     )
 
 
-@pytest.mark.parametrize(("faster", "code"), [(1.0, 0), (1.5, 1)])
-def test_the_prolog_drains_a_node_that_is_slower_than_its_like(
-    faster: float, code: int, card: Run, tmp_path: Path
-) -> None:
+def test_the_prolog_drains_a_node_that_is_slower_than_its_like(base: Path, tmp_path: Path) -> None:
     fleet = tmp_path / "fleet"
     fleet.mkdir()
-    for i in range(7):
-        save(of_node(card, f"other{i}", faster), fleet / f"other{i}.json")
     script = recipe("# prolog.sh", tmp_path, "prolog.sh")
-    for _ in range(2):  # the node's older file is replaced
+    for faster, code in ((1.0, 0), (1.5, 1)):  # the node's older file is replaced
+        for i in range(7):
+            (fleet / f"other{i}.json").unlink(missing_ok=True)
+            save(of_node(load(base), f"other{i}", faster), fleet / f"other{i}.json")
         ran = done(tmp_path, str(script), FLEET=str(fleet), DEVICE="card:u250")
         assert ran.returncode == code, ran.stderr
     assert len(list(fleet.iterdir())) == 8
@@ -100,16 +100,16 @@ def test_each_node_has_a_run_of_its_own_under_a_launcher(tmp_path: Path) -> None
         assert run.points
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(REFRAME is None, reason="no ReFrame here")
 @pytest.mark.parametrize(("device", "code"), [("card:u250", 0), ("card:u250,link.lanes=8", 1)])
 def test_reframe_passes_what_is_as_fast_and_fails_what_is_slower(
-    device: str, code: int, card: Run, tmp_path: Path
+    device: str, code: int, base: Path, tmp_path: Path
 ) -> None:
-    assert card.points
     check = recipe("import reframe", tmp_path, "isthmus_check.py")
     ran = done(
         tmp_path, str(REFRAME), "--prefix", str(tmp_path), "-c", str(check), "-r",
-        "-S", f"base={tmp_path / 'base.json'}", "-S", f"device={device}",
+        "-S", f"base={base}", "-S", f"device={device}",
         RFM_ENABLE_RESULTS_STORAGE="n",
     )  # fmt: skip
     assert ran.returncode == code, ran.stdout
