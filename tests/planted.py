@@ -197,6 +197,11 @@ def _machine(scene: Scene, **changes: object) -> Scene:
     return replace(scene, machine=replace(scene.machine, **changes))  # type: ignore[arg-type]
 
 
+def _later(scene: Scene, **changes: object) -> Scene:
+    """Both ends of the card's own link changed after the run."""
+    return replace(scene, after=_above(_port(scene, **changes), 0, **changes).card)
+
+
 def _errors(scene: Scene, **counted: Mapping[str, int]) -> Scene:
     assert scene.after
     port = replace(scene.after.port, **counted)  # type: ignore[arg-type]
@@ -214,6 +219,12 @@ FAULTS: dict[str, tuple[str, Fault]] = {
         lambda s: _above(_above(s, 1, speed=8.0, lanes=4), 2, speed=8.0, lanes=4),
     ),
     "MPS 128": ("max_payload", lambda s: _port(s, payload=128)),
+    "MRRS 128": ("max_read_request", lambda s: _port(s, read_request=128)),
+    "trained down during the run": ("link_speed", lambda s: _later(s, speed=2.5)),
+    "lanes lost during the run": ("link_width", lambda s: _later(s, lanes=8)),
+    "switch trained down during the run": (
+        "upstream", lambda s: replace(s, after=_above(_above(s, 1, lanes=4), 2, lanes=4).card),
+    ),
     "relaxed ordering off": (
         "relaxed_ordering", lambda s: _port(s, class_code="030200", relaxed_ordering=False),
     ),

@@ -263,6 +263,7 @@ def test_an_h100_in_a_virtual_machine(tmp_path: Path) -> None:
         "link_width": ("good", "x16"),  # nvidia-smi: 16x of 16x
         "upstream": hidden,  # nvidia-smi: Host Max N/A
         "max_payload": ("good", "256 B, the most that the way allows"),  # DevCap 1, DevCtl 0x513e
+        "max_read_request": ("good", "4096 B"),  # DevCtl 0x513e
         "numa_node": ("good", "one node has all processors"),  # lscpu: 1
         "iommu": hidden,
         "bounce_buffer": ("good", "52-bit addresses reach all memory"),
