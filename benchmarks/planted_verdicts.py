@@ -7,6 +7,7 @@ measured them. Boards, sizes, noise and numbers of processes are others than the
 from __future__ import annotations
 
 import argparse
+import importlib
 import sys
 import tempfile
 from collections import Counter
@@ -18,9 +19,6 @@ import numpy as np
 from msgspec.structs import replace as replace_fields
 from planted_cases import (
     COPIES,
-    FAULTS,
-    HEALTHY,
-    PAIRS,
     SAMPLES,
     SIZES,
     Case,
@@ -243,17 +241,20 @@ def main() -> None:
         "--simulated", type=Path, default=Path("simulated"), help="folder of kept runs"
     )
     parser.add_argument("--verbose", action="store_true", help="causes and checks of each case")
+    parser.add_argument("--cases", default="planted_cases", help="module that has the cases")
     given = parser.parse_args()
-    pairs = {f"{one} + {other}": both(FAULTS[one], FAULTS[other]) for one, other in PAIRS}
-    known = [Case(), *FAULTS.values(), *pairs.values(), *HEALTHY.values()]
+    cases = importlib.import_module(given.cases)
+    faults: dict[str, Case] = cases.FAULTS
+    pairs = {f"{one} + {other}": both(faults[one], faults[other]) for one, other in cases.PAIRS}
+    known = [Case(), *faults.values(), *pairs.values(), *cases.HEALTHY.values()]
     addresses = list(dict.fromkeys(address_of(case, on) for case in known for on in case.on))
     given.simulated.mkdir(exist_ok=True)
     times: dict[str, Times] = {}
     for i in range(0, len(addresses), TOGETHER):
         out = given.simulated / f"{i}.json"
         times |= simulate(addresses[i : i + TOGETHER], out, SIZES, OPERATIONS)
-    table("healthy", HEALTHY, times, HEALTHY_HOSTS, verbose=given.verbose)
-    table("planted", FAULTS, times, HOSTS, verbose=given.verbose)
+    table("healthy", cases.HEALTHY, times, HEALTHY_HOSTS, verbose=given.verbose)
+    table("planted", faults, times, HOSTS, verbose=given.verbose)
     table("two", pairs, times, HOSTS, verbose=given.verbose)
 
 

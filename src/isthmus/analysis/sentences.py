@@ -57,6 +57,8 @@ TEMPLATES = MappingProxyType(
         "copied first {copy} ({who}).",
         "copy_first": "Copy first: {size} in host memory take {direct}, copied {copy} ({who}).",
         "copy_same": "{size} take {direct} in host memory, {copy} copied first: alike ({who}).",
+        "host_unreached": "No kernel on host memory was measured; on device memory {rate} at "
+        "{size} ({who}).",
         "published_log": "The model is within {percent} (rms) of the published log, {count} points "
         "({who}).",
         # allocation
