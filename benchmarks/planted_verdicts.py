@@ -242,9 +242,11 @@ def main() -> None:
     )
     parser.add_argument("--verbose", action="store_true", help="causes and checks of each case")
     parser.add_argument("--cases", default="planted_cases", help="module that has the cases")
+    parser.add_argument("--table", default="", help="healthy, planted or two: this one alone")
     given = parser.parse_args()
     cases = importlib.import_module(given.cases)
     faults: dict[str, Case] = cases.FAULTS
+    alone: dict[str, Case] = getattr(cases, "ALONE", faults)
     pairs = {f"{one} + {other}": both(faults[one], faults[other]) for one, other in cases.PAIRS}
     known = [Case(), *faults.values(), *pairs.values(), *cases.HEALTHY.values()]
     addresses = list(dict.fromkeys(address_of(case, on) for case in known for on in case.on))
@@ -253,9 +255,10 @@ def main() -> None:
     for i in range(0, len(addresses), TOGETHER):
         out = given.simulated / f"{i}.json"
         times |= simulate(addresses[i : i + TOGETHER], out, SIZES, OPERATIONS)
-    table("healthy", cases.HEALTHY, times, HEALTHY_HOSTS, verbose=given.verbose)
-    table("planted", faults, times, HOSTS, verbose=given.verbose)
-    table("two", pairs, times, HOSTS, verbose=given.verbose)
+    healthy = ("healthy", cases.HEALTHY, HEALTHY_HOSTS)
+    for title, of, hosts in (healthy, ("planted", alone, HOSTS), ("two", pairs, HOSTS)):
+        if given.table in {"", title}:
+            table(title, of, times, hosts, verbose=given.verbose)
 
 
 if __name__ == "__main__":

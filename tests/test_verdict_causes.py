@@ -61,6 +61,18 @@ def test_one_slow_process_of_many_and_a_slow_first_one_are_no_falling_rate() -> 
     assert not any("falls" in name for name in causes(measured(*early)))
 
 
+def test_a_gpu_that_is_throttled_after_its_run_is_the_cause(tmp_path: Path) -> None:
+    facts = on_board(2).facts(tmp_path)
+    assert facts.device
+    device = structs.replace(
+        facts.device, backend="cuda", properties={"slowed_by": "none"},
+        properties_after={"slowed_by": "thermal slowdown"},
+    )  # fmt: skip
+    of = run(later(0.9 * LIMIT, slow=1.6, first=3), devices=[device])
+    assert causes(of) == ["a GPU throttled by heat or power"]
+    assert verdict(of).verdict == "below"
+
+
 def test_stolen_time_explains_times_that_vary(tmp_path: Path) -> None:
     scene = FAULTS["another tenant"][1](on_board(2))
     of = facts_of(scene, tmp_path, copies(0.9 * LIMIT, noise=crowded))
