@@ -148,10 +148,10 @@ PAIRS = (
     ("heat from half time on, of reads alone", "0.2 % replay"),
     ("relaxed ordering off, reads at 2/3", "requests fail during the run"),
     ("5 % replay", "bounce copies, 3 GB/s"),
-    ("MRRS 128 alone", "0.2 % replay"),
+    ("MRRS 128 alone", "requests fail during the run"),
     ("three BadTLP and a quarter of the lanes", "bounce copies, 3 GB/s"),
     ("relaxed ordering off, reads at 2/3", "bounce copies, 3 GB/s"),
-    ("powersave, C-states on", "a quarter of the lanes"),
+    ("powersave, C-states on", "relaxed ordering off, reads at 2/3"),
 )
 _HEALTHY = {
     "MRRS 256": Case(shown=port(read_request=256)),

@@ -33,6 +33,7 @@ from isthmus import boards, checks
 from isthmus.analysis.findings import Finding, findings
 from isthmus.boards.board import Board
 from isthmus.models.pcie import path_of
+from isthmus.results import run_file
 from isthmus.results.run_file import Run
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
@@ -252,9 +253,13 @@ def main() -> None:
     addresses = list(dict.fromkeys(address_of(case, on) for case in known for on in case.on))
     given.simulated.mkdir(exist_ok=True)
     times: dict[str, Times] = {}
-    for i in range(0, len(addresses), TOGETHER):
-        out = given.simulated / f"{i}.json"
-        times |= simulate(addresses[i : i + TOGETHER], out, SIZES, OPERATIONS)
+    for kept in given.simulated.glob("*.json"):
+        there = [device.address for device in run_file.load(kept).devices]
+        times |= simulate(there, kept, SIZES, OPERATIONS)
+    missing = [address for address in addresses if address not in times]
+    for i in range(0, len(missing), TOGETHER):
+        out = given.simulated / f"{len(times)}.json"
+        times |= simulate(missing[i : i + TOGETHER], out, SIZES, OPERATIONS)
     healthy = ("healthy", cases.HEALTHY, HEALTHY_HOSTS)
     for title, of, hosts in (healthy, ("planted", alone, HOSTS), ("two", pairs, HOSTS)):
         if given.table in {"", title}:

@@ -87,6 +87,8 @@ def test_a_processor_that_is_clocked_low_is_named_but_decides_nothing(tmp_path: 
     assert verdict(of).verdict == "unknown"
     assert causes(of) == ["a processor clocked low"]
     assert "isthmus doctor" in verdict(of).sentence
+    as_fast = [*copies(0.7 * LIMIT), *copies(0.71 * LIMIT, "aligned")]
+    assert verdict(facts_of(scene, tmp_path / "as fast", as_fast)).verdict == "unknown"
     slow_start = [
         point("a", operation, size, [list((1e-3 + size / (0.95 * LIMIT)) * even(i))
                                      for i in range(6)], memory="pinned")

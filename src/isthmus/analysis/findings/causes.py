@@ -127,11 +127,13 @@ def explains(check: Check, rows: pd.DataFrame, low: Any) -> bool:
     """Whether what a check found can slow such a copy.
 
     What slows the processor explains a copy that the processor takes part in: of ordinary memory,
-    or one of whose time ``START_UP`` or more is that of a small copy. The others pass it by.
+    where no other was measured, or one of whose time ``START_UP`` or more is that of a small copy.
+    The others pass it by.
     """
-    if check.of != "machine" or low.memory in ORDINARY:
+    alike = rows[rows["operation"] == low.operation]
+    if check.of != "machine" or alike["memory"].isin(ORDINARY).all():
         return True
-    same = rows[(rows["operation"] == low.operation) & (rows["memory"] == low.memory)]
+    same = alike[alike["memory"] == low.memory]
     small = same[same["bytes"].between(1, LATENCY_BYTES)]["median_s"]
     return small.empty or float(small.median()) >= START_UP * float(low.median_s)
 
