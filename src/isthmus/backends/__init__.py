@@ -91,6 +91,8 @@ class BackendDescription(ABC):
     has_runtime = True
     """Whether a runtime stands between a program and its devices; else the processor itself copies,
     loads and stores."""
+    changing: tuple[str, ...] = ()
+    """Properties of a device that a run may change: they are read again when it has ended."""
     links_property = ""
     """Property of a device: bytes a second and direction of all its links to devices like it."""
     aliases: Mapping[str, str] = MappingProxyType({})

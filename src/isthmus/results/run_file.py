@@ -189,6 +189,8 @@ class DeviceRecord(msgspec.Struct, frozen=True, kw_only=True):
     max_buffer_bytes: Count = 0
     memory_bytes: Count = 0
     properties: dict[str, str] = {}
+    properties_after: dict[str, str] = {}
+    """Those that a run may change, read again after it: ``BackendDescription.changing``."""
     link: dict[str, str] = {}
     """PCIe link where the device has one: generation, width, MPS, MRRS, IOMMU group ..."""
     pci: Function | None = None
