@@ -57,9 +57,9 @@ faults: ## provoke faults in real runs, and count what is lost, wrong or left (A
 	$(SETUP) test
 	@$(BIN)/python tools/faults.py $(ARGS)
 
-fuzz: ## fuzz the C++ parsers for SECONDS each, 60 by default (needs clang++ with libFuzzer)
+fuzz: ## fuzz all readers of files and messages for SECONDS each, 60 by default (ARGS="--jobs 8")
 	$(SETUP) test
-	@$(PYTHON) tools/fuzz.py $(or $(SECONDS),60)
+	@$(BIN)/python tools/fuzz.py $(or $(SECONDS),60) $(ARGS)
 
 lint: ## every check of style, types and likely bugs, of C++ where something changed since BASE
 	$(SETUP) lint
