@@ -30,6 +30,14 @@ _IMPATIENT = (
 """The command, with 2 s in place of 60 until a silent worker is killed."""
 
 
+_AS_ROOT = {
+    name: "1"
+    for kind in ("OMPI", "PRTE")
+    for name in (f"{kind}_ALLOW_RUN_AS_ROOT", f"{kind}_ALLOW_RUN_AS_ROOT_CONFIRM")
+}
+"""Launchers of MPI refuse root without it."""
+
+
 def few(short: bool, values: range) -> list[int]:
     """All values, or in short three."""
     return list(values)[:: max(1, len(values) // 2)] if short else list(values)
@@ -52,6 +60,9 @@ class Trial:
     impatient: bool = False
     group: Path | None = None
     """Control group that the run joins."""
+    study: str = "transfer"
+    launcher: tuple[str, ...] = ()
+    """Command that starts the run's ranks; empty: no MPI."""
     lost: list[str] = field(default_factory=list)
     wrong: list[str] = field(default_factory=list)
     left: list[str] = field(default_factory=list)
@@ -94,8 +105,11 @@ class Trial:
                 resource.setrlimit(kind, (value, value))
 
         return subprocess.Popen(
-            [sys.executable, *program, "run", "transfer", *arguments, "--out", str(self.out)],
-            env={**os.environ, **lock, **self.environment}, preexec_fn=limit,  # noqa: PLW1509
+            [
+                *self.launcher, sys.executable, *program, "run", self.study, *arguments,
+                "--out", str(self.out),
+            ],
+            env={**os.environ, **_AS_ROOT, **lock, **self.environment}, preexec_fn=limit,  # noqa: PLW1509
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
             start_new_session=True,
         )  # fmt: skip

@@ -121,6 +121,39 @@ def _(short: bool) -> Iterator[Trial]:
         yield _struck(lambda _, process: process.terminate(), entries)
 
 
+def _kill_leader(trial: Trial, _: subprocess.Popen[bytes]) -> None:
+    """Kills the process with the runner, which rank 0 started beside itself."""
+    for one in trial.processes():
+        with contextlib.suppress(psutil.Error):
+            words = one.cmdline()
+            if "run" in words and "isthmus" in words and words[0] == sys.executable:
+                one.kill()
+
+
+@fault("leader of two ranks of MPI killed (-9) after n results, resumed")
+def _(short: bool) -> Iterator[Trial]:
+    program = shutil.which("orterun") or shutil.which("prterun")
+    launcher = (str(program), "--oversubscribe", "--bind-to", "none", "-n", "2")
+    options = ("--bytes", "1:1Ki", "--precision", "0.9", "--budget", "600")
+    for entries in few(short, range(0, 6, 2)) if program else ():
+        with Trial("host", options, study="beff", launcher=launcher) as trial:
+            process = trial.start()
+            struck = trial.wait_for(entries, process)
+            if struck:
+                _kill_leader(trial, process)
+            trial.end(process)
+            before = trial.results()
+            if not struck or not trial.code:
+                trial.wrong.append("no leader was killed")
+            if "go on with --resume" not in trial.said:
+                trial.wrong.append(f"no way on: {trial.said[-200:]}")
+            trial.resume()
+            trial.judge(before, complete=False)  # ranks have one process each
+            if run_file.load(trial.out).status != "complete":
+                trial.wrong.append("the resumed run is not complete")
+            yield trial
+
+
 def _stop(seconds: float, *, worker: bool) -> Callable[[Trial, subprocess.Popen[bytes]], None]:
     def strike(_: Trial, process: subprocess.Popen[bytes]) -> None:
         runner = psutil.Process(process.pid)
