@@ -12,7 +12,7 @@ import msgspec
 from isthmus.boards.board import Board, Setting
 from isthmus.boards.table import KINDS, REQUIRED_SECTIONS, SECTIONS, TABLE, of_section
 from isthmus.errors import UsageError
-from isthmus.text import nearest
+from isthmus.text import nearest, shortened
 
 _BOARD_KEYS = ("name", "title", "description", "base", "include")
 _SETTING_KEYS = ("value", "kind", "source", "calibration")
@@ -25,6 +25,8 @@ def read(name_or_path: str, folder: Path, overrides: Mapping[str, str]) -> Board
     except UsageError as error:
         line = "".join(c if c.isprintable() else repr(c)[1:-1] for c in str(error))
         raise UsageError(line) from error
+    except OSError as error:  # a name, also of an included board, that no file can have
+        raise UsageError(f"board '{shortened(name_or_path)}': {error.strerror}") from error
 
 
 def from_flat(values: Mapping[str, str]) -> Board:
