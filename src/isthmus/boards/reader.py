@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
@@ -64,7 +65,7 @@ def _locate(name_or_path: str, folder: Path, including: Path | None = None) -> P
     without a folder is then looked for among the installed boards.
     """
     if name_or_path.endswith(".toml") or "/" in name_or_path:
-        path = Path(name_or_path).expanduser()
+        path = Path(os.path.expanduser(name_or_path))
         if including is None:
             places = [path]
         else:
