@@ -11,6 +11,11 @@ _FS = 1e-15
 _UNITS = ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
 
 
+def waited_s(slots: Sequence[Slot]) -> float:
+    """Simulated seconds that a program waited for cards, and for their drivers."""
+    return _FS * sum(slot.simulated_fs + slot.driver_fs for slot in slots)
+
+
 def line(slots: Sequence[Slot], boards: Sequence[str], wall_s: float) -> str:
     """Simulated time, drivers' costs, wall time, bytes, runs of kernels; marked as no hardware."""
     name = ", ".join(boards)
