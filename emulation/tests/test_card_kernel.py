@@ -24,6 +24,7 @@ pytestmark = pytest.mark.usefixtures("emulated")
 ROOT = Path(__file__).resolve().parents[2]
 GALLERY = ROOT / "kernels" / "gallery"
 XRT = ["-I/usr/include/xrt", "-lxrt_coreutil", "-luuid", "-pthread"]
+IN_VERILOG = pytest.mark.skipif(shutil.which("verilator") is None, reason="no verilator here")
 PROBE = """
 #include <cstring>
 extern "C" void probe(const int* in, int* out, int what, int n) {
@@ -150,12 +151,20 @@ def test_a_definition_is_found_among_others() -> None:
     [
         "void scale(const int* in, int* out, int n)",
         "void mix(const float* a, const double* b, float* c, unsigned char by, uint64_t count)",
+        pytest.param(
+            "--verilog void wide(const double* a, double* b)", marks=[IN_VERILOG, pytest.mark.slow]
+        ),
     ],
 )
 def test_what_new_says_leads_from_a_prototype_to_a_pass(
     isthmus: Command, tmp_path: Path, text: str
 ) -> None:
-    made = isthmus("card", "kernel", "new", text)
+    option, prototype = (
+        ["--verilog"] * text.startswith("--verilog"),
+        text.removeprefix("--verilog "),
+    )
+    new = ("card", "kernel", "new", *option, prototype)
+    made = isthmus(*new)
     assert made.returncode == 0, made.stderr
     lines = made.stdout.splitlines()
     assert len(lines) <= 6
@@ -166,7 +175,7 @@ def test_what_new_says_leads_from_a_prototype_to_a_pass(
     ended = isthmus(*execute[1:])
     assert ended.returncode == 0, ended.stderr
     assert "PASS" in ended.stdout
-    again = isthmus("card", "kernel", "new", text)
+    again = isthmus(*new)
     assert again.returncode == 2
     assert "nothing is overwritten" in again.stderr
 
@@ -258,17 +267,123 @@ def test_host_memory_is_refused(probed: Callable[..., Ran]) -> None:
 # The gallery
 
 
-@pytest.mark.parametrize("kernel", sorted(path.name for path in GALLERY.iterdir() if path.is_dir()))
+def gallery() -> list[object]:
+    """Kernels by name; Verilator's compilation takes long."""
+    folders = sorted(path for path in GALLERY.iterdir() if path.is_dir())
+    return [
+        pytest.param(
+            path.name, marks=[IN_VERILOG, pytest.mark.slow] if list(path.glob("*.sv")) else []
+        )
+        for path in folders
+    ]
+
+
+@pytest.mark.parametrize("kernel", gallery())
 def test_the_gallery_passes(kernel: str, isthmus: Command, card_exec: Run, tmp_path: Path) -> None:
     shutil.copytree(GALLERY, tmp_path / "gallery")
     folder = tmp_path / "gallery" / kernel
-    (source,) = (path for path in folder.iterdir() if path.stem == kernel and path.suffix == ".cpp")
+    (source,) = (
+        folder / name for name in (f"{kernel}.cpp", f"{kernel}.sv") if (folder / name).exists()
+    )
     built = isthmus("card", "kernel", "build", str(source))
     assert built.returncode == 0, built.stderr
     program = compiled(folder / "host.cpp", folder / "host")
     ran = card_exec("--kernels", folder, "--", program, folder / f"{kernel}.xclbin")
     assert ran.code == 0, ran.errors
     assert "PASS" in ran.output
+
+
+# Verilog
+
+VADD = """
+[[kernels]]
+name = "vadd"
+arguments = [
+  { name = "in1", type = "int*", port = "m_axi_a", offset = 0x10 },
+  { name = "in2", type = "int*", port = "m_axi_b", offset = 0x1c },
+  { name = "out", type = "int*", port = "m_axi_c", offset = 0x28 },
+  { name = "size", type = "unsigned int", offset = 0x34 },
+]
+"""
+PORTS = """module k(
+  input logic ap_clk, input logic ap_rst_n,
+  input logic s_axi_control_awvalid, output logic s_axi_control_awready,
+  input logic [5:0] s_axi_control_awaddr, input logic s_axi_control_wvalid,
+  output logic s_axi_control_wready, input logic [31:0] s_axi_control_wdata,
+  output logic s_axi_control_bvalid, input logic s_axi_control_bready,
+  input logic s_axi_control_arvalid, output logic s_axi_control_arready,
+  input logic [5:0] s_axi_control_araddr, output logic s_axi_control_rvalid,
+  input logic s_axi_control_rready, output logic [31:0] s_axi_control_rdata
+);
+  assign {s_axi_control_awready, s_axi_control_wready, s_axi_control_bvalid} = '1;
+  assign {s_axi_control_arready, s_axi_control_rvalid, s_axi_control_rdata} = '0;
+endmodule
+"""
+ONE_VALUE = "[[kernels]]\nname = 'k'\narguments = [{ name = 'n', type = 'int' }]"
+
+
+@IN_VERILOG
+@pytest.mark.parametrize(
+    ("module", "description", "code", "what"),
+    [
+        (PORTS, None, 2, "k.toml: no such file"),
+        (PORTS.replace("ap_rst_n", "reset"), ONE_VALUE, 2, "k.sv has no port ap_rst_n"),
+        (PORTS.replace("ap_clk,", "ap_clk, led,"), ONE_VALUE, 2, "no kernel has the port led"),
+        (
+            PORTS.replace("output logic s_axi_control_arready,", "").replace(
+                "s_axi_control_arready, s_axi", "s_axi"
+            ),
+            ONE_VALUE,
+            2,
+            "k.sv lacks the port s_axi_control_arready",
+        ),
+        (
+            PORTS,
+            ONE_VALUE.replace("'int'", "'int*', port = 'm_axi_in'"),
+            2,
+            "has no port m_axi_in, which the description gives argument n; it has no masters",
+        ),
+        (PORTS, ONE_VALUE.replace("'int'", "'int', offset = 62"), 2, "beyond the 6 bits"),
+        (PORTS.replace("endmodule", ""), ONE_VALUE, 1, "Verilator refuses it"),
+    ],
+)
+def test_a_module_that_is_no_kernel_is_refused(
+    isthmus: Command, tmp_path: Path, module: str, description: str | None, code: int, what: str
+) -> None:
+    (tmp_path / "k.sv").write_text(module)
+    if description is not None:
+        (tmp_path / "k.toml").write_text(description)
+    ended = isthmus("card", "kernel", "build", "k.sv")
+    assert ended.returncode == code, ended.stderr
+    assert what in ended.stderr
+    assert "Traceback" not in ended.stderr
+
+
+def test_without_verilator_it_is_named(
+    isthmus: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "k.sv").write_text(PORTS)
+    (tmp_path / "k.toml").write_text(ONE_VALUE)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    ended = isthmus("card", "kernel", "build", "k.sv")
+    assert ended.returncode == 1
+    assert "need Verilator 5.002 or later: install verilator" in ended.stderr
+
+
+@pytest.mark.slow
+@IN_VERILOG
+def test_a_module_of_ones_own_needs_a_description_alone(
+    isthmus: Command, card_exec: Run, programs: Path, tmp_path: Path
+) -> None:
+    """The card's own vadd: three masters of 512 bits, modules in files of their own."""
+    (tmp_path / "vadd.toml").write_text(VADD)
+    shutil.copy(ROOT / "card" / "rtl" / "vadd.sv", tmp_path)
+    built = isthmus("card", "kernel", "build", "vadd.sv", "-I", str(ROOT / "card" / "rtl"))
+    assert built.returncode == 0, built.stderr
+    program = (programs / "native", "adding", tmp_path / "vadd.xclbin")
+    ran = card_exec("--kernels", tmp_path, "--", *program)
+    assert ran.figures["sum"] == 1000 * 1001
+    assert of_kernel(ran) == "12 kB"
 
 
 # Limits, and results for continuous integration

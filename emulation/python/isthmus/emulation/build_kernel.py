@@ -8,11 +8,12 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import msgspec
 
-from isthmus.emulation import prototype
+from isthmus.emulation import prototype, verilated
 from isthmus.emulation.new_kernel import text
 from isthmus.emulation.session import PROCESS
 from isthmus.errors import IsthmusError, UsageError
@@ -24,6 +25,7 @@ PARTS = PROCESS.parent
 """Holds the folder ``include``, for plug-ins, and ``plugin``, sources that are linked to them."""
 _SHOWN_LINES = 12
 _CPP = (".cpp", ".cc", ".cxx", ".c")
+_BENCH = ("rtl_call.cpp", "kernel.cpp", "masters.cpp", "linked_memory.cpp")
 _WRAPPED = ("memcpy", "memmove", "memset")
 
 
@@ -32,23 +34,35 @@ def build(
 ) -> tuple[Path, Path]:
     """Makes NAME.so and NAME.xclbin beside the source, in place of older ones.
 
-    ``name`` is the kernel's, else the source's; ``folders`` hold headers of the kernel's. Raises
+    ``name`` is the kernel's, else the source's; ``folders`` hold its headers or modules. Raises
     UsageError where source and description do not fit, IsthmusError with the compiler's words.
     """
     if not source.is_file():
         raise UsageError(f"{source}: no such file")
-    if source.suffix not in _CPP:
-        raise UsageError(f"{source}: not C++ ({', '.join(_CPP)})")
+    in_verilog = source.suffix in verilated.SUFFIXES
+    if not in_verilog and source.suffix not in _CPP:
+        raise UsageError(
+            f"{source}: neither C++ ({', '.join(_CPP)}) nor Verilog "
+            f"({', '.join(verilated.SUFFIXES)})"
+        )
     name = name or source.stem
     described = source.with_suffix(".toml")
+    if in_verilog and not described.exists():
+        raise UsageError(
+            f"{described}: no such file; it names the kernel's arguments, as isthmus card kernel "
+            f"new --verilog '{prototype.EXAMPLE}' writes it"
+        )
     design = load(described) if described.exists() else Design(name=name)
-    design = _with_prototype(design, source, described, name)
+    if not in_verilog:
+        design = _with_prototype(design, source, described, name)
     xclbin = design.for_mode(mode).build()  # first: it says what is wrong with the description
-    kernel = next(completed(kernel) for kernel in design.kernels if kernel.name == name)
+    kernel = next((completed(kernel) for kernel in design.kernels if kernel.name == name), None)
+    if kernel is None:
+        raise UsageError(f"{described} describes no kernel {name}")
     library = source.with_name(f"{name}.so")
     with tempfile.TemporaryDirectory(prefix="isthmus-kernel-") as folder:
-        made = _compile(source, kernel, folders, Path(folder))
-        shutil.move(made, library)
+        make = _compile_verilog if in_verilog else _compile
+        shutil.move(make(source, kernel, folders, Path(folder)), library)
     described_by = source.with_name(f"{name}.xclbin")
     described_by.unlink(missing_ok=True)
     save(xclbin, described_by)
@@ -99,6 +113,34 @@ def _compile(source: Path, kernel: Kernel, folders: Sequence[Path], folder: Path
     library = folder / f"{kernel.name}.so"
     wraps = [f"-Wl,--wrap={one}" for one in _WRAPPED]
     _run([*compiler(), "-shared", *wraps, *objects, "-o", library], source)
+    return library
+
+
+def _compile_verilog(source: Path, kernel: Kernel, folders: Sequence[Path], folder: Path) -> Path:
+    """The plug-in: Verilator's model of the kernel, and the bench that serves its ports."""
+    verilator = verilated.verilate(source, kernel.name, folder, folders)
+    module = verilated.module((folder / "Vkernel.h").read_text("utf-8"), source)
+    verilated.check(module, kernel, source)
+    facts = {
+        "arguments": kernel.arguments, "masters": module.masters, "control": module.control
+    }  # fmt: skip
+    (folder / "rtl.cpp").write_text(text("rtl.cpp", facts), "utf-8")
+    includes = [folder, PARTS / "plugin", PARTS / "include", verilator, verilator / "vltstd"]
+    options = ["-std=c++20", "-O2", "-w", "-fPIC", "-fvisibility=hidden", "-DVL_NO_LEGACY"]
+    sources = [
+        *sorted(folder.glob("*.cpp")), *(PARTS / "plugin" / name for name in _BENCH),
+        *(verilator / name for name in ("verilated.cpp", "verilated_threads.cpp")),
+    ]  # fmt: skip
+    objects = [folder / f"{path.stem}.o" for path in sources]
+    include = [f"-I{path}" for path in includes]
+
+    def one(path: Path, made: Path) -> None:
+        _run([*compiler(), *options, *include, "-c", path, "-o", made], source)
+
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        list(pool.map(one, sources, objects))
+    library = folder / f"{kernel.name}.so"
+    _run([*compiler(), "-shared", "-pthread", *objects, "-o", library], source)
     return library
 
 

@@ -44,6 +44,11 @@ _SIZES = {
 _SIZE_OF = {name: size for size, names in _SIZES.items() for name in names}
 
 
+def size_of(type_name: str) -> int | None:
+    """Bytes of a type in C; None where its name alone does not tell."""
+    return _SIZE_OF.get(type_name)
+
+
 class Bank(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A memory that the card has or, of type ``host``, may reach."""
 
@@ -204,7 +209,7 @@ def _complete_argument(argument: Argument, index: int, offset: int, where: str) 
     qualifier = argument.qualifier or ("global" if argument.type.endswith("*") else "scalar")
     size = argument.size
     if size is None:
-        size = _SIZE_OF.get(argument.type) if qualifier == "scalar" else _ADDRESS_BYTES
+        size = size_of(argument.type) if qualifier == "scalar" else _ADDRESS_BYTES
     if size is None:
         raise UsageError(f"{what}: say its size, for that of {argument.type!r} is not known")
     if argument.offset is not None:

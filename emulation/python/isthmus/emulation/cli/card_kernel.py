@@ -28,6 +28,9 @@ def new(
         str, typer.Argument(help="'void scale(const int* in, int* out, int n)', for example")
     ],
     out: Annotated[Path | None, typer.Option(help="folder [the kernel's name]")] = None,
+    verilog: Annotated[
+        bool, typer.Option("--verilog", help="a module too, which the C++ function then checks")
+    ] = False,
 ) -> None:
     """Writes kernel, description and host program; says what to type next."""
     from isthmus.emulation import new_kernel
@@ -35,9 +38,12 @@ def new(
 
     parsed = parse(prototype)
     folder = out or Path(parsed.name)
-    kernel, description, host = new_kernel.write(parsed, folder)
+    made = new_kernel.write(parsed, folder, verilog=verilog)
     here = shlex.quote(str(folder))
-    print(f"{kernel}: the kernel; {description}: its description; {host}: a host program")
+    said = [f"{path}: {what}" for path, what in made.items()]
+    for n in range(0, len(said), 2):
+        print("; ".join(said[n : n + 2]))
+    kernel = next(path for path, what in made.items() if what.startswith("the kernel"))
     print(f"  isthmus card kernel build {shlex.quote(str(kernel))}")
     print(f"  {_HOST.format(here)} {_LIBRARIES}")
     print(f"  isthmus card exec --kernels {here} -- {here}/host {here}/{parsed.name}.xclbin")
@@ -45,7 +51,7 @@ def new(
 
 def build(
     source: Annotated[
-        Path, typer.Argument(help="C++ or HLS C++; NAME.toml beside it describes it")
+        Path, typer.Argument(help="C++, HLS C++ or Verilog; NAME.toml beside it describes it")
     ],
     top: Annotated[str | None, typer.Option(help="the kernel's name [the file's]")] = None,
     include: Annotated[

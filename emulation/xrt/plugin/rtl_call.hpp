@@ -1,0 +1,25 @@
+// A verilated kernel behind the emulated card; `isthmus card kernel build` writes what is declared
+// here, from the description and the ports of the module.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "verilated_kernel.hpp"
+
+namespace isthmus::card::plugin {
+
+struct Register {
+  std::uint32_t offset;
+  std::uint32_t bytes;
+};
+
+/// Where the arguments lie.
+extern const Register registers[];
+extern const std::size_t register_count;
+
+/// A kernel that has been reset; `period` in femtoseconds.
+std::unique_ptr<BenchKernel> make_kernel(Time period);
+
+}  // namespace isthmus::card::plugin
