@@ -70,14 +70,23 @@ void BenchKernel::clock() {
   const auto show = [this](auto& one) { one.show(now_); };
   const auto take = [this](auto& one) { one.take(now_); };
   const auto note = [](auto& one) { one.note(); };
+  const auto take_all = [&] {
+    each(readers_, take);
+    each(writers_, take);
+    each(senders_, take);
+  };
+  const bool settles = settle();
+  if (!settles) {  // first: memory without latency answers within the clock
+    take_all();
+  }
   each(readers_, show);
   each(writers_, show);
   each(receivers_, show);
-  settle();
-  each(readers_, take);
-  each(writers_, take);
-  each(senders_, take);
-  settle();
+  if (settles) {
+    settle();
+    take_all();
+    settle();
+  }
   each(readers_, note);
   each(writers_, note);
   each(receivers_, note);

@@ -42,8 +42,8 @@ class BenchKernel : public RtlKernel {
   /// Resets the kernel; lets it raise `interrupt`, where it has one, when it is done.
   void begin(ControlPins control, Pin reset_n, Pin interrupt);
   virtual void edge() = 0;
-  /// Lets outputs follow inputs within a clock, where they do.
-  virtual void settle() {}
+  /// Lets outputs follow inputs within a clock; whether there are such outputs.
+  virtual bool settle() { return false; }
 
  private:
   /// Clocks until `pin` is high before an edge, then makes that edge; its number is returned.

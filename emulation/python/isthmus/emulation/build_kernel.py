@@ -121,7 +121,7 @@ def _compile_verilog(source: Path, kernel: Kernel, folders: Sequence[Path], fold
     verilator = verilated.verilate(source, kernel.name, folder, folders)
     module = verilated.module((folder / "Vkernel.h").read_text("utf-8"), source)
     verilated.check(module, kernel, source)
-    facts = {
+    facts: dict[str, object] = {
         "arguments": kernel.arguments, "masters": module.masters, "control": module.control
     }  # fmt: skip
     (folder / "rtl.cpp").write_text(text("rtl.cpp", facts), "utf-8")

@@ -41,6 +41,9 @@ def execute(
             "--fail-on-warning", help="end a program that reaches past its buffers, with 3"
         ),
     ] = False,
+    watch: Annotated[
+        bool, typer.Option("--watch", help="say at the end what waited for what, and how long")
+    ] = False,
     max_simulated: Annotated[
         str | None,
         typer.Option(metavar="TIME", help="end a program that waits longer, as 20ms or 2s, with 3"),
@@ -51,6 +54,7 @@ def execute(
 ) -> NoReturn:
     """Runs the program with emulated cards in place of hardware; its exit code is ours."""
     from isthmus.emulation import account, execution, gates
+    from isthmus.emulation import watch as watching
     from isthmus.emulation.session import ClockKind, prepare
     from isthmus.emulation.trace import timeline
     from isthmus.units import parse_seconds
@@ -70,7 +74,7 @@ def execute(
             boards,
             as_hardware=as_hardware,
             clock=kind,
-            trace=trace is not None,
+            trace=watch or trace is not None,
             kernels=kernels or (),
             fail_on_warning=fail_on_warning,
         ) as session,
@@ -80,6 +84,8 @@ def execute(
         limit = gates.Limit(session, max_simulated)
         code = execution.run(command, session, is_over=limit.is_exceeded if max_simulated else None)
         wall_s = time.monotonic() - began
+        if watch:
+            print("\n".join(watching.lines(session.events)), file=sys.stderr)
         told = account.line(session.used(), boards, wall_s)
         _say(told)
         failures = [*limit.failures(), *gates.warnings(session, fatal=fail_on_warning)]
