@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from statistics import median
 
 import numpy as np
 import pandas as pd
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 from isthmus import _core, studies
 from isthmus.analysis import limits
 from isthmus.analysis.limits import Limits
-from isthmus.results.run_file import ClockName, Point, Rerun, Run
+from isthmus.results.run_file import IMPORTED, NO_LINK_BPS, ClockName, Point, Rerun, Run
 from isthmus.statistics import LOOKS, Interval, exact, over_processes, relevant, within_process
 
 Seconds = NDArray[np.float64]
@@ -32,7 +33,6 @@ _STATE_FLAGS = {
 }
 THROUGH_EMULATION = "through_emulation"
 """Flag of host times above an emulated card: software of the runtime and of the emulation."""
-IMPORTED = "imported"
 """Flag of figures that another program measured: ``Run.origin``."""
 BELOW_RESOLUTION = "below_clock_resolution"
 """Flag of times below the clock's resolution: they have no bandwidth and are not compared."""
@@ -49,15 +49,7 @@ _DRIFT_LEAST_SAMPLES = 24
 
 def per_repetition(rerun: Rerun, clock: ClockName = "host") -> Seconds:
     """Seconds of one repetition for each sample; host times exclude reading the clock."""
-    return np.asarray(rerun.seconds(clock), dtype=np.float64)
-
-
-def empty_seconds(rerun: Rerun) -> Seconds:
-    """Seconds that reading the host clock took: one value, or one for each sample."""
-    samples = rerun.clocks["host"]
-    if samples.empty_ticks:
-        return np.asarray(samples.empty_ticks, dtype=np.float64) * samples.seconds_per_tick
-    return np.asarray(rerun.intervals * rerun.clock.empty_pair_s)
+    return rerun.seconds(clock)
 
 
 def interval_within(rerun: Rerun, clock: ClockName = "host", confidence: float = 0.95) -> Interval:
@@ -108,15 +100,17 @@ def drifts(seconds: Seconds, precision: float) -> bool:
     third = len(seconds) // 3
     first = _core.median_interval(np.ascontiguousarray(seconds[:third]), _DRIFT_CONFIDENCE)
     last = _core.median_interval(np.ascontiguousarray(seconds[-third:]), _DRIFT_CONFIDENCE)
-    apart = abs(last.median - first.median) > precision * float(np.median(seconds))
-    return apart and (first.high < last.low or last.high < first.low)
+    parted = first.high < last.low or last.high < first.low
+    return parted and abs(last.median - first.median) > precision * float(np.median(seconds))
 
 
 def is_timer_bound(rerun: Rerun) -> bool:
     """Whether reading the clock is more than a tenth of what the host clock timed."""
     samples = rerun.clocks["host"]
-    timed = float(np.median(samples.ticks)) * samples.seconds_per_tick
-    return float(np.median(empty_seconds(rerun))) > _TIMER_SHARE * timed
+    empty_s = rerun.intervals * rerun.clock.empty_pair_s
+    if samples.empty_ticks:
+        empty_s = median(samples.empty_ticks) * samples.seconds_per_tick
+    return empty_s > _TIMER_SHARE * float(np.median(samples.ticks)) * samples.seconds_per_tick
 
 
 def _flags(
@@ -251,7 +245,7 @@ def _mark_zero_copies(frame: pd.DataFrame) -> None:
     Their bandwidth is left empty. Kernels are not judged: they work on each byte, and a disturbed
     launch longer than the work can make the time seem to fall with the size.
     """
-    small, large, no_link = 4096, 1 << 20, 1e12
+    small, large = 4096, 1 << 20
     axes = [name for name in frame.columns if name not in COLUMNS]
     keys = ["study", "device", "operation", "memory", "clock", *axes]
     copied = (frame["direction"] != "") & (frame["initiator"] != "kernel")
@@ -264,7 +258,9 @@ def _mark_zero_copies(frame: pd.DataFrame) -> None:
         short, long = float(low["median_s"].median()), float(high["median_s"].iloc[-1])
         largest = float(high["bytes"].iloc[-1])
         more = largest - low["bytes"].median()
-        if (long <= 2 * short and more > no_link * (long - short)) or largest > no_link * long:
+        if (long <= 2 * short and more > NO_LINK_BPS * (long - short)) or (
+            largest > NO_LINK_BPS * long
+        ):
             rows = frame.index.isin(group.index)
             frame.loc[rows, "bandwidth_Bps"] = np.nan
             _add_flag(frame, rows, "zero_copy")

@@ -30,18 +30,11 @@ def export(
     With ``--samples``: one for each sample, with those of ``.samples()``.
     """
     from isthmus.analysis.loaded import LoadedRun
-    from isthmus.errors import IsthmusError, UsageError
     from isthmus.reporters.export import FORMATS
     from isthmus.text import known
+    from isthmus.written import save_new
 
     write = FORMATS[known("format", form or out.suffix.removeprefix("."), FORMATS)]
     loaded = LoadedRun(run)
-    content = write(loaded.samples() if samples else loaded.frame())
-    try:
-        with out.open("xb") as file:
-            file.write(content)
-    except FileExistsError as error:
-        raise UsageError(f"{out} exists; nothing is overwritten: choose another --out") from error
-    except OSError as error:
-        raise IsthmusError(f"cannot write {out}: {error.strerror}") from error
+    save_new(write(loaded.samples() if samples else loaded.frame()), out)
     print(out)
