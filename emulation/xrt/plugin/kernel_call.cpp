@@ -75,7 +75,7 @@ void count(const volatile void* pointer, std::uint64_t size, bool write) {
     return;
   }
   if (latest == nullptr || !in(*latest)) {
-    const auto found = std::find_if(windows->begin(), windows->end(), in);
+    const auto found = std::ranges::find_if(*windows, in);
     if (found == windows->end()) {
       return;  // the kernel's own memory
     }
@@ -109,8 +109,7 @@ class Run {
       }
     }
     // A part of a buffer lies in the copy of the whole, which comes before.
-    std::stable_sort(buffers.begin(), buffers.end(),
-                     [&values](std::size_t a, std::size_t b) { return values[a] < values[b]; });
+    std::ranges::stable_sort(buffers, {}, [&values](std::size_t n) { return values[n]; });
     for (const std::size_t n : buffers) {
       values[n] = here(kernel.arguments[n], values[n]);
     }
@@ -217,7 +216,7 @@ ISTHMUS_ACCESS(2)
 ISTHMUS_ACCESS(4)
 ISTHMUS_ACCESS(8)
 ISTHMUS_ACCESS(16)
-void __tsan_read_range(void* at, std::size_t bytes) {
+void __tsan_read_range(const void* at, std::size_t bytes) {
   isthmus::card::plugin::count(at, bytes, false);
 }
 void __tsan_write_range(void* at, std::size_t bytes) {
@@ -234,12 +233,12 @@ void* __real_memcpy(void* to, const void* from, std::size_t bytes);
 void* __real_memmove(void* to, const void* from, std::size_t bytes);
 void* __real_memset(void* to, int value, std::size_t bytes);
 void* __wrap_memcpy(void* to, const void* from, std::size_t bytes) {
-  __tsan_read_range(const_cast<void*>(from), bytes);
+  __tsan_read_range(from, bytes);
   __tsan_write_range(to, bytes);
   return __real_memcpy(to, from, bytes);
 }
 void* __wrap_memmove(void* to, const void* from, std::size_t bytes) {
-  __tsan_read_range(const_cast<void*>(from), bytes);
+  __tsan_read_range(from, bytes);
   __tsan_write_range(to, bytes);
   return __real_memmove(to, from, bytes);
 }

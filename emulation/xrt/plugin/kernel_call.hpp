@@ -3,6 +3,7 @@
 // it.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -12,9 +13,9 @@
 namespace isthmus::card::plugin {
 
 struct Argument {
-  const char* name;
-  std::uint64_t offset;             ///< of its register
-  std::uint64_t bytes;              ///< of a scalar's value, 8 of an address
+  const char* name = nullptr;
+  std::uint64_t offset = 0;         ///< of its register
+  std::uint64_t bytes = 0;          ///< of a scalar's value, 8 of an address
   std::uint64_t element_bytes = 0;  ///< of what a pointer points to; 0: a scalar
 };
 
@@ -60,8 +61,8 @@ struct Call;
 template <auto function, class Result, class... Types>
 struct Call<function, Result (*)(Types...)> {
   static constexpr std::size_t count = sizeof...(Types);
-  static constexpr std::uint64_t elements[] = {element_bytes<Types>()..., 0};
-  static constexpr std::uint64_t sizes[] = {sizeof(Types)..., 0};
+  static constexpr std::array<std::uint64_t, count + 1> elements = {element_bytes<Types>()..., 0};
+  static constexpr std::array<std::uint64_t, count + 1> sizes = {sizeof(Types)..., 0};
 
   static void with(const std::uint64_t* values) {
     each(values, std::index_sequence_for<Types...>());
@@ -69,7 +70,8 @@ struct Call<function, Result (*)(Types...)> {
 
  private:
   template <std::size_t... n>
-  static void each([[maybe_unused]] const std::uint64_t* values, std::index_sequence<n...>) {
+  static void each([[maybe_unused]] const std::uint64_t* values,
+                   std::index_sequence<n...> /*which*/) {
     function(value_of<Types>(values[n])...);
   }
 };

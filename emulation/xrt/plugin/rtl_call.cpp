@@ -36,12 +36,12 @@ class Run {
           n, memories.emplace_back(
                  contents, LinkedMemoryOptions{.read_latency = latency, .write_latency = latency}));
     }
-    for (std::size_t n = 0; n < register_count; ++n) {
-      for (std::uint32_t at = 0; at < registers[n].bytes; at += sizeof(std::uint32_t)) {
+    for (const auto& [offset, bytes] : registers()) {
+      for (std::uint32_t at = 0; at < bytes; at += sizeof(std::uint32_t)) {
         std::uint32_t word = 0;
-        std::memcpy(&word, run_.registers + registers[n].offset + at,
-                    std::min<std::size_t>(sizeof(word), registers[n].bytes - at));
-        kernel_.write_register(registers[n].offset + at, word, 0xF);
+        std::memcpy(&word, run_.registers + offset + at,
+                    std::min<std::size_t>(sizeof(word), bytes - at));
+        kernel_.write_register(offset + at, word, 0xF);
       }
     }
     const std::uint64_t began = latest_ = kernel_.edges();

@@ -2,9 +2,9 @@
 // here, from the description and the ports of the module.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "verilated_kernel.hpp"
 
@@ -16,8 +16,7 @@ struct Register {
 };
 
 /// Where the arguments lie.
-extern const Register registers[];
-extern const std::size_t register_count;
+std::vector<Register> registers();
 
 /// A kernel that has been reset; `period` in femtoseconds.
 std::unique_ptr<BenchKernel> make_kernel(Time period);

@@ -109,7 +109,7 @@ def _compile(source: Path, kernel: Kernel, folders: Sequence[Path], folder: Path
     objects = [folder / "kernel.o", folder / "accesses.o"]
     _run([*compiler(), *common, *instrumented, *quiet, "-c", call, "-o", objects[0]], source)
     accesses = PARTS / "plugin" / "kernel_call.cpp"
-    _run([*compiler(), *common, "-c", accesses, "-o", objects[1]], source)
+    _run([*compiler(), *common, "-std=c++20", "-c", accesses, "-o", objects[1]], source)
     library = folder / f"{kernel.name}.so"
     wraps = [f"-Wl,--wrap={one}" for one in _WRAPPED]
     _run([*compiler(), "-shared", *wraps, *objects, "-o", library], source)
