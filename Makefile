@@ -8,7 +8,7 @@ STAGE := @$(PYTHON) tools/stage.py
 # What protects rarely touched ground is tested where CI is set, and by test-all.
 PYTEST = $(if $(CI),,-m "not slow")
 CPP_SOURCES := git ls-files -co --exclude-standard '*.cpp' '*.hpp'
-.PHONY: help setup fpga-emulator mpi run dev test test-all conformance sanitize coverage lint lint-all ruff mypy schema clang-format clang-tidy format bench faults fuzz wheel sbom
+.PHONY: help setup fpga-emulator mpi run dev test test-all conformance sanitize coverage lint lint-all ruff mypy schema clang-format clang-tidy format bench faults fuzz soak nightly wheel sbom
 
 help: ## show this
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 18
@@ -33,7 +33,7 @@ run: ## measure what is here (ARGS="--device ..." to choose) and write the repor
 	exit $$status
 
 test: ## C++ tests, then Python tests; not the slow ones (ARGS="tests/test_x.py -k ..." to choose)
-	$(SETUP) test
+	$(SETUP) test $(if $(PYTEST),,slow)
 	@status=0; $(PYTHON) tools/cpp_tests.py $(if $(CI),--sanitize) || status=1; \
 	$(PYTHON) tools/stage.py "Python tests" $(BIN)/python -m pytest -n auto $(PYTEST) $(ARGS) || status=1; \
 	exit $$status
@@ -57,9 +57,19 @@ faults: ## provoke faults in real runs, and count what is lost, wrong or left (A
 	$(SETUP) test
 	@$(BIN)/python tools/faults.py $(ARGS)
 
-fuzz: ## fuzz the C++ parsers for SECONDS each, 60 by default (needs clang++ with libFuzzer)
+fuzz: ## fuzz all readers of files and messages for SECONDS each, 60 by default (ARGS="--jobs 8")
 	$(SETUP) test
-	@$(PYTHON) tools/fuzz.py $(or $(SECONDS),60)
+	@$(BIN)/python tools/fuzz.py $(or $(SECONDS),60) $(ARGS)
+
+soak: ## work for MINUTES, 60 by default, and much more, and look for what grows (ARGS=--short: less)
+	$(SETUP) test
+	@$(BIN)/python tools/soak.py $(or $(MINUTES),60) $(ARGS)
+
+nightly: ## what takes too long for each change: all faults, a minute of each fuzzing target, a short soak
+	$(SETUP) test
+	@status=0; $(BIN)/python tools/faults.py || status=1; \
+	$(BIN)/python tools/fuzz.py 60 --jobs $$(nproc) || status=1; \
+	$(BIN)/python tools/soak.py 5 --short || status=1; exit $$status
 
 lint: ## every check of style, types and likely bugs, of C++ where something changed since BASE
 	$(SETUP) lint

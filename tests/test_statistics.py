@@ -14,8 +14,6 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.special import stdtrit
-from scipy.stats import wilcoxon
 
 import synthetic
 from isthmus.analysis.answers import answers
@@ -108,6 +106,8 @@ def test_what_is_the_same_is_called_different_rarely_and_in_many_comparisons_too
 
 @pytest.mark.parametrize("count", [6, 7, 11])
 def test_the_interval_is_where_the_signed_rank_test_rejects(count: int) -> None:
+    from scipy.stats import wilcoxon
+
     values = np.random.default_rng(count).standard_normal(count)
     estimate = location(values.tolist())
     for inside in (estimate.low + 1e-6, estimate.high - 1e-6):
@@ -272,4 +272,6 @@ def test_an_offload_is_the_same_in_the_table_and_in_the_answer() -> None:
 @pytest.mark.parametrize("free", [1, 1.37, 2, 5.5, 29, 1000.5])
 @pytest.mark.parametrize("share", [0.51, 0.9, 0.975, 0.9995, 1 - 1e-9])
 def test_students_quantiles_are_those_of_scipy(free: float, share: float) -> None:
+    from scipy.special import stdtrit
+
     assert student(free, share) == pytest.approx(stdtrit(free, share), rel=1e-11)

@@ -152,6 +152,7 @@ USES: dict[str, tuple[tuple[str, ...], tuple[SystemPackage, ...]]] = {
             *XRT,
         ),
     ),
+    "slow": (("parquet", "reframe"), ()),  # what only tests with the marker ``slow`` need
     "conformance": ((), (CATCH2,)),
     "lint": (("lint",), (CATCH2, OPENCL_HEADERS, *XRT)),
     "bench": ((), (CLPEAK, GOOGLE_BENCHMARK, OPENCL_DEVELOPMENT, VERILATOR)),

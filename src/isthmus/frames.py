@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections import namedtuple
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
@@ -31,6 +32,11 @@ class Row(dict[str, Any]):
             return self[name]
         except KeyError as error:
             raise AttributeError(name) from error
+
+
+@cache
+def _row_type(columns: tuple[str, ...]) -> Any:
+    return namedtuple("Row", columns, rename=True)
 
 
 class _Rows:
@@ -184,8 +190,7 @@ class Frame:
 
     def itertuples(self) -> Iterator[Any]:
         """Rows with their columns as attributes."""
-        kind = namedtuple("Row", self.columns, rename=True)  # type: ignore[misc]
-        return map(kind._make, self.rows())
+        return map(_row_type(tuple(self._columns))._make, self.rows())
 
     def sort_values(self, by: str | Sequence[str], *, ascending: bool = True) -> Frame:
         """Rows in order, missing values last; equal ones stay as they are."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from statistics import median
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +12,7 @@ from isthmus import _core, studies
 from isthmus.analysis import limits
 from isthmus.analysis.limits import Limits
 from isthmus.frames import Frame, Series
-from isthmus.results.run_file import ClockName, Point, Rerun, Run
+from isthmus.results.run_file import IMPORTED, NO_LINK_BPS, ClockName, Point, Rerun, Run
 from isthmus.statistics import LOOKS, Interval, exact, over_processes, relevant, within_process
 
 Seconds = NDArray[np.float64]
@@ -32,7 +33,6 @@ _STATE_FLAGS = {
 }
 THROUGH_EMULATION = "through_emulation"
 """Flag of host times above an emulated card: software of the runtime and of the emulation."""
-IMPORTED = "imported"
 """Flag of figures that another program measured: ``Run.origin``."""
 BELOW_RESOLUTION = "below_clock_resolution"
 """Flag of times below the clock's resolution: they have no bandwidth and are not compared."""
@@ -49,15 +49,7 @@ _DRIFT_LEAST_SAMPLES = 24
 
 def per_repetition(rerun: Rerun, clock: ClockName = "host") -> Seconds:
     """Seconds of one repetition for each sample; host times exclude reading the clock."""
-    return np.asarray(rerun.seconds(clock), dtype=np.float64)
-
-
-def empty_seconds(rerun: Rerun) -> Seconds:
-    """Seconds that reading the host clock took: one value, or one for each sample."""
-    samples = rerun.clocks["host"]
-    if samples.empty_ticks:
-        return np.asarray(samples.empty_ticks, dtype=np.float64) * samples.seconds_per_tick
-    return np.asarray(rerun.intervals * rerun.clock.empty_pair_s)
+    return rerun.seconds(clock)
 
 
 def interval_within(rerun: Rerun, clock: ClockName = "host", confidence: float = 0.95) -> Interval:
@@ -108,15 +100,17 @@ def drifts(seconds: Seconds, precision: float) -> bool:
     third = len(seconds) // 3
     first = _core.median_interval(np.ascontiguousarray(seconds[:third]), _DRIFT_CONFIDENCE)
     last = _core.median_interval(np.ascontiguousarray(seconds[-third:]), _DRIFT_CONFIDENCE)
-    apart = abs(last.median - first.median) > precision * float(np.median(seconds))
-    return apart and (first.high < last.low or last.high < first.low)
+    parted = first.high < last.low or last.high < first.low
+    return parted and abs(last.median - first.median) > precision * float(np.median(seconds))
 
 
 def is_timer_bound(rerun: Rerun) -> bool:
     """Whether reading the clock is more than a tenth of what the host clock timed."""
     samples = rerun.clocks["host"]
-    timed = float(np.median(samples.ticks)) * samples.seconds_per_tick
-    return float(np.median(empty_seconds(rerun))) > _TIMER_SHARE * timed
+    empty_s = rerun.intervals * rerun.clock.empty_pair_s
+    if samples.empty_ticks:
+        empty_s = median(samples.empty_ticks) * samples.seconds_per_tick
+    return empty_s > _TIMER_SHARE * float(np.median(samples.ticks)) * samples.seconds_per_tick
 
 
 def _flags(
@@ -251,7 +245,7 @@ def _mark_zero_copies(frame: Frame) -> None:
     Their bandwidth is left empty. Kernels are not judged: they work on each byte, and a disturbed
     launch longer than the work can make the time seem to fall with the size.
     """
-    small, large, no_link = 4096, 1 << 20, 1e12
+    small, large = 4096, 1 << 20
     axes = [name for name in frame.columns if name not in COLUMNS]
     keys = ["study", "device", "operation", "memory", "clock", *axes]
     copied = (frame["direction"] != "") & (frame["initiator"] != "kernel")
@@ -264,7 +258,36 @@ def _mark_zero_copies(frame: Frame) -> None:
         short, long = float(low["median_s"].median()), float(high["median_s"].iloc[-1])
         largest = float(high["bytes"].iloc[-1])
         more = largest - low["bytes"].median()
-        if (long <= 2 * short and more > no_link * (long - short)) or largest > no_link * long:
+        if (long <= 2 * short and more > NO_LINK_BPS * (long - short)) or (
+            largest > NO_LINK_BPS * long
+        ):
+            rows = np.isin(frame.index, group.index)
+            frame.set(rows, "bandwidth_Bps", np.nan)
+            _add_flag(frame, rows, "zero_copy")
+
+
+_NO_MEMORY = 2e13
+"""Bytes a second that no memory of a device reads, behind caches or in front of them."""
+_NOISE = 0.1
+"""Share of a kernel's shortest time that may be noise."""
+
+
+def _mark_idle_kernels(frame: Frame) -> None:
+    """Flags kernels that moved nothing: their time does not grow with the size.
+
+    Criterion, of verified rows: what the largest size has more than the smallest would need
+    ``_NO_MEMORY`` or more in the time that it takes longer than the shortest sample, or in
+    ``_NOISE`` of that sample where the difference is less. Their bandwidth is left empty.
+    """
+    axes = [name for name in frame.columns if name not in COLUMNS]
+    keys = ["study", "device", "operation", "memory", "clock", *axes]
+    kernels = (frame["initiator"] == "kernel") & (frame["verified"] == "true")
+    for _, group in frame[kernels & (frame["clock"] == "host")].groupby(keys, dropna=False):
+        sizes = group.sort_values("bytes")
+        more = float(sizes["bytes"].iloc[-1] - sizes["bytes"].iloc[0])
+        shortest = float(group["min_s"].min())
+        longer = float(sizes["median_s"].iloc[-1]) - shortest
+        if more > _NO_MEMORY * max(longer, _NOISE * shortest):
             rows = np.isin(frame.index, group.index)
             frame.set(rows, "bandwidth_Bps", np.nan)
             _add_flag(frame, rows, "zero_copy")
@@ -278,7 +301,8 @@ _DRIFT = 0.1
 def _mark_above_sum(frame: Frame, precision: float) -> None:
     """Flags rates of both directions at once that exceed the sum of what each reaches alone.
 
-    Measured ones only by more than ``_DRIFT``, and not where the interval is of one process.
+    Only where they cross a link: caches of a processor can. Measured ones only by more than
+    ``_DRIFT``, and not where the interval is of one process.
     """
     axes = [name for name in frame.columns if name not in COLUMNS]
     same = ["study", "device", "memory", "bytes", "clock", *axes]
@@ -289,7 +313,7 @@ def _mark_above_sum(frame: Frame, precision: float) -> None:
     )
     one_process = frame.index[frame["flags"].str.contains(r"\bwithin\b").values]
     for both, *alone in _BOTH_AT_ONCE:
-        rates = ends[frame["operation"].eq(both) & frame["direction"].eq("both")]
+        rates = ends[frame["operation"].eq(both) & frame["limit"].eq("link")]
         for single in alone:
             known = ends[frame["operation"].eq(single)][[*same, "most"]]
             rates = rates.merge(known.rename({"most": single}), on=same)
@@ -330,6 +354,7 @@ def summarise(run: Run) -> Frame:
     axes = list(dict.fromkeys(name for point in run.points for name in point.axes))
     frame = Frame(rows, columns=[*COLUMNS, *axes])
     _mark_zero_copies(frame)
+    _mark_idle_kernels(frame)
     _mark_above_sum(frame, run.settings.precision)
     for name in dict.fromkeys(point.study for point in run.points):
         study = studies.registry().get(name)

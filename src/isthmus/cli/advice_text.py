@@ -11,14 +11,13 @@ from isthmus.analysis.advice import Advice, Option, Way
 from isthmus.analysis.wording import number, percent
 from isthmus.cli.program import program
 from isthmus.columns import wrapped
-from isthmus.results.run_file import DeviceRecord
+from isthmus.results.run_file import NO_LINK_BPS, DeviceRecord
 from isthmus.statistics import Interval
 from isthmus.units import format_rate, format_seconds, format_size
 from isthmus.written import json_text
 
 DIRECTIONS = {"h2d": "to the device", "d2h": "to the host"}
 _ROWS = 8
-_NO_LINK_BPS = 1e12
 """Bytes a second that no link carries."""
 
 
@@ -41,7 +40,7 @@ def _timed(time: Interval) -> str:
 def _rated(option: Option, size: int) -> str:
     """The rate; empty where it is so high that nothing was copied."""
     rate = size / option.time.value
-    return format_rate(rate) if rate < _NO_LINK_BPS else ""
+    return format_rate(rate) if rate < NO_LINK_BPS else ""
 
 
 def sentence(option: Option, size: int, direction: str) -> str:

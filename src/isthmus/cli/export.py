@@ -31,20 +31,15 @@ def export(
     """
     from isthmus.analysis.loaded import samples_of
     from isthmus.analysis.summary import summarise
-    from isthmus.errors import IsthmusError, UsageError, analysing
+    from isthmus.errors import analysing
     from isthmus.reporters.export import FORMATS
     from isthmus.results import run_file
     from isthmus.text import known
+    from isthmus.written import save_new
 
     write = FORMATS[known("format", form or out.suffix.removeprefix("."), FORMATS)]
     loaded = run_file.load(run)
     with analysing(run):
         content = write(samples_of(loaded) if samples else summarise(loaded))
-    try:
-        with out.open("xb") as file:
-            file.write(content)
-    except FileExistsError as error:
-        raise UsageError(f"{out} exists; nothing is overwritten: choose another --out") from error
-    except OSError as error:
-        raise IsthmusError(f"cannot write {out}: {error.strerror}") from error
+    save_new(content, out)
     print(out)

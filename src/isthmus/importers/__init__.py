@@ -12,7 +12,7 @@ from functools import cache
 from isthmus.errors import UsageError
 from isthmus.importers.base import Importer
 from isthmus.registration import registered
-from isthmus.text import nearest
+from isthmus.text import known
 
 __all__ = ["Importer", "by_name", "recognised", "registry"]
 
@@ -26,10 +26,7 @@ def registry() -> Mapping[str, Importer]:
 def by_name(name: str) -> Importer:
     """The importer of this name; raises UsageError for an unknown one."""
     importers = registry()
-    if name not in importers:
-        known = ", ".join(importers)
-        raise UsageError(f"unknown format '{name}'; {nearest(name, importers)}known: {known}")
-    return importers[name]
+    return importers[known("format", name, importers)]
 
 
 def recognised(text: str) -> Importer:
@@ -37,5 +34,5 @@ def recognised(text: str) -> Importer:
     for importer in registry().values():
         if importer.matches(text):
             return importer
-    known = ", ".join(registry())
-    raise UsageError(f"no output that Isthmus knows; --format NAME names one of {known}")
+    names = ", ".join(registry())
+    raise UsageError(f"no output that Isthmus knows; --format NAME names one of {names}")

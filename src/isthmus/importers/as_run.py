@@ -21,6 +21,8 @@ from isthmus.errors import UsageError
 from isthmus.importers.base import SIZE_ASSUMED, Figure, Importer, Output
 from isthmus.measure.protocol import Noise
 from isthmus.results.run_file import (
+    IMPORTED,
+    NO_LINK_BPS,
     ClockRecord,
     Origin,
     Point,
@@ -34,10 +36,6 @@ from isthmus.results.run_file import (
 MOST_BYTES = 16 << 20
 """Of a file: outputs have some kilobytes."""
 MOST_FIGURES = 20_000
-IMPORTED = "imported"
-"""Remark on every figure; it becomes a flag."""
-NO_LINK_BPS = 1e12
-"""A copy that would be faster moved nothing."""
 _TICKS_S = (1e-15, 1e-9)
 """Seconds of a tick: the finer one unless a sample would have too many."""
 _MOST_TICKS = 1 << 62
@@ -181,14 +179,14 @@ def _origin(
     figures: Sequence[Figure],
     lines: list[int],
 ) -> Origin:
-    statistics = list(dict.fromkeys(figure.statistic for figure in figures))
+    statistics: list[str] = list(dict.fromkeys(figure.statistic for figure in figures))
     return Origin(
         tool=output.tool,
         version=output.version,
         format=importer.name,
         file=path.name,
         sha256=hashlib.sha256(data).hexdigest(),
-        statistics=list(statistics),
+        statistics=statistics,
         not_measured=["whether the data arrived", *(_NOT_MEASURED[one] for one in statistics)],
         left_out=list(output.left_out),
         assumed=list(output.assumed),

@@ -8,6 +8,7 @@ from itertools import product
 from math import prod
 
 from isthmus import _core
+from isthmus.measure.discovery import FoundDevice
 from isthmus.measure.protocol import DeviceDescription, OperationDescription, PartDescription
 from isthmus.results.run_file import Point
 from isthmus.studies.base import Axis, Study, Value
@@ -115,22 +116,20 @@ class _Planner:
     def __init__(
         self,
         study: Study,
-        device: str,
-        description: DeviceDescription,
+        device: FoundDevice,
         given: Mapping[str, Sequence[Value]],
         chosen: Mapping[str, Sequence[Value]],
-        direct_memory: str,
     ) -> None:
         self._study = study
-        self._direct_memory = direct_memory
-        self._device = device
-        self._description = description
+        self._direct_memory = device.direct_memory
+        self._device = device.address
+        self._description = device.description
         self._given = given
         self._chosen = chosen
-        self._limits = Limits.of(description)
+        self._limits = Limits.of(device.description)
         self._too_large: dict[tuple[tuple[int, ...], int], list[str]] = {}
         self._columns = [study.axis(name) for name in study.columns if name != study.size_axis.name]
-        self._varied = {axis.name for o in description.operations for axis in o.axes}
+        self._varied = {axis.name for o in device.description.operations for axis in o.axes}
         self.tasks: list[Task] = []
         self.left_out: list[str] = []
 
@@ -278,36 +277,31 @@ def _as_value(text: str) -> Value:
 
 
 def plan(
-    study: Study,
-    device: str,
-    description: DeviceDescription,
-    given: Mapping[str, Sequence[Value]],
-    *,
-    quick: bool,
-    direct_memory: str = "",
+    study: Study, device: FoundDevice, given: Mapping[str, Sequence[Value]], *, quick: bool
 ) -> Plan:
     """Tasks of one study for one device.
 
     ``given`` holds the axes that the user set, parsed. Points that the device cannot hold or do are
-    left out, with a reason where the user named them. ``direct_memory``: a kind of host memory that
-    is measured beside the first one, where the user names none.
+    left out, with a reason where the user named them. Where the user names no kind of host memory,
+    the device's first kind is measured, and its ``direct_memory`` beside it.
     """
     usual = {axis.name: axis.usual(quick=quick) for axis in study.axes}
     chosen = {**{name: values for name, values in usual.items() if values is not None}, **given}
-    planner = _Planner(study, device, description, given, chosen, direct_memory)
+    planner = _Planner(study, device, given, chosen)
+    description = device.description
     for kind in given.get("memory", ()):
         if not has_memory(study, description, kind):
             why = description.lacks.get(f"memory={kind}")
             offers = describe_memory_kinds(study, [description])
             reason = f": {why}" if why else f"; it has {offers}"
-            planner.left_out.append(f"{device} has no memory kind '{kind}'{reason}")
+            planner.left_out.append(f"{device.address} has no memory kind '{kind}'{reason}")
     wanted = [str(name) for name in given.get("operation", study.operations_usually)]
     sizes_by_set = study.sizes(given, quick=quick)
     seen: list[OperationDescription] = []
     for name in wanted:
         operations = offered(study, description, name)
         if not operations and "operation" in given:
-            planner.left_out.append(f"{device} cannot do '{name}'")
+            planner.left_out.append(f"{device.address} cannot do '{name}'")
         for operation in operations:
             if operation not in seen:
                 seen.append(operation)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import resource
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,7 +16,7 @@ import msgspec
 
 from isthmus import __version__
 from isthmus.backends import by_scheme, run_options
-from isthmus.errors import IsthmusError, UsageError
+from isthmus.errors import UsageError
 from isthmus.measure.address import Address
 from isthmus.measure.devices import devices_of, read_again, refuse_or_warn, software_of
 from isthmus.measure.discovery import FoundDevice
@@ -29,13 +28,12 @@ from isthmus.results.journal import Entry, Journal, assemble
 from isthmus.results.run_file import QUICK_PROCESSES, DeviceRecord, Run, Settings, Software
 from isthmus.studies import by_name
 from isthmus.studies.base import Study, Value
-from isthmus.system import environment, lock, private
+from isthmus.system import environment, lock, memory
 from isthmus.system.binding import Binding
 
 if TYPE_CHECKING:
     from isthmus.measure.joint import RankGroup
 
-_LEAST_ADDRESS_SPACE = 512 << 20
 QUICK_PRECISION = 0.1
 QUICK_BUDGET_S = 60.0
 """Budget of a quick run over all studies."""
@@ -79,18 +77,6 @@ def _parsed_axes(request: Request, study: Study) -> Mapping[str, Sequence[Value]
     return study.parse(
         {n: v for n, v in request.axes.items() if n in known or len(request.studies) == 1}
     )
-
-
-def _refuse_little_memory() -> None:
-    """Raises IsthmusError where numerical libraries would hang or crash while they are loaded."""
-    # OpenBLAS waits without end for the memory of its threads.
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
-    if limit != resource.RLIM_INFINITY and limit < _LEAST_ADDRESS_SPACE:
-        raise IsthmusError(
-            f"address space is limited to {limit >> 20} MiB; a run needs "
-            f"{_LEAST_ADDRESS_SPACE >> 20} MiB: raise the limit (ulimit -v)"
-        )
 
 
 def lock_for_hardware(
@@ -137,13 +123,7 @@ def _jobs(
                 what = f"no memory kind '{kind}' on these devices; they have {offers}"
                 refuse_or_warn(what, records, watcher)
         named = [one for one in devices if one.address not in added]
-        plans = [
-            plan(
-                study, one.address, one.description, given, quick=quick,
-                direct_memory=one.direct_memory,
-            )
-            for one in named
-        ]  # fmt: skip
+        plans = [plan(study, one, given, quick=quick) for one in named]
         for one, planned in zip(named, plans, strict=True):
             wanted = filter(request.keeps, planned.tasks) if request.keeps else planned.tasks
             jobs += [Job(one, task) for task in wanted]
@@ -151,7 +131,7 @@ def _jobs(
         software = study.of_software(given, quick=quick)
         for one in devices:
             if software and one.address in added:
-                planned = plan(study, one.address, one.description, software, quick=quick)
+                planned = plan(study, one, software, quick=quick)
                 jobs += [Job(one, task) for task in planned.tasks]
         if request.group and not any(planned.tasks or planned.left_out for planned in plans):
             raise UsageError(
@@ -208,7 +188,7 @@ def measure(request: Request, watcher: Watcher) -> Run:
     Raises UsageError or NoDeviceError before anything is measured, KeyboardInterrupt after the
     results so far are in the run file.
     """
-    _refuse_little_memory()
+    memory.refuse_little()
     if os.path.lexists(request.out):
         raise UsageError(f"{request.out} exists; nothing is overwritten: choose another --out")
     for study in request.studies:
@@ -279,7 +259,7 @@ def resume(
     ``permissions``: options that allow harmful actions. They are never taken from the run file,
     which may come from somebody else.
     """
-    _refuse_little_memory()
+    memory.refuse_little()
     if journal.path_of_previous(out).exists():  # an earlier resume was cut off at its start
         journal.path_of_previous(out).replace(journal.path_of(out))
     before, entries = _unfinished_run(out)
@@ -381,10 +361,10 @@ def _run_jobs(
             )
             whole = msgspec.structs.replace(
                 whole,
-                environment={**run.environment, "steal_after_s": environment.steal_seconds()},
+                environment={**run.environment, **environment.counters("after")},
                 devices=[read_again(device) for device in run.devices],
             )
-            _save(whole, out, replace=replace, log=log)
+            log.end(whole, out, replace=replace)
             return whole
 
         left_s = run.settings.budget_s - (time.monotonic() - began)
@@ -396,8 +376,8 @@ def _run_jobs(
             runner.run_simulated()
             if runner.schedule.unfinished:
                 with lock.exclusive(watcher.say, no_wait=request.no_wait):
-                    steal = {"steal_before_s": environment.steal_seconds()}
-                    run = msgspec.structs.replace(run, environment={**run.environment, **steal})
+                    before = environment.counters("before")
+                    run = msgspec.structs.replace(run, environment={**run.environment, **before})
                     runner.run(time.monotonic() + left_s)
         except KeyboardInterrupt:
             save("interrupted")
@@ -409,24 +389,3 @@ def _run_jobs(
                 log.remove()
             raise
         return save("budget" if runner.out_of_time else "complete")
-
-
-def _save(run: Run, out: Path, *, replace: bool, log: Journal) -> None:
-    """Writes the run file and removes the journal.
-
-    Where ``out`` cannot be written, writes the run file to this user's temporary folder instead,
-    and raises IsthmusError that says where it is.
-    """
-    try:
-        run_file.save(run, out, replace=replace)
-    except IsthmusError as error:
-        try:
-            kept = private.folder("kept") / f"{out.stem}-{os.getpid()}.json"
-            run_file.save(run, kept)
-        except (IsthmusError, OSError):
-            raise IsthmusError(
-                f"{error}; what was measured is in {log.path}: go on with --resume"
-            ) from error
-        log.remove()
-        raise IsthmusError(f"{error}; the run is in {kept} instead") from error
-    log.remove()

@@ -29,7 +29,8 @@ def by_name(name: str, *, samples: bool = False) -> Reporter:
     Raises UsageError for an unknown name, and with ``samples`` for a reporter without samples.
     """
     reporters = registry()
-    if samples and reporters[known("format", name, reporters)].samples is None:
+    reporter = reporters[known("format", name, reporters)]
+    if samples and reporter.samples is None:
         able = ", ".join(one.name for one in reporters.values() if one.samples is not None)
         raise UsageError(f"format '{name}' shows no samples; {able} can")
-    return reporters[known("format", name, reporters)]
+    return reporter

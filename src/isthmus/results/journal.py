@@ -16,6 +16,7 @@ from types import TracebackType
 import msgspec
 
 from isthmus.errors import IsthmusError, UsageError
+from isthmus.results import run_file
 from isthmus.results.run_file import (
     FINAL_STATES,
     JOURNAL_ENDING,
@@ -25,6 +26,7 @@ from isthmus.results.run_file import (
     Rerun,
     Run,
 )
+from isthmus.system import private
 
 PointKey = tuple[object, ...]
 _MOST_BYTES = 2 * MOST_BYTES
@@ -112,6 +114,26 @@ class Journal:
     def remove(self) -> None:
         """Removes the journal, once the run file holds everything."""
         self.path.unlink(missing_ok=True)
+
+    def end(self, run: Run, out: Path, *, replace: bool) -> None:
+        """Writes the run file and removes the journal.
+
+        Where ``out`` cannot be written, writes the run file to this user's temporary folder
+        instead, and raises IsthmusError that says where it is.
+        """
+        try:
+            run_file.save(run, out, replace=replace)
+        except IsthmusError as error:
+            try:
+                kept = private.folder("kept") / f"{out.stem}-{os.getpid()}.json"
+                run_file.save(run, kept)
+            except (IsthmusError, OSError):
+                raise IsthmusError(
+                    f"{error}; what was measured is in {self.path}: go on with --resume"
+                ) from error
+            self.remove()
+            raise IsthmusError(f"{error}; the run is in {kept} instead") from error
+        self.remove()
 
 
 def read(path: Path) -> tuple[Run, list[Entry]]:

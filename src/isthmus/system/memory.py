@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import resource
 from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
 
+from isthmus.errors import IsthmusError
+
+_LEAST_ADDRESS_SPACE = 512 << 20
 GROUPS = Path("/sys/fs/cgroup")
 OWN = Path("/proc/self/cgroup")
 _FILES = (
@@ -15,6 +20,18 @@ _FILES = (
 )
 """Of control groups, version 2 and 1: controller, limit, what is in use, and what of that is cache
 that the kernel gives up first."""
+
+
+def refuse_little() -> None:
+    """Raises IsthmusError where numerical libraries would hang or crash while they are loaded."""
+    # OpenBLAS waits without end for the memory of its threads.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if limit != resource.RLIM_INFINITY and limit < _LEAST_ADDRESS_SPACE:
+        raise IsthmusError(
+            f"address space is limited to {limit >> 20} MiB; a run needs "
+            f"{_LEAST_ADDRESS_SPACE >> 20} MiB: raise the limit (ulimit -v)"
+        )
 
 
 def available_bytes(groups: Path = GROUPS, own: Path = OWN) -> int:

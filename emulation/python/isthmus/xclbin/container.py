@@ -14,7 +14,8 @@ from uuid import UUID
 
 import msgspec
 
-from isthmus.errors import IsthmusError, UsageError
+from isthmus.errors import UsageError
+from isthmus.written import save_new
 from isthmus.xclbin import metadata, tables
 from isthmus.xclbin.fields import get_text, name_of, pack, put_text
 from isthmus.xclbin.kinds import Mode, SectionKind
@@ -245,11 +246,4 @@ def load(path: Path) -> Xclbin:
 
 def save(xclbin: Xclbin, path: Path) -> None:
     """Writes a file. Raises UsageError where there is one already: nothing is overwritten."""
-    data = xclbin.encode()
-    try:
-        with path.open("xb") as file:
-            file.write(data)
-    except FileExistsError as error:
-        raise UsageError(f"{path} exists; nothing is overwritten: choose another --out") from error
-    except OSError as error:
-        raise IsthmusError(f"cannot write {path}: {error.strerror}") from error
+    save_new(xclbin.encode(), path)
