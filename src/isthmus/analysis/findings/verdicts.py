@@ -172,7 +172,7 @@ def _wrong(rows: Frame, device: DeviceRecord) -> Iterator[Cause]:
             yield Cause(name=reason, evidence=_counted(marked), command=again + _named(marked))
     empty = rows["flags"].str.contains("zero_copy") & bool(device.link)
     kernels = rows["initiator"] == "kernel"
-    launched = rows["operation"].eq("launch") & rows["median_s"].lt(_LEAST_LAUNCH_S)
+    launched = rows["operation"].eq("launch") & (rows["median_s"] < _LEAST_LAUNCH_S)
     for reason, marked in {
         "data did not arrive": rows[rows["verified"] == "false"],
         "nothing was copied": rows[empty & rows["operation"].isin(["read", "write"])],
