@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from isthmus.analysis.wording import number
 from isthmus.statistics import Interval
 
 _ROUGH = 10.0
@@ -114,8 +115,6 @@ def _scale(value: float, unit: str) -> tuple[float, str]:
 
 
 def _digits(value: float) -> str:
-    from isthmus.analysis.wording import number  # noqa: PLC0415 - it loads pandas
-
     return number(value)
 
 
