@@ -133,7 +133,7 @@ TCL = SystemPackage("tcl", "the tests of the scripts for Vivado", has_command("t
 USES: dict[str, tuple[tuple[str, ...], tuple[SystemPackage, ...]]] = {
     "run": ((), ()),
     "test": (
-        ("test", "rtl"),
+        ("test", "rtl", "docs"),
         (
             CATCH2,
             BROWSER,
@@ -151,7 +151,8 @@ USES: dict[str, tuple[tuple[str, ...], tuple[SystemPackage, ...]]] = {
         ),
     ),
     "conformance": ((), (CATCH2,)),
-    "lint": (("lint",), (CATCH2, OPENCL_HEADERS, *XRT)),
+    "lint": (("lint", "docs"), (CATCH2, OPENCL_HEADERS, *XRT)),
+    "docs": (("docs",), ()),
     "bench": ((), (CLPEAK, GOOGLE_BENCHMARK, OPENCL_DEVELOPMENT, VERILATOR)),
     "mpi": (("mpi",), ()),
     "synthesis": ((), (YOSYS,)),
