@@ -33,7 +33,7 @@ run: ## measure what is here (ARGS="--device ..." to choose) and write the repor
 	exit $$status
 
 test: ## C++ tests, then Python tests; not the slow ones (ARGS="tests/test_x.py -k ..." to choose)
-	$(SETUP) test
+	$(SETUP) test $(if $(PYTEST),,slow)
 	@status=0; $(PYTHON) tools/cpp_tests.py $(if $(CI),--sanitize) || status=1; \
 	$(PYTHON) tools/stage.py "Python tests" $(BIN)/python -m pytest -n auto $(PYTEST) $(ARGS) || status=1; \
 	exit $$status

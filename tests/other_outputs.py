@@ -40,6 +40,10 @@ FACTS = {  # format, points, and of some: operation, bytes, column, figure as th
                                                ("read", 2344, "bandwidth_Bps", 25.638982e6)]),
     "vitis_summary-2022.1.csv": ("vitis_summary", 2, [("read", 4 << 20, "max_s", 0.854396e-3),
                                                       ("write", 4 << 20, "min_s", 0.110193e-3)]),
+    "xbutil-u250.txt": ("xbutil", 9, [("write", 16 << 20, "bandwidth_Bps", 9046.9 * MiB),
+                                      ("bandwidth", 16 << 20, "bandwidth_Bps", 67895.8 * MiB)]),
+    "xbutil-u30.txt": ("xbutil", 3, [("read", 16 << 20, "bandwidth_Bps", 3165.026458 * MiB),
+                                     ("bandwidth", 16 << 20, "bandwidth_Bps", 8822.72 * MiB)]),
     "xbutil.json": ("xbutil", 3, [("write", 16 << 20, "bandwidth_Bps", 9128.4 * MiB),
                                   ("bandwidth", 16 << 20, "bandwidth_Bps", 47911.7 * MiB)]),
 }  # fmt: skip

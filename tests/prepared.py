@@ -85,7 +85,7 @@ def _load() -> None:
     import isthmus
     from isthmus.system import built
 
-    for name in ("pandas", "scipy.stats", "altair", "rich.console", "rich.table"):
+    for name in ("pandas", "scipy.optimize", "altair", "rich.console", "rich.table"):
         importlib.import_module(name)
     # Sources, and what the build installed beside the compiled parts.
     for root in {Path(isthmus.__file__).parent, built.FOLDER}:

@@ -155,3 +155,29 @@ def transfer_run(
         for size in sizes
     ]
     return run(points, **changes)
+
+
+NODE_SIZES = (64, 4096, 1 << 20, 1 << 24)
+
+
+def node(
+    name: str, slower: float = 1.0, *, spread: float = 0.02, seed: int = 0, **changes: object
+) -> Run:
+    """A machine's run; it differs from its like by ``spread``, and writes slower by a factor."""
+    own = float(np.exp(np.random.default_rng(seed).normal(0, spread)))
+    laws = {
+        "cuda:0": {
+            "read": Law(1e-5 * own, 2e10 / own),
+            "write": Law(1e-5 * own, 2e10 / own / slower),
+        }
+    }
+    run = transfer_run(laws, NODE_SIZES, reruns=3, samples=10, seed=seed)
+    environment = {"host": name, "cpu": "Some CPU"}
+    return msgspec.structs.replace(run, environment=environment, **changes)
+
+
+def machines(count: int, slow: Mapping[int, float], *, seed: int = 0) -> list[tuple[str, Run]]:
+    """Machines that are alike, with a factor for writes of the slow ones."""
+    return [
+        (f"n{i}", node(f"node{i:03}", slow.get(i, 1.0), seed=1000 * seed + i)) for i in range(count)
+    ]

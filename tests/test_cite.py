@@ -8,6 +8,7 @@ import re
 from pathlib import Path
 
 import pytest
+import yaml
 
 from conftest import Command
 from isthmus import published
@@ -39,7 +40,6 @@ def test_the_citation_file_has_what_its_format_requires() -> None:
     assert "Apache License" in (ROOT / "LICENSE").read_text()
     assert about["license"] == "Apache-2.0"
     assert citation.citation() == about
-    yaml = pytest.importorskip("yaml")
     assert yaml.safe_load(text) == about
 
 
@@ -134,3 +134,20 @@ def test_unknown_formats_are_refused(isthmus: Command, tmp_path: Path) -> None:
     refused = isthmus("cite", "run.json", "--format", "bibtx")
     assert refused.returncode == 2
     assert "did you mean bibtex? known: text, bibtex, json" in refused.stderr
+
+
+def test_the_program_that_measured_is_named_where_figures_were_imported(isthmus: Command) -> None:
+    file = str(ROOT / "tests" / "data" / "import" / "xbutil-u250.txt")
+    assert isthmus("import", file, "--out", "run.json").returncode == 0
+    text = " ".join(isthmus("cite", "run.json").stdout.partition("@")[0].split())
+    assert text.startswith(
+        "The figures are those of xbutil validate, read from its output xbutil-u250.txt (SHA-256 "
+    )
+    assert "which measured nothing" in text
+    assert "9 points: mean values and best values of that program." in text
+    assert "whether the data arrived" in text
+    for claimed in ("We measured", "process", "seed", "precision"):
+        assert claimed not in text
+    repeated = isthmus("repeat", "run.json")
+    assert repeated.returncode == 2
+    assert "was imported from xbutil validate: run that program again" in repeated.stderr

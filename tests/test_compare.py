@@ -7,6 +7,7 @@ import io
 import itertools
 import json
 import math
+import re
 from collections import Counter
 from collections.abc import Collection
 from pathlib import Path
@@ -350,6 +351,25 @@ def test_the_summary_is_short_and_says_what_may_explain_it(
     assert shown[-1].endswith("compare base.json half.json --points")
     same = run_isthmus("compare", "base.json", "again.json", cwd=cards).stdout
     assert same.startswith("again.json against base.json: nothing changed by more than 2.0 %.")
+
+
+def test_another_device_is_said_first_and_the_screen_stays_short() -> None:
+    def of(name: str, latency: float) -> Run:
+        operations = {operation: Law(latency, 1e9) for operation in ("read", "write", "map")}
+        run = transfer_run({"cuda:0": operations, "opencl:x": operations}, SIZES, reruns=12)
+        version = f"OpenCL 3.0 with a long text that both have {name} {'x' * 90}"
+        devices = [msgspec.structs.replace(device, name=name, environment={"driver": version})
+                   for device in run.devices]  # fmt: skip
+        return msgspec.structs.replace(run, devices=devices)
+
+    shown = list(lines(compare(side(of("H100", 1e-6)), side(of("H200", 5e-5))), "isthmus x"))
+    assert len(shown) <= 15
+    assert all(len(line) <= 80 for line in shown)
+    assert "May explain it: cuda:0, opencl:x: name H100 -> H200" in shown
+    assert any(re.match(r"May explain it: .*: driver H100 x+\.\.\. -> H200 x+", s) for s in shown)
+    assert sum(line.startswith("slower") for line in shown) >= 2
+    same = list(lines(compare(side(of("H100", 1e-6)), side(of("H200", 1e-6))), "isthmus x"))
+    assert "Differs: cuda:0, opencl:x: name H100 -> H200" in same
 
 
 def test_a_gate_fails_with_3(cards: Path, run_isthmus: Command) -> None:

@@ -28,8 +28,14 @@ def measured(kind: str, ranks: int, what: str) -> list[dict[str, object]]:
     return sorted(said, key=lambda rank: int(rank["rank"]))
 
 
-@pytest.mark.parametrize("ranks", [2, 4])
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    ("kind", "ranks"),
+    [
+        pytest.param(kind, ranks, marks=[] if ranks == few else pytest.mark.slow)
+        for kind, few in zip(KINDS, (2, 4, 2), strict=True)
+        for ranks in (2, 4)
+    ],
+)
 def test_all_messages_arrive_and_all_ranks_agree(kind: str, ranks: int) -> None:
     said = measured(kind, ranks, "messages")
     first = said[0]["blocks"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import importlib.util
 import json
+import sys
 from pathlib import Path
 
 import pandas as pd
@@ -13,7 +14,9 @@ import pytest
 import isthmus as package
 from conftest import Command
 
-STORED = Path(__file__).parents[1] / "benchmarks" / "results" / "2026-11-22-h200-peer.json.gz"
+STORED = (
+    Path(__file__).parents[1] / "benchmarks" / "results" / "2026-11-22-h200x4-beff-large.json.gz"
+)
 has_pyarrow = importlib.util.find_spec("pyarrow") is not None
 
 
@@ -48,7 +51,10 @@ def equal(found: pd.DataFrame, expected: pd.DataFrame) -> None:
 FORMATS = [
     "csv",
     "json",
-    pytest.param("parquet", marks=pytest.mark.skipif(not has_pyarrow, reason="no pyarrow here")),
+    pytest.param(
+        "parquet",
+        marks=[pytest.mark.slow, pytest.mark.skipif(not has_pyarrow, reason="no pyarrow here")],
+    ),
 ]
 
 
@@ -78,9 +84,19 @@ def test_nothing_is_overwritten_and_formats_are_known(run: Path, isthmus: Comman
     assert "cannot write none/rows.csv" in nowhere.stderr
 
 
-@pytest.mark.skipif(has_pyarrow, reason="pyarrow is here")
-def test_without_pyarrow_one_line_names_the_package(run: Path, isthmus: Command) -> None:
-    refused = isthmus("export", "run.json", "--out", "rows.parquet")
-    assert refused.returncode == 2
-    assert refused.stderr == "isthmus: Parquet needs pyarrow: pip install pyarrow\n"
+def test_without_pyarrow_one_line_names_the_package(
+    run: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from isthmus import cli
+
+    found = importlib.util.find_spec
+    monkeypatch.setattr(
+        "importlib.util.find_spec", lambda name: None if name == "pyarrow" else found(name)
+    )
+    out = run.with_name("rows.parquet")
+    monkeypatch.setattr(sys, "argv", ["isthmus", "export", str(run), "--out", str(out)])
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    assert ended.value.code == 2
+    assert capsys.readouterr().err == "isthmus: Parquet needs pyarrow: pip install pyarrow\n"
     assert not run.with_name("rows.parquet").exists()

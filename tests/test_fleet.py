@@ -4,45 +4,19 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
 import msgspec
-import numpy as np
 import pytest
 
 from conftest import Command
 from isthmus.analysis.fleet import Fleet, Node, inspect
 from isthmus.errors import UsageError
 from isthmus.reporters.fleet import FORMATS, node_names, nodeset
-from isthmus.results.run_file import Run, save
-from synthetic import Law, transfer_run
-
-SIZES = (64, 4096, 1 << 20, 1 << 24)
-
-
-def node(
-    name: str, slower: float = 1.0, *, spread: float = 0.02, seed: int = 0, **changes: object
-) -> Run:
-    """A machine's run; it differs from its like by ``spread``, and writes slower by a factor."""
-    own = float(np.exp(np.random.default_rng(seed).normal(0, spread)))
-    laws = {
-        "cuda:0": {
-            "read": Law(1e-5 * own, 2e10 / own),
-            "write": Law(1e-5 * own, 2e10 / own / slower),
-        }
-    }
-    run = transfer_run(laws, SIZES, reruns=3, samples=10, seed=seed)
-    environment = {"host": name, "cpu": "Some CPU"}
-    return msgspec.structs.replace(run, environment=environment, **changes)
-
-
-def machines(count: int, slow: Mapping[int, float], *, seed: int = 0) -> list[tuple[str, Run]]:
-    return [
-        (f"n{i}", node(f"node{i:03}", slow.get(i, 1.0), seed=1000 * seed + i)) for i in range(count)
-    ]
+from isthmus.results.run_file import save
+from synthetic import NODE_SIZES, machines, node
 
 
 def slow_of(fleet: Fleet) -> list[str]:
@@ -136,7 +110,7 @@ def test_a_fleet_of_few_is_said_to_be_unjudged() -> None:
 def test_a_missing_size_hides_no_slow_machine() -> None:
     runs = machines(10, {5: 3.0})
     name, run = runs[7]
-    kept = [point for point in run.points if point.bytes != SIZES[3]]
+    kept = [point for point in run.points if point.bytes != NODE_SIZES[3]]
     runs[7] = (name, msgspec.structs.replace(run, points=kept))
     assert slow_of(inspect(runs)) == ["node005"]
 
@@ -167,7 +141,7 @@ def test_a_narrower_link_is_the_same_kind() -> None:
 def test_a_missing_size_makes_no_machine_slow() -> None:
     runs = machines(8, {})
     name, run = runs[0]
-    kept = [point for point in run.points if point.bytes != SIZES[2]]
+    kept = [point for point in run.points if point.bytes != NODE_SIZES[2]]
     fleet = inspect([(name, msgspec.structs.replace(run, points=kept)), *runs[1:]])
     assert not fleet.of("slow")
 

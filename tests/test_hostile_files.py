@@ -135,7 +135,7 @@ def _places(value: object, place: tuple[object, ...] = ()) -> list[tuple[Any, ..
     return [place, *(one for key, child in inner for one in _places(child, (*place, key)))]
 
 
-@settings(max_examples=120, suppress_health_check=list(HealthCheck))
+@settings(max_examples=60, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_any_value_anywhere_is_summarised_or_refused(
     data: st.DataObject, document: Document, tmp_path: Path

@@ -215,6 +215,49 @@ def test_tests_of_xbutil_that_did_not_pass_have_no_points(tmp_path: Path) -> Non
     assert run.origin.left_out[:2] == ["verify (failed)", "dma (failed)"]
 
 
+def test_what_xbutil_prints_gives_the_same_points_as_its_file(tmp_path: Path) -> None:
+    printed = run_of(DATA / "xbutil-u250.txt")
+    tests = [{"name": name, "status": "passed", "log": [{"Details": row} for row in rows]}
+             for name, rows in xbutil_tests(text_of("xbutil-u250.txt"))]  # fmt: skip
+    device = {"device_id": "0000:99:00.1", "platform": printed.devices[0].name, "tests": tests}
+    file = run_of_text(json.dumps({"logical_devices": [device]}), tmp_path)
+    assert file.points == printed.points
+    assert file.devices == printed.devices
+    assert {point.axes["tag"] for point in printed.points if point.study == "transfer"} == {
+        f"bank{i}" for i in range(4)
+    }
+    assert printed.origin
+    rows = text_of("xbutil-u250.txt").splitlines()
+    assert all("MB/s" in rows[line - 1] for line in printed.origin.lines)
+    assert printed.origin.left_out == [f"{name} (no rate)" for name in
+                                       ("aux-connection", "verify", "iops", "m2m")]  # fmt: skip
+
+
+def xbutil_tests(text: str) -> list[tuple[str, list[str]]]:
+    """Names of the tests, and what they printed."""
+    parts = re.split(r"^Test \d+ .*: ", text, flags=re.MULTILINE)[1:]
+    return [
+        (part.split()[0], [row.split("Details               : ")[-1].strip()
+                           for row in part.splitlines()[1:] if "/s" in row or "Buffer" in row])
+        for part in parts
+    ]  # fmt: skip
+
+
+def test_what_xbutil_prints_without_a_device_is_refused(tmp_path: Path) -> None:
+    text = text_of("xbutil-u250.txt")
+    with pytest.raises(UsageError, match="line 1: a test before any device"):
+        imported_as(text[text.index("Test 1") :], tmp_path)
+    old = text_of("xbutil-u30.txt")
+    run = run_of_text(old.replace("DMA test PASSED", "DMA test FAILED"), tmp_path)
+    assert [point.operation for point in run.points] == ["bandwidth"]
+    assert run.devices[0].name == "xilinx_u30_gen3x4_base_1"
+
+
+def imported_as(text: str, folder: Path) -> run_file.Run:
+    (folder / "part.txt").write_text(text)
+    return run_of(folder / "part.txt", "xbutil")
+
+
 # Beside others
 
 

@@ -11,13 +11,15 @@ from pathlib import Path
 
 import msgspec
 import pytest
+import yaml
 
 from conftest import LIMIT_S, Command
 from isthmus.results.run_file import Rerun, Run, load, save
 from launchers import AS_ROOT
 
 ROOT = Path(__file__).parents[1]
-REFRAME = shutil.which("reframe")
+PATH = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+REFRAME = shutil.which("reframe", path=PATH)
 MPIRUN = shutil.which("mpirun")
 
 
@@ -33,19 +35,20 @@ def recipe(mark: str, folder: Path, name: str) -> Path:
 
 
 def done(folder: Path, *command: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     return subprocess.run(
-        command, cwd=folder, env={**os.environ, "PATH": path, **variables}, check=False,
+        command, cwd=folder, env={**os.environ, "PATH": PATH, **variables}, check=False,
         capture_output=True, text=True, timeout=LIMIT_S,
     )  # fmt: skip
 
 
-@pytest.fixture
-def card(run_isthmus: Command, tmp_path: Path) -> Run:
+@pytest.fixture(scope="module")
+def base(run_isthmus: Command, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of the card, in a file."""
+    folder = tmp_path_factory.mktemp("card")
     ran = run_isthmus("run", "transfer", "--device", "card:u250", "--quick", "--out", "base.json",
-                      cwd=tmp_path)  # fmt: skip
+                      cwd=folder)  # fmt: skip
     assert ran.returncode == 0, ran.stderr
-    return load(tmp_path / "base.json")
+    return folder / "base.json"
 
 
 def of_node(run: Run, name: str, faster: float) -> Run:
@@ -65,16 +68,14 @@ def of_node(run: Run, name: str, faster: float) -> Run:
     )
 
 
-@pytest.mark.parametrize(("faster", "code"), [(1.0, 0), (1.5, 1)])
-def test_the_prolog_drains_a_node_that_is_slower_than_its_like(
-    faster: float, code: int, card: Run, tmp_path: Path
-) -> None:
+def test_the_prolog_drains_a_node_that_is_slower_than_its_like(base: Path, tmp_path: Path) -> None:
     fleet = tmp_path / "fleet"
     fleet.mkdir()
-    for i in range(7):
-        save(of_node(card, f"other{i}", faster), fleet / f"other{i}.json")
     script = recipe("# prolog.sh", tmp_path, "prolog.sh")
-    for _ in range(2):  # the node's older file is replaced
+    for faster, code in ((1.0, 0), (1.5, 1)):  # the node's older file is replaced
+        for i in range(7):
+            (fleet / f"other{i}.json").unlink(missing_ok=True)
+            save(of_node(load(base), f"other{i}", faster), fleet / f"other{i}.json")
         ran = done(tmp_path, str(script), FLEET=str(fleet), DEVICE="card:u250")
         assert ran.returncode == code, ran.stderr
     assert len(list(fleet.iterdir())) == 8
@@ -99,18 +100,54 @@ def test_each_node_has_a_run_of_its_own_under_a_launcher(tmp_path: Path) -> None
         assert run.points
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(REFRAME is None, reason="no ReFrame here")
 @pytest.mark.parametrize(("device", "code"), [("card:u250", 0), ("card:u250,link.lanes=8", 1)])
 def test_reframe_passes_what_is_as_fast_and_fails_what_is_slower(
-    device: str, code: int, card: Run, tmp_path: Path
+    device: str, code: int, base: Path, tmp_path: Path
 ) -> None:
-    assert card.points
     check = recipe("import reframe", tmp_path, "isthmus_check.py")
     ran = done(
         tmp_path, str(REFRAME), "--prefix", str(tmp_path), "-c", str(check), "-r",
-        "-S", f"base={tmp_path / 'base.json'}", "-S", f"device={device}",
+        "-S", f"base={base}", "-S", f"device={device}",
         RFM_ENABLE_RESULTS_STORAGE="n",
     )  # fmt: skip
     assert ran.returncode == code, ran.stdout
     assert ("gate 3" in ran.stdout) == bool(code)
     assert ("P: write_rate:" in ran.stdout) != bool(code)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("after", "code"), [("card:u250", 0), ("card:u250,link.lanes=8", 3)])
+def test_the_steps_of_the_action_fail_a_commit_that_is_slower(
+    after: str, code: int, tmp_path: Path
+) -> None:
+    """A repository whose commits choose the device by a file; two turns, as GitHub's shell runs."""
+    text = (ROOT / "docs" / "recipes.md").read_text("utf-8")
+    (block,) = re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)
+    steps = yaml.safe_load(block)["jobs"]["transfers"]["steps"]
+    assert steps[0]["with"]["fetch-depth"] == 0
+    commits = []
+    git = ("git", "-c", "user.name=x", "-c", "user.email=x", "-C", str(tmp_path))
+    subprocess.run([*git, "init", "-q"], check=True)
+    (tmp_path / "Makefile").write_text("all:\n")
+    for device in ("card:u250", after):
+        (tmp_path / "device").write_text(device)
+        subprocess.run([*git, "add", "Makefile", "device"], check=True)
+        subprocess.run([*git, "commit", "-qm", device, "--allow-empty"], check=True)
+        shown = [*git, "rev-parse", "HEAD"]
+        commits.append(subprocess.run(shown, check=True, capture_output=True, text=True).stdout)
+    codes = []
+    for step in steps[1:]:
+        script = step["run"].replace("1 2 3 4 5 6", "1 2").replace("xrt:0", '"$(cat device)"')
+        for name, commit in zip(("github.event.pull_request.base.sha", "github.sha"), commits,
+                                strict=True):  # fmt: skip
+            script = script.replace(f"${{{{ {name} }}}}", commit.strip())
+        ran = done(tmp_path, "bash", "-e", "-c", script,
+                   GITHUB_STEP_SUMMARY=str(tmp_path / "summary.md"))  # fmt: skip
+        codes.append(ran.returncode)
+    assert codes == [0, 0, code]
+    assert len(list(tmp_path.glob("*/[12].json"))) == 4
+    summary = (tmp_path / "summary.md").read_text()
+    assert summary.startswith("after against before: ")
+    assert ("| slower |" in summary) == bool(code)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import gzip
+import shlex
 from pathlib import Path
 
 import msgspec
 import pytest
 
+import launchers
 from conftest import Command
 from isthmus.cli.repeat import arguments_of
-from isthmus.errors import UsageError
 from isthmus.results import run_file
 from isthmus.results.run_file import Run, Samples, Software
 
@@ -95,20 +96,20 @@ def test_permissions_and_files_are_not_taken_from_a_run_file(base: Run) -> None:
         base, "isthmus", "run", "mmio", "--device", "pci:x", "--allow-writes", "--out", "a.json",
         "--registers", "0:0", "--no-wait", "--allow-loads", "--out=b.json",
     )  # fmt: skip
-    assert arguments_of(run, Path("a.json")) == [
+    assert arguments_of(run) == [
         "run", "mmio", "--device", "pci:x", "--registers", "0:0",
     ]  # fmt: skip
     options = msgspec.structs.replace(
         base.settings, options={"allow_writes": "yes", "registers": "0:0", "unknown": "x"}
     )
-    planned = arguments_of(msgspec.structs.replace(called(base), settings=options), Path("a.json"))
+    planned = arguments_of(msgspec.structs.replace(called(base), settings=options))
     assert "--allow-writes" not in planned
     assert planned[planned.index("--registers") + 1] == "0:0"
     assert "x" not in planned
 
 
 def test_devices_that_the_run_chose_by_itself_are_named(base: Run) -> None:
-    chose = arguments_of(called(base, "isthmus", "run", "all", "--quick"), Path("a.json"))
+    chose = arguments_of(called(base, "isthmus", "run", "all", "--quick"))
     assert chose == ["run", "all", "--quick", "--device", "card:u250"]
 
 
@@ -117,9 +118,38 @@ def stored(name: str) -> Run:
     return msgspec.json.decode(gzip.decompress(packed), type=Run)
 
 
-def test_a_run_of_several_ranks_is_refused_with_its_command() -> None:
-    with pytest.raises(UsageError, match=r"of several ranks: .*mpirun -n 2 isthmus run beff"):
-        arguments_of(stored("h200x2-beff"), Path("run.json"))
+def test_a_run_of_several_ranks_is_repeated_under_its_launcher(
+    isthmus: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    launcher = launchers.any_launcher()
+    for name, value in launchers.AS_ROOT.items():
+        monkeypatch.setenv(name, value)
+    ran = launcher.run(2, tmp_path, "beff", "--device", "host", "--channel", "mpi", "--bytes",
+                       "4Ki", "--precision", "0.9", "--out", "run.json")  # fmt: skip
+    assert ran.returncode == 0, ran.stderr
+    started = shlex.join(launcher.command)
+    again = isthmus("repeat", "run.json", "--out", "new.json", "--launcher", started)
+    assert again.returncode == 0, again.stderr
+    assert f"{started} -n 2 isthmus run beff --device host" in again.stderr
+    assert again.stdout.startswith("new.json against run.json: ")
+    assert again.stdout.splitlines()[-1] == "new.json"
+    old, new = (run_file.load(tmp_path / name) for name in ("run.json", "new.json"))
+    assert new.environment["ranks"] == old.environment["ranks"]
+    assert identities(new) == identities(old)
+    assert new.software.command[:5] == ["mpirun", "-n", "2", "isthmus", "run"]
+
+
+def test_without_the_launcher_of_ranks_one_line_says_so(isthmus: Command, tmp_path: Path) -> None:
+    run = stored("h200x2-beff")
+    run_file.save(run, tmp_path / "run.json")
+    ran = isthmus("repeat", "run.json", "--out", "new.json", "--launcher", "./no-launcher --x")
+    assert ran.returncode == 2
+    printed, refused = ran.stderr.splitlines()
+    assert printed == (
+        "./no-launcher --x -n 2 isthmus run beff --device cuda:0 --device cuda:1 "
+        "--precision 0.02 --budget 60 --out new.json"
+    )
+    assert refused.endswith("several ranks: --launcher names what starts them")
 
 
 def test_devices_that_are_not_here_are_named_in_one_line(isthmus: Command, tmp_path: Path) -> None:

@@ -197,11 +197,21 @@ def test_an_installation_in_one_folder_works(tmp_path: Path) -> None:
     for part in (ROOT / "src" / "isthmus", Path(built)):
         shutil.copytree(part, tmp_path / "isthmus", dirs_exist_ok=True)
     libraries = sysconfig.get_path("platlib")
-    listed = subprocess.run(
-        [sys.executable, "-S", "-m", "isthmus", "devices", "--json"],  # -S: no editable finder
-        env={**os.environ, "PYTHONPATH": f"{tmp_path}:{libraries}"},
-        capture_output=True, text=True, check=False, start_new_session=True,
-    )  # fmt: skip
-    assert listed.returncode == 0, listed.stderr
-    names = {entry["backend"] for entry in json.loads(listed.stdout)}
+
+    def installed(*arguments: str) -> str:
+        done = subprocess.run(
+            [sys.executable, "-S", "-m", "isthmus", *arguments],  # -S: no editable finder
+            env={**os.environ, "PYTHONPATH": f"{tmp_path}:{libraries}"}, cwd=tmp_path,
+            capture_output=True, text=True, check=False, start_new_session=True,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    names = {entry["backend"] for entry in json.loads(installed("devices", "--json"))}
     assert names == set(backends.registry())
+    run = ROOT / "tests" / "data" / "runs" / "2026-11-22-transfer.json"
+    cited = installed("cite", str(run), "--format", "bibtex")
+    assert (tmp_path / "isthmus" / "CITATION.cff").read_text() == (
+        ROOT / "CITATION.cff"
+    ).read_text()
+    assert "author = {{The Isthmus developers}}" in cited

@@ -14,7 +14,6 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import wilcoxon
 
 import synthetic
 from isthmus.analysis.answers import answers
@@ -30,6 +29,7 @@ from isthmus.statistics import (
     over_processes,
     relevant,
     simultaneous,
+    student,
     within_process,
 )
 
@@ -106,12 +106,21 @@ def test_what_is_the_same_is_called_different_rarely_and_in_many_comparisons_too
 
 @pytest.mark.parametrize("count", [6, 7, 11])
 def test_the_interval_is_where_the_signed_rank_test_rejects(count: int) -> None:
+    from scipy.stats import wilcoxon
+
     values = np.random.default_rng(count).standard_normal(count)
     estimate = location(values.tolist())
     for inside in (estimate.low + 1e-6, estimate.high - 1e-6):
         assert wilcoxon(values - inside, method="exact").pvalue > 0.05
     for outside in (estimate.low - 1e-6, estimate.high + 1e-6):
         assert wilcoxon(values - outside, method="exact").pvalue <= 0.05
+
+
+@given(st.one_of(st.integers(1, 30), st.floats(1, 1000)), st.floats(0.6, 0.99999))
+def test_quantiles_of_student_are_those_of_another_program(free: float, share: float) -> None:
+    from scipy.special import stdtrit
+
+    assert student(free, share) == pytest.approx(stdtrit(free, share), rel=1e-9)
 
 
 @given(st.lists(st.floats(1e-9, 1e3), min_size=1, max_size=12), st.floats(0.5, 0.9999))

@@ -158,7 +158,16 @@ def test_without_any_bitstream_the_cure_is_told() -> None:
 
 @pytest.mark.emulation
 @pytest.mark.parametrize(
-    ("address", "ending"), [*((NATIVE, ending) for ending in ENDINGS), (OPENCL, "SIGABRT")]
+    ("address", "ending"),
+    [
+        (NATIVE, "SIGKILL"),
+        (OPENCL, "SIGABRT"),
+        *(
+            pytest.param(NATIVE, ending, marks=pytest.mark.slow)
+            for ending in ENDINGS
+            if ending != "SIGKILL"
+        ),
+    ],
 )
 def test_a_dying_device_process_takes_nobody_with_it(
     isthmus: Command, tmp_path: Path, address: str, ending: str

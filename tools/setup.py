@@ -150,6 +150,7 @@ USES: dict[str, tuple[tuple[str, ...], tuple[SystemPackage, ...]]] = {
             *XRT,
         ),
     ),
+    "slow": (("parquet", "reframe"), ()),  # what only tests with the marker ``slow`` need
     "conformance": ((), (CATCH2,)),
     "lint": (("lint", "docs"), (CATCH2, OPENCL_HEADERS, *XRT)),
     "docs": (("docs",), ()),

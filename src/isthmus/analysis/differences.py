@@ -19,6 +19,8 @@ _EXPLAINING = (
     "turbo", "idle", "microcode", "bios", "cpu", "numa", "platform", "version", "xclbin", "huge",
 )  # fmt: skip
 """Parts of names of facts that may change what a crossing takes; a board's parameters do, too."""
+_PRODUCT = "name"
+"""Fact of a device that explains most: it is another one."""
 
 
 class Difference(NamedTuple):
@@ -38,7 +40,8 @@ def differences(
 ) -> list[Difference]:
     """Facts that differ between two sets of runs, those that may explain a change first.
 
-    ``names``: the second set's devices that have another name in the first, with that name.
+    Of these, first the devices that are others. ``names``: the second set's devices that have
+    another address in the first, with that address.
     """
     sides = [_facts(base, {}), _facts(new, names)]
     subjects = [{of for of, _ in side} for side in sides]
@@ -46,9 +49,11 @@ def differences(
     for of, name in dict.fromkeys([*sides[0], *sides[1]]):
         before, after = (", ".join(sorted(side.get((of, name), ()))) for side in sides)
         if before != after and of in subjects[0] & subjects[1]:
-            explains = "." in name or any(part in name.lower() for part in _EXPLAINING)
+            explains = (
+                name == _PRODUCT or "." in name or any(part in name.lower() for part in _EXPLAINING)
+            )
             results.append(Difference(of, name, before, after, explains))
-    return sorted(results, key=lambda one: not one.explains)
+    return sorted(results, key=lambda one: (one.name != _PRODUCT, not one.explains))
 
 
 def _facts(runs: Sequence[Run], names: Mapping[str, str]) -> dict[tuple[str, str], set[str]]:
@@ -67,7 +72,7 @@ def _facts(runs: Sequence[Run], names: Mapping[str, str]) -> dict[tuple[str, str
 
 
 def _of_device(device: DeviceRecord) -> dict[str, Any]:
-    named = {"name": device.name, "platform": device.platform}
+    named = {_PRODUCT: device.name, "platform": device.platform}
     return {**named, **device.properties, **device.link, **device.environment}
 
 

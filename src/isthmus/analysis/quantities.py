@@ -60,7 +60,7 @@ def trusted_logs(point: Point, clock: ClockName) -> tuple[dict[int, list[float]]
         return {}, "wrong data"
     logs: dict[int, list[float]] = {}
     for rerun in measured_on(point, clock):
-        seconds = rerun.seconds(clock)
+        seconds = rerun.seconds(clock).tolist()
         times = seconds if clock == "simulated" else [median(seconds)]
         if min(times) <= (0.0 if clock == "simulated" else rerun.resolution_s(clock)):
             return {}, "no time"

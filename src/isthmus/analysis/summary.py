@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from statistics import median
 
 import numpy as np
 import pandas as pd
@@ -48,15 +49,7 @@ _DRIFT_LEAST_SAMPLES = 24
 
 def per_repetition(rerun: Rerun, clock: ClockName = "host") -> Seconds:
     """Seconds of one repetition for each sample; host times exclude reading the clock."""
-    return np.asarray(rerun.seconds(clock), dtype=np.float64)
-
-
-def empty_seconds(rerun: Rerun) -> Seconds:
-    """Seconds that reading the host clock took: one value, or one for each sample."""
-    samples = rerun.clocks["host"]
-    if samples.empty_ticks:
-        return np.asarray(samples.empty_ticks, dtype=np.float64) * samples.seconds_per_tick
-    return np.asarray(rerun.intervals * rerun.clock.empty_pair_s)
+    return rerun.seconds(clock)
 
 
 def interval_within(rerun: Rerun, clock: ClockName = "host", confidence: float = 0.95) -> Interval:
@@ -107,15 +100,17 @@ def drifts(seconds: Seconds, precision: float) -> bool:
     third = len(seconds) // 3
     first = _core.median_interval(np.ascontiguousarray(seconds[:third]), _DRIFT_CONFIDENCE)
     last = _core.median_interval(np.ascontiguousarray(seconds[-third:]), _DRIFT_CONFIDENCE)
-    apart = abs(last.median - first.median) > precision * float(np.median(seconds))
-    return apart and (first.high < last.low or last.high < first.low)
+    parted = first.high < last.low or last.high < first.low
+    return parted and abs(last.median - first.median) > precision * float(np.median(seconds))
 
 
 def is_timer_bound(rerun: Rerun) -> bool:
     """Whether reading the clock is more than a tenth of what the host clock timed."""
     samples = rerun.clocks["host"]
-    timed = float(np.median(samples.ticks)) * samples.seconds_per_tick
-    return float(np.median(empty_seconds(rerun))) > _TIMER_SHARE * timed
+    empty_s = rerun.intervals * rerun.clock.empty_pair_s
+    if samples.empty_ticks:
+        empty_s = median(samples.empty_ticks) * samples.seconds_per_tick
+    return empty_s > _TIMER_SHARE * float(np.median(samples.ticks)) * samples.seconds_per_tick
 
 
 def _flags(

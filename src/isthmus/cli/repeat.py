@@ -49,10 +49,11 @@ def repeat(
     no_wait: Annotated[
         bool, typer.Option("--no-wait", help="refuse where another Isthmus measures")
     ] = False,
+    launcher: Annotated[
+        str, typer.Option(help="what starts the ranks of a run of several; -n N is added")
+    ] = "mpirun",
 ) -> int:
     """Runs the command that a run file holds, or one that its plan gives; then compares."""
-    import contextlib
-    import io
     import sys
 
     from isthmus.cli import compare
@@ -63,31 +64,63 @@ def repeat(
     target = out or fresh_name(run.stem)
     allowed = [flag(name) for name, given in context.obj.items() if given]
     switches = [*allowed, *(["--no-wait"] if no_wait else [])]
-    arguments = [*arguments_of(run_file.load(run), run), *switches, "--out", str(target)]
-    print(f"isthmus {shlex.join(arguments)}", file=sys.stderr)
-    sys.argv[1:] = arguments  # what the new run file names as its command
-    with contextlib.redirect_stdout(io.StringIO()):  # what changed is shown, not the run itself
-        root = context.find_root().command
-        measured = root.main(args=arguments, prog_name="isthmus", standalone_mode=False)
+    base = run_file.load(run)
+    if base.origin:
+        raise UsageError(f"{run} was imported from {base.origin.tool}: run that program again")
+    arguments = [*arguments_of(base), *switches, "--out", str(target)]
+    if ranks := len(base.environment.get("ranks", ())):
+        measured = _over_ranks([*shlex.split(launcher), "-n", str(ranks)], arguments)
+        if not target.exists():
+            return measured or 1
+    else:
+        print(f"isthmus {shlex.join(arguments)}", file=sys.stderr)
+        measured = _here(context, arguments)
     code = compare.compare(run, [target], relevant, fail_above=fail_above)
     print(target)
-    return code or measured or 0
+    return code or measured
 
 
-def arguments_of(run: Run, path: Path) -> list[str]:
+def _here(context: typer.Context, arguments: list[str]) -> int:
+    """Measures in this process, and returns the exit code; what changed is shown, not the run."""
+    import contextlib
+    import io
+    import sys
+
+    sys.argv[1:] = arguments  # what the new run file names as its command
+    with contextlib.redirect_stdout(io.StringIO()):
+        root = context.find_root().command
+        return root.main(args=arguments, prog_name="isthmus", standalone_mode=False) or 0
+
+
+def _over_ranks(launcher: list[str], arguments: list[str]) -> int:
+    """Measures in ranks that a launcher starts, and returns the exit code.
+
+    Raises UsageError where there is no such launcher.
+    """
+    import subprocess
+    import sys
+
+    print(shlex.join([*launcher, "isthmus", *arguments]), file=sys.stderr)
+    command = [*launcher, sys.executable, "-m", "isthmus", *arguments]
+    try:
+        return subprocess.run(command, stdout=subprocess.DEVNULL, check=False).returncode
+    except OSError as error:
+        raise UsageError(
+            f"{launcher[0]}: {error.strerror}; the run is of several ranks: --launcher names what "
+            "starts them"
+        ) from error
+
+
+def arguments_of(run: Run) -> list[str]:
     """Arguments of ``isthmus`` that measure as a run was measured, on the same devices.
 
-    Without permissions and without a file to write. Raises UsageError for a run of several ranks.
+    Without permissions, a launcher of ranks, and a file to write.
     """
     from isthmus.backends import run_options
-    from isthmus.cli.program import program
 
     command = run.software.command
-    if "ranks" in run.environment or (command and command[0] == "mpirun"):
-        raise UsageError(
-            f"{path} is of several ranks: start them by hand, {shlex.join(command)}; then "
-            f"{program()} compare {shlex.quote(str(path))} NEW.json"
-        )
+    if command[:2] == ["mpirun", "-n"]:
+        command = command[3:]
     left_out = {o.flag for o in run_options().values() if o.permission}.union(_OF_ONE_COMMAND)
     if command[:2] == ["isthmus", "run"] and "--resume" not in command:
         kept = [word for word in _without_out(command[1:]) if word not in left_out]

@@ -107,7 +107,7 @@ class Job:
         self.processes.add(number)
         for part in self.deciding & results.keys():
             for clock in results[part].clocks:
-                seconds = results[part].seconds(clock)
+                seconds = results[part].seconds(clock).tolist()
                 if seconds:
                     row = part, clock
                     self.medians.setdefault(row, []).append(stdlib.median(seconds))

@@ -17,7 +17,7 @@ from isthmus.columns import wrapped
 from isthmus.errors import IsthmusError
 from isthmus.models.pcie import link_of
 from isthmus.published import Source
-from isthmus.results.run_file import DeviceRecord, Run
+from isthmus.results.run_file import DeviceRecord, Origin, Run
 from isthmus.text import counted
 from isthmus.units import format_seconds, printable
 from isthmus.written import json_text
@@ -26,6 +26,8 @@ FILE = "CITATION.cff"
 FORMATS = ("text", "bibtex", "json")
 _COMMIT = 12
 """Digits of a commit that are shown."""
+_DIGEST = 16
+"""Digits of a checksum that are shown."""
 _SPECIAL = re.compile(r"([&%$#_{}])")
 _ACCENTS = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
 
@@ -119,7 +121,28 @@ def methods(run: Run) -> str:
     return printable(" ".join(_sentences(run)))
 
 
+def _of_import(run: Run, origin: Origin) -> Iterator[str]:
+    """How figures that another program measured came into the run, and what they leave open."""
+    tool = " ".join(filter(None, (origin.tool, origin.version)))
+    yield (
+        f"The figures are those of {tool}, read from its output {origin.file} (SHA-256 "
+        f"{origin.sha256[:_DIGEST]}) with Isthmus {run.software.version}, which measured nothing."
+    )
+    for device in run.devices:
+        yield _device(device)
+    kinds = ["single repetitions" if one == "each" else f"{one} values"
+             for one in origin.statistics]  # fmt: skip
+    yield f"{counted(len(run.points), 'point', 'points')}: {_listed(kinds)} of that program."
+    if origin.not_measured:
+        yield f"Not in that output: {'; '.join(origin.not_measured)}."
+    if origin.assumed:
+        yield f"Assumed: {'; '.join(origin.assumed)}."
+
+
 def _sentences(run: Run) -> Iterator[str]:
+    if run.origin:
+        yield from _of_import(run, run.origin)
+        return
     software, settings = run.software, run.settings
     commit = f" (commit {software.commit[:_COMMIT]})" if software.commit else ""
     version = f"{software.version}{commit}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import groupby
+from itertools import groupby, takewhile
 from types import MappingProxyType
 
 from isthmus.analysis import wording
@@ -20,11 +20,14 @@ from isthmus.text import counted
 from isthmus.units import format_rate, format_seconds, format_size, printable
 from isthmus.written import csv_text, json_text
 
+_MOST_LINES = 15
 _MOST_ROWS = 5
 _MOST_DIFFERENCES = 2
 _MOST_DEVICES = 2
 _CHANGED: tuple[Judgement, ...] = ("slower", "faster")
 _WIDTH = 80
+_OWNERS = 24
+"""Characters of the names of devices before a fact of theirs."""
 _NAME = 38
 _LEAST = 6
 """Characters that a device's name keeps at least."""
@@ -39,26 +42,22 @@ _ATTRIBUTES = ("study", "device", "operation", "memory", "sizes")
 
 def lines(result: Comparison, more: str) -> Iterator[str]:
     """The answer in at most 15 lines of 80 columns; ``more``: the command that shows all points."""
-    yield from map(printable, _lines(result))
-    yield f"Points: {printable(more)}"
-
-
-def _lines(result: Comparison) -> Iterator[str]:
     changed = [*result.of("slower"), *result.of("faster")]
-    for sentence in verdict(result):
-        yield from wrapped(sentence)
-    for remark in remarks(result):
-        yield shortened(remark, _WIDTH)
-    rows = changed[:_MOST_ROWS]
-    if rows:
-        yield ""
-        yield from map(_row, rows)
-        if len(changed) > len(rows):
-            yield f"and {len(changed) - len(rows)} more"
-        yield ""
-        yield from _shown_differences(result)
-        if min(len(result.base.runs), len(result.new.runs)) == 1 and not _all_exact(result):
-            yield "One run a side: the machine itself may have changed meanwhile (docs/compare.md)."
+    before = [line for sentence in verdict(result) for line in wrapped(sentence)]
+    before += [shortened(remark, _WIDTH) for remark in remarks(result)]
+    after = list(_shown_differences(result, "May explain it" if changed else "Differs"))
+    if changed and _single_runs(result) and not _all_exact(result):
+        after.append("One run a side: the machine may have changed meanwhile (docs/compare.md).")
+    after.append(f"Points: {more}")
+    room = _MOST_LINES - len(before) - len(after) - 1
+    fit = changed[: min(_MOST_ROWS, room if len(changed) <= room else room - 1)]
+    rows = [_row(one) for one in fit]
+    rows += [f"and {len(changed) - len(fit)} more"] if len(changed) > len(fit) else []
+    yield from map(printable, [*before, *(["", *rows] if rows else []), *after])
+
+
+def _single_runs(result: Comparison) -> bool:
+    return min(len(result.base.runs), len(result.new.runs)) == 1
 
 
 def verdict(result: Comparison) -> list[str]:
@@ -179,16 +178,33 @@ def _row(one: Change) -> str:
     return f"{one.verdict:6} {_name(one, room):{room}} {rest}"
 
 
-def _shown_differences(result: Comparison) -> Iterator[str]:
-    shown = [one for one in result.differences if one.explains][:_MOST_DIFFERENCES]
-    for one in shown:
-        of = "" if one.of == "machine" else f"{one.of}: "
-        text = f"{of}{one.name} {one.before or 'none'} -> {one.after or 'none'}"
-        yield shortened(f"May explain it: {text}", _WIDTH)
-    if rest := len(result.differences) - len(shown):
-        facts = counted(rest, "further fact differs" if shown else "fact differs",
-                        "further facts differ" if shown else "facts differ")  # fmt: skip
+def _shown_differences(result: Comparison, heading: str) -> Iterator[str]:
+    """The facts that may explain most, each with all that it is of, and how many more differ."""
+    subjects: dict[tuple[str, str, str], list[str]] = {}
+    for of, *fact, explains in result.differences:
+        if explains:
+            subjects.setdefault((fact[0], fact[1], fact[2]), []).append(of)
+    shown = dict(list(subjects.items())[:_MOST_DIFFERENCES])
+    for (name, before, after), owners in shown.items():
+        of = "" if owners == ["machine"] else f"{shortened(', '.join(owners), _OWNERS)}: "
+        text = f"{heading}: {of}{name} "
+        yield text + _apart(before, after, _WIDTH - len(text) - len(" -> "))
+    rest = len(result.differences) - sum(map(len, shown.values()))
+    if rest and (shown or any(map(result.of, _CHANGED))):
+        further = "further " if shown else ""
+        facts = counted(rest, f"{further}fact differs", f"{further}facts differ")
         yield f"{facts} (--format json)"
+
+
+def _apart(before: str, after: str, room: int) -> str:
+    """``before -> after`` in so many characters: cut, and without the words both begin with."""
+    texts = [before or "none", after or "none"]
+    if sum(map(len, texts)) > room:
+        pairs = zip(before.split(), after.split(), strict=False)
+        begin = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+        texts = [" ".join(text.split()[begin:]) or "none" for text in texts]
+    most = max(room // 2, room - min(map(len, texts)))
+    return " -> ".join(t if len(t) <= most else f"{t[: most - 3]}..." for t in texts)
 
 
 def _text(result: Comparison) -> str:

@@ -9,8 +9,9 @@ from __future__ import annotations
 import contextlib
 import os
 from datetime import datetime
+from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 
@@ -18,6 +19,10 @@ from isthmus.errors import IsthmusError, UsageError
 from isthmus.measure.protocol import Noise
 from isthmus.system.pci import Function
 from isthmus.text import shortened
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 SCHEMA = "isthmus.run/1"
 ClockName = Literal["host", "device", "simulated", "hybrid"]
@@ -82,7 +87,7 @@ class Samples(msgspec.Struct, frozen=True):
             raise ValueError("as many empty_ticks as ticks, or none")
 
 
-class Rerun(msgspec.Struct, frozen=True, kw_only=True):
+class Rerun(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """The results of one worker for one point."""
 
     rerun: Count
@@ -105,15 +110,32 @@ class Rerun(msgspec.Struct, frozen=True, kw_only=True):
     measured_s: Seconds
     """Wall time spent on the point, set-up and verification included."""
 
-    def seconds(self, clock: ClockName) -> list[float]:
-        """Seconds of one repetition in each sample; the reading of the host clock is taken off."""
+    @cached_property
+    def _known(self) -> dict[ClockName, NDArray[np.float64]]:
+        return {}
+
+    def seconds(self, clock: ClockName) -> NDArray[np.float64]:
+        """Seconds of one repetition in each sample; the reading of the host clock is taken off.
+
+        Computed once: nobody may write to the array.
+        """
+        if clock not in self._known:
+            self._known[clock] = self._seconds(clock)
+            self._known[clock].setflags(write=False)
+        return self._known[clock]
+
+    def _seconds(self, clock: ClockName) -> NDArray[np.float64]:
+        import numpy as np  # noqa: PLC0415 - who only reads a file needs none
+
         samples = self.clocks[clock]
-        taken = [ticks * samples.seconds_per_tick for ticks in samples.ticks]
+        taken = np.array(samples.ticks, dtype=np.float64) * samples.seconds_per_tick
         if clock != "host":
             return taken
-        empty = [ticks * samples.seconds_per_tick for ticks in samples.empty_ticks]
-        empty = empty or [self.intervals * self.clock.empty_pair_s] * len(taken)
-        return [max(s - e, 0.0) / self.batch for s, e in zip(taken, empty, strict=True)]
+        empty = np.array(self.intervals * self.clock.empty_pair_s)
+        if samples.empty_ticks:
+            empty = np.array(samples.empty_ticks, dtype=np.float64) * samples.seconds_per_tick
+        repetitions: NDArray[np.float64] = np.maximum(taken - empty, 0.0) / self.batch
+        return repetitions
 
     def resolution_s(self, clock: ClockName) -> float:
         """Least seconds of one repetition that the clock can tell from none; 0 where it is exact.
@@ -124,11 +146,9 @@ class Rerun(msgspec.Struct, frozen=True, kw_only=True):
             return max(self.intervals, 1) * self.clock.resolution_s / self.batch
         if clock != "device":
             return 0.0
-        import numpy as np  # noqa: PLC0415 - who only reads a file needs neither
+        from isthmus import _core  # noqa: PLC0415 - who only reads a file needs none
 
-        from isthmus import _core  # noqa: PLC0415
-
-        return _core.step_of(np.array(self.seconds(clock)))
+        return _core.step_of(self.seconds(clock))
 
 
 class Point(msgspec.Struct, frozen=True, kw_only=True):

@@ -23,6 +23,7 @@ from isthmus.reporters.html.layout import (
     SIZE,
     TICK,
     TIME,
+    TIP,
     Chart,
     Options,
     ends_of,
@@ -182,13 +183,13 @@ def _drawn(panel: Panel, x: alt.X, y: Options) -> Iterator[Chart]:
         ],
         ignore_index=True,
     )  # fmt: skip
-    look = {"color": COLOUR, "detail": "line:N"}
+    look = {"color": COLOUR, "detail": alt.Detail("line:N")}
     uncertain = rows[(rows["high"] > rows["low"] * 1.02)]["line"].unique()
     if len(uncertain):
         yield (
             alt.Chart(rows[rows["line"].isin(uncertain)])
             .mark_area(opacity=0.18, aria=False)
-            .encode(x=x, y=alt.Y("low:Q", **y), y2="high:Q", **look)
+            .encode(x=x, y=alt.Y("low:Q", **y), y2=alt.Y2("high:Q"), **look)
         )
     for modelled, part in rows.groupby("modelled"):
         dash: Options = {"strokeDash": [6, 3]} if modelled else {}
@@ -196,7 +197,7 @@ def _drawn(panel: Panel, x: alt.X, y: Options) -> Iterator[Chart]:
         yield line.encode(x=x, y=alt.Y("y:Q", **y), **look)
     marks = alt.Chart(rows).mark_circle(size=22, strokeWidth=1.3, opacity=1)
     stroke = alt.Stroke("colour:N", **AS_GIVEN)
-    yield marks.encode(x=x, y=alt.Y("y:Q", **y), stroke=stroke, fill=FILL, description="tip:N")
+    yield marks.encode(x=x, y=alt.Y("y:Q", **y), stroke=stroke, fill=FILL, description=TIP)
 
 
 def _published(panel: Panel, x: alt.X, y: Options) -> Iterator[Chart]:
@@ -204,7 +205,7 @@ def _published(panel: Panel, x: alt.X, y: Options) -> Iterator[Chart]:
         yield (
             alt.Chart(panel.published)
             .mark_point(shape="diamond", size=46, color=LIGHT["ink"], filled=False, opacity=1)
-            .encode(x=x, y=alt.Y("y:Q", **y), description="tip:N")
+            .encode(x=x, y=alt.Y("y:Q", **y), description=TIP)
         )
 
 
@@ -234,7 +235,9 @@ def _labels(
         rows.loc[len(rows)] = {"label": PUBLISHED, "colour": LIGHT["ink"], **last}
     rows["at"] = [up(at) for at in spread([down(v) for v in rows["y"]], LINE, 0, height)]
     leader = alt.Chart(rows).mark_rule(strokeWidth=0.6, opacity=0.7, aria=False)
-    yield leader.encode(x=x, x2=alt.value(width + 9), y=alt.Y("y:Q", **y), y2="at:Q", color=COLOUR)
+    yield leader.encode(
+        x=x, x2=alt.value(width + 9), y=alt.Y("y:Q", **y), y2=alt.Y2("at:Q"), color=COLOUR
+    )
     named = writing(rows, align="left", fontWeight=600)
     yield named.encode(x=alt.value(width + 11), y=alt.Y("at:Q", **y))
 
@@ -262,14 +265,14 @@ def dots(rows: Sequence[Dot]) -> Callable[[int, int, bool], dict[str, Any]]:
         stroke = alt.Stroke("colour:N", **AS_GIVEN)
         layers = [
             at.mark_rule(strokeWidth=2, aria=False).encode(
-                x=alt.X("low:Q", **x), x2="high:Q", y=y, color=COLOUR
+                x=alt.X("low:Q", **x), x2=alt.X2("high:Q"), y=y, color=COLOUR
             ),
             at.mark_circle(size=60, strokeWidth=1.6, opacity=1).encode(
-                x=alt.X("value:Q", **x), y=y, stroke=stroke, fill=FILL, description="tip:N"
+                x=alt.X("value:Q", **x), y=y, stroke=stroke, fill=FILL, description=TIP
             ),
             alt.Chart(frame.dropna(subset=["published"]))
             .mark_point(shape="diamond", size=46, color=LIGHT["ink"], filled=False, opacity=1)
-            .encode(x=alt.X("published:Q", **x), y=y, description="tip:N"),
+            .encode(x=alt.X("published:Q", **x), y=y, description=TIP),
             writing(frame.assign(colour=LIGHT["ink"], label=names), align="right").encode(
                 x=alt.value(-8), y=y
             ),
@@ -321,9 +324,9 @@ def stacks(rows: Sequence[Stack]) -> Callable[[int, int, bool], dict[str, Any]]:
             alt.Chart(parts)
             .mark_rect(stroke=LIGHT["ground"], strokeWidth=1)
             .encode(
-                x=alt.X("start:Q", **x), x2="end:Q",
-                y=_rows(len(rows), "top"), y2="bottom:Q", color=COLOUR,
-                fillOpacity=alt.FillOpacity("tint:Q", **AS_GIVEN), description="tip:N",
+                x=alt.X("start:Q", **x), x2=alt.X2("end:Q"),
+                y=_rows(len(rows), "top"), y2=alt.Y2("bottom:Q"), color=COLOUR,
+                fillOpacity=alt.FillOpacity("tint:Q", **AS_GIVEN), description=TIP,
             ),
             writing(named.assign(colour=LIGHT["ink"])).encode(x=alt.X("middle:Q", **x), y=y),
             writing(whole.assign(label=titles), align="right").encode(x=alt.value(-8), y=y),

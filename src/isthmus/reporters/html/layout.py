@@ -144,12 +144,13 @@ def spread(places: Sequence[float], gap: float, low: float, high: float) -> list
 AS_GIVEN: Options = {"scale": None, "legend": None}
 COLOUR = alt.Color("colour:N", **AS_GIVEN)
 FILL = alt.Fill("fill:N", **AS_GIVEN)
+TIP = alt.Description("tip:N")
 
 
 def writing(rows: pd.DataFrame, **options: Any) -> Chart:
     """A layer of texts, not yet placed, in the colours of a column ``colour``."""
     chart = alt.Chart(rows).mark_text(baseline="middle", aria=False, **options)
-    return chart.encode(text="label:N", color=COLOUR)
+    return chart.encode(text=alt.Text("label:N"), color=COLOUR)
 
 
 def specification(
