@@ -133,7 +133,7 @@ TCL = SystemPackage("tcl", "the tests of the scripts for Vivado", has_command("t
 USES: dict[str, tuple[tuple[str, ...], tuple[SystemPackage, ...]]] = {
     "run": ((), ()),
     "test": (
-        ("test", "rtl", "docs"),
+        ("test", "rtl"),
         (
             CATCH2,
             BROWSER,
@@ -150,7 +150,7 @@ USES: dict[str, tuple[tuple[str, ...], tuple[SystemPackage, ...]]] = {
             *XRT,
         ),
     ),
-    "slow": (("parquet", "reframe"), ()),  # what only tests with the marker ``slow`` need
+    "slow": (("parquet", "reframe", "docs"), ()),  # what only tests with the marker ``slow`` need
     "conformance": ((), (CATCH2,)),
     "lint": (("lint", "docs"), (CATCH2, OPENCL_HEADERS, *XRT)),
     "docs": (("docs",), ()),
