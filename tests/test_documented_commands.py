@@ -12,7 +12,7 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -22,6 +22,7 @@ import typer
 
 from conftest import LIMIT_S, made_once
 from isthmus.cli import app
+from isthmus.errors import UsageError
 from isthmus.studies import registry
 
 ROOT = Path(__file__).parents[1]
@@ -33,7 +34,6 @@ COMMAND = re.compile(
     r"(?:\$ |- run: |if )?((?:mpirun|srun|\.venv/bin/isthmus|isthmus|make) .*|make)$"
 )
 EXIT_CODE = re.compile(r"# exit code (\d)")
-SHORT = ("--quick", "--budget", "2")
 
 ONLY_PARSED = {
     r"\b(cuda|nvidia)\b": "needs an NVIDIA GPU",
@@ -44,13 +44,17 @@ ONLY_PARSED = {
     r"^make\b": "make sets up, builds or tests: each target is looked for",
     r"card exec": "runs a program of one's own: emulation/tests/test_emulation.py",
     r"reproduce (all|mmio$|opencl)": "takes minutes: tests/test_reproduce.py",
+    r"advise .*--device opencl:pocl": "takes up to a minute: tests/test_advise.py",
+    r"advise .*RUN\.json --code": "needs the run of an API: tests/test_advise_code.py",
     r"--resume": "needs an unfinished run: tests/test_run_command.py",
-    r"isthmus report board\.json": "needs the run of a board",
+    r"\b(board|520n)\.json": "needs the run of a board",
     r"xclbin (dump|write)": "needs the user's xclbin or list of kernels: emulation/tests",
     r"\$(SLURM|DEVICE|FLEET|turn)|before after": "part of a script: tests/test_recipes.py",
     r"--from|NAME|/mine\.toml": "needs a file of one's own",
 }
 """Commands that are not run, by pattern, with the reason."""
+ENDS = {"faults.drop_write": 1, "--deadline 5ms": 3}
+"""Exit codes of commands whose point is that they fail here: wrong data, too slow a card."""
 
 
 class Line(NamedTuple):
@@ -132,6 +136,15 @@ def test_every_command_is_accepted(page: str) -> None:
             parse(line.arguments)
 
 
+@pytest.mark.parametrize(
+    "wrong",
+    ["nothing", "run transfer --byte 1", "run transfer --operation swim", "card board u250"],
+)
+def test_what_is_not_there_is_refused(wrong: str) -> None:
+    with pytest.raises((UsageError, AssertionError, typer._click.exceptions.UsageError)):
+        parse(wrong.split())
+
+
 def test_every_target_of_make_exists() -> None:
     targets = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE)
     for line in ALL:
@@ -140,10 +153,10 @@ def test_every_target_of_make_exists() -> None:
             assert {word for word in words[1:] if "=" not in word} <= set(targets), line
 
 
-def shell(command: str, folder: Path, **variables: str) -> subprocess.CompletedProcess[str]:
+def shell(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
     """Runs a command in a folder, where ``isthmus`` is this one and no browser opens."""
     environment = {
-        **os.environ, "PATH": f"{PROGRAMS}:{os.environ['PATH']}", "BROWSER": "true", **variables,
+        **os.environ, "PATH": f"{PROGRAMS}:{os.environ['PATH']}", "BROWSER": "true",
     }  # fmt: skip
     return subprocess.run(
         ["bash", "-c", command], cwd=folder, env=environment, check=False, capture_output=True,
@@ -176,10 +189,15 @@ def test_a_tutorial_can_be_followed(page: Path, tmp_path: Path, pocl: str) -> No
 
 def prepared(folder: Path) -> None:
     """Files of the names that the pages use."""
-    run = "isthmus run transfer --device card:u250 --quick --bytes 1Mi,64Mi --out"
-    other = "isthmus run transfer --device card:u250 --quick --bytes 1Mi,64Mi --out RUN2.json"
-    assert not shell(f"{run} RUN.json && {other}", folder).returncode
-    for name in ("run", "first", "before", "after", "base", "ours", "software", "model", "bw"):
+    card = "--device card:u250 --quick --memory aligned,pinned"
+    transfers = f"isthmus run transfer {card} --bytes 1Mi,64Mi --out RUN.json"
+    offloads = f"isthmus run allocation {card} --elements 16Mi --out RUN2.json"
+    made = shell(f"{transfers} && {offloads}", folder)
+    assert not made.returncode, made.stderr
+    for name in (
+        "run", "first", "before", "after", "base", "ours", "software", "model", "bw",
+        "before.isthmus", "after.isthmus",
+    ):  # fmt: skip
         shutil.copy(folder / "RUN.json", folder / f"{name}.json")
     for name in ("before", "after", "shared/fleet", "shared/fleet-before"):
         (folder / name).mkdir(parents=True)
@@ -203,14 +221,12 @@ def shortened(line: Line) -> str:
         study = registry().get(words[1])
         size = f"--{study.size_axis.name}" if study else ""
         axes = {size, "--sizes"} if size else set()
-        few = () if axes & set(words) or not size else (size, "4Ki")
-        of_its_own = tuple(word for word in SHORT[:1] if word not in words)
-        budget = () if "--budget" in words else SHORT[1:]
-        extra = shlex.join([*of_its_own, *budget, *few])
+        few = [] if axes & set(words) or not size else [size, "4Ki"]
+        quick = [] if "--quick" in words else ["--quick"]
+        budget = [] if "--budget" in words else ["--budget", "2"]
+        extra = shlex.join([*quick, *budget, *few])
         head, sign, tail = command.partition(" > ")
         command = f"{head.rstrip()} {extra}{sign}{tail}"
-    elif words[:1] == ["advise"] and "--device" in words and "--budget" not in words:
-        command = f"{command.rstrip()} --budget 5"
     return command.replace("/shared/", "shared/") + (marker and f" {marker}{comment}")
 
 
@@ -224,11 +240,13 @@ def test_every_command_of_a_page_runs(page: str, tmp_path: Path, pocl: str) -> N
     made = made_once("documented", prepared)
     folder = tmp_path / "folder"
     shutil.copytree(made, folder)
-    variables: Mapping[str, str] = {"POCL_MAX_PTHREAD_COUNT": "2"}
     for line in ALL:
         if line.page != page or line.reason:
             continue
         for out in re.findall(r"--out (\S+\.json)", line.text):
             (folder / out).unlink(missing_ok=True)
-        done = shell(shortened(line), folder, **variables)
-        assert done.returncode == line.exit_code, f"{shortened(line)}\n{done.stdout}\n{done.stderr}"
+        for out in re.findall(r"import (\w+)\.json", line.text):  # imported again
+            (folder / f"{out}.isthmus.json").unlink(missing_ok=True)
+        done = shell(shortened(line), folder)
+        expected = next((code for part, code in ENDS.items() if part in line.text), 0)
+        assert done.returncode == expected, f"{shortened(line)}\n{done.stdout}\n{done.stderr}"
