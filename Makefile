@@ -8,7 +8,7 @@ STAGE := @$(PYTHON) tools/stage.py
 # What protects rarely touched ground is tested where CI is set, and by test-all.
 PYTEST = $(if $(CI),,-m "not slow")
 CPP_SOURCES := git ls-files -co --exclude-standard '*.cpp' '*.hpp'
-.PHONY: help setup fpga-emulator mpi run dev test test-all conformance sanitize coverage lint lint-all ruff mypy schema clang-format clang-tidy format docs bench faults fuzz
+.PHONY: help setup fpga-emulator mpi run dev test test-all conformance sanitize coverage lint lint-all ruff mypy schema clang-format clang-tidy format docs bench faults fuzz soak nightly
 
 help: ## show this
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 18
@@ -57,9 +57,19 @@ faults: ## provoke faults in real runs, and count what is lost, wrong or left (A
 	$(SETUP) test
 	@$(BIN)/python tools/faults.py $(ARGS)
 
-fuzz: ## fuzz the C++ parsers for SECONDS each, 60 by default (needs clang++ with libFuzzer)
+fuzz: ## fuzz all readers of files and messages for SECONDS each, 60 by default (ARGS="--jobs 8")
 	$(SETUP) test
-	@$(PYTHON) tools/fuzz.py $(or $(SECONDS),60)
+	@$(BIN)/python tools/fuzz.py $(or $(SECONDS),60) $(ARGS)
+
+soak: ## work for MINUTES, 60 by default, and much more, and look for what grows (ARGS=--short: less)
+	$(SETUP) test
+	@$(BIN)/python tools/soak.py $(or $(MINUTES),60) $(ARGS)
+
+nightly: ## what takes too long for each change: all faults, a minute of each fuzzing target, a short soak
+	$(SETUP) test
+	@status=0; $(BIN)/python tools/faults.py || status=1; \
+	$(BIN)/python tools/fuzz.py 60 --jobs $$(nproc) || status=1; \
+	$(BIN)/python tools/soak.py 5 --short || status=1; exit $$status
 
 lint: ## every check of style, types and likely bugs, of C++ where something changed since BASE
 	$(SETUP) lint
@@ -91,7 +101,7 @@ format: ## format Python and C++
 
 docs: ## the documentation as a site in build/site; its links and anchors are checked
 	$(SETUP) docs
-	$(STAGE) docs env NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
+	$(STAGE) docs env NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build
 
 bench: ## compare with other tools
 	$(SETUP) bench

@@ -197,12 +197,12 @@ FAULTS = {
         (("narrow link above", "upstream"),), ("upstream",), lambda _: {"link.lanes": 4}, upstream
     ),
     "MPS 128 of 512, MRRS 128": Case(
-        (SMALL,), ("max_payload",),
+        ((*SMALL, "small read requests"),), ("max_payload", "max_read_request"),
         lambda _: {"link.max_payload_bytes": 128, "link.max_read_request_bytes": 128},
         packets_of_128,
     ),
     "MRRS 128 alone": Case(
-        ((*SMALL, "small read requests", "read request"),), (),
+        ((*SMALL, "small read requests", "read request"),), ("max_read_request",),
         lambda _: {"link.max_read_request_bytes": 128},
         lambda scene, _: _port(scene, read_request=128),
     ),

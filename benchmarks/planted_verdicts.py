@@ -7,6 +7,7 @@ measured them. Boards, sizes, noise and numbers of processes are others than the
 from __future__ import annotations
 
 import argparse
+import importlib
 import sys
 import tempfile
 from collections import Counter
@@ -18,9 +19,6 @@ import numpy as np
 from msgspec.structs import replace as replace_fields
 from planted_cases import (
     COPIES,
-    FAULTS,
-    HEALTHY,
-    PAIRS,
     SAMPLES,
     SIZES,
     Case,
@@ -35,6 +33,7 @@ from isthmus import boards, checks
 from isthmus.analysis.findings import Finding, findings
 from isthmus.boards.board import Board
 from isthmus.models.pcie import path_of
+from isthmus.results import run_file
 from isthmus.results.run_file import Run
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
@@ -243,18 +242,28 @@ def main() -> None:
         "--simulated", type=Path, default=Path("simulated"), help="folder of kept runs"
     )
     parser.add_argument("--verbose", action="store_true", help="causes and checks of each case")
+    parser.add_argument("--cases", default="planted_cases", help="module that has the cases")
+    parser.add_argument("--table", default="", help="healthy, planted or two: this one alone")
     given = parser.parse_args()
-    pairs = {f"{one} + {other}": both(FAULTS[one], FAULTS[other]) for one, other in PAIRS}
-    known = [Case(), *FAULTS.values(), *pairs.values(), *HEALTHY.values()]
+    cases = importlib.import_module(given.cases)
+    faults: dict[str, Case] = cases.FAULTS
+    alone: dict[str, Case] = getattr(cases, "ALONE", faults)
+    pairs = {f"{one} + {other}": both(faults[one], faults[other]) for one, other in cases.PAIRS}
+    known = [Case(), *faults.values(), *pairs.values(), *cases.HEALTHY.values()]
     addresses = list(dict.fromkeys(address_of(case, on) for case in known for on in case.on))
     given.simulated.mkdir(exist_ok=True)
     times: dict[str, Times] = {}
-    for i in range(0, len(addresses), TOGETHER):
-        out = given.simulated / f"{i}.json"
-        times |= simulate(addresses[i : i + TOGETHER], out, SIZES, OPERATIONS)
-    table("healthy", HEALTHY, times, HEALTHY_HOSTS, verbose=given.verbose)
-    table("planted", FAULTS, times, HOSTS, verbose=given.verbose)
-    table("two", pairs, times, HOSTS, verbose=given.verbose)
+    for kept in given.simulated.glob("*.json"):
+        there = [device.address for device in run_file.load(kept).devices]
+        times |= simulate(there, kept, SIZES, OPERATIONS)
+    missing = [address for address in addresses if address not in times]
+    for i in range(0, len(missing), TOGETHER):
+        out = given.simulated / f"{len(times)}.json"
+        times |= simulate(missing[i : i + TOGETHER], out, SIZES, OPERATIONS)
+    healthy = ("healthy", cases.HEALTHY, HEALTHY_HOSTS)
+    for title, of, hosts in (healthy, ("planted", alone, HOSTS), ("two", pairs, HOSTS)):
+        if given.table in {"", title}:
+            table(title, of, times, hosts, verbose=given.verbose)
 
 
 if __name__ == "__main__":

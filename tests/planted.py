@@ -31,6 +31,8 @@ class Scene:
     as_root: bool = True
     stolen_s: float = 0.0
     """From its processors during a run of 10 s."""
+    throttled: int = 0
+    """Times that heat lowered a processor's clock during the run."""
 
     def facts(self, folder: Path) -> Facts:
         """What is read of it, before and after."""
@@ -38,6 +40,7 @@ class Scene:
         host = {
             **environment.host(root), "usable_cpus": list(self.cpus), "logical_cpus": 16,
             "steal_before_s": 1.0, "steal_after_s": 1.0 + self.stolen_s,
+            "throttled_before": 7.0, "throttled_after": 7.0 + self.throttled,
         }  # fmt: skip
         after = pci.read(self.card.address, root) if self.after else None
         if self.after and self.after != self.card:
@@ -173,13 +176,13 @@ def on_board(seed: int) -> Scene:
     )
 
 
-Fault = Callable[[Scene], Scene]
-
-
 def _port(scene: Scene, **changes: object) -> Scene:
     """The card's port changed, before and after the run."""
-    card = replace(scene.card, port=replace(scene.card.port, **changes))  # type: ignore[arg-type]
-    return _card(scene, port=card.port)
+
+    def changed(card: Card) -> Card:
+        return replace(card, port=replace(card.port, **changes))  # type: ignore[arg-type]
+
+    return replace(scene, card=changed(scene.card), after=changed(scene.after or scene.card))
 
 
 def _card(scene: Scene, **changes: object) -> Scene:
@@ -188,9 +191,14 @@ def _card(scene: Scene, **changes: object) -> Scene:
 
 
 def _above(scene: Scene, index: int, **changes: object) -> Scene:
-    above = list(scene.card.above)
-    above[index] = replace(above[index], **changes)  # type: ignore[arg-type]
-    return _card(scene, above=tuple(above))
+    """A port above the card changed, before and after the run."""
+
+    def changed(card: Card) -> Card:
+        above = list(card.above)
+        above[index] = replace(above[index], **changes)  # type: ignore[arg-type]
+        return replace(card, above=tuple(above))
+
+    return replace(scene, card=changed(scene.card), after=changed(scene.after or scene.card))
 
 
 def _machine(scene: Scene, **changes: object) -> Scene:
@@ -203,17 +211,38 @@ def _errors(scene: Scene, **counted: Mapping[str, int]) -> Scene:
     return replace(scene, after=replace(scene.after, port=port))
 
 
+Fault = Callable[[Scene], Scene]
+
+
+def _later(fault: Fault) -> Fault:
+    """The same fault, which comes while the run measures."""
+    return lambda scene: replace(
+        scene, after=fault(replace(scene, card=scene.after or scene.card)).card
+    )
+
+
+def _trained(**link: object) -> Fault:
+    """Both ends of the card's own link as trained."""
+    return lambda scene: _above(_port(scene, **link), 0, **link)
+
+
 FAULTS: dict[str, tuple[str, Fault]] = {
-    "x8 of x16": ("link_width", lambda s: _above(_port(s, lanes=8), 0, lanes=8)),
+    "x8 of x16": ("link_width", _trained(lanes=8)),
     "x16 card in an x8 slot": (
         "link_width", lambda s: _above(_port(s, lanes=8), 0, lanes=8, most_lanes=8),
     ),
-    "gen 4 trained as gen 1": ("link_speed", lambda s: _above(_port(s, speed=2.5), 0, speed=2.5)),
+    "gen 4 trained as gen 1": ("link_speed", _trained(speed=2.5)),
     "switch behind gen 3 x4": (
         "upstream",
         lambda s: _above(_above(s, 1, speed=8.0, lanes=4), 2, speed=8.0, lanes=4),
     ),
     "MPS 128": ("max_payload", lambda s: _port(s, payload=128)),
+    "MRRS 128": ("max_read_request", lambda s: _port(s, read_request=128)),
+    "trained down during the run": ("link_speed", _later(_trained(speed=2.5))),
+    "lanes lost during the run": ("link_width", _later(_trained(lanes=8))),
+    "switch trained down during the run": (
+        "upstream", _later(lambda s: _above(_above(s, 1, lanes=1), 2, lanes=1)),
+    ),
     "relaxed ordering off": (
         "relaxed_ordering", lambda s: _port(s, class_code="030200", relaxed_ordering=False),
     ),
@@ -236,6 +265,7 @@ FAULTS: dict[str, tuple[str, Fault]] = {
         lambda s: _machine(s, governor="powersave", driver="intel_pstate", energy="power"),
     ),
     "locked memory of 64 KiB": ("locked_memory", lambda s: _machine(s, locked_memory="65536")),
+    "processor throttled": ("processor_heat", lambda s: replace(s, throttled=40)),
     "another tenant": (
         "steal", lambda s: replace(_machine(s, virtual=True), stolen_s=16.0),
     ),

@@ -18,16 +18,32 @@ pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[1]
 
 
+def build(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "mkdocs", "build", "--site-dir", str(folder), *options]
+    return subprocess.run(
+        command, cwd=ROOT, capture_output=True, text=True, timeout=LIMIT_S, check=False
+    )
+
+
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("site")
-    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet"]
-    built = subprocess.run(
-        [*command, "--site-dir", str(folder)], cwd=ROOT, capture_output=True, text=True,
-        timeout=LIMIT_S, check=False,
-    )  # fmt: skip
+    built = build(folder)
     assert built.returncode == 0, built.stderr
     return folder
+
+
+def test_a_page_without_a_place_and_a_wrong_link_are_errors(tmp_path: Path) -> None:
+    pages = tmp_path / "docs"
+    pages.mkdir()
+    (pages / "README.md").write_text("[a](there.md), [b](lost.md), [c](there.md#lost)")
+    (pages / "there.md").write_text("# There")
+    config = tmp_path / "mkdocs.yml"
+    config.write_text(f"INHERIT: {ROOT}/mkdocs.yml\nhooks: []\nnav: [README.md]\n")
+    built = build(tmp_path / "site", "--config-file", str(config))
+    assert built.returncode
+    for fault in ('not included in the "nav"', "'lost.md'", "does not contain an anchor '#lost'"):
+        assert fault in built.stderr
 
 
 def test_the_reference_has_all_that_is_registered(site: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from collections.abc import Iterator, Mapping
 from operator import itemgetter
 from pathlib import Path
@@ -279,6 +280,12 @@ def test_a_device_that_shares_no_memory_is_told_why(isthmus: Command) -> None:
     done = isthmus("run", "hostmem", "--device", "host", "--quick")
     assert done.returncode == 2
     assert "nothing to measure" in done.stderr
+
+
+def test_a_board_whose_kernels_reach_no_host_memory_says_so(isthmus: Command) -> None:
+    shown = isthmus("run", "hostmem", "--device", "card:f1-vu9p", "--bytes", "64Ki,1Mi").stdout
+    assert "No kernel on host memory was measured; on device memory" in shown
+    assert re.search(r"^hostmem +kernels read device memory, 1Mi .* of device memory", shown, re.M)
 
 
 @pytest.mark.parametrize("axis", ["target=disk", "implementation=vhdl"])

@@ -63,7 +63,8 @@ def test_what_did_not_change_leaves_the_tiles_to_the_findings(tmp_path: Path) ->
     text = write_page(runs, tmp_path).read_text("utf-8")
     assert "nothing changed by more than 2.0 %" in text
     assert "% time" not in text.partition("<figure")[0]
-    assert '<ul class="tiles">' in text
+    tiles = text.partition('<ul class="tiles">')[2].partition("</ul>")[0]
+    assert re.findall(r"opencl:x, (old|new)", tiles) == ["old", "new", "old", "new"]
 
 
 def test_runs_of_a_study_without_a_common_point_say_why(tmp_path: Path) -> None:

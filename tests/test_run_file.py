@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -103,3 +104,23 @@ def test_points_are_told_apart_by_what_was_asked(run: Run) -> None:
     keys = [journal.key_of(point) for point in run.points]
     assert len(set(keys)) == len(keys)
     assert Entry(run.points[0]).rerun is None
+
+
+def test_what_a_killed_save_left_goes_with_the_next(run: Run, tmp_path: Path) -> None:
+    """A process is killed between writing and naming the file; another one still writes."""
+    (tmp_path / "given.json").write_bytes(run_file.encode(run))
+    killed = """
+import os, signal, sys
+from pathlib import Path
+from isthmus.results import run_file
+os.fsync = lambda _: os.kill(os.getpid(), signal.SIGKILL)
+run_file.save(run_file.load(Path("given.json")), Path("run.json"))
+"""
+    ended = subprocess.run([sys.executable, "-c", killed], cwd=tmp_path, check=False)
+    assert ended.returncode == -9
+    assert len(list(tmp_path.glob(".run.json.*.tmp"))) == 1
+    others = {f".run.json.{os.getppid()}.tmp", ".other.json.1.tmp", ".run.json.x.tmp"}
+    for name in others:
+        (tmp_path / name).touch()
+    run_file.save(run, tmp_path / "run.json")
+    assert {path.name for path in tmp_path.iterdir()} == {"given.json", "run.json", *others}

@@ -116,7 +116,11 @@ def test_a_model_and_a_source_are_in_every_list(toy: Toy) -> None:
 
 @pytest.mark.parametrize(
     ("group", "command"),
-    [("backends", ["devices"]), ("reporters", ["show", "x.json"]), ("published", ["reproduce"])],
+    [
+        ("backends", ["devices"]),
+        ("reporters", ["show", "x.json", "--format", "odd"]),
+        ("published", ["reproduce"]),
+    ],
 )
 def test_a_package_that_cannot_be_loaded_is_named_in_one_line(
     tmp_path: Path, group: str, command: list[str]
@@ -134,3 +138,30 @@ def test_a_package_that_cannot_be_loaded_is_named_in_one_line(
     assert (done.returncode, done.stderr.count("\n")) == (1, 1)
     assert f"package broken registers isthmus.{group} 'odd'" in done.stderr
     assert "repair or uninstall it" in done.stderr
+
+
+def test_a_package_is_not_loaded_by_commands_that_do_not_name_it(tmp_path: Path) -> None:
+    def ended(*words: str) -> int:
+        return subprocess.run(
+            [sys.executable, "-m", "isthmus", *words], cwd=tmp_path, capture_output=True,
+            env={**os.environ, "PYTHONPATH": str(tmp_path)}, timeout=LIMIT_S, check=False,
+        ).returncode  # fmt: skip
+
+    information = tmp_path / "spy-1.dist-info"
+    information.mkdir()
+    (information / "METADATA").write_text("Name: spy\nVersion: 1\n", encoding="utf-8")
+    kinds = ("studies", "models", "reporters", "importers", "checks")
+    entries = "".join(f"[isthmus.{kind}]\nspy = spy_{kind}:THING\n" for kind in kinds)
+    (information / "entry_points.txt").write_text(entries, encoding="utf-8")
+    for kind in kinds:
+        (tmp_path / f"spy_{kind}.py").write_text(f"open('loaded_{kind}', 'w')\nTHING = None\n")
+    output = ROOT / "tests" / "data" / "import" / "osu_bw.txt"
+    for command in (
+        ["import", str(output), "--out", "run.json"], ["show", "run.json", "--format", "csv"],
+        ["show", "run.json"], ["compare", "run.json", "run.json"], ["cite", "run.json"],
+        ["anonymise", "run.json", "--out", "free.json"], ["card", "boards"],
+    ):  # fmt: skip
+        assert ended(*command) == 0
+    assert not list(tmp_path.glob("loaded_*"))
+    ended("import", str(output), "--format", "spy")
+    assert [path.name for path in tmp_path.glob("loaded_*")] == ["loaded_importers"]

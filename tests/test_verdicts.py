@@ -172,6 +172,7 @@ def test_caches_of_a_processor_are_no_impossible_figures() -> None:
     assert rows["flags"].str.contains("above_sum").any()
     assert verdict(measured(*both)).verdict == "impossible"
     alone = measured(*both, link={}, real=False)
+    assert not summarise(alone)["flags"].str.contains("above_sum").any()
     assert not list(verdicts(alone, summarise(alone)))
 
 

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -30,6 +30,19 @@ _IMPATIENT = (
 """The command, with 2 s in place of 60 until a silent worker is killed."""
 
 
+_AS_ROOT = {
+    name: "1"
+    for kind in ("OMPI", "PRTE")
+    for name in (f"{kind}_ALLOW_RUN_AS_ROOT", f"{kind}_ALLOW_RUN_AS_ROOT_CONFIRM")
+}
+"""Launchers of MPI refuse root without it."""
+
+
+def few(short: bool, values: range) -> list[int]:
+    """All values, or in short three."""
+    return list(values)[:: max(1, len(values) // 2)] if short else list(values)
+
+
 def _shared_memory() -> set[str]:
     """Names of shared memory, but that of MPI's ranks: no trial starts any."""
     ours = (one.name for one in Path("/dev/shm").iterdir() if "_segment." not in one.name)
@@ -45,6 +58,11 @@ class Trial:
     environment: Mapping[str, str] = field(default_factory=dict)
     limits: Mapping[int, int] = field(default_factory=dict)
     impatient: bool = False
+    group: Path | None = None
+    """Control group that the run joins."""
+    study: str = "transfer"
+    launcher: tuple[str, ...] = ()
+    """Command that starts the run's ranks; empty: no MPI."""
     lost: list[str] = field(default_factory=list)
     wrong: list[str] = field(default_factory=list)
     left: list[str] = field(default_factory=list)
@@ -81,12 +99,17 @@ class Trial:
         lock = {"ISTHMUS_LOCK": str(self.root / "lock"), "TMPDIR": str(self.temporary)}
 
         def limit() -> None:
+            if self.group:
+                (self.group / "cgroup.procs").write_text(str(os.getpid()))
             for kind, value in self.limits.items():
                 resource.setrlimit(kind, (value, value))
 
         return subprocess.Popen(
-            [sys.executable, *program, "run", "transfer", *arguments, "--out", str(self.out)],
-            env={**os.environ, **lock, **self.environment}, preexec_fn=limit,  # noqa: PLW1509
+            [
+                *self.launcher, sys.executable, *program, "run", self.study, *arguments,
+                "--out", str(self.out),
+            ],
+            env={**os.environ, **_AS_ROOT, **lock, **self.environment}, preexec_fn=limit,  # noqa: PLW1509
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
             start_new_session=True,
         )  # fmt: skip
@@ -130,7 +153,7 @@ class Trial:
 
     def resume(self) -> None:
         """Goes on with the run, without the fault."""
-        self.environment, self.limits = {}, {}
+        self.environment, self.limits, self.group = {}, {}, None
         self.run("--resume")
         if self.code:
             self.wrong.append(f"--resume ends with {self.code}: {self.said[-200:]}")
@@ -182,3 +205,17 @@ class Trial:
             if not path.is_dir() and f"isthmus-{os.getuid()}" not in path.parts
         ]
         self.left += sorted(_shared_memory() - self._shared)
+
+
+Fault = Callable[[bool], Iterator[Trial]]
+FAULTS: dict[str, Fault] = {}
+
+
+def fault(title: str) -> Callable[[Fault], Fault]:
+    """Registers a fault: a generator of judged trials, fewer where its argument is true."""
+
+    def register(function: Fault) -> Fault:
+        FAULTS[title] = function
+        return function
+
+    return register

@@ -17,43 +17,23 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import ctypes.util
 import os
 import resource
 import shutil
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
 
+import fault_runtimes  # noqa: F401 - registers its faults
 import psutil
-from fault_trial import POINTS, Trial
+from fault_trial import FAULTS, POINTS, Trial, fault, few
 
 from isthmus.results import journal, run_file
 
-ROOT = Path(__file__).parents[1]
-Fault = Callable[[bool], Iterator[Trial]]
-FAULTS: dict[str, Fault] = {}
-
-
-def fault(title: str) -> Callable[[Fault], Fault]:
-    """Registers a fault: a generator of judged trials, fewer where its argument is true."""
-
-    def register(function: Fault) -> Fault:
-        FAULTS[title] = function
-        return function
-
-    return register
-
-
-def _few(short: bool, values: range) -> list[int]:
-    return list(values)[:: max(1, len(values) // 2)] if short else list(values)
-
 
 def _device_fault(kind: str, repetitions: range, short: bool, **options: bool) -> Iterator[Trial]:
-    for repetition in _few(short, repetitions):
+    for repetition in few(short, repetitions):
         with Trial(f"null:1ms,{kind}={repetition}", **options) as trial:  # type: ignore[arg-type]
             trial.run()
             if trial.code not in {0, 1}:
@@ -125,20 +105,53 @@ def _kill_worker(_: Trial, process: subprocess.Popen[bytes]) -> None:
 
 @fault("worker killed (-9) after n results")
 def _(short: bool) -> Iterator[Trial]:
-    for entries in _few(short, range(12)):
+    for entries in few(short, range(12)):
         yield _struck(_kill_worker, entries)
 
 
 @fault("runner killed (-9) after n results, resumed")
 def _(short: bool) -> Iterator[Trial]:
-    for entries in _few(short, range(12)):
+    for entries in few(short, range(12)):
         yield _struck(lambda _, process: process.kill(), entries)
 
 
 @fault("runner terminated (SIGTERM) after n results, resumed")
 def _(short: bool) -> Iterator[Trial]:
-    for entries in _few(short, range(12)):
+    for entries in few(short, range(12)):
         yield _struck(lambda _, process: process.terminate(), entries)
+
+
+def _kill_leader(trial: Trial, _: subprocess.Popen[bytes]) -> None:
+    """Kills the process with the runner, which rank 0 started beside itself."""
+    for one in trial.processes():
+        with contextlib.suppress(psutil.Error):
+            words = one.cmdline()
+            if "run" in words and "isthmus" in words and words[0] == sys.executable:
+                one.kill()
+
+
+@fault("leader of two ranks of MPI killed (-9) after n results, resumed")
+def _(short: bool) -> Iterator[Trial]:
+    program = shutil.which("orterun") or shutil.which("prterun")
+    launcher = (str(program), "--oversubscribe", "--bind-to", "none", "-n", "2")
+    options = ("--bytes", "1:1Ki", "--precision", "0.9", "--budget", "600")
+    for entries in few(short, range(0, 6, 2)) if program else ():
+        with Trial("host", options, study="beff", launcher=launcher) as trial:
+            process = trial.start()
+            struck = trial.wait_for(entries, process)
+            if struck:
+                _kill_leader(trial, process)
+            trial.end(process)
+            before = trial.results()
+            if not struck or not trial.code:
+                trial.wrong.append("no leader was killed")
+            if "go on with --resume" not in trial.said:
+                trial.wrong.append(f"no way on: {trial.said[-200:]}")
+            trial.resume()
+            trial.judge(before, complete=False)  # ranks have one process each
+            if run_file.load(trial.out).status != "complete":
+                trial.wrong.append("the resumed run is not complete")
+            yield trial
 
 
 def _stop(seconds: float, *, worker: bool) -> Callable[[Trial, subprocess.Popen[bytes]], None]:
@@ -161,7 +174,7 @@ def _(short: bool) -> Iterator[Trial]:
 
 @fault("output folder removed after n results")
 def _(short: bool) -> Iterator[Trial]:
-    for entries in _few(short, range(0, 12, 2)):
+    for entries in few(short, range(0, 12, 2)):
         with Trial() as trial:
             process = trial.start()
             if trial.wait_for(entries, process):
@@ -173,7 +186,7 @@ def _(short: bool) -> Iterator[Trial]:
 
 @fault("output appears while the run goes on")
 def _(short: bool) -> Iterator[Trial]:
-    for entries in _few(short, range(0, 12, 4)):
+    for entries in few(short, range(0, 12, 4)):
         with Trial() as trial:
             process = trial.start()
             if trial.wait_for(entries, process):
@@ -205,7 +218,7 @@ def _judge_kept(trial: Trial, why: str) -> None:
 
 @fault("no file may grow beyond n KiB (as with a full disk), resumed")
 def _(short: bool) -> Iterator[Trial]:
-    for size in _few(short, range(1, 64, 3)):
+    for size in few(short, range(1, 64, 3)):
         with Trial(limits={resource.RLIMIT_FSIZE: size << 10}) as trial:
             trial.run()
             before = trial.results()
@@ -223,7 +236,7 @@ def _(short: bool) -> Iterator[Trial]:
 
 @fault("disk full: n KiB are there")
 def _(short: bool) -> Iterator[Trial]:
-    for size in () if os.geteuid() else _few(short, range(4, 80, 8)):
+    for size in () if os.geteuid() else few(short, range(4, 80, 8)):
         with Trial() as trial:
             folder = trial.folder
             mount = ["mount", "-t", "tmpfs", "-o", f"size={size}k", "tmpfs", str(folder)]
@@ -240,13 +253,13 @@ def _(short: bool) -> Iterator[Trial]:
 
 @fault("limit of n open files")
 def _(short: bool) -> Iterator[Trial]:
-    for count in _few(short, range(6, 18)):
+    for count in few(short, range(6, 18)):
         yield _limited({resource.RLIMIT_NOFILE: count})
 
 
 @fault("limit of n MiB of address space")
 def _(short: bool) -> Iterator[Trial]:
-    for size in _few(short, range(100, 800, 100)):
+    for size in few(short, range(100, 800, 100)):
         yield _limited({resource.RLIMIT_AS: size << 20})
 
 
@@ -265,72 +278,6 @@ def _limited(limits: Mapping[int, int]) -> Trial:
         else:
             trial.judge([])
     return trial
-
-
-@contextlib.contextmanager
-def _faulty_opencl() -> Iterator[dict[str, str]]:
-    """Variables that put a faulty loader before the installed one; none where there is none."""
-    installed = str(ctypes.util.find_library("OpenCL"))
-    places = [Path("/usr/lib/x86_64-linux-gnu"), Path("/usr/lib64"), Path("/usr/lib")]
-    loader = next((path / installed for path in places if (path / installed).exists()), None)
-    if loader is None:
-        yield {}
-        return
-    with tempfile.TemporaryDirectory() as folder:
-        build = ["g++", "-std=c++20", "-O1", "-fPIC", "-shared",
-                 "-I", "cpp/backends/opencl", "-I", "cpp/include", "tests/faulty_opencl/faulty.cpp",
-                 "-o", f"{folder}/libOpenCL.so.1", "-ldl"]  # fmt: skip
-        subprocess.run(build, check=True, cwd=ROOT)
-        yield {
-            "LD_LIBRARY_PATH": folder,
-            "ISTHMUS_FAULTY_LOADER": str(loader),
-            "ISTHMUS_FAULTY_LOG": f"{folder}/log",
-        }
-
-
-_OPENCL_POINTS = ("--bytes", "4Ki", "--operation", "write,read", "--reruns", "1", "--depth", "1",
-                  "--memory", "pageable,alloc_host", "--budget", "10")  # fmt: skip
-
-
-@fault("n-th call of OpenCL returns an error")
-def _(short: bool) -> Iterator[Trial]:
-    with _faulty_opencl() as variables:
-        calls = (1, 40, 75, 90) if short else (*range(1, 100), *range(100, 400, 20))
-        for call in calls if variables else ():
-            environment = {**variables, "ISTHMUS_FAULTY_CALL": str(call)}
-            log = Path(variables["ISTHMUS_FAULTY_LOG"])
-            log.unlink(missing_ok=True)
-            with Trial("opencl:pocl", _OPENCL_POINTS, environment) as trial:
-                trial.run()
-                if not log.exists():
-                    trial.wrong.append(f"call {call} was not reached")
-                if not trial.out.exists():
-                    if trial.code not in {1, 2, 4} or "isthmus: " not in trial.said:
-                        trial.wrong.append(f"exit {trial.code}: {trial.said[-200:]}")
-                    trial.tidy(set())
-                else:
-                    run = run_file.load(trial.out)
-                    if any(r.verified == "false" for p in run.points for r in p.reruns):
-                        trial.wrong.append("an error of a call is taken for wrong data")
-                    trial.judge([], complete=False)
-                yield trial
-
-
-@fault("OpenCL flips one bit in each buffer that it reads")
-def _(short: bool) -> Iterator[Trial]:
-    with _faulty_opencl() as variables:
-        for size in ("1", "4Ki", "1Mi")[: 1 if short else 3] if variables else ():
-            options = ("--bytes", size, *_OPENCL_POINTS[2:])
-            environment = {**variables, "ISTHMUS_FAULTY_FLIP": "1"}
-            with Trial("opencl:pocl", options, environment) as trial:
-                trial.run()
-                run = run_file.load(trial.out)
-                # Of large writes the check maps the buffer: no read, and the data are right.
-                read = [r for p in run.points if p.operation == "read" for r in p.reruns]
-                if trial.code != 1 or not read or any(r.verified != "false" for r in read):
-                    trial.wrong.append(f"flipped bits were called verified, exit {trial.code}")
-                trial.judge([], complete=False)
-                yield trial
 
 
 def campaign(names: list[str], *, short: bool) -> Iterator[tuple[str, list[Trial]]]:

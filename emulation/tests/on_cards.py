@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shutil
 import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -25,6 +27,22 @@ LIBRARIES = {
     "opencl": ["xilinxopencl", "pthread"],
     "opencl_loader": [":libOpenCL.so.1", "pthread"],
 }
+
+IN_VERILOG = pytest.mark.skipif(shutil.which("verilator") is None, reason="no verilator here")
+XRT = ["-I/usr/include/xrt", "-lxrt_coreutil", "-luuid", "-pthread"]
+PROBE = """
+#include <cstring>
+extern "C" void probe(const int* in, int* out, int what, int n) {
+  int own[4] = {1, 2, 3, 4};
+  for (int sweep = 0; sweep < (what == 1 ? 3 : what == 0 ? 1 : 0); ++sweep) {
+    for (int i = 0; i < n; ++i) out[i] = in[i] + own[(i + n) % 4];
+  }
+  if (what == 2) std::memcpy(out, in, sizeof(int) * n);
+  if (what == 3) out[n] = 1;
+  if (what == 4) out[0] = in[-1];
+}
+"""
+"""A kernel that does what its argument ``what`` says."""
 
 
 @dataclass(frozen=True)
@@ -85,3 +103,49 @@ def card_exec(isthmus: Command) -> Run:
         return Ran(ended.returncode, ended.stdout, ended.stderr.splitlines())
 
     return run
+
+
+def compiled(source: Path, program: Path, *options: str) -> Path:
+    compiler = os.environ.get("CXX", "c++")
+    command = [compiler, "-std=c++20", "-w", *options, str(source), "-o", str(program), *XRT]
+    subprocess.run(command, check=True)
+    return program
+
+
+@pytest.fixture(scope="session")
+def probe(run_isthmus: Command) -> Path:
+    """A folder with a kernel that does what it is told, and a program that tells it."""
+
+    def make(folder: Path) -> None:
+        (folder / "probe.cpp").write_text(PROBE)
+        (folder / "probe.toml").write_text(
+            "memories = [{ name = 'bank0' }]\n"
+            "[connect]\n'probe_1.in' = ['bank0', 'HOST[0]']\n'probe_1.out' = ['bank0', 'HOST[0]']\n"
+        )
+        made = run_isthmus("card", "kernel", "build", "probe.cpp", cwd=folder)
+        assert made.returncode == 0, made.stderr
+        compiled(SOURCES / "probe.cpp", folder / "program")
+
+    return made_once("probe", make)
+
+
+@pytest.fixture
+def probed(card_exec: Run, probe: Path) -> Callable[..., Ran]:
+    def run(buffers: str, what: int, *options: str) -> Ran:
+        program = [probe / "program", buffers, probe / "probe.xclbin", what]
+        return card_exec("--kernels", probe, *options, "--", *program)
+
+    return run
+
+
+def moved_by_kernel(errors: list[str]) -> str:
+    """How many bytes one run of a kernel moved, as the last line says it."""
+    found = re.search(r"1 kernel run of \S+ \S+ over ([\d.]+ \w+),", errors[-1])
+    assert found, errors
+    return found[1]
+
+
+def trace_of(file: Path) -> list[dict[str, object]]:
+    """The events of a timeline."""
+    data: dict[str, list[dict[str, object]]] = json.loads(file.read_text("utf-8"))
+    return data["traceEvents"]

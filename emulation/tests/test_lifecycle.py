@@ -240,6 +240,7 @@ def test_an_access_past_a_buffer_is_a_warning(lifecycle: Run) -> None:
 
 def test_an_access_past_a_buffer_is_an_error_on_request(lifecycle: Run) -> None:
     ran = lifecycle("overrun", options=("--fail-on-warning",))
-    assert ran.code != 0
+    assert ran.code == 3
     assert not ran.output.endswith("}\n")
+    assert "--fail-on-warning: kernel vadd_1 reads" in ran.errors[-1]
     assert any("argument in1, whose buffer has 4000" in line for line in ran.errors)

@@ -21,6 +21,10 @@ class UsageError(IsthmusError):
     exit_code = 2
 
 
+class NoSuchDeviceError(UsageError):
+    """No device here has the name that the user gave; others of its kind are here."""
+
+
 class NoDeviceError(IsthmusError):
     """No device of this machine can do what was requested."""
 

@@ -62,18 +62,34 @@ void BenchKernel::connect(StreamPort& port) {
 }
 
 void BenchKernel::clock() {
-  for (ReadMaster& reader : readers_) {
-    reader.before_edge(now_);
+  const auto each = [](auto& all, const auto& step) {
+    for (auto& one : all) {
+      step(one);
+    }
+  };
+  const auto show = [this](auto& one) { one.show(now_); };
+  const auto take = [this](auto& one) { one.take(now_); };
+  const auto note = [](auto& one) { one.note(); };
+  const auto take_all = [&] {
+    each(readers_, take);
+    each(writers_, take);
+    each(senders_, take);
+  };
+  const bool settles = settle();
+  if (!settles) {  // first: memory without latency answers within the clock
+    take_all();
   }
-  for (WriteMaster& writer : writers_) {
-    writer.before_edge(now_);
+  each(readers_, show);
+  each(writers_, show);
+  each(receivers_, show);
+  if (settles) {
+    settle();
+    take_all();
+    settle();
   }
-  for (StreamSender& sender : senders_) {
-    sender.before_edge(now_);
-  }
-  for (StreamReceiver& receiver : receivers_) {
-    receiver.before_edge(now_);
-  }
+  each(readers_, note);
+  each(writers_, note);
+  each(receivers_, note);
   edge();
   ++edges_;
   now_ += period_;
@@ -85,9 +101,10 @@ void BenchKernel::skip_to(Time time) {
   }
 }
 
-std::uint64_t BenchKernel::clock_when(const std::uint8_t* pin) {
+std::uint64_t BenchKernel::clock_when(const Pin& pin) {
   for (int waited = 0; waited < patience; ++waited) {
-    const bool ready = *pin != 0;
+    settle();
+    const bool ready = pin.get() != 0;
     clock();
     if (ready) {
       return edges_;
@@ -97,53 +114,67 @@ std::uint64_t BenchKernel::clock_when(const std::uint8_t* pin) {
 }
 
 std::uint32_t BenchKernel::read_register(std::uint32_t offset, std::uint64_t* cycles) {
-  *control_.araddr = static_cast<std::uint8_t>(offset);
-  *control_.arvalid = 1;
+  control_.araddr.set(offset);
+  control_.arvalid.set(1);
   const std::uint64_t start = clock_when(control_.arready);
-  *control_.arvalid = 0;
-  *control_.rready = 1;
-  while (*control_.rvalid == 0) {
+  control_.arvalid.set(0);
+  control_.rready.set(1);
+  settle();
+  while (control_.rvalid.get() == 0) {
     if (edges_ - start > patience) {
       throw std::runtime_error("the kernel's registers do not answer");
     }
     clock();
   }
-  const std::uint32_t value = *control_.rdata;
+  const auto value = static_cast<std::uint32_t>(control_.rdata.get());
   clock();
-  *control_.rready = 0;
+  control_.rready.set(0);
   if (cycles != nullptr) {
     *cycles = edges_ - start;
   }
   return value;
 }
 
+/// Address and data are offered at once: some kernels take neither without the other.
 void BenchKernel::write_register(std::uint32_t offset, std::uint32_t value, std::uint8_t strobes) {
-  *control_.awaddr = static_cast<std::uint8_t>(offset);
-  *control_.awvalid = 1;
-  clock_when(control_.awready);
-  *control_.awvalid = 0;
-  *control_.wdata = value;
-  *control_.wstrb = strobes;
-  *control_.wvalid = 1;
-  clock_when(control_.wready);
-  *control_.wvalid = 0;
-  *control_.bready = 1;
-  clock_when(control_.bvalid);
-  *control_.bready = 0;
+  control_.awaddr.set(offset);
+  control_.awvalid.set(1);
+  control_.wdata.set(value);
+  control_.wstrb.set(strobes);
+  control_.wvalid.set(1);
+  control_.bready.set(1);
+  bool answered = false;
+  for (int waited = 0; !answered; ++waited) {
+    if (waited == patience) {
+      throw std::runtime_error("the kernel's registers do not answer");
+    }
+    settle();
+    const bool address_taken = control_.awvalid.get() != 0 && control_.awready.get() != 0;
+    const bool data_taken = control_.wvalid.get() != 0 && control_.wready.get() != 0;
+    answered = control_.bvalid.get() != 0;
+    clock();
+    if (address_taken) {
+      control_.awvalid.set(0);
+    }
+    if (data_taken) {
+      control_.wvalid.set(0);
+    }
+  }
+  control_.bready.set(0);
 }
 
-void BenchKernel::begin(ControlPins control, std::uint8_t* reset_n, const std::uint8_t* interrupt) {
+void BenchKernel::begin(ControlPins control, Pin reset_n, Pin interrupt) {
   if (period_ <= 0) {
     throw std::invalid_argument("a kernel's clock period must be positive");
   }
   control_ = control;
   interrupt_ = interrupt;
-  *reset_n = 0;
+  reset_n.set(0);
   for (int n = 0; n < reset_clocks; ++n) {
     clock();
   }
-  *reset_n = 1;
-  if (interrupt != nullptr) {
+  reset_n.set(1);
+  if (interrupt.is_there()) {
     write_register(interrupts_register, 1, 0xF);
     write_register(interrupt_when_done_register, 1, 0xF);
   }

@@ -26,7 +26,7 @@ class BenchKernel : public RtlKernel {
   [[nodiscard]] std::uint64_t edges() const final { return edges_; }
   std::uint32_t read_register(std::uint32_t offset, std::uint64_t* cycles) override;
   void write_register(std::uint32_t offset, std::uint32_t value, std::uint8_t strobes) override;
-  [[nodiscard]] bool done() const final { return interrupt_ != nullptr && *interrupt_ != 0; }
+  [[nodiscard]] bool done() const final { return interrupt_.is_there() && interrupt_.get() != 0; }
 
  protected:
   void add_reader(ReadPins pins) {
@@ -40,18 +40,20 @@ class BenchKernel : public RtlKernel {
   void add_sender(StreamPins pins) { senders_.emplace_back(pins); }
   void add_receiver(StreamPins pins) { receivers_.emplace_back(pins); }
   /// Resets the kernel; lets it raise `interrupt`, where it has one, when it is done.
-  void begin(ControlPins control, std::uint8_t* reset_n, const std::uint8_t* interrupt);
+  void begin(ControlPins control, Pin reset_n, Pin interrupt);
   virtual void edge() = 0;
+  /// Lets outputs follow inputs within a clock; whether there are such outputs.
+  virtual bool settle() { return false; }
 
  private:
   /// Clocks until `pin` is high before an edge, then makes that edge; its number is returned.
-  std::uint64_t clock_when(const std::uint8_t* pin);
+  std::uint64_t clock_when(const Pin& pin);
 
   Time period_;
   Time now_ = 0;
   std::uint64_t edges_ = 0;
   ControlPins control_{};
-  const std::uint8_t* interrupt_ = nullptr;
+  Pin interrupt_;
   std::vector<std::pair<bool, std::size_t>> master_order_;  ///< reads?, index
   std::vector<ReadMaster> readers_;
   std::vector<WriteMaster> writers_;

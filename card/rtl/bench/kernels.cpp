@@ -12,45 +12,16 @@
 #include "Vvadd.h"
 #include "Vwrite_bandwidth.h"
 #include "Vwrite_bandwidth___024root.h"
-#include "kernel.hpp"
+#include "verilated_kernel.hpp"
 
 namespace isthmus::card {
 
 namespace {
 
-template <class Model>
-class VerilatedKernel : public BenchKernel {
- public:
-  using BenchKernel::BenchKernel;
-  ~VerilatedKernel() override {
-    // Verilator 5.006 takes a model's scopes out of the thread's context, whichever that is.
-    Verilated::threadContextp(&context_);
-    model_.final();
-  }
-
- protected:
-  void edge() final {
-    model_.ap_clk = 1;
-    model_.eval();
-    model_.ap_clk = 0;
-    model_.eval();
-  }
-  void begin_with_interrupt() {
-    // Verilator renames the pin `interrupt`, a name it reserves.
-    begin(ISTHMUS_CONTROL_PINS(model_), &model_.ap_rst_n, &model_.__SYM__interrupt);
-  }
-
- private:
-  VerilatedContext context_;
-
- protected:
-  Model model_{&context_};
-};
-
 struct ReadBandwidth final : VerilatedKernel<Vread_bandwidth> {
   explicit ReadBandwidth(Time period) : VerilatedKernel(period) {
     add_reader(ISTHMUS_READ_PINS(model_, input0));
-    begin_with_interrupt();
+    begin_with(Pin(model_.__SYM__interrupt));
   }
   void skip_sweeps(std::uint64_t sweeps) override {
     model_.rootp->read_bandwidth__DOT__sequencer__DOT__iterations_left -= sweeps;
@@ -60,7 +31,7 @@ struct ReadBandwidth final : VerilatedKernel<Vread_bandwidth> {
 struct WriteBandwidth final : VerilatedKernel<Vwrite_bandwidth> {
   explicit WriteBandwidth(Time period) : VerilatedKernel(period) {
     add_writer(ISTHMUS_WRITE_PINS(model_, output0));
-    begin_with_interrupt();
+    begin_with(Pin(model_.__SYM__interrupt));
   }
   void skip_sweeps(std::uint64_t sweeps) override {
     model_.rootp->write_bandwidth__DOT__sequencer__DOT__iterations_left -= sweeps;
@@ -72,7 +43,7 @@ struct Bandwidth final : VerilatedKernel<Vbandwidth> {
   explicit Bandwidth(Time period) : VerilatedKernel(period) {
     add_reader(ISTHMUS_READ_PINS(model_, input0));
     add_writer(ISTHMUS_WRITE_PINS(model_, output0));
-    begin_with_interrupt();
+    begin_with(Pin(model_.__SYM__interrupt));
   }
   void skip_sweeps(std::uint64_t sweeps) override {
     model_.rootp->bandwidth__DOT__sequencer__DOT__iterations_left -= sweeps;
@@ -84,28 +55,26 @@ struct Vadd final : VerilatedKernel<Vvadd> {
     add_reader(ISTHMUS_READ_PINS(model_, a));
     add_reader(ISTHMUS_READ_PINS(model_, b));
     add_writer(ISTHMUS_WRITE_PINS(model_, c));
-    begin_with_interrupt();
+    begin_with(Pin(model_.__SYM__interrupt));
   }
 };
 
 struct SerialSend final : VerilatedKernel<Vserial_send> {
   explicit SerialSend(Time period) : VerilatedKernel(period) {
     add_sender(ISTHMUS_STREAM_PINS(model_, m_axis_channel));
-    begin_with_interrupt();
+    begin_with(Pin(model_.__SYM__interrupt));
   }
 };
 
 struct SerialReceive final : VerilatedKernel<Vserial_receive> {
   explicit SerialReceive(Time period) : VerilatedKernel(period) {
     add_receiver(ISTHMUS_STREAM_PINS(model_, s_axis_channel));
-    begin_with_interrupt();
+    begin_with(Pin(model_.__SYM__interrupt));
   }
 };
 
 struct RegisterBlock final : VerilatedKernel<Vregister_block> {
-  explicit RegisterBlock(Time period) : VerilatedKernel(period) {
-    begin(ISTHMUS_CONTROL_PINS(model_), &model_.ap_rst_n, nullptr);
-  }
+  explicit RegisterBlock(Time period) : VerilatedKernel(period) { begin_with({}); }
 };
 
 template <class Kernel>

@@ -1,20 +1,54 @@
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "isthmus/card/axi.hpp"
 #include "isthmus/card/axi_stream.hpp"
 
 namespace isthmus::card {
 
+namespace {
+
+Contents contents_of(std::uint64_t base, std::span<std::byte> bytes) {
+  const auto find = [base, bytes](std::uint64_t address, std::size_t size) {
+    const std::uint64_t offset = address - base;
+    const bool inside = address >= base && size <= bytes.size() && offset <= bytes.size() - size;
+    return inside ? bytes.data() + offset : nullptr;
+  };
+  return {
+      .read =
+          [find](std::uint64_t address, std::span<std::byte> to) {
+            const std::byte* from = find(address, to.size());
+            if (from != nullptr) {
+              std::memcpy(to.data(), from, to.size());
+            }
+            return from != nullptr;
+          },
+      .write =
+          [find](std::uint64_t address, std::span<const std::byte> from, std::uint64_t strobes) {
+            std::byte* to = find(address, from.size());
+            if (to == nullptr) {
+              return false;
+            }
+            if (strobes == ~std::uint64_t{0}) {
+              std::memcpy(to, from.data(), from.size());
+              return true;
+            }
+            for (std::size_t n = 0; n < from.size(); ++n) {
+              to[n] = ((strobes >> n) & 1U) != 0 ? from[n] : to[n];
+            }
+            return true;
+          }};
+}
+
+}  // namespace
+
 LinkedMemory::LinkedMemory(std::uint64_t base, std::span<std::byte> bytes,
                            LinkedMemoryOptions options)
-    : base_(base), bytes_(bytes), options_(options), write_link_(options.beat_time) {}
+    : LinkedMemory(contents_of(base, bytes), options) {}
 
-std::byte* LinkedMemory::find(std::uint64_t address, std::size_t bytes) const {
-  const std::uint64_t offset = address - base_;
-  const bool inside = address >= base_ && bytes <= bytes_.size() && offset <= bytes_.size() - bytes;
-  return inside ? bytes_.data() + offset : nullptr;
-}
+LinkedMemory::LinkedMemory(Contents contents, LinkedMemoryOptions options)
+    : contents_(std::move(contents)), options_(options), write_link_(options.beat_time) {}
 
 bool LinkedMemory::read(const Burst& burst, Time now) {
   if (reads_.size() >= options_.reads_in_flight) {
@@ -35,14 +69,11 @@ std::optional<Response> LinkedMemory::read_beat(std::span<std::byte> data, Time 
     return std::nullopt;
   }
   const std::uint64_t address = oldest.burst.address + oldest.moved * data.size();
-  const std::byte* from = find(address, data.size());
-  if (from != nullptr) {
-    std::memcpy(data.data(), from, data.size());
-  }
+  const bool there = contents_.read(address, data);
   if (++oldest.moved == oldest.burst.beats) {
     reads_.pop_front();
   }
-  return from != nullptr ? Response::okay : Response::decode_error;
+  return there ? Response::okay : Response::decode_error;
 }
 
 bool LinkedMemory::write(const Burst& burst, Time /*now*/) {
@@ -60,15 +91,8 @@ bool LinkedMemory::write_beat(std::span<const std::byte> data, std::uint64_t str
   }
   const Time crossed = write_link_.send(now) + options_.beat_time;
   Pending& oldest = writes_.front();
-  std::byte* to = find(oldest.burst.address + oldest.moved * data.size(), data.size());
-  if (to == nullptr) {
+  if (!contents_.write(oldest.burst.address + oldest.moved * data.size(), data, strobes)) {
     oldest.response = Response::decode_error;
-  } else if (strobes == ~std::uint64_t{0}) {
-    std::memcpy(to, data.data(), data.size());
-  } else {
-    for (std::size_t n = 0; n < data.size(); ++n) {
-      to[n] = ((strobes >> n) & 1U) != 0 ? data[n] : to[n];
-    }
   }
   ++oldest.moved;
   if (last) {

@@ -6,95 +6,124 @@ namespace isthmus::card {
 
 namespace {
 
-Burst burst_of(std::uint64_t address, std::uint8_t length, std::uint8_t size, std::uint8_t id) {
-  return {address, std::uint32_t{length} + 1, std::uint32_t{1} << size, id};
+/// A kernel without a length sends single beats, one without a size beats as wide as its bus.
+Burst burst_of(const Pin& address, const Pin& length, const Pin& size, const Pin& id,
+               const Pin& data) {
+  const auto wide = static_cast<std::uint32_t>(data.bytes().size());
+  return {.address = address.get(),
+          .beats = static_cast<std::uint32_t>(length.get()) + 1,
+          .beat_bytes = size.is_there() ? std::uint32_t{1} << size.get() : wide,
+          .id = static_cast<std::uint32_t>(id.get())};
 }
 
 }  // namespace
 
-void ReadMaster::before_edge(Time now) {
+void ReadMaster::show(Time now) {
   if (port_ == nullptr) {
     return;
   }
-  *pins_.arready = 0;
-  if (*pins_.arvalid != 0) {
-    const Burst burst = burst_of(*pins_.araddr, *pins_.arlen, *pins_.arsize, *pins_.arid);
-    if (port_->read(burst, now)) {
-      *pins_.arready = 1;
-      bursts_.push_back(burst.beats);
-    }
-  }
   if (taken_) {
-    *pins_.rvalid = 0;
+    pins_.rvalid.set(0);
   }
-  if (*pins_.rvalid == 0) {
-    const auto response = port_->read_beat({pins_.rdata, axi_bytes}, now);
+  if (pins_.rvalid.get() == 0) {
+    const auto response = port_->read_beat(pins_.rdata.bytes(), now);
     if (response) {
-      *pins_.rvalid = 1;
-      *pins_.rresp = static_cast<std::uint8_t>(*response);
-      const bool last = ++beats_held_ == bursts_.front();
-      *pins_.rlast = last ? 1 : 0;
+      const Burst& burst = bursts_.front();
+      pins_.rvalid.set(1);
+      pins_.rresp.set(static_cast<std::uint64_t>(*response));
+      pins_.rid.set(burst.id);
+      const bool last = ++beats_held_ == burst.beats;
+      pins_.rlast.set(last ? 1 : 0);
       if (last) {
         bursts_.pop_front();
         beats_held_ = 0;
       }
     }
   }
-  taken_ = *pins_.rvalid != 0 && *pins_.rready != 0;
 }
 
-void WriteMaster::before_edge(Time now) {
+void ReadMaster::take(Time now) {
   if (port_ == nullptr) {
     return;
   }
-  *pins_.awready = 0;
-  if (*pins_.awvalid != 0) {
-    const Burst burst = burst_of(*pins_.awaddr, *pins_.awlen, *pins_.awsize, *pins_.awid);
-    *pins_.awready = port_->write(burst, now) ? 1 : 0;
+  bool taken = false;
+  if (pins_.arvalid.get() != 0) {
+    const Burst burst = burst_of(pins_.araddr, pins_.arlen, pins_.arsize, pins_.arid, pins_.rdata);
+    taken = port_->read(burst, now);
+    if (taken) {
+      bursts_.push_back(burst);
+    }
   }
-  *pins_.wready = 0;
-  if (*pins_.wvalid != 0) {
-    const bool taken =
-        port_->write_beat({pins_.wdata, axi_bytes}, *pins_.wstrb, *pins_.wlast != 0, now);
-    *pins_.wready = taken ? 1 : 0;
+  pins_.arready.set(taken ? 1 : 0);
+}
+
+void ReadMaster::note() { taken_ = pins_.rvalid.get() != 0 && pins_.rready.get() != 0; }
+
+void WriteMaster::show(Time now) {
+  if (port_ == nullptr) {
+    return;
   }
   if (taken_) {
-    *pins_.bvalid = 0;
+    pins_.bvalid.set(0);
   }
-  if (*pins_.bvalid == 0) {
+  if (pins_.bvalid.get() == 0) {
     const auto response = port_->write_response(now);
     if (response) {
-      *pins_.bvalid = 1;
-      *pins_.bresp = static_cast<std::uint8_t>(*response);
+      pins_.bvalid.set(1);
+      pins_.bresp.set(static_cast<std::uint64_t>(*response));
+      pins_.bid.set(ids_.front());
+      ids_.pop_front();
     }
   }
-  taken_ = *pins_.bvalid != 0 && *pins_.bready != 0;
 }
 
-void StreamSender::before_edge(Time now) {
-  *pins_.tready = 0;
-  if (port_ != nullptr && *pins_.tvalid != 0) {
+void WriteMaster::take(Time now) {
+  if (port_ == nullptr) {
+    return;
+  }
+  bool taken = false;
+  if (pins_.awvalid.get() != 0) {
+    const Burst burst = burst_of(pins_.awaddr, pins_.awlen, pins_.awsize, pins_.awid, pins_.wdata);
+    taken = port_->write(burst, now);
+    if (taken) {
+      ids_.push_back(burst.id);
+    }
+  }
+  pins_.awready.set(taken ? 1 : 0);
+  taken = pins_.wvalid.get() != 0 &&
+          port_->write_beat(pins_.wdata.bytes(), pins_.wstrb.get(),
+                            !pins_.wlast.is_there() || pins_.wlast.get() != 0, now);
+  pins_.wready.set(taken ? 1 : 0);
+}
+
+void WriteMaster::note() { taken_ = pins_.bvalid.get() != 0 && pins_.bready.get() != 0; }
+
+void StreamSender::take(Time now) {
+  bool taken = false;
+  if (port_ != nullptr && pins_.tvalid.get() != 0) {
     StreamBeat beat;
-    std::memcpy(beat.data.data(), pins_.tdata, beat.data.size());
-    beat.keep = *pins_.tkeep;
-    beat.last = *pins_.tlast != 0;
-    *pins_.tready = port_->put(beat, now) ? 1 : 0;
+    std::memcpy(beat.data.data(), pins_.tdata.bytes().data(), beat.data.size());
+    beat.keep = static_cast<std::uint32_t>(pins_.tkeep.get());
+    beat.last = pins_.tlast.get() != 0;
+    taken = port_->put(beat, now);
+  }
+  pins_.tready.set(taken ? 1 : 0);
+}
+
+void StreamReceiver::show(Time now) {
+  if (taken_) {
+    pins_.tvalid.set(0);
+  }
+  if (port_ != nullptr && pins_.tvalid.get() == 0) {
+    if (const auto beat = port_->get(now)) {
+      std::memcpy(pins_.tdata.bytes().data(), beat->data.data(), beat->data.size());
+      pins_.tkeep.set(beat->keep);
+      pins_.tlast.set(beat->last ? 1 : 0);
+      pins_.tvalid.set(1);
+    }
   }
 }
 
-void StreamReceiver::before_edge(Time now) {
-  if (taken_) {
-    *pins_.tvalid = 0;
-  }
-  if (port_ != nullptr && *pins_.tvalid == 0) {
-    if (const auto beat = port_->get(now)) {
-      std::memcpy(pins_.tdata, beat->data.data(), beat->data.size());
-      *pins_.tkeep = beat->keep;
-      *pins_.tlast = beat->last ? 1 : 0;
-      *pins_.tvalid = 1;
-    }
-  }
-  taken_ = *pins_.tvalid != 0 && *pins_.tready != 0;
-}
+void StreamReceiver::note() { taken_ = pins_.tvalid.get() != 0 && pins_.tready.get() != 0; }
 
 }  // namespace isthmus::card

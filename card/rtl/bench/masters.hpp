@@ -1,7 +1,8 @@
 // What lies between a kernel's pins and the ports they are connected to.
 //
-// No output pin depends on an input pin within a clock, so before_edge can ask the port for the
-// READYs of exactly those VALIDs that are there, and after_edge sees what the edge took.
+// Each clock has three steps before its edge: what the ports answer is shown, what the kernel
+// offers is taken or refused, and what the kernel took is noted. Between them a kernel whose
+// outputs depend on its inputs within a clock may settle; those of card/rtl need not.
 #pragma once
 
 #include <cstddef>
@@ -14,19 +15,21 @@
 
 namespace isthmus::card {
 
-inline constexpr std::size_t axi_bytes = 64;  ///< width of the kernels' AXI masters
+inline constexpr std::size_t axi_bytes = 64;  ///< width of the masters of card/rtl's kernels
 
 class ReadMaster {
  public:
   explicit ReadMaster(ReadPins pins) : pins_(pins) {}
   void connect(MemoryPort& port) { port_ = &port; }
-  void before_edge(Time now);
+  void show(Time now);
+  void take(Time now);
+  void note();
 
  private:
   ReadPins pins_;
   MemoryPort* port_ = nullptr;
   std::uint32_t beats_held_ = 0;  ///< of the burst whose beats come now
-  std::deque<std::uint32_t> bursts_;
+  std::deque<Burst> bursts_;
   bool taken_ = false;  ///< the edge before took what RVALID offered
 };
 
@@ -34,11 +37,14 @@ class WriteMaster {
  public:
   explicit WriteMaster(WritePins pins) : pins_(pins) {}
   void connect(MemoryPort& port) { port_ = &port; }
-  void before_edge(Time now);
+  void show(Time now);
+  void take(Time now);
+  void note();
 
  private:
   WritePins pins_;
   MemoryPort* port_ = nullptr;
+  std::deque<std::uint32_t> ids_;  ///< of bursts without a response
   bool taken_ = false;
 };
 
@@ -46,7 +52,7 @@ class StreamSender {
  public:
   explicit StreamSender(StreamPins pins) : pins_(pins) {}
   void connect(StreamPort& port) { port_ = &port; }
-  void before_edge(Time now);
+  void take(Time now);
 
  private:
   StreamPins pins_;
@@ -57,7 +63,8 @@ class StreamReceiver {
  public:
   explicit StreamReceiver(StreamPins pins) : pins_(pins) {}
   void connect(StreamPort& port) { port_ = &port; }
-  void before_edge(Time now);
+  void show(Time now);
+  void note();
 
  private:
   StreamPins pins_;

@@ -1,78 +1,103 @@
-// The pins of a verilated kernel, as pointers: one bench for every kernel.
+// The pins of a verilated kernel: one bench for every kernel, whatever its widths.
 #pragma once
 
+#include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
+#include <span>
 
 namespace isthmus::card {
 
+static_assert(std::endian::native == std::endian::little);
+
+/// A pin or a bus of pins, which Verilator keeps in 1, 2, 4 or 8 bytes, or in words of 4. One that
+/// the kernel lacks reads as 0, and forgets what is written.
+class Pin {
+ public:
+  Pin() = default;
+  template <class Kept>
+  explicit Pin(Kept& kept) : at_(reinterpret_cast<std::byte*>(&kept)), bytes_(sizeof(kept)) {}
+
+  [[nodiscard]] bool is_there() const { return at_ != nullptr; }
+  /// Its low 64 bits.
+  [[nodiscard]] std::uint64_t get() const {
+    if (bytes_ == 1) {  // most are
+      return static_cast<std::uint64_t>(*at_);
+    }
+    std::uint64_t value = 0;
+    if (bytes_ > 0) {
+      std::memcpy(&value, at_, std::min(bytes_, sizeof(value)));
+    }
+    return value;
+  }
+  void set(std::uint64_t value) const {
+    if (bytes_ == 1) {
+      *at_ = static_cast<std::byte>(value);
+    } else if (bytes_ > 0) {
+      std::memcpy(at_, &value, std::min(bytes_, sizeof(value)));
+    }
+  }
+  [[nodiscard]] std::span<std::byte> bytes() const { return {at_, bytes_}; }
+
+ private:
+  std::byte* at_ = nullptr;
+  std::size_t bytes_ = 0;
+};
+
 struct ControlPins {
-  std::uint8_t *awvalid, *awready, *awaddr, *wvalid, *wready;
-  std::uint32_t* wdata;
-  std::uint8_t *wstrb, *bvalid, *bready, *arvalid, *arready, *araddr, *rvalid, *rready;
-  std::uint32_t* rdata;
+  Pin awvalid, awready, awaddr, wvalid, wready, wdata, wstrb, bvalid, bready;
+  Pin arvalid, arready, araddr, rvalid, rready, rdata;
 };
 
 struct ReadPins {
-  std::uint8_t *arvalid, *arready;
-  std::uint64_t* araddr;
-  std::uint8_t *arlen, *arsize, *arid, *rvalid, *rready;
-  std::byte* rdata;
-  std::uint8_t *rresp, *rlast;
+  Pin arvalid, arready, araddr, arlen, arsize, arid, rvalid, rready, rdata, rresp, rlast, rid;
 };
 
 struct WritePins {
-  std::uint8_t *awvalid, *awready;
-  std::uint64_t* awaddr;
-  std::uint8_t *awlen, *awsize, *awid, *wvalid, *wready;
-  std::byte* wdata;
-  std::uint64_t* wstrb;
-  std::uint8_t *wlast, *bvalid, *bready, *bresp;
+  Pin awvalid, awready, awaddr, awlen, awsize, awid, wvalid, wready, wdata, wstrb, wlast;
+  Pin bvalid, bready, bresp, bid;
 };
 
 struct StreamPins {
-  std::uint8_t *tvalid, *tready;
-  std::byte* tdata;
-  std::uint32_t* tkeep;
-  std::uint8_t* tlast;
+  Pin tvalid, tready, tdata, tkeep, tlast;
 };
 
 }  // namespace isthmus::card
 
 // A pin belongs to a class that Verilator made, so its name cannot be a value: hence macros.
-#define ISTHMUS_CONTROL_PINS(m)                                                       \
-  {&(m).s_axi_control_awvalid, &(m).s_axi_control_awready, &(m).s_axi_control_awaddr, \
-   &(m).s_axi_control_wvalid,  &(m).s_axi_control_wready,  &(m).s_axi_control_wdata,  \
-   &(m).s_axi_control_wstrb,   &(m).s_axi_control_bvalid,  &(m).s_axi_control_bready, \
-   &(m).s_axi_control_arvalid, &(m).s_axi_control_arready, &(m).s_axi_control_araddr, \
-   &(m).s_axi_control_rvalid,  &(m).s_axi_control_rready,  &(m).s_axi_control_rdata}
-#define ISTHMUS_READ_PINS(m, name)                                \
-  {&(m).m_axi_##name##_arvalid,                                   \
-   &(m).m_axi_##name##_arready,                                   \
-   &(m).m_axi_##name##_araddr,                                    \
-   &(m).m_axi_##name##_arlen,                                     \
-   &(m).m_axi_##name##_arsize,                                    \
-   &(m).m_axi_##name##_arid,                                      \
-   &(m).m_axi_##name##_rvalid,                                    \
-   &(m).m_axi_##name##_rready,                                    \
-   reinterpret_cast<std::byte*>((m).m_axi_##name##_rdata.data()), \
-   &(m).m_axi_##name##_rresp,                                     \
-   &(m).m_axi_##name##_rlast}
-#define ISTHMUS_WRITE_PINS(m, name)                               \
-  {&(m).m_axi_##name##_awvalid,                                   \
-   &(m).m_axi_##name##_awready,                                   \
-   &(m).m_axi_##name##_awaddr,                                    \
-   &(m).m_axi_##name##_awlen,                                     \
-   &(m).m_axi_##name##_awsize,                                    \
-   &(m).m_axi_##name##_awid,                                      \
-   &(m).m_axi_##name##_wvalid,                                    \
-   &(m).m_axi_##name##_wready,                                    \
-   reinterpret_cast<std::byte*>((m).m_axi_##name##_wdata.data()), \
-   &(m).m_axi_##name##_wstrb,                                     \
-   &(m).m_axi_##name##_wlast,                                     \
-   &(m).m_axi_##name##_bvalid,                                    \
-   &(m).m_axi_##name##_bready,                                    \
-   &(m).m_axi_##name##_bresp}
-#define ISTHMUS_STREAM_PINS(m, name)                                                              \
-  {&(m).name##_tvalid, &(m).name##_tready, reinterpret_cast<std::byte*>((m).name##_tdata.data()), \
-   &(m).name##_tkeep, &(m).name##_tlast}
+#define ISTHMUS_CONTROL_PIN(m, pin) .pin = Pin((m).s_axi_control_##pin)
+#define ISTHMUS_CONTROL_PINS(m)                                         \
+  {                                                                     \
+      ISTHMUS_CONTROL_PIN(m, awvalid), ISTHMUS_CONTROL_PIN(m, awready), \
+      ISTHMUS_CONTROL_PIN(m, awaddr),  ISTHMUS_CONTROL_PIN(m, wvalid),  \
+      ISTHMUS_CONTROL_PIN(m, wready),  ISTHMUS_CONTROL_PIN(m, wdata),   \
+      ISTHMUS_CONTROL_PIN(m, wstrb),   ISTHMUS_CONTROL_PIN(m, bvalid),  \
+      ISTHMUS_CONTROL_PIN(m, bready),  ISTHMUS_CONTROL_PIN(m, arvalid), \
+      ISTHMUS_CONTROL_PIN(m, arready), ISTHMUS_CONTROL_PIN(m, araddr),  \
+      ISTHMUS_CONTROL_PIN(m, rvalid),  ISTHMUS_CONTROL_PIN(m, rready),  \
+      ISTHMUS_CONTROL_PIN(m, rdata)}
+#define ISTHMUS_MASTER_PIN(m, name, pin) .pin = Pin((m).m_axi_##name##_##pin)
+#define ISTHMUS_READ_PINS(m, name)                                             \
+  {ISTHMUS_MASTER_PIN(m, name, arvalid), ISTHMUS_MASTER_PIN(m, name, arready), \
+   ISTHMUS_MASTER_PIN(m, name, araddr),  ISTHMUS_MASTER_PIN(m, name, arlen),   \
+   ISTHMUS_MASTER_PIN(m, name, arsize),  ISTHMUS_MASTER_PIN(m, name, arid),    \
+   ISTHMUS_MASTER_PIN(m, name, rvalid),  ISTHMUS_MASTER_PIN(m, name, rready),  \
+   ISTHMUS_MASTER_PIN(m, name, rdata),   ISTHMUS_MASTER_PIN(m, name, rresp),   \
+   ISTHMUS_MASTER_PIN(m, name, rlast),   ISTHMUS_MASTER_PIN(m, name, rid)}
+#define ISTHMUS_WRITE_PINS(m, name)                                            \
+  {ISTHMUS_MASTER_PIN(m, name, awvalid), ISTHMUS_MASTER_PIN(m, name, awready), \
+   ISTHMUS_MASTER_PIN(m, name, awaddr),  ISTHMUS_MASTER_PIN(m, name, awlen),   \
+   ISTHMUS_MASTER_PIN(m, name, awsize),  ISTHMUS_MASTER_PIN(m, name, awid),    \
+   ISTHMUS_MASTER_PIN(m, name, wvalid),  ISTHMUS_MASTER_PIN(m, name, wready),  \
+   ISTHMUS_MASTER_PIN(m, name, wdata),   ISTHMUS_MASTER_PIN(m, name, wstrb),   \
+   ISTHMUS_MASTER_PIN(m, name, wlast),   ISTHMUS_MASTER_PIN(m, name, bvalid),  \
+   ISTHMUS_MASTER_PIN(m, name, bready),  ISTHMUS_MASTER_PIN(m, name, bresp),   \
+   ISTHMUS_MASTER_PIN(m, name, bid)}
+#define ISTHMUS_STREAM_PINS(m, name) \
+  {.tvalid = Pin((m).name##_tvalid), \
+   .tready = Pin((m).name##_tready), \
+   .tdata = Pin((m).name##_tdata),   \
+   .tkeep = Pin((m).name##_tkeep),   \
+   .tlast = Pin((m).name##_tlast)}

@@ -17,6 +17,8 @@ from isthmus.measure.protocol import DeviceDescription
 _NAME = "libcuda.so.1"
 _UNUSUAL_PLACES = (Path("/usr/lib/wsl/lib"), Path("/usr/local/nvidia/lib64"))
 """Where Windows and some containers put the driver's library."""
+_FEW_REPLAYS = 10
+"""Packets sent again in a run that cost no rate: each takes microseconds."""
 
 
 def driver() -> str | None:
@@ -53,30 +55,43 @@ def _of(facts: Facts) -> str:
 
 
 def _throttling(facts: Facts) -> Result | None:
-    """Bad where heat or power keep the GPU's clock down now."""
-    reasons = facts.device.properties.get("slowed_by", "") if facts.device else ""
+    """Bad where heat or power keep the GPU's clock down now, or did right after a run."""
+    before, after = _before_and_after(facts, "slowed_by")
+    reasons = after if facts.recorded else before
     command = f"nvidia-smi -q -d PERFORMANCE{_of(facts)}"
-    if facts.recorded:
-        return Result(state="unknown", found="the run did not record it", command=command)
     if not reasons:
-        return Result(state="unknown", found="the driver does not tell", command=command)
+        found = "the run did not record it" if facts.recorded else "the driver does not tell"
+        return Result(state="unknown", found=found, command=command)
     if reasons == "none":
         return Result(state="good", found="nothing slows its clock", command=command)
     return Result(
         state="bad",
-        found=f"its clock is low: {reasons}",
+        found=f"its clock is low{' after the run' if facts.recorded else ''}: {reasons}",
         cause="heat, or a limit of power that is below what it needs",
         cure="cool it; see its limits with nvidia-smi -q -d POWER,TEMPERATURE",
         command=command,
+        changed=facts.recorded and before == "none",
     )
 
 
 def _replays(facts: Facts) -> Result | None:
-    """Unknown where packets were sent again: since the GPU's reset, not only during the run."""
-    count = facts.device.properties.get("pcie_replays", "unknown") if facts.device else "unknown"
+    """Bad where more than a few packets were sent again during a run; else unknown: since reset."""
+    count, after = _before_and_after(facts, "pcie_replays")
     if not count.isdecimal():
         return None
     command = f"nvidia-smi -q{_of(facts)} | grep Replay"
+    if facts.recorded and after.isdecimal():
+        grown = int(after) - int(count)
+        found = f"{grown} during the run" if grown > 0 else "none during the run"
+        if grown <= _FEW_REPLAYS:
+            return Result(state="good" if grown <= 0 else "unknown", found=found, command=command)
+        return Result(
+            state="bad",
+            found=found,
+            cause="contacts, riser or cable: what arrives broken is sent again",
+            cure="seat the card anew, try another slot or riser",
+            command=command,
+        )
     if facts.recorded:
         found = f"{count} before the run; how many came during it is not known"
         return Result(state="unknown", found=found, command=command)
@@ -88,6 +103,12 @@ def _replays(facts: Facts) -> Result | None:
         cure="look again after a run",
         command=command,
     )
+
+
+def _before_and_after(facts: Facts, name: str) -> tuple[str, str]:
+    """A property before and after a run; empty where it is not known."""
+    known = (facts.device.properties, facts.device.properties_after) if facts.device else ({}, {})
+    return known[0].get(name, ""), known[1].get(name, "")
 
 
 class Cuda(BackendDescription):
@@ -114,9 +135,12 @@ class Cuda(BackendDescription):
     fastest_memory = "pinned"
     api_names = MappingProxyType({"cuda": "CUDA", "nccl": "NCCL"})
     links_property = "nvlink_Bps"
+    changing = ("slowed_by", "pcie_replays")
     checks = (
-        Check("throttling", "Does the GPU keep its clock?", _throttling, of="device", place=14),
-        Check("pcie_replays", "Is no packet sent again?", _replays, of="device", place=15),
+        Check("throttling", "Does the GPU keep its clock?", _throttling, of="device", place=14,
+              fault="a GPU throttled by heat or power"),
+        Check("pcie_replays", "Is no packet sent again?", _replays, of="device", place=15,
+              fault="packets sent again"),
     )  # fmt: skip
 
     @staticmethod

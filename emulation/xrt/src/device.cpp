@@ -35,13 +35,13 @@ struct File {
 }  // namespace
 
 Device::Device(Description description, Timing& timing, ProgramMemory& host, Meter& meter,
-               const std::vector<std::string>& kernel_folders, bool fail_on_warning)
+               const std::vector<std::string>& kernel_folders, std::string fatal_warnings)
     : description_(std::move(description)),
       timing_(&timing),
       transfers_(timing),
       host_(&host),
       meter_(&meter),
-      warnings_(fail_on_warning) {
+      warnings_(std::move(fatal_warnings)) {
   check_memories();
   for (const ComputeUnit& place : description_.units) {
     Unit& unit = units_.emplace_back();

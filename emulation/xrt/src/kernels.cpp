@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <fstream>
 #include <functional>
 #include <iterator>
 #include <sstream>
@@ -160,7 +161,12 @@ const Reach::Buffer* Reach::buffer_of(std::uint64_t address) const {
   return above == buffers_.begin() ? nullptr : &*std::prev(above);
 }
 
-bool Reach::count(std::uint64_t address, std::uint64_t bytes, bool writes) {
+bool Reach::of_host(std::uint64_t address) const {
+  const MemoryRange* memory = description_->memory_of(address);
+  return memory != nullptr && memory->host;
+}
+
+void Reach::count(std::uint64_t address, std::uint64_t bytes, bool writes) {
   const Buffer* buffer = buffer_of(address);
   const MemoryRange* memory = description_->memory_of(address);
   const bool host = memory != nullptr && memory->host;
@@ -175,7 +181,6 @@ bool Reach::count(std::uint64_t address, std::uint64_t bytes, bool writes) {
     found = traffic_.insert(traffic_.end(), {.buffer = buffer, .memory = memory, .work = work});
   }
   found->work.bytes += static_cast<std::int64_t>(bytes);
-  return host;
 }
 
 std::vector<PortWork> Reach::ports() const {
@@ -185,7 +190,8 @@ std::vector<PortWork> Reach::ports() const {
 }
 
 void Warnings::tell(const std::string& key, const std::string& text) {
-  if (fatal_) {
+  if (!fatal_file_.empty()) {
+    std::ofstream(fatal_file_, std::ios::app) << text << '\n';
     throw KernelError(text);
   }
   note(key, "warning: " + text);
@@ -254,7 +260,17 @@ void Reach::write_host(std::uint64_t address, std::span<const std::byte> from) {
 }
 
 void Reach::read(std::uint64_t address, std::span<std::byte> to) {
-  if (count(address, to.size(), false)) {
+  count(address, to.size(), false);
+  load(address, to);
+}
+
+void Reach::write(std::uint64_t address, std::span<const std::byte> from) {
+  count(address, from.size(), true);
+  store(address, from);
+}
+
+void Reach::load(std::uint64_t address, std::span<std::byte> to) {
+  if (of_host(address)) {
     read_host(address, to);
     return;
   }
@@ -270,8 +286,8 @@ void Reach::read(std::uint64_t address, std::span<std::byte> to) {
   }
 }
 
-void Reach::write(std::uint64_t address, std::span<const std::byte> from) {
-  if (count(address, from.size(), true)) {
+void Reach::store(std::uint64_t address, std::span<const std::byte> from) {
+  if (of_host(address)) {
     write_host(address, from);
     return;
   }

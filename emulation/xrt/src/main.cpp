@@ -144,7 +144,7 @@ void serve(const Identity& identity, Channel& channel) {
   ProgramMemory host(identity.socket("D2X_unix_sock_"));
   Device device(description_of(identity), timing, host, meter,
                 split(environment("ISTHMUS_CARD_KERNELS")),
-                !environment("ISTHMUS_CARD_FAIL_ON_WARNING").empty());
+                environment("ISTHMUS_CARD_FAIL_ON_WARNING"));
 
   std::array<std::byte, request_header_bytes> header{};
   std::vector<std::byte> body;

@@ -136,6 +136,15 @@ std::uint64_t CardMemory::allocated_at(std::uint64_t address) const {
   return found == regions_.end() ? 0 : found->second.bytes;
 }
 
+std::uint64_t CardMemory::bytes_at(std::uint64_t address) const {
+  const auto next = regions_.upper_bound(address);
+  if (next == regions_.begin()) {
+    return 0;
+  }
+  const std::uint64_t end = std::prev(next)->first + std::prev(next)->second.bytes;
+  return end > address ? end - address : 0;
+}
+
 std::span<std::byte> CardMemory::at(std::uint64_t address, std::uint64_t bytes) const {
   auto found = regions_.upper_bound(address);
   if (found == regions_.begin()) {

@@ -29,19 +29,42 @@ struct Bridge {
   }
 };
 
-int read(void* card, std::uint64_t address, void* to, std::uint64_t bytes) {
+template <class Action>
+int guarded(void* card, const Action& action) {
   auto* bridge = static_cast<Bridge*>(card);
-  return bridge->guarded([&] {
-    bridge->reach->read(address, {static_cast<std::byte*>(to), static_cast<std::size_t>(bytes)});
-  });
+  return bridge->guarded([&] { action(*bridge->reach); });
+}
+
+std::span<std::byte> writable(void* to, std::uint64_t bytes) {
+  return {static_cast<std::byte*>(to), static_cast<std::size_t>(bytes)};
+}
+
+std::span<const std::byte> readable(const void* from, std::uint64_t bytes) {
+  return {static_cast<const std::byte*>(from), static_cast<std::size_t>(bytes)};
+}
+
+int read(void* card, std::uint64_t address, void* to, std::uint64_t bytes) {
+  return guarded(card, [&](Reach& reach) { reach.read(address, writable(to, bytes)); });
 }
 
 int write(void* card, std::uint64_t address, const void* from, std::uint64_t bytes) {
-  auto* bridge = static_cast<Bridge*>(card);
-  return bridge->guarded([&] {
-    bridge->reach->write(address,
-                         {static_cast<const std::byte*>(from), static_cast<std::size_t>(bytes)});
-  });
+  return guarded(card, [&](Reach& reach) { reach.write(address, readable(from, bytes)); });
+}
+
+int load(void* card, std::uint64_t address, void* to, std::uint64_t bytes) {
+  return guarded(card, [&](Reach& reach) { reach.load(address, writable(to, bytes)); });
+}
+
+int store(void* card, std::uint64_t address, const void* from, std::uint64_t bytes) {
+  return guarded(card, [&](Reach& reach) { reach.store(address, readable(from, bytes)); });
+}
+
+int moved(void* card, std::uint64_t address, std::uint64_t bytes, int written) {
+  return guarded(card, [&](Reach& reach) { reach.count(address, bytes, written != 0); });
+}
+
+std::uint64_t bytes_at(void* card, std::uint64_t address) {
+  return static_cast<Bridge*>(card)->reach->bytes_at(address);
 }
 
 class Plugin final : public KernelModel {
@@ -60,6 +83,11 @@ class Plugin final : public KernelModel {
     call.card = &bridge;
     call.read = &read;
     call.write = &write;
+    call.bytes_at = &bytes_at;
+    call.load = &load;
+    call.store = &store;
+    call.moved = &moved;
+    call.memory_latency_s = run.timing->memory_latency_s();
     const int failed = function_(&call);
     if (failed != 0 || !bridge.wrong.empty()) {
       call.error[sizeof(call.error) - 1] = '\0';

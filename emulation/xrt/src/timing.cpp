@@ -143,4 +143,8 @@ double Timing::kernel_hertz() const {
   return board_.kernel ? board_.kernel->clock_MHz * 1e6 : assumed_kernel_hertz;
 }
 
+double Timing::memory_latency_s() const {
+  return board_.memory ? 1e-9 * board_.memory->latency_ns : 0;
+}
+
 }  // namespace isthmus::card::process

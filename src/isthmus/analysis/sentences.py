@@ -26,11 +26,11 @@ TEMPLATES = MappingProxyType(
         "curve_rate": "{what}, {size} to {largest}: 1 ns per {per} ({who}).",
         "curve_none": "{what}: time over size follows no line, {percent} off ({who}).",
         "split": "{what}, {size}: of {time}, {parts} ({who}).",
-        "normal": "Normal: copies reach {share} of what the link leaves for data ({who}).",
+        "normal": "Normal: copies reach {share} of what the link leaves for data{assumed} ({who}).",
         "normal_best": "Normal: {best} memory, {share} of the link; {usual} is copied once more "
         "({who}).",
         "normal_link": "Normal: {other} reaches {share} of this link; {who}: {causes}.",
-        "open": "Open whether the link is well used: {causes} ({who}).",
+        "open": "Open whether the link is well used: {causes} ({who}{how}).",
         "impossible": "These figures are impossible: {causes} ({who}).",
         "latency": "{what}: {time} for {size} ({who}).",
         "launch": "Starting an empty kernel and waiting for it takes {time} ({who}).",
@@ -57,6 +57,8 @@ TEMPLATES = MappingProxyType(
         "copied first {copy} ({who}).",
         "copy_first": "Copy first: {size} in host memory take {direct}, copied {copy} ({who}).",
         "copy_same": "{size} take {direct} in host memory, {copy} copied first: alike ({who}).",
+        "host_unreached": "No kernel on host memory was measured; on device memory {rate} at "
+        "{size} ({who}).",
         "published_log": "The model is within {percent} (rms) of the published log, {count} points "
         "({who}).",
         # allocation

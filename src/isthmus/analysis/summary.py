@@ -266,6 +266,33 @@ def _mark_zero_copies(frame: pd.DataFrame) -> None:
             _add_flag(frame, rows, "zero_copy")
 
 
+_NO_MEMORY = 2e13
+"""Bytes a second that no memory of a device reads, behind caches or in front of them."""
+_NOISE = 0.1
+"""Share of a kernel's shortest time that may be noise."""
+
+
+def _mark_idle_kernels(frame: pd.DataFrame) -> None:
+    """Flags kernels that moved nothing: their time does not grow with the size.
+
+    Criterion, of verified rows: what the largest size has more than the smallest would need
+    ``_NO_MEMORY`` or more in the time that it takes longer than the shortest sample, or in
+    ``_NOISE`` of that sample where the difference is less. Their bandwidth is left empty.
+    """
+    axes = [name for name in frame.columns if name not in COLUMNS]
+    keys = ["study", "device", "operation", "memory", "clock", *axes]
+    kernels = (frame["initiator"] == "kernel") & (frame["verified"] == "true")
+    for _, group in frame[kernels & (frame["clock"] == "host")].groupby(keys, dropna=False):
+        sizes = group.sort_values("bytes")
+        more = float(sizes["bytes"].iloc[-1] - sizes["bytes"].iloc[0])
+        shortest = float(group["min_s"].min())
+        longer = float(sizes["median_s"].iloc[-1]) - shortest
+        if more > _NO_MEMORY * max(longer, _NOISE * shortest):
+            rows = frame.index.isin(group.index)
+            frame.loc[rows, "bandwidth_Bps"] = np.nan
+            _add_flag(frame, rows, "zero_copy")
+
+
 _DRIFT = 0.1
 """A shared machine does not keep its speed from one point to the next: on an H100, runs differed by
 7 %."""
@@ -274,7 +301,8 @@ _DRIFT = 0.1
 def _mark_above_sum(frame: pd.DataFrame, precision: float) -> None:
     """Flags rates of both directions at once that exceed the sum of what each reaches alone.
 
-    Measured ones only by more than ``_DRIFT``, and not where the interval is of one process.
+    Only where they cross a link: caches of a processor can. Measured ones only by more than
+    ``_DRIFT``, and not where the interval is of one process.
     """
     axes = [name for name in frame.columns if name not in COLUMNS]
     same = ["study", "device", "memory", "bytes", "clock", *axes]
@@ -285,7 +313,7 @@ def _mark_above_sum(frame: pd.DataFrame, precision: float) -> None:
     )
     one_process = frame.index[frame["flags"].str.split(";").map(lambda own: "within" in own)]
     for both, *alone in _BOTH_AT_ONCE:
-        rates = ends[frame["operation"].eq(both) & frame["direction"].eq("both")]
+        rates = ends[frame["operation"].eq(both) & frame["limit"].eq("link")]
         for single in alone:
             known = ends.loc[frame["operation"].eq(single), [*same, "most"]]
             rates = rates.merge(known.rename(columns={"most": single}), on=same)
@@ -322,6 +350,7 @@ def summarise(run: Run) -> pd.DataFrame:
     axes = list(dict.fromkeys(name for point in run.points for name in point.axes))
     frame = pd.DataFrame(rows, columns=[*COLUMNS, *axes])
     _mark_zero_copies(frame)
+    _mark_idle_kernels(frame)
     _mark_above_sum(frame, run.settings.precision)
     for name in dict.fromkeys(point.study for point in run.points):
         study = studies.registry().get(name)

@@ -8,7 +8,6 @@ description of it, ``NAME.py``, which ends up here as ``isthmus.backends.NAME`` 
 from __future__ import annotations
 
 import importlib
-import importlib.metadata
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -20,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from isthmus.checks.base import Check
 from isthmus.errors import UsageError
-from isthmus.registration import loaded
+from isthmus.registration import Registry
 from isthmus.run_options import RunOption
 from isthmus.system import built
 from isthmus.text import nearest
@@ -91,6 +90,8 @@ class BackendDescription(ABC):
     has_runtime = True
     """Whether a runtime stands between a program and its devices; else the processor itself copies,
     loads and stores."""
+    changing: tuple[str, ...] = ()
+    """Properties of a device that a run may change: they are read again when it has ended."""
     links_property = ""
     """Property of a device: bytes a second and direction of all its links to devices like it."""
     aliases: Mapping[str, str] = MappingProxyType({})
@@ -175,12 +176,9 @@ class BackendDescription(ABC):
 @cache
 def registry() -> Mapping[str, BackendDescription]:
     """All backends by name: those installed with Isthmus, then those of other packages."""
-    backends: dict[str, BackendDescription] = {}
-    for name in sorted(path.stem for path in LIBRARIES.glob("[!_]*.py")):
-        backends[name] = importlib.import_module(f"{__name__}.{name}").BACKEND
-    for entry in importlib.metadata.entry_points(group="isthmus.backends"):
-        backends.setdefault(entry.name, loaded(entry))
-    return MappingProxyType(backends)
+    names = sorted(path.stem for path in LIBRARIES.glob("[!_]*.py"))
+    own = {name: importlib.import_module(f"{__name__}.{name}").BACKEND for name in names}
+    return Registry(own, __name__)
 
 
 def of(name: str) -> BackendDescription | type[BackendDescription]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
@@ -12,7 +13,7 @@ import msgspec
 from isthmus.boards.board import Board, Setting
 from isthmus.boards.table import KINDS, REQUIRED_SECTIONS, SECTIONS, TABLE, of_section
 from isthmus.errors import UsageError
-from isthmus.text import nearest
+from isthmus.text import nearest, shortened
 
 _BOARD_KEYS = ("name", "title", "description", "base", "include")
 _SETTING_KEYS = ("value", "kind", "source", "calibration")
@@ -25,6 +26,8 @@ def read(name_or_path: str, folder: Path, overrides: Mapping[str, str]) -> Board
     except UsageError as error:
         line = "".join(c if c.isprintable() else repr(c)[1:-1] for c in str(error))
         raise UsageError(line) from error
+    except OSError as error:  # a name, also of an included board, that no file can have
+        raise UsageError(f"board '{shortened(name_or_path)}': {error.strerror}") from error
 
 
 def from_flat(values: Mapping[str, str]) -> Board:
@@ -62,7 +65,7 @@ def _locate(name_or_path: str, folder: Path, including: Path | None = None) -> P
     without a folder is then looked for among the installed boards.
     """
     if name_or_path.endswith(".toml") or "/" in name_or_path:
-        path = Path(name_or_path).expanduser()
+        path = Path(os.path.expanduser(name_or_path))
         if including is None:
             places = [path]
         else:

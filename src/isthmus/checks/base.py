@@ -10,7 +10,7 @@ import msgspec
 
 from isthmus.results.run_file import DeviceRecord, Run
 from isthmus.system import pci
-from isthmus.system.pci import Function, Port
+from isthmus.system.pci import Function, Link, Port
 
 State = Literal["good", "bad", "unknown"]
 _DISPLAY = "03"
@@ -33,6 +33,8 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     cure: str = ""
     command: str = ""
     """Shows what was found, pasted into a shell."""
+    changed: bool = False
+    """Whether it came or went during the run, so that times of the run differ by it."""
 
 
 @dataclass(frozen=True)
@@ -90,6 +92,19 @@ class Facts:
     def after(self) -> Function | None:
         """The function after the run; None where nothing was measured."""
         return self.device.pci_after if self.device else None
+
+    def least(self, of: Callable[[Link], float | None]) -> tuple[float | None, str]:
+        """The less of a figure of the device's link before and after the run, and the other one.
+
+        The other one as words, "16 before the run"; empty where the two agree or one is not known.
+        """
+        readings = (next(one.links(), None) if one else None for one in (self.function, self.after))
+        before, after = (link and of(link) for link in readings)
+        if before is None or after is None or before == after:
+            return before, ""
+        if after < before:
+            return after, f"{before:g} before the run"
+        return before, f"{after:g} after the run"
 
     def unread(self, port: Port | None = None) -> Result:
         """Unknown, with the reason: what a port's configuration space did not give.

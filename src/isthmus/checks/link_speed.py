@@ -9,17 +9,24 @@ _FIRST = 2.5
 
 
 def judge(facts: Facts) -> Result | None:
-    """Bad where the link is slower than both ends can; of a GPU, only known while it works."""
+    """Bad where the link is slower than both ends can, before or after the run.
+
+    A GPU slows its link when idle: the faster of the two readings counts.
+    """
     link = next(facts.function.links(), None)
     if link is None or link.speed is None or link.most_speed is None:
         return facts.unseen()
     later = next(facts.after.links(), None) if facts.after else None
-    trained = max(link.speed, (later and later.speed) or 0.0)
+    trained, other = max(link.speed, (later and later.speed) or 0.0), ""
+    if not facts.is_gpu:
+        least, other = facts.least(lambda one: one.speed)
+        trained = least or trained
     command = sysfs(facts.port, "*_link_*")
     if trained >= link.most_speed:
         return Result(state="good", found=f"{trained:g} GT/s", command=command)
     both = "slot and card" if link.above else "the card"
-    slow = f"{trained:g} GT/s; {both} can {link.most_speed:g}"
+    now = f"{trained:g} GT/s" + (f" ({other})" if other else "")
+    slow = f"{now}; {both} can {link.most_speed:g}"
     if facts.function.asleep or facts.is_gpu:
         return Result(
             state="unknown",
@@ -35,6 +42,7 @@ def judge(facts: Facts) -> Result | None:
         cause="errors at the higher speed (contacts, riser), or a limit set in the firmware",
         cure="seat the card anew; set the slot's speed to automatic in the firmware",
         command=command,
+        changed=bool(other),
     )
 
 

@@ -6,27 +6,33 @@ from isthmus.checks.base import Check, Facts, Result, sysfs
 
 
 def judge(facts: Facts) -> Result | None:
-    """Bad where fewer lanes are in use than the card has; unknown where the slot is hidden."""
+    """Bad where fewer lanes are in use than the card has, before or after the run.
+
+    Unknown where the slot is hidden.
+    """
     link = next(facts.function.links(), None)
     if link is None or link.lanes is None or link.most_lanes is None:
         return facts.unseen()
     command = sysfs(facts.port, "*_link_*")
     card = link.below.most_lanes or link.most_lanes
-    later = next(facts.after.links(), None) if facts.after else None
-    lanes = max(link.lanes, (later and later.lanes) or 0)
-    if lanes < card and link.above is None:
+    least, other = facts.least(lambda one: one.lanes)
+    lanes = int(least or link.lanes)
+    now = f"x{lanes}" + (f" (x{other})" if other else "")
+    if lanes < card and link.above is None and not other:
         return Result(
             state="unknown",
-            found=f"x{lanes}; the card has x{card}; its slot is hidden",
+            found=f"{now}; the card has x{card}; its slot is hidden",
             command=command,
         )
     if lanes < link.most_lanes:
+        both = "slot and card have" if link.above else "the card has"
         return Result(
             state="bad",
-            found=f"x{lanes}; slot and card have x{link.most_lanes}",
+            found=f"{now}; {both} x{link.most_lanes}",
             cause="contacts of slot or riser, or lanes that the firmware gives to another slot",
             cure="seat the card anew, try another slot or riser; see the firmware's bifurcation",
             command=command,
+            changed=bool(other),
         )
     if lanes < card:
         return Result(

@@ -25,6 +25,7 @@ def judge(facts: Facts) -> Result | None:
             cause="other virtual machines on the same processors",
             cure="measure when they rest, or on processors of your own",
             command=command,
+            changed=True,
         )
     share = facts.host.get("steal_share_since_boot")
     if share is None:

@@ -2,18 +2,31 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from isthmus.checks.base import Check, Facts, Result, sysfs
 from isthmus.models.pcie import Link
+from isthmus.system.pci import Function
 
 
 def judge(facts: Facts) -> Result | None:
-    """Bad where a link further up carries less than the device's own.
+    """Bad where a link further up carries less than the device's own, before or after the run.
 
     By speeds as trained; where an idle GPU has slowed its links, by those that the links can.
     """
-    if len(facts.function.path) == 1:
+    before = _judged(facts, facts.function)
+    if facts.after is None or before.state == "bad":
+        return before
+    after = _judged(facts, facts.after)
+    if after.state != "bad":
+        return before
+    return replace(after, found=f"after the run {after.found}", changed=True)
+
+
+def _judged(facts: Facts, function: Function) -> Result:
+    if len(function.path) == 1:
         return facts.unseen()
-    links = list(facts.function.links())
+    links = list(function.links())
     if not links:
         return facts.unseen()
     own, *further = links

@@ -32,6 +32,7 @@ from isthmus.cli import (
 from isthmus.command import App
 from isthmus.errors import IsthmusError
 from isthmus.system import launcher
+from isthmus.units import printable
 
 _TYPERS_INTERRUPT = 130
 
@@ -109,5 +110,6 @@ def _end(message: str, code: int) -> NoReturn:
         with contextlib.suppress(KeyboardInterrupt):  # the launcher ends them, too
             time.sleep(launcher.REPORT_S)
         sys.exit(code)
-    print(f"isthmus: {message}", file=sys.stderr)
+    line = printable(" ".join(message.splitlines()))  # it may quote what a stranger wrote
+    print(f"isthmus: {line}", file=sys.stderr)
     sys.exit(code)

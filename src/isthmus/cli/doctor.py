@@ -79,7 +79,7 @@ def _say(message: str) -> None:
 def _of_machine(addresses: Sequence[str], *, no_wait: bool) -> tuple[Judged, list[str]]:
     """Results of this machine and its devices, and why a device that was named is not here."""
     from isthmus.checks import Facts
-    from isthmus.errors import NoDeviceError
+    from isthmus.errors import NoDeviceError, NoSuchDeviceError
     from isthmus.measure import discovery
     from isthmus.measure.devices import record_of
     from isthmus.system import environment, lock
@@ -91,7 +91,7 @@ def _of_machine(addresses: Sequence[str], *, no_wait: bool) -> tuple[Judged, lis
         for address in dict.fromkeys(addresses):
             try:
                 devices.append(discovery.resolve(address))
-            except NoDeviceError as error:
+            except (NoDeviceError, NoSuchDeviceError) as error:
                 missing.append(str(error))
     host = environment.host()
     records = [record_of(one) for one in devices]

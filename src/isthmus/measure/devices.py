@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
 
+from isthmus import backends
 from isthmus.backends import by_scheme
-from isthmus.errors import NoDeviceError, UsageError
+from isthmus.errors import IsthmusError, NoDeviceError, UsageError
 from isthmus.measure import discovery, protocol
 from isthmus.measure.address import Address
 from isthmus.measure.discovery import FoundDevice
@@ -60,10 +62,18 @@ def record_of(device: FoundDevice, *, added: bool = False) -> DeviceRecord:
 
 
 def read_again(record: DeviceRecord) -> DeviceRecord:
-    """A device's record with its PCIe function as it is now, after the run."""
-    if record.pci is None:
-        return record
-    return msgspec.structs.replace(record, pci_after=pci.read(record.pci.device.address))
+    """A device's record with its PCIe function and changing properties as they are now.
+
+    Its properties are read by a probe of its own; they are left out where that fails.
+    """
+    after = {}
+    changing = backends.of(record.backend).changing
+    if changing and not record.error:
+        with contextlib.suppress(IsthmusError):
+            known = discovery.resolve(record.address).description.properties
+            after = {name: known[name] for name in changing if name in known}
+    function = pci.read(record.pci.device.address) if record.pci else None
+    return msgspec.structs.replace(record, pci_after=function, properties_after=after)
 
 
 def link_attributes(function: pci.Function) -> dict[str, str]:

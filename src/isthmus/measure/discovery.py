@@ -12,7 +12,7 @@ from functools import cached_property, partial
 from threading import Lock
 
 from isthmus.backends import BackendDescription, Candidate, Problem, by_scheme, registry
-from isthmus.errors import IsthmusError, NoDeviceError, UsageError
+from isthmus.errors import IsthmusError, NoDeviceError, NoSuchDeviceError, UsageError
 from isthmus.measure import protocol
 from isthmus.measure.address import Address
 from isthmus.measure.supervisor import WorkerProcess
@@ -194,8 +194,8 @@ def _same_kind(
 def resolve(text: str, turn: int = 0) -> FoundDevice:
     """The device of an address; of several of the same kind, number ``turn``, cyclically.
 
-    Raises UsageError where no device can have this address, NoDeviceError where the device is not
-    here.
+    Raises UsageError where no device can have this address, NoSuchDeviceError where only others of
+    its kind are here, NoDeviceError where none is.
     """
     address = Address.parse(text)
     backend = by_scheme(address.scheme)
@@ -225,7 +225,9 @@ def resolve(text: str, turn: int = 0) -> FoundDevice:
         here += [backend.address_of(address.scheme, device) for device in probed]
     if here and address.selector not in backend.aliases:
         known = dict.fromkeys(here)
-        raise UsageError(f"no device '{text}'; {nearest(text, known)}here: {', '.join(known)}")
+        raise NoSuchDeviceError(
+            f"no device '{text}'; {nearest(text, known)}here: {', '.join(known)}"
+        )
     why = "; ".join(f"{p.what} ({p.cure})" for p in problems)
     others = f"; here: {', '.join(dict.fromkeys(here))}" if here else ""
     raise NoDeviceError(f"'{text}' is not here{': ' + why if why else ''}{others}")

@@ -118,13 +118,23 @@ def become_rank(place: Place, devices: Sequence[str], studies: Sequence[Study]) 
 
 
 def _exit_code(leader: int) -> int:
-    """Exit code of the leader, once it has ended; 0 where the leader is not our child."""
+    """Exit code of the leader, once it has ended; 0 where the leader is not our child.
+
+    A leader that was killed could not say how to go on: that is printed here.
+    """
     if not leader:
         return 0
     try:
         code = psutil.Process(leader).wait(_END_S)
     except psutil.Error:
         return 1
+    if code is not None and code < 0:
+        print(
+            f"isthmus: the runner (process {leader}) was killed by {signal.Signals(-code).name}; "
+            "its journal OUT.journal has what was measured: go on with --resume --out OUT",
+            file=sys.stderr,
+            flush=True,
+        )
     return code if code is not None and code >= 0 else 1
 
 

@@ -361,7 +361,7 @@ def _run_jobs(
             )
             whole = msgspec.structs.replace(
                 whole,
-                environment={**run.environment, "steal_after_s": environment.steal_seconds()},
+                environment={**run.environment, **environment.counters("after")},
                 devices=[read_again(device) for device in run.devices],
             )
             log.end(whole, out, replace=replace)
@@ -376,8 +376,8 @@ def _run_jobs(
             runner.run_simulated()
             if runner.schedule.unfinished:
                 with lock.exclusive(watcher.say, no_wait=request.no_wait):
-                    steal = {"steal_before_s": environment.steal_seconds()}
-                    run = msgspec.structs.replace(run, environment={**run.environment, **steal})
+                    before = environment.counters("before")
+                    run = msgspec.structs.replace(run, environment={**run.environment, **before})
                     runner.run(time.monotonic() + left_s)
         except KeyboardInterrupt:
             save("interrupted")

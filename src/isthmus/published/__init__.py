@@ -9,7 +9,6 @@ References for models and reports; no measurements of Isthmus.
 
 from __future__ import annotations
 
-import importlib.metadata
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -17,7 +16,7 @@ from types import MappingProxyType
 
 from isthmus.errors import UsageError
 from isthmus.published.source import Figure, Row, Source, read
-from isthmus.registration import loaded
+from isthmus.registration import Registry
 from isthmus.text import nearest
 
 __all__ = ["Figure", "Row", "Source", "chosen", "rows_of", "sources"]
@@ -29,9 +28,8 @@ _FOLDER = Path(__file__).parent
 def sources() -> Mapping[str, Source]:
     """All sources by name: those that come with Isthmus, then those of other packages."""
     folders = {path.parent.name: path.parent for path in sorted(_FOLDER.glob("*/source.toml"))}
-    for entry in importlib.metadata.entry_points(group="isthmus.published"):
-        folders.setdefault(entry.name, Path(loaded(entry)))
-    return MappingProxyType({name: read(name, folder) for name, folder in folders.items()})
+    every = Registry(folders, __name__)
+    return MappingProxyType({name: read(name, Path(folder)) for name, folder in every.items()})
 
 
 def chosen(name: str) -> list[Figure]:

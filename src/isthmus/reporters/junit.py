@@ -19,8 +19,8 @@ class Case(NamedTuple):
     message: str
 
 
-def junit(suite: str, cases: Sequence[Case]) -> str:
-    """A file with one suite."""
+def junit(suite: str, cases: Sequence[Case], seconds: float | None = None) -> str:
+    """A file with one suite, which took so many seconds."""
     kinds = [case.kind for case in cases]
     root = ElementTree.Element(
         "testsuite",
@@ -29,6 +29,8 @@ def junit(suite: str, cases: Sequence[Case]) -> str:
         failures=str(kinds.count("failure")),
         skipped=str(kinds.count("skipped")),
     )
+    if seconds is not None:
+        root.set("time", f"{seconds:.3f}")
     for case in cases:
         group, name, message = map(printable, (case.group, case.name, case.message))
         element = ElementTree.SubElement(root, "testcase", classname=f"isthmus.{group}", name=name)

@@ -7,6 +7,7 @@ of a clock, with the scale in seconds; sizes are bytes.
 from __future__ import annotations
 
 import contextlib
+import glob
 import os
 from datetime import datetime
 from functools import cached_property
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
+import psutil
 
 from isthmus.errors import IsthmusError, UsageError
 from isthmus.measure.protocol import Noise
@@ -189,6 +191,8 @@ class DeviceRecord(msgspec.Struct, frozen=True, kw_only=True):
     max_buffer_bytes: Count = 0
     memory_bytes: Count = 0
     properties: dict[str, str] = {}
+    properties_after: dict[str, str] = {}
+    """Those that a run may change, read again after it: ``BackendDescription.changing``."""
     link: dict[str, str] = {}
     """PCIe link where the device has one: generation, width, MPS, MRRS, IOMMU group ..."""
     pci: Function | None = None
@@ -363,8 +367,18 @@ def _rename_to_new(partial: Path, path: Path) -> None:
         partial.replace(path)
 
 
+def _remove_partial(path: Path) -> None:
+    """Removes what processes that were killed while they saved to this path have left."""
+    for left in path.parent.glob(f".{glob.escape(path.name)}.*.tmp"):
+        number = left.suffixes[-2][1:]
+        if number.isdecimal() and not psutil.pid_exists(int(number)):
+            left.unlink()
+
+
 def save(run: Run, path: Path, *, replace: bool = False) -> None:
     """Writes a run file whole or not at all. Refuses an existing one unless told to replace it."""
+    with contextlib.suppress(OSError, OverflowError):
+        _remove_partial(path)
     partial = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         with partial.open("xb") as file:

@@ -130,9 +130,20 @@ def _distribution() -> str:
     return "unknown"
 
 
-def steal_seconds() -> float:
-    """Processor time that a hypervisor took from this machine since it booted."""
-    return _processor_times(_ROOT)[1]
+def counters(when: str, root: Path = _ROOT) -> dict[str, float]:
+    """Counters of the machine that a run compares, their names ending in ``when``.
+
+    ``steal``: seconds that a hypervisor took since start. ``throttled``: times that heat lowered a
+    processor's clock since start, of all processors together, where the kernel counts them.
+    """
+    counts = [
+        text(file)
+        for name in ("core_throttle_count", "package_throttle_count")
+        for file in (root / _CPU).glob(f"cpu[0-9]*/thermal_throttle/{name}")
+    ]
+    known = [int(count) for count in counts if count.isdecimal()]
+    throttled = {f"throttled_{when}": float(sum(known))} if known else {}
+    return {f"steal_{when}_s": _processor_times(root)[1], **throttled}
 
 
 def commit() -> str:

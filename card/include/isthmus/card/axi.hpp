@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <optional>
 #include <span>
 
@@ -78,11 +79,20 @@ struct LinkedMemoryOptions {
   std::size_t writes_in_flight = SIZE_MAX;
 };
 
+/// What lies at addresses: each function says whether all of the bytes were there.
+struct Contents {
+  std::function<bool(std::uint64_t address, std::span<std::byte> to)> read;
+  /// Bit n of `strobes`: byte n is to be written.
+  std::function<bool(std::uint64_t address, std::span<const std::byte> from, std::uint64_t strobes)>
+      write;
+};
+
 /// Memory behind a link: a latency, a rate for each direction, so many bursts in flight.
 class LinkedMemory final : public MemoryPort {
  public:
   /// `bytes` lie at `base`; what a burst touches outside of them is answered with decode_error.
   LinkedMemory(std::uint64_t base, std::span<std::byte> bytes, LinkedMemoryOptions options);
+  LinkedMemory(Contents contents, LinkedMemoryOptions options);
 
   bool read(const Burst& burst, Time now) override;
   std::optional<Response> read_beat(std::span<std::byte> data, Time now) override;
@@ -98,10 +108,8 @@ class LinkedMemory final : public MemoryPort {
     std::uint32_t moved = 0;
     Response response = Response::okay;
   };
-  [[nodiscard]] std::byte* find(std::uint64_t address, std::size_t bytes) const;
 
-  std::uint64_t base_;
-  std::span<std::byte> bytes_;
+  Contents contents_;
   LinkedMemoryOptions options_;
   std::deque<Pending> reads_;
   std::deque<Pending> writes_;     ///< taken, data not complete

@@ -11,6 +11,11 @@ _FS = 1e-15
 _UNITS = ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
 
 
+def waited_s(slots: Sequence[Slot]) -> float:
+    """Simulated seconds that a program waited for cards, and for their drivers."""
+    return _FS * sum(slot.simulated_fs + slot.driver_fs for slot in slots)
+
+
 def line(slots: Sequence[Slot], boards: Sequence[str], wall_s: float) -> str:
     """Simulated time, drivers' costs, wall time, bytes, runs of kernels; marked as no hardware."""
     name = ", ".join(boards)
@@ -25,9 +30,9 @@ def line(slots: Sequence[Slot], boards: Sequence[str], wall_s: float) -> str:
         f"{name}: simulated, not hardware: {format_seconds(simulated)} waited for link, card "
         f"and kernels + {format_seconds(driver)} assumed for drivers, "
         f"in {format_seconds(wall_s)} wall time; "
-        f"{_count(sum(slot.transfers for slot in slots), 'transfer')} of {_bytes(crossed)}, "
+        f"{_count(sum(slot.transfers for slot in slots), 'transfer')} of {bytes_text(crossed)}, "
         f"{_count(sum(slot.kernels for slot in slots), 'kernel run')} of {format_seconds(kernels)} "
-        f"over {_bytes(by_kernels)}, "
+        f"over {bytes_text(by_kernels)}, "
         f"{_count(sum(slot.registers for slot in slots), 'register access', 'es')}"
     )
 
@@ -36,7 +41,8 @@ def _count(number: int, what: str, ending: str = "s") -> str:
     return f"{number} {what}{'' if number == 1 else ending}"
 
 
-def _bytes(number: int) -> str:
+def bytes_text(number: int) -> str:
+    """A count of bytes in the largest unit that it has one of."""
     for scale, unit in _UNITS:
         if number >= scale:
             return f"{number / scale:.3g} {unit}"

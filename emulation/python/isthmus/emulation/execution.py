@@ -8,7 +8,7 @@ import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import FrameType
 
@@ -24,11 +24,16 @@ _PASSED_ON = tuple(
     for name in ("INT", "TERM", "HUP", "QUIT", "USR1", "USR2", "CONT", "WINCH")
 )
 _PATIENCE_S = 2.0
+_LOOK_S = 0.2
 _KILLED = 128  # as shells tell a death by signal
 
 
-def run(command: Sequence[str], session: Session) -> int:
+def run(
+    command: Sequence[str], session: Session, *, is_over: Callable[[], bool] | None = None
+) -> int:
     """Runs a command in a session to its end; gives its exit code, 128 + N for signal N.
+
+    Where ``is_over`` says so, asked several times a second, the program is ended (SIGTERM).
 
     The program gets a process session of its own, because XRT may send signals to its whole group;
     processes that it leaves there are ended. Raises UsageError where it cannot be started.
@@ -46,10 +51,25 @@ def run(command: Sequence[str], session: Session) -> int:
         raise UsageError(f"cannot run {command[0]}: {error.strerror}") from error
     try:
         with _passing_on(program):
-            code = program.wait()
+            code = _ended(program, is_over)
     finally:
         _end(program.pid)
     return _KILLED - code if code < 0 else code
+
+
+def _ended(program: subprocess.Popen[bytes], is_over: Callable[[], bool] | None) -> int:
+    """Waits for a program's end, or brings it about."""
+    while is_over is not None:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            return program.wait(_LOOK_S)
+        if is_over():
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(program.pid, signal.SIGTERM)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                return program.wait(_PATIENCE_S)
+            program.kill()
+            break
+    return program.wait()
 
 
 def environment(session: Session) -> dict[str, str]:

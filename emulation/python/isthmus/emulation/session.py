@@ -34,6 +34,8 @@ SESSION = "ISTHMUS_CARD_SESSION"
 EVENTS = "ISTHMUS_CARD_EVENTS"
 KERNEL_FOLDERS = "ISTHMUS_CARD_KERNELS"
 FAIL_ON_WARNING = "ISTHMUS_CARD_FAIL_ON_WARNING"
+WARNINGS = "warnings"
+"""File in a session's folder with the warning that ended its program."""
 PACKET_BYTES = 64 << 20
 """Size of the packets in which XRT sends a transfer, known to ``device.hpp``."""
 
@@ -170,7 +172,7 @@ def prepare(
         SESSION: str(directory),
         pages.VARIABLE: str(directory / "page"),
         EVENTS: str(directory / "events") if trace else "",
-        FAIL_ON_WARNING: "yes" if fail_on_warning else "",
+        FAIL_ON_WARNING: str(directory / WARNINGS) if fail_on_warning else "",
         KERNEL_FOLDERS: ":".join(str(folder.resolve()) for folder in kernels),
         **_ALLOCATOR,
     }

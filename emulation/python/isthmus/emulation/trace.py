@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
@@ -18,10 +19,36 @@ _WRAP = 1 << 64
 _FS_PER_US = 1e9
 
 
-class _Header(msgspec.Struct):
+class Header(msgspec.Struct):
+    """One card as one program used it."""
+
     card: int
     board: str
     program: int
+
+
+class Event(NamedTuple):
+    """What a card did; times in femtoseconds, from the first event's beginning on."""
+
+    kind: str
+    """``write``, ``read``, ``copy``, ``kernel``, ``register``, ``pin``, ``program``."""
+    name: str
+    begin_fs: int
+    duration_fs: int
+    bytes: int
+
+
+def events_of(files: Iterable[Path]) -> list[tuple[Header, list[Event]]]:
+    """The events of a session's cards."""
+    cards = [card for card in map(_read, files) if card is not None]
+    begins = [event.begin_fs for _, events in cards for event in events]
+    # Times wrap; all are less than half a turn from any of them.
+    first = min(((begin - begins[0] + _WRAP // 2) % _WRAP for begin in begins), default=0)
+    origin = begins[0] + first - _WRAP // 2 if begins else 0
+    return [
+        (card, [event._replace(begin_fs=(event.begin_fs - origin) % _WRAP) for event in events])
+        for card, events in cards
+    ]
 
 
 def timeline(files: Iterable[Path], **metadata: str) -> bytes:
@@ -29,13 +56,8 @@ def timeline(files: Iterable[Path], **metadata: str) -> bytes:
 
     Each card is shown as a process with lanes for transfers, kernels and register accesses.
     """
-    cards = [card for card in map(_read, files) if card is not None]
-    begins = [begin for _, rows in cards for _, _, begin, _, _ in rows]
-    # Times wrap; all are less than half a turn from any of them.
-    first = min(((begin - begins[0] + _WRAP // 2) % _WRAP for begin in begins), default=0)
-    origin = begins[0] + first - _WRAP // 2 if begins else 0
     events: list[dict[str, object]] = []
-    for process, (header, rows) in enumerate(cards, start=1):
+    for process, (header, rows) in enumerate(events_of(files), start=1):
         title = f"card {header.card}: {header.board}, program {header.program} (simulated)"
         events += _names(process, title)
         events += [
@@ -45,7 +67,7 @@ def timeline(files: Iterable[Path], **metadata: str) -> bytes:
                 "cat": kind,
                 "pid": process,
                 "tid": _LANES.get(kind, 1),
-                "ts": (begin - origin) % _WRAP / _FS_PER_US,
+                "ts": begin / _FS_PER_US,
                 "dur": duration / _FS_PER_US,
                 "args": {"bytes": moved},
             }
@@ -74,8 +96,8 @@ def _names(process: int, title: str) -> Iterator[dict[str, object]]:
         }
 
 
-def _read(file: Path) -> tuple[_Header, list[tuple[str, str, int, int, int]]] | None:
-    """Events as kind, name, begin and duration in fs, bytes; without a last line that was cut.
+def _read(file: Path) -> tuple[Header, list[Event]] | None:
+    """Events with times of the page; without a last line that was cut.
 
     None where the device process died before its heading was written.
     """
@@ -83,9 +105,9 @@ def _read(file: Path) -> tuple[_Header, list[tuple[str, str, int, int, int]]] | 
     heading = _HEADING.fullmatch(first)
     if heading is None or not lines:
         return None
-    header = _Header(int(heading[1]), heading[2], int(heading[3]))
+    header = Header(int(heading[1]), heading[2], int(heading[3]))
     rows = []
     for line in lines[:-1]:
         kind, name, begin, duration, moved = line.split("\t")
-        rows.append((kind, name, int(begin), int(duration), int(moved)))
+        rows.append(Event(kind, name, int(begin), int(duration), int(moved)))
     return header, rows

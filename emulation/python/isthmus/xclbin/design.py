@@ -30,9 +30,23 @@ _SIZES = {
     1: ("bool", "char", "signed char", "unsigned char", "int8_t", "uint8_t"),
     2: ("short", "unsigned short", "int16_t", "uint16_t"),
     4: ("int", "unsigned int", "unsigned", "float", "int32_t", "uint32_t"),
-    8: ("long", "unsigned long", "double", "int64_t", "uint64_t", "size_t"),
+    8: (
+        "long",
+        "long long",
+        "unsigned long",
+        "unsigned long long",
+        "double",
+        "int64_t",
+        "uint64_t",
+        "size_t",
+    ),
 }
 _SIZE_OF = {name: size for size, names in _SIZES.items() for name in names}
+
+
+def size_of(type_name: str) -> int | None:
+    """Bytes of a type in C; None where its name alone does not tell."""
+    return _SIZE_OF.get(type_name)
 
 
 class Bank(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -92,7 +106,7 @@ class Design(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
         """
         _refuse_control_characters([self.name, self.platform, *(c.name for c in self.clocks)])
         memories = _memories(self.memories)
-        kernels = _placed([_complete(kernel) for kernel in self.kernels])
+        kernels = _placed([completed(kernel) for kernel in self.kernels])
         mode = Mode[self.mode.upper()]
         clocks = [Clock(c.name, ClockType[c.type.upper()], c.mhz) for c in self.clocks]
         units = _units(kernels)
@@ -151,8 +165,11 @@ def _memories(banks: Iterable[Bank]) -> list[Memory]:
     return sorted(memories, key=lambda memory: memory.type)
 
 
-def _complete(kernel: Kernel) -> Kernel:
-    """The kernel with sizes, offsets, ports and an instance as Vitis would choose them."""
+def completed(kernel: Kernel) -> Kernel:
+    """The kernel with sizes, offsets, ports and an instance as Vitis would choose them.
+
+    Raises UsageError, naming kernel and argument, for one that cannot be.
+    """
     controls = [c.name.lower() for c in Control]
     if kernel.control not in controls:
         raise UsageError(
@@ -192,7 +209,7 @@ def _complete_argument(argument: Argument, index: int, offset: int, where: str) 
     qualifier = argument.qualifier or ("global" if argument.type.endswith("*") else "scalar")
     size = argument.size
     if size is None:
-        size = _SIZE_OF.get(argument.type) if qualifier == "scalar" else _ADDRESS_BYTES
+        size = size_of(argument.type) if qualifier == "scalar" else _ADDRESS_BYTES
     if size is None:
         raise UsageError(f"{what}: say its size, for that of {argument.type!r} is not known")
     if argument.offset is not None:

@@ -30,7 +30,10 @@ _WORTH = 1.05
 
 
 def findings(context: AnalysisContext) -> Sequence[Finding]:
-    """At most four headlines: read, write, both, and whether to copy first."""
+    """At most four headlines: read, write, both, and whether to copy first.
+
+    Of a device without a point on host memory: that, with the rate of its own memory.
+    """
     series = list(_series(context))
     rates = [_rate(context, rows) for rows in series]
     head = []
@@ -38,7 +41,7 @@ def findings(context: AnalysisContext) -> Sequence[Finding]:
         of_way = [one for one in rates if one.operation == way and one.interval]
         head += sorted(of_way, key=lambda one: -(one.interval.value if one.interval else 0.0))[:1]
     copies = list(_copies(context))
-    head = [*head, *copies[:1]][:MOST_HEADLINES]
+    head = [*head, *copies[:1], *_unreached(context)][:MOST_HEADLINES]
     rest = [*rates, *copies, *_peaks(context, series), *_published(context)]
     return common.headed(head, rest)
 
@@ -50,6 +53,26 @@ def _series(context: AnalysisContext) -> Iterator[pd.DataFrame]:
     same = ["operation", "device", "memory", "clock", "implementation", "outstanding"]
     for _, group in rows.groupby(same, sort=False, dropna=False):
         yield group[group["iterations"] == group["iterations"].max()].sort_values("bytes")
+
+
+def _unreached(context: AnalysisContext) -> Iterator[Finding]:
+    """Devices of which no point on host memory has a rate: what their kernels reach instead."""
+    rows = context.rows[context.rows["operation"].isin(WAYS)]
+    for device in filter(context.is_reported, rows["device"].unique()):
+        of_device = rows[rows["device"] == device]
+        own = of_device[of_device["operation"] != "bandwidth"]
+        if of_device["target"].eq("host").any() or own.empty:
+            continue
+        row = common.at_largest(own)
+        limit, values = common.reference_of(row), _values(context, row)
+        rate = rate_of(row, context.confidence)
+        yield Finding(
+            study=context.study, subject=values["who"],
+            quantity=f"{values['what'].replace('host', 'device')}, {values['size']}",
+            interval=rate, unit="B/s", reference=limit,
+            share=rate.value / limit.value if limit else None, remark="no host memory",
+            sentence=say("host_unreached", **values), **common.point_of(row),
+        )  # fmt: skip
 
 
 def _values(context: AnalysisContext, row: Any) -> dict[str, str]:

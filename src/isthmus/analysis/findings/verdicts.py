@@ -1,32 +1,28 @@
 """The verdict on each device of a study: normal, below its link, impossible, or not to be told.
 
 A verdict comes from copies of ``LARGE`` bytes or more: the best kind of memory in each direction
-beside what the link leaves for data. Causes come from two sources, ranked in this order: bad checks
-of what was read of the machine (``isthmus.checks``, likeliest first), then what the times show.
+beside what the link leaves for data. ``causes`` says why it is lower, the likeliest cause first.
 
 1. Points that cannot be true make the verdict "impossible", whatever else is found.
 2. A share below ``FAIR`` in a direction is "below"; from there to ``GOOD``, which many an engine
-   does not reach by itself, only with a bad check or with 3. So is any bad check of what lowers
-   the limit itself, also where the rate fills what is left.
-3. The best sample reaches the median rate ``RESTLESS`` times or more, where the host was not
-   disturbed and small copies are steady: something else used the link meanwhile. Ordinary memory
-   does not count: a copy by the host scatters by itself.
-4. Ordinary memory has less than ``BOUNCED`` of the rate of the best kind: it is copied once more.
-5. Below a limit where only ordinary memory was measured, the copy that it needs comes first. With
-   neither a bad check nor 3: what the system did not show, by the unknown checks; else the device
-   itself, or a steady user of the link.
-   Those last two cannot be told apart: the verdict is "unknown".
-6. Where another device of the run is the same PCIe function, or the device in another study, and
-   reaches ``GOOD`` in the same directions, the link is well: 3 and checks of all but the limit do
-   not count, and the verdict is "normal", with the copy of ordinary memory or the API as the cause.
-7. Without a large copy, or without a link that is known, nothing is decided ("unknown").
+   does not reach by itself, only with a bad check that explains it, another user, or a rate that
+   falls during the run. So is any bad check of what lowers the limit itself, also where the rate
+   fills what is left, and where no large copy was made.
+3. Below a limit where only ordinary memory was measured, the copy that it needs comes first. With
+   nothing that explains it: what the system did not show, by the unknown checks; else the device
+   itself, or a steady user of the link. Those two cannot be told apart: the verdict is "unknown".
+   So it is where a bad check alone tells of what slows the processor, and copies pass that by.
+4. Where another device of the run is the same PCIe function, or the device in another study, and
+   reaches ``GOOD`` in the same directions, the link is well: only checks of the limit count, and
+   the verdict is "normal", with the copy of ordinary memory or the API as the cause.
+5. Without a large copy, without a link that is known, or where nothing checked that the data
+   arrived, nothing is decided ("unknown").
 
 Emulated cards are never below: their boards say what they reach.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from shlex import quote
 from typing import Any
@@ -34,39 +30,23 @@ from typing import Any
 import msgspec
 import pandas as pd
 
-from isthmus import backends, checks
 from isthmus.analysis import wording
-from isthmus.analysis.context import each
-from isthmus.analysis.findings.common import FAIR, GOOD, LATENCY_BYTES, pick, reference_of
-from isthmus.analysis.findings.finding import Cause, Finding, Verdict, shown
+from isthmus.analysis.findings import causes
+from isthmus.analysis.findings.common import FAIR, GOOD, reference_of
+from isthmus.analysis.findings.finding import Cause, Finding, Verdict
 from isthmus.analysis.sentences import say
-from isthmus.checks import Check, Facts, Result
 from isthmus.results.run_file import DeviceRecord, Run
 from isthmus.units import format_size
 
-LARGE = 1 << 20
-"""Bytes from which a copy shows its link rather than its start-up time."""
-RESTLESS = 1.15
-"""Least ratio of the best sample's rate to the median's that another user of the link explains."""
-BOUNCED = 0.8
-"""Most share of the best memory's rate that ordinary memory has where it is copied once more."""
-ORDINARY = ("pageable", "aligned", "hugepage")
-"""Kinds of memory that a driver may have to copy before the device reaches them."""
 _WORST = ("impossible", "below", "unknown", "normal")
-_OTHER_USER = "another user of the link"
-_ANY = "a slow device, or another user of the link"
-_API = "the API or its driver"
-_MOST = 2
-"""Causes in one sentence."""
-_COPIES = {"write": "h2d", "read": "d2h", "read_bandwidth": "h2d", "write_bandwidth": "d2h"}
 _IMPOSSIBLE = {
     "above_link_limit": "faster than the link can be",
     "above_sum": "both directions at once exceed their sum",
 }
 """Flags of figures that cannot be true where a link is crossed: the caches of a processor can."""
 _NOT_TRUE = "above_link_limit|zero_copy"
-_BY_HOST = r"\b(?:steal|timer_bound)\b"
-"""Flags of times that the host itself disturbed."""
+_LEAST_LAUNCH_S = 100e-9
+"""No command reaches a device behind a link, and no answer comes back, in less."""
 
 
 def verdicts(run: Run, summary: pd.DataFrame) -> Iterator[Finding]:
@@ -110,62 +90,74 @@ def _verdict(
     run: Run, device: DeviceRecord, rows: pd.DataFrame, others: pd.DataFrame
 ) -> Iterator[Finding]:
     wrong = list(_wrong(rows, device))
-    copies = _copies(rows)
-    large = _large(copies)
+    copies = causes.copies_of(rows)
+    large = causes.large_of(copies)
+    unchecked = list(_unchecked(run, rows))
     if wrong:
         yield _finding(device, "impossible", wrong)
-    elif device.simulated or copies.empty or not (device.link or device.pci):
+    elif device.simulated or not (device.link or device.pci):
         return  # a model's board says what it reaches
     elif large.empty:
-        known = copies["limit"].eq("link").any()
-        why = (
-            f"no copy of {format_size(LARGE)} or more" if known else "its speed or width is hidden"
-        )
-        command = f"isthmus run {rows['study'].iloc[0]} --device {quote(device.address)}"
-        yield _finding(device, "unknown", [Cause(name=why, evidence="", command=command)])
+        if len(copies) or unchecked:
+            yield _without_large(run, device, copies, rows, unchecked)
     else:
-        best = list(_best(large))
-        low = min(best, key=lambda row: float(row.limit_share))
-        full = _full(best, _large(_copies(others))) if low.limit_share < GOOD else None
-        causes = _causes(run, device, rows, best, full)
-        open_ = any(cause.name.startswith((_ANY, "perhaps")) for cause in causes)
-        named = any(cause.check or cause.name == _OTHER_USER for cause in causes)
-        below = named or (low.limit_share < FAIR and full is None)
-        kind: Verdict = "unknown" if open_ else "below" if below else "normal"
-        yield _finding(device, kind, causes, low, full)
+        best = list(causes.best_of(large))
+        low = causes.lowest_of(best)
+        full = _full(best, causes.large_of(causes.copies_of(others)))
+        found = causes.causes_of(run, device, rows, best, full)
+        yield _finding(device, _kind(run, device, rows, found, low, full, unchecked),
+                       [*found, *unchecked], low, full)  # fmt: skip
 
 
-def _copies(rows: pd.DataFrame) -> pd.DataFrame:
-    """Verified copies in one direction that have a rate."""
-    copies = rows[rows["operation"].isin(_COPIES) & rows["bandwidth_Bps"].gt(0)]
-    return copies[copies["verified"].eq("true") & copies["direction"].ne("")]
+def _kind(
+    run: Run, device: DeviceRecord, rows: pd.DataFrame, found: Sequence[Cause], low: Any,
+    full: Any | None, unchecked: Sequence[Cause],
+) -> Verdict:  # fmt: skip
+    """The verdict on copies of which ``low`` has the least share of its limit."""
+    bad = {check.name: causes.explains(check, rows, low)
+           for check, _ in causes.bad_checks(run, device)}  # fmt: skip
+    checked = [bad[cause.check] for cause in found if cause.check in bad]
+    in_time = any(cause.name in {causes.OTHER_USER, causes.FALLING} for cause in found)
+    if any(cause.name.startswith((causes.ANY, "perhaps")) for cause in found):
+        return "unknown"
+    if any(checked) or in_time:
+        return "below"
+    if checked or (unchecked and low.limit_share >= FAIR):
+        return "unknown"
+    return "below" if low.limit_share < FAIR and full is None else "normal"
 
 
-def _large(copies: pd.DataFrame) -> pd.DataFrame:
-    """Copies that show the rate of a link that is known."""
-    return copies[copies["limit"].eq("link") & copies["bytes"].ge(LARGE)]
+def _without_large(
+    run: Run, device: DeviceRecord, copies: pd.DataFrame, rows: pd.DataFrame,
+    unchecked: Sequence[Cause],
+) -> Finding:  # fmt: skip
+    """The verdict without a large copy that was seen to arrive: from the checks alone."""
+    why = f"no copy of {format_size(causes.LARGE)} or more"
+    if not copies["limit"].eq("link").any():
+        why = "its speed or width is hidden"
+    command = f"isthmus run {rows['study'].iloc[0]} --device {quote(device.address)}"
+    open_ = [Cause(name=why, evidence="", command=command)] if len(copies) else []
+    bad = causes.bad_checks(run, device)
+    lower = [causes.by_check(*one) for one in bad if one[0].lowers_limit]
+    other = [causes.by_check(*one) for one in bad if not one[0].lowers_limit]
+    known = [*lower, *unchecked, *open_, *other]
+    return _finding(device, "below" if lower else "unknown", known)
 
 
 def _full(best: Sequence[Any], others: pd.DataFrame) -> Any | None:
     """The slowest of the other devices' best copies in the directions in which ``best`` is low.
 
-    None unless each of these reaches ``GOOD`` of the link and is possible.
+    None where no direction is low, and unless each of these copies reaches ``GOOD`` of the link and
+    is possible.
     """
     low = [row.direction for row in best if row.limit_share < GOOD]
+    if not low:
+        return None
     others = others[others["direction"].isin(low) & ~others["flags"].str.contains(_NOT_TRUE)]
-    found = [row for row in _best(others) if row.limit_share >= GOOD]
+    found = [row for row in causes.best_of(others) if row.limit_share >= GOOD]
     if {row.direction for row in found} < set(low):
         return None
     return min(found, key=lambda row: float(row.limit_share))
-
-
-def _best(copies: pd.DataFrame) -> Iterator[Any]:
-    """The best kind of memory in each direction, at the largest size of each kind."""
-    largest = copies[
-        copies["bytes"] == copies.groupby(["operation", "memory"])["bytes"].transform("max")
-    ]
-    for _, of_way in largest.groupby("operation", sort=False):
-        yield pick(of_way, of_way["limit_share"].idxmax())
 
 
 def _wrong(rows: pd.DataFrame, device: DeviceRecord) -> Iterator[Cause]:
@@ -177,17 +169,28 @@ def _wrong(rows: pd.DataFrame, device: DeviceRecord) -> Iterator[Cause]:
         marked = rows[flags.map(lambda own, flag=flag: flag in own)]
         if len(marked):
             yield Cause(name=reason, evidence=_counted(marked), command=again + _named(marked))
-    unmoved = rows[rows["verified"] == "false"]
-    if len(unmoved):
+    empty = rows["flags"].str.contains("zero_copy") & bool(device.link)
+    kernels = rows["initiator"] == "kernel"
+    launched = rows["operation"].eq("launch") & rows["median_s"].lt(_LEAST_LAUNCH_S)
+    for reason, marked in {
+        "data did not arrive": rows[rows["verified"] == "false"],
+        "nothing was copied": rows[empty & rows["operation"].isin(["read", "write"])],
+        "kernels that moved nothing": rows[empty & kernels],
+        "a kernel that did not run": rows[launched & crosses & (not device.simulated)],
+    }.items():
+        if len(marked):
+            yield Cause(name=reason, evidence=_counted(marked), command=again + _named(marked))
+
+
+def _unchecked(run: Run, rows: pd.DataFrame) -> Iterator[Cause]:
+    """Copies of which nothing checked whether the data arrived, where this program measured."""
+    copies = rows[rows["operation"].isin(causes.COPIES) & rows["bandwidth_Bps"].gt(0)]
+    unseen = copies[copies["verified"].eq("na")]
+    if run.origin is None and len(unseen):
         yield Cause(
-            name="data did not arrive", evidence=_counted(unmoved), command=again + _named(unmoved)
-        )
-    empty = rows[rows["operation"].isin(["read", "write"])]
-    empty = empty[empty["flags"].str.contains("zero_copy")]
-    if len(empty) and device.link:
-        yield Cause(
-            name="nothing was copied", evidence=_counted(empty), command=again + _named(empty)
-        )
+            name="data not verified", evidence=_counted(unseen),
+            command=f"show RUN.json --points --operation {_named(unseen)}",
+        )  # fmt: skip
 
 
 def _counted(rows: pd.DataFrame) -> str:
@@ -198,125 +201,15 @@ def _named(rows: pd.DataFrame) -> str:
     return ",".join(rows["operation"].unique())
 
 
-def _causes(
-    run: Run, device: DeviceRecord, rows: pd.DataFrame, best: Sequence[Any], full: Any | None
-) -> list[Cause]:
-    """Why the lowest of the best rows is below its limit; no cause where it is not.
-
-    ``full``: copy of another device that fills the same link, where there is one.
-    """
-    lowest = min(best, key=lambda row: float(row.limit_share))
-    low = lowest.limit_share < GOOD
-    judged = list(_judged(run, device))
-    alone = low and full is None
-    bad = [
-        (check, one)
-        for check, one in judged
-        if one.state == "bad" and check.fault and (alone or check.lowers_limit)
-    ]
-    restless = list(_restless(rows)) if alone else []
-    found = [*(_by_check(*one) for one in bad), *restless, *_bounced(device, rows, best)]
-    if lowest.limit_share < FAIR:
-        ordinary = list(_only_ordinary(device, lowest))
-        found = [*ordinary, *found]
-        if not (bad or restless or ordinary):
-            found += _unexplained(device, lowest, judged, full)
-    return found
-
-
-def _only_ordinary(device: DeviceRecord, row: Any) -> Iterator[Cause]:
-    """The copy of ordinary memory, where no other kind was measured though there is one."""
-    fastest = backends.of(device.backend).fastest_memory
-    if row.memory in ORDINARY and fastest not in {"", row.memory}:
-        yield _bounce(device, row.memory, fastest, f"only {row.memory} memory was measured")
-
-
-def _judged(run: Run, device: DeviceRecord) -> Iterator[tuple[Check, Result]]:
-    """Checks of a device and its machine with their results, the likeliest cause first."""
-    facts = Facts.of_run(run, device)
-    if facts.crosses:
-        own = backends.of(device.backend).checks
-        results = [*checks.judged(facts, own), *checks.judged(facts, machine=True)]
-        yield from sorted(results, key=lambda one: one[0].place)
-
-
-def _by_check(check: Check, result: Result) -> Cause:
-    return Cause(name=check.fault, evidence=result.found, command=result.command, check=check.name)
-
-
-def _restless(rows: pd.DataFrame) -> Iterator[Cause]:
-    """Copies whose best sample is much faster than the median one, though the host is at rest.
-
-    Not from ordinary memory: a copy by the host scatters by itself.
-    """
-    direct = _large(_copies(rows[~rows["memory"].isin(ORDINARY)]))
-    for row in sorted(_best(direct), key=lambda row: float(row.limit_share)):
-        same = rows[(rows["operation"] == row.operation) & (rows["memory"] == row.memory)]
-        small = same[same["bytes"].between(1, LATENCY_BYTES)]
-        calm = small.empty or float((small["median_s"] / small["p10_s"]).median()) < RESTLESS
-        ratio = row.median_s / row.min_s
-        if ratio >= RESTLESS and calm and not re.search(_BY_HOST, row.flags):
-            top, usual = (
-                shown(rate, "B/s") for rate in (ratio * row.bandwidth_Bps, row.bandwidth_Bps)
-            )
-            yield Cause(
-                name=_OTHER_USER,
-                evidence=f"best sample {top}, median {usual} at {format_size(int(row.bytes))}",
-                command="lspci -tv; ps aux",
-            )
-            return
-
-
-def _bounced(device: DeviceRecord, rows: pd.DataFrame, best: Sequence[Any]) -> Iterator[Cause]:
-    """Ordinary memory that is much slower than the best kind, in the same direction and size."""
-    for row in best:
-        same = rows[rows["operation"].eq(row.operation) & rows["bytes"].eq(row.bytes)]
-        slow = same[BOUNCED * same["min_s"] > row.min_s]  # another user comes and goes
-        for other in each(slow[slow["memory"].isin(ORDINARY)][:1]):
-            rates = [
-                f"{one.memory} memory {shown(one.bandwidth_Bps, 'B/s')}" for one in (other, row)
-            ]
-            yield _bounce(device, other.memory, row.memory, ", ".join(rates))
-            return
-
-
-def _bounce(device: DeviceRecord, memory: str, other: str, evidence: str) -> Cause:
-    command = f"isthmus run transfer --device {quote(device.address)} --memory {memory},{other}"
-    return Cause(name=f"a bounce copy of {memory} memory", evidence=evidence, command=command)
-
-
-def _unexplained(
-    device: DeviceRecord, row: Any, judged: Sequence[tuple[Check, Result]], full: Any | None
-) -> Iterator[Cause]:
-    """What may be the cause where no check is bad, and what would tell; ``full``: see above."""
-    if full is not None:
-        both = f"--device {quote(device.address)} --device {quote(full.device)}"
-        filled = f"{full.device} reaches {wording.percent(full.limit_share)} of the same link"
-        yield Cause(name=_API, evidence=filled, command=f"isthmus run transfer {both}")
-        return
-    hidden = [(check, one) for check, one in judged if one.state == "unknown" and check.fault]
-    for check, result in hidden[:_MOST]:
-        cause = _by_check(check, result)
-        yield msgspec.structs.replace(
-            cause, name=f"perhaps {check.fault}", command=result.command or "sudo isthmus doctor"
-        )
-    if not hidden:
-        yield Cause(
-            name=_ANY,
-            evidence=f"a steady {wording.percent(row.limit_share)} of the link; no check is bad",
-            command=f"isthmus doctor --all {quote(device.address)}",
-        )
-
-
 def _finding(
-    device: DeviceRecord, verdict: Verdict, causes: Sequence[Cause],
+    device: DeviceRecord, verdict: Verdict, found: Sequence[Cause],
     low: Any = None, full: Any | None = None,
 ) -> Finding:  # fmt: skip
     share = "" if low is None else wording.percent(low.limit_share)
-    values = {"who": device.address, "causes": ", ".join(one.name for one in causes[:_MOST])}
-    values["how"] = "; isthmus doctor" if any(one.check for one in causes) else ""
+    values = {"who": device.address, "causes": ", ".join(one.name for one in found[: causes.MOST])}
+    values["how"] = "; isthmus doctor" if any(one.check for one in found) else ""
     kind: str = {"unknown": "open", "below": "below_link"}.get(verdict, verdict)
-    if verdict == "below" and low.limit_share >= GOOD:
+    if verdict == "below" and (low is None or low.limit_share >= GOOD) and found[0].check:
         kind = "lesser_link"
     elif verdict == "normal" and full is not None and low.limit_share < FAIR:
         kind = "normal_link"
@@ -325,16 +218,18 @@ def _finding(
             other += f" ({full.study})"
         values |= {"other": other, "share": wording.percent(full.limit_share)}
     elif verdict == "normal":
-        values |= {"share": share}
-        if causes:
+        known = low.limit_source.removesuffix(" assumed")
+        assumed = "" if known == low.limit_source else f", {known.rpartition(', ')[2]} assumed"
+        values |= {"share": share, "assumed": assumed}
+        if found:
             kind = "normal_best"
-            values |= {"best": str(low.memory), "usual": causes[0].name.split()[-2]}
-    first = causes[0] if causes else None
+            values |= {"best": str(low.memory), "usual": found[0].name.split()[-2]}
+    first = found[0] if found else None
     doctor = f"doctor {quote(device.address)}"
     return Finding(
         study="", subject=device.address, quantity="use of the link", interval=None,
         unit="", verdict=verdict, share=None if low is None else float(low.limit_share),
-        reference=None if low is None else reference_of(low), causes=list(causes),
+        reference=None if low is None else reference_of(low), causes=list(found),
         remark=first.name if first else verdict, sentence=say(kind, **values),
         action="" if not first else doctor if first.check
         else first.command.removeprefix("isthmus ") * first.command.startswith("isthmus "),

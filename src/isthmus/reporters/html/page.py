@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain, zip_longest
 from pathlib import Path
 from typing import NamedTuple
 
@@ -233,7 +234,12 @@ def _share(finding: Finding) -> str:
 
 
 def _tiles(results: Sequence[tuple[Source, Finding]]) -> Sequence[Tile]:
-    """Headlines with a figure: of the first study, then of others, up to ``MOST_HEADLINES``."""
+    """Headlines with a figure: of each run by turns, of the first study, then of others."""
+    of_runs: dict[str, list[tuple[Source, Finding]]] = {}
+    for source, one in results:
+        if one.headline and one.figure and one.verdict != "undecided":
+            of_runs.setdefault(source.name, []).append((source, one))
+    by_turns = chain.from_iterable(zip_longest(*of_runs.values()))
     return [
         {
             "what": one.quantity,
@@ -244,9 +250,8 @@ def _tiles(results: Sequence[tuple[Source, Finding]]) -> Sequence[Tile]:
             "share": one.share,
             "remark": _share(one) or one.remark,
         }
-        for source, one in results
-        if one.headline and one.figure and one.verdict != "undecided"
-    ][:MOST_HEADLINES]
+        for source, one in list(filter(None, by_turns))[:MOST_HEADLINES]
+    ]
 
 
 def _advice(results: Sequence[tuple[Source, Finding]]) -> list[tuple[str, str]]:

@@ -1,15 +1,16 @@
-"""The commands ``isthmus xclbin``, and ``exec``, ``xclbin`` and ``include`` of ``isthmus card``."""
+"""The commands ``isthmus xclbin``, and of ``isthmus card`` all but ``boards``."""
 
 from __future__ import annotations
 
 import typer
 
-from isthmus.emulation.cli import card_exec, card_xclbin, xclbin
+from isthmus.emulation.cli import card_exec, card_kernel, card_xclbin, xclbin
 
 
 def add_commands(app: typer.Typer, card: typer.Typer) -> None:
     """Registers the commands; ``card`` is the group ``isthmus card``."""
     xclbin.add_to(app)
+    card_kernel.add_to(card)
     card.command(name="xclbin", help="Write an xclbin with the emulated card's kernels.")(
         card_xclbin.write
     )

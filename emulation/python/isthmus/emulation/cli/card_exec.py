@@ -7,14 +7,11 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NoReturn, get_args
+from typing import Annotated, NoReturn, get_args
 
 import typer
 
-from isthmus.errors import UsageError
-
-if TYPE_CHECKING:
-    from isthmus.emulation.session import Session
+from isthmus.errors import GATE_FAILED, UsageError
 
 
 def execute(
@@ -40,42 +37,72 @@ def execute(
     ] = None,
     fail_on_warning: Annotated[
         bool,
-        typer.Option("--fail-on-warning", help="end a program that reaches past its buffers"),
+        typer.Option(
+            "--fail-on-warning", help="end a program that reaches past its buffers, with 3"
+        ),
     ] = False,
+    watch: Annotated[
+        bool, typer.Option("--watch", help="say at the end what waited for what, and how long")
+    ] = False,
+    max_simulated: Annotated[
+        str | None,
+        typer.Option(metavar="TIME", help="end a program that waits longer, as 20ms or 2s, with 3"),
+    ] = None,
+    junit: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="write the result as JUnit's XML")
+    ] = None,
 ) -> NoReturn:
     """Runs the program with emulated cards in place of hardware; its exit code is ours."""
-    from isthmus.emulation import account, execution
+    from isthmus.emulation import account, execution, gates
+    from isthmus.emulation import watch as watching
     from isthmus.emulation.session import ClockKind, prepare
+    from isthmus.emulation.trace import timeline
+    from isthmus.units import parse_seconds
 
     kinds: tuple[ClockKind, ...] = get_args(ClockKind)
     kind = next((known for known in kinds if known == clock), None)
     if kind is None:
         raise UsageError(f"no clock '{clock}'; choose {', '.join(kinds)}")
     boards = board or ["u250"]
+    if max_simulated is not None:
+        parse_seconds(max_simulated)
     began = time.monotonic()
     with (
         _reserved(trace),
+        _reserved(junit),
         prepare(
             boards,
             as_hardware=as_hardware,
             clock=kind,
-            trace=trace is not None,
+            trace=watch or trace is not None,
             kernels=kernels or (),
             fail_on_warning=fail_on_warning,
         ) as session,
     ):
         if session.cure:
             _say(session.cure)
-        code = execution.run(command, session)
-        _say(account.line(session.used(), boards, time.monotonic() - began))
+        limit = gates.Limit(session, max_simulated)
+        code = execution.run(command, session, is_over=limit.is_exceeded if max_simulated else None)
+        wall_s = time.monotonic() - began
+        if watch:
+            print("\n".join(watching.lines(session.events)), file=sys.stderr)
+        told = account.line(session.used(), boards, wall_s)
+        _say(told)
+        failures = [*limit.failures(), *gates.warnings(session, fatal=fail_on_warning)]
+        for failure in failures:
+            _say(failure)
         if trace is not None:
-            _write(trace, session, boards)
-    sys.exit(code)  # not returned: Typer returns 130 for a Ctrl-C of ours
+            _write(trace, timeline(session.events, boards=", ".join(boards)))
+        if junit is not None:
+            _write(junit, gates.as_junit(command, code, failures, told, wall_s))
+    sys.exit(
+        GATE_FAILED if failures else code
+    )  # not returned: Typer returns 130 for a Ctrl-C of ours
 
 
 @contextlib.contextmanager
 def _reserved(path: Path | None) -> Iterator[None]:
-    """Makes the file for the timeline before the program starts; it goes where none started."""
+    """Makes a file for results before the program starts; it goes where none started."""
     if path is None:
         yield
         return
@@ -92,11 +119,9 @@ def _reserved(path: Path | None) -> Iterator[None]:
         raise
 
 
-def _write(path: Path, session: Session, boards: list[str]) -> None:
-    from isthmus.emulation.trace import timeline
-
+def _write(path: Path, data: bytes) -> None:
     try:
-        path.write_bytes(timeline(session.events, boards=", ".join(boards)))
+        path.write_bytes(data)
     except OSError as error:  # the exit code stays the program's
         _say(f"{path}: {error.strerror}")
 

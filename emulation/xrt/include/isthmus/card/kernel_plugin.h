@@ -13,7 +13,7 @@
 extern "C" {
 #endif
 
-#define ISTHMUS_KERNEL_ABI 1
+#define ISTHMUS_KERNEL_ABI 2
 
 /* One run of a kernel. What is not marked as an answer must not be changed. */
 struct isthmus_kernel_run {
@@ -36,6 +36,15 @@ struct isthmus_kernel_run {
   /* Answers. */
   uint64_t cycles; /* what the logic takes, beside memory: the longer of both counts */
   char error[256]; /* why it returned other than 0 */
+
+  /* Since version 2, for code that has pointers: a copy of a buffer, whose accesses it counts.
+   * `bytes_at` is what a buffer on the card has from an address on, 0 where there is none; `load` and `store`
+   * are `read` and `write` that take no time, `moved` tells how many bytes they stand for. */
+  uint64_t (*bytes_at)(void* card, uint64_t address);
+  int (*load)(void* card, uint64_t address, void* to, uint64_t bytes);
+  int (*store)(void* card, uint64_t address, const void* from, uint64_t bytes);
+  int (*moved)(void* card, uint64_t address, uint64_t bytes, int written);
+  double memory_latency_s; /* of the card's memory, for code that waits for single accesses */
 };
 
 /* The plug-in defines this: does all of the kernel's work, returns 0. */

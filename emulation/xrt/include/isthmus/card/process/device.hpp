@@ -35,9 +35,9 @@ struct Reply {
 
 class Device {
  public:
-  /// With `fail_on_warning` an access past the end of a buffer throws KernelError.
+  /// With a `fatal_warnings` file an access past the end of a buffer throws KernelError.
   Device(Description description, Timing& timing, ProgramMemory& host, Meter& meter,
-         const std::vector<std::string>& kernel_folders, bool fail_on_warning = false);
+         const std::vector<std::string>& kernel_folders, std::string fatal_warnings = "");
 
   /// Throws MemoryError, KernelError, CardError or WireError for what cannot be answered.
   Reply answer(Call call, const Message& request);

@@ -6,6 +6,7 @@
 #include <set>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "isthmus/card/process/channel.hpp"
@@ -24,8 +25,8 @@ class KernelError : public std::runtime_error {
 /// What the user is told of once.
 class Warnings {
  public:
-  /// With `fatal` the first one is thrown as KernelError.
-  explicit Warnings(bool fatal) : fatal_(fatal) {}
+  /// With a `fatal_file` the first one is thrown as KernelError, and written there.
+  explicit Warnings(std::string fatal_file) : fatal_file_(std::move(fatal_file)) {}
 
   /// Each `key` once.
   void tell(const std::string& key, const std::string& text);
@@ -33,7 +34,7 @@ class Warnings {
   void note(const std::string& key, const std::string& text);
 
  private:
-  bool fatal_;
+  std::string fatal_file_;
   std::set<std::string> told_;
 };
 
@@ -46,6 +47,14 @@ class Reach {
 
   void read(std::uint64_t address, std::span<std::byte> to);
   void write(std::uint64_t address, std::span<const std::byte> from);
+  /// The same, uncounted.
+  void load(std::uint64_t address, std::span<std::byte> to);
+  void store(std::uint64_t address, std::span<const std::byte> from);
+  void count(std::uint64_t address, std::uint64_t bytes, bool writes);
+  /// What a buffer in the card's memory has from an address on, 0 where there is none.
+  [[nodiscard]] std::uint64_t bytes_at(std::uint64_t address) const {
+    return of_host(address) ? 0 : card_->bytes_at(address);
+  }
 
   /// What was read and written so far. Each argument that is a buffer has a port of its own, which
   /// moves what lies from its address on up to the next argument's; a port per bank and direction.
@@ -63,8 +72,7 @@ class Reach {
   };
 
   [[nodiscard]] const Buffer* buffer_of(std::uint64_t address) const;
-  /// Counts an access; whether it goes to the host's memory.
-  bool count(std::uint64_t address, std::uint64_t bytes, bool writes);
+  [[nodiscard]] bool of_host(std::uint64_t address) const;
   void warn(std::uint64_t address, std::uint64_t bytes, const char* does);
   void check_range(std::uint64_t address, std::uint64_t bytes) const;
   void read_host(std::uint64_t address, std::span<std::byte> to);

@@ -42,6 +42,8 @@ class CardMemory {
   [[nodiscard]] std::span<std::byte> reach(std::uint64_t address, std::uint64_t bytes);
   /// Bytes that are allocated from this address on, 0 where no allocation begins there.
   [[nodiscard]] std::uint64_t allocated_at(std::uint64_t address) const;
+  /// Bytes from an address to the end of the allocation that it lies in, 0 where there is none.
+  [[nodiscard]] std::uint64_t bytes_at(std::uint64_t address) const;
 
  private:
   struct Region {

@@ -52,6 +52,7 @@ class Timing {
 
   [[nodiscard]] const Board& board() const { return board_; }
   [[nodiscard]] double kernel_hertz() const;
+  [[nodiscard]] double memory_latency_s() const;
 
  private:
   void reset();

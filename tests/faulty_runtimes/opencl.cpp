@@ -1,40 +1,18 @@
-// A libOpenCL.so.1 whose n-th call fails; it passes all others on to another loader.
-// ISTHMUS_FAULTY_CALL is n, counted in each process, ISTHMUS_FAULTY_LOADER the path of the other
-// loader, ISTHMUS_FAULTY_LOG a file that gets the name of each call that failed. With
-// ISTHMUS_FAULTY_FLIP no call fails, but each read of a buffer ends with one bit flipped.
-#include <dlfcn.h>
-
-#include <atomic>
-#include <cstdio>
-#include <cstdlib>
+// A libOpenCL.so.1 whose n-th call fails (strikes.hpp); it passes all others on to another loader.
+// With ISTHMUS_FAULTY_FLIP no call fails, but each read of a buffer ends with one bit flipped.
 #include <string_view>
 #include <tuple>
 
 #include "api.hpp"
+#include "strikes.hpp"
 
 namespace isthmus::cl {
 namespace {
 
 constexpr Int out_of_resources = -5;
 
-bool strikes(const char* name) {
-  static std::atomic<long> calls{0};
-  const char* chosen = std::getenv("ISTHMUS_FAULTY_CALL");
-  const char* log = std::getenv("ISTHMUS_FAULTY_LOG");
-  if (chosen == nullptr || ++calls != std::atol(chosen)) {
-    return false;
-  }
-  if (std::FILE* file = log != nullptr ? std::fopen(log, "a") : nullptr; file != nullptr) {
-    std::fprintf(file, "%s\n", name);
-    std::fclose(file);
-  }
-  return true;
-}
-
-void* installed(const char* name) {
-  static void* const object = dlopen(std::getenv("ISTHMUS_FAULTY_LOADER"), RTLD_NOW | RTLD_LOCAL);
-  return object != nullptr ? dlsym(object, name) : nullptr;
-}
+using faulty::installed;
+using faulty::strikes;
 
 /// Flips a bit of what has been read; another one after each read.
 void flip(Queue queue, void* data, std::size_t bytes) {

@@ -1,0 +1,171 @@
+"""Compiles a kernel of one's own, and writes the xclbin that names it."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import msgspec
+
+from isthmus.emulation import prototype, verilated
+from isthmus.emulation.new_kernel import text
+from isthmus.emulation.session import PROCESS
+from isthmus.errors import IsthmusError, UsageError
+from isthmus.xclbin import Design, Kernel, save
+from isthmus.xclbin.description import load
+from isthmus.xclbin.design import ModeName, completed
+
+PARTS = PROCESS.parent
+"""Holds the folder ``include``, for plug-ins, and ``plugin``, sources that are linked to them."""
+_SHOWN_LINES = 12
+_CPP = (".cpp", ".cc", ".cxx", ".c")
+_BENCH = ("rtl_call.cpp", "kernel.cpp", "masters.cpp", "linked_memory.cpp")
+_WRAPPED = ("memcpy", "memmove", "memset")
+
+
+def build(
+    source: Path, *, name: str | None = None, folders: Sequence[Path] = (), mode: ModeName
+) -> tuple[Path, Path]:
+    """Makes NAME.so and NAME.xclbin beside the source, in place of older ones.
+
+    ``name`` is the kernel's, else the source's; ``folders`` hold its headers or modules. Raises
+    UsageError where source and description do not fit, IsthmusError with the compiler's words.
+    """
+    if not source.is_file():
+        raise UsageError(f"{source}: no such file")
+    in_verilog = source.suffix in verilated.SUFFIXES
+    if not in_verilog and source.suffix not in _CPP:
+        raise UsageError(
+            f"{source}: neither C++ ({', '.join(_CPP)}) nor Verilog "
+            f"({', '.join(verilated.SUFFIXES)})"
+        )
+    name = name or source.stem
+    described = source.with_suffix(".toml")
+    if in_verilog and not described.exists():
+        raise UsageError(
+            f"{described}: no such file; it names the kernel's arguments, as isthmus card kernel "
+            f"new --verilog '{prototype.EXAMPLE}' writes it"
+        )
+    design = load(described) if described.exists() else Design(name=name)
+    if not in_verilog:
+        design = _with_prototype(design, source, described, name)
+    xclbin = design.for_mode(mode).build()  # first: it says what is wrong with the description
+    kernel = next((completed(kernel) for kernel in design.kernels if kernel.name == name), None)
+    if kernel is None:
+        raise UsageError(f"{described} describes no kernel {name}")
+    library = source.with_name(f"{name}.so")
+    with tempfile.TemporaryDirectory(prefix="isthmus-kernel-") as folder:
+        make = _compile_verilog if in_verilog else _compile
+        shutil.move(make(source, kernel, folders, Path(folder)), library)
+    described_by = source.with_name(f"{name}.xclbin")
+    described_by.unlink(missing_ok=True)
+    save(xclbin, described_by)
+    return library, described_by
+
+
+def _with_prototype(design: Design, source: Path, described: Path, name: str) -> Design:
+    """The design with the kernel that the source defines; a description must say the same."""
+    found = prototype.defined_in(source.read_text("utf-8", "replace"), name)
+    if found is None:
+        raise UsageError(f"{source} defines no function {name}(...): name the kernel's with --top")
+    given = next((kernel for kernel in design.kernels if kernel.name == name), None)
+    if given is None:
+        if design.kernels:
+            raise UsageError(f"{described} describes no kernel {name}")
+        return msgspec.structs.replace(design, kernels=(found.kernel,))
+    if _named(given) != _named(found.kernel):
+        raise UsageError(
+            f"{described} has {_shown(given)}, {source.name} has {_shown(found.kernel)}: "
+            f"change one of them"
+        )
+    return design
+
+
+def _named(kernel: Kernel) -> list[tuple[str, bool]]:
+    return [(a.name, a.type.endswith("*")) for a in kernel.arguments]
+
+
+def _shown(kernel: Kernel) -> str:
+    return f"{kernel.name}({', '.join(f'{a.type} {a.name}' for a in kernel.arguments)})"
+
+
+def _compile(source: Path, kernel: Kernel, folders: Sequence[Path], folder: Path) -> Path:
+    """The plug-in: the kernel's code, instrumented, and what counts its accesses."""
+    call = folder / "call.cpp"
+    facts = {"source": source.resolve(), "name": kernel.name, "arguments": kernel.arguments}
+    call.write_text(text("call.cpp", facts), "utf-8")
+    includes = [f"-I{path}" for path in (source.resolve().parent, *folders, PARTS / "include")]
+    vitis = os.environ.get("XILINX_HLS")
+    includes += ["-isystem", f"{vitis}/include" if vitis else f"{PARTS}/hls"]
+    common = ["-std=c++17", "-O2", "-fPIC", "-fvisibility=hidden", *includes]
+    instrumented = ["-g", "-fsanitize=thread", *(f"-fno-builtin-{one}" for one in _WRAPPED)]
+    quiet = ["-Wno-unknown-pragmas", "-Wno-unused-label"]
+    objects = [folder / "kernel.o", folder / "accesses.o"]
+    _run([*compiler(), *common, *instrumented, *quiet, "-c", call, "-o", objects[0]], source)
+    accesses = PARTS / "plugin" / "kernel_call.cpp"
+    _run([*compiler(), *common, "-std=c++20", "-c", accesses, "-o", objects[1]], source)
+    library = folder / f"{kernel.name}.so"
+    wraps = [f"-Wl,--wrap={one}" for one in _WRAPPED]
+    _run([*compiler(), "-shared", *wraps, *objects, "-o", library], source)
+    return library
+
+
+def _compile_verilog(source: Path, kernel: Kernel, folders: Sequence[Path], folder: Path) -> Path:
+    """The plug-in: Verilator's model of the kernel, and the bench that serves its ports."""
+    verilator = verilated.verilate(source, kernel.name, folder, folders)
+    module = verilated.module((folder / "Vkernel.h").read_text("utf-8"), source)
+    verilated.check(module, kernel, source)
+    facts: dict[str, object] = {
+        "arguments": kernel.arguments, "masters": module.masters, "control": module.control
+    }  # fmt: skip
+    (folder / "rtl.cpp").write_text(text("rtl.cpp", facts), "utf-8")
+    includes = [folder, PARTS / "plugin", PARTS / "include", verilator, verilator / "vltstd"]
+    options = ["-std=c++20", "-O2", "-w", "-fPIC", "-fvisibility=hidden", "-DVL_NO_LEGACY"]
+    sources = [
+        *sorted(folder.glob("*.cpp")), *(PARTS / "plugin" / name for name in _BENCH),
+        *(verilator / name for name in ("verilated.cpp", "verilated_threads.cpp")),
+    ]  # fmt: skip
+    objects = [folder / f"{path.stem}.o" for path in sources]
+    include = [f"-I{path}" for path in includes]
+
+    def one(path: Path, made: Path) -> None:
+        _run([*compiler(), *options, *include, "-c", path, "-o", made], source)
+
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        list(pool.map(one, sources, objects))
+    library = folder / f"{kernel.name}.so"
+    _run([*compiler(), "-shared", "-pthread", *objects, "-o", library], source)
+    return library
+
+
+def compiler() -> list[str]:
+    """The C++ compiler: CXX, else c++, with the options that CXX has."""
+    return shlex.split(os.environ.get("CXX", "c++"))
+
+
+def _run(command: Sequence[object], source: Path) -> None:
+    """Runs a compiler; raises IsthmusError with the beginning of what it says where it fails."""
+    try:
+        done = subprocess.run(
+            list(map(str, command)),
+            env={**os.environ, "LC_ALL": "C"},
+            capture_output=True,
+            text=True,
+            errors="replace",
+            check=False,
+        )
+    except FileNotFoundError as error:
+        raise IsthmusError(
+            f"no C++ compiler {command[0]}: install g++, or name one in CXX"
+        ) from error
+    if done.returncode:
+        lines = (done.stderr or done.stdout).splitlines()
+        first = next((n for n, line in enumerate(lines) if "error" in line), 0)
+        shown = "\n".join(lines[first : first + _SHOWN_LINES])
+        raise IsthmusError(f"{source} does not compile:\n{shown}")

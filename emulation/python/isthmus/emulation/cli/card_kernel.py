@@ -1,0 +1,71 @@
+"""``isthmus card kernel``: kernels of one's own for the emulated card."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import Annotated, get_args
+
+import typer
+
+from isthmus.command import App
+from isthmus.errors import UsageError
+
+_HOST = "g++ -std=c++17 -w -I/usr/include/xrt {0}/host.cpp -o {0}/host"
+_LIBRARIES = "-lxrt_coreutil -luuid -pthread"
+
+
+def add_to(card: typer.Typer) -> None:
+    """Registers the commands."""
+    group = App(no_args_is_help=True, rich_markup_mode=None)
+    group.command(name="new", help="Write the files of a kernel, from its prototype.")(new)
+    group.command(name="build", help="Compile a kernel, and write its xclbin.")(build)
+    card.add_typer(group, name="kernel", help="Kernels of your own: begin one, build one.")
+
+
+def new(
+    prototype: Annotated[
+        str, typer.Argument(help="'void scale(const int* in, int* out, int n)', for example")
+    ],
+    out: Annotated[Path | None, typer.Option(help="folder [the kernel's name]")] = None,
+    verilog: Annotated[
+        bool, typer.Option("--verilog", help="a module too, which the C++ function then checks")
+    ] = False,
+) -> None:
+    """Writes kernel, description and host program; says what to type next."""
+    from isthmus.emulation import new_kernel
+    from isthmus.emulation.prototype import parse
+
+    parsed = parse(prototype)
+    folder = out or Path(parsed.name)
+    made = new_kernel.write(parsed, folder, verilog=verilog)
+    here = shlex.quote(str(folder))
+    said = [f"{path}: {what}" for path, what in made.items()]
+    for n in range(0, len(said), 2):
+        print("; ".join(said[n : n + 2]))
+    kernel = next(path for path, what in made.items() if what.startswith("the kernel"))
+    print(f"  isthmus card kernel build {shlex.quote(str(kernel))}")
+    print(f"  {_HOST.format(here)} {_LIBRARIES}")
+    print(f"  isthmus card exec --kernels {here} -- {here}/host {here}/{parsed.name}.xclbin")
+
+
+def build(
+    source: Annotated[
+        Path, typer.Argument(help="C++, HLS C++ or Verilog; NAME.toml beside it describes it")
+    ],
+    top: Annotated[str | None, typer.Option(help="the kernel's name [the file's]")] = None,
+    include: Annotated[
+        list[Path] | None, typer.Option("--include", "-I", help="folder with headers")
+    ] = None,
+    mode: Annotated[str, typer.Option(help="hw_emu, or hw for card exec --as-hardware")] = "hw_emu",
+) -> None:
+    """Makes NAME.so and NAME.xclbin beside the source and prints their names."""
+    from isthmus.emulation import build_kernel
+    from isthmus.xclbin.design import ModeName
+
+    names: tuple[ModeName, ...] = get_args(ModeName)
+    chosen = next((name for name in names if name == mode), None)
+    if chosen is None:
+        raise UsageError(f"no mode '{mode}'; choose {', '.join(names)}")
+    for made in build_kernel.build(source, name=top, folders=include or (), mode=chosen):
+        print(made)

@@ -1,0 +1,107 @@
+"""What a program and its cards waited for, in simulated time, as text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from isthmus.emulation.account import bytes_text
+from isthmus.emulation.trace import Event, events_of
+from isthmus.units import format_seconds
+
+_FS = 1e-15
+_SHOWN = 40
+_LANES = (
+    ("kernels", {"kernel"}),
+    ("transfers", {"write", "read", "copy"}),
+    ("registers", {"register"}),
+    ("driver's software", {"pin", "program"}),
+)
+_TEXTS = {
+    "write": "host to card",
+    "read": "card to host",
+    "copy": "within the card",
+    "pin": "pages of a buffer pinned",
+    "program": "bitstream loaded",
+}
+Span = tuple[int, int]
+
+
+def lines(files: Iterable[Path]) -> list[str]:
+    """One line an event, the first 40 of each card, then shares of the time from first to last."""
+    told = []
+    for header, unordered in events_of(files):
+        events = sorted(unordered, key=lambda event: event.begin_fs)
+        if not events:
+            continue
+        told.append(f"card {header.card}, {header.board}: simulated time, what was waited for")
+        busy_until = 0
+        for event in events[:_SHOWN]:
+            if event.begin_fs > busy_until:
+                told.append(_row(busy_until, event.begin_fs - busy_until, "card waits for program"))
+            told.append(_row(event.begin_fs, event.duration_fs, _what(event)))
+            busy_until = max(busy_until, event.begin_fs + event.duration_fs)
+        if len(events) > _SHOWN:
+            told.append(f"  ... {len(events) - _SHOWN} more; --trace FILE has all")
+        told += _summary(events)
+    return told
+
+
+def _row(begin_fs: int, duration_fs: int, what: str) -> str:
+    begin, duration = format_seconds(_FS * begin_fs), format_seconds(_FS * duration_fs)
+    return f"  {begin:>9} +{duration:>8}  {what}"
+
+
+def _what(event: Event) -> str:
+    what = f"kernel {event.name}" if event.kind == "kernel" else _TEXTS.get(event.kind, event.kind)
+    if not event.bytes or event.kind == "pin" or not event.duration_fs:
+        return what
+    rate = event.bytes / (_FS * event.duration_fs) / 1e9
+    return f"{what}: {bytes_text(event.bytes)}, {rate:.3g} GB/s"
+
+
+def _summary(events: Sequence[Event]) -> list[str]:
+    """How long each lane worked, alone or beside others, and how long none did."""
+    spans = {lane: _union(_spans(events, kinds)) for lane, kinds in _LANES}
+    every = _union([span for some in spans.values() for span in some])
+    whole = max(end for _, end in every)
+    busy = _length(every)
+    told = []
+    for lane, some in spans.items():
+        if some:
+            apart = [span for other, those in spans.items() if other != lane for span in those]
+            alone = busy - _length(_union(apart))
+            overlap = "" if alone == _length(some) else f", alone {_percent(alone, whole)}"
+            told.append(_share(lane, _length(some), whole, overlap))
+    told.append(_share("card idle, waiting for the program", whole - busy, whole, ""))
+    return told
+
+
+def _share(what: str, part_fs: int, whole_fs: int, more: str) -> str:
+    seconds = format_seconds(_FS * part_fs)
+    return f"  {what}: {seconds} of {format_seconds(_FS * whole_fs)}, " + (
+        f"{_percent(part_fs, whole_fs)}{more}"
+    )
+
+
+def _percent(part: int, whole: int) -> str:
+    return f"{100 * part / whole:.0f} %" if whole else "0 %"
+
+
+def _spans(events: Iterable[Event], kinds: set[str]) -> list[Span]:
+    return [(e.begin_fs, e.begin_fs + e.duration_fs) for e in events if e.kind in kinds]
+
+
+def _union(spans: Iterable[Span]) -> list[Span]:
+    """Spans that do not meet, in order."""
+    union: list[Span] = []
+    for begin, end in sorted(spans):
+        if union and begin <= union[-1][1]:
+            union[-1] = (union[-1][0], max(union[-1][1], end))
+        else:
+            union.append((begin, end))
+    return union
+
+
+def _length(spans: Iterable[Span]) -> int:
+    return sum(end - begin for begin, end in spans)

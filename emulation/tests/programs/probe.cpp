@@ -1,0 +1,54 @@
+// A kernel that was made by `isthmus card kernel build`, by what it does and where its buffers lie.
+#include <xrt/xrt_bo.h>
+#include <xrt/xrt_kernel.h>
+
+#include <numeric>
+
+#include "on_card.hpp"
+
+namespace {
+
+constexpr int elements = 1024;
+
+xrt::bo filled(xrt::bo buffer) {
+  int* const values = buffer.map<int*>();
+  std::iota(values, values + buffer.size() / sizeof(int), 1);
+  buffer.sync(XCL_BO_SYNC_BO_TO_DEVICE);
+  return buffer;
+}
+
+void run(Card& card, xrt::bo in, xrt::bo out, int what) {
+  xrt::kernel kernel(card.device, card.uuid, "probe");
+  kernel(in, out, what, elements).wait();
+  out.sync(XCL_BO_SYNC_BO_FROM_DEVICE);
+  const int* const values = out.map<int*>();
+  tell("sum", std::accumulate(values, values + elements, 0.0));
+}
+
+void apart(const Arguments& arguments) {
+  Card card(arguments[0]);
+  const auto buffer = [&] { return filled(xrt::bo(card.device, elements * sizeof(int), 0)); };
+  run(card, buffer(), buffer(), std::stoi(arguments[1]));
+}
+
+void host_only(const Arguments& arguments) {
+  Card card(arguments[0]);
+  const auto buffer = [&] {
+    return filled(xrt::bo(card.device, elements * sizeof(int), xrt::bo::flags::host_only, 1));
+  };
+  run(card, buffer(), buffer(), std::stoi(arguments[1]));
+}
+
+/// The output is the second half of the input's buffer.
+void parts(const Arguments& arguments) {
+  Card card(arguments[0]);
+  xrt::bo whole = filled(xrt::bo(card.device, 2 * elements * sizeof(int), 0));
+  run(card, whole, xrt::bo(whole, elements * sizeof(int), elements * sizeof(int)),
+      std::stoi(arguments[1]));
+}
+
+}  // namespace
+
+int main(int count, char** given) {
+  return act(count, given, {{"apart", apart}, {"host_only", host_only}, {"parts", parts}});
+}

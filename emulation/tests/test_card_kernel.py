@@ -1,0 +1,247 @@
+"""Kernels of one's own: begun, built and run on the emulated card."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from on_cards import (
+    IN_VERILOG,
+    Ran,
+    Run,
+    card_exec,
+    compiled,
+    emulated,
+    moved_by_kernel,
+    probe,
+    probed,
+    programs,
+)
+
+from conftest import Command
+from isthmus.emulation.prototype import defined_in, parse
+from isthmus.errors import UsageError
+
+__all__ = ["card_exec", "emulated", "probe", "probed", "programs"]  # fixtures
+pytestmark = pytest.mark.usefixtures("emulated")
+ROOT = Path(__file__).resolve().parents[2]
+GALLERY = ROOT / "kernels" / "gallery"
+BYTES = 1024 * 4
+SUM_OF_FIRST = 1024 * 1025 / 2
+
+
+# Prototypes
+
+
+@pytest.mark.parametrize(
+    ("text", "arguments"),
+    [
+        ("void k()", []),
+        ("void k(void);", []),
+        ("void k(const int* in, int *out, int n)", ["int* in", "int* out", "int n"]),
+        ("void k(float x[], float const * y)", ["float* x", "float* y"]),
+        ("void k(unsigned  long long n, size_t m)", ["unsigned long long n", "size_t m"]),
+        ("void k(const ap_uint<512>* a, ap_uint<24> b)", ["ap_uint<512>* a", "ap_uint<24> b"]),
+        ("void k(std::pair<int, int>* a /* , int b */)", ["std::pair<int, int>* a"]),
+    ],
+)
+def test_prototypes_are_read(text: str, arguments: list[str]) -> None:
+    prototype = parse(text)
+    assert prototype.name == "k"
+    assert [f"{p.type} {p.name}" for p in prototype.parameters] == arguments
+    assert parse(str(prototype)) == prototype
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ("scale", "write it as 'void scale("),
+        ("int k(int a)", "returns nothing"),
+        ("void k(int)", "argument 'int' has no type and name"),
+        ("void k(int a,)", "argument '' has no type and name"),
+        ("void k(int a, float* a)", "two arguments are named 'a'"),
+        ("void k(int** a)", "pointer to pointers"),
+        ("void k(hls::stream<int>& s)", "no streams between kernels"),
+        ("void k(ap_uint<99> c)", "wider than 64 bits"),
+        ("void k(void a)", "no type that can be read: 'void'"),
+        ("void k(thing a)", "say its size, for that of 'thing' is not known"),
+    ],
+)
+def test_what_is_no_prototype_is_said_to_be_none(isthmus: Command, text: str, what: str) -> None:
+    ended = isthmus("card", "kernel", "new", text)
+    assert ended.returncode == 2
+    (line,) = ended.stderr.splitlines()
+    assert what in line
+
+
+@given(st.text("void k(int*&<>,;)[] \n/", max_size=40))
+def test_no_text_is_read_as_two_things(text: str) -> None:
+    try:
+        prototype = parse(text)
+    except UsageError:
+        return
+    assert parse(str(prototype)) == prototype
+
+
+def test_a_definition_is_found_among_others() -> None:
+    source = (
+        "// void k(int wrong) {\n#define K void k(int wrong) {\n"
+        "void k(int n);\nstatic int kk(int k) { return k; }\nvoid k(int n, int* out) { }\n"
+    )
+    assert str(defined_in(source, "k")) == "void k(int n, int* out)"
+    assert defined_in(source, "other") is None
+
+
+# From an empty folder
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "void scale(const int* in, int* out, int n)",
+        "void mix(const float* a, const double* b, float* c, unsigned char by, uint64_t count)",
+        pytest.param(
+            "--verilog void wide(const double* a, double* b)", marks=[IN_VERILOG, pytest.mark.slow]
+        ),
+    ],
+)
+def test_what_new_says_leads_from_a_prototype_to_a_pass(
+    isthmus: Command, tmp_path: Path, text: str
+) -> None:
+    option, prototype = (
+        ["--verilog"] * text.startswith("--verilog"),
+        text.removeprefix("--verilog "),
+    )
+    new = ("card", "kernel", "new", *option, prototype)
+    made = isthmus(*new)
+    assert made.returncode == 0, made.stderr
+    lines = made.stdout.splitlines()
+    assert len(lines) <= 6
+    build, compile_host, execute = (line.split() for line in lines[-3:])
+    built = isthmus(*build[1:])
+    assert built.returncode == 0, built.stderr
+    subprocess.run(compile_host, cwd=tmp_path, check=True)
+    ended = isthmus(*execute[1:])
+    assert ended.returncode == 0, ended.stderr
+    assert "PASS" in ended.stdout
+    again = isthmus(*new)
+    assert again.returncode == 2
+    assert "nothing is overwritten" in again.stderr
+
+
+def test_the_host_program_finds_a_kernel_that_differs(isthmus: Command, tmp_path: Path) -> None:
+    made = isthmus("card", "kernel", "new", "void scale(const int* in, int* out, int n)")
+    _, compile_host, execute = (line.split() for line in made.stdout.splitlines()[-3:])
+    subprocess.run(compile_host, cwd=tmp_path, check=True)
+    kernel = tmp_path / "scale" / "scale.cpp"
+    kernel.write_text(kernel.read_text().replace("in[i]", "in[i] + (i == 1000)"))
+    assert isthmus("card", "kernel", "build", "scale/scale.cpp").returncode == 0
+    ended = isthmus(*execute[1:])
+    assert ended.returncode == 1
+    assert "FAIL" in ended.stdout
+
+
+# Building
+
+
+@pytest.mark.parametrize(
+    ("files", "code", "what"),
+    [
+        ({}, 2, "k.cpp: no such file"),
+        ({"k.cpp": "void other() {}"}, 2, "k.cpp defines no function k(...)"),
+        (
+            {"k.cpp": "void k(int* a) {}", "k.toml": "[[kernels]]\nname = 'm'"},
+            2,
+            "k.toml describes no kernel k",
+        ),
+        (
+            {
+                "k.cpp": "void k(int* a, int n) {}",
+                "k.toml": "[[kernels]]\nname = 'k'\narguments = [{ name = 'a', type = 'int*' }]",
+            },
+            2,
+            "k.toml has k(int* a), k.cpp has k(int* a, int n): change one of them",
+        ),
+        ({"k.cpp": "void k(int* a) { b = 1; }"}, 1, "'b' was not declared"),
+        ({"k.cpp": "using S = int&;\nvoid k(S a) {}"}, 2, "say its size"),
+    ],
+)
+def test_what_cannot_be_built_is_said(
+    isthmus: Command, tmp_path: Path, files: dict[str, str], code: int, what: str
+) -> None:
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    ended = isthmus("card", "kernel", "build", "k.cpp")
+    assert ended.returncode == code
+    assert what in ended.stderr
+    assert "Traceback" not in ended.stderr
+    assert not (tmp_path / "k.so").exists()
+    assert not (tmp_path / "k.xclbin").exists()
+
+
+@pytest.mark.parametrize("buffers", ["apart", "parts"])
+def test_each_access_counts_wherever_the_buffers_lie(
+    probed: Callable[..., Ran], buffers: str
+) -> None:
+    once, thrice = probed(buffers, 0), probed(buffers, 1)
+    assert once.figures["sum"] == thrice.figures["sum"] == SUM_OF_FIRST + 1024 * 2.5
+    assert moved_by_kernel(once.errors) == "8.19 kB"
+    assert moved_by_kernel(thrice.errors) == "24.6 kB"
+    copied = probed(buffers, 2)
+    assert copied.figures["sum"] == SUM_OF_FIRST
+    assert moved_by_kernel(copied.errors) == "8.19 kB"
+
+
+@pytest.mark.parametrize(
+    ("what", "said"),
+    [
+        (3, f"it writes 4 bytes at byte {BYTES} of argument out, whose buffer has {BYTES}"),
+        (4, f"it reads 4 bytes at byte -4 of argument in, whose buffer has {BYTES}"),
+    ],
+)
+def test_an_access_outside_a_buffer_is_named(
+    probed: Callable[..., Ran], what: int, said: str
+) -> None:
+    ran = probed("apart", what)
+    assert ran.code != 0
+    assert any(said in line for line in ran.errors), ran.errors
+
+
+def test_host_memory_is_refused(probed: Callable[..., Ran]) -> None:
+    ran = probed("host_only", 0)
+    assert ran.code != 0
+    assert any("has no buffer in the card's memory" in line for line in ran.errors), ran.errors
+
+
+# The gallery
+
+
+def gallery() -> list[object]:
+    """Kernels by name; Verilator's compilation takes long."""
+    folders = sorted(path for path in GALLERY.iterdir() if path.is_dir())
+    return [
+        pytest.param(
+            path.name, marks=[IN_VERILOG, pytest.mark.slow] if list(path.glob("*.sv")) else []
+        )
+        for path in folders
+    ]
+
+
+@pytest.mark.parametrize("kernel", gallery())
+def test_the_gallery_passes(kernel: str, isthmus: Command, card_exec: Run, tmp_path: Path) -> None:
+    shutil.copytree(GALLERY, tmp_path / "gallery")
+    folder = tmp_path / "gallery" / kernel
+    (source,) = (
+        folder / name for name in (f"{kernel}.cpp", f"{kernel}.sv") if (folder / name).exists()
+    )
+    built = isthmus("card", "kernel", "build", str(source))
+    assert built.returncode == 0, built.stderr
+    program = compiled(folder / "host.cpp", folder / "host")
+    ran = card_exec("--kernels", folder, "--", program, folder / f"{kernel}.xclbin")
+    assert ran.code == 0, ran.errors
+    assert "PASS" in ran.output

@@ -1,0 +1,260 @@
+// Runs a function with pointers as a kernel: gives it copies of its buffers, counts what it reads
+// and writes, and refuses what lies outside. Linked to each kernel that is built; the calls of the
+// functions named __tsan_* are made by what -fsanitize=thread adds to the kernel's code.
+#include "isthmus/card/kernel_call.hpp"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "isthmus/card/kernel_plugin.h"
+
+namespace isthmus::card::plugin {
+
+extern const Kernel kernel;
+
+namespace {
+
+constexpr std::uint64_t page_bytes = 4096;
+constexpr std::uint64_t guard_bytes = std::uint64_t{1} << 32U;  ///< each side
+
+struct Accesses {
+  std::uint64_t bytes = 0;
+  std::uint64_t beats = 0;  ///< changes from one element to another
+  std::uint64_t element = ~std::uint64_t{0};
+  std::uint64_t begin = ~std::uint64_t{0};  ///< first byte of all
+  std::uint64_t end = 0;                    ///< behind the last one
+};
+
+/// A copy of one argument's buffer, between pages that nothing may touch.
+struct Window {
+  const Argument* argument = nullptr;
+  std::uint64_t card_address = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t mapped = 0;
+  std::byte* mapping = nullptr;
+  std::uint64_t begin = 0;  ///< the copy's address here
+  Accesses reads, writes;
+
+  void count(std::uint64_t address, std::uint64_t size, bool write) {
+    const std::uint64_t at = address - begin;
+    if (address < begin || at > bytes || size > bytes - at) {
+      const auto byte = static_cast<std::int64_t>(at);
+      throw std::out_of_range(std::string(write ? "it writes " : "it reads ") +
+                              std::to_string(size) + " bytes at byte " + std::to_string(byte) +
+                              " of argument " + argument->name + ", whose buffer has " +
+                              std::to_string(bytes));
+    }
+    Accesses& accesses = write ? writes : reads;
+    accesses.bytes += size;
+    const std::uint64_t first = at / argument->element_bytes;
+    const std::uint64_t last =
+        (at + std::max<std::uint64_t>(size, 1) - 1) / argument->element_bytes;
+    accesses.beats += last - first + (first == accesses.element ? 0 : 1);
+    accesses.element = last;
+    accesses.begin = std::min(accesses.begin, at);
+    accesses.end = std::max(accesses.end, at + size);
+  }
+};
+
+/// Those of the run that goes on: a kernel's process runs one at a time.
+std::vector<Window>* windows = nullptr;
+Window* latest = nullptr;
+
+void count(const volatile void* pointer, std::uint64_t size, bool write) {
+  const auto address = reinterpret_cast<std::uint64_t>(pointer);
+  const auto in = [address](const Window& window) {
+    return address - reinterpret_cast<std::uint64_t>(window.mapping) < window.mapped;
+  };
+  if (windows == nullptr) {
+    return;
+  }
+  if (latest == nullptr || !in(*latest)) {
+    const auto found = std::ranges::find_if(*windows, in);
+    if (found == windows->end()) {
+      return;  // the kernel's own memory
+    }
+    latest = &*found;
+  }
+  latest->count(address, size, write);
+}
+
+class Run {
+ public:
+  explicit Run(isthmus_kernel_run& run) : run_(run) { windows_.reserve(kernel.count); }
+  Run(const Run&) = delete;
+  Run& operator=(const Run&) = delete;
+  ~Run() {
+    windows = nullptr;
+    latest = nullptr;
+    for (const Window& window : windows_) {
+      munmap(window.mapping, window.mapped);
+    }
+  }
+
+  void call() {
+    std::vector<std::uint64_t> values(kernel.count + 1);
+    std::vector<std::size_t> buffers;
+    for (std::size_t n = 0; n < kernel.count; ++n) {
+      const Argument& argument = kernel.arguments[n];
+      std::memcpy(&values[n], run_.registers + argument.offset,
+                  std::min<std::uint64_t>(argument.bytes, sizeof(values[n])));
+      if (argument.element_bytes != 0) {
+        buffers.push_back(n);
+      }
+    }
+    // A part of a buffer lies in the copy of the whole, which comes before.
+    std::ranges::stable_sort(buffers, {}, [&values](std::size_t n) { return values[n]; });
+    for (const std::size_t n : buffers) {
+      values[n] = here(kernel.arguments[n], values[n]);
+    }
+    windows = &windows_;
+    kernel.call(values.data());
+    windows = nullptr;
+    for (const Window& window : windows_) {
+      finish(window);
+    }
+  }
+
+ private:
+  /// Where the copy of a buffer lies; two arguments with one buffer have one copy.
+  std::uint64_t here(const Argument& argument, std::uint64_t address) {
+    for (const Window& window : windows_) {
+      if (address - window.card_address < window.bytes) {
+        return window.begin + (address - window.card_address);
+      }
+    }
+    Window window;
+    window.argument = &argument;
+    window.card_address = address;
+    window.bytes = run_.bytes_at(run_.card, address);
+    if (window.bytes == 0 && address != 0) {
+      throw std::runtime_error("argument " + std::string(argument.name) +
+                               " has no buffer in the card's memory, and a kernel of C++ code "
+                               "cannot reach the host's");
+    }
+    const std::uint64_t pages = (window.bytes + page_bytes - 1) / page_bytes * page_bytes;
+    window.mapped = pages + 2 * guard_bytes;
+    void* mapping =
+        mmap(nullptr, window.mapped, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (mapping == MAP_FAILED) {
+      throw std::runtime_error("no memory for the buffer of argument " +
+                               std::string(argument.name));
+    }
+    window.mapping = static_cast<std::byte*>(mapping);
+    window.begin = reinterpret_cast<std::uint64_t>(mapping) + guard_bytes;
+    windows_.push_back(window);
+    if (window.bytes > 0) {
+      mprotect(window.mapping + guard_bytes, pages, PROT_READ | PROT_WRITE);
+      check(run_.load(run_.card, address, window.mapping + guard_bytes, window.bytes));
+    }
+    return window.begin;
+  }
+
+  /// Writes back what was written, and tells what it took.
+  void finish(const Window& window) {
+    if (window.reads.bytes > 0) {
+      check(run_.moved(run_.card, window.card_address, window.reads.bytes, 0));
+    }
+    if (const Accesses& writes = window.writes; writes.bytes > 0) {
+      check(run_.store(run_.card, window.card_address + writes.begin,
+                       window.mapping + guard_bytes + writes.begin, writes.end - writes.begin));
+      check(run_.moved(run_.card, window.card_address, writes.bytes, 1));
+    }
+    run_.cycles = std::max({run_.cycles, window.reads.beats, window.writes.beats});
+  }
+
+  /// The card knows what went wrong, and says so.
+  static void check(int failed) {
+    if (failed != 0) {
+      throw std::runtime_error("");
+    }
+  }
+
+  isthmus_kernel_run& run_;
+  std::vector<Window> windows_;
+};
+
+}  // namespace
+}  // namespace isthmus::card::plugin
+
+extern "C" {
+
+__attribute__((visibility("default"))) int isthmus_kernel(isthmus_kernel_run* run) {
+  try {
+    if (run->abi < 2) {
+      throw std::runtime_error("it was built for a newer Isthmus");
+    }
+    isthmus::card::plugin::Run(*run).call();
+    return 0;
+  } catch (const std::exception& error) {
+    std::snprintf(run->error, sizeof(run->error), "%s", error.what());
+    return 1;
+  }
+}
+
+// NOLINTBEGIN(bugprone-reserved-identifier,cert-dcl37-c,cert-dcl51-cpp)
+#define ISTHMUS_ACCESS(size)                                                          \
+  void __tsan_read##size(void* at) { isthmus::card::plugin::count(at, size, false); } \
+  void __tsan_write##size(void* at) { isthmus::card::plugin::count(at, size, true); } \
+  void __tsan_read_write##size(void* at) {                                            \
+    __tsan_read##size(at);                                                            \
+    __tsan_write##size(at);                                                           \
+  }                                                                                   \
+  void __tsan_volatile_read##size(void* at) { __tsan_read##size(at); }                \
+  void __tsan_volatile_write##size(void* at) { __tsan_write##size(at); }              \
+  void __tsan_unaligned_read##size(void* at) { __tsan_read##size(at); }               \
+  void __tsan_unaligned_write##size(void* at) { __tsan_write##size(at); }             \
+  void __tsan_unaligned_read_write##size(void* at) { __tsan_read_write##size(at); }
+ISTHMUS_ACCESS(1)
+ISTHMUS_ACCESS(2)
+ISTHMUS_ACCESS(4)
+ISTHMUS_ACCESS(8)
+ISTHMUS_ACCESS(16)
+void __tsan_read_range(const void* at, std::size_t bytes) {
+  isthmus::card::plugin::count(at, bytes, false);
+}
+void __tsan_write_range(void* at, std::size_t bytes) {
+  isthmus::card::plugin::count(at, bytes, true);
+}
+void __tsan_init() {}
+void __tsan_func_entry(void* /*caller*/) {}
+void __tsan_func_exit() {}
+void __tsan_vptr_update(void** /*at*/, void* /*value*/) {}
+void __tsan_vptr_read(void** /*at*/) {}
+
+// The linker gives the kernel's code these in place of libc's.
+void* __real_memcpy(void* to, const void* from, std::size_t bytes);
+void* __real_memmove(void* to, const void* from, std::size_t bytes);
+void* __real_memset(void* to, int value, std::size_t bytes);
+void* __wrap_memcpy(void* to, const void* from, std::size_t bytes) {
+  __tsan_read_range(from, bytes);
+  __tsan_write_range(to, bytes);
+  return __real_memcpy(to, from, bytes);
+}
+void* __wrap_memmove(void* to, const void* from, std::size_t bytes) {
+  __tsan_read_range(from, bytes);
+  __tsan_write_range(to, bytes);
+  return __real_memmove(to, from, bytes);
+}
+void* __wrap_memset(void* to, int value, std::size_t bytes) {
+  __tsan_write_range(to, bytes);
+  return __real_memset(to, value, bytes);
+}
+// clang calls these.
+void* __tsan_memcpy(void* to, const void* from, std::size_t bytes) {
+  return __wrap_memcpy(to, from, bytes);
+}
+void* __tsan_memmove(void* to, const void* from, std::size_t bytes) {
+  return __wrap_memmove(to, from, bytes);
+}
+void* __tsan_memset(void* to, int value, std::size_t bytes) {
+  return __wrap_memset(to, value, bytes);
+}
+// NOLINTEND(bugprone-reserved-identifier,cert-dcl37-c,cert-dcl51-cpp)
+}

@@ -1,0 +1,261 @@
+"""Why a device's copies are slower than its link: bad checks, and what the times show.
+
+Causes come in this order:
+
+1. bad checks of what was read of the device and the machine (``isthmus.checks``), likeliest first;
+2. ``falling``: the last processes are all slower than all before them, ``RESTLESS`` times or more;
+3. ``restless``: the best sample reaches the median rate ``RESTLESS`` times or more, where the host
+   was not disturbed and small copies are steady: something else used the link meanwhile;
+4. ``bounced``: ordinary memory has less than ``BOUNCED`` of the best kind's rate: copied once more.
+
+2 and 3 are judged without ordinary memory, whose copy by the host scatters by itself, and not where
+a bad check tells of a change during the run: that is what the times show.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from shlex import quote
+from typing import Any
+
+import msgspec
+import numpy as np
+import pandas as pd
+
+from isthmus import backends, checks
+from isthmus.analysis import wording
+from isthmus.analysis.context import each
+from isthmus.analysis.findings.common import FAIR, GOOD, LATENCY_BYTES, pick
+from isthmus.analysis.findings.finding import Cause, shown
+from isthmus.analysis.summary import measured_on, per_repetition
+from isthmus.checks import Check, Facts, Result
+from isthmus.results.run_file import DeviceRecord, Point, Run
+from isthmus.units import format_size
+
+LARGE = 1 << 20
+"""Bytes from which a copy shows its link rather than its start-up time."""
+RESTLESS = 1.15
+"""Least ratio of the best sample's rate to the median's that another user of the link explains."""
+BOUNCED = 0.8
+"""Most share of the best memory's rate that ordinary memory has where it is copied once more."""
+START_UP = 0.1
+"""Least share of a copy's time for the processor's part of it to be worth a verdict."""
+ORDINARY = ("pageable", "aligned", "hugepage")
+"""Kinds of memory that a driver may have to copy before the device reaches them."""
+COPIES = ("write", "read", "read_bandwidth", "write_bandwidth")
+OTHER_USER = "another user of the link"
+FALLING = "a rate that falls during the run (heat or another user)"
+ANY = "a slow device, or another user of the link"
+_API = "the API or its driver"
+MOST = 2
+"""Causes in one sentence."""
+_BY_HOST = r"\b(?:steal|timer_bound)\b"
+"""Flags of times that the host itself disturbed."""
+
+
+def copies_of(rows: pd.DataFrame) -> pd.DataFrame:
+    """Verified copies in one direction that have a rate."""
+    copies = rows[rows["operation"].isin(COPIES) & rows["bandwidth_Bps"].gt(0)]
+    return copies[copies["verified"].eq("true") & copies["direction"].ne("")]
+
+
+def large_of(copies: pd.DataFrame) -> pd.DataFrame:
+    """Copies that show the rate of a link that is known."""
+    return copies[copies["limit"].eq("link") & copies["bytes"].ge(LARGE)]
+
+
+def best_of(copies: pd.DataFrame) -> Iterator[Any]:
+    """The best kind of memory in each direction, at the largest size of each kind."""
+    largest = copies[
+        copies["bytes"] == copies.groupby(["operation", "memory"])["bytes"].transform("max")
+    ]
+    for _, of_way in largest.groupby("operation", sort=False):
+        yield pick(of_way, of_way["limit_share"].idxmax())
+
+
+def lowest_of(best: Iterable[Any]) -> Any:
+    """The row of the least share of its limit."""
+    return min(best, key=lambda row: float(row.limit_share))
+
+
+def judged(run: Run, device: DeviceRecord) -> list[tuple[Check, Result]]:
+    """Checks of a device and its machine with their results, the likeliest cause first."""
+    facts = Facts.of_run(run, device)
+    if not facts.crosses:
+        return []
+    own = backends.of(device.backend).checks
+    results = [*checks.judged(facts, own), *checks.judged(facts, machine=True)]
+    return sorted(results, key=lambda one: one[0].place)
+
+
+def bad_checks(run: Run, device: DeviceRecord) -> list[tuple[Check, Result]]:
+    """Checks that found what can make copies slow."""
+    return [one for one in judged(run, device) if one[1].state == "bad" and one[0].fault]
+
+
+def by_check(check: Check, result: Result) -> Cause:
+    """What a check found, as a cause."""
+    return Cause(name=check.fault, evidence=result.found, command=result.command, check=check.name)
+
+
+def causes_of(
+    run: Run, device: DeviceRecord, rows: pd.DataFrame, best: Sequence[Any], full: Any | None
+) -> list[Cause]:
+    """Why the lowest of the best rows is below its limit; no cause where it is not.
+
+    ``full``: copy of another device that fills the same link, where there is one.
+    """
+    lowest = lowest_of(best)
+    alone = lowest.limit_share < GOOD and full is None
+    bad = [one for one in bad_checks(run, device) if alone or one[0].lowers_limit]
+    changed = any(result.changed for _, result in bad)
+    in_time = [] if changed or full is not None else list(_falling(run, device, rows))
+    if alone and not changed and not in_time:
+        in_time = list(_restless(rows))
+    found = [*(by_check(*one) for one in bad), *in_time, *_bounced(device, rows, best)]
+    if lowest.limit_share < FAIR:
+        ordinary = list(_only_ordinary(device, lowest))
+        found = [*ordinary, *found]
+        explained = [check for check, _ in bad if explains(check, rows, lowest)]
+        if not (explained or in_time or ordinary):
+            found += _unexplained(device, lowest, judged(run, device), full)
+    return found
+
+
+def explains(check: Check, rows: pd.DataFrame, low: Any) -> bool:
+    """Whether what a check found can slow such a copy.
+
+    What slows the processor explains a copy that the processor takes part in: of ordinary memory,
+    where no other was measured, or one of whose time ``START_UP`` or more is that of a small copy.
+    The others pass it by.
+    """
+    alike = rows[rows["operation"] == low.operation]
+    if check.of != "machine" or alike["memory"].isin(ORDINARY).all():
+        return True
+    same = alike[alike["memory"] == low.memory]
+    small = same[same["bytes"].between(1, LATENCY_BYTES)]["median_s"]
+    return small.empty or float(small.median()) >= START_UP * float(low.median_s)
+
+
+def _only_ordinary(device: DeviceRecord, row: Any) -> Iterator[Cause]:
+    """The copy of ordinary memory, where no other kind was measured though there is one."""
+    fastest = backends.of(device.backend).fastest_memory
+    if row.memory in ORDINARY and fastest not in {"", row.memory}:
+        yield _bounce(device, row.memory, fastest, f"only {row.memory} memory was measured")
+
+
+def _restless(rows: pd.DataFrame) -> Iterator[Cause]:
+    """Copies whose best sample is much faster than the median one, though the host is at rest."""
+    direct = large_of(copies_of(rows[~rows["memory"].isin(ORDINARY)]))
+    for row in sorted(best_of(direct), key=lambda row: float(row.limit_share)):
+        same = rows[(rows["operation"] == row.operation) & (rows["memory"] == row.memory)]
+        small = same[same["bytes"].between(1, LATENCY_BYTES)]
+        calm = small.empty or float((small["median_s"] / small["p10_s"]).median()) < RESTLESS
+        ratio = row.median_s / row.min_s
+        if ratio >= RESTLESS and calm and not re.search(_BY_HOST, row.flags):
+            top, usual = (
+                shown(rate, "B/s") for rate in (ratio * row.bandwidth_Bps, row.bandwidth_Bps)
+            )
+            yield Cause(
+                name=OTHER_USER,
+                evidence=f"best sample {top}, median {usual} at {format_size(int(row.bytes))}",
+                command="lspci -tv; ps aux",
+            )
+            return
+
+
+def _falling(run: Run, device: DeviceRecord, rows: pd.DataFrame) -> Iterator[Cause]:
+    """Copies of one direction of which the last processes are slower than all before, everywhere.
+
+    One late process alone counts where at least two sizes or kinds of memory show it, and where
+    it is one of three at most: of many processes one may be disturbed.
+    """
+    disturbed = rows["flags"].str.contains(_BY_HOST)
+    large = large_of(copies_of(rows[~rows["memory"].isin(ORDINARY) & ~disturbed]))
+    for operation in large["operation"].unique():
+        direct = large[large["operation"] == operation]
+        wanted = set(zip(direct["memory"], direct["bytes"], strict=True))
+        points = [
+            point
+            for point in run.points
+            if (point.device, point.study) == (device.address, direct["study"].iloc[0])
+            and point.operation == operation
+            and (point.memory, point.bytes) in wanted
+        ]
+        medians = [_medians(point) for point in points]
+        count = min(map(len, medians), default=0)
+        steps = {i: min(_step(one, i) for one in medians) for i in range(1, count)}
+        first = max(steps, key=lambda i: steps[i], default=0)
+        few = count - first == 1 and (count > 3 or len(points) < 2)
+        if first and not few and steps[first] >= RESTLESS:
+            at = max(range(len(points)), key=lambda i: points[i].bytes)
+            cause, rate = _fall(points[at], medians[at], first)
+            if rate < GOOD * float(direct["limit_Bps"].iloc[0]):
+                yield cause
+                return
+
+
+def _medians(point: Point) -> list[float]:
+    """Seconds of each process, in order."""
+    reruns = sorted(measured_on(point, "host"), key=lambda rerun: rerun.rerun)
+    return [float(np.median(per_repetition(rerun))) for rerun in reruns]
+
+
+def _step(medians: Sequence[float], first: int) -> float:
+    """How much longer the shortest from process ``first`` on is than the longest before it."""
+    return min(medians[first:]) / max(medians[:first])
+
+
+def _fall(point: Point, medians: Sequence[float], first: int) -> tuple[Cause, float]:
+    """The cause, and the rate of the late processes in bytes a second."""
+    early, late = (
+        point.moved_bytes / float(np.median(some)) for some in (medians[:first], medians[first:])
+    )
+    which = f"process {first + 1}" + (" on" if len(medians) > first + 1 else "")
+    evidence = (
+        f"{shown(early, 'B/s')} at {format_size(point.bytes)}, "
+        f"{shown(late, 'B/s')} from {which} of {len(medians)}"
+    )
+    return Cause(name=FALLING, evidence=evidence, command="sensors; lspci -tv; ps aux"), late
+
+
+def _bounced(device: DeviceRecord, rows: pd.DataFrame, best: Sequence[Any]) -> Iterator[Cause]:
+    """Ordinary memory that is much slower than the best kind, in the same direction and size."""
+    for row in best:
+        same = rows[rows["operation"].eq(row.operation) & rows["bytes"].eq(row.bytes)]
+        slow = same[BOUNCED * same["min_s"] > row.min_s]  # another user comes and goes
+        for other in each(slow[slow["memory"].isin(ORDINARY)][:1]):
+            rates = [
+                f"{one.memory} memory {shown(one.bandwidth_Bps, 'B/s')}" for one in (other, row)
+            ]
+            yield _bounce(device, other.memory, row.memory, ", ".join(rates))
+            return
+
+
+def _bounce(device: DeviceRecord, memory: str, other: str, evidence: str) -> Cause:
+    command = f"isthmus run transfer --device {quote(device.address)} --memory {memory},{other}"
+    return Cause(name=f"a bounce copy of {memory} memory", evidence=evidence, command=command)
+
+
+def _unexplained(
+    device: DeviceRecord, row: Any, results: Sequence[tuple[Check, Result]], full: Any | None
+) -> Iterator[Cause]:
+    """What may be the cause where no check is bad, and what would tell; ``full``: see above."""
+    if full is not None:
+        both = f"--device {quote(device.address)} --device {quote(full.device)}"
+        filled = f"{full.device} reaches {wording.percent(full.limit_share)} of the same link"
+        yield Cause(name=_API, evidence=filled, command=f"isthmus run transfer {both}")
+        return
+    hidden = [(check, one) for check, one in results if one.state == "unknown" and check.fault]
+    for check, result in hidden[:MOST]:
+        cause = by_check(check, result)
+        yield msgspec.structs.replace(
+            cause, name=f"perhaps {check.fault}", command=result.command or "sudo isthmus doctor"
+        )
+    if not hidden:
+        yield Cause(
+            name=ANY,
+            evidence=f"a steady {wording.percent(row.limit_share)} of the link; no check is bad",
+            command=f"isthmus doctor --all {quote(device.address)}",
+        )

@@ -1,0 +1,34 @@
+"""Largest read request of a device (MRRS)."""
+
+from __future__ import annotations
+
+from isthmus.checks.base import Check, Facts, Result, registers
+
+_SMALL = 128
+"""Bytes: the least setting there is. After a reset it is 512."""
+
+
+def judge(facts: Facts) -> Result | None:
+    """Bad at 128 B: each read asks for so little that requests in flight do not fill the link."""
+    size = facts.port.read_request
+    if size is None:
+        return facts.unread()
+    command = registers(facts.port, "MaxReadReq")
+    if size > _SMALL:
+        return Result(state="good", found=f"{size} B", command=command)
+    return Result(
+        state="bad",
+        found=f"{size} B a read; 512 B after a reset",
+        cause="the firmware's choice, or the kernel's for packets of 128 B (pcie_bus_perf)",
+        cure="Max Read Request in the firmware, or in the driver's options",
+        command=command,
+    )
+
+
+CHECK = Check(
+    "max_read_request",
+    "Does the device ask for enough data with each read?",
+    judge,
+    place=16,
+    fault="small read requests",
+)

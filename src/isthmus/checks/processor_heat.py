@@ -1,0 +1,33 @@
+"""Heat that lowers the processor's clock."""
+
+from __future__ import annotations
+
+from isthmus.checks.base import Check, Facts, Result
+
+
+def judge(facts: Facts) -> Result | None:
+    """Bad where heat lowered a processor's clock during a run; only Intel's are counted."""
+    before, after = (facts.host.get(f"throttled_{when}") for when in ("before", "after"))
+    if before is None or after is None:
+        return None
+    command = "sensors"
+    if after <= before:
+        return Result(state="good", found="no processor was throttled", command=command)
+    return Result(
+        state="bad",
+        found=f"throttled {after - before:.0f} times during the run",
+        cause="a fan or heat sink, or more load than the cooling is made for",
+        cure="cool it; measure when the machine is at rest",
+        command=command,
+        changed=True,
+    )
+
+
+CHECK = Check(
+    "processor_heat",
+    "Does the processor stay cool enough for its clock?",
+    judge,
+    of="machine",
+    place=23,
+    fault="a processor throttled by heat",
+)

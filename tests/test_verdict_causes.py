@@ -1,0 +1,167 @@
+"""What a verdict says of a device whose fault shows in its times, or in part of the facts alone."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+from msgspec import structs
+
+from isthmus.analysis.findings.verdicts import verdicts
+from isthmus.analysis.summary import summarise
+from isthmus.results.run_file import Point, Run
+from planted import FAULTS, Scene, on_board
+from synthetic import point, run
+from test_verdicts import LIMIT, LINK, SIZES, causes, copies, crowded, even, measured, verdict
+
+
+def facts_of(scene: Scene, folder: Path, points: list[Point]) -> Run:
+    """The run of a machine with these points."""
+    facts = scene.facts(folder)
+    assert facts.device
+    return run(points, devices=[facts.device], environment=dict(facts.host),
+               finished="2025-01-01T00:00:10Z")  # fmt: skip
+
+
+def later(rate: float, *, slow: float, first: int, processes: int = 6) -> list[Point]:
+    """Copies at this rate, which take ``slow`` times as long from process number ``first`` on."""
+    return [
+        point("a", operation, size,
+              [list(1e-5 * even(i) + size / rate * even(i) * (slow if i >= first else 1))
+               for i in range(processes)],
+              memory="pinned")
+        for operation in ("write", "read")
+        for size in (4096, 1 << 22, 1 << 24)
+    ]  # fmt: skip
+
+
+def test_a_link_that_trained_down_during_the_run_is_no_other_user(tmp_path: Path) -> None:
+    scene = FAULTS["trained down during the run"][1](on_board(2))
+    of = facts_of(scene, tmp_path, later(0.9 * LIMIT, slow=6, first=3))
+    assert causes(of) == ["a link slower than slot and card can"]
+    assert verdict(of).verdict == "below"
+
+
+@pytest.mark.parametrize(("first", "processes"), [(3, 6), (4, 6), (2, 3)])
+def test_a_rate_that_falls_during_the_run_is_named_as_that(first: int, processes: int) -> None:
+    of = measured(*later(0.9 * LIMIT, slow=1.6, first=first, processes=processes))
+    assert causes(of) == ["a rate that falls during the run (heat or another user)"]
+    assert verdict(of).verdict == "below"
+    assert f"process {first + 1}" in verdict(of).causes[0].evidence
+
+
+def test_one_slow_process_of_many_and_a_slow_first_one_are_no_falling_rate() -> None:
+    last = measured(*later(0.95 * LIMIT, slow=1.6, first=9, processes=10))
+    assert verdict(last).verdict == "normal"
+    early = [
+        structs.replace(p, reruns=[structs.replace(r, rerun=9 - r.rerun) for r in p.reruns])
+        for p in later(0.95 * LIMIT, slow=1.3, first=8, processes=10)
+    ]
+    assert not any("falls" in name for name in causes(measured(*early)))
+
+
+def test_a_gpu_that_is_throttled_after_its_run_is_the_cause(tmp_path: Path) -> None:
+    facts = on_board(2).facts(tmp_path)
+    assert facts.device
+    device = structs.replace(
+        facts.device, backend="cuda", properties={"slowed_by": "none"},
+        properties_after={"slowed_by": "thermal slowdown"},
+    )  # fmt: skip
+    of = run(later(0.9 * LIMIT, slow=1.6, first=3), devices=[device])
+    assert causes(of) == ["a GPU throttled by heat or power"]
+    assert verdict(of).verdict == "below"
+
+
+def test_stolen_time_explains_times_that_vary(tmp_path: Path) -> None:
+    scene = FAULTS["another tenant"][1](on_board(2))
+    of = facts_of(scene, tmp_path, copies(0.9 * LIMIT, noise=crowded))
+    assert "another user of the link" not in causes(of)
+    assert causes(of)[0] == "processors shared with other tenants"
+
+
+def test_a_processor_that_is_clocked_low_is_named_but_decides_nothing(tmp_path: Path) -> None:
+    """Large copies of pinned memory pass the processor by; small ones wait for it."""
+    scene = FAULTS["powersave"][1](on_board(2))
+    of = facts_of(scene, tmp_path, copies(0.7 * LIMIT))
+    assert verdict(of).verdict == "unknown"
+    assert causes(of) == ["a processor clocked low"]
+    assert "isthmus doctor" in verdict(of).sentence
+    as_fast = [*copies(0.7 * LIMIT), *copies(0.71 * LIMIT, "aligned")]
+    assert verdict(facts_of(scene, tmp_path / "as fast", as_fast)).verdict == "unknown"
+    slow_start = [
+        point("a", operation, size, [list((1e-3 + size / (0.95 * LIMIT)) * even(i))
+                                     for i in range(6)], memory="pinned")
+        for operation in ("write", "read")
+        for size in SIZES
+    ]  # fmt: skip
+    of = facts_of(scene, tmp_path / "start", slow_start)
+    assert (verdict(of).verdict, causes(of)) == ("below", ["a processor clocked low"])
+
+
+def test_a_packet_sent_again_at_full_rate_is_normal(tmp_path: Path) -> None:
+    scene = on_board(2)
+    assert scene.after
+    port = dataclasses.replace(scene.after.port, correctable={"BadTLP": 3})
+    scene = dataclasses.replace(scene, after=dataclasses.replace(scene.after, port=port))
+    assert verdict(facts_of(scene, tmp_path, copies(0.95 * LIMIT))).verdict == "normal"
+
+
+def test_small_copies_alone_keep_what_checks_found(tmp_path: Path) -> None:
+    small = copies(0.9 * LIMIT, sizes=(2048, 48 << 10))
+    narrow = facts_of(FAULTS["x8 of x16"][1](on_board(2)), tmp_path / "a", small)
+    assert verdict(narrow).verdict == "below"
+    assert causes(narrow) == ["fewer lanes than the card has", "no copy of 1Mi or more"]
+    assert verdict(narrow).sentence.startswith("This link gives less than it could: fewer lanes")
+    slow = facts_of(FAULTS["powersave"][1](on_board(2)), tmp_path / "b", small)
+    assert verdict(slow).verdict == "unknown"
+    assert causes(slow) == ["no copy of 1Mi or more", "a processor clocked low"]
+
+
+def unverified(points: list[Point]) -> list[Point]:
+    return [
+        structs.replace(p, reruns=[structs.replace(r, verified="na") for r in p.reruns])
+        for p in points
+    ]
+
+
+def test_copies_that_were_not_verified_decide_nothing() -> None:
+    of = measured(*unverified(copies(0.95 * LIMIT)))
+    assert (verdict(of).verdict, causes(of)) == ("unknown", ["data not verified"])
+    half = measured(*copies(0.95 * LIMIT), *unverified(copies(0.95 * LIMIT, "aligned")))
+    assert (verdict(half).verdict, causes(half)) == ("unknown", ["data not verified"])
+
+
+@pytest.mark.parametrize(
+    ("seconds", "kind"), [(30e-9, "impossible"), (400e-9, "normal"), (5e-6, "normal")]
+)
+def test_a_launch_that_took_no_time_did_not_run(seconds: float, kind: str) -> None:
+    launch = point(
+        "a", "launch", 0, [list(seconds * even(i)) for i in range(6)], memory="device",
+        initiator="kernel", rerun_changes={"verified": "na"},
+    )  # fmt: skip
+    of = measured(*copies(0.95 * LIMIT), launch)
+    assert verdict(of).verdict == kind
+    assert ("a kernel that did not run" in causes(of)) == (kind == "impossible")
+    alone = measured(launch, link={}, real=False)
+    assert not list(verdicts(alone, summarise(alone)))
+
+
+@pytest.mark.parametrize(("rate", "kind"), [(None, "impossible"), (8e12, "normal")])
+def test_a_kernel_whose_time_does_not_grow_read_nothing(rate: float | None, kind: str) -> None:
+    kernels = [
+        point("a", "kernel_read", size,
+              [list((4e-6 + (size / rate if rate else 0)) * even(i)) for i in range(6)],
+              memory="device", initiator="kernel")
+        for size in (4096, 1 << 20, 1 << 27)
+    ]  # fmt: skip
+    of = measured(*copies(0.95 * LIMIT), *kernels)
+    assert verdict(of).verdict == kind
+    assert ("kernels that moved nothing" in causes(of)) == (kind == "impossible")
+
+
+def test_a_limit_that_is_assumed_is_said_to_be() -> None:
+    link = {name: value for name, value in LINK.items() if name != "max_payload_bytes"}
+    one = verdict(measured(*copies(1.03 * LIMIT), link=link))
+    assert one.verdict == "normal"
+    assert "what the link leaves for data, MPS 256 assumed (a)." in one.sentence

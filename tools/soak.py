@@ -1,0 +1,234 @@
+"""Looks for what grows while Isthmus works for long: ``make soak``.
+
+Of each kind of work, rounds follow each other until its time is up or its count is reached; samples
+are taken in between: memory, descriptors and threads of the process that does the work, processes
+started, names in the temporary folder and in ``/dev/shm``. A quantity grows where the line fitted
+to the second half of its samples rises by more than ``ALLOWED`` over that half.
+
+``python tools/soak.py [MINUTES] [--only KIND ...] [--short] [--csv FILE]`` ends with 1 where
+anything grows or fails. MINUTES (60) is how long ``runs`` takes; the other kinds have counts.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import csv
+import io
+import math
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+import psutil
+
+from isthmus import boards
+from isthmus.backends import registry
+from isthmus.cli import app
+from isthmus.measure import protocol
+from isthmus.measure.discovery import real_devices
+from isthmus.measure.supervisor import WorkerProcess
+from isthmus.results import run_file
+
+ALLOWED = {
+    "memory_kib": 4096.0, "descriptors": 0.5, "threads": 0.5, "processes": 0.5, "files": 0.5,
+    "shared": 0.5,
+}  # fmt: skip
+"""Rise over the second half that is taken for none."""
+_SAMPLES = 400
+"""Samples of one kind, about; more make the table no better."""
+
+
+@dataclass(frozen=True)
+class Sample:
+    """What is in use at one time."""
+
+    seconds: float
+    memory_kib: int
+    descriptors: int
+    threads: int
+    processes: int
+    files: int
+    shared: int
+
+
+@dataclass(frozen=True)
+class Round:
+    """One round of work has been done."""
+
+    done: float
+    """In the unit of its kind, since its beginning."""
+    process: int
+    """That does the work."""
+
+
+@dataclass(frozen=True)
+class Extent:
+    """How much of each kind is done."""
+
+    run_s: float = 3600.0
+    simulated_s: float = 86_400.0
+    visits: int = 10_000
+    workers: int = 1000
+
+
+Kind = Callable[[Extent, Path], Iterator[Round]]
+
+
+def runs(extent: Extent, folder: Path) -> Iterator[Round]:
+    """Wall-clock runs in this process, one after another; done: runs."""
+    devices = ["null:20us", "host"]
+    devices += [
+        one.address
+        for one in real_devices()
+        if any(operation.name == "write" for operation in one.description.operations)
+    ]
+    began, done = time.monotonic(), 0
+    while time.monotonic() - began < extent.run_s:
+        out = folder / "run.json"
+        words = ["run", "transfer", "--device", devices[done % len(devices)], "--bytes", "4Ki,1Mi",
+                 "--operation", "write,read", "--reruns", "3", "--out", str(out)]  # fmt: skip
+        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+            code = app(args=words, standalone_mode=False)
+        if code or run_file.load(out).status != "complete":
+            raise RuntimeError(f"{' '.join(words)} ended with {code}")
+        out.unlink()
+        done += 1
+        yield Round(done, os.getpid())
+
+
+def simulated(extent: Extent, _: Path) -> Iterator[Round]:
+    """Writes of an emulated card whose driver takes 1 s, in one worker; done: simulated seconds."""
+    with WorkerProcess({}) as worker:
+        _open(worker, "card", boards.resolve("u250", {"dma.submit_ns": "1000000000"}))
+        done, visit = 0.0, 0
+        while done < extent.simulated_s:
+            block = _visit(worker, visit % 50, "pinned")
+            done += sum(block.parts[0].simulated_fs) * 1e-15
+            visit += 1
+            yield Round(done, worker.pid)
+
+
+def visits(extent: Extent, _: Path) -> Iterator[Round]:
+    """Visits of 100 series in one worker, on the host's clock; done: visits."""
+    with WorkerProcess({}) as worker:
+        _open(worker, "null", {"cost": "1us"})
+        for visit in range(extent.visits):
+            _visit(worker, visit % 100, "aligned")
+            yield Round(visit + 1, worker.pid)
+
+
+def workers(extent: Extent, _: Path) -> Iterator[Round]:
+    """Workers that are started, visit once and end, seen from the runner; done: workers."""
+    for number in range(extent.workers):
+        with WorkerProcess({}) as worker:
+            _open(worker, "null", {"cost": "1us"})
+            _visit(worker, 0, "aligned")
+        yield Round(number + 1, os.getpid())
+
+
+KINDS: dict[str, Kind] = {kind.__name__: kind for kind in (runs, simulated, visits, workers)}
+
+
+def _open(worker: WorkerProcess, backend: str, options: dict[str, str]) -> None:
+    worker.ask(protocol.OpenDevice(str(registry()[backend].library), "", options), 60.0)
+
+
+def _visit(worker: WorkerProcess, series: int, memory: str) -> protocol.Measured:
+    criterion = protocol.Criterion(0.1, 0.95, 10.0, 10)
+    answer = worker.ask(protocol.Measure(series, "write", 4096, memory, {}, criterion, 1.0), 60.0)
+    if not isinstance(answer, protocol.Measured) or answer.verified == "false":
+        raise TypeError(f"no result: {answer}")
+    return answer
+
+
+def sample(began: float, process: int, temporary: Path) -> Sample:
+    """What the process, those started here and the shared places use now."""
+    one = psutil.Process(process)
+    return Sample(
+        time.monotonic() - began,
+        one.memory_info().rss >> 10,
+        one.num_fds(),
+        one.num_threads(),
+        len(psutil.Process().children(recursive=True)),
+        sum(1 for _ in temporary.rglob("*")),
+        sum(1 for _ in Path("/dev/shm").iterdir()),
+    )
+
+
+def rise(samples: list[Sample], name: str) -> float:
+    """Rise of the line through the second half of the samples, over that half."""
+    half = samples[len(samples) // 2 :]
+    times = np.array([one.seconds for one in half])
+    if len(half) < 2 or times[-1] == times[0]:
+        return math.nan
+    values = np.array([float(getattr(one, name)) for one in half])
+    slope = float(np.polyfit(times - times[0], values, 1)[0])
+    return slope * float(times[-1] - times[0])
+
+
+def soaked(kind: Kind, extent: Extent, folder: Path) -> tuple[list[Sample], float]:
+    """Samples of one kind of work, and how much was done."""
+    began, samples, done, pause = time.monotonic(), [], 0.0, 0.05
+    for one in kind(extent, folder):
+        done = one.done
+        now = time.monotonic() - began
+        if not samples or now - samples[-1].seconds >= pause:
+            samples.append(sample(began, one.process, folder / "tmp"))
+        if len(samples) > _SAMPLES:
+            samples, pause = samples[::2], pause * 2
+    return samples, done
+
+
+def main() -> int:
+    """Prints a table; ends with 1 where something grows or fails."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("minutes", nargs="?", type=float, default=60.0, help="of runs [60]")
+    parser.add_argument("--only", nargs="+", choices=list(KINDS), help="these kinds [all]")
+    parser.add_argument("--short", action="store_true", help="a hundredth of the counts")
+    parser.add_argument("--csv", type=Path, help="file for all samples")
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="isthmus-soak-") as scratch:
+        return _table(given, Path(scratch))
+
+
+def _table(given: argparse.Namespace, scratch: Path) -> int:
+    extent = Extent(given.minutes * 60)
+    if given.short:
+        extent = Extent(
+            extent.run_s, extent.simulated_s / 100, extent.visits // 100, extent.workers // 100
+        )
+    rows, bad = [], False
+    print(f"| work | done | minutes | {' | '.join(ALLOWED)} | |\n|---|--:|--:|{'--:|' * 6}---|")
+    for name in given.only or KINDS:
+        folder = scratch / name
+        (folder / "tmp").mkdir(parents=True)
+        os.environ.update(TMPDIR=str(folder / "tmp"), ISTHMUS_LOCK=str(folder / "lock"))
+        tempfile.tempdir = None  # the next temporary file asks TMPDIR again
+        samples, done = soaked(KINDS[name], extent, folder)
+        rows += [{"work": name, **asdict(one)} for one in samples]
+        rises = {quantity: rise(samples, quantity) for quantity in ALLOWED}
+        grows = [quantity for quantity, by in rises.items() if not by <= ALLOWED[quantity]]
+        cells = [
+            f"{getattr(samples[0], quantity)}, {getattr(samples[-1], quantity)} ({by:+.1f})"
+            for quantity, by in rises.items()
+        ]
+        verdict = f"grows: {', '.join(grows)}" if grows else "flat"
+        minutes = f"{samples[-1].seconds / 60:.1f}"
+        print(f"| {name} | {done:.0f} | {minutes} | {' | '.join(cells)} | {verdict} |", flush=True)
+        bad |= bool(grows)
+    if given.csv:
+        with given.csv.open("w", encoding="utf-8", newline="") as file:
+            writer = csv.DictWriter(file, rows[0])
+            writer.writeheader()
+            writer.writerows(rows)
+    return int(bad)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
