@@ -68,6 +68,14 @@ def test_a_link_in_full_use_is_normal() -> None:
     assert one.share == pytest.approx(0.93, abs=0.03)
 
 
+def test_the_first_screen_says_what_is_normal_unless_something_is_wrong() -> None:
+    both = [*copies(0.95 * LIMIT), *copies(0.2 * LIMIT, "aligned")]
+    sentence = verdict(measured(*both)).sentence
+    assert sentence.startswith("Normal: ")
+    assert sentence in " ".join(summary.lines(measured(*both)))
+    assert "Normal" not in summary.text(measured(*copies(0.3 * LIMIT, "aligned")))
+
+
 def test_a_low_rate_of_ordinary_memory_alone_asks_for_pinned_memory() -> None:
     low = measured(*copies(0.3 * LIMIT, "aligned"), backend="cuda")
     one = verdict(low)

@@ -51,7 +51,8 @@ def lines(
     """
     rows = summarise(run) if summary is None else summary
     results = findings(run, rows)
-    top = [*_wrapped(_title(run), 2), *_wrapped(main_sentence(results), 2)]
+    sentences = dict.fromkeys((_title(run), main_sentence(results), _all_clear(results)))
+    top = [line for sentence in sentences for line in _wrapped(sentence, 2)]
     bottom = ["", *_wrapped(unmeasured(run, rows, results), 2), *_wrapped(_state(run, rows), 2)]
     if any(one.clock == "hybrid" for one in results):
         bottom += _wrapped(HYBRID, 2)
@@ -118,6 +119,12 @@ def main_sentence(results: Sequence[Finding]) -> str:
         return ""
     use = f" Use {chosen[0].action}." if chosen[0].action and chosen[0] in changes else ""
     return chosen[0].sentence + use
+
+
+def _all_clear(results: Sequence[Finding]) -> str:
+    """The first device's verdict where none says that something is wrong."""
+    verdicts = {one.verdict: one.sentence for one in reversed(results)}
+    return "" if {"below", "impossible"} & verdicts.keys() else verdicts.get("normal", "")
 
 
 def _table(results: Sequence[Finding], room: int) -> Iterator[str]:
