@@ -189,7 +189,9 @@ def steps(page: Path) -> Iterator[tuple[str, int]]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("page", TUTORIALS, ids=lambda page: page.stem)
+@pytest.mark.parametrize(
+    "page", [*TUTORIALS, ROOT / "docs" / "mistakes.md"], ids=lambda page: page.stem
+)
 def test_a_tutorial_can_be_followed(page: Path, tmp_path: Path, pocl: str) -> None:
     assert pocl
     assert page.read_text("utf-8").count("\n") <= 150
