@@ -8,7 +8,7 @@ STAGE := @$(PYTHON) tools/stage.py
 # What protects rarely touched ground is tested where CI is set, and by test-all.
 PYTEST = $(if $(CI),,-m "not slow")
 CPP_SOURCES := git ls-files -co --exclude-standard '*.cpp' '*.hpp'
-.PHONY: help setup fpga-emulator mpi run dev test test-all conformance sanitize coverage lint lint-all ruff mypy schema clang-format clang-tidy format bench faults fuzz soak nightly wheel sbom
+.PHONY: help setup fpga-emulator mpi run dev test test-all conformance sanitize coverage lint lint-all ruff mypy schema clang-format clang-tidy format docs bench faults fuzz soak nightly wheel sbom
 
 help: ## show this
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 18
@@ -73,7 +73,7 @@ nightly: ## what takes too long for each change: all faults, a minute of each fu
 
 lint: ## every check of style, types and likely bugs, of C++ where something changed since BASE
 	$(SETUP) lint
-	@$(MAKE) --keep-going ruff mypy schema clang-format clang-tidy
+	@$(MAKE) --keep-going ruff mypy schema clang-format clang-tidy docs
 
 lint-all: ## the same, of all C++ sources
 	@$(MAKE) lint ALL=--all
@@ -98,6 +98,10 @@ format: ## format Python and C++
 	$(SETUP) lint
 	@$(BIN)/ruff format .
 	@$(CPP_SOURCES) | xargs $(BIN)/clang-format -i
+
+docs: ## the documentation as a site in build/site; its links and anchors are checked
+	$(SETUP) docs
+	$(STAGE) docs env NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build
 
 wheel: ## an sdist, and from it a wheel for this Python, in dist/
 	$(SETUP) package

@@ -25,6 +25,7 @@ EXCEPTIONS = {
     ("measure", "results.run_file"): "each process's samples are recorded as the file has them",
     ("measure", "results.journal"): "what was measured is kept at once, should the run be cut off",
     ("measure.plan", "measure.protocol"): "what a device can do is what its worker says",
+    ("measure.plan", "measure.discovery"): "a plan is for a device that was found",
     ("", "analysis.loaded"): "isthmus.load is what Python users begin with",
     ("models.alpha_beta", "analysis.fits"): "the model's law is the one that runs are fitted to",
 }

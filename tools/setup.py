@@ -152,9 +152,10 @@ USES: dict[str, tuple[tuple[str, ...], tuple[SystemPackage, ...]]] = {
             *XRT,
         ),
     ),
-    "slow": (("parquet", "reframe"), ()),  # what only tests with the marker ``slow`` need
+    "slow": (("parquet", "reframe", "docs"), ()),  # what only tests with the marker ``slow`` need
     "conformance": ((), (CATCH2,)),
-    "lint": (("lint",), (CATCH2, OPENCL_HEADERS, *XRT)),
+    "lint": (("lint", "docs"), (CATCH2, OPENCL_HEADERS, *XRT)),
+    "docs": (("docs",), ()),
     "bench": ((), (CLPEAK, GOOGLE_BENCHMARK, OPENCL_DEVELOPMENT, VERILATOR)),
     "mpi": (("mpi",), ()),
     "package": (("package",), XRT),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from isthmus.cli.declared import DeclaringCommand
-from isthmus.run_options import RunOption
+from isthmus.run_options import RunOption, flag
 from isthmus.units import format_size
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def usage(study: Study) -> str:
     usually = list(map(str, study.operations_usually))
     on_request = [name for name in study.operations if name not in usually]
     rows = [("axis", "usually", "what it is")]
-    rows += [(f"--{axis.name}", _usual(axis), axis.describes) for axis in study.axes]
+    rows += [(flag(axis.name), _usual(axis), axis.describes) for axis in study.axes]
     return "\n".join(
         [
             f"isthmus run {study.name}: {study.question}",
@@ -106,4 +106,4 @@ def _few_sizes(study: Study) -> str:
     axis = study.size_axis
     sizes = [int(size) for size in axis.default or (1,)]
     two = map(format_size, dict.fromkeys((sizes[0], sizes[len(sizes) // 2])))
-    return f"--{axis.name} {','.join(two)}"
+    return f"{flag(axis.name)} {','.join(two)}"

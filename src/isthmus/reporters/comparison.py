@@ -11,8 +11,8 @@ from isthmus.analysis import wording
 from isthmus.analysis.changes import Change, Comparison, frame
 from isthmus.analysis.sentences import shortened
 from isthmus.columns import wrapped
+from isthmus.junit import Case, junit
 from isthmus.reporters.cells import plain, table
-from isthmus.reporters.junit import Case, junit
 from isthmus.reporters.md import escape, markdown
 from isthmus.reporters.table import drawn
 from isthmus.statistics import Judgement

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from isthmus.analysis.fleet import BAD, Fleet, Node, Outlier, State
 from isthmus.analysis.sentences import shortened
 from isthmus.errors import UsageError
-from isthmus.reporters.junit import Case, junit
+from isthmus.junit import Case, junit
 from isthmus.text import counted
 from isthmus.units import format_seconds, printable
 from isthmus.written import json_text

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from isthmus.emulation import account
 from isthmus.emulation.session import WARNINGS, Session
-from isthmus.reporters.junit import Case, junit
+from isthmus.junit import Case, junit
 from isthmus.units import format_seconds, parse_seconds
 
 

@@ -1,0 +1,102 @@
+"""What MkDocs cannot do by itself, as its hook: see ``mkdocs.yml``.
+
+The pages of ``docs/`` are read on a code host as well, and link to files outside that folder. Such
+files become part of the site, below ``repository/``; a link to a file that does not exist makes the
+build fail. Pages of the reference are made from the program's registries.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import reference
+from mkdocs.exceptions import PluginError
+from mkdocs.structure.files import File
+
+ROOT = Path(__file__).resolve().parents[1]
+OUTSIDE = "repository"
+LINK = re.compile(r"(?<=\]\()([^)\s#]+)(?=[#)])")
+FENCE = re.compile(r"\s*```")
+ITEM = re.compile(r"([-*]|1\.) ")
+ROW = re.compile(r"\|")
+SEARCH = Path(__file__).with_name("docs_search.js")
+THEMES_SEARCH = re.compile(r'<script src="https://[^"]*/iframe-worker/[^"]*"></script>')
+LOADED = re.compile(
+    r'<(?:script|img|iframe)[^>]* src="https?:[^"]*"|<link[^>]* href="https?:[^"]*"'
+)
+
+
+def repository_path(page: str) -> str:
+    """Path of a page of the site in the repository."""
+    outside = page.removeprefix(f"{OUTSIDE}/")
+    return outside if outside != page else f"docs/{page}"
+
+
+def site_path(path: str) -> str:
+    """Path of a file of the repository as a page or file of the site."""
+    inside = path.removeprefix("docs/")
+    return inside if inside != path else f"{OUTSIDE}/{path}"
+
+
+def targets(path: str) -> Iterator[str]:
+    """Files of the repository that a page links to."""
+    for link in LINK.findall((ROOT / path).read_text(encoding="utf-8")):
+        if "://" not in link:
+            yield os.path.normpath(os.path.join(os.path.dirname(path), link))
+
+
+def on_files(files: Any, config: Any) -> Any:
+    """Adds the pages of the reference, and each file outside ``docs/`` that a page links to."""
+    for name, text in reference.pages().items():
+        files.append(File.generated(config, f"reference/{name}.md", content=text))
+    files.append(File.generated(config, f"assets/{SEARCH.name}", abs_src_path=str(SEARCH)))
+    waiting = [repository_path(file.src_uri) for file in files.documentation_pages()]
+    waiting = [path for path in waiting if (ROOT / path).is_file()]
+    for path in waiting:  # grows
+        for target in targets(path):
+            page = site_path(target)
+            if (ROOT / target).is_file() and files.get_file_from_path(page) is None:
+                files.append(File.generated(config, page, abs_src_path=str(ROOT / target)))
+                waiting += [target] if target.endswith(".md") else []
+    return files
+
+
+def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:  # noqa: ARG001
+    """Links as they are on the site; lists and tables end a paragraph, as they do on code hosts."""
+    folder = os.path.dirname(page.file.src_uri)
+    home = os.path.dirname(repository_path(page.file.src_uri))
+
+    def moved(link: re.Match[str]) -> str:
+        if "://" in link[0]:
+            return link[0]
+        target = site_path(os.path.normpath(os.path.join(home, link[0])))
+        return os.path.relpath(target, folder or ".")
+
+    lines: list[str] = []
+    code = False
+    block = ""  # what the last line belongs to
+    for line in markdown.splitlines():
+        code ^= bool(FENCE.match(line))
+        kind = "item" if ITEM.match(line) else "row" if ROW.match(line) else "text"
+        if not code and block and kind not in ("text", block) and not line.startswith(" "):
+            lines.append("")
+        lines.append(line if code else LINK.sub(moved, line))
+        starts = kind != "text" or not block or line.startswith("#") or FENCE.match(line)
+        block = "" if not line.strip() or line.startswith("#") else kind if starts else block
+    return "\n".join(lines) + "\n"
+
+
+def on_post_build(config: Any) -> None:
+    """Replaces what another host would send for the search; refuses all else of that kind."""
+    site = Path(config["site_dir"])
+    for path in site.rglob("*.html"):
+        up = "../" * (len(path.relative_to(site).parts) - 1)
+        ours = f'<script src="{up}assets/{SEARCH.name}"></script>'
+        text = THEMES_SEARCH.sub(ours, path.read_text(encoding="utf-8"))
+        if elsewhere := LOADED.search(text):
+            raise PluginError(f"{path.name} loads from another host: {elsewhere[0]}")
+        path.write_text(text, encoding="utf-8")
