@@ -152,6 +152,27 @@ def test_without_the_launcher_of_ranks_one_line_says_so(isthmus: Command, tmp_pa
     assert refused.endswith("several ranks: --launcher names what starts them")
 
 
+@pytest.mark.parametrize("ranks", [5, "x" * 9, [{}] * 5000])
+def test_ranks_that_no_run_has_start_nothing(
+    ranks: object, isthmus: Command, tmp_path: Path
+) -> None:
+    run = stored("h200x2-beff")
+    given = msgspec.structs.replace(run, environment={**run.environment, "ranks": ranks})
+    run_file.save(given, tmp_path / "run.json")
+    ran = isthmus("repeat", "run.json", "--out", "new.json", "--launcher", "./no-launcher")
+    assert ran.returncode != 0
+    assert "./no-launcher -n" not in ran.stderr
+    assert "Traceback" not in ran.stderr
+
+
+def test_a_launcher_that_starts_nothing_is_an_error(isthmus: Command, tmp_path: Path) -> None:
+    run_file.save(stored("h200x2-beff"), tmp_path / "run.json")
+    for launcher, code in (("true", 1), ("'", 2), ("", 2)):
+        ran = isthmus("repeat", "run.json", "--out", "new.json", "--launcher", launcher)
+        assert ran.returncode == code
+        assert "isthmus: " in ran.stderr
+
+
 def test_devices_that_are_not_here_are_named_in_one_line(isthmus: Command, tmp_path: Path) -> None:
     run = stored("h200-transfer")
     devices = [msgspec.structs.replace(run.devices[0], address="opencl:not-here-0")]

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 import subprocess
 import sys
 from pathlib import Path
@@ -119,7 +120,11 @@ run_file.save(run_file.load(Path("given.json")), Path("run.json"))
     ended = subprocess.run([sys.executable, "-c", killed], cwd=tmp_path, check=False)
     assert ended.returncode == -9
     assert len(list(tmp_path.glob(".run.json.*.tmp"))) == 1
-    others = {f".run.json.{os.getppid()}.tmp", ".other.json.1.tmp", ".run.json.x.tmp"}
+    node = platform.node()
+    others = {
+        f".run.json.{node}.{os.getppid()}.tmp", f".other.json.{node}.1.tmp",
+        f".run.json.{node}.x.tmp", ".run.json.another.4000000.tmp",
+    }  # fmt: skip
     for name in others:
         (tmp_path / name).touch()
     run_file.save(run, tmp_path / "run.json")

@@ -51,6 +51,15 @@ def test_a_rate_that_falls_during_the_run_is_named_as_that(first: int, processes
     assert f"process {first + 1}" in verdict(of).causes[0].evidence
 
 
+def test_a_sample_below_the_clocks_resolution_is_no_best_sample() -> None:
+    ticks = list(1e-5 * even(0) + SIZES[1] / (0.5 * LIMIT) * even(0))
+    points = [
+        point("a", operation, SIZES[1], [[0.0, *ticks] for _ in range(6)], memory="pinned")
+        for operation in ("write", "read")
+    ]
+    assert verdict(measured(*points)).verdict in {"below", "unknown"}
+
+
 def test_one_slow_process_of_many_and_a_slow_first_one_are_no_falling_rate() -> None:
     last = measured(*later(0.95 * LIMIT, slow=1.6, first=9, processes=10))
     assert verdict(last).verdict == "normal"

@@ -52,6 +52,7 @@ def _python(name: str, seconds: float, seed: int) -> Result:
     folder.mkdir(parents=True, exist_ok=True)
     temporary = folder / "tmp"
     temporary.mkdir(exist_ok=True)
+    (folder / "input").unlink(missing_ok=True)
     threads = {f"{library}_NUM_THREADS": "1" for library in ("OPENBLAS", "OMP", "MKL")}
     command = [sys.executable, TOOLS / "fuzz_python.py", name, folder, str(seconds), str(seed)]
     done = subprocess.run(
@@ -60,6 +61,8 @@ def _python(name: str, seconds: float, seed: int) -> Result:
     )  # fmt: skip
     lines = done.stdout.splitlines()
     if done.returncode or not lines:
+        if not (folder / "input").exists():
+            return Result(name, found=[f"ended with {done.returncode} before its first input"])
         kept = folder / "found-crash"
         shutil.copy(folder / "input", kept)
         how = f"ended with {done.returncode}: {kept}"

@@ -211,6 +211,10 @@ def _table(given: argparse.Namespace, scratch: Path) -> int:
         os.environ.update(TMPDIR=str(folder / "tmp"), ISTHMUS_LOCK=str(folder / "lock"))
         tempfile.tempdir = None  # the next temporary file asks TMPDIR again
         samples, done = soaked(KINDS[name], extent, folder)
+        if not samples:
+            print(f"| {name} | 0 | no time for one round |", flush=True)
+            bad = True
+            continue
         rows += [{"work": name, **asdict(one)} for one in samples]
         rises = {quantity: rise(samples, quantity) for quantity in ALLOWED}
         grows = [quantity for quantity, by in rises.items() if not by <= ALLOWED[quantity]]

@@ -24,6 +24,7 @@ from on_cards import (
 )
 
 from conftest import Command
+from isthmus import xclbin
 from isthmus.emulation.prototype import defined_in, parse
 from isthmus.errors import UsageError
 
@@ -105,6 +106,7 @@ def test_a_definition_is_found_among_others() -> None:
     [
         "void scale(const int* in, int* out, int n)",
         "void mix(const float* a, const double* b, float* c, unsigned char by, uint64_t count)",
+        "void kernel(const unsigned long int* device, unsigned long* run, int n)",
         pytest.param(
             "--verilog void wide(const double* a, double* b)", marks=[IN_VERILOG, pytest.mark.slow]
         ),
@@ -123,10 +125,10 @@ def test_what_new_says_leads_from_a_prototype_to_a_pass(
     lines = made.stdout.splitlines()
     assert len(lines) <= 6
     build, compile_host, execute = (line.split() for line in lines[-3:])
-    built = isthmus(*build[1:])
+    built = isthmus(*build[build.index("card") :])
     assert built.returncode == 0, built.stderr
     subprocess.run(compile_host, cwd=tmp_path, check=True)
-    ended = isthmus(*execute[1:])
+    ended = isthmus(*execute[execute.index("card") :])
     assert ended.returncode == 0, ended.stderr
     assert "PASS" in ended.stdout
     again = isthmus(*new)
@@ -141,7 +143,7 @@ def test_the_host_program_finds_a_kernel_that_differs(isthmus: Command, tmp_path
     kernel = tmp_path / "scale" / "scale.cpp"
     kernel.write_text(kernel.read_text().replace("in[i]", "in[i] + (i == 1000)"))
     assert isthmus("card", "kernel", "build", "scale/scale.cpp").returncode == 0
-    ended = isthmus(*execute[1:])
+    ended = isthmus(*execute[execute.index("card") :])
     assert ended.returncode == 1
     assert "FAIL" in ended.stdout
 
@@ -182,6 +184,24 @@ def test_what_cannot_be_built_is_said(
     assert "Traceback" not in ended.stderr
     assert not (tmp_path / "k.so").exists()
     assert not (tmp_path / "k.xclbin").exists()
+
+
+def test_the_compilers_words_keep_their_lines(isthmus: Command, tmp_path: Path) -> None:
+    (tmp_path / "k.cpp").write_text("void k(int* a) { b = 1; }")
+    said = isthmus("card", "kernel", "build", "k.cpp").stderr.splitlines()
+    assert said[0] == "isthmus: k.cpp does not compile"
+    assert any(set(line) <= set(" |^~") and "^" in line for line in said)
+
+
+def test_a_bitstream_of_others_is_not_replaced(isthmus: Command, tmp_path: Path) -> None:
+    (tmp_path / "k.cpp").write_text("void k(int* a) {}")
+    for bitstream in (b"xclbin2 of a board", xclbin.Design(name="k").build().encode()):
+        theirs = bitstream.replace(b"isthmus", b"another")
+        (tmp_path / "k.xclbin").write_bytes(theirs)
+        refused = isthmus("card", "kernel", "build", "k.cpp")
+        assert refused.returncode == 2
+        assert "not made by Isthmus" in refused.stderr
+        assert (tmp_path / "k.xclbin").read_bytes() == theirs
 
 
 @pytest.mark.parametrize("buffers", ["apart", "parts"])

@@ -14,6 +14,11 @@ class IsthmusError(Exception):
 
     exit_code = 1
 
+    def __init__(self, message: str = "", *, detail: str = "") -> None:
+        """``detail``: lines of another program, such as a compiler, that are shown as they are."""
+        super().__init__(message)
+        self.detail = detail
+
 
 class UsageError(IsthmusError):
     """The user named something that does not exist, or gave an invalid value."""

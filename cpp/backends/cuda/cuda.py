@@ -10,15 +10,13 @@ from pathlib import Path
 from types import MappingProxyType
 
 from isthmus.backends import BackendDescription, Candidate, Problem
-from isthmus.checks import Check, Facts, Result
+from isthmus.checks.base import FEW_REPLAYS, Check, Facts, Result
 from isthmus.measure.address import Address
 from isthmus.measure.protocol import DeviceDescription
 
 _NAME = "libcuda.so.1"
 _UNUSUAL_PLACES = (Path("/usr/lib/wsl/lib"), Path("/usr/local/nvidia/lib64"))
 """Where Windows and some containers put the driver's library."""
-_FEW_REPLAYS = 10
-"""Packets sent again in a run that cost no rate: each takes microseconds."""
 
 
 def driver() -> str | None:
@@ -83,7 +81,7 @@ def _replays(facts: Facts) -> Result | None:
     if facts.recorded and after.isdecimal():
         grown = int(after) - int(count)
         found = f"{grown} during the run" if grown > 0 else "none during the run"
-        if grown <= _FEW_REPLAYS:
+        if grown <= FEW_REPLAYS:
             return Result(state="good" if grown <= 0 else "unknown", found=found, command=command)
         return Result(
             state="bad",

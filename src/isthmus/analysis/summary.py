@@ -33,7 +33,6 @@ _STATE_FLAGS = {
 }
 THROUGH_EMULATION = "through_emulation"
 """Flag of host times above an emulated card: software of the runtime and of the emulation."""
-"""Flag of figures that another program measured: ``Run.origin``."""
 BELOW_RESOLUTION = "below_clock_resolution"
 """Flag of times below the clock's resolution: they have no bandwidth and are not compared."""
 _BOTH_AT_ONCE = (
@@ -267,7 +266,7 @@ def _mark_zero_copies(frame: Frame) -> None:
 
 
 _NO_MEMORY = 2e13
-"""Bytes a second that no memory of a device reads, behind caches or in front of them."""
+"""Bytes a second beyond any device's memory and caches."""
 _NOISE = 0.1
 """Share of a kernel's shortest time that may be noise."""
 

@@ -22,6 +22,10 @@ PORT_ASLEEP = "a port above the device is suspended"
 ASLEEP = "the device is suspended; it wakes when it is used"
 
 
+FEW_REPLAYS = 10
+"""Packets sent again in a run that cost no rate: each takes microseconds."""
+
+
 class Result(msgspec.Struct, frozen=True, kw_only=True):
     """What a check found."""
 

@@ -15,7 +15,7 @@ def judge(facts: Facts) -> Result | None:
         return Result(state="good", found="no processor was throttled", command=command)
     return Result(
         state="bad",
-        found=f"throttled {after - before:.0f} times during the run",
+        found="heat lowered a processor's clock during the run",
         cause="a fan or heat sink, or more load than the cooling is made for",
         cure="cool it; measure when the machine is at rest",
         command=command,

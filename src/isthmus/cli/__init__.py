@@ -95,7 +95,7 @@ def main() -> NoReturn:
         # Typer's own errors know how to say themselves; which class they are of depends on whether
         # this Typer brings its own click.
         if isinstance(error, IsthmusError):
-            _end(str(error), error.exit_code)
+            _end(str(error), error.exit_code, error.detail)
         if isinstance(error, ModuleNotFoundError) and error.name and (name := _extra(error.name)):
             _end(f"{error.name} is not installed: pip install 'isthmus[{name}]'", 2)
         if hasattr(error, "format_message") and hasattr(error, "exit_code"):
@@ -119,12 +119,12 @@ def _extra(module: str) -> str:
     return ""
 
 
-def _end(message: str, code: int) -> NoReturn:
+def _end(message: str, code: int, detail: str = "") -> NoReturn:
     place = launcher.place()
     if place and place.rank:  # rank 0 prints it; this one ends, too: it would block the others
         with contextlib.suppress(KeyboardInterrupt):  # the launcher ends them, too
             time.sleep(launcher.REPORT_S)
         sys.exit(code)
     line = printable(" ".join(message.splitlines()))  # it may quote what a stranger wrote
-    print(f"isthmus: {line}", file=sys.stderr)
+    print(f"isthmus: {line}", *map(printable, detail.splitlines()), sep="\n", file=sys.stderr)
     sys.exit(code)

@@ -18,7 +18,6 @@ from isthmus.written import json_text
 
 DIRECTIONS = {"h2d": "to the device", "d2h": "to the host"}
 _ROWS = 8
-"""Bytes a second that no link carries."""
 
 
 def named(way: Way, size: int) -> str:

@@ -10,8 +10,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from isthmus.cli.declared import DeclaringCommand
-from isthmus.errors import UsageError
+from isthmus.errors import IsthmusError, UsageError
 from isthmus.run_options import RunOption, flag
+
+_MOST_RANKS = 4096
+_MOST_CODE = 4
+"""Largest exit code of isthmus; a launcher may end with others."""
 
 if TYPE_CHECKING:
     from isthmus.results.run_file import Run
@@ -68,10 +72,11 @@ def repeat(
     if base.origin:
         raise UsageError(f"{run} was imported from {base.origin.tool}: run that program again")
     arguments = [*arguments_of(base), *switches, "--out", str(target)]
-    if ranks := len(base.environment.get("ranks", ())):
-        measured = _over_ranks([*shlex.split(launcher), "-n", str(ranks)], arguments)
+    ranks = base.environment.get("ranks")
+    if isinstance(ranks, list) and ranks:
+        measured = _over_ranks(_words(launcher), len(ranks), arguments)
         if not target.exists():
-            return measured or 1
+            raise IsthmusError(f"{launcher}: no run file came of it, exit code {measured}")
     else:
         print(f"isthmus {shlex.join(arguments)}", file=sys.stderr)
         measured = _here(context, arguments)
@@ -92,23 +97,37 @@ def _here(context: typer.Context, arguments: list[str]) -> int:
         return root.main(args=arguments, prog_name="isthmus", standalone_mode=False) or 0
 
 
-def _over_ranks(launcher: list[str], arguments: list[str]) -> int:
+def _words(launcher: str) -> list[str]:
+    try:
+        words = shlex.split(launcher)
+    except ValueError as error:
+        raise UsageError(f"--launcher {launcher}: {error}") from error
+    if not words:
+        raise UsageError("--launcher names no program")
+    return words
+
+
+def _over_ranks(launcher: list[str], ranks: int, arguments: list[str]) -> int:
     """Measures in ranks that a launcher starts, and returns the exit code.
 
-    Raises UsageError where there is no such launcher.
+    Raises UsageError where there is no such launcher, or for more ranks than a run has.
     """
     import subprocess
     import sys
 
+    if ranks > _MOST_RANKS:
+        raise UsageError(f"the run says that it had {ranks} ranks; {_MOST_RANKS} are the most")
+    launcher = [*launcher, "-n", str(ranks)]
     print(shlex.join([*launcher, "isthmus", *arguments]), file=sys.stderr)
     command = [*launcher, sys.executable, "-m", "isthmus", *arguments]
     try:
-        return subprocess.run(command, stdout=subprocess.DEVNULL, check=False).returncode
+        code = subprocess.run(command, stdout=subprocess.DEVNULL, check=False).returncode
     except OSError as error:
         raise UsageError(
             f"{launcher[0]}: {error.strerror}; the run is of several ranks: --launcher names what "
             "starts them"
         ) from error
+    return code if 0 <= code <= _MOST_CODE else 1
 
 
 def arguments_of(run: Run) -> list[str]:

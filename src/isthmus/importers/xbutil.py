@@ -29,7 +29,7 @@ _DMA_BYTES, _MEMORY_BYTES, _HOST_BYTES = 16 << 20, 16 << 20, 1 << 20
 """Block size of the DMA test where it is not printed; largest sizes of the memory tests."""
 _BUFFER = re.compile(r"Buffer size - '(\S+) (KB|MB|GB)'(?: Memory Tag - '(.+)')?")
 _DMA = re.compile(r"Host (->|<-) PCIe (?:->|<-) FPGA (?:write|read) bandwidth = (\S+) MB/s")
-_MEMORY = re.compile(r"Throughput \(Type: (\w+)\) \(Bank count: (\d+)\)\s*: (\S+) MB/s")
+_MEMORY = re.compile(r"Throughput \(Type: (\w+)\) \(Bank count: \d+\)\s*: (\S+) MB/s")
 _ONLY = re.compile(r"Maximum throughput: ([^\sM]+)\s*MB/s")
 _DEVICE = re.compile(r"Validate [Dd]evice\s*:?\s*\[(\S+)\]")
 _PLATFORM = re.compile(r"Platform\s+: (\S+)")
@@ -127,7 +127,7 @@ def _figures(test: _Test, address: str) -> Iterator[Figure]:
                 remarks=(SIZE_ASSUMED,) if assumed else (),
             )  # fmt: skip
         elif memory := _MEMORY.match(text) or _ONLY.match(text):
-            kind, rate = (memory[1], memory[3]) if memory.re is _MEMORY else ("", memory[1])
+            kind, rate = (memory[1], memory[2]) if memory.re is _MEMORY else ("", memory[1])
             host = kind == "HOST" or test.name.lower().startswith("host")
             bytes_each = _HOST_BYTES if host else _MEMORY_BYTES
             yield Figure(

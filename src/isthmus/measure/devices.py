@@ -69,7 +69,7 @@ def read_again(record: DeviceRecord) -> DeviceRecord:
     after = {}
     changing = backends.of(record.backend).changing
     if changing and not record.error:
-        with contextlib.suppress(IsthmusError):
+        with contextlib.suppress(IsthmusError, OSError):
             known = discovery.resolve(record.address).description.properties
             after = {name: known[name] for name in changing if name in known}
     function = pci.read(record.pci.device.address) if record.pci else None

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import glob
 import os
+import platform
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
@@ -47,7 +48,7 @@ Count = Annotated[int, msgspec.Meta(ge=0, le=1 << 62)]
 IMPORTED = "imported"
 """Remark on every figure of another program; it becomes a flag."""
 NO_LINK_BPS = 1e12
-"""No link is this fast: a copy that would be moved nothing."""
+"""Bytes a second that no link carries; what seems faster was not copied."""
 Seconds = Annotated[float, msgspec.Meta(ge=0, le=1e12)]
 FINAL_STATES: frozenset[State] = frozenset({"precision", "samples", "time", "once", "visit"})
 """A process that ended in one of these has a complete result."""
@@ -367,9 +368,15 @@ def _rename_to_new(partial: Path, path: Path) -> None:
         partial.replace(path)
 
 
+def _partial(path: Path, process: str) -> Path:
+    """The file that a process of this machine writes before it gets its name."""
+    return path.with_name(f".{path.name}.{platform.node()}.{process}.tmp")
+
+
 def _remove_partial(path: Path) -> None:
-    """Removes what processes that were killed while they saved to this path have left."""
-    for left in path.parent.glob(f".{glob.escape(path.name)}.*.tmp"):
+    """Removes what processes of this machine that were killed while they saved have left."""
+    pattern = _partial(Path(glob.escape(path.name)), "*").name
+    for left in path.parent.glob(pattern):
         number = left.suffixes[-2][1:]
         if number.isdecimal() and not psutil.pid_exists(int(number)):
             left.unlink()
@@ -379,7 +386,7 @@ def save(run: Run, path: Path, *, replace: bool = False) -> None:
     """Writes a run file whole or not at all. Refuses an existing one unless told to replace it."""
     with contextlib.suppress(OSError, OverflowError):
         _remove_partial(path)
-    partial = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    partial = _partial(path, str(os.getpid()))
     try:
         with partial.open("xb") as file:
             file.write(encode(run))

@@ -134,7 +134,7 @@ def counters(when: str, root: Path = _ROOT) -> dict[str, float]:
     """Counters of the machine that a run compares, their names ending in ``when``.
 
     ``steal``: seconds that a hypervisor took since start. ``throttled``: times that heat lowered a
-    processor's clock since start, of all processors together, where the kernel counts them.
+    processor's clock since start, summed over processors, of which several count the same event.
     """
     counts = [
         text(file)

@@ -13,13 +13,14 @@ from pathlib import Path
 
 import msgspec
 
+from isthmus import xclbin
 from isthmus.emulation import prototype, verilated
-from isthmus.emulation.new_kernel import text
+from isthmus.emulation.new_kernel import filled_template
 from isthmus.emulation.session import PROCESS
 from isthmus.errors import IsthmusError, UsageError
 from isthmus.xclbin import Design, Kernel, save
 from isthmus.xclbin.description import load
-from isthmus.xclbin.design import ModeName, completed
+from isthmus.xclbin.design import MADE_BY, ModeName, completed
 
 PARTS = PROCESS.parent
 """Holds the folder ``include``, for plug-ins, and ``plugin``, sources that are linked to them."""
@@ -55,18 +56,29 @@ def build(
     design = load(described) if described.exists() else Design(name=name)
     if not in_verilog:
         design = _with_prototype(design, source, described, name)
-    xclbin = design.for_mode(mode).build()  # first: it says what is wrong with the description
+    built = design.for_mode(mode).build()  # first: it says what is wrong with the description
     kernel = next((completed(kernel) for kernel in design.kernels if kernel.name == name), None)
     if kernel is None:
         raise UsageError(f"{described} describes no kernel {name}")
-    library = source.with_name(f"{name}.so")
+    library, described_by = (source.with_name(f"{name}{ending}") for ending in (".so", ".xclbin"))
+    if described_by.exists() and not _is_ours(described_by):
+        raise UsageError(f"{described_by} was not made by Isthmus: move it away")
     with tempfile.TemporaryDirectory(prefix="isthmus-kernel-") as folder:
         make = _compile_verilog if in_verilog else _compile
-        shutil.move(make(source, kernel, folders, Path(folder)), library)
-    described_by = source.with_name(f"{name}.xclbin")
+        made = make(source, kernel, folders, Path(folder))
+        library.unlink(missing_ok=True)  # a program that runs keeps the old one
+        shutil.move(made, library)
     described_by.unlink(missing_ok=True)
-    save(xclbin, described_by)
+    save(built, described_by)
     return library, described_by
+
+
+def _is_ours(path: Path) -> bool:
+    """Whether an xclbin says that Isthmus made it: a real bitstream takes hours to make again."""
+    try:
+        return MADE_BY in (xclbin.load(path).data(xclbin.SectionKind.BUILD_METADATA) or b"")
+    except UsageError:
+        return False
 
 
 def _with_prototype(design: Design, source: Path, described: Path, name: str) -> Design:
@@ -99,7 +111,7 @@ def _compile(source: Path, kernel: Kernel, folders: Sequence[Path], folder: Path
     """The plug-in: the kernel's code, instrumented, and what counts its accesses."""
     call = folder / "call.cpp"
     facts = {"source": source.resolve(), "name": kernel.name, "arguments": kernel.arguments}
-    call.write_text(text("call.cpp", facts), "utf-8")
+    call.write_text(filled_template("call.cpp", facts), "utf-8")
     includes = [f"-I{path}" for path in (source.resolve().parent, *folders, PARTS / "include")]
     vitis = os.environ.get("XILINX_HLS")
     includes += ["-isystem", f"{vitis}/include" if vitis else f"{PARTS}/hls"]
@@ -124,7 +136,7 @@ def _compile_verilog(source: Path, kernel: Kernel, folders: Sequence[Path], fold
     facts: dict[str, object] = {
         "arguments": kernel.arguments, "masters": module.masters, "control": module.control
     }  # fmt: skip
-    (folder / "rtl.cpp").write_text(text("rtl.cpp", facts), "utf-8")
+    (folder / "rtl.cpp").write_text(filled_template("rtl.cpp", facts), "utf-8")
     includes = [folder, PARTS / "plugin", PARTS / "include", verilator, verilator / "vltstd"]
     options = ["-std=c++20", "-O2", "-w", "-fPIC", "-fvisibility=hidden", "-DVL_NO_LEGACY"]
     sources = [
@@ -168,4 +180,4 @@ def _run(command: Sequence[object], source: Path) -> None:
         lines = (done.stderr or done.stdout).splitlines()
         first = next((n for n, line in enumerate(lines) if "error" in line), 0)
         shown = "\n".join(lines[first : first + _SHOWN_LINES])
-        raise IsthmusError(f"{source} does not compile:\n{shown}")
+        raise IsthmusError(f"{source} does not compile", detail=shown)

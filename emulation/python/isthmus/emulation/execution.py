@@ -58,7 +58,7 @@ def run(
 
 
 def _ended(program: subprocess.Popen[bytes], is_over: Callable[[], bool] | None) -> int:
-    """Waits for a program's end, or brings it about."""
+    """Waits for a program's end; ends it where ``is_over`` says so."""
     while is_over is not None:
         with contextlib.suppress(subprocess.TimeoutExpired):
             return program.wait(_LOOK_S)

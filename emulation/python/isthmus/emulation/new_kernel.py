@@ -17,7 +17,7 @@ _SCALAR = "3"
 
 
 def write(prototype: Prototype, folder: Path, *, verilog: bool = False) -> dict[Path, str]:
-    """Writes a kernel's files into a new or an empty folder; gives what each of them is.
+    """Writes a kernel's files into a folder that has none of them; gives what each of them is.
 
     Raises UsageError where a file is there, or for a prototype that no kernel can have.
     """
@@ -32,7 +32,7 @@ def write(prototype: Prototype, folder: Path, *, verilog: bool = False) -> dict[
     paths = {name: folder / name.replace("kernel", prototype.name) for name in files}
     if there := next((path for path in paths.values() if path.exists()), None):
         raise UsageError(f"{there} exists; nothing is overwritten: name another folder with --out")
-    rendered = {paths[name]: text(name, facts) for name in files}
+    rendered = {paths[name]: filled_template(name, facts) for name in files}
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for path, made in rendered.items():
@@ -42,7 +42,7 @@ def write(prototype: Prototype, folder: Path, *, verilog: bool = False) -> dict[
     return {paths[name]: what for name, what in files.items()}
 
 
-def text(name: str, facts: dict[str, object]) -> str:
+def filled_template(name: str, facts: dict[str, object]) -> str:
     """A template of the folder ``templates``, filled."""
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(Path(__file__).parent / "templates"),
@@ -64,7 +64,7 @@ def _facts(prototype: Prototype) -> dict[str, object]:
         return "elements" if parameter == prototype.count else _SCALAR
 
     def given(parameter: Parameter, member: str) -> str:
-        return f"{parameter.name}.{member}" if parameter.pointer else value(parameter)
+        return f"{parameter.name}_buffer.{member}" if parameter.pointer else value(parameter)
 
     return {
         "prototype": str(prototype),
@@ -77,7 +77,7 @@ def _facts(prototype: Prototype) -> dict[str, object]:
         "elements": ELEMENTS,
         "there": [given(p, "there") for p in prototype.parameters],
         "here": [given(p, "here.data()") for p in prototype.parameters],
-        "same": [f"{p.name}.same()" for p in pointers if not p.const],
+        "same": [f"{p.name}_buffer.same()" for p in pointers if not p.const],
     }
 
 
@@ -111,4 +111,13 @@ def _registers(prototype: Prototype, placed: Kernel) -> dict[str, object]:
         "bits": 8 * pair[2],
         "shift": pair[2].bit_length() - 1,
         "last": f"{count.name}_" if count else ELEMENTS,
+        "none": _none(count),
     }
+
+
+def _none(count: Parameter | None) -> str:
+    """Whether there is nothing to do, in Verilog: a signed count may be below 0."""
+    if count is None:
+        return "1'b0"
+    signed = not count.element.startswith(("unsigned", "uint", "size_t"))
+    return f"$signed({count.name}_) <= 0" if signed else f"{count.name}_ == 0"

@@ -36,7 +36,7 @@ class Parameter:
 
     @property
     def size(self) -> int | None:
-        """Bytes in the registers where the type's name alone tells nobody: ``ap_uint<24>``."""
+        """Bytes in the registers, such as of ``ap_uint<24>``; None: ``size_of(type)`` tells."""
         bits = None if self.pointer else _BITS.fullmatch(self.element)
         if bits is None:
             return None

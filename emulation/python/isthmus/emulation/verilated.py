@@ -29,7 +29,7 @@ _WRITE = (
     "awvalid awready awaddr [awlen] [awsize] [awid] wvalid wready wdata wstrb [wlast] "
     "bvalid bready [bresp] [bid]"
 )
-_LEFT_ALONE = {
+_IGNORED_PINS = {
     *(f"{channel}{what}" for channel in ("ar", "aw")
       for what in ("prot", "cache", "lock", "qos", "region", "user", "burst")),
     "ruser", "wuser", "buser", "wid", "rresp", "bresp", "wstrb",
@@ -71,7 +71,7 @@ def verilate(source: Path, top: str, folder: Path, others: Sequence[Path] = ()) 
     if done.returncode:
         lines = [line for line in done.stderr.splitlines() if line.startswith("%Error")]
         shown = "\n".join((lines or done.stderr.splitlines())[:_SHOWN_LINES])
-        raise IsthmusError(f"{source}: Verilator refuses it:\n{shown}")
+        raise IsthmusError(f"{source}: Verilator refuses it", detail=shown)
     root = subprocess.run(
         [verilator, "--getenv", "VERILATOR_ROOT"], capture_output=True, text=True, check=True
     )
@@ -107,7 +107,7 @@ def module(header: str, source: Path) -> Module:
                 if width > _WIDEST_BITS or width & (width - 1) or width % 8:
                     raise UsageError(f"{source}: {group} has {width} bits; 8 to 512 are known")
         known = f"{_READ} {_WRITE}".replace("[", "").replace("]", "").split()
-        if unknown := sorted(signals.keys() - _LEFT_ALONE - {*known}):
+        if unknown := sorted(signals.keys() - _IGNORED_PINS - {*known}):
             raise UsageError(f"{source}: {group} is AXI4, which has no {unknown[0]}")
     return Module(control, masters, tuple(groups), bits[dict(control)["awaddr"]])
 

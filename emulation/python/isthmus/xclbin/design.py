@@ -26,10 +26,12 @@ _FIRST_INSTANCE = 0x180_0000
 _HOST_ADDRESS = 0x20_0000_0000
 _GI = 1 << 30
 _ADDRESS_BYTES = 8
+MADE_BY = b'{"build_metadata":{"xclbin":{"generated_by":{"name":"isthmus"}}}}'
+"""Build metadata of every xclbin made here."""
 _SIZES = {
     1: ("bool", "char", "signed char", "unsigned char", "int8_t", "uint8_t"),
     2: ("short", "unsigned short", "int16_t", "uint16_t"),
-    4: ("int", "unsigned int", "unsigned", "float", "int32_t", "uint32_t"),
+    4: ("int", "signed", "unsigned int", "unsigned", "float", "int32_t", "uint32_t"),
     8: (
         "long",
         "long long",
@@ -41,12 +43,13 @@ _SIZES = {
         "size_t",
     ),
 }
+_INT_UNSAID = re.compile(r"(?<=long|hort) int$|(?<=signed) int$")
 _SIZE_OF = {name: size for size, names in _SIZES.items() for name in names}
 
 
 def size_of(type_name: str) -> int | None:
     """Bytes of a type in C; None where its name alone does not tell."""
-    return _SIZE_OF.get(type_name)
+    return _SIZE_OF.get(_INT_UNSAID.sub("", type_name))
 
 
 class Bank(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -115,7 +118,6 @@ class Design(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
         xml = metadata.xml_of(
             kernels, platform=self.platform, name=self.name, mode=mode, clocks=clocks
         )
-        build = {"build_metadata": {"xclbin": {"generated_by": {"name": "isthmus"}}}}
         topology = tables.encode(Memory, memories)
         connectivity = tables.encode(Connection, connections)
         sections = [
@@ -123,7 +125,7 @@ class Design(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
             Section(SectionKind.CONNECTIVITY, connectivity, "connectivity"),
             Section(SectionKind.IP_LAYOUT, tables.encode(Ip, ips), "ip_layout"),
             Section(SectionKind.EMBEDDED_METADATA, xml, "metadata"),
-            Section(SectionKind.BUILD_METADATA, msgspec.json.encode(build), "build"),
+            Section(SectionKind.BUILD_METADATA, MADE_BY, "build"),
             Section(SectionKind.CLOCK_FREQ_TOPOLOGY, tables.encode(Clock, clocks), "clocks"),
             Section(
                 SectionKind.BITSTREAM,

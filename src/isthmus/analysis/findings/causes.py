@@ -3,8 +3,8 @@
 Causes come in this order:
 
 1. bad checks of what was read of the device and the machine (``isthmus.checks``), likeliest first;
-2. ``falling``: the last processes are all slower than all before them, ``RESTLESS`` times or more;
-3. ``restless``: the best sample reaches the median rate ``RESTLESS`` times or more, where the host
+2. ``falling``: the last processes are all slower than all before them, ``UNSTEADY`` times or more;
+3. ``unsteady``: the best sample reaches the median rate ``UNSTEADY`` times or more, where the host
    was not disturbed and small copies are steady: something else used the link meanwhile;
 4. ``bounced``: ordinary memory has less than ``BOUNCED`` of the best kind's rate: copied once more.
 
@@ -35,7 +35,7 @@ from isthmus.units import format_size
 
 LARGE = 1 << 20
 """Bytes from which a copy shows its link rather than its start-up time."""
-RESTLESS = 1.15
+UNSTEADY = 1.15
 """Least ratio of the best sample's rate to the median's that another user of the link explains."""
 BOUNCED = 0.8
 """Most share of the best memory's rate that ordinary memory has where it is copied once more."""
@@ -112,7 +112,7 @@ def causes_of(
     changed = any(result.changed for _, result in bad)
     in_time = [] if changed or full is not None else list(_falling(run, device, rows))
     if alone and not changed and not in_time:
-        in_time = list(_restless(rows))
+        in_time = list(_unsteady(rows))
     found = [*(by_check(*one) for one in bad), *in_time, *_bounced(device, rows, best)]
     if lowest.limit_share < FAIR:
         ordinary = list(_only_ordinary(device, lowest))
@@ -145,15 +145,15 @@ def _only_ordinary(device: DeviceRecord, row: Any) -> Iterator[Cause]:
         yield _bounce(device, row.memory, fastest, f"only {row.memory} memory was measured")
 
 
-def _restless(rows: Frame) -> Iterator[Cause]:
+def _unsteady(rows: Frame) -> Iterator[Cause]:
     """Copies whose best sample is much faster than the median one, though the host is at rest."""
     direct = large_of(copies_of(rows[~rows["memory"].isin(ORDINARY)]))
     for row in sorted(best_of(direct), key=lambda row: float(row.limit_share)):
         same = rows[(rows["operation"] == row.operation) & (rows["memory"] == row.memory)]
         small = same[same["bytes"].between(1, LATENCY_BYTES)]
-        calm = small.empty or float((small["median_s"] / small["p10_s"]).median()) < RESTLESS
-        ratio = row.median_s / row.min_s
-        if ratio >= RESTLESS and calm and not re.search(_BY_HOST, row.flags):
+        calm = small.empty or float((small["median_s"] / small["p10_s"]).median()) < UNSTEADY
+        ratio = row.median_s / row.min_s if row.min_s > 0 else 0.0
+        if ratio >= UNSTEADY and calm and not re.search(_BY_HOST, row.flags):
             top, usual = (
                 shown(rate, "B/s") for rate in (ratio * row.bandwidth_Bps, row.bandwidth_Bps)
             )
@@ -188,7 +188,7 @@ def _falling(run: Run, device: DeviceRecord, rows: Frame) -> Iterator[Cause]:
         steps = {i: min(_step(one, i) for one in medians) for i in range(1, count)}
         first = max(steps, key=lambda i: steps[i], default=0)
         few = count - first == 1 and (count > 3 or len(points) < 2)
-        if first and not few and steps[first] >= RESTLESS:
+        if first and not few and steps[first] >= UNSTEADY:
             at = max(range(len(points)), key=lambda i: points[i].bytes)
             cause, rate = _fall(points[at], medians[at], first)
             if rate < GOOD * float(direct["limit_Bps"].iloc[0]):

@@ -33,6 +33,7 @@ def new(
     ] = False,
 ) -> None:
     """Writes kernel, description and host program; says what to type next."""
+    from isthmus.cli.program import program
     from isthmus.emulation import new_kernel
     from isthmus.emulation.prototype import parse
 
@@ -44,9 +45,9 @@ def new(
     for n in range(0, len(said), 2):
         print("; ".join(said[n : n + 2]))
     kernel = next(path for path, what in made.items() if what.startswith("the kernel"))
-    print(f"  isthmus card kernel build {shlex.quote(str(kernel))}")
+    print(f"  {program()} card kernel build {shlex.quote(str(kernel))}")
     print(f"  {_HOST.format(here)} {_LIBRARIES}")
-    print(f"  isthmus card exec --kernels {here} -- {here}/host {here}/{parsed.name}.xclbin")
+    print(f"  {program()} card exec --kernels {here} -- {here}/host {here}/{parsed.name}.xclbin")
 
 
 def build(
