@@ -30,7 +30,7 @@ TEMPLATES = MappingProxyType(
         "normal_best": "Normal: {best} memory, {share} of the link; {usual} is copied once more "
         "({who}).",
         "normal_link": "Normal: {other} reaches {share} of this link; {who}: {causes}.",
-        "open": "Open whether the link is well used: {causes} ({who}{how}).",
+        "open": "Undecided whether the link is well used: {causes} ({who}{how}).",
         "impossible": "These figures are impossible: {causes} ({who}).",
         "latency": "{what}: {time} for {size} ({who}).",
         "launch": "Starting an empty kernel and waiting for it takes {time} ({who}).",
