@@ -169,9 +169,7 @@ def test_long_commands_go_on_behind_a_backslash(path: str) -> None:
 
 
 def test_the_program_is_named_as_it_was_called(tmp_path: Path) -> None:
-    ask = (
-        "from isthmus.cli.program import program; import sys; sys.argv[0] = {!r}; print(program())"
-    )
+    ask = "from isthmus.program import program; import sys; sys.argv[0] = {!r}; print(program())"
 
     def name_shown(called: str, **more: str) -> str:
         done = subprocess.run(

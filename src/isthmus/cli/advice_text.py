@@ -9,8 +9,8 @@ from typing import Any
 
 from isthmus.analysis.advice import Advice, Option, Way
 from isthmus.analysis.wording import number, percent
-from isthmus.cli.program import program
 from isthmus.columns import wrapped
+from isthmus.program import program
 from isthmus.results.run_file import NO_LINK_BPS, DeviceRecord
 from isthmus.statistics import Interval
 from isthmus.units import format_rate, format_seconds, format_size

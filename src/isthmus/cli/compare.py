@@ -44,8 +44,8 @@ def compare(
 ) -> int:
     """Compares points that both sides have; processes are the sample, of several runs the runs."""
     from isthmus.analysis import changes
-    from isthmus.cli.program import program, shorter
     from isthmus.errors import analysing
+    from isthmus.program import program, shorter
     from isthmus.reporters import comparison
     from isthmus.text import known
 

@@ -240,7 +240,7 @@ def _with_program(result: Result) -> Result:
 
     import msgspec
 
-    from isthmus.cli.program import program
+    from isthmus.program import program
 
     return msgspec.structs.replace(
         result,

@@ -30,8 +30,8 @@ def import_files(
     ] = None,
 ) -> None:
     """Writes a run file for each; show, report and compare read them."""
-    from isthmus.cli.program import program, shorter
     from isthmus.importers.as_run import imported
+    from isthmus.program import program, shorter
     from isthmus.reporters import summary
     from isthmus.results import run_file
     from isthmus.text import counted

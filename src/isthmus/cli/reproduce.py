@@ -87,7 +87,7 @@ def reproduce(
     for line in _legend(row.how for figure in reproduced for row in figure.rows):
         print(line)
     from isthmus.analysis.reproduction import missed_aims
-    from isthmus.cli.program import program, shorter
+    from isthmus.program import program, shorter
 
     missed = missed_aims(reproduced, published.sources().values())
     if missed:
@@ -109,8 +109,8 @@ def reproduce(
 def _listed() -> Iterator[str]:
     """Every source with its figures: what each shows, and how far it is reproduced."""
     from isthmus import published
-    from isthmus.cli.program import program
     from isthmus.columns import wrapped
+    from isthmus.program import program
 
     for source in published.sources().values():
         yield from wrapped(f"{source.by}: {source.title}", "", "")
@@ -349,8 +349,8 @@ def _span(interval: Interval | None) -> str:
 def _overview(figures: Sequence[ReproducedFigure]) -> Iterator[str]:
     """A line for each figure with rows; then reasons, and the number of figures without a model."""
     from isthmus.analysis.reproduction import NOT_MEASURED
-    from isthmus.cli.program import program
     from isthmus.columns import columns, wrapped
+    from isthmus.program import program
     from isthmus.published.source import counted
 
     rows = [("figure", "rows", "farthest off", "how", "at")]

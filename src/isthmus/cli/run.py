@@ -172,7 +172,7 @@ def _kept(study: str, out: Path, console: Console) -> Iterator[None]:
         yield
     except (KeyboardInterrupt, Exception):
         if _file_number(out) not in {None, before}:
-            from isthmus.cli.program import program, shorter
+            from isthmus.program import program, shorter
 
             file = shlex.quote(shorter(out))
             console.print(
@@ -190,7 +190,7 @@ def _file_number(path: Path) -> int | None:
 def _close(run: Run, out: Path, console: Console) -> int:
     """The summary, the file's name, and the exit code."""
     from isthmus.analysis import wording
-    from isthmus.cli.program import program, shorter
+    from isthmus.program import program, shorter
     from isthmus.reporters import summary
     from isthmus.text import truncated
     from isthmus.units import printable

@@ -33,9 +33,9 @@ def show(
 ) -> None:
     """Prints a run file: its summary, or its points in one of the text formats."""
     from isthmus import reporters
-    from isthmus.cli.program import program, shorter
     from isthmus.cli.selection import of_study_and_operations
     from isthmus.errors import analysing
+    from isthmus.program import program, shorter
     from isthmus.reporters import summary
     from isthmus.results import run_file
 

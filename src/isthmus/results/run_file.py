@@ -130,6 +130,8 @@ class Rerun(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     def _seconds(self, clock: ClockName) -> NDArray[np.float64]:
         import numpy as np  # noqa: PLC0415 - who only reads a file needs none
 
+        if not self.batch:
+            raise ZeroDivisionError("a batch of no repetitions")
         samples = self.clocks[clock]
         taken = np.array(samples.ticks, dtype=np.float64) * samples.seconds_per_tick
         if clock != "host":

@@ -33,9 +33,9 @@ def new(
     ] = False,
 ) -> None:
     """Writes kernel, description and host program; says what to type next."""
-    from isthmus.cli.program import program
     from isthmus.emulation import new_kernel
     from isthmus.emulation.prototype import parse
+    from isthmus.program import program
 
     parsed = parse(prototype)
     folder = out or Path(parsed.name)
