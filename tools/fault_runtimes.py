@@ -89,8 +89,9 @@ def _xrt() -> Iterator[dict[str, str]]:
         if backend is None or not backend.library.exists() or _installed("xrt_coreutil") is None:
             yield {}
             return
+        caller = backend.library.with_name("libisthmus_xrt_native.so")
         listed = subprocess.run(
-            ["nm", "-D", "--undefined-only", "--format=just-symbols", backend.library],
+            ["nm", "-D", "--undefined-only", "--format=just-symbols", caller],
             check=True, capture_output=True, text=True,
         ).stdout.split()  # fmt: skip
         calls = [

@@ -342,7 +342,7 @@ def _run_jobs(
     out = request.out
     kept = list(entries)
     planned = [point for job in jobs for point in job.task.points.values()]
-    with Journal(journal.path_of(out), run) as log:
+    with Journal(journal.path_of(out), run) as log, contextlib.ExitStack() as held:
         for entry in kept:
             log.add(entry)
         journal.path_of_previous(out).unlink(missing_ok=True)
@@ -375,10 +375,11 @@ def _run_jobs(
                 watcher.say("nothing is left to measure: every point was done before")
             runner.run_simulated()
             if runner.schedule.unfinished:
-                with lock.exclusive(watcher.say, no_wait=request.no_wait):
-                    before = environment.counters("before")
-                    run = msgspec.structs.replace(run, environment={**run.environment, **before})
-                    runner.run(time.monotonic() + left_s)
+                # Also while devices are read again, which starts their runtimes.
+                held.enter_context(lock.exclusive(watcher.say, no_wait=request.no_wait))
+                before = environment.counters("before")
+                run = msgspec.structs.replace(run, environment={**run.environment, **before})
+                runner.run(time.monotonic() + left_s)
         except KeyboardInterrupt:
             save("interrupted")
             raise
