@@ -9,7 +9,7 @@ import msgspec
 from isthmus.analysis.wording import number
 from isthmus.statistics import Interval
 
-_ROUGH = 10.0
+ROUGH = 10.0
 """Intervals with a larger ratio of their ends are shown as "hardly known"."""
 MOST_HEADLINES = 4
 """Headlines of one study."""
@@ -93,7 +93,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def certainty(self) -> str:
         """The interval as ``span``, or "hardly known" where it is too wide for a figure."""
-        wide = self.interval is not None and self.interval.high > _ROUGH * self.interval.low > 0
+        wide = self.interval is not None and self.interval.high > ROUGH * self.interval.low > 0
         return "hardly known" if wide and self.span else self.span
 
     @property
