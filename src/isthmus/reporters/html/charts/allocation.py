@@ -19,12 +19,7 @@ from isthmus.reporters.html.charts.series import (
     dot_figure,
     timed_dot,
 )
-from isthmus.reporters.html.drawing import (
-    Dot,
-    Figure,
-    Stack,
-    stacks,
-)
+from isthmus.reporters.html.drawing import Dot, Figure, Stack, stacks
 from isthmus.units import format_seconds
 
 _PHASES = {
@@ -108,7 +103,7 @@ def _stack(source: Source, palette: Palette, rows: Frame, label: str) -> Stack:
 
 def _differ(rows: Sequence[Dot]) -> str:
     low, high = min(rows, key=lambda d: d.value), max(rows, key=lambda d: d.value)
-    if low.high >= high.low:
-        return "Whole offload: intervals of all kinds of memory overlap"
+    if not low.high < high.low:  # an end that is not known is NaN
+        return "Whole offload: kinds of memory are not told apart"
     more = format_seconds(high.value - low.value)
     return f"Whole offload: {high.label} takes {more} more than {low.label}"
