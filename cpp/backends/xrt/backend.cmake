@@ -13,4 +13,5 @@ if(XRT_INCLUDE_DIR AND XRT_COREUTIL AND UUID_INCLUDE_DIR)
   isthmus_add_library(xrt_native xrt SOURCES xrt.cpp session.cpp operations.cpp kernels.cpp buffers.cpp
                       offload.cpp registers.cpp LIBRARIES isthmus_emulated_card)
   target_include_directories(isthmus_xrt_native SYSTEM PRIVATE ${XRT_INCLUDE_DIR} ${UUID_INCLUDE_DIR})
+  add_dependencies(isthmus_xrt isthmus_xrt_native)
 endif()
