@@ -188,7 +188,7 @@ def _drawn(panel: Panel, x: alt.X, y: Options) -> Iterator[Chart]:
     if len(uncertain):
         yield (
             alt.Chart(rows[rows["line"].isin(uncertain)])
-            .mark_area(opacity=0.18, aria=False, clip=True)
+            .mark_area(opacity=0.18, aria=False)
             .encode(x=x, y=alt.Y("low:Q", **y), y2=alt.Y2("high:Q"), **look)
         )
     for modelled, part in rows.groupby("modelled"):
