@@ -525,13 +525,14 @@ def test_help_of_a_study_lists_its_axes_and_operations(isthmus: Command, study: 
     assert done.returncode == 0, done.stderr
     assert study.question in done.stdout
     for axis in study.axes:
-        (line,) = (line for line in done.stdout.splitlines() if line.startswith(f"--{axis.name} "))
+        option = f"--{axis.name.replace('_', '-')}"
+        (line,) = (line for line in done.stdout.splitlines() if line.startswith(f"{option} "))
         assert axis.describes in line
     for operation in study.operations:
         assert operation in done.stdout
     (example,) = (line for line in done.stdout.splitlines() if line.startswith("Example: "))
     axes = example.partition(" --quick ")[2].removeprefix("--").split()
-    assert study.parse({axes[0]: axes[1]})
+    assert study.parse({axes[0].replace("-", "_"): axes[1]})
 
 
 def test_a_disturbed_machine_is_reported() -> None:

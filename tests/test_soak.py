@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 import os
 import subprocess
 import sys
@@ -34,7 +35,8 @@ def test_descriptors_files_and_memory_that_grow_are_seen(tmp_path: Path) -> None
         (folder / "tmp").mkdir()
         for number in range(20):
             kept.append((folder / "tmp" / str(number)).open("wb"))
-            kept.append(bytearray(os.urandom(1 << 20)))
+            kept.append(block := mmap.mmap(-1, 1 << 20))  # not from what others have freed
+            block.write(os.urandom(1 << 20))
             time.sleep(0.06)
             yield soak.Round(number, os.getpid())
 

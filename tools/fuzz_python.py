@@ -126,6 +126,7 @@ class Fuzzer:
             finally:
                 sys.settrace(None)
                 signal.setitimer(signal.ITIMER_PROF, 0)
+                faulthandler.cancel_dump_traceback_later()
         except IsthmusError as error:
             self.report.refused += 1
             if len(str(error)) > MOST_SAID:

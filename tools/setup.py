@@ -152,7 +152,7 @@ USES: dict[str, tuple[tuple[str, ...], tuple[SystemPackage, ...]]] = {
             *XRT,
         ),
     ),
-    "slow": (("parquet", "reframe", "docs"), ()),  # what only tests with the marker ``slow`` need
+    "slow": (("parquet", "reframe", "docs", "package"), ()),  # what only tests with the marker ``slow`` need
     "conformance": ((), (CATCH2,)),
     "lint": (("lint", "docs"), (CATCH2, OPENCL_HEADERS, *XRT)),
     "docs": (("docs",), ()),

@@ -174,7 +174,7 @@ def rise(samples: list[Sample], name: str) -> float:
 
 def soaked(kind: Kind, extent: Extent, folder: Path) -> tuple[list[Sample], float]:
     """Samples of one kind of work, and how much was done."""
-    began, samples, done, pause = time.monotonic(), [], 0.0, 0.05
+    began, samples, done, pause = time.monotonic(), [], 0.0, 0.001
     for one in kind(extent, folder):
         done = one.done
         now = time.monotonic() - began
