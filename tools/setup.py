@@ -152,7 +152,8 @@ USES: dict[str, tuple[tuple[str, ...], tuple[SystemPackage, ...]]] = {
             *XRT,
         ),
     ),
-    "slow": (("parquet", "reframe", "docs", "package"), ()),  # what only tests with the marker ``slow`` need
+    # What only tests with the marker ``slow`` need.
+    "slow": (("parquet", "reframe", "docs", "package"), ()),
     "conformance": ((), (CATCH2,)),
     "lint": (("lint", "docs"), (CATCH2, OPENCL_HEADERS, *XRT)),
     "docs": (("docs",), ()),
