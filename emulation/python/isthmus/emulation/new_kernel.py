@@ -111,11 +111,11 @@ def _registers(prototype: Prototype, placed: Kernel) -> dict[str, object]:
         "bits": 8 * pair[2],
         "shift": pair[2].bit_length() - 1,
         "last": f"{count.name}_" if count else ELEMENTS,
-        "none": _none(count),
+        "no_elements": _no_elements(count),
     }
 
 
-def _none(count: Parameter | None) -> str:
+def _no_elements(count: Parameter | None) -> str:
     """Whether there is nothing to do, in Verilog: a signed count may be below 0."""
     if count is None:
         return "1'b0"
