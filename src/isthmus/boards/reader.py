@@ -64,6 +64,8 @@ def _locate(name_or_path: str, folder: Path, including: Path | None = None) -> P
     ``including``: folder of the file that includes this one, where it is looked for first; a name
     without a folder is then looked for among the installed boards.
     """
+    if "\0" in name_or_path:
+        raise UsageError(f"{shortened(name_or_path)}: no file has such a name")
     if name_or_path.endswith(".toml") or "/" in name_or_path:
         path = Path(os.path.expanduser(name_or_path))
         if including is None:

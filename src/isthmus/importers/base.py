@@ -110,7 +110,7 @@ def number(text: str | float, line: int) -> float:
     """A figure of the output; raises UsageError unless it is finite and above 0."""
     try:
         value = float(text)
-    except ValueError:
+    except (ValueError, OverflowError):  # no number, or an integer of hundreds of digits
         value = math.nan
     if not _LEAST <= value <= _MOST:  # NaN is outside, too
         raise UsageError(f"line {line}: '{str(text)[:40]}' is no time or rate")

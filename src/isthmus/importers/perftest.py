@@ -64,7 +64,7 @@ def read(text: str) -> Output:
     file = decoded(text, _File)
     found, line = file.results, Lines(text).of('"MsgSize"')
     if found.rate:
-        unit = _unit(found)
+        unit = _unit(found, line)
         figures = [_rate(file.test_info, found, line, unit)]
     else:
         figures = [_latency(file.test_info, found, line)]
@@ -82,9 +82,9 @@ def _output(tests: list[_Test], figures: list[Figure]) -> Output:
     )
 
 
-def _unit(found: _Results) -> str:
+def _unit(found: _Results, line: int) -> str:
     """Unit of a rate in JSON, which does not say it: the one that fits the rate of messages."""
-    bytes_a_second = found.messages * 1e6 * found.size
+    bytes_a_second = found.messages * 1e6 * size(found.size, line)
     for unit in ("MiB/s", "Gb/s"):
         if abs(found.rate * UNITS[unit] - bytes_a_second) <= _SAME * bytes_a_second:
             return unit

@@ -356,6 +356,8 @@ def load(path: Path) -> Run:
         raise UsageError(f"{path}: not a valid {SCHEMA} file: {what}") from error
     if len(run.points) > MOST_POINTS:
         raise UsageError(f"{path}: {len(run.points)} points; at most {MOST_POINTS} are read")
+    if unknown := {point.device for point in run.points} - {one.address for one in run.devices}:
+        raise UsageError(f"{path}: no device '{shortened(min(unknown))}', which its points name")
     return run
 
 
