@@ -91,6 +91,11 @@ class Fuzzer:
         (folder / "corpus").mkdir(parents=True, exist_ok=True)
         earlier = [path.read_bytes() for path in sorted((folder / "corpus").iterdir())]
         self._inputs = [*target.inputs(), *earlier]
+        self._ended = False
+
+    def end(self) -> None:
+        """No further input is tried, as if the time were up."""
+        self._ended = True
 
     def run(self, seconds: float) -> Report:
         """Tries all known inputs, then changed ones until the time is up."""
@@ -98,7 +103,7 @@ class Fuzzer:
         for data in self._inputs:
             self._try(data)
         mutator = Mutator(self._random)
-        while time.process_time() - began < seconds:
+        while not self._ended and time.process_time() - began < seconds:
             # Late inputs reach what early ones do not.
             late = self._inputs[len(self._inputs) // 2 :]
             base = self._random.choice(self._random.choice((self._inputs, late)))
@@ -162,7 +167,9 @@ def main(name: str, folder: Path, seconds: float, seed: int) -> None:
     faulthandler.enable()
     resource.setrlimit(resource.RLIMIT_DATA, (MOST_MEMORY, MOST_MEMORY))
     signal.signal(signal.SIGPROF, _hung)
-    report = Fuzzer(TARGETS[name], folder, seed).run(seconds)
+    fuzzer = Fuzzer(TARGETS[name], folder, seed)
+    signal.signal(signal.SIGTERM, lambda *_: fuzzer.end())  # what was done until then is told
+    report = fuzzer.run(seconds)
     faulthandler.cancel_dump_traceback_later()
     print(json.dumps(asdict(report)))
 
