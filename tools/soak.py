@@ -92,7 +92,8 @@ def runs(extent: Extent, folder: Path) -> Iterator[Round]:
     while time.monotonic() - began < extent.run_s:
         out = folder / "run.json"
         words = ["run", "transfer", "--device", devices[done % len(devices)], "--bytes", "4Ki,1Mi",
-                 "--operation", "write,read", "--reruns", "3", "--out", str(out)]  # fmt: skip
+                 "--operation", "write,read", "--reruns", "3", "--budget", "600",
+                 "--out", str(out)]  # fmt: skip
         with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
             code = app(args=words, standalone_mode=False)
         if code or run_file.load(out).status != "complete":
