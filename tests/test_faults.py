@@ -16,7 +16,10 @@ import faults
 from fault_trial import POINTS, Trial
 
 
-@pytest.mark.parametrize("title", faults.FAULTS)
+@pytest.mark.parametrize(
+    "title",
+    [pytest.param(one, marks=pytest.mark.slow) if "ranks" in one else one for one in faults.FAULTS],
+)
 def test_a_fault_costs_no_result_and_leaves_nothing(title: str) -> None:
     trial = next(faults.FAULTS[title](True), None)
     if trial is None:
