@@ -79,7 +79,7 @@ def test_stored_runs_fit_on_one_screen(path: Path) -> None:
     fits(stored(path), "runs/some-run.json")
 
 
-@pytest.mark.parametrize("board", ["u250", "520n", pytest.param("u200", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("board", ["u250", "520n", "u200"])
 def test_models_fit_on_one_screen(simulated: Callable[[str], Path], board: str) -> None:
     measured = run_file.load(simulated(board))
     lines = fits(measured, f"{board}.json")

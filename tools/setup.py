@@ -153,7 +153,7 @@ USES: dict[str, tuple[tuple[str, ...], tuple[SystemPackage, ...]]] = {
         ),
     ),
     # What only tests with the marker ``slow`` need.
-    "slow": (("parquet", "reframe", "docs", "package"), ()),
+    "slow": (("parquet", "reframe", "docs", "package", "slow", "fpga-emulator"), ()),
     "conformance": ((), (CATCH2,)),
     "lint": (("lint", "docs"), (CATCH2, OPENCL_HEADERS, *XRT)),
     "docs": (("docs",), ()),
