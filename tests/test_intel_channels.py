@@ -53,6 +53,7 @@ def cables() -> set[Path]:
     return set(Path(tempfile.gettempdir()).glob("isthmus-cables-*"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("topology", ["ring", "internal"])
 def test_a_card_alone_talks_to_itself(isthmus: Command, card: str, topology: str) -> None:
     more = ("--topology", topology, "--reruns", "1")
@@ -61,6 +62,7 @@ def test_a_card_alone_talks_to_itself(isthmus: Command, card: str, topology: str
     assert verified_sizes(isthmus, topology, 1) == list(SIZES)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("ranks", "topology"), [(2, "ring"), (4, "ring"), (4, "random")])
 def test_every_message_between_ranks_is_verified(
     isthmus: Command, tmp_path: Path, card: str, ranks: int, topology: str
