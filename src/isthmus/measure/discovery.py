@@ -77,7 +77,8 @@ class Survey:
 class SharedWorker(ExitStack):
     """A worker for backends that load no vendor's library: starting one takes longer than answers.
 
-    Started at the first question, of any thread; one that died is followed by a new one.
+    It starts at the first question, unless told before, and dies with the thread that started it.
+    One that died is followed by a new one.
     """
 
     def __init__(self) -> None:
@@ -85,13 +86,16 @@ class SharedWorker(ExitStack):
         self._worker: WorkerProcess | None = None
         self._lock = Lock()
 
+    def start(self) -> WorkerProcess:
+        """Starts the worker, if none is there."""
+        self._worker = self._worker or self.enter_context(WorkerProcess({}))
+        return self._worker
+
     def ask(self, request: protocol.Request) -> protocol.Answer:
         """See Responder."""
         with self._lock:
-            if self._worker is None:
-                self._worker = self.enter_context(WorkerProcess({}))
             try:
-                return self._worker.ask(request)
+                return self.start().ask(request)
             except WorkerDiedError:
                 self._worker = None
                 raise
@@ -152,6 +156,7 @@ def survey(backend: BackendDescription, shared: SharedWorker | None = None) -> S
 def surveys() -> list[Survey]:
     """All backends on this machine."""
     with SharedWorker() as shared, ThreadPoolExecutor() as pool:
+        shared.start()
         return list(pool.map(partial(survey, shared=shared), registry().values()))
 
 
