@@ -33,7 +33,7 @@ def card() -> str:
 def arguments(card: str, *more: str) -> tuple[str, ...]:
     sizes = ",".join(map(str, SIZES))
     return ("beff", "--device", card, "--channel", "intel", "--bytes", sizes, "--precision", "0.9",
-            "--out", "run.json", *more)  # fmt: skip
+            "--budget", "120", "--out", "run.json", *more)  # fmt: skip
 
 
 def verified_sizes(isthmus: Command, topology: str, ranks: int) -> list[int]:
