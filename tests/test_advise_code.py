@@ -92,9 +92,12 @@ def test_a_program_notices_data_that_do_not_arrive(pocl: str, tmp_path: Path) ->
 
 
 XRT = [
-    ("pageable", 1, "h2d"), ("alloc_host", 4, "d2h"), ("use_host_ptr", 4, "h2d"),
-    ("hugepage", 1, "d2h"),
-]  # fmt: skip
+    ("alloc_host", 4, "d2h"),
+    *(
+        pytest.param(*case, marks=pytest.mark.slow)
+        for case in (("pageable", 1, "h2d"), ("use_host_ptr", 4, "h2d"), ("hugepage", 1, "d2h"))
+    ),
+]
 
 
 @pytest.mark.emulation
