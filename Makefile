@@ -73,7 +73,7 @@ nightly: ## what takes too long for each change: all faults, a minute of each fu
 
 lint: ## every check of style, types and likely bugs, of C++ where something changed since BASE
 	$(SETUP) lint
-	@$(MAKE) --keep-going ruff mypy schema clang-format clang-tidy docs
+	@$(MAKE) --keep-going --jobs 2 --output-sync ruff mypy schema clang-format clang-tidy docs
 
 lint-all: ## the same, of all C++ sources
 	@$(MAKE) lint ALL=--all

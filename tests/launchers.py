@@ -64,6 +64,7 @@ def _open_mpi(program: Path) -> Launcher:
     return Launcher("Open MPI", (str(program), *bound))
 
 
+@cache
 def _starts_two(launcher: Launcher) -> bool:
     """Whether this machine lets it: containers can lack what it needs to reach its own ranks.
 
@@ -85,8 +86,8 @@ def _starts_two(launcher: Launcher) -> bool:
 
 
 @cache
-def known() -> dict[str, Launcher]:
-    """Those that work here, by a short name: of both ABIs, and what pip brings."""
+def _installed() -> dict[str, Launcher]:
+    """Those that are here, by a short name: of both ABIs, and what pip brings."""
     launchers: dict[str, Launcher] = {}
     if find_spec("mpi4py") is None:
         return launchers
@@ -97,21 +98,23 @@ def known() -> dict[str, Launcher]:
         launchers["openmpi"] = _open_mpi(Path(system))
     if hydra := shutil.which("mpiexec.hydra"):
         launchers["mpich"] = Launcher("MPICH", (hydra,))
-    return {name: launcher for name, launcher in launchers.items() if _starts_two(launcher)}
+    return launchers
 
 
 def named(name: str) -> Launcher:
     """The launcher of a name; skips the test where it is not here."""
-    if name not in known():
+    launcher = _installed().get(name)
+    if launcher is None or not _starts_two(launcher):
         pytest.skip(f"no {name} that starts two ranks: make mpi; apt-get install mpich openmpi-bin")
-    return known()[name]
+    return launcher
 
 
 def any_launcher() -> Launcher:
     """One of them; skips the test where there is none."""
-    if not known():
+    launcher = next(filter(_starts_two, _installed().values()), None)
+    if launcher is None:
         pytest.skip("no MPI that starts two ranks here: make mpi")
-    return next(iter(known().values()))
+    return launcher
 
 
 def library(name: str) -> Path:

@@ -12,6 +12,7 @@ import atexit
 import contextlib
 import gc
 import importlib
+import io
 import json
 import os
 import signal
@@ -83,6 +84,7 @@ def _say(peer: socket.socket, number: int) -> None:
 def _load() -> None:
     """Loads all that commands load when they are asked for it."""
     import isthmus
+    from isthmus import cli, published
     from isthmus.system import built
 
     for name in ("pandas", "scipy.optimize", "altair", "rich.console", "rich.table"):
@@ -94,6 +96,13 @@ def _load() -> None:
             name = ".".join(path.parts).removesuffix(".__init__")
             if name not in _STARTED_AS_PROGRAMS:
                 importlib.import_module(name)
+    published.sources()  # all of its files are this package's
+    # Libraries load parts of themselves when they are first used.
+    importlib.import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
+    altair, pandas = sys.modules["altair"], sys.modules["pandas"]
+    altair.Chart(pandas.DataFrame({"x": [1]})).mark_point().encode(x="x").to_dict()
+    with contextlib.redirect_stderr(io.StringIO()), contextlib.suppress(SystemExit):
+        cli.app(["show", "--nonsense"])
 
 
 def _run(request: bytes, out: int, err: int) -> None:

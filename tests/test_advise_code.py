@@ -6,6 +6,7 @@ import itertools
 import os
 import shutil
 import subprocess
+import sysconfig
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -91,9 +92,12 @@ def test_a_program_notices_data_that_do_not_arrive(pocl: str, tmp_path: Path) ->
 
 
 XRT = [
-    ("pageable", 1, "h2d"), ("alloc_host", 4, "d2h"), ("use_host_ptr", 4, "h2d"),
-    ("hugepage", 1, "d2h"),
-]  # fmt: skip
+    ("alloc_host", 4, "d2h"),
+    *(
+        pytest.param(*case, marks=pytest.mark.slow)
+        for case in (("pageable", 1, "h2d"), ("use_host_ptr", 4, "h2d"), ("hugepage", 1, "d2h"))
+    ),
+]
 
 
 @pytest.mark.emulation
@@ -113,14 +117,15 @@ def test_xrt_programs_move_the_data_to_an_emulated_card(
 
 
 def cuda_headers() -> str:
-    """Folder of CUDA's headers: a toolkit's; the test is skipped without."""
+    """Folder of CUDA's headers: a toolkit's, else those of PyPI; the test is skipped without."""
     places = [Path(os.environ.get("CUDA_HOME", "/usr/local/cuda"))]
     if nvcc := shutil.which("nvcc"):
         places.append(Path(nvcc).resolve().parents[1])
+    places += Path(sysconfig.get_path("purelib"), "nvidia").glob("cu*")
     found = (place / "include" for place in places)
     there = next((folder for folder in found if (folder / "cuda_runtime.h").exists()), None)
     if there is None:
-        pytest.skip("no CUDA headers here: name a toolkit in CUDA_HOME")
+        pytest.skip("no CUDA headers here: make test-all, or name a toolkit in CUDA_HOME")
     return str(there)
 
 
@@ -129,6 +134,7 @@ CUDA = (
 )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_cuda_programs_compile(tmp_path: Path) -> None:
     headers = cuda_headers()
     for memory, depth, direction in itertools.product(CUDA, (1, 4), ("h2d", "d2h")):

@@ -252,7 +252,9 @@ PHASES = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize(
+    "seed", [*range(4), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(4, 20))]
+)
 def test_no_false_alarm_where_nothing_differs(seed: int) -> None:
     same = dict.fromkeys(("aligned", "pageable", "offset1", "offset64", "offset2048"), PHASES)
     run = offload_run(same, spread=0.02, seed=seed, count=24)

@@ -103,7 +103,9 @@ def test_every_process_of_a_kind_has_turns_with_the_reference(
     assert 0 < relative.low <= relative.value <= relative.high
 
 
-@pytest.mark.parametrize("failure", ["crash=1000", "fail=1000"])
+@pytest.mark.parametrize(
+    "failure", ["crash=1000", pytest.param("fail=1000", marks=pytest.mark.slow)]
+)
 def test_a_reference_that_fails_costs_no_other_kind_its_points(
     isthmus: Command, tmp_path: Path, failure: str
 ) -> None:

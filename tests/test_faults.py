@@ -15,8 +15,17 @@ sys.path.append(str(Path(__file__).parents[1] / "tools"))
 import faults
 from fault_trial import POINTS, Trial
 
+RARE = ("ranks of MPI", "n-th call of", "date steps", "disk full", "SIGSTOP", "SIGTERM", "output")
+"""In faults that are provoked where CI is set: each takes a second or more."""
 
-@pytest.mark.parametrize("title", faults.FAULTS)
+
+@pytest.mark.parametrize(
+    "title",
+    [
+        pytest.param(title, marks=pytest.mark.slow if any(r in title for r in RARE) else ())
+        for title in faults.FAULTS
+    ],
+)
 def test_a_fault_costs_no_result_and_leaves_nothing(title: str) -> None:
     trial = next(faults.FAULTS[title](True), None)
     if trial is None:

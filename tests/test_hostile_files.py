@@ -262,17 +262,27 @@ def test_values_that_contradict_each_other_are_no_traceback(
         assert done.stderr.count("\n") <= 1
 
 
-def test_a_page_of_very_many_points_is_refused_and_of_many_is_drawn(
+def _grown(count: int, reruns: int) -> Callable[[Document], object]:
+    def change(d: Document) -> None:
+        last = d["points"][-1]
+        one = {**last, "reruns": last["reruns"][:reruns]}
+        d.update(points=[{**one, "bytes": n + 1} for n in range(count)])
+
+    return change
+
+
+@pytest.mark.slow
+def test_a_page_of_many_points_is_drawn(
     document: Document, isthmus: Command, tmp_path: Path
 ) -> None:
-    def grown(count: int) -> Callable[[Document], object]:
-        last = document["points"][-1]
-        one = {**last, "reruns": last["reruns"][: count <= 5500]}
-        return lambda d: d.update(points=[{**one, "bytes": n + 1} for n in range(count)])
-
-    (tmp_path / "many.json").write_bytes(_changed(document, grown(5500)))
+    (tmp_path / "many.json").write_bytes(_changed(document, _grown(5500, reruns=1)))
     assert isthmus("report", "many.json", "--out", "page").returncode == 0
-    (tmp_path / "more.json").write_bytes(_changed(document, grown(20_001)))
+
+
+def test_a_page_of_very_many_points_is_refused(
+    document: Document, isthmus: Command, tmp_path: Path
+) -> None:
+    (tmp_path / "more.json").write_bytes(_changed(document, _grown(20_001, reruns=0)))
     refused = isthmus("report", "more.json", "--out", "more")
     assert refused.returncode == 2
     assert "a page shows at most 20000" in refused.stderr

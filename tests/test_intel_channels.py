@@ -33,7 +33,7 @@ def card() -> str:
 def arguments(card: str, *more: str) -> tuple[str, ...]:
     sizes = ",".join(map(str, SIZES))
     return ("beff", "--device", card, "--channel", "intel", "--bytes", sizes, "--precision", "0.9",
-            "--out", "run.json", *more)  # fmt: skip
+            "--budget", "120", "--out", "run.json", *more)  # fmt: skip
 
 
 def verified_sizes(isthmus: Command, topology: str, ranks: int) -> list[int]:
@@ -53,6 +53,7 @@ def cables() -> set[Path]:
     return set(Path(tempfile.gettempdir()).glob("isthmus-cables-*"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("topology", ["ring", "internal"])
 def test_a_card_alone_talks_to_itself(isthmus: Command, card: str, topology: str) -> None:
     more = ("--topology", topology, "--reruns", "1")
@@ -61,6 +62,7 @@ def test_a_card_alone_talks_to_itself(isthmus: Command, card: str, topology: str
     assert verified_sizes(isthmus, topology, 1) == list(SIZES)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("ranks", "topology"), [(2, "ring"), (4, "ring"), (4, "random")])
 def test_every_message_between_ranks_is_verified(
     isthmus: Command, tmp_path: Path, card: str, ranks: int, topology: str

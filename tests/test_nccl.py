@@ -33,7 +33,7 @@ def made(target: Path, *sources: str) -> str:
     compiler = shutil.which(os.environ.get("CXX", "c++"))
     if compiler is None:
         pytest.skip("no C++ compiler here")
-    command = [compiler, "-std=c++20", "-O1", "-shared", "-fPIC", "-w",
+    command = [compiler, "-std=c++20", "-O0", "-shared", "-fPIC", "-w",
                f"-I{ROOT / 'cpp' / 'backends' / 'cuda'}", "-o", str(target),
                *(str(STAND_INS / source) for source in sources)]  # fmt: skip
     subprocess.run(command, check=True)

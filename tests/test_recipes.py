@@ -68,6 +68,7 @@ def of_node(run: Run, name: str, faster: float) -> Run:
     )
 
 
+@pytest.mark.slow
 def test_the_prolog_drains_a_node_that_is_slower_than_its_like(base: Path, tmp_path: Path) -> None:
     fleet = tmp_path / "fleet"
     fleet.mkdir()
@@ -81,6 +82,7 @@ def test_the_prolog_drains_a_node_that_is_slower_than_its_like(base: Path, tmp_p
     assert len(list(fleet.iterdir())) == 8
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(MPIRUN is None, reason="no mpirun here")
 def test_each_node_has_a_run_of_its_own_under_a_launcher(tmp_path: Path) -> None:
     """Two ranks of this host, each with a folder of its own, stand for two nodes."""

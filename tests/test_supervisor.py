@@ -16,10 +16,18 @@ import pytest
 from conftest import LIMIT_S
 from isthmus.backends import registry
 from isthmus.measure import discovery, protocol
+from isthmus.measure.devices import devices_of
+from isthmus.measure.runner import Watcher
 from isthmus.measure.supervisor import WorkerDiedError, WorkerProcess, WorkerRefusedError
 from isthmus.system.binding import Binding
 
 NULL = str(registry()["null"].library)
+
+
+class Quiet(Watcher):
+    """Shows nothing."""
+
+
 CRITERION = protocol.Criterion(0.1, 0.95, 10.0)
 
 
@@ -81,16 +89,32 @@ def test_what_is_built_in_shares_a_worker_and_all_else_has_its_own(
     started = []
 
     class Counted(WorkerProcess):
-        def __init__(self, environment: Mapping[str, str], *, silence_s: float) -> None:
+        def __init__(self, environment: Mapping[str, str], **options: float) -> None:
             started.append(environment)
-            super().__init__(environment, silence_s=silence_s)
+            super().__init__(environment, **options)
 
     monkeypatch.setattr(discovery, "WorkerProcess", Counted)
+    built_in = ("null:1us", "null:2us,crash=9", "host", "card:u250")
+    found, records = devices_of(built_in, {}, Quiet(), None)
+    assert [one.address for one in found] == [one.address for one in records] == [*built_in]
+    assert started == [{}]
+    started.clear()
     surveys = discovery.surveys()
     ways = [way for b in registry().values() for s in b.schemes for way in b.candidates(s)]
     others = [way for way in ways if not way.built_in]
     assert len(started) == 1 + len(others)
     assert {one.backend.name for one in surveys if one.devices} >= {"null", "host", "card"}
+
+
+def test_a_shared_worker_that_died_is_followed_by_another() -> None:
+    request = protocol.ListDevices(NULL)
+    with discovery.SharedWorker() as shared:
+        listed = shared.ask(request)
+        assert shared._worker
+        os.kill(shared._worker.pid, signal.SIGKILL)
+        with pytest.raises(WorkerDiedError):
+            shared.ask(request)
+        assert shared.ask(request) == listed
 
 
 def test_a_crash_is_named() -> None:

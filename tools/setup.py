@@ -153,7 +153,7 @@ USES: dict[str, tuple[tuple[str, ...], tuple[SystemPackage, ...]]] = {
         ),
     ),
     # What only tests with the marker ``slow`` need.
-    "slow": (("parquet", "reframe", "docs", "package"), ()),
+    "slow": (("parquet", "reframe", "docs", "package", "slow"), ()),
     "conformance": ((), (CATCH2,)),
     "lint": (("lint", "docs"), (CATCH2, OPENCL_HEADERS, *XRT)),
     "docs": (("docs",), ()),
@@ -401,6 +401,9 @@ def set_up(uses: list[str]) -> None:
     install_if_possible("pocl", "PoCL (OpenCL on the CPU)", instead, stamps)
     if "test" in uses:
         install_if_possible("mpi", "MPI", "make mpi, which says what is in the way", stamps)
+    if "slow" in uses:
+        title = "Intel's FPGA emulator (its own licence)"
+        install_if_possible("fpga-emulator", title, "make fpga-emulator, which says why", stamps)
     build_isthmus(stamps)
 
 

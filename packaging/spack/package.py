@@ -26,7 +26,7 @@ class PyIsthmus(PythonPackage):
     depends_on("py-psutil@5.9:", type=("build", "run"))
     depends_on("py-rich@13.7:", type=("build", "run"))
     depends_on("py-tomli@2:", type=("build", "run"), when="^python@:3.10")
-    depends_on("py-typer@0.12:", type=("build", "run"))
+    depends_on("py-typer@0.12:0.28", type=("build", "run"))
     with when("+report"):
         depends_on("py-altair@5.4:", type=("build", "run"))
         depends_on("py-jinja2@3.1:", type=("build", "run"))

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copy
+import sys
+from collections.abc import Sequence
 from typing import Any
 
 import typer
@@ -34,3 +37,13 @@ class App(typer.Typer):
     def command(self, name: str | None = None, *, cls: Any = Command, **options: Any) -> Any:
         """Registers a command: see ``typer.Typer.command``."""
         return super().command(name, cls=cls, **options)
+
+    def __call__(self, args: Sequence[str] | None = None, **options: Any) -> Any:
+        """Runs a command. Typer makes all of them first; only the one that is named is needed."""
+        words = sys.argv[1:] if args is None else args
+        name = next((word for word in words if not word.startswith("-")), "")
+        needed = copy.copy(self)
+        needed.registered_commands = [one for one in self.registered_commands if one.name == name]
+        needed.registered_groups = [one for one in self.registered_groups if one.name == name]
+        known = needed.registered_commands or needed.registered_groups
+        return typer.Typer.__call__(needed if known else self, args=args, **options)

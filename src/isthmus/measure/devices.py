@@ -14,7 +14,7 @@ from isthmus.backends import by_scheme
 from isthmus.errors import IsthmusError, NoDeviceError, UsageError
 from isthmus.measure import discovery, protocol
 from isthmus.measure.address import Address
-from isthmus.measure.discovery import FoundDevice
+from isthmus.measure.discovery import FoundDevice, SharedWorker
 from isthmus.measure.runner import Watcher
 from isthmus.measure.supervisor import Responder, WorkerDiedError, WorkerProcess, WorkerRefusedError
 from isthmus.models.pcie import Link
@@ -114,18 +114,21 @@ def _record_of_missing(address: str, error: NoDeviceError) -> DeviceRecord:
     return DeviceRecord(address=address, backend=backend.name, real=real, error=str(error))
 
 
-def open_device(device: FoundDevice) -> FoundDevice:
+def open_device(device: FoundDevice, shared: SharedWorker) -> FoundDevice:
     """Opens a device and returns its description, which options may have changed.
 
-    Raises UsageError for a wrong option, NoDeviceError where the device cannot be used.
+    ``shared`` does it where the backend loads no library of a vendor. Raises UsageError for a wrong
+    option, NoDeviceError where the device cannot be used.
     """
     if not (device.options or device.backend.run_options_of(device.description)):
         return device
+    if device.candidate.built_in:
+        return open_in(shared, device)
     with WorkerProcess(device.candidate.environment) as worker:
         return open_in(worker, device)
 
 
-def open_in(worker: Responder, device: FoundDevice) -> FoundDevice:
+def open_in(worker: Responder | SharedWorker, device: FoundDevice) -> FoundDevice:
     """Opens a device as ``open_device`` does, in a worker that already has its environment."""
     try:
         answer = worker.ask(device.open_request())
@@ -178,19 +181,21 @@ def _devices(
     records: list[DeviceRecord] = []
     taken: set[str] = set()
     errors: list[str] = []
-    for address in dict.fromkeys([*(addresses or known), *added]):
-        is_added = address in added and address not in addresses
-        try:
-            device = (known.get(address) or discovery.resolve(address)).with_run_options(options)
-            taken |= device.run_options.keys()
-            device = open_device(device)
-        except NoDeviceError as error:
-            errors.append(str(error))
-            if addresses and not is_added:
-                records.append(_record_of_missing(address, error))
-        else:
-            devices.append(device)
-            records.append(record_of(device, added=is_added))
+    with SharedWorker() as shared:
+        for address in dict.fromkeys([*(addresses or known), *added]):
+            is_added = address in added and address not in addresses
+            try:
+                found = known.get(address) or discovery.resolve(address, shared=shared)
+                device = found.with_run_options(options)
+                taken |= device.run_options.keys()
+                device = open_device(device, shared)
+            except NoDeviceError as error:
+                errors.append(str(error))
+                if addresses and not is_added:
+                    records.append(_record_of_missing(address, error))
+            else:
+                devices.append(device)
+                records.append(record_of(device, added=is_added))
     if not devices:
         raise NoDeviceError("; ".join(errors) or "no device is here")
     for error_text in errors:

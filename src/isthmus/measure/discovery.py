@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from threading import Lock
@@ -15,7 +16,7 @@ from isthmus.backends import BackendDescription, Candidate, Problem, by_scheme, 
 from isthmus.errors import IsthmusError, NoDeviceError, NoSuchDeviceError, UsageError
 from isthmus.measure import protocol
 from isthmus.measure.address import Address
-from isthmus.measure.supervisor import WorkerProcess
+from isthmus.measure.supervisor import WorkerDiedError, WorkerProcess
 from isthmus.text import nearest
 
 _PROBE_SILENCE_S = 30.0
@@ -73,20 +74,35 @@ class Survey:
     problems: list[Problem]
 
 
-class _Shared:
-    """A worker that several threads share: starting one takes longer than its answers."""
+class SharedWorker(ExitStack):
+    """A worker for backends that load no vendor's library: starting one takes longer than answers.
 
-    def __init__(self, worker: WorkerProcess) -> None:
-        self._worker = worker
+    It starts at the first question, unless told before, and dies with the thread that started it.
+    One that died is followed by a new one.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._worker: WorkerProcess | None = None
         self._lock = Lock()
 
+    def start(self) -> WorkerProcess:
+        """Starts the worker, if none is there."""
+        self._worker = self._worker or self.enter_context(WorkerProcess({}))
+        return self._worker
+
     def ask(self, request: protocol.Request) -> protocol.Answer:
+        """See Responder."""
         with self._lock:
-            return self._worker.ask(request)
+            try:
+                return self.start().ask(request)
+            except WorkerDiedError:
+                self._worker = None
+                raise
 
 
 def _probe(
-    backend: BackendDescription, candidate: Candidate, shared: _Shared | None = None
+    backend: BackendDescription, candidate: Candidate, shared: SharedWorker | None = None
 ) -> list[protocol.DeviceDescription] | Problem:
     request = protocol.ListDevices(str(backend.library))
     try:
@@ -104,7 +120,7 @@ def _probe(
     return answer.devices
 
 
-def survey(backend: BackendDescription, shared: _Shared | None = None) -> Survey:
+def survey(backend: BackendDescription, shared: SharedWorker | None = None) -> Survey:
     """Devices of one backend, each with the shortest address that no earlier one has.
 
     ``shared`` probes the candidates that load no library of a vendor.
@@ -139,8 +155,9 @@ def survey(backend: BackendDescription, shared: _Shared | None = None) -> Survey
 
 def surveys() -> list[Survey]:
     """All backends on this machine."""
-    with WorkerProcess({}, silence_s=_PROBE_SILENCE_S) as worker, ThreadPoolExecutor() as pool:
-        return list(pool.map(partial(survey, shared=_Shared(worker)), registry().values()))
+    with SharedWorker() as shared, ThreadPoolExecutor() as pool:
+        shared.start()
+        return list(pool.map(partial(survey, shared=shared), registry().values()))
 
 
 def real_devices() -> list[FoundDevice]:
@@ -173,10 +190,10 @@ def may_be_here(text: str) -> bool:
 
 
 def _probed(
-    backend: BackendDescription, candidates: Sequence[Candidate]
+    backend: BackendDescription, candidates: Sequence[Candidate], shared: SharedWorker | None
 ) -> Iterator[tuple[Candidate, list[protocol.DeviceDescription] | Problem]]:
     for candidate in candidates:
-        yield candidate, _probe(backend, candidate)
+        yield candidate, _probe(backend, candidate, shared)
 
 
 def _same_kind(
@@ -191,9 +208,10 @@ def _same_kind(
     return [one for one in probed if (one.platform, one.name) == kind] or [match]
 
 
-def resolve(text: str, turn: int = 0) -> FoundDevice:
+def resolve(text: str, turn: int = 0, shared: SharedWorker | None = None) -> FoundDevice:
     """The device of an address; of several of the same kind, number ``turn``, cyclically.
 
+    ``shared`` probes the candidates that load no library of a vendor.
     Raises UsageError where no device can have this address, NoSuchDeviceError where only others of
     its kind are here, NoDeviceError where none is.
     """
@@ -214,7 +232,7 @@ def resolve(text: str, turn: int = 0) -> FoundDevice:
     ]
     here: list[str] = []
     problems = [p for p in backend.problems(address.scheme) if p.mode in {None, address.mode}]
-    for candidate, probed in _probed(backend, candidates):
+    for candidate, probed in _probed(backend, candidates, shared):
         if isinstance(probed, Problem):
             problems.append(probed)
             continue

@@ -47,6 +47,7 @@ if TYPE_CHECKING:
 
 _END_S = 60.0
 """Time that the leader has to end after its last request."""
+_POLL_S = 0.002
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
@@ -144,6 +145,10 @@ def _rendezvous(world: Intracomm, pipe: Connection | None) -> Rendezvous | None:
     if pipe:
         with contextlib.suppress(EOFError, OSError):
             message = pipe.recv_bytes()
+    # Who waits in a broadcast takes a processor for it, all the time in which the leader starts.
+    ready = world.Ibarrier()
+    while not ready.Test():
+        time.sleep(_POLL_S)
     message = world.bcast(message)
     return msgspec.msgpack.decode(message, type=Rendezvous) if message else None
 

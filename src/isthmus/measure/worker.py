@@ -12,11 +12,14 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
+if __name__ == "__main__":
+    # msgspec loads it where it is there, and needs nothing of it: a quarter of a worker's start.
+    sys.modules["typing_extensions"] = None  # type: ignore[assignment]
+
 import msgspec
 
 from isthmus import _core
 from isthmus.measure import protocol
-from isthmus.system.binding import bind_memory
 from isthmus.system.parent import die_with_parent
 
 
@@ -212,6 +215,8 @@ def main(arguments: list[str]) -> None:
     parent, request_fd, answer_fd, *node = map(int, arguments)
     die_with_parent(parent)
     if node:
+        from isthmus.system.binding import bind_memory  # noqa: PLC0415 - most workers go without
+
         bind_memory(node[0])
     serve(request_fd, answer_fd)
 

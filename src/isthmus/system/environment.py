@@ -77,7 +77,7 @@ def host(root: Path = _ROOT) -> dict[str, Any]:
     spent_s, stolen_s = _processor_times(root)
     return {
         "host": socket.gethostname(),
-        "cpu": cpu.get("model name", platform.processor()),
+        "cpu": cpu.get("model name") or platform.processor(),
         "microcode": cpu.get("microcode", "unknown"),
         "logical_cpus": os.cpu_count(),
         "usable_cpus": sorted(os.sched_getaffinity(0)),
@@ -152,13 +152,10 @@ def commit() -> str:
     if not (root / ".git").exists():
         return ""
     with contextlib.suppress(OSError, subprocess.SubprocessError):
-        git = ["git", "-C", str(root)]
-        head = subprocess.run(
-            [*git, "rev-parse", "HEAD"], capture_output=True, text=True, timeout=5, check=True
-        ).stdout.strip()
-        changed = subprocess.run(
-            [*git, "status", "--porcelain", "--untracked-files=no"],
+        described = subprocess.run(
+            ["git", "-C", str(root), "describe", "--always", "--abbrev=40", "--exclude=*",
+             "--dirty=+"],
             capture_output=True, text=True, timeout=5, check=True,
-        ).stdout.strip()  # fmt: skip
-        return head + ("+" if changed else "")
+        )  # fmt: skip
+        return described.stdout.strip()
     return ""
