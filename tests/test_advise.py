@@ -181,7 +181,7 @@ def test_what_is_not_trusted_does_not_count() -> None:
     good = points({("pageable", 1): SLOW})
     wrong = points({("pinned", 1): best}, rerun_changes={"verified": "false"})
     assert list(ways(good + wrong).curves) == [PLAIN]
-    with pytest.raises(UsageError, match="no copies h2d were measured"):
+    with pytest.raises(UsageError, match="no copy h2d of a was seen to arrive"):
         ways(wrong)
 
 

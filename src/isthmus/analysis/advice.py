@@ -206,6 +206,13 @@ class Ways:
         found = {**_copies(moved, direction, confidence), **_maps(moved, confidence)}
         clocks = set(moved[moved["operation"] == COPIES[direction]]["clock"])
         if not found:
+            tried = rows[(rows["study"] == "transfer") & rows["operation"].eq(COPIES[direction])]
+            if len(tried):
+                names = ", ".join(tried["device"].unique())
+                raise UsageError(
+                    f"no copy {direction} of {names} was seen to arrive: isthmus show RUN.json "
+                    "--points says why"
+                )
             raise UsageError(f"no copies {direction} were measured: isthmus run transfer does it")
         if len(clocks) > 1:
             raise UsageError(
