@@ -268,7 +268,8 @@ class Schedule:
             groups = _by_urgency(waiting, lambda job: (not job.first, self.visit_s(job)))
             first = [job for group in groups for job in group]
             spent = accumulate(map(self.visit_s, first))
-            fitting = [job for job, s in zip(first, spent, strict=True) if s <= share_s]
+            timed = zip(first, spent, strict=True)
+            fitting = [job for job, seconds in timed if job.first or seconds <= share_s]
             return self._ordered(fitting or waiting)
         groups = _by_urgency(waiting, self._urgency)
         spent_s = sum(self.start_s.get(address, START_S) for address in shared)
