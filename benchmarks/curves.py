@@ -60,30 +60,35 @@ def truth(random: np.random.Generator, sizes: np.ndarray, breaks: int) -> Truth:
             return drawn
 
 
-def measure(kind: str, breaks: int, runs: int, seed: int = 1) -> tuple[float, float, float, float]:
-    """Shares: right number of ways, all changes at the right size, intervals of both parameters.
+def measure(kind: str, breaks: int, runs: int, seed: int = 1) -> tuple[float, ...]:
+    """Shares: right number of ways, changes at the right size, both parameters held, times held.
 
-    Intervals are counted in the series whose changes were found.
+    The last are of one more measurement at each size, by the interval of the curve there. All
+    intervals are counted in the series whose number of ways was found.
     """
     random = np.random.default_rng(seed)
     sizes = np.asarray(USED[kind], dtype=float)
-    counted = placed = lines = 0
+    counted = placed = lines = further = 0
     held = np.zeros(2)
     for _ in range(runs):
         drawn = truth(random, sizes, breaks)
-        scatter = random.choice(SCATTER) * random.standard_normal(len(sizes))
+        spread = random.choice(SCATTER)
+        scatter = spread * random.standard_normal(len(sizes))
         fitted = curve(sizes.tolist(), (drawn.seconds(sizes) * np.exp(scatter)).tolist())
         assert fitted is not None
         if len(fitted.lines) != breaks + 1:
             continue
         counted += 1
+        more = drawn.seconds(sizes) * np.exp(spread * random.standard_normal(len(sizes)))
+        ends = [fitted.predicted(size) for size in sizes]
+        further += float(np.mean([e.low <= t <= e.high for e, t in zip(ends, more, strict=True)]))
         at = [sizes[cut] for cut in drawn.cuts]
         placed += [line.smallest for line in fitted.lines[1:]] == at
         for line, (alpha, beta) in zip(fitted.lines, drawn.ways, strict=True):
             lines += 1
             held += (line.alpha.low <= alpha <= line.alpha.high,
                      line.beta.low <= beta <= line.beta.high)  # fmt: skip
-    return counted / runs, placed / runs, *(held / lines).tolist()
+    return counted / runs, placed / runs, *(held / lines).tolist(), further / counted
 
 
 def main() -> None:
@@ -91,12 +96,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=1000)
     given = parser.parse_args()
-    print("sizes  ways  ways right  changes right  start-up held  rate held")
+    print("sizes  ways  ways right  changes right  start-up held  rate held  times held")
     for kind, breaks in CASES:
         shares = measure(kind, breaks, given.runs)
         cells = "".join(
             f"{100 * share:{width}.1f} %"
-            for share, width in zip(shares, (10, 13, 13, 9), strict=True)
+            for share, width in zip(shares, (10, 13, 13, 9, 10), strict=True)
         )
         print(f"{kind}  {breaks + 1:4}{cells}")
 

@@ -79,14 +79,22 @@ def test_the_table_changes_where_the_ways_cross() -> None:
         assert known.advise(size).best.way == now, "table and answer agree"
 
 
-def test_no_way_is_advised_whose_advantage_is_not_certain() -> None:
-    """Equal ways: chance makes one or the other look faster, and the simpler is advised."""
-    wrong = 0
+def test_of_ways_as_fast_the_simplest_is_advised() -> None:
+    """Equal ways whose times are known well: chance does not make another one look better."""
+    laws = {("pageable", 1): SLOW, ("pinned", 1): SLOW, ("pageable", 4): SLOW}
     for seed in range(20):
-        laws = {("pageable", 1): SLOW, ("pinned", 1): SLOW, ("pageable", 4): SLOW}
-        found = ways(points(laws, noise=0.05, seed=seed)).advise(1 << 20)
-        wrong += found.best.way != PLAIN
-    assert wrong <= 1, "1 % of such answers may err"
+        found = ways(points(laws, noise=0.01, seed=seed)).advise(1 << 20)
+        assert found.best.way == PLAIN
+        assert len(found.alike) >= 2, "nothing is certainly slower"
+
+
+def test_the_likeliest_is_advised_where_nothing_is_certain() -> None:
+    """Processes that scatter by 30 %: which of two is faster is open, and the estimate decides."""
+    laws = {("pageable", 1): Law(0.0, 5e9), ("pinned", 1): Law(0.0, 6e9)}
+    found = ways(points(laws, noise=0.3, processes=6, seed=3)).advise(1 << 20)
+    assert {one.way for one in found.alike} == {PLAIN, PINNED}
+    assert found.best.way == found.fastest.way
+    assert found.slower.value == 1
 
 
 def test_fewer_transfers_in_flight_are_simpler_than_another_memory() -> None:
@@ -122,7 +130,9 @@ def test_of_two_sizes_nothing_is_known_about_those_between() -> None:
     found = ways(points(laws, [1 << 16, 1 << 20])).advise(1 << 18)
     assert found.fastest.way == PINNED
     assert not found.fastest.time.known
-    assert found.best.way == PLAIN, "without an interval there is no certain advantage"
+    assert found.best.way == PINNED, "the estimate decides"
+    assert found.gain
+    assert not found.gain.known, "and nothing is certain"
 
 
 @given(
@@ -139,10 +149,9 @@ def test_one_bend_is_within_the_interval(
         return float(2 ** ((before if log < 0 else after) * log))
 
     sizes = [1 << power for power in (10, 12, 14, 16, 18, 20, 22, 24)]
-    for is_ratio in (False, True):
-        figure = Curve({one: exact(time(one)) for one in sizes}, is_ratio=is_ratio).at(size)
-        assert figure
-        assert figure.low * (1 - 1e-9) <= time(size) <= figure.high * (1 + 1e-9)
+    figure = Curve({one: exact(time(one)) for one in sizes}).at(size)
+    assert figure
+    assert figure.low * (1 - 1e-9) <= time(size) <= figure.high * (1 + 1e-9)
 
 
 def test_what_bends_both_curves_does_not_blur_their_ratio() -> None:
@@ -172,7 +181,7 @@ def test_what_is_not_trusted_does_not_count() -> None:
     good = points({("pageable", 1): SLOW})
     wrong = points({("pinned", 1): best}, rerun_changes={"verified": "false"})
     assert list(ways(good + wrong).curves) == [PLAIN]
-    with pytest.raises(UsageError, match="no copies h2d were measured"):
+    with pytest.raises(UsageError, match="no copy h2d of a was seen to arrive"):
         ways(wrong)
 
 
@@ -231,7 +240,8 @@ def test_one_process_alone_makes_no_small_difference_certain() -> None:
     known = ways(of)
     found = [known.advise(size) for size in SIZES[1:-1]]
     assert all(one.within for one in found)
-    assert sum(one.best.way == PLAIN for one in found) >= len(found) - 1
+    open_ = [{PLAIN, PINNED} == {option.way for option in one.alike} for one in found]
+    assert sum(open_) >= len(found) - 1
 
 
 def test_intervals_of_exact_figures_are_exact() -> None:

@@ -65,7 +65,7 @@ def test_an_emulated_card_stands_beside_its_own_board() -> None:
     )
     host = at(5e9, "write", card)
     assert host.limit_Bps == pytest.approx(GEN3_X8.payload(256), rel=0.02)
-    assert host.limit_source == "PCIe gen3 x8, MPS 256, board u250"
+    assert host.limit_source == "PCIe gen3 x8, MPS 256, MRRS 512, board u250"
     own = at(5e9, "kernel_read", card, initiator="kernel", memory="device")
     assert (own.limit, own.limit_Bps) == ("device memory", board.number("memory.bandwidth_Bps"))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import platform
 import re
 import shutil
 import subprocess
@@ -85,17 +86,20 @@ def test_the_prolog_drains_a_node_that_is_slower_than_its_like(base: Path, tmp_p
 @pytest.mark.slow
 @pytest.mark.skipif(MPIRUN is None, reason="no mpirun here")
 def test_each_node_has_a_run_of_its_own_under_a_launcher(tmp_path: Path) -> None:
-    """Two ranks of this host, each with a folder of its own, stand for two nodes."""
-    script = recipe("# one-run.sh", tmp_path, "one-run.sh")
-    both = (
-        'mkdir -p "$OMPI_COMM_WORLD_RANK$PMI_RANK"; '
-        f'FLEET=$PWD/"$OMPI_COMM_WORLD_RANK$PMI_RANK" exec {script}'
+    """Two ranks of this host are one node; each first, with a folder of its own, they are two."""
+    measure = "exec isthmus run transfer --device card:u250 --quick --per-node --out"
+    two = (
+        "export OMPI_COMM_WORLD_LOCAL_RANK=0 MPI_LOCALRANKID=0; "
+        f'{measure} two/"$OMPI_COMM_WORLD_RANK$PMI_RANK"'
     )
-    ran = done(tmp_path, str(MPIRUN), "-n", "2", "sh", "-c", both, DEVICE="card:u250",
-               **{**AS_ROOT, "OMPI_MCA_rmaps_base_oversubscribe": "1",
-                  "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe"})  # fmt: skip
-    assert ran.returncode == 0, ran.stderr
-    runs = [load(path) for path in tmp_path.glob("*/*.json")]
+    for script in (f"{measure} one", two):
+        ran = done(tmp_path, str(MPIRUN), "-n", "2", "sh", "-c", script,
+                   **{**AS_ROOT, "OMPI_MCA_rmaps_base_oversubscribe": "1",
+                      "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe"})  # fmt: skip
+        assert ran.returncode == 0, ran.stderr
+    hosts = {path.stem for path in tmp_path.glob("one/*.json")}
+    assert hosts == {platform.node()}
+    runs = [load(path) for path in tmp_path.glob("two/*/*.json")]
     assert len(runs) == 2
     for run in runs:
         assert "ranks" not in run.environment

@@ -94,7 +94,7 @@ def test_without_a_command_the_plan_gives_one(base: Run, isthmus: Command, tmp_p
 def test_permissions_and_files_are_not_taken_from_a_run_file(base: Run) -> None:
     run = called(
         base, "isthmus", "run", "mmio", "--device", "pci:x", "--allow-writes", "--out", "a.json",
-        "--registers", "0:0", "--no-wait", "--allow-loads", "--out=b.json",
+        "--registers", "0:0", "--no-wait", "--per-node", "--allow-loads", "--out=b.json",
     )  # fmt: skip
     assert arguments_of(run) == [
         "run", "mmio", "--device", "pci:x", "--registers", "0:0",

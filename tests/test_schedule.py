@@ -82,6 +82,15 @@ def test_the_first_round_leaves_out_what_leaves_no_time_for_the_rounds_after_it(
     assert 0 < len(set(expensive) & set(chosen)) < len(expensive)
 
 
+def test_what_comes_first_is_in_the_first_round_and_leads_it() -> None:
+    jobs = [job(SMALL, f"op{n}") for n in range(10)]
+    wanted = [job(LARGE, f"wanted{n}") for n in range(2)]
+    for one in wanted:
+        one.first = True
+    chosen = Schedule([*jobs, *wanted], settings()).next_round(0.1)
+    assert set(chosen[:2]) == set(wanted), "dearer than the others, and yet not left out"
+
+
 def test_each_gets_six_processes_and_then_those_that_it_needs() -> None:
     steady, apart, hopeless = job(), job(SMALL, "apart"), job(SMALL, "hopeless")
     plan = Schedule([steady, apart, hopeless], settings())

@@ -28,6 +28,8 @@ FIRST_USE = {"allocate": 1 / 3, "populate": 1 / 2, "map": 1 / 3}
 """Phases of study ``allocation`` before memory can be used, each with the share of one buffer:
 three vectors are allocated and handed over, two of them written."""
 _LEAST = relevant(0.0)
+AS_FAST = 1.02
+"""Ratio of estimated times up to which the simpler way is advised."""
 _NEAR = 1e-3
 """Relative distance of a size from a measured one that makes no difference."""
 _UNTRUSTED = "|".join((THROUGH_EMULATION, "above_link_limit"))
@@ -54,7 +56,6 @@ class Curve:
     figures: Mapping[int, Interval]
     within: bool = False
     """Whether each figure is of one process, so that others may differ by more than it says."""
-    is_ratio: bool = False
 
     @cached_property
     def sizes(self) -> list[int]:
@@ -66,12 +67,13 @@ class Curve:
 
         Between two of them: a straight line through the logarithms. Its interval has the errors of
         both, and that of interpolating: ``_misses``. Ends are unknown where that is. A measured
-        figure of one process has the residual of its own size, too.
+        figure of one process has twice the largest residual of its own size and those beside it.
         """
         above = self._above(size)
         if self._is_measured(above, size):
             line = self.figures[self.sizes[above]].logarithm()
-            miss = abs(self._residual(above) or 0.0) if self.within else 0.0
+            around = range(above - 1, above + 2) if self.within else ()
+            miss = 2 * max((abs(self._residual(i) or 0.0) for i in around), default=0.0)
         elif above in {0, len(self.sizes)}:
             return None
         else:
@@ -103,13 +105,10 @@ class Curve:
         """Error of the line between two neighbours, as a logarithm; NaN where unknown.
 
         Each of the two is left out and predicted from those around it: the larger residual. Where
-        one bend lies between the two, the line is off by less. A bend beside them makes one large
-        residual and no error; of a ratio, which has few, it is at most twice the smaller one.
+        one bend lies between the two, the line is off by less.
         """
         residuals = [abs(r) for i in (low, high) if (r := self._residual(i)) is not None]
-        if not residuals:
-            return math.nan
-        return min(max(residuals), 2 * min(residuals)) if self.is_ratio else max(residuals)
+        return max(residuals, default=math.nan)
 
     def _residual(self, at: int) -> float | None:
         """Logarithm of a figure less that on the line around it; None for the first and last."""
@@ -123,7 +122,7 @@ class Curve:
         both = self.figures.keys() & other.figures.keys()
         logs = {s: self.figures[s].over(other.figures[s]).logarithm() for s in both}
         ratios = {size: log.widened(confidence).exponential() for size, log in logs.items()}
-        return Curve(ratios, self.within or other.within, is_ratio=True)
+        return Curve(ratios, self.within or other.within)
 
 
 class Option(NamedTuple):
@@ -138,8 +137,8 @@ class Advice:
     """The way to move data of one size, and what supports it."""
 
     best: Option
-    """The simplest of those that nothing is certainly faster than; with a wanted time, the simplest
-    that certainly keeps it, if any does."""
+    """The simplest of those whose estimate is within ``AS_FAST`` of the fastest; with a wanted
+    time, the simplest that certainly keeps it, if any does."""
     fastest: Option
     slower: Interval
     """Time of ``best`` over that of ``fastest``: its upper end bounds what could be gained."""
@@ -207,6 +206,13 @@ class Ways:
         found = {**_copies(moved, direction, confidence), **_maps(moved, confidence)}
         clocks = set(moved[moved["operation"] == COPIES[direction]]["clock"])
         if not found:
+            tried = rows[(rows["study"] == "transfer") & rows["operation"].eq(COPIES[direction])]
+            if len(tried):
+                names = ", ".join(tried["device"].unique())
+                raise UsageError(
+                    f"no copy {direction} of {names} was seen to arrive: isthmus show RUN.json "
+                    "--points says why"
+                )
             raise UsageError(f"no copies {direction} were measured: isthmus run transfer does it")
         if len(clocks) > 1:
             raise UsageError(
@@ -280,6 +286,15 @@ class Ways:
 
         return fastest, [one for one in options if one == fastest or not slower(one)]
 
+    def as_fast(self, options: Sequence[Option], size: int) -> list[Option]:
+        """Those whose estimated time is within ``AS_FAST`` of the least, simplest first.
+
+        By estimates: the way that is likeliest the best costs least, also where intervals are wide
+        because a size lies between measured ones, or because processes scatter.
+        """
+        fastest = min(options, key=lambda option: option.time.value)
+        return [one for one in options if self.ratio(one, fastest, size).value <= AS_FAST]
+
     def advise(self, size: int, wanted_s: float | None = None) -> Advice:
         """The way to move ``size`` bytes, at most in ``wanted_s`` if that is given.
 
@@ -291,7 +306,7 @@ class Ways:
             measured = f"{format_size(min(known))} to {format_size(max(known))}"
             raise UsageError(f"{format_size(size)} is beyond what was measured: {measured}")
         fastest, alike = self.alike(options, size)
-        best = alike[0]
+        best = self.as_fast(options, size)[0]
         met: Literal["yes", "no", "unknown", ""] = ""
         if wanted_s is not None:
             keeping = [one for one in options if one.time.high <= wanted_s]
@@ -317,13 +332,16 @@ class Ways:
         )
 
     def crossovers(self) -> Iterator[tuple[int, Option]]:
-        """Measured sizes from which another way is advised than below, without a wanted time."""
+        """Measured sizes from which another way is advised than below, without a wanted time.
+
+        A way stays while it is as fast as the best.
+        """
         before = None
         for size in next(iter(self.curves.values())).sizes:
-            best = self.alike(self.at(size), size)[1][0]
-            if best.way != before:
-                before = best.way
-                yield size, best
+            known = self.as_fast(self.at(size), size)
+            if before not in {one.way for one in known}:
+                before = known[0].way
+                yield size, known[0]
 
 
 def _copies(rows: Frame, direction: str, confidence: float) -> dict[Way, Curve]:

@@ -49,10 +49,17 @@ class AlphaBeta(NamedTuple):
     smallest: float = 0.0
     """Bytes of the smallest point that the line is for, and of the largest."""
     largest: float = math.inf
+    variances: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    """Of alpha, of 1 / beta, and their covariance, where log residuals have a variance of 1."""
 
     def seconds(self, size: float) -> float:
         """Predicted time of ``size`` bytes."""
         return self.alpha.value + size / self.beta.value
+
+    def variance(self, size: float) -> float:
+        """Of the logarithm of the predicted time, where log residuals have a variance of 1."""
+        of_alpha, of_gap, of_both = self.variances
+        return (of_alpha + 2 * size * of_both + size**2 * of_gap) / self.seconds(size) ** 2
 
 
 class Curve(NamedTuple):
@@ -61,6 +68,9 @@ class Curve(NamedTuple):
     lines: tuple[AlphaBeta, ...]
     rms: float
     """Root mean square of the log residuals, over free points."""
+    free: int = 1
+    """Points less parameters."""
+    confidence: float = 0.95
 
     @property
     def fits(self) -> bool:
@@ -69,8 +79,19 @@ class Curve(NamedTuple):
 
     def seconds(self, size: float) -> float:
         """Predicted time of ``size`` bytes; between two lines, by the one for smaller sizes."""
+        return self._line(size).seconds(size)
+
+    def predicted(self, size: float) -> Interval:
+        """Time of ``size`` bytes, with the interval that one more measurement of it is in."""
+        line = self._line(size)
+        value = line.seconds(size)
+        width = student(self.free, 0.5 + self.confidence / 2) * self.rms
+        factor = math.exp(width * math.sqrt(1 + line.variance(size)))
+        return Interval(value, value / factor, value * factor, self.confidence)
+
+    def _line(self, size: float) -> AlphaBeta:
         later = (line for line in reversed(self.lines) if line.smallest <= size)
-        return next(later, self.lines[0]).seconds(size)
+        return next(later, self.lines[0])
 
 
 class _Line(NamedTuple):
@@ -207,22 +228,26 @@ def _curve(
         columns = np.column_stack([np.ones(len(line.model)), sizes[part]]) / line.model[:, None]
         scales = columns.max(axis=0)
         design = columns / np.where(scales > 0, scales, 1.0)
-        half = factor * np.sqrt(np.diag(np.linalg.pinv(design.T @ design)))
+        inverse = np.linalg.pinv(design.T @ design)
+        half = factor * np.sqrt(np.diag(inverse))
         values = (line.alpha, line.gap)
         alpha, gap = (
             Interval(value, max(value - h / s, 0.0), value + h / s, confidence)
             if s > 0 else Interval(value, 0.0, math.inf, confidence)
             for value, h, s in zip(values, half.tolist(), scales.tolist(), strict=True)
         )  # fmt: skip
+        with np.errstate(divide="ignore"):
+            errors = np.where(scales > 0, inverse / np.outer(scales, scales), 0.0)
         off = line.model / times[part] - 1.0
         worst = int(np.argmax(np.abs(off)))
         results.append(
             AlphaBeta(
                 alpha, gap.inverse(), float(off[worst]), int(positions[part][worst]), len(off),
                 float(sizes[part][0]), float(sizes[part][-1]),
+                (float(errors[0, 0]), float(errors[1, 1]), float(errors[0, 1])),
             )
         )  # fmt: skip
-    return Curve(tuple(results), math.sqrt(variance))
+    return Curve(tuple(results), math.sqrt(variance), free, confidence)
 
 
 class HalfBandwidth(NamedTuple):

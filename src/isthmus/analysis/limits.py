@@ -105,17 +105,18 @@ def _of_link(device: DeviceRecord, board: Board | None, point: Point) -> Limit |
         path = path_of(board)
         read = (point.direction == "h2d") != (point.initiator == "cpu")  # else posted writes
         rate = path.both() if both else path.reads() if read else path.writes()
-        payload, link = path.max_payload, path.link
-        value, by = min(rate, path.bus_rate()), f", board {board.name}"
+        payload, link, asked = path.max_payload, path.link, str(path.max_read_request)
+        value, guess, by = min(rate, path.bus_rate()), "", f"board {board.name}"
     else:
         known = link_of(device.link)
         if known is None:
             return None
         said = device.link.get("max_payload_bytes", "")
+        asked = device.link.get("max_read_request_bytes", "")
         payload, link = int(said) if said.isdecimal() else _USUAL_PAYLOAD, known
-        value, by = link.payload(payload), "" if said.isdecimal() else " assumed"
-    source = f"PCIe {link.name}, MPS {payload}{by}"
-    return Limit(ways * value, "link", source, ways * link.raw)
+        value, guess, by = link.payload(payload), "" if said.isdecimal() else " assumed", ""
+    facts = [f"PCIe {link.name}", f"MPS {payload}{guess}", f"MRRS {asked}" if asked else "", by]
+    return Limit(ways * value, "link", ", ".join(filter(None, facts)), ways * link.raw)
 
 
 def _of_memory(device: DeviceRecord, board: Board | None, point: Point) -> Limit | None:

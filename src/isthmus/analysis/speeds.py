@@ -7,7 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from isthmus.analysis.context import SERIES, AnalysisContext, Answer
-from isthmus.analysis.fits import Curve, curve, half_bandwidth
+from isthmus.analysis.fits import Curve, half_bandwidth
+from isthmus.analysis.predicted import curve_of
 from isthmus.analysis.ratios import groups
 from isthmus.frames import Frame
 
@@ -53,8 +54,7 @@ def half(context: AnalysisContext) -> Answer:
 def curves(context: AnalysisContext) -> Iterator[tuple[tuple[str, ...], Frame, Curve]]:
     """Each series with its key (``SERIES``), its rows and the curve through them."""
     for key, group in groups(context.rows, SERIES):
-        moved = (group["bandwidth_Bps"] * group["median_s"]).round().tolist()
-        fitted = curve(moved, group["median_s"].tolist(), context.confidence)
+        fitted = curve_of(group, context.confidence)
         if fitted is not None:
             yield key, group, fitted
 

@@ -62,7 +62,7 @@ def lines(
         *_notes(found, record),
     ):
         yield from wrapped(said)
-    yield from _measure(found, record, size)
+    yield from _measure(found, record, size, direction)
     if len(found.crossovers) > 1:
         yield ""
         yield from _table(found.crossovers)
@@ -88,7 +88,9 @@ def _compared(found: Advice, size: int) -> Iterator[str]:
     else:
         name = f"The naive way, {named(found.naive.way, size)},"
         value, low, high = map(number, found.gain[:3])
-        yield f"{name} takes {value} times as long{'' if low == high else f' ({low} to {high})'}."
+        span = "" if low == high else f" ({low} to {high})"
+        open_ = "" if found.gain.low > 1 else ": not certainly longer"
+        yield f"{name} takes {value} times as long{span}{open_}."
     if found.best.way != found.fastest.way:
         name = f"{named(found.fastest.way, size)} on {found.fastest.way.device}"
         least, most = (1 - 1 / end for end in (found.slower.low, found.slower.high))
@@ -100,7 +102,7 @@ def _compared(found: Advice, size: int) -> Iterator[str]:
             yield f"Whether {name} is faster is not known."
     others = [one.way for one in found.alike if one.way not in {found.best.way, found.fastest.way}]
     if others and found.best in found.alike:
-        yield f"As fast, as far as is certain, and less simple: {len(others)} more (--json)."
+        yield f"As fast, as far as is certain: {len(others)} more (--json)."
 
 
 def _notes(found: Advice, record: DeviceRecord) -> Iterator[str]:
@@ -131,8 +133,13 @@ def _notes(found: Advice, record: DeviceRecord) -> Iterator[str]:
         )
 
 
-def _measure(found: Advice, record: DeviceRecord, size: int) -> Iterator[str]:
-    """The command that measures what is unknown of the first use of memory."""
+def _measure(found: Advice, record: DeviceRecord, size: int, direction: str) -> Iterator[str]:
+    """Commands that measure what is estimated here, and what is unknown of memory's first use."""
+    if found.between:
+        compared = (found.best, found.fastest, *found.alike)
+        names = dict.fromkeys(f" --device {shlex.quote(one.way.device)}" for one in compared)
+        way = "" if direction == "h2d" else f" --direction {direction}"
+        yield f"Measure it: {program()} advise {format_size(size)}{way}{''.join(names)}"
     if found.unknown:
         kinds = dict.fromkeys((found.best.way.memory, *found.unknown))
         yield (

@@ -175,8 +175,11 @@ def _measured(
         elements = [max(1, -(-one // _STEP)) for one in sizes[::2]]
         studies["allocation"] = {"elements": elements}
 
+    def total(task: Task) -> int:
+        return task.bytes * int(task.axes.get("depth", 1))
+
     def keeps(task: Task) -> bool:
-        return task.bytes * int(task.axes.get("depth", 1)) <= top or task.offload
+        return total(task) <= top or task.offload
 
     runs = []
     with tempfile.TemporaryDirectory() as folder, Progress(Console(stderr=True)) as progress:
@@ -205,6 +208,7 @@ def _measured(
                 studies=[study], devices=addresses, axes=words, out=kept,
                 command=["isthmus", *sys.argv[1:]], precision=_PRECISION, budget_s=budget_s,
                 options=options, no_wait=no_wait, keeps=keeps,
+                first=lambda task: total(task) == top,
             )  # fmt: skip
             runs.append(session.measure(request, progress))
     return runs

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,6 +25,22 @@ class LastingConsole(Console):
     def on_broken_pipe(self) -> None:
         """Prints nothing more."""
         self.quiet = True
+
+
+def own_file(folder: Path) -> Path | None:
+    """The run file of this host in a folder; None where another process of the host measures.
+
+    The process is none of the launcher's from then on.
+    """
+    place = launcher.place()
+    if place is not None and place.local_rank:
+        return None
+    launcher.leave()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"--out {folder} is no folder: {error.strerror}") from error
+    return folder / f"{socket.gethostname()}.json"
 
 
 def become_rank(

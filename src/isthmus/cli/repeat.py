@@ -20,7 +20,7 @@ _MOST_CODE = 4
 if TYPE_CHECKING:
     from isthmus.results.run_file import Run
 
-_OF_ONE_COMMAND = ("--resume", "--no-wait", "--verbose")
+_OF_ONE_COMMAND = ("--resume", "--no-wait", "--verbose", "--per-node")
 """Switches that say nothing about what is measured."""
 
 

@@ -89,6 +89,13 @@ def run(
     ] = None,
     seed: Annotated[int, typer.Option(help="of the order in which points are visited")] = 1,
     out: Annotated[Path | None, typer.Option(help="run file to write; never overwritten")] = None,
+    per_node: Annotated[
+        bool,
+        typer.Option(
+            "--per-node",
+            help="under mpirun or srun: a run for each host, HOST.json in folder --out",
+        ),
+    ] = False,
     resume: Annotated[bool, typer.Option("--resume", help="go on with the run of --out")] = False,
     no_wait: Annotated[
         bool, typer.Option("--no-wait", help="refuse where another Isthmus measures")
@@ -122,6 +129,10 @@ def run(
         raise UsageError("--precision is a share below 1: 0.02 for 2 %")
     options, axes = separated(context.obj)
     bound = {"--cpus": cpus, "--numa-node": numa_node}
+    if per_node:
+        out = over_ranks.own_file(out or Path())
+        if out is None:
+            return 0
     over_ranks.become_rank(studies, device or [], out if resume else None, reruns, bound)
     console = over_ranks.LastingConsole(stderr=True)
     if resume:

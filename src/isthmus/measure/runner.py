@@ -195,7 +195,7 @@ class Runner:
                 began = time.monotonic()
                 # A visit that cannot end in time is left out. So is an expensive one that is only
                 # estimated, where the visits before it took longer than estimated.
-                estimated = not (job.cost or job.task.offload or job.simulated)
+                estimated = not (job.cost or job.task.offload or job.simulated or job.first)
                 too_late = estimated and planned[job] > usual_s < overrun_s
                 if job.given_up or too_late or began + planned[job] > until:
                     continue
@@ -346,6 +346,7 @@ class Runner:
                 while taken and time.monotonic() < until:
                     turn = list(taken)
                     order.shuffle(turn)
+                    turn.sort(key=lambda job: not job.first)
                     for visited, job in enumerate(turn):
                         left_s = until - time.monotonic()
                         if left_s <= 0:

@@ -51,6 +51,8 @@ class Job:
 
     device: FoundDevice
     task: Task
+    first: bool = False
+    """Whether it comes before others: it is missing last where time runs out."""
     error: str = ""
     skipped: str = ""
     """Why this machine does not allow the task."""
@@ -263,10 +265,11 @@ class Schedule:
             return []
         if not any(job.processes for job in waiting):
             share_s = left_s / (self._settings.reruns or LOOKS[0])
-            groups = _by_urgency(waiting, lambda job: (False, self.visit_s(job)))
+            groups = _by_urgency(waiting, lambda job: (not job.first, self.visit_s(job)))
             first = [job for group in groups for job in group]
             spent = accumulate(map(self.visit_s, first))
-            fitting = [job for job, s in zip(first, spent, strict=True) if s <= share_s]
+            timed = zip(first, spent, strict=True)
+            fitting = [job for job, seconds in timed if job.first or seconds <= share_s]
             return self._ordered(fitting or waiting)
         groups = _by_urgency(waiting, self._urgency)
         spent_s = sum(self.start_s.get(address, START_S) for address in shared)
@@ -333,6 +336,7 @@ class Schedule:
         """Jobs in seeded random order; those that are compared stay next to each other."""
         groups = _groups(jobs)
         self._order.shuffle(groups)
+        groups.sort(key=lambda group: not group[0].first)
         for group in groups:
             self._order.shuffle(group)
         return [job for group in groups for job in group]

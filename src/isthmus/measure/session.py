@@ -65,6 +65,8 @@ class Request:
     """The ranks that measure together, where a launcher started them."""
     keeps: Callable[[Task], bool] | None = None
     """Which of the planned tasks are measured; None: all."""
+    first: Callable[[Task], bool] | None = None
+    """Which of these come before all others, in case time runs out."""
 
 
 def _now() -> str:
@@ -126,7 +128,8 @@ def _jobs(
         plans = [plan(study, one, given, quick=quick) for one in named]
         for one, planned in zip(named, plans, strict=True):
             wanted = filter(request.keeps, planned.tasks) if request.keeps else planned.tasks
-            jobs += [Job(one, task) for task in wanted]
+            first = request.first or (lambda _: False)
+            jobs += [Job(one, task, first=first(task)) for task in wanted]
             left_out += planned.left_out
         software = study.of_software(given, quick=quick)
         for one in devices:

@@ -27,6 +27,7 @@ _BY_SUFFIX: tuple[tuple[str, Callable[[float], str]], ...] = (
 _HEADINGS = {
     "min_s": "minimum",
     "limit_share": "of limit",
+    "limit_source": "limit of",
     "bytes": "size",
     "half_bytes": "n1/2",
     "worst_bytes": "at size",
@@ -39,11 +40,13 @@ _HEADINGS = {
 }
 _VIEW = (
     "study", "device", "api", "operation", "memory", "clock", "bytes", "median_s", "low_median_s",
-    "high_median_s", "min_s", "bandwidth_Bps", "limit_share", "limit",
+    "high_median_s", "min_s", "bandwidth_Bps", "limit_share", "limit", "limit_source",
+    "model_s", "low_model_s", "high_model_s",
     "samples", "reruns", "verified", "converged", "flags",
 )  # fmt: skip
 _LIFTED = (
-    "study", "device", "api", "operation", "memory", "axes", "clock", "limit", "reruns", "verified",
+    "study", "device", "api", "operation", "memory", "axes", "clock", "limit",
+    "limit_source", "reruns", "verified",
 )  # fmt: skip
 
 
@@ -126,7 +129,14 @@ def _interval(name: str, low: Any, high: Any) -> str:
 def view(summary: Frame, labels: Mapping[str, str]) -> tuple[Frame, dict[str, str]]:
     """The summary's columns for people; values that are equal in all rows are returned apart."""
     axes = [str(name) for name in summary.columns if name not in COLUMNS]
-    shown = summary.rename({"ci_low_s": "low_median_s", "ci_high_s": "high_median_s"})
+    shown = summary.rename(
+        {
+            "ci_low_s": "low_median_s",
+            "ci_high_s": "high_median_s",
+            "model_low_s": "low_model_s",
+            "model_high_s": "high_model_s",
+        }
+    )
     order = [*_VIEW[: _VIEW.index("clock")], *axes, *_VIEW[_VIEW.index("clock") :]]
     return lift(shown[order], labels, axes)
 
@@ -139,7 +149,7 @@ def lift(
     for name in (*_LIFTED, *axes):
         if name in frame and len(frame) > 1 and len(values := frame[name].unique()) == 1:
             value = labels.get(values[0], values[0]) if name == "device" else whole(values[0])
-            common[name] = cell(name, value)
+            common[_HEADINGS.get(name, name)] = cell(name, value)
             frame = frame.without([name])
     return frame, {name: text for name, text in common.items() if text}
 

@@ -8,7 +8,7 @@ from itertools import groupby, takewhile
 from types import MappingProxyType
 
 from isthmus.analysis import wording
-from isthmus.analysis.changes import Change, Comparison, frame
+from isthmus.analysis.changes import SHARED_LINK, Change, Comparison, frame
 from isthmus.analysis.sentences import shortened
 from isthmus.columns import wrapped
 from isthmus.junit import Case, junit
@@ -46,7 +46,12 @@ def lines(result: Comparison, more: str) -> Iterator[str]:
     before = [line for sentence in verdict(result) for line in wrapped(sentence)]
     before += [shortened(remark, _WIDTH) for remark in remarks(result)]
     after = list(_shown_differences(result, "May explain it" if changed else "Differs"))
-    if changed and _single_runs(result) and not _all_exact(result):
+    if result.allowed:
+        after.append(
+            f"Single runs of a virtual machine differ by up to {wording.percent(SHARED_LINK)}: "
+            "compare folders of runs."
+        )
+    elif changed and _single_runs(result) and not _all_exact(result):
         after.append("One run a side: the machine may have changed meanwhile (docs/compare.md).")
     after.append(f"Points: {more}")
     room = _MOST_LINES - len(before) - len(after) - 1
@@ -235,6 +240,7 @@ def _json(result: Comparison) -> str:
         "base": result.base.name,
         "new": result.new.name,
         "relevant": result.least,
+        "runs_may_differ_by": SHARED_LINK if result.allowed else 0.0,
         "passes": result.passes,
         "devices": result.devices,
         "series": rows(result.series),

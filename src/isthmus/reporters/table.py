@@ -25,8 +25,9 @@ from isthmus.units import printable
 _UNKNOWN_WIDTH = 200
 _FLAGS_WIDTH = 18
 _LEFT_OUT_FIRST = (
-    ("samples",), ("reruns",), ("verified",), ("min_s",), ("api",), ("clock",),
-    ("converged",), ("limit",),
+    ("limit_source",), ("low_model_s", "high_model_s"), ("samples",), ("reruns",), ("verified",),
+    ("min_s",), ("api",), ("clock",),
+    ("converged",), ("limit",), ("model_s",),
     ("low_median_s", "high_median_s"), ("study",), ("limit_share",),
 )  # fmt: skip
 """Columns in the order in which a narrow terminal omits them."""

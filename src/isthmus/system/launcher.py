@@ -6,7 +6,7 @@ Only the environment is read: nothing is loaded, and ordinary commands start as 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, MutableMapping
 from dataclasses import dataclass
 
 REPORT_S = 10.0
@@ -41,6 +41,13 @@ class Place:
     """Among those on this host."""
     one_host: bool
     """Whether all of them are known to be on this host."""
+
+
+def leave(environment: MutableMapping[str, str] = os.environ) -> None:
+    """Takes this process out of those that a launcher started: from now on it is alone."""
+    for _, *names in _LAUNCHERS:
+        for name in filter(None, names):
+            environment.pop(name, None)
 
 
 def place(environment: Mapping[str, str] = os.environ) -> Place | None:

@@ -13,14 +13,12 @@ from isthmus.analysis.context import AnalysisContext
 from isthmus.analysis.findings import common
 from isthmus.analysis.findings.finding import Finding, shown, span
 from isthmus.analysis.fits import AlphaBeta
+from isthmus.analysis.predicted import LEAST_SIZES
 from isthmus.analysis.sentences import LONGEST, say
 from isthmus.analysis.speeds import curves
 from isthmus.analysis.split import splits
 from isthmus.statistics import Interval
 from isthmus.units import format_size
-
-_LEAST_SIZES = 6
-"""Sizes of a series whose curve is told."""
 
 
 def of_splits(context: AnalysisContext, ways: Mapping[str, str]) -> Iterator[Finding]:
@@ -45,7 +43,7 @@ def of_splits(context: AnalysisContext, ways: Mapping[str, str]) -> Iterator[Fin
 def of_curves(context: AnalysisContext, ways: Mapping[str, str]) -> Iterator[Finding]:
     """Time over bytes of each series, one for each way of the runtime; or that no curve fits."""
     for (device, _, operation, *_), rows, fitted in curves(context):
-        few = sum(line.points for line in fitted.lines) < _LEAST_SIZES
+        few = sum(line.points for line in fitted.lines) < LEAST_SIZES
         if few or operation not in ways or not context.is_reported(device):
             continue
         row = common.at_largest(rows)

@@ -219,8 +219,8 @@ def _finding(
             other += f" ({full.study})"
         values |= {"other": other, "share": wording.percent(full.limit_share)}
     elif verdict == "normal":
-        known = low.limit_source.removesuffix(" assumed")
-        assumed = "" if known == low.limit_source else f", {known.rpartition(', ')[2]} assumed"
+        facts = str(low.limit_source).split(", ")
+        assumed = "".join(f", {fact}" for fact in facts if fact.endswith(" assumed"))
         values |= {"share": share, "assumed": assumed}
         if found:
             kind = "normal_best"

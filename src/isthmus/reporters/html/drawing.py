@@ -43,8 +43,12 @@ _STEP, _BAR = 24, 34
 _Scale = Callable[[float], float]
 
 
+CURVE = ("model", "model_low", "model_high")
+"""Columns of a line's rows: what the curve of its series predicts; NaN where there is none."""
+
+
 class Line(NamedTuple):
-    """One series over size; ``rows`` has ``x, y, low, high`` and ``tip``, the tooltip."""
+    """One series over size; ``rows`` has ``x, y, low, high``, ``CURVE``, and ``tip``."""
 
     label: str
     colour: str
@@ -142,7 +146,7 @@ def lines(
 
         panel = panels[which]
         layers = [
-            *_drawn(panel, x, y),
+            *_drawn(panel, x, y, domain),
             *_published(panel, x, y),
             *_limits(panel, down, up, height, y),
             *_labels(panel, down, up, (inner, height), most, x, y),
@@ -172,7 +176,7 @@ def _limits(panel: Panel, down: _Scale, up: _Scale, height: float, y: Options) -
             yield text.encode(x=alt.value(4), y=alt.Y("at:Q", **y))
 
 
-def _drawn(panel: Panel, x: alt.X, y: Options) -> Iterator[Chart]:
+def _drawn(panel: Panel, x: alt.X, y: Options, domain: Sequence[float]) -> Iterator[Chart]:
     rows = pd.concat(
         [
             line.rows.assign(
@@ -183,18 +187,20 @@ def _drawn(panel: Panel, x: alt.X, y: Options) -> Iterator[Chart]:
         ],
         ignore_index=True,
     )  # fmt: skip
+    for name, measured in zip(CURVE, ("y", "low", "high"), strict=True):
+        rows[name] = rows[name].fillna(rows[measured]).clip(*domain)
     look = {"color": COLOUR, "detail": alt.Detail("line:N")}
-    uncertain = rows[(rows["high"] > rows["low"] * 1.02)]["line"].unique()
+    uncertain = rows[(rows["model_high"] > rows["model_low"] * 1.02)]["line"].unique()
     if len(uncertain):
         yield (
             alt.Chart(rows[rows["line"].isin(uncertain)])
             .mark_area(opacity=0.18, aria=False)
-            .encode(x=x, y=alt.Y("low:Q", **y), y2=alt.Y2("high:Q"), **look)
+            .encode(x=x, y=alt.Y("model_low:Q", **y), y2=alt.Y2("model_high:Q"), **look)
         )
     for modelled, part in rows.groupby("modelled"):
         dash: Options = {"strokeDash": [6, 3]} if modelled else {}
         line = alt.Chart(part).mark_line(strokeWidth=1.8, aria=False, **dash)
-        yield line.encode(x=x, y=alt.Y("y:Q", **y), **look)
+        yield line.encode(x=x, y=alt.Y("model:Q", **y), **look)
     marks = alt.Chart(rows).mark_circle(size=22, strokeWidth=1.3, opacity=1)
     stroke = alt.Stroke("colour:N", **AS_GIVEN)
     yield marks.encode(x=x, y=alt.Y("y:Q", **y), stroke=stroke, fill=FILL, description=TIP)

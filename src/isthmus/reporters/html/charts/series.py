@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -22,6 +23,7 @@ from isthmus.frames import Frame
 from isthmus.published import Row
 from isthmus.published import sources as published_sources
 from isthmus.reporters.html.drawing import (
+    CURVE,
     Dot,
     Figure,
     Line,
@@ -43,6 +45,11 @@ MOST_LINES = 6
 MOST_ROWS = 12
 _DECADE = 10
 _TIMES = ("s", "ms", "us", "ns")
+_CURVES = (
+    "Marks are measured. The line is start-up time plus size over rate, in up to three parts, with "
+    "the band that a measurement is in; where that does not fit, it joins the marks and their "
+    "intervals."
+)
 _NEAR = 0.05
 _LONGEST = 24
 """Characters of a device's name in a plot."""
@@ -132,7 +139,18 @@ def _between(low: float, high: float, text_of: Callable[[float], str]) -> str:
 
 
 def _of_limit(row: Any) -> str:
-    return f", {percent(row.limit_share)} of {row.limit}" if row.limit_share > 0 else ""
+    """The share of the limit, and what is known of it: a link as trained."""
+    if not row.limit_share > 0:
+        return ""
+    return f", {percent(row.limit_share)} of {row.limit} ({row.limit_source})"
+
+
+def _of_model(row: Any) -> str:
+    """The rate that the series' curve predicts, and the interval that a measurement is in."""
+    if not row.model > 0:
+        return ""
+    ends = _between(row.model_low * 1e9, row.model_high * 1e9, format_rate)
+    return f"; its curve says {format_rate(row.model * 1e9)}{ends}"
 
 
 def rate_line(source: Source, palette: Palette, rows: Frame, **look: Any) -> Line:
@@ -144,11 +162,13 @@ def rate_line(source: Source, palette: Palette, rows: Frame, **look: Any) -> Lin
     drawn = rows.assign(
         x=rows["bytes"], y=rows["bandwidth_Bps"] / 1e9,
         low_=moved / rows["high"] / 1e9, high_=moved / rows["low"] / 1e9,
+        model=moved / rows["model_s"] / 1e9,
+        model_low=moved / rows["model_high_s"] / 1e9, model_high=moved / rows["model_low_s"] / 1e9,
     ).sort_values("x")  # fmt: skip
     tips = [
         _tip(
             subject, r, format_rate(r.y * 1e9),
-            _between(r.low_ * 1e9, r.high_ * 1e9, format_rate) + _of_limit(r),
+            _between(r.low_ * 1e9, r.high_ * 1e9, format_rate) + _of_limit(r) + _of_model(r),
         )
         for r in each(drawn)
     ]  # fmt: skip
@@ -161,7 +181,10 @@ def time_line(source: Source, palette: Palette, rows: Frame, **look: Any) -> Lin
     """A series' times over size; ``look``: fields of ``Line``."""
     first = rows.iloc[0]
     label = look.pop("label", source.label(first["device"], first["api"]))
-    drawn = rows.assign(x=rows["bytes"], y=rows["median_s"]).sort_values("x")
+    nothing = [math.nan] * len(rows)
+    drawn = rows.assign(
+        x=rows["bytes"], y=rows["median_s"], model=nothing, model_low=nothing, model_high=nothing
+    ).sort_values("x")
     tips = [
         _tip(label, r, format_seconds(r.y), _between(r.low, r.high, format_seconds))
         for r in each(drawn)
@@ -176,7 +199,7 @@ def _line(
     first = drawn.iloc[0]
     colour = palette.of(source, first["device"], first["api"])
     modelled = first["clock"] == "simulated"
-    drawn = drawn.assign(tip=tips)[["x", "y", "low", "high", "tip"]]
+    drawn = drawn.assign(tip=tips)[["x", "y", "low", "high", *CURVE, "tip"]]
     return Line(label, colour, drawn.to_pandas(), modelled=modelled, **look)
 
 
@@ -197,7 +220,7 @@ def _frame(panels: Sequence[Panel], unit: str) -> pd.DataFrame:
         if panel.published is not None
     ]
     named = {"x": "bytes", "y": unit, "low": "interval_low", "high": "interval_high"}
-    columns = ["panel", "series", "x", "y", "low", "high"]
+    columns = ["panel", "series", "x", "y", "low", "high", *CURVE]
     return pd.concat(parts, ignore_index=True)[columns].rename(columns=named)
 
 
@@ -208,6 +231,8 @@ def rate_figure(
     panels = [panel for panel in panels if panel.lines]
     if panels:
         frame = _frame(panels, "GB_per_s" if unit == "GB/s" else "seconds")
+        if frame["model"].notna().any():
+            note = f"{note} {_CURVES}".strip()
         draw = lines(panels, unit, of_what)
         yield Figure(name, title, len(panels), draw, frame, note=note, unit=unit)
 
