@@ -1,4 +1,4 @@
-"""What lets the wheel be built in an old system; the build itself needs one (packaging/debian11.sh)."""
+"""The wheel can be built in an old system; the build itself needs one (packaging/debian11.sh)."""
 
 from __future__ import annotations
 
