@@ -51,7 +51,7 @@ class Helper {
 
   void become(State state) {
     {
-      const std::lock_guard lock(mutex_);
+      const std::scoped_lock lock(mutex_);
       state_.store(state, std::memory_order_release);
     }
     changed_.notify_one();
