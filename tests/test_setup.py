@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -214,3 +215,11 @@ def test_an_installation_in_one_folder_works(tmp_path: Path) -> None:
         ROOT / "CITATION.cff"
     ).read_text()
     assert "author = {{The Isthmus developers}}" in cited
+
+
+def test_what_lists_an_installation_makes_one_and_what_builds_a_wheel_does_not() -> None:
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    recipes = dict(re.findall(r"^([a-z]+):.*\n\t\$\(SETUP\) (.*)$", makefile, re.MULTILINE))
+    assert set(setup.USES) >= setup.WITHOUT_ISTHMUS
+    assert set(recipes["wheel"].split()) <= setup.WITHOUT_ISTHMUS
+    assert not set(recipes["sbom"].split()) <= setup.WITHOUT_ISTHMUS

@@ -131,6 +131,8 @@ TCL = SystemPackage("tcl", "the tests of the scripts for Vivado", has_command("t
 
 COMMANDS = ("report", "fit")
 """Extras that commands of `isthmus` need."""
+WITHOUT_ISTHMUS = {"package"}
+"""Uses that run no command of `isthmus`: a wheel is built from the sdist."""
 # What each use wants beyond `isthmus` itself: extras of pyproject.toml, and system packages.
 USES: dict[str, tuple[tuple[str, ...], tuple[SystemPackage, ...]]] = {
     "run": ((), ()),
@@ -395,8 +397,11 @@ def set_up(uses: list[str]) -> None:
     make_venv()
     stamps = Stamps()
     offer_system_packages(uses, stamps)
-    extras = dict.fromkeys(extra for use in uses for extra in (*COMMANDS, *USES[use][0]))
+    commands = () if WITHOUT_ISTHMUS.issuperset(uses) else COMMANDS
+    extras = dict.fromkeys((*commands, *(extra for use in uses for extra in USES[use][0])))
     install_requirements([*extras], stamps)
+    if not commands:
+        return
     instead = f"as root, {apt_command([POCL])}"
     install_if_possible("pocl", "PoCL (OpenCL on the CPU)", instead, stamps)
     if "test" in uses:

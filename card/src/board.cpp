@@ -2,11 +2,12 @@
 
 #include <algorithm>
 #include <bit>
-#include <charconv>
 #include <cmath>
 #include <initializer_list>
 #include <set>
 #include <string_view>
+
+#include "isthmus/numbers.hpp"
 
 namespace isthmus::card {
 namespace {
@@ -100,7 +101,7 @@ class Fields {
     const std::string value = text(key, otherwise);
     Number parsed{};
     const char* end = value.data() + value.size();
-    const auto [rest, error] = std::from_chars(value.data(), end, parsed);
+    const auto [rest, error] = read_number(value.data(), end, parsed);
     if (error != std::errc{} || rest != end || !std::isfinite(static_cast<double>(parsed))) {
       refuse(key, value, std::is_integral_v<Number> ? "is no whole number" : "is no number");
     }

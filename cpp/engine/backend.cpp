@@ -7,6 +7,8 @@
 #include <charconv>
 #include <cmath>
 
+#include "isthmus/numbers.hpp"
+
 namespace isthmus {
 namespace {
 
@@ -176,7 +178,7 @@ void check_options(const Options& options, const std::vector<std::string>& known
 double parse_duration(const std::string& text) {
   double value = 0;
   const char* end = text.data() + text.size();
-  auto [rest, error] = std::from_chars(text.data(), end, value);
+  auto [rest, error] = read_number(text.data(), end, value);
   std::string unit(rest, end);
   std::erase(unit, ' ');
   struct Unit {

@@ -4,8 +4,8 @@
 #include <link.h>
 
 #include <array>
-#include <bit>
 #include <climits>
+#include <cstring>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -35,12 +35,19 @@ Function need(Library library, const char* name) {
   return found;
 }
 
+/// What bit_cast of <bit> does, which GCC 10 lacks.
+void* pointer_of(std::uintptr_t value) {
+  void* pointer = nullptr;
+  std::memcpy(&pointer, &value, sizeof pointer);
+  return pointer;
+}
+
 /// Handles are addresses; constants are the addresses of objects that the library exports.
 struct OpenMpi {
   using Handle = void*;
   static constexpr std::uintptr_t status_ignore = 0;
 
-  static Handle handle(std::uintptr_t value) { return std::bit_cast<Handle>(value); }
+  static Handle handle(std::uintptr_t value) { return pointer_of(value); }
   static Handle byte(Library library) { return need<Handle>(library, "ompi_mpi_byte"); }
   static Handle no_request(Library library) { return need<Handle>(library, "ompi_request_null"); }
   static Handle errors_return(Library library) {
@@ -206,7 +213,7 @@ class MpiCommunicator final : public Communicator {
     }
   }
 
-  static void* ignored() { return std::bit_cast<void*>(Abi::status_ignore); }
+  static void* ignored() { return pointer_of(Abi::status_ignore); }
 
   void check(int code, const char* function) {
     if (code == success) {

@@ -423,6 +423,24 @@ def test_the_page_is_read_as_it_was_made(tmp_path: Path) -> None:
         page.read(made)
 
 
+# alloc_void() from the first branch's end on, as libxrt_hwemu.so.2.13.0 of Debian 13 has it.
+DEBIAN_13 = bytes.fromhex(
+    "4889f7e8c830fcff488985600500004883c4084889d85b5dc30f1f8000000000"
+    "488bbf60050000e8e433fcff4885c075de488bbd60050000"
+)
+
+
+def test_the_defect_of_debian_13_is_cured_too() -> None:
+    after = cured(DEBIAN_13, "2.13.0", Path("shim"))
+    assert after is not None
+    changed = [i for i, (old, new) in enumerate(zip(DEBIAN_13, after, strict=True)) if old != new]
+    branch = DEBIAN_13.index(bytes.fromhex("75de"))
+    assert changed == [branch, branch + 1]
+    assert after[branch] == 0xEB  # jumps, whatever realloc gave, ...
+    target = branch + 2 + after[branch + 1] - 256
+    assert target == DEBIAN_13.index(bytes.fromhex("488985"))  # ... to where it is stored
+
+
 def test_the_defect_is_cured_only_where_it_is_certain() -> None:
     here = installation()
     path = here.library("xrt_hwemu")

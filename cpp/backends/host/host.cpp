@@ -4,8 +4,11 @@
 
 #include <algorithm>
 #include <atomic>
+#include <condition_variable>
+#include <cstdint>
 #include <iterator>
 #include <memory>
+#include <mutex>
 #include <thread>
 
 #include "copy.hpp"
@@ -21,8 +24,7 @@ class Helper {
  public:
   Helper() : thread_([this] { serve(); }) {}
   ~Helper() {
-    command_.store(stop);
-    command_.notify_one();
+    become(State::stopped);
     thread_.join();
   }
   Helper(const Helper&) = delete;
@@ -33,34 +35,36 @@ class Helper {
     to_ = to;
     from_ = from;
     bytes_ = bytes;
-    command_.store(work);
-    command_.notify_one();
+    become(State::working);
   }
-  void wait() const {
-    for (int spins = 0; command_.load(std::memory_order_acquire) == work; ++spins) {
-      if (spins > 1'000) {
-        command_.wait(work, std::memory_order_acquire);
+  void wait() {
+    for (int spins = 0; spins < 1'000; ++spins) {
+      if (state_.load(std::memory_order_acquire) != State::working) {
+        return;
       }
     }
+    sleep_while(State::working);
   }
 
  private:
-  // Integers, because that is what a futex waits on. Stores are sequentially consistent: a notifier
-  // looks for waiters right after its store, and with a weaker order that look may come first and
-  // miss one that is about to sleep.
-  static constexpr int idle = 0;
-  static constexpr int work = 1;
-  static constexpr int stop = 2;
+  enum class State : std::uint8_t { idle, working, stopped };
 
+  void become(State state) {
+    {
+      const std::scoped_lock lock(mutex_);
+      state_.store(state, std::memory_order_release);
+    }
+    changed_.notify_one();
+  }
+  State sleep_while(State state) {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return state_.load(std::memory_order_relaxed) != state; });
+    return state_.load(std::memory_order_relaxed);
+  }
   void serve() {
-    for (;;) {
-      command_.wait(idle, std::memory_order_acquire);
-      if (command_.load(std::memory_order_acquire) == stop) {
-        return;
-      }
+    while (sleep_while(State::idle) != State::stopped) {
       copy_(to_, from_, bytes_);
-      command_.store(idle);
-      command_.notify_one();
+      become(State::idle);
     }
   }
 
@@ -68,7 +72,9 @@ class Helper {
   void* to_ = nullptr;
   const void* from_ = nullptr;
   std::size_t bytes_ = 0;
-  std::atomic<int> command_{idle};
+  std::atomic<State> state_{State::idle};  // changes under the mutex; spinning reads it without
+  std::mutex mutex_;
+  std::condition_variable changed_;
   std::thread thread_;
 };
 

@@ -1,9 +1,9 @@
 #include "kernels.hpp"
 
-#include <cpuid.h>
-
 #include <array>
 #include <string_view>
+
+#include "cpuid.hpp"
 
 // Symbols that a disassembler finds: isthmus_load_mov_8_lfence_dependent and so on.
 #define ISTHMUS_SYMBOL extern "C" __attribute__((visibility("default"), noinline)) void
@@ -123,19 +123,10 @@ constexpr auto known =
                           ISTHMUS_KNOWN_STORES(movntdq, 32),  ISTHMUS_KNOWN_STORES(movntdq, 64),
                           ISTHMUS_KNOWN_STORES(movdir64b, 64)});
 
-/// CPUID Fn7 ECX[28] (Intel SDM vol. 2, MOVDIR64B).
-bool has_movdir64b() {
-  unsigned eax = 0;
-  unsigned ebx = 0;
-  unsigned ecx = 0;
-  unsigned edx = 0;
-  return __get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) != 0 && (ecx & (1U << 28U)) != 0;
-}
-
 bool has(std::string_view instruction, unsigned width) {
   const bool streams = instruction == "movntdqa";
   if (instruction == "movdir64b") {
-    return has_movdir64b();
+    return cpuid_ecx(7, 28);  // Intel SDM vol. 2, MOVDIR64B
   }
   const bool sse41 = __builtin_cpu_supports("sse4.1");  // GCC's gives a number
   const bool avx = __builtin_cpu_supports("avx");

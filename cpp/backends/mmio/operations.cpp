@@ -1,6 +1,5 @@
 #include "operations.hpp"
 
-#include <cpuid.h>
 #include <fcntl.h>
 #include <immintrin.h>
 #include <unistd.h>
@@ -11,6 +10,7 @@
 #include <cstring>
 #include <utility>
 
+#include "cpuid.hpp"
 #include "kernels.hpp"
 #include "vfio.hpp"
 
@@ -291,14 +291,8 @@ void add_memory(std::vector<OperationInfo>& table, const Function& function,
 }  // namespace
 
 std::vector<std::string> machine_remarks() {
-  unsigned eax = 0;
-  unsigned ebx = 0;
-  unsigned ecx = 0;
-  unsigned edx = 0;
-  const bool known = __get_cpuid(1, &eax, &ebx, &ecx, &edx) != 0;
-  constexpr unsigned hypervisor = 1U << 31U;  // CPUID Fn1 ECX, reserved for hypervisors to set
-  return known && (ecx & hypervisor) != 0 ? std::vector<std::string>{"virtualised"}
-                                          : std::vector<std::string>{};
+  // CPUID Fn1 ECX[31], reserved for hypervisors to set.
+  return cpuid_ecx(1, 31) ? std::vector<std::string>{"virtualised"} : std::vector<std::string>{};
 }
 
 std::vector<OperationInfo> safe_operations() {

@@ -1,7 +1,6 @@
 // A backend that costs what it is told and fails as it is told: it tests the engine itself.
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <csignal>
 #include <memory>
@@ -13,6 +12,7 @@
 #include "faulty_copy.hpp"
 #include "isthmus/backend.hpp"
 #include "isthmus/clock.hpp"
+#include "isthmus/numbers.hpp"
 #include "isthmus/staged.hpp"
 #include "offload.hpp"
 #include "spin.hpp"
@@ -47,7 +47,7 @@ Value number(const Options& options, const std::string& key, Value otherwise) {
   }
   const std::string& text = given->second;
   Value value{};
-  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const auto [rest, error] = read_number(text.data(), text.data() + text.size(), value);
   const auto as_real = static_cast<double>(value);
   if (error != std::errc{} || rest != text.data() + text.size() || !std::isfinite(as_real) ||
       as_real < 0.0) {

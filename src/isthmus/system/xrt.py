@@ -122,7 +122,7 @@ class Installation:
         if self.library(shim) is None:
             newer = "; newer versions no longer bring it" if mode == NOOP else ""
             return Obstacle(
-                f"{self.name} has no lib{shim}{newer}",
+                f"no lib{shim}{newer}",
                 "name an installation that has it in XILINX_XRT",
             )
         if mode == HARDWARE:

@@ -35,14 +35,15 @@ assert len(MODE) == len(HIDDEN_MODE)
 
 _SOUND_SINCE = (2, 14)
 _VENDORS = Path("/opt/xilinx")
-# alloc_void() as Debian's compiler laid it out: malloc's branch stores rax and returns rbp; the
-# branch of realloc returns rbp where rax is not null, without having stored it.
+# alloc_void() as the compilers of Debian 12 and 13 laid it out: malloc's branch stores rax and
+# returns; the branch of realloc returns where rax is not null, without having stored it.
 _DEFECT = re.compile(
     rb"\x48\x89\xf7\xe8.{4}"  # mov rdi, rsi; call malloc
-    rb"(?P<store>\x48\x89\x83(?P<buffer>.{4}))"  # mov [rbx + buffer], rax
-    rb"\x48\x89\xe8\xeb.\x0f\x1f\x40\x00"  # mov rax, rbp; jmp; nop
+    rb"(?P<store>\x48\x89[\x83\x85](?P<buffer>.{4}))"  # mov [rbx or rbp + buffer], rax
+    rb"(?:\x48\x89\xe8\xeb.\x0f\x1f\x40\x00"  # mov rax, rbp; jmp; nop
+    rb"|\x48\x83\xc4\x08\x48\x89\xd8\x5b\x5d\xc3\x0f\x1f\x80\x00{4})"  # mov rax, rbx; ret; nop
     rb"\x48\x8b\xbf(?P=buffer)\xe8.{4}"  # mov rdi, [rdi + buffer]; call realloc
-    rb"\x48\x85\xc0(?P<branch>\x75\xe6)",  # test rax, rax; jne (return rbp)
+    rb"\x48\x85\xc0(?P<branch>\x75[\xe6\xde])",  # test rax, rax; jne (return)
     re.DOTALL,
 )
 _SHORT_JUMP = 0xEB
