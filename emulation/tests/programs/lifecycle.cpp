@@ -211,22 +211,25 @@ void many_commands(const Arguments& arguments) {
   tell("runs", static_cast<double>(runs.size()));
 }
 
-/// Empty kernels that are all started before the first is waited for.
+/// Empty kernels that are all started before the first is waited for: so many, and again so many,
+/// up to the last number, which is the largest. Seconds of the last, and of each.
 void queued_runs(const Arguments& arguments) {
   Card card(arguments[0]);
   xrt::kernel kernel(card.device, card.uuid, "isthmus_empty");
   std::vector<xrt::run> runs;
-  for (long i = 0; i < std::stol(arguments[1]); ++i) {
+  for (long i = 0; i < std::stol(arguments.back()); ++i) {
     runs.emplace_back(kernel);
   }
-  const double began = now();
-  for (xrt::run& run : runs) {
-    run.start();
+  double took = 0;
+  for (std::size_t batch = 1; batch < arguments.size(); ++batch) {
+    const auto end = runs.begin() + std::stol(arguments[batch]);
+    took = lasted([&] {
+      std::for_each(runs.begin(), end, [](xrt::run& run) { run.start(); });
+      std::for_each(runs.begin(), end, [](xrt::run& run) { run.wait(); });
+    });
+    tell(arguments[batch], took);
   }
-  for (xrt::run& run : runs) {
-    run.wait();
-  }
-  tell("seconds", now() - began);
+  tell("seconds", took);
 }
 
 /// Copies among buffers of all kinds, small and large; how many words are wrong.

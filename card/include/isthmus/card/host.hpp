@@ -14,6 +14,7 @@ namespace isthmus::card {
 /// Serves one after another.
 struct Server {
   Time free = 0;
+  bool wrote = false;  ///< when it was last claimed, where directions matter
 
   /// Takes the server for `duration` as soon as it is free; returns when that begins.
   Time claim(Time now, Time duration) {
