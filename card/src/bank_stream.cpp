@@ -19,10 +19,11 @@ Time claim_all(const std::vector<Port>& banks, Time now, std::int64_t bytes) {
 }  // namespace
 
 Time Port::claim(Time now, std::int64_t bytes) const {
-  const Time turns = server->wrote == writes ? 0 : turnaround;
-  server->wrote = writes;
-  server->claim(now, turns + byte.of(bytes));
+  const auto way = static_cast<std::size_t>(writes);
+  const bool shared = server->until.at(1 - way) > now;
+  server->claim(now, (shared ? turnaround : 0) + byte.of(bytes));
   const Time through = server->free;
+  server->until.at(way) = through;
   if (gap > 0) {
     server->claim(through, gap);
   }

@@ -102,7 +102,9 @@ void Machine::save() {
   crossing.nonposted_headers.save(state_, now);
   for (const Server& bank : banks) {
     state_.push_back(ahead(bank.free, now));
-    state_.push_back(bank.wrote ? 1 : 0);
+    for (const Time until : bank.until) {
+      state_.push_back(ahead(until, now));
+    }
   }
   for (const Server& datapath : datapaths_) {
     state_.push_back(ahead(datapath.free, now));

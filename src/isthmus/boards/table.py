@@ -174,7 +174,7 @@ _PARAMETERS = (
     _int("kernel.burst_beats", "beats of a burst", high=256),
     _int("kernel.outstanding", "bursts in flight, each way", high=1024),
     _int("kernel.write_gap_cycles", "cycles that a kernel's port rests after each burst that it "
-         "writes to card memory", "cycle", 0, 1024, 0),
+         "writes to card memory", "cycle", low=0, high=1024, default=0),
     _int("kernel.tags", "PCIe read requests in flight for kernels", high=4096),
     Parameter("kernel", "reaches_host", bool, "", "kernels reach host memory across the link",
               default=True),

@@ -137,7 +137,7 @@ struct Port {
   Pace byte;
   Time latency = 0;
   bool writes = false;
-  Time turnaround = 0;  ///< of a server that did the other direction before
+  Time turnaround = 0;  ///< where the other direction waits, too: they take turns, claim by claim
   Time gap = 0;         ///< after each claim
 
   /// Takes the server for so many bytes as soon as it is free; when the last one is through.
