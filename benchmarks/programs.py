@@ -81,8 +81,10 @@ def prepare(folder: Path) -> None:
                 {"name": "write_bandwidth", "arguments": arguments[1:]},
             ],
             "connect": {
-                "bandwidth_1.input0": ["bank0"], "bandwidth_1.output0": [output],
-                "read_bandwidth_1.input0": ["bank0"], "write_bandwidth_1.output0": [output],
+                "bandwidth_1.input0": ["bank0"],
+                "bandwidth_1.output0": [output],
+                "read_bandwidth_1.input0": ["bank0"],
+                "write_bandwidth_1.output0": [output],
             },
         }
         source = folder / f"{name}.json"

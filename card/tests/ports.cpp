@@ -51,9 +51,10 @@ TEST_CASE("ports of one bank share it") {
 TEST_CASE("a bank that refreshes itself does nothing else meanwhile") {
   const Parameters refreshing = {{"memory.refresh_interval_ns", "7800"},
                                  {"memory.refresh_ns", "780"}};
-  for (const std::vector<PortWork>& ports :
-       {std::vector{reads(0, 64 * MiB)}, {writes(0, 64 * MiB)},
-        {reads(0, 64 * MiB), writes(1, 64 * MiB)}, {reads(0, 64 * MiB), writes(0, 64 * MiB)}}) {
+  for (const std::vector<PortWork>& ports : {std::vector{reads(0, 64 * MiB)},
+                                             {writes(0, 64 * MiB)},
+                                             {reads(0, 64 * MiB), writes(1, 64 * MiB)},
+                                             {reads(0, 64 * MiB), writes(0, 64 * MiB)}}) {
     CHECK(ratio(time_of(ports, 1, refreshing), time_of(ports)) == Approx(1 / 0.9).epsilon(0.001));
   }
   CHECK_THROWS_AS(u250_with({{"memory.refresh_interval_ns", "300"}, {"memory.refresh_ns", "300"}}),

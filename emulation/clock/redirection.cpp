@@ -82,7 +82,8 @@ void redirect_calls(void* library, std::span<unsigned char> code,
     const void* const target = target_of(&code[at]);
     const auto* const found = std::ranges::find(originals, target);
     if (target != nullptr && found != originals.end()) {
-      lead(&code[at], jumps + (found - originals.begin()) * static_cast<std::ptrdiff_t>(jump_bytes));
+      lead(&code[at],
+           jumps + (found - originals.begin()) * static_cast<std::ptrdiff_t>(jump_bytes));
     }
   }
 }

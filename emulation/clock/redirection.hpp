@@ -21,9 +21,8 @@ Function* as(void* function) {
   return reinterpret_cast<Function*>(function);
 }
 
-/// Leads all direct calls of these functions in a library's code to ours, at most 18; none where one
-/// of them is missing, or no memory is near.
-void redirect_calls(void* library, std::span<unsigned char> code,
-                    std::span<const Redirection> all);
+/// Leads all direct calls of these functions in a library's code to ours, at most 18; none where
+/// one of them is missing, or no memory is near.
+void redirect_calls(void* library, std::span<unsigned char> code, std::span<const Redirection> all);
 
 }  // namespace isthmus::card::clock

@@ -71,11 +71,10 @@ void Scheduler::forget() {
 }
 
 void redirect_scheduler(void* library, std::span<unsigned char> code) {
-  const std::array all = {
-      Redirection{"_ZN8xrt_core3sws13managed_startEPNS_7commandE", address_of(start_command),
-                  &original_start},
-      Redirection{"_ZN8xrt_core3sws14unmanaged_waitEPKNS_7commandE", address_of(wait_for_command),
-                  &original_wait}};
+  const std::array all = {Redirection{"_ZN8xrt_core3sws13managed_startEPNS_7commandE",
+                                      address_of(start_command), &original_start},
+                          Redirection{"_ZN8xrt_core3sws14unmanaged_waitEPKNS_7commandE",
+                                      address_of(wait_for_command), &original_wait}};
   redirect_calls(library, code, all);
 }
 

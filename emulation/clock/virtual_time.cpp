@@ -8,8 +8,8 @@ namespace isthmus::card::clock {
 
 thread_local constinit VirtualTime::Thread* VirtualTime::own = nullptr;
 
-/// Holds the lock. What the calling thread computes here, or while it waits for the lock, is none of
-/// its own.
+/// Holds the lock. What the calling thread computes here, or while it waits for the lock, is none
+/// of its own.
 class VirtualTime::Turn {
  public:
   explicit Turn(VirtualTime& time)
@@ -195,7 +195,9 @@ void VirtualTime::leave(Nanoseconds time) {
     Thread& thread = threads_[index];
     const pid_t id = thread.id;
     const bool acts = thread.doing == Doing::call || thread.doing == Doing::leaving;
-    if (id > 0 && &thread != own && !acts && thread.base < all && !system_.runs(id)) {
+    // One that gives a command may wait for the scheduler's lock: that takes no time.
+    const bool waits = !acts && thread.counts;
+    if (id > 0 && &thread != own && waits && thread.base < all && !system_.runs(id)) {
       const Nanoseconds there = time_of(thread);
       thread.base = std::max(there, all);
       thread.used = system_.processor_time(id);

@@ -55,7 +55,7 @@ class VirtualTime {
     std::atomic<pid_t> id = 0;  ///< 0: free, negative: not yet known
     Role role = Role::program;
     Doing doing = Doing::unknown;
-    bool counts = true;      ///< what it computes
+    bool counts = true;    ///< what it computes
     Nanoseconds base = 0;  ///< its time when it had used `used`
     Nanoseconds used = 0;  ///< processor time
     Nanoseconds goal = 0;

@@ -94,6 +94,20 @@ TEST_CASE("What stands for a board's driver is computed in no time", "[virtual_t
   CHECK(bench.time.now() == epoch + 67);
 }
 
+TEST_CASE("A thread that waits within a board's driver is not brought on by others",
+          "[virtual_time]") {
+  Bench bench;
+  const bool counts = GENERATE(true, false);
+  bench.time.count(counts);
+  fakes[1].runs = false;
+  bench.as(2, [&] {
+    bench.time.enter(Doing::call);
+    bench.time.leave(epoch + 500);
+  });
+  fakes[1].runs = true;
+  CHECK(bench.time.now() == (counts ? epoch + 500 : epoch));
+}
+
 TEST_CASE("Threads that compute hold others up, those that wait do not", "[virtual_time]") {
   Bench bench;
   CHECK(bench.time.earliest_other() == VirtualTime::never);

@@ -120,9 +120,8 @@ Cost Timing::launch(Time waited) {
   const Time whole = from_nanoseconds(below_api > 0 ? below_api : fitted);
   const Time interval = from_nanoseconds(board_.driver.launch_interval_ns);
   const Time least = interval > 0 ? std::min(interval, whole) : whole;
-  const Time first = std::exchange(launched_, true)
-                         ? 0
-                         : from_nanoseconds(board_.driver.first_launch_ns);
+  const Time first =
+      std::exchange(launched_, true) ? 0 : from_nanoseconds(board_.driver.first_launch_ns);
   return {.simulated = 0, .driver = first + std::max(least, whole - waited)};
 }
 

@@ -63,7 +63,7 @@ class Board:
         """A parameter in MHz, as Hz."""
         return self.number(name) * 1e6
 
-    def bank_Bps(self) -> float:
+    def bank_rate(self) -> float:
         """Bytes a second of one bank of card memory, refreshes left out."""
         interval = self.number("memory.refresh_interval_ns")
         refreshing = self.number("memory.refresh_ns") / interval if interval else 0.0

@@ -77,14 +77,14 @@ struct MemoryParameters {
   double refresh_ns = 0;           ///< in which the bank does nothing else
   double write_to_read_ns = 0;     ///< its data lines rest where a kernel's read follows a write
   double read_to_write_ns = 0;     ///< the same the other way
-  bool hbm = false;  ///< high-bandwidth memory, which xclbins name apart
+  bool hbm = false;                ///< high-bandwidth memory, which xclbins name apart
 };
 
 struct KernelParameters {
   double clock_MHz = 0;
   std::int64_t width_bytes = 0;
   std::int64_t burst_beats = 0;
-  std::int64_t outstanding = 0;  ///< bursts, each way
+  std::int64_t outstanding = 0;       ///< bursts, each way
   std::int64_t write_gap_cycles = 0;  ///< that a port rests after a burst written to card memory
   std::int64_t tags = 0;
   bool reaches_host = true;  ///< host memory, across the link
