@@ -62,10 +62,9 @@ void lead(unsigned char* call, const unsigned char* to) {
 void redirect_calls(void* library, std::span<unsigned char> code,
                     std::span<const Redirection> all) {
   constexpr std::size_t room = most * jump_bytes;
-  std::array<const void*, most> originals{};
+  std::array<void*, most> originals{};
   for (std::size_t index = 0; index < all.size(); ++index) {
-    *all[index].original = dlsym(library, all[index].name);
-    originals[index] = *all[index].original;
+    originals[index] = dlsym(library, all[index].name);
     if (originals[index] == nullptr) {
       return;
     }
@@ -75,6 +74,7 @@ void redirect_calls(void* library, std::span<unsigned char> code,
     return;
   }
   for (std::size_t index = 0; index < all.size(); ++index) {
+    *all[index].original = originals[index];
     write_jump(jumps + index * jump_bytes, all[index].ours);
   }
   mprotect(jumps, room, PROT_READ | PROT_EXEC);

@@ -8,7 +8,7 @@ namespace isthmus::card::clock {
 struct Redirection {
   const char* name;  ///< of the function, as the linker knows it
   const void* ours;
-  void** original;  ///< where its address is to be kept
+  void** original;  ///< where its address is kept, once calls are led
 };
 
 template <class Function>
