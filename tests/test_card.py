@@ -242,7 +242,13 @@ def test_files_and_card_have_the_same_limits(name: str) -> None:
         extremes, beyond = parameter.allowed, ("3000000000",)
     else:
         low, high = parameter.type(parameter.low), parameter.type(parameter.high)
-        least = {"link.posted_data_credits": 16, "dma.tags": int(options.get("dma.engines", 1))}
-        extremes, beyond = (least.get(name, low), high), (-1, 2 * high + 1)
+        least = {
+            "link.posted_data_credits": 16,
+            "dma.tags": int(options.get("dma.engines", 1)),
+            "memory.refresh_interval_ns": float(options.get("memory.refresh_ns", 0)) + 1,
+        }
+        most = {"memory.refresh_ns": float(options.get("memory.refresh_interval_ns", 1)) - 1}
+        extremes = (least.get(name, low), most.get(name, high))
+        beyond = (-1, 2 * high + 1)
     assert [refusal(value) for value in extremes] == [""] * len(extremes)
     assert all(name in refusal(value) for value in beyond)

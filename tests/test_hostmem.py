@@ -211,10 +211,16 @@ def test_the_same_study_through_the_real_xrt_on_an_emulated_card(isthmus: Comman
     board = boards.load("u250")
     # A launch there costs the driver's part only: the API's own software is real.
     less = board.seconds("kernel.launch_ns") - board.seconds("driver.launch_ns")
+    first = board.seconds("driver.first_launch_ns")  # of the one that is measured first
+    late = []
     for row in simulated:
-        assert float(row["median_s"]) == pytest.approx(exact[key(row)] - less, rel=1e-3)
+        seconds = float(row["median_s"])
+        late.append(seconds > exact[key(row)] - less + first / 2)
+        seconds -= first if late[-1] else 0
+        assert seconds == pytest.approx(exact[key(row)] - less, rel=1e-3)
         wanted = "na" if row["operation"] == "read_bandwidth" else "true"
         assert row["verified"] == wanted
+    assert sum(late) <= 1
 
 
 @pytest.mark.emulation

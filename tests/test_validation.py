@@ -33,12 +33,19 @@ def test_the_boards_say_what_the_fits_give() -> None:
         assert one.in_file == pytest.approx(one.fitted, rel=5e-3), one.parameter
 
 
+BY_PROGRAMS = {
+    "dma.submit_ns", "dma.finish_ns", "kernel.write_gap_cycles", "driver.launch_ns",
+    "driver.first_launch_ns", "driver.launch_interval_ns",
+}  # fmt: skip
+"""Fitted to what programs show on an emulated card (benchmarks/programs.py)."""
+
+
 def test_every_fitted_parameter_has_its_fit() -> None:
     said = {
         (board, name, setting.calibration)
         for board in {*boards.names(), *(fit.board for fit in fitting.fits())}
         for name, setting in boards.load(board).settings.items()
-        if setting.kind == "fitted"
+        if setting.kind == "fitted" and name not in BY_PROGRAMS
     }
     assert said == {(f.board, name, f.calibration) for f in fitting.fits() for name in f.start}
     assert {p.row.fit for p in all_points()} - {""} == {f.calibration for f in fitting.fits()}

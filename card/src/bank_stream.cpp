@@ -11,13 +11,24 @@ namespace {
 Time claim_all(const std::vector<Port>& banks, Time now, std::int64_t bytes) {
   Time done = 0;
   for (const Port& bank : banks) {
-    bank.server->claim(now, bank.byte.of(bytes));
-    done = std::max(done, bank.server->free + bank.latency);
+    done = std::max(done, bank.claim(now, bytes) + bank.latency);
   }
   return done;
 }
 
 }  // namespace
+
+Time Port::claim(Time now, std::int64_t bytes) const {
+  const auto way = static_cast<std::size_t>(writes);
+  const bool shared = server->until.at(1 - way) > now;
+  server->claim(now, (shared ? turnaround : 0) + byte.of(bytes));
+  const Time through = server->free;
+  server->until.at(way) = through;
+  if (gap > 0) {
+    server->claim(through, gap);
+  }
+  return through;
+}
 
 void BankStream::limits(std::vector<Port> reads, std::vector<Port> writes, const Port& datapath,
                         std::int64_t outstanding) {
@@ -43,8 +54,8 @@ void BankStream::proceed() {
 
 /// Through the datapath, then to the banks that are written, if any.
 void BankStream::compute(std::int64_t bytes) {
-  datapath_.server->claim(now(), datapath_.byte.of(bytes));
-  schedule(datapath_.server->free, {.kind = writes_.empty() ? release : deliver, .bytes = bytes});
+  const Time through = datapath_.claim(now(), bytes);
+  schedule(through, {.kind = writes_.empty() ? release : deliver, .bytes = bytes});
 }
 
 void BankStream::handle(std::uint64_t payload) {

@@ -195,6 +195,13 @@ MemoryParameters memory_from(Fields& of) {
   memory.bank_bytes = of.whole("memory.bank_bytes", 4096, most_bytes);
   memory.bandwidth_Bps = of.rate("memory.bandwidth_Bps");
   memory.latency_ns = of.nanoseconds("memory.latency_ns");
+  memory.refresh_interval_ns = of.nanoseconds("memory.refresh_interval_ns", "0");
+  memory.refresh_ns = of.nanoseconds("memory.refresh_ns", "0");
+  if (memory.refresh_ns > 0 && memory.refresh_ns >= memory.refresh_interval_ns) {
+    throw BoardError("memory.refresh_ns is not below memory.refresh_interval_ns");
+  }
+  memory.write_to_read_ns = of.nanoseconds("memory.write_to_read_ns", "0");
+  memory.read_to_write_ns = of.nanoseconds("memory.read_to_write_ns", "0");
   memory.hbm = of.either("memory.hbm", "true", "false", "false");
   return memory;
 }
@@ -205,6 +212,7 @@ KernelParameters kernel_from(Fields& of) {
   kernel.width_bytes = of.power_of_two("kernel.width_bytes", 1, 1024);
   kernel.burst_beats = of.whole("kernel.burst_beats", 1, 256);
   kernel.outstanding = of.whole("kernel.outstanding", 1, 1024);
+  kernel.write_gap_cycles = of.whole("kernel.write_gap_cycles", 0, 1024, "0");
   kernel.tags = of.whole("kernel.tags", 1, 4096);
   kernel.reaches_host = of.either("kernel.reaches_host", "true", "false", "true");
   kernel.launch_ns = of.nanoseconds("kernel.launch_ns");
@@ -284,6 +292,7 @@ Board Board::from(const Parameters& parameters) {
     board.offload = offload_from(fields);
   }
   board.driver = {.launch_ns = fields.nanoseconds("driver.launch_ns", "0"),
+                  .first_launch_ns = fields.nanoseconds("driver.first_launch_ns", "0"),
                   .launch_interval_ns = fields.nanoseconds("driver.launch_interval_ns", "0"),
                   .register_ns = fields.nanoseconds("driver.register_ns", "0")};
   fields.refuse_unknown();

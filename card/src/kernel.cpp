@@ -172,15 +172,17 @@ void KernelUnit::reach_banks(const std::vector<PortWork>& ports, std::int64_t it
     std::vector<Port> reads;
     std::vector<Port> writes;
     for (std::size_t index = first; index < first + together; ++index) {
-      (ports[index].writes ? writes : reads).push_back(machine_->bank_port(ports[index].bank));
+      const PortWork& port = ports[index];
+      (port.writes ? writes : reads).push_back(machine_->bank_port(port.bank, port.writes));
     }
     StreamPlan plan = plan_of(ports[first], iterations);
     plan.address = 0;
     // The intervals of single blocks are those of host memory: here as many are in flight as there.
     plan.interval = 0;
     BankStream& stream = nth(bank_streams_, stream_index++, machine_->crossing);
+    const Port datapath = machine_->datapath(parts_.size(), !writes.empty());
     stream.limits(
-        std::move(reads), std::move(writes), machine_->datapath(parts_.size()),
+        std::move(reads), std::move(writes), datapath,
         single_blocks_ ? std::min(kernel.outstanding, single_bursts) : kernel.outstanding);
     parts_.push_back({&stream, plan});
   }

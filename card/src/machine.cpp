@@ -45,18 +45,30 @@ Port Machine::bank_port(std::size_t bank) {
   if (!board.memory) {
     throw BoardError("missing parameter memory.banks: this card has no memory");
   }
+  const MemoryParameters& memory = *board.memory;
+  const double refreshing =
+      memory.refresh_ns > 0 ? memory.refresh_ns / memory.refresh_interval_ns : 0;
   return {.server = &banks.at(bank),
-          .byte = Pace::of_rate(board.memory->bandwidth_Bps),
-          .latency = from_nanoseconds(board.memory->latency_ns)};
+          .byte = Pace::of_rate(memory.bandwidth_Bps * (1 - refreshing)),
+          .latency = from_nanoseconds(memory.latency_ns)};
 }
 
-Port Machine::datapath(std::size_t port) {
+Port Machine::bank_port(std::size_t bank, bool writes) {
+  Port port = bank_port(bank);
+  const MemoryParameters& memory = *board.memory;
+  port.writes = writes;
+  port.turnaround = from_nanoseconds(writes ? memory.read_to_write_ns : memory.write_to_read_ns);
+  return port;
+}
+
+Port Machine::datapath(std::size_t port, bool writes_card) {
   if (port >= datapaths_.size()) {
     datapaths_.resize(port + 1);  // those that are there stay where they are
   }
   const KernelParameters& kernel = board.kernel.value();
   return {.server = &datapaths_[port],
-          .byte = Pace::of_rate(kernel.clock_MHz * 1e6 * static_cast<double>(kernel.width_bytes))};
+          .byte = Pace::of_rate(kernel.clock_MHz * 1e6 * static_cast<double>(kernel.width_bytes)),
+          .gap = writes_card ? Pace::of_clock(kernel.clock_MHz).of(kernel.write_gap_cycles) : 0};
 }
 
 void Machine::run() {
@@ -90,6 +102,9 @@ void Machine::save() {
   crossing.nonposted_headers.save(state_, now);
   for (const Server& bank : banks) {
     state_.push_back(ahead(bank.free, now));
+    for (const Time until : bank.until) {
+      state_.push_back(ahead(until, now));
+    }
   }
   for (const Server& datapath : datapaths_) {
     state_.push_back(ahead(datapath.free, now));

@@ -19,8 +19,9 @@ PortWork of_host(PortWork port) {
   return port;
 }
 
-Time time_of(const std::vector<PortWork>& ports, std::int64_t sweeps = 1) {
-  Machine machine(u250_with(), 1);
+Time time_of(const std::vector<PortWork>& ports, std::int64_t sweeps = 1,
+             const Parameters& changes = {}) {
+  Machine machine(u250_with(changes), 1);
   return KernelUnit(machine).run(ports, sweeps);
 }
 
@@ -45,6 +46,46 @@ TEST_CASE("ports of one bank share it") {
   CHECK(ratio(time_of({reads(0, 64 * MiB), writes(0, 32 * MiB)}), one) ==
         Approx(1.5).epsilon(0.001));
   CHECK(ratio(time_of({reads(0, 64 * MiB), reads(1, 64 * MiB)}), one) == Approx(1).epsilon(0.001));
+}
+
+TEST_CASE("a bank that refreshes itself does nothing else meanwhile") {
+  const Parameters refreshing = {{"memory.refresh_interval_ns", "7800"},
+                                 {"memory.refresh_ns", "780"}};
+  for (const std::vector<PortWork>& ports : {std::vector{reads(0, 64 * MiB)},
+                                             {writes(0, 64 * MiB)},
+                                             {reads(0, 64 * MiB), writes(1, 64 * MiB)},
+                                             {reads(0, 64 * MiB), writes(0, 64 * MiB)}}) {
+    CHECK(ratio(time_of(ports, 1, refreshing), time_of(ports)) == Approx(1 / 0.9).epsilon(0.001));
+  }
+  CHECK_THROWS_AS(u250_with({{"memory.refresh_interval_ns", "300"}, {"memory.refresh_ns", "300"}}),
+                  BoardError);
+}
+
+TEST_CASE("a bank rests where a kernel's reads and writes take turns") {
+  const Parameters turning = {{"memory.write_to_read_ns", "30"}, {"memory.read_to_write_ns", "10"}};
+  const auto took = [&turning](const std::vector<PortWork>& ports) {
+    return time_of(ports, 1, turning) - time_of(ports);
+  };
+  CHECK(took({reads(0, 64 * MiB)}) == 0);
+  CHECK(took({writes(0, 64 * MiB)}) <= from_nanoseconds(10));
+  CHECK(took({reads(0, 64 * MiB), writes(1, 64 * MiB)}) <= from_nanoseconds(10));
+  // A pair of bursts of 4 KiB turns it twice, where both wait; at times only one does.
+  const double turns = ratio(took({reads(0, 64 * MiB), writes(0, 64 * MiB)}),
+                             64 * MiB / 4096 * from_nanoseconds(40));
+  CHECK(turns > 0.9);
+  CHECK(turns <= 1);
+}
+
+TEST_CASE("a kernel's port rests after each burst that it writes to the card") {
+  const Parameters gap = {{"kernel.write_gap_cycles", "4"}, {"kernel.burst_beats", "16"}};
+  const Parameters none = {{"kernel.burst_beats", "16"}};
+  const std::vector<PortWork> written = {writes(0, 64 * MiB)};
+  CHECK(ratio(time_of(written, 1, gap), time_of(written, 1, none)) ==
+        Approx(20.0 / 16).epsilon(0.001));
+  const std::vector<PortWork> read = {reads(0, 64 * MiB)};
+  CHECK(time_of(read, 1, gap) == time_of(read, 1, none));
+  const std::vector<PortWork> to_host = {reads(0, 16 * MiB), of_host(writes(0, 16 * MiB))};
+  CHECK(time_of(to_host, 1, gap) == time_of(to_host, 1, none));
 }
 
 TEST_CASE("ports of the host's memory share the link") {

@@ -34,6 +34,7 @@ constexpr Nanoseconds longest_nap = 1'000'000;
 struct Code {
   std::atomic<std::uintptr_t> begin = 0;
   std::atomic<std::uintptr_t> end = 0;
+  std::atomic<const char*> path = nullptr;
 
   [[nodiscard]] bool has(const void* code) const {
     const auto address = reinterpret_cast<std::uintptr_t>(code);
@@ -143,22 +144,26 @@ void tell(CardSlot& slot) {
 
 /// When the call ends, by the program's time.
 Nanoseconds end() {
-  if (is_scheduler() && call.slot != nullptr) {
-    const bool seen_an_end = call.slot->busy < call.busy_before;
-    const bool started = call.slot->kernels != call.kernels_before;
-    if (seen_an_end) {
-      xrt_scheduler.completing = true;
-    }
-    xrt_scheduler.running += (started ? 1 : 0) - (seen_an_end ? 1 : 0);
-    if (seen_an_end || started) {
-      xrt_scheduler.acted = true;
-      xrt_scheduler.idle = false;
-    }
-  }
   Nanoseconds took = 0;
   if (call.slot != nullptr) {
     const std::uint64_t elapsed = call.slot->elapsed_fs - call.elapsed_before;
     took = static_cast<Nanoseconds>((elapsed + femtoseconds - 1) / femtoseconds);
+  }
+  if (is_scheduler() && call.slot != nullptr) {
+    const bool seen_an_end = call.slot->busy < call.busy_before;
+    const bool started = call.slot->kernels != call.kernels_before;
+    if (seen_an_end) {
+      xrt_scheduler.last_end = call.began + took;
+      xrt_scheduler.completing = true;
+    }
+    xrt_scheduler.running += (started ? 1 : 0) - (seen_an_end ? 1 : 0);
+    if (started && xrt_scheduler.started != xrt_scheduler.announced) {
+      ++xrt_scheduler.started;
+    }
+    if (seen_an_end || started) {
+      xrt_scheduler.acted = true;
+      xrt_scheduler.idle = false;
+    }
   }
   call.guard = nullptr;
   return call.began + took;
@@ -180,6 +185,17 @@ std::string_view file_of(const char* path) {
   return name.substr(name.rfind('/') + 1);
 }
 
+/// Leads calls in a library elsewhere, which is loaded.
+void redirect(const Code& code, void (*how)(void* library, std::span<unsigned char> code)) {
+  const char* const path = code.path;
+  if (void* library = path == nullptr ? nullptr : dlopen(path, RTLD_LAZY | RTLD_NOLOAD)) {
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): as the loader tells it
+    auto* const first = reinterpret_cast<unsigned char*>(code.begin.load());
+    how(library, {first, code.end - code.begin});
+    dlclose(library);
+  }
+}
+
 /// Enters where the shim is, and the library with XRT's scheduler.
 int find_code(dl_phdr_info* object, std::size_t /*size*/, void* /*none*/) {
   const std::string_view name = file_of(object->dlpi_name);
@@ -194,6 +210,7 @@ int find_code(dl_phdr_info* object, std::size_t /*size*/, void* /*none*/) {
       const std::uintptr_t start = object->dlpi_addr + segment.p_vaddr;
       code.end = start + segment.p_memsz;
       code.begin = start;
+      code.path = object->dlpi_name;
     }
   }
   return 0;
@@ -244,12 +261,8 @@ bool learn_shim(const void* code) {
     const std::string_view name = file_of(object.dli_fname);
     if (name.starts_with("libxrt_core.so") || name.starts_with("libxrt_hwemu.so")) {
       dl_iterate_phdr(find_code, nullptr);
-      if (void* library = dlopen(object.dli_fname, RTLD_LAZY | RTLD_NOLOAD)) {
-        // NOLINTNEXTLINE(performance-no-int-to-ptr): as the loader tells it
-        auto* const first = reinterpret_cast<unsigned char*>(shim.begin.load());
-        redirect_calls(library, {first, shim.end - shim.begin});
-        dlclose(library);
-      }
+      redirect(shim, redirect_shim);
+      redirect(scheduler, redirect_scheduler);
     }
   }
   return shim.has(code);

@@ -43,7 +43,10 @@ Nanoseconds call_end();
 void leave_call(Nanoseconds goal);
 /// Leads the shim's calls of its own functions, which are in this code, to what counts openings of
 /// cards and kernels (`handles.cpp`).
-void redirect_calls(void* library, std::span<unsigned char> code);
+void redirect_shim(void* library, std::span<unsigned char> code);
+/// Leads XRT's calls of its software scheduler, by the program's threads, to what leaves its
+/// computing out (`scheduler.cpp`).
+void redirect_scheduler(void* library, std::span<unsigned char> code);
 /// The device process that this thread has started last, and that of the card to which it has
 /// written last; -1: none that is known.
 int newest_device();

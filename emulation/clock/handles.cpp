@@ -22,6 +22,7 @@
 #include "library.hpp"
 #include "lock.hpp"
 #include "real.hpp"
+#include "redirection.hpp"
 
 namespace isthmus::card::clock {
 namespace {
@@ -53,12 +54,14 @@ Handle* entry_of(void* handle) {
   return &*found;
 }
 
-void* (*original_open)(unsigned, const char*, int) = nullptr;
-void (*original_close)(void*) = nullptr;
-int (*original_load)(void*, const unsigned char*) = nullptr;
+constinit void* original_open = nullptr;
+constinit void* original_close = nullptr;
+constinit void* original_load = nullptr;
+constinit void* original_open_context = nullptr;  // never called
+constinit void* original_close_context = nullptr;
 
 void* open_card(unsigned index, const char* log, int level) {
-  void* const handle = original_open(index, log, level);
+  void* const handle = as<decltype(open_card)>(original_open)(index, log, level);
   const Locked lock(locked);
   if (Handle* entry = handle == nullptr ? nullptr : entry_of(handle)) {
     ++entry->opened;
@@ -78,7 +81,7 @@ void close_card(void* handle) {
       *entry = {};
     }
   }
-  original_close(handle);
+  as<decltype(close_card)>(original_close)(handle);
 }
 
 int open_context(void* handle, const unsigned char* /*uuid*/, unsigned /*unit*/, bool /*shared*/) {
@@ -116,7 +119,7 @@ int load_bitstream(void* handle, const unsigned char* xclbin) {
       }
     }
   }
-  const int result = original_load(handle, xclbin);
+  const int result = as<decltype(load_bitstream)>(original_load)(handle, xclbin);
   const Locked lock(locked);
   if (Handle* entry = entry_of(handle)) {
     entry->loaded = result == 0;
@@ -125,98 +128,18 @@ int load_bitstream(void* handle, const unsigned char* xclbin) {
   return result;
 }
 
-struct Redirection {
-  const char* name;
-  const void* ours;
-  const unsigned char* original = nullptr;
-};
-
-template <class Function>
-const void* address_of(Function* function) {
-  return reinterpret_cast<const void*>(function);
-}
-
-constexpr std::size_t call_bytes = 5;
-
-/// The target of a call or a jump, null where the bytes are neither.
-const unsigned char* target_of(const unsigned char* code) {
-  std::int32_t distance = 0;
-  std::memcpy(&distance, code + 1, sizeof(distance));
-  return *code == 0xE8 || *code == 0xE9 ? code + call_bytes + distance : nullptr;
-}
-
-/// Memory so near to the code that its calls reach it; null where there is none.
-unsigned char* memory_near(unsigned char* code, std::size_t bytes) {
-  constexpr std::ptrdiff_t step = std::ptrdiff_t{1} << 20U;
-  unsigned char* const aligned = code - reinterpret_cast<std::uintptr_t>(code) % step;
-  for (std::ptrdiff_t away = step; away < 1024 * step; away += step) {
-    void* const got = mmap(aligned - away, bytes, PROT_READ | PROT_WRITE,
-                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
-    if (got != MAP_FAILED) {
-      return static_cast<unsigned char*>(got);
-    }
-  }
-  return nullptr;
-}
-
-/// Writes a jump to `target`; what it takes.
-std::size_t write_jump(unsigned char* at, const void* target) {
-  constexpr std::array<unsigned char, 6> jump = {0xFF, 0x25, 0, 0, 0, 0};  // to what lies behind
-  std::ranges::copy(jump, at);
-  std::memcpy(at + jump.size(), static_cast<const void*>(&target), sizeof(target));
-  return jump.size() + sizeof(target);
-}
-
-/// Leads a call elsewhere.
-void lead(unsigned char* call, const unsigned char* to) {
-  const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
-  unsigned char* const pages = call - reinterpret_cast<std::uintptr_t>(call) % page;
-  // Other threads may run there meanwhile. NOLINTNEXTLINE(*-security.MmapWriteExec)
-  if (mprotect(pages, 2 * page, PROT_READ | PROT_WRITE | PROT_EXEC) == 0) {
-    const auto distance = static_cast<std::int32_t>(to - (call + call_bytes));
-    std::memcpy(call + 1, &distance, sizeof(distance));
-    mprotect(pages, 2 * page, PROT_READ | PROT_EXEC);
-  }
-}
-
 constinit Real<int(void (*)(void*), void*, void*)> real_atexit("__cxa_atexit");
 
 }  // namespace
 
-void redirect_calls(void* library, std::span<unsigned char> code) {
-  std::array<Redirection, 5> all = {{{"xclOpen", address_of(open_card)},
-                                     {"xclClose", address_of(close_card)},
-                                     {"xclLoadXclBin", address_of(load_bitstream)},
-                                     {"xclOpenContext", address_of(open_context)},
-                                     {"xclCloseContext", address_of(close_context)}}};
-  for (Redirection& each : all) {
-    each.original = static_cast<const unsigned char*>(dlsym(library, each.name));
-    if (each.original == nullptr) {
-      return;
-    }
-  }
-  constexpr std::size_t room = 256;
-  unsigned char* const jumps = memory_near(code.data(), room);
-  if (jumps == nullptr) {
-    return;
-  }
-  original_open = reinterpret_cast<decltype(original_open)>(dlsym(library, all[0].name));
-  original_close = reinterpret_cast<decltype(original_close)>(dlsym(library, all[1].name));
-  original_load = reinterpret_cast<decltype(original_load)>(dlsym(library, all[2].name));
-  std::array<unsigned char*, all.size()> places{};
-  unsigned char* end = jumps;
-  for (std::size_t index = 0; index < all.size(); ++index) {
-    places[index] = end;
-    end += write_jump(end, all[index].ours);
-  }
-  mprotect(jumps, room, PROT_READ | PROT_EXEC);
-  for (std::size_t at = 0; at + call_bytes <= code.size(); ++at) {
-    const unsigned char* const target = target_of(&code[at]);
-    auto* const found = std::ranges::find(all, target, &Redirection::original);
-    if (target != nullptr && found != all.end()) {
-      lead(&code[at], places[static_cast<std::size_t>(found - all.begin())]);
-    }
-  }
+void redirect_shim(void* library, std::span<unsigned char> code) {
+  const std::array all = {
+      Redirection{"xclOpen", address_of(open_card), &original_open},
+      Redirection{"xclClose", address_of(close_card), &original_close},
+      Redirection{"xclLoadXclBin", address_of(load_bitstream), &original_load},
+      Redirection{"xclOpenContext", address_of(open_context), &original_open_context},
+      Redirection{"xclCloseContext", address_of(close_context), &original_close_context}};
+  redirect_calls(library, code, all);
 }
 
 }  // namespace isthmus::card::clock

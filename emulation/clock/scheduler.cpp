@@ -2,11 +2,22 @@
 
 #include <sched.h>
 
+#include <array>
+#include <cstddef>
+
 #include "calls.hpp"
 #include "library.hpp"
+#include "redirection.hpp"
 
 namespace isthmus::card::clock {
 namespace {
+
+/// When each of the last commands was given to it, as many as XRT can have at a time.
+constinit std::array<std::atomic<Nanoseconds>, std::size_t{1} << 19U> submissions{};
+
+std::atomic<Nanoseconds>& submission(unsigned command) {
+  return submissions[command % submissions.size()];
+}
 
 /// Longer than marking a command as done takes on any machine; then something else is wrong.
 constexpr Nanoseconds most_for_completion = 1'000'000'000;
@@ -14,13 +25,42 @@ constexpr Nanoseconds most_for_completion = 1'000'000'000;
 /// The mutex of the scheduler's library that this thread has locked last.
 thread_local constinit const pthread_mutex_t* last_locked = nullptr;
 
+constinit void* original_start = nullptr;
+constinit void* original_wait = nullptr;
+
+/// The board's driver does this, whose time is `driver.launch_ns`. An exception goes through: the
+/// next command counts again.
+void start_command(void* command) {
+  xrt_scheduler.announce();
+  program_time.count(false);
+  as<decltype(start_command)>(original_start)(command);
+  program_time.count(true);
+}
+
+void wait_for_command(const void* command) {
+  program_time.count(false);
+  as<decltype(wait_for_command)>(original_wait)(command);
+  program_time.count(true);
+  if (has_card()) {  // it may have found the command done, without having to wait
+    program_time.raise(xrt_scheduler.last_end);
+  }
+}
+
 }  // namespace
 
 constinit Scheduler xrt_scheduler;
 
+void Scheduler::announce() {
+  submission(announced) = has_card() ? program_time.now() : 0;
+  ++announced;
+}
+
+Nanoseconds Scheduler::next_submission() const { return submission(started); }
+
 void Scheduler::forget() {
   completing = false;
   taken = submitted.load();
+  started = announced.load();
   acted = false;
   idle = true;
   parked = true;
@@ -28,6 +68,14 @@ void Scheduler::forget() {
   thread = 0;
   running = 0;
   list = nullptr;
+}
+
+void redirect_scheduler(void* library, std::span<unsigned char> code) {
+  const std::array all = {Redirection{"_ZN8xrt_core3sws13managed_startEPNS_7commandE",
+                                      address_of(start_command), &original_start},
+                          Redirection{"_ZN8xrt_core3sws14unmanaged_waitEPKNS_7commandE",
+                                      address_of(wait_for_command), &original_wait}};
+  redirect_calls(library, code, all);
 }
 
 void await_completion() {
@@ -54,8 +102,10 @@ void on_scheduler_locked(const pthread_mutex_t* mutex) {
   const bool takes = xrt_scheduler.taken != submitted;
   xrt_scheduler.idle = !acted && !takes;
   xrt_scheduler.taken = submitted;
-  if (takes && has_card()) {
-    program_time.raise(xrt_scheduler.submitted_at);
+  // It has nothing to do before. While a kernel runs its end may be.
+  const bool next = xrt_scheduler.started != xrt_scheduler.announced && xrt_scheduler.running == 0;
+  if (next && has_card()) {
+    program_time.raise(xrt_scheduler.next_submission());
   }
 }
 
@@ -67,8 +117,8 @@ void on_scheduler_unlocked() {
 
 void on_submitted() {
   if (is_of_program()) {
-    if (has_card()) {
-      xrt_scheduler.submitted_at = program_time.now();
+    if (original_start == nullptr) {
+      xrt_scheduler.announce();
     }
     xrt_scheduler.list = last_locked;
     ++xrt_scheduler.submitted;
@@ -78,6 +128,11 @@ void on_submitted() {
 void on_parked(bool parked) {
   if (is_scheduler()) {
     xrt_scheduler.parked = parked;
+    // Commands that start no kernel are done, too.
+    const unsigned announced = xrt_scheduler.announced;
+    if (parked && announced == xrt_scheduler.submitted && announced == xrt_scheduler.taken) {
+      xrt_scheduler.started = announced;
+    }
   }
 }
 

@@ -8,19 +8,44 @@ namespace isthmus::card::clock {
 
 thread_local constinit VirtualTime::Thread* VirtualTime::own = nullptr;
 
+/// Holds the lock. What the calling thread computes here, or while it waits for the lock, is none
+/// of its own.
+class VirtualTime::Turn {
+ public:
+  explicit Turn(VirtualTime& time)
+      : used(own == nullptr ? 0 : time.system_.processor_time(own->id)),
+        time_(&time),
+        lock_(time.locked_) {}
+  Turn(const Turn&) = delete;
+  Turn& operator=(const Turn&) = delete;
+  ~Turn() {
+    if (own != nullptr) {
+      own->used += time_->system_.processor_time(own->id) - used + time_->looking_;
+    }
+  }
+
+  const Nanoseconds used;  ///< by the calling thread before
+
+ private:
+  VirtualTime* time_;
+  Locked lock_;
+};
+
 void VirtualTime::start(Nanoseconds now, Nanoseconds free) {
+  Nanoseconds between = 0;
+  for (int look = 0; look < 100 && own != nullptr; ++look) {
+    const Turn turn(*this);
+    const Nanoseconds took = std::max<Nanoseconds>(turn.used - own->used, 0);
+    between = look < 2 ? took : std::min(between, took);
+    own->used = turn.used;
+  }
   const Locked lock(locked_);
   if (started_) {
     return;
   }
+  looking_ = between;
   free_ = free;
   latest_ = now;
-  const pid_t self = system_.this_thread();
-  for (int look = 0; look < 100; ++look) {
-    const Nanoseconds before = system_.processor_time(self);
-    const Nanoseconds took = system_.processor_time(self) - before;
-    looking_ = look == 0 ? took : std::min(looking_, took);
-  }
   for (std::size_t index = 0; index < end_; ++index) {
     Thread& thread = threads_[index];
     if (const pid_t id = thread.id; id != 0) {
@@ -38,6 +63,8 @@ VirtualTime::Thread* VirtualTime::reserve(Role role, Nanoseconds began) {
     if (thread.id == 0) {
       thread.role = role;
       thread.doing = Doing::unknown;
+      thread.counts = true;
+      thread.seen = 0;
       thread.base = std::max(began, latest_);
       thread.id = reserved_id;
       end_ = std::max(end_.load(), index + 1);
@@ -93,46 +120,54 @@ void VirtualTime::keep_only_this() {
 Role VirtualTime::role() { return own == nullptr ? Role::program : own->role; }
 
 Nanoseconds VirtualTime::time_of(const Thread& thread) const {
-  if (thread.role != Role::program || thread.doing != Doing::unknown) {
+  return time_of(thread, thread.id > 0 ? system_.processor_time(thread.id) : thread.used);
+}
+
+/// When it has used so much processor time.
+Nanoseconds VirtualTime::time_of(const Thread& thread, Nanoseconds used) const {
+  if (thread.role != Role::program || thread.doing != Doing::unknown || !thread.counts) {
     return thread.base;
   }
-  const Nanoseconds used = system_.processor_time(thread.id) - thread.used;
-  const Nanoseconds computed = std::max<Nanoseconds>(used - looking_, 0);
+  const Nanoseconds computed = std::max<Nanoseconds>(used - thread.used, 0);
   return thread.base + (free_ > 0 ? computed / free_ * free_ : computed);
 }
 
 Nanoseconds VirtualTime::seen() { return own == nullptr ? 0 : own->seen; }
 
-/// What the thread has computed so far becomes part of its base.
-void VirtualTime::settle(Thread& thread) {
-  thread.base = time_of(thread);
-  thread.used = system_.processor_time(thread.id);
-}
-
 Nanoseconds VirtualTime::now() {
-  const Locked lock(locked_);
+  const Turn turn(*this);
   if (own == nullptr) {
     return latest_;
   }
-  own->seen = time_of(*own);
+  own->seen = std::max(own->seen, time_of(*own, turn.used));
   return own->seen;
 }
 
 void VirtualTime::raise(Nanoseconds time) {
-  const Locked lock(locked_);
-  if (own != nullptr && time > time_of(*own)) {
+  const Turn turn(*this);
+  if (own != nullptr && time > time_of(*own, turn.used)) {
     own->base = time;
-    own->used = system_.processor_time(own->id);
+    own->used = turn.used;
     own->seen = time;
   }
 }
 
+void VirtualTime::count(bool counts) {
+  const Turn turn(*this);
+  if (own != nullptr) {
+    own->base = time_of(*own, turn.used);
+    own->used = turn.used;
+    own->counts = counts;
+  }
+}
+
 Nanoseconds VirtualTime::enter(Doing what) {
-  const Locked lock(locked_);
+  const Turn turn(*this);
   if (own == nullptr) {
     return latest_;
   }
-  settle(*own);
+  own->base = time_of(*own, turn.used);
+  own->used = turn.used;
   own->doing = what;
   own->goal = own->base;
   own->seen = own->base;
@@ -148,7 +183,7 @@ void VirtualTime::aim(Nanoseconds goal) {
 }
 
 void VirtualTime::leave(Nanoseconds time) {
-  const Locked lock(locked_);
+  const Turn turn(*this);
   if (own == nullptr) {
     return;
   }
@@ -160,20 +195,22 @@ void VirtualTime::leave(Nanoseconds time) {
     Thread& thread = threads_[index];
     const pid_t id = thread.id;
     const bool acts = thread.doing == Doing::call || thread.doing == Doing::leaving;
-    if (id > 0 && &thread != own && !acts && thread.base < all && !system_.runs(id)) {
+    // One that gives a command may wait for the scheduler's lock: that takes no time.
+    const bool waits = !acts && thread.counts;
+    if (id > 0 && &thread != own && waits && thread.base < all && !system_.runs(id)) {
       const Nanoseconds there = time_of(thread);
       thread.base = std::max(there, all);
       thread.used = system_.processor_time(id);
     }
   }
   own->doing = Doing::unknown;
-  own->used = system_.processor_time(own->id);  // last: what was done here is not the program's
+  own->used = turn.used;
 }
 
 void VirtualTime::abandon() {
-  const Locked lock(locked_);
+  const Turn turn(*this);
   if (own != nullptr) {
-    own->used = system_.processor_time(own->id);
+    own->used = turn.used;
     own->doing = Doing::unknown;
   }
 }

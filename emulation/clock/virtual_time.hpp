@@ -55,6 +55,7 @@ class VirtualTime {
     std::atomic<pid_t> id = 0;  ///< 0: free, negative: not yet known
     Role role = Role::program;
     Doing doing = Doing::unknown;
+    bool counts = true;    ///< what it computes
     Nanoseconds base = 0;  ///< its time when it had used `used`
     Nanoseconds used = 0;  ///< processor time
     Nanoseconds goal = 0;
@@ -80,6 +81,9 @@ class VirtualTime {
   /// It is at least `time`: another thread did something then that this one waited for.
   void raise(Nanoseconds time);
 
+  /// Whether what the calling thread computes from now on advances its time.
+  void count(bool counts);
+
   /// A call into a card, or a wait, begins: its time.
   Nanoseconds enter(Doing what);
   /// The thread does nothing before `goal`.
@@ -102,15 +106,17 @@ class VirtualTime {
   static constexpr pid_t reserved_id = -1;
   static thread_local constinit Thread* own;
 
+  class Turn;
+
   [[nodiscard]] Nanoseconds time_of(const Thread& thread) const;
-  void settle(Thread& thread);
+  [[nodiscard]] Nanoseconds time_of(const Thread& thread, Nanoseconds used) const;
   [[nodiscard]] Nanoseconds earliest_but(const Thread* self) const;
 
   System system_;
   std::atomic<bool> locked_ = false;
   std::atomic<bool> started_ = false;
   Nanoseconds free_ = 0;
-  Nanoseconds looking_ = 0;  ///< processor time that it takes to ask for it
+  Nanoseconds looking_ = 0;  ///< processor time that a turn takes beside what it sees
   Nanoseconds latest_ = 0;   ///< to which all threads that waited were brought
   std::array<Thread, most_threads> threads_{};
   std::atomic<std::size_t> end_ = 0;  ///< all beyond are free

@@ -11,12 +11,12 @@ import pytest
 from on_cards import Run, card_exec, emulated, programs
 
 from conftest import Command, made_once
+from isthmus import boards
 
 __all__ = ["card_exec", "emulated", "programs"]  # fixtures
 pytestmark = pytest.mark.usefixtures("emulated")
 LINK_BPS = 15.75e9
 """Of gen3 x16, before headers."""
-BANK_BPS = 19.2e9
 """Of one bank of the U250's, and of one port of a kernel."""
 
 COPY = """
@@ -97,7 +97,13 @@ def test_a_kernel_takes_the_time_of_all_its_ports_at_once(
         return figures["seconds"]
 
     one = seconds("bandwidth", 2)
-    assert one == pytest.approx((16 << 20) / BANK_BPS, rel=0.02)
+    board = boards.load("u250")
+    launch = board.seconds("driver.launch_ns") + board.seconds("driver.first_launch_ns")
+    # A burst of 4 KiB, and the cycles after it.
+    burst = 4096 / 19.2e9 + board.number("kernel.write_gap_cycles") / board.hertz(
+        "kernel.clock_MHz"
+    )
+    assert one == pytest.approx(launch + (16 << 20) / 4096 * burst, rel=0.002)
     assert seconds("copy_of_2", 2) == one
     assert seconds("copy_of_4", 4) == one
 

@@ -11,6 +11,7 @@ import pytest
 from on_cards import SOURCES, Ran, Run, card_exec, emulated, programs
 
 from conftest import Command, made_once
+from isthmus import boards
 
 __all__ = ["card_exec", "emulated", "programs"]  # fixtures
 pytestmark = pytest.mark.usefixtures("emulated")
@@ -180,13 +181,30 @@ def test_runs_take_no_memory_of_the_device_process(lifecycle: Run) -> None:
 
 def test_waiting_kernels_start_as_far_apart_as_the_board_says(lifecycle: Run) -> None:
     def seconds(interval: int) -> float:
-        board = f"u250,driver.launch_interval_ns={interval}"
+        board = f"u250,driver.launch_ns=8000,driver.launch_interval_ns={interval}"
         options = ("--clock", "card", "--board", board)
-        return lifecycle("queued_runs", 200, options=options).figures["seconds"]
+        figures = lifecycle("queued_runs", 50, 200, options=options).figures
+        first = boards.load("u250").seconds("driver.first_launch_ns")
+        assert figures["50"] == pytest.approx(first + 8e-6 + 49e-9 * interval, abs=1e-9)
+        return figures["200"]
 
-    launch = 8e-6  # driver.launch_ns, of the first one alone
-    assert seconds(1000) == pytest.approx(launch + 199e-6, abs=1e-9)
-    assert seconds(3000) == pytest.approx(launch + 597e-6, abs=1e-9)
+    assert seconds(1000) == pytest.approx(8e-6 + 199e-6, abs=1e-9)
+    assert seconds(3000) == pytest.approx(8e-6 + 597e-6, abs=1e-9)
+
+
+def test_what_the_runtime_computes_for_a_launch_does_not_make_queued_ones_later(
+    lifecycle: Run,
+) -> None:
+    options = ("--clock", "virtual", "--board", "u250,driver.launch_interval_ns=20000")
+    figures = lifecycle("queued_runs", 1, 200, options=options).figures
+    launch = boards.load("u250").seconds("driver.launch_ns")
+    assert figures["200"] == pytest.approx(launch + 199 * 20e-6, rel=0.02)
+
+
+def test_no_launch_takes_less_than_the_board_says(lifecycle: Run) -> None:
+    launch = boards.load("u250").seconds("driver.launch_ns")
+    options = ("--clock", "virtual", "--board", "u250")
+    assert lifecycle("single_runs", 500, options=options).figures["least"] >= launch
 
 
 def test_buffers_on_the_card_alone_are_copied(lifecycle: Run) -> None:

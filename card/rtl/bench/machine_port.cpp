@@ -186,10 +186,10 @@ void HostPort::handle(std::uint64_t stream) {
 BankPort::BankPort(Machine& machine, RtlKernel& kernel, const RtlJob& job)
     : MachinePort(machine, kernel, job) {
   if (job.input != nullptr) {
-    from_ = machine.bank_port(job.work.read_banks.at(0));
+    from_ = machine.bank_port(job.work.read_banks.at(0), false);
   }
   if (job.output != nullptr) {
-    to_ = machine.bank_port(job.work.write_banks.at(0));
+    to_ = machine.bank_port(job.work.write_banks.at(0), true);
   }
 }
 
@@ -203,8 +203,7 @@ std::int64_t BankPort::due(std::deque<Due>& queue) const {
 }
 
 void BankPort::ask(std::int64_t bytes, bool /*first*/) {
-  from_.server->claim(now(), from_.byte.of(bytes));
-  data_.push_back({from_.server->free + from_.latency, bytes});
+  data_.push_back({from_.claim(now(), bytes) + from_.latency, bytes});
 }
 
 std::int64_t BankPort::arrived() { return arrived_ += due(data_); }
@@ -212,8 +211,8 @@ std::int64_t BankPort::arrived() { return arrived_ += due(data_); }
 void BankPort::send(std::int64_t bytes, bool burst_ends) {
   burst_bytes_ += bytes;
   if (burst_ends) {
-    to_.server->claim(now(), to_.byte.of(std::exchange(burst_bytes_, 0)));
-    responses_.push_back({to_.server->free + to_.latency, 1});
+    const Time through = to_.claim(now(), std::exchange(burst_bytes_, 0));
+    responses_.push_back({through + to_.latency, 1});
   }
 }
 

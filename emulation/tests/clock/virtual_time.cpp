@@ -76,6 +76,38 @@ TEST_CASE("A call takes the time that it is said to take, whatever it computes",
   CHECK(bench.time.now() == epoch + 27 + took);
 }
 
+TEST_CASE("What stands for a board's driver is computed in no time", "[virtual_time]") {
+  Bench bench;
+  fakes[1].used = 20;
+  bench.time.count(false);
+  fakes[1].used = 320;
+  CHECK(bench.time.now() == epoch + 20);
+  bench.time.raise(epoch + 50);  // what it waited for
+  bench.time.enter(Doing::call);
+  fakes[1].used = 400;
+  bench.time.leave(epoch + 60);
+  fakes[1].used = 450;
+  CHECK(bench.time.now() == epoch + 60);
+  bench.time.count(true);
+  CHECK(bench.time.now() == epoch + 60);
+  fakes[1].used = 457;
+  CHECK(bench.time.now() == epoch + 67);
+}
+
+TEST_CASE("A thread that waits within a board's driver is not brought on by others",
+          "[virtual_time]") {
+  Bench bench;
+  const bool counts = GENERATE(true, false);
+  bench.time.count(counts);
+  fakes[1].runs = false;
+  bench.as(2, [&] {
+    bench.time.enter(Doing::call);
+    bench.time.leave(epoch + 500);
+  });
+  fakes[1].runs = true;
+  CHECK(bench.time.now() == (counts ? epoch + 500 : epoch));
+}
+
 TEST_CASE("Threads that compute hold others up, those that wait do not", "[virtual_time]") {
   Bench bench;
   CHECK(bench.time.earliest_other() == VirtualTime::never);

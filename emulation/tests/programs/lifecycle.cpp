@@ -211,22 +211,40 @@ void many_commands(const Arguments& arguments) {
   tell("runs", static_cast<double>(runs.size()));
 }
 
-/// Empty kernels that are all started before the first is waited for.
+/// Empty kernels that are all started before the first is waited for: so many, and again so many,
+/// up to the last number, which is the largest. Seconds of the last, and of each.
 void queued_runs(const Arguments& arguments) {
   Card card(arguments[0]);
   xrt::kernel kernel(card.device, card.uuid, "isthmus_empty");
   std::vector<xrt::run> runs;
-  for (long i = 0; i < std::stol(arguments[1]); ++i) {
+  for (long i = 0; i < std::stol(arguments.back()); ++i) {
     runs.emplace_back(kernel);
   }
-  const double began = now();
-  for (xrt::run& run : runs) {
-    run.start();
+  double took = 0;
+  for (std::size_t batch = 1; batch < arguments.size(); ++batch) {
+    const auto end = runs.begin() + std::stol(arguments[batch]);
+    took = lasted([&] {
+      std::for_each(runs.begin(), end, [](xrt::run& run) { run.start(); });
+      std::for_each(runs.begin(), end, [](xrt::run& run) { run.wait(); });
+    });
+    tell(arguments[batch], took);
   }
-  for (xrt::run& run : runs) {
-    run.wait();
+  tell("seconds", took);
+}
+
+/// An empty kernel, started and waited for, so often: the least that one took.
+void single_runs(const Arguments& arguments) {
+  Card card(arguments[0]);
+  xrt::kernel kernel(card.device, card.uuid, "isthmus_empty");
+  xrt::run run(kernel);
+  double least = 1;
+  for (long i = 0; i < std::stol(arguments[1]); ++i) {
+    least = std::min(least, lasted([&run] {
+                       run.start();
+                       run.wait();
+                     }));
   }
-  tell("seconds", now() - began);
+  tell("least", least);
 }
 
 /// Copies among buffers of all kinds, small and large; how many words are wrong.
@@ -376,6 +394,7 @@ int main(int count, char** given) {
                  {"counted_runs", counted_runs},
                  {"restarts", restarts},
                  {"queued_runs", queued_runs},
+                 {"single_runs", single_runs},
                  {"copies", copies},
                  {"user_managed", user_managed},
                  {"free_running", free_running},

@@ -1,6 +1,7 @@
 #include "isthmus/card/process/timing.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "isthmus/card/card.hpp"
 
@@ -112,14 +113,16 @@ Time Timing::kernel(const std::vector<PortWork>& ports, std::int64_t sweeps) {
   return kernel_->run(ports, sweeps);
 }
 
-Cost Timing::launch(Time waited) const {
+Cost Timing::launch(Time waited) {
   // kernel.launch_ns was fitted with an API's software in it; here that runs for real.
   const double fitted = board_.kernel ? board_.kernel->launch_ns : 0;
   const double below_api = board_.driver.launch_ns;
   const Time whole = from_nanoseconds(below_api > 0 ? below_api : fitted);
   const Time interval = from_nanoseconds(board_.driver.launch_interval_ns);
   const Time least = interval > 0 ? std::min(interval, whole) : whole;
-  return {.simulated = 0, .driver = std::max(least, whole - waited)};
+  const Time first =
+      std::exchange(launched_, true) ? 0 : from_nanoseconds(board_.driver.first_launch_ns);
+  return {.simulated = 0, .driver = first + std::max(least, whole - waited)};
 }
 
 Cost Timing::copy(std::int64_t bytes, std::size_t from_bank, std::size_t to_bank) {

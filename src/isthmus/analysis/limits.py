@@ -130,7 +130,7 @@ def _of_memory(device: DeviceRecord, board: Board | None, point: Point) -> Limit
     # A kernel that reads and writes has a port for each, and a bank for each where there are two.
     ways = 2 if point.operation == "bandwidth" else 1
     port = board.number("kernel.width_bytes") * board.hertz("kernel.clock_MHz")
-    banks = min(ways, board.whole("memory.banks")) * board.number("memory.bandwidth_Bps")
+    banks = min(ways, board.whole("memory.banks")) * board.bank_rate()
     return Limit(min(ways * port, banks), "device memory", f"board {board.name}", math.inf)
 
 

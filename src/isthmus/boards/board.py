@@ -63,6 +63,12 @@ class Board:
         """A parameter in MHz, as Hz."""
         return self.number(name) * 1e6
 
+    def bank_rate(self) -> float:
+        """Bytes a second of one bank of card memory, refreshes left out."""
+        interval = self.number("memory.refresh_interval_ns")
+        refreshing = self.number("memory.refresh_ns") / interval if interval else 0.0
+        return self.number("memory.bandwidth_Bps") * (1 - refreshing)
+
     def with_values(self, values: Mapping[str, float]) -> Board:
         """The same board with other values, unchecked: for fits."""
         changed = {k: replace(self.settings[k], value=v) for k, v in values.items()}

@@ -223,6 +223,7 @@ def _check_consistency(settings: Mapping[str, Setting], path: Path) -> None:
     for small, large, scale in (
         ("link.max_payload_bytes", "link.posted_data_credits", 16),
         ("dma.engines", "dma.tags", 1),
+        ("memory.refresh_ns", "memory.refresh_interval_ns", 1),
     ):
         if small in settings:
             least, most = settings[small].value, settings[large].value

@@ -162,11 +162,19 @@ _PARAMETERS = (
     _int("memory.bank_bytes", "size of a bank", "B", low=4096, high=_MOST_BYTES),
     _float("memory.bandwidth_Bps", "rate of one bank", "B/s", _LEAST_RATE),
     _float("memory.latency_ns", "request until the first byte", "ns"),
+    _float("memory.refresh_interval_ns", "from one refresh of a bank to the next; 0: none", "ns",
+           default=0.0),
+    _float("memory.refresh_ns", "refresh, in which the bank does nothing else", "ns", default=0.0),
+    _float("memory.write_to_read_ns", "a bank's data lines rest where a kernel's read follows a "
+           "write", "ns", default=0.0),
+    _float("memory.read_to_write_ns", "the same where a write follows a read", "ns", default=0.0),
     Parameter("memory", "hbm", bool, "", "banks are high-bandwidth memory (HBM)", default=False),
     _float("kernel.clock_MHz", "clock of the kernels", "MHz", 1e-3),
     _int("kernel.width_bytes", "width of a kernel's port", "B", allowed=(4, 8, 16, 32, 64, 128)),
     _int("kernel.burst_beats", "beats of a burst", high=256),
     _int("kernel.outstanding", "bursts in flight, each way", high=1024),
+    _int("kernel.write_gap_cycles", "cycles that a kernel's port rests after each burst that it "
+         "writes to card memory", "cycle", low=0, high=1024, default=0),
     _int("kernel.tags", "PCIe read requests in flight for kernels", high=4096),
     Parameter("kernel", "reaches_host", bool, "", "kernels reach host memory across the link",
               default=True),
@@ -180,6 +188,8 @@ _PARAMETERS = (
            "and host", "ns"),
     _float("driver.launch_ns", "start and completion of a kernel below the runtime's API, where it "
            "stands for kernel.launch_ns", "ns"),
+    _float("driver.first_launch_ns", "added to the first launch of a program on a card", "ns",
+           default=0.0),
     _float("driver.launch_interval_ns", "least time between the starts of two kernels that wait in "
            "the runtime's queue; 0: driver.launch_ns", "ns", default=0.0),
     _float("driver.register_ns", "access to a register, beyond host and link", "ns"),

@@ -48,7 +48,7 @@ def rate(board: Board, direction: str, size: float = math.inf) -> float:
     gap = board.seconds(f"dma.{direction}_descriptor_ns")
     limits = [
         piece / (piece / path.bus_rate() + gap),
-        board.number("memory.bandwidth_Bps"),
+        board.bank_rate(),
     ]
     if direction == "h2d":
         channel = board.whole("dma.tags") // board.whole("dma.engines")

@@ -73,14 +73,19 @@ struct MemoryParameters {
   std::int64_t bank_bytes = 0;
   double bandwidth_Bps = 0;  ///< of each bank
   double latency_ns = 0;
-  bool hbm = false;  ///< high-bandwidth memory, which xclbins name apart
+  double refresh_interval_ns = 0;  ///< between refreshes, 0: none
+  double refresh_ns = 0;           ///< in which the bank does nothing else
+  double write_to_read_ns = 0;     ///< its data lines rest where a kernel's read follows a write
+  double read_to_write_ns = 0;     ///< the same the other way
+  bool hbm = false;                ///< high-bandwidth memory, which xclbins name apart
 };
 
 struct KernelParameters {
   double clock_MHz = 0;
   std::int64_t width_bytes = 0;
   std::int64_t burst_beats = 0;
-  std::int64_t outstanding = 0;  ///< bursts, each way
+  std::int64_t outstanding = 0;       ///< bursts, each way
+  std::int64_t write_gap_cycles = 0;  ///< that a port rests after a burst written to card memory
   std::int64_t tags = 0;
   bool reaches_host = true;  ///< host memory, across the link
   double launch_ns = 0;
@@ -134,6 +139,7 @@ struct OffloadParameters {
 /// Software between a program and its card that the other sections leave out.
 struct DriverParameters {
   double launch_ns = 0;
+  double first_launch_ns = 0;     ///< added to a program's first
   double launch_interval_ns = 0;  ///< between starts of kernels that wait in the runtime's queue
   double register_ns = 0;
 };

@@ -1,6 +1,7 @@
 // The host's end of the link: memory behind a cache, translation, and credits for what arrives.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -14,6 +15,7 @@ namespace isthmus::card {
 /// Serves one after another.
 struct Server {
   Time free = 0;
+  std::array<Time, 2> until{};  ///< when the last read, the last write ends, where they differ
 
   /// Takes the server for `duration` as soon as it is free; returns when that begins.
   Time claim(Time now, Time duration) {

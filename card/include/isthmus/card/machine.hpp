@@ -44,10 +44,13 @@ class Machine {
   void skip_sweeps(std::int64_t& left);
   /// Before new work: states from before do not count.
   void forget();
-  /// Throws BoardError where the card has no memory.
+  /// What DMA moves there is in long bursts: its directions do not disturb each other. Throws
+  /// BoardError where the card has no memory.
   Port bank_port(std::size_t bank);
+  /// A kernel's port, which waits where the bank has to turn from writing to reading or back.
+  Port bank_port(std::size_t bank, bool writes);
   /// A kernel's side of one of its ports. Throws std::bad_optional_access without kernels.
-  Port datapath(std::size_t port);
+  Port datapath(std::size_t port, bool writes_card = false);
 
   Board board;
   Crossing crossing;

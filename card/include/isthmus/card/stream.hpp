@@ -136,6 +136,12 @@ struct Port {
   Server* server = nullptr;
   Pace byte;
   Time latency = 0;
+  bool writes = false;
+  Time turnaround = 0;  ///< where the other direction waits, too: they take turns, claim by claim
+  Time gap = 0;         ///< after each claim
+
+  /// Takes the server for so many bytes as soon as it is free; when the last one is through.
+  [[nodiscard]] Time claim(Time now, std::int64_t bytes) const;
 };
 
 /// Reads host memory: requests limited by tags and credits, completions split, data into a port.

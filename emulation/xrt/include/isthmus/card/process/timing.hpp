@@ -43,8 +43,8 @@ class Timing {
   /// Without the software that launches it. Throws CardError where the card has no kernels.
   Time kernel(const std::vector<PortWork>& ports, std::int64_t sweeps);
   /// Of a kernel that has waited in the runtime's queue for so long: of several that wait there,
-  /// one starts after the other at the board's interval.
-  [[nodiscard]] Cost launch(Time waited = 0) const;
+  /// one starts after the other at the board's interval. The first one of all takes longer.
+  [[nodiscard]] Cost launch(Time waited = 0);
   /// A copy within the card's memory, with its launch.
   Cost copy(std::int64_t bytes, std::size_t from_bank, std::size_t to_bank);
   /// The program's own load or store of a register.
@@ -64,6 +64,7 @@ class Timing {
   std::unique_ptr<DmaEngine> dma_;
   std::unique_ptr<KernelUnit> kernel_;
   bool random_;
+  bool launched_ = false;
   std::uint64_t samples_ = 0;
   std::map<std::tuple<Direction, std::int64_t, std::int64_t, std::size_t>, Time> transfers_;
   std::map<std::pair<Direction, std::int64_t>, double> shares_;

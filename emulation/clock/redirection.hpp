@@ -1,0 +1,28 @@
+// Calls that a library makes of its own functions, led to functions of ours in memory.
+#pragma once
+
+#include <span>
+
+namespace isthmus::card::clock {
+
+struct Redirection {
+  const char* name;  ///< of the function, as the linker knows it
+  const void* ours;
+  void** original;  ///< where its address is kept, once calls are led
+};
+
+template <class Function>
+const void* address_of(Function* function) {
+  return reinterpret_cast<const void*>(function);
+}
+
+template <class Function>
+Function* as(void* function) {
+  return reinterpret_cast<Function*>(function);
+}
+
+/// Leads all direct calls of these functions in a library's code to ours, at most 18; none where
+/// one of them is missing, or no memory is near.
+void redirect_calls(void* library, std::span<unsigned char> code, std::span<const Redirection> all);
+
+}  // namespace isthmus::card::clock
