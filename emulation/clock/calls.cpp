@@ -136,10 +136,13 @@ void tell(CardSlot& slot) {
   if (!is_virtual() || slot.busy == 0) {
     return;
   }
-  const Nanoseconds next = std::min(deadlines.earliest(), program_time.earliest_other());
+  const Nanoseconds deadline = deadlines.earliest();
+  const Nanoseconds next = std::min(deadline, program_time.earliest_other());
   const Nanoseconds left = std::clamp<Nanoseconds>(next - call.began, 0, most_ahead);
   slot.patience_fs = static_cast<std::uint64_t>(left) * femtoseconds;
-  slot.alone = left > 0 && xrt_scheduler.is_settled() ? 1 : 0;
+  const bool settled = xrt_scheduler.is_settled();
+  slot.alone = left > 0 && settled ? 1 : 0;
+  slot.stuck = deadline == Deadlines::none && settled && program_time.others_wait() ? 1 : 0;
 }
 
 /// When the call ends, by the program's time.

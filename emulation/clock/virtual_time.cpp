@@ -253,6 +253,19 @@ bool VirtualTime::is_first(Nanoseconds time) {
   });
 }
 
+bool VirtualTime::others_wait() {
+  const Locked lock(locked_);
+  return std::none_of(threads_.begin(), threads_.begin() + end_, [this](const Thread& thread) {
+    const pid_t id = thread.id;
+    if (id == 0 || &thread == own || thread.role != Role::program) {
+      return false;
+    }
+    // One that waits in slices looks now and then, which is no computing of its own.
+    return id < 0 ||
+           (thread.doing == Doing::unknown ? system_.runs(id) : thread.doing != Doing::waiting);
+  });
+}
+
 bool VirtualTime::others_leave() {
   const Locked lock(locked_);
   return std::any_of(threads_.begin(), threads_.begin() + end_, [](const Thread& thread) {

@@ -99,6 +99,8 @@ class VirtualTime {
   /// Whether the caller is to act before all others that may act at `time` or before: of several
   /// that wait there, in the order of their places, which is that of their start.
   [[nodiscard]] bool is_first(Nanoseconds time);
+  /// Whether all other threads wait, as far as they say so, or the system.
+  [[nodiscard]] bool others_wait();
   /// Whether another thread waits to leave a call.
   [[nodiscard]] bool others_leave();
 

@@ -49,6 +49,10 @@ SUM_OF_FIRST = 1024 * 1025 / 2
         ("void k(unsigned  long long n, size_t m)", ["unsigned long long n", "size_t m"]),
         ("void k(const ap_uint<512>* a, ap_uint<24> b)", ["ap_uint<512>* a", "ap_uint<24> b"]),
         ("void k(std::pair<int, int>* a /* , int b */)", ["std::pair<int, int>* a"]),
+        (
+            "void k(hls::stream<ap_axiu<32, 0, 0, 0> > &in, unsigned& sum)",
+            ["hls::stream<ap_axiu<32, 0, 0, 0> >& in", "unsigned& sum"],
+        ),
     ],
 )
 def test_prototypes_are_read(text: str, arguments: list[str]) -> None:
@@ -67,7 +71,10 @@ def test_prototypes_are_read(text: str, arguments: list[str]) -> None:
         ("void k(int a,)", "argument '' has no type and name"),
         ("void k(int a, float* a)", "two arguments are named 'a'"),
         ("void k(int** a)", "pointer to pointers"),
-        ("void k(hls::stream<int>& s)", "no streams between kernels"),
+        ("void k(hls::stream<int>& s)", "no host program is written for the reference"),
+        ("void k(hls::stream<int> s)", "is a stream, given by reference"),
+        ("void k(hls::stream<int>& s[2])", "is a stream, given by reference"),
+        ("void k(int&& s)", "is a reference to more than a value"),
         ("void k(ap_uint<99> c)", "wider than 64 bits"),
         ("void k(void a)", "no type that can be read: 'void'"),
         ("void k(thing a)", "say its size, for that of 'thing' is not known"),
@@ -256,10 +263,10 @@ def gallery() -> list[object]:
 def test_the_gallery_passes(kernel: str, isthmus: Command, card_exec: Run, tmp_path: Path) -> None:
     shutil.copytree(GALLERY, tmp_path / "gallery")
     folder = tmp_path / "gallery" / kernel
-    (source,) = (
-        folder / name for name in (f"{kernel}.cpp", f"{kernel}.sv") if (folder / name).exists()
-    )
-    built = isthmus("card", "kernel", "build", str(source))
+    found = [*sorted(folder.glob("*.sv")), *sorted(folder.glob("*.cpp"))]
+    sources = [str(source) for source in found if source.name != "host.cpp"]
+    description = ["--from", str(folder / f"{kernel}.toml")] if len(sources) > 1 else []
+    built = isthmus("card", "kernel", "build", *sources, *description)
     assert built.returncode == 0, built.stderr
     program = compiled(folder / "host.cpp", folder / "host")
     ran = card_exec("--kernels", folder, "--", program, folder / f"{kernel}.xclbin")

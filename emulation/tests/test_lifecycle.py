@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import subprocess
@@ -214,6 +215,11 @@ def test_buffers_on_the_card_alone_are_copied(lifecycle: Run) -> None:
 def test_a_buffer_of_one_card_is_read_by_another(lifecycle: Run) -> None:
     cards = ("--board", "u250", "--board", "u250")
     assert lifecycle("sharing", options=cards).figures == {"wrong": 0}
+
+
+def test_a_buffer_of_another_process_is_refused(lifecycle: Run) -> None:
+    figures = lifecycle("of_another_process").figures
+    assert figures == {"named": errno.EOPNOTSUPP, "unnamed": errno.EINVAL}
 
 
 def test_a_program_runs_a_kernel_by_its_registers(lifecycle: Run) -> None:

@@ -17,8 +17,10 @@ struct Card {
   xrt::uuid uuid;
   xrt::kernel kernel;
 
-  Card(const char* xclbin, const char* name)
-      : uuid(device.load_xclbin(std::string(xclbin))), kernel(device, uuid, name) {}
+  /// Who reads registers of a kernel has it for himself.
+  Card(const char* xclbin, const char* name,
+       xrt::kernel::cu_access_mode access = xrt::kernel::cu_access_mode::shared)
+      : uuid(device.load_xclbin(std::string(xclbin))), kernel(device, uuid, name, access) {}
 };
 
 template <class T>
@@ -28,7 +30,9 @@ struct Buffer {
 
   /// For one argument of the kernel, filled with `first`, `first` + 1, ...
   Buffer(Card& card, int argument, std::size_t elements, int first)
-      : here(elements), there(card.device, elements * sizeof(T), card.kernel.group_id(argument)) {
+      : Buffer(card.device, card.kernel.group_id(argument), elements, first) {}
+  Buffer(const xrt::device& device, xrt::memory_group group, std::size_t elements, int first)
+      : here(elements), there(device, elements * sizeof(T), group) {
     for (T& element : here) {
       element = static_cast<T>(first++);
     }

@@ -351,6 +351,21 @@ void sharing(const Arguments& arguments) {
   tell("wrong", wrong);
 }
 
+/// A buffer of another process, by that process's number and without: the errors.
+void of_another_process(const Arguments& arguments) {
+  Card card(arguments[0]);
+  const auto refused = [](const std::function<xrt::bo()>& import) {
+    try {
+      import();
+    } catch (const std::system_error& error) {
+      return static_cast<double>(std::abs(error.code().value()));
+    }
+    return 0.0;
+  };
+  tell("named", refused([&] { return xrt::bo(card.device, xrt::pid_type{getppid()}, 3); }));
+  tell("unnamed", refused([&] { return xrt::bo(card.device, xclBufferExportHandle{3}); }));
+}
+
 /// Queries that programs make of every device.
 void queries(const Arguments& arguments) {
   Card card(arguments[0]);
@@ -400,6 +415,7 @@ int main(int count, char** given) {
                  {"free_running", free_running},
                  {"auto_restart", auto_restart},
                  {"sharing", sharing},
+                 {"of_another_process", of_another_process},
                  {"queries", queries},
                  {"overrun", overrun},
              });

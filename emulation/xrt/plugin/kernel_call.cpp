@@ -8,10 +8,12 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
+#include <deque>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "hls/hls_stream.h"  // not AMD's of the name
 #include "isthmus/card/kernel_plugin.h"
 
 namespace isthmus::card::plugin {
@@ -62,7 +64,8 @@ struct Window {
   }
 };
 
-/// Those of the run that goes on: a kernel's process runs one at a time.
+/// Those of the run that goes on: of a kernel's process one does at a time. One that waits at a
+/// stream puts its own back.
 std::vector<Window>* windows = nullptr;
 Window* latest = nullptr;
 
@@ -98,14 +101,17 @@ class Run {
   }
 
   void call() {
-    std::vector<std::uint64_t> values(kernel.count + 1);
+    std::vector<std::uint64_t>& values = values_;
     std::vector<std::size_t> buffers;
     for (std::size_t n = 0; n < kernel.count; ++n) {
       const Argument& argument = kernel.arguments[n];
       std::memcpy(&values[n], run_.registers + argument.offset,
                   std::min<std::uint64_t>(argument.bytes, sizeof(values[n])));
-      if (argument.element_bytes != 0) {
+      if (argument.kind == Kind::buffer) {
         buffers.push_back(n);
+      } else if (argument.kind == Kind::stream) {
+        hls::isthmus_outside& end = ends_.emplace_back(*this, static_cast<std::uint32_t>(n));
+        values[n] = reinterpret_cast<std::uint64_t>(&end);
       }
     }
     // A part of a buffer lies in the copy of the whole, which comes before.
@@ -119,9 +125,59 @@ class Run {
     for (const Window& window : windows_) {
       finish(window);
     }
+    for (std::size_t n = 0; n < kernel.count; ++n) {
+      const Argument& argument = kernel.arguments[n];
+      if (argument.kind == Kind::result) {
+        std::memcpy(run_.registers + argument.offset, &values[n], argument.bytes);
+      }
+    }
+    run_.cycles = cycles();
   }
 
  private:
+  /// One end of a stream, which moves a word a clock.
+  class End final : public hls::isthmus_outside {
+   public:
+    End(Run& run, std::uint32_t argument) : run_(&run), argument_(argument) {}
+    bool read(void* data, std::size_t bytes, void* sideband, std::size_t more, how wait) override {
+      return moves(run_->run_.stream_read, {data, bytes, sideband, more}, wait);
+    }
+    bool write(void* data, std::size_t bytes, void* sideband, std::size_t more, how wait) override {
+      return moves(run_->run_.stream_write, {data, bytes, sideband, more}, wait);
+    }
+    [[nodiscard]] std::uint64_t words() const { return words_; }
+
+   private:
+    bool moves(decltype(isthmus_kernel_run::stream_read) call, const isthmus_stream_word& word,
+               how wait) {
+      const int answer = call(run_->run_.card, argument_, &word, run_->cycles(), wait);
+      windows = &run_->windows_;
+      latest = nullptr;
+      if (answer == ISTHMUS_STREAM_FAILED) {
+        check(answer);
+      }
+      const bool done = answer == ISTHMUS_STREAM_DONE;
+      words_ += done && wait != look ? 1 : 0;
+      return done;
+    }
+
+    Run* run_;
+    std::uint32_t argument_;
+    std::uint64_t words_ = 0;
+  };
+
+  /// All ports work at once: the one that moved most decides.
+  [[nodiscard]] std::uint64_t cycles() const {
+    std::uint64_t most = 0;
+    for (const Window& window : windows_) {
+      most = std::max({most, window.reads.beats, window.writes.beats});
+    }
+    for (const End& end : ends_) {
+      most = std::max(most, end.words());
+    }
+    return most;
+  }
+
   /// Where the copy of a buffer lies; two arguments with one buffer have one copy.
   std::uint64_t here(const Argument& argument, std::uint64_t address) {
     for (const Window& window : windows_) {
@@ -166,7 +222,6 @@ class Run {
                        window.mapping + guard_bytes + writes.begin, writes.end - writes.begin));
       check(run_.moved(run_.card, window.card_address, writes.bytes, 1));
     }
-    run_.cycles = std::max({run_.cycles, window.reads.beats, window.writes.beats});
   }
 
   /// The card knows what went wrong, and says so.
@@ -178,6 +233,8 @@ class Run {
 
   isthmus_kernel_run& run_;
   std::vector<Window> windows_;
+  std::vector<std::uint64_t> values_ = std::vector<std::uint64_t>(kernel.count + 1);
+  std::deque<End> ends_;  // which stay where they are
 };
 
 }  // namespace
@@ -187,7 +244,7 @@ extern "C" {
 
 __attribute__((visibility("default"))) int isthmus_kernel(isthmus_kernel_run* run) {
   try {
-    if (run->abi < 2) {
+    if (run->abi < 3) {
       throw std::runtime_error("it was built for a newer Isthmus");
     }
     isthmus::card::plugin::Run(*run).call();

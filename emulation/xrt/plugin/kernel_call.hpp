@@ -7,29 +7,61 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 
+namespace hls {
+template <class T, int depth>
+class stream;
+class isthmus_outside;
+}  // namespace hls
+
 namespace isthmus::card::plugin {
+
+enum class Kind {
+  value,
+  buffer,  ///< a pointer
+  stream,  ///< a reference to one
+  result   ///< a reference to a value, which is written back to its register
+};
 
 struct Argument {
   const char* name = nullptr;
-  std::uint64_t offset = 0;         ///< of its register
-  std::uint64_t bytes = 0;          ///< of a scalar's value, 8 of an address
-  std::uint64_t element_bytes = 0;  ///< of what a pointer points to; 0: a scalar
+  std::uint64_t offset = 0;  ///< of its register
+  std::uint64_t bytes = 0;   ///< of a value, 8 of an address
+  Kind kind = Kind::value;
+  std::uint64_t element_bytes = 0;  ///< of what a pointer points to
 };
 
 struct Kernel {
   const Argument* arguments;
   std::size_t count;
-  void (*call)(const std::uint64_t* values);
+  /// With the arguments' values: registers, addresses of buffers here, or streams' outer ends.
+  void (*call)(std::uint64_t* values);
 };
 
 template <class T>
+struct IsStream : std::false_type {};
+template <class T, int depth>
+struct IsStream<hls::stream<T, depth>> : std::true_type {
+  static_assert(sizeof(typename hls::stream<T, depth>::isthmus_value) > 0,
+                "streams between kernels need Isthmus's hls_stream.h: build without XILINX_HLS");
+};
+
+template <class T>
+constexpr Kind kind_of() {
+  if constexpr (std::is_pointer_v<T>) {
+    return Kind::buffer;
+  } else if constexpr (!std::is_reference_v<T>) {
+    return Kind::value;
+  } else {
+    return IsStream<std::remove_reference_t<T>>::value ? Kind::stream : Kind::result;
+  }
+}
+
+template <class T>
 constexpr std::uint64_t element_bytes() {
-  static_assert(!std::is_reference_v<T>,
-                "the emulated card has no streams between kernels, and takes pointers, not "
-                "references, as arguments");
   if constexpr (std::is_pointer_v<T>) {
     using Element = std::remove_cv_t<std::remove_pointer_t<T>>;
     if constexpr (std::is_void_v<Element>) {
@@ -38,22 +70,42 @@ constexpr std::uint64_t element_bytes() {
       return sizeof(Element);
     }
   } else {
-    static_assert(sizeof(T) <= sizeof(std::uint64_t) && std::is_trivially_copyable_v<T>,
+    using Value = std::remove_reference_t<T>;
+    static_assert(kind_of<T>() == Kind::stream || (sizeof(Value) <= sizeof(std::uint64_t) &&
+                                                   std::is_trivially_copyable_v<Value>),
                   "a scalar argument has at most 8 bytes");
     return 0;
   }
 }
 
+/// An argument while the kernel is called.
+template <class T, Kind kind = kind_of<T>()>
+struct Given {
+  explicit Given(std::uint64_t& stored) { std::memcpy(&value, &stored, sizeof(value)); }
+  T pass() { return value; }
+  std::remove_const_t<T> value;
+};
 template <class T>
-T value_of(const std::uint64_t& stored) {
-  if constexpr (std::is_pointer_v<T>) {
-    return reinterpret_cast<T>(stored);
-  } else {
-    T value;
+struct Given<T, Kind::stream> {
+  explicit Given(std::uint64_t& stored)
+      : stream(*reinterpret_cast<hls::isthmus_outside*>(stored)) {}
+  T pass() { return stream; }
+  std::remove_reference_t<T> stream;
+};
+template <class T>
+struct Given<T, Kind::result> {
+  explicit Given(std::uint64_t& stored) : stored_(stored) {
     std::memcpy(&value, &stored, sizeof(value));
-    return value;
   }
-}
+  Given(const Given&) = delete;
+  Given& operator=(const Given&) = delete;
+  ~Given() { std::memcpy(&stored_, &value, sizeof(value)); }
+  T pass() { return value; }
+  std::remove_const_t<std::remove_reference_t<T>> value;
+
+ private:
+  std::uint64_t& stored_;
+};
 
 template <auto function, class Type = decltype(function)>
 struct Call;
@@ -63,16 +115,15 @@ struct Call<function, Result (*)(Types...)> {
   static constexpr std::size_t count = sizeof...(Types);
   static constexpr std::array<std::uint64_t, count + 1> elements = {element_bytes<Types>()..., 0};
   static constexpr std::array<std::uint64_t, count + 1> sizes = {sizeof(Types)..., 0};
+  static constexpr std::array<Kind, count + 1> kinds = {kind_of<Types>()..., Kind::value};
 
-  static void with(const std::uint64_t* values) {
-    each(values, std::index_sequence_for<Types...>());
-  }
+  static void with(std::uint64_t* values) { each(values, std::index_sequence_for<Types...>()); }
 
  private:
   template <std::size_t... n>
-  static void each([[maybe_unused]] const std::uint64_t* values,
-                   std::index_sequence<n...> /*which*/) {
-    function(value_of<Types>(values[n])...);
+  static void each([[maybe_unused]] std::uint64_t* values, std::index_sequence<n...> /*which*/) {
+    [[maybe_unused]] std::tuple<Given<Types>...> given(values[n]...);
+    function(std::get<n>(given).pass()...);
   }
 };
 

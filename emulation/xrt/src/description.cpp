@@ -66,6 +66,27 @@ ArgumentPlace argument(Words& words, const ComputeUnit& unit, const std::string&
   return found;
 }
 
+StreamPlace stream(Words& words, const std::vector<ComputeUnit>& units, const std::string& line) {
+  const auto unit = [&] {
+    const auto found = std::ranges::find(units, words.word(), &ComputeUnit::instance);
+    if (found == units.end()) {
+      refuse(line);
+    }
+    return static_cast<std::size_t>(found - units.begin());
+  };
+  StreamPlace found;
+  found.producer = unit();
+  found.producer_argument = words.number();
+  found.consumer = unit();
+  found.consumer_argument = words.number();
+  found.depth = words.number();
+  found.name = words.rest();
+  if (found.depth == 0 || found.depth > most_depth) {
+    refuse(line);
+  }
+  return found;
+}
+
 }  // namespace
 
 Description Description::parse(std::istream& text) {
@@ -108,6 +129,8 @@ Description Description::parse(std::istream& text) {
     } else if (what == "argument" && !found.units.empty()) {
       ComputeUnit& unit = found.units.back();
       unit.arguments.push_back(argument(words, unit, line));
+    } else if (what == "stream") {
+      found.streams.push_back(stream(words, found.units, line));
     } else if (what == "end") {
       return found;
     } else {
@@ -134,6 +157,12 @@ std::size_t Description::bank_of(std::uint64_t address) const {
     bank += other.host ? 0 : 1;
   }
   return bank;
+}
+
+bool Description::has_streams(std::size_t unit) const {
+  return std::ranges::any_of(streams, [unit](const StreamPlace& stream) {
+    return stream.producer == unit || stream.consumer == unit;
+  });
 }
 
 Parameters parse_parameters(std::istream& text) {

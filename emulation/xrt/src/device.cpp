@@ -41,7 +41,8 @@ Device::Device(Description description, Timing& timing, ProgramMemory& host, Met
       transfers_(timing),
       host_(&host),
       meter_(&meter),
-      warnings_(std::move(fatal_warnings)) {
+      warnings_(std::move(fatal_warnings)),
+      flow_(description_, timing.kernel_hertz()) {
   check_memories();
   for (const ComputeUnit& place : description_.units) {
     Unit& unit = units_.emplace_back();
@@ -49,6 +50,12 @@ Device::Device(Description description, Timing& timing, ProgramMemory& host, Met
     unit.model = make_kernel(place, kernel_folders);
     unit.registers.resize(static_cast<std::size_t>(
         std::clamp<std::uint64_t>(place.range, sizeof(std::uint32_t), most_registers)));
+    unit.flows = description_.has_streams(units_.size() - 1);
+  }
+  for (Unit& unit : units_) {
+    if (unit.flows && !unit.place.controlled) {
+      start_flow(unit, Dataflow::forever);
+    }
   }
 }
 
@@ -138,6 +145,7 @@ void Device::spend_on_software(double nanoseconds, const char* kind, std::uint64
 
 /// The driver pins the buffer's pages on the host, whoever allocated them.
 Reply Device::allocate(const Message& request) {
+  stuck_for_ = {};
   const std::uint64_t address = request.number(1);
   const std::uint64_t bytes = request.number(2);
   const MemoryRange* range = description_.memory_of(address);
@@ -191,6 +199,7 @@ Cost Device::cost_of(Direction direction, std::uint64_t address, std::uint64_t b
 }
 
 Reply Device::copy(Direction direction, const Message& request) {
+  stuck_for_ = {};
   const bool to_card = direction == Direction::h2d;
   const std::uint64_t bytes = to_card ? request.bytes(4).size() : request.number(5);
   const std::uint64_t address = request.number(to_card ? 3 : 4) + request.number(6);

@@ -106,14 +106,14 @@ void Meter::spend(const Cost& cost, const char* kind, const std::string& name,
   spend(cost);
 }
 
-void Meter::begin_kernel(Time duration, const std::string& name, std::uint64_t bytes) {
-  event("kernel", name, now(), duration, bytes);
-  const std::uint64_t end = now() + static_cast<std::uint64_t>(duration);
-  if (slot_->busy == 0 || !reached(end, slot_->done_fs)) {
-    slot_->done_fs = end;
-  }
+void Meter::begin_kernel() {
   ++slot_->busy;
   ++slot_->kernels;
+}
+
+void Meter::record_kernel(std::uint64_t begin, Time duration, const std::string& name,
+                          std::uint64_t bytes) {
+  event("kernel", name, begin, duration, bytes);
   slot_->kernel_fs += static_cast<std::uint64_t>(duration);
   slot_->kernel_bytes += bytes;
 }
@@ -132,11 +132,6 @@ bool Meter::poll(std::uint64_t end) {
   }
   spend({.simulated = static_cast<Time>(rest), .driver = 0});
   return reached(now(), end);
-}
-
-void Meter::end_kernel(std::uint64_t next) {
-  slot_->done_fs = next;
-  --slot_->busy;
 }
 
 void Meter::event(const char* kind, const std::string& name, std::uint64_t begin, Time duration,

@@ -15,6 +15,7 @@ using Function = int (*)(isthmus_kernel_run*);
 /// Memory as a plug-in reaches it; what goes wrong is kept, for no exception may pass it.
 struct Bridge {
   Reach* reach;
+  StreamAccess* streams;
   std::string wrong;
 
   template <class Action>
@@ -67,12 +68,46 @@ std::uint64_t bytes_at(void* card, std::uint64_t address) {
   return static_cast<Bridge*>(card)->reach->bytes_at(address);
 }
 
+template <class Action>
+int streamed(void* card, const isthmus_stream_word* word, int wait, const Action& action) {
+  auto* bridge = static_cast<Bridge*>(card);
+  StreamAnswer answer = StreamAnswer::gone;
+  bridge->guarded([&] {
+    if (bridge->streams == nullptr) {
+      throw KernelError("none of its streams is connected: see stream_connect in the description");
+    }
+    const StreamWord there = {.data = writable(word->data, word->data_bytes),
+                              .sideband = writable(word->sideband, word->sideband_bytes)};
+    answer = action(*bridge->streams, there, static_cast<StreamWait>(wait));
+    if (answer == StreamAnswer::gone) {
+      throw KernelError("the card was closed while it waited");
+    }
+  });
+  return static_cast<int>(answer);
+}
+
+int stream_read(void* card, std::uint32_t argument, const isthmus_stream_word* word,
+                std::uint64_t cycles, int wait) {
+  return streamed(card, word, wait,
+                  [&](StreamAccess& streams, const StreamWord& there, StreamWait how) {
+                    return streams.read(argument, there, cycles, how);
+                  });
+}
+
+int stream_write(void* card, std::uint32_t argument, const isthmus_stream_word* word,
+                 std::uint64_t cycles, int wait) {
+  return streamed(card, word, wait,
+                  [&](StreamAccess& streams, const StreamWord& there, StreamWait how) {
+                    return streams.write(argument, there, cycles, how);
+                  });
+}
+
 class Plugin final : public KernelModel {
  public:
   explicit Plugin(Function function) : function_(function) {}
 
   KernelOutcome run(const KernelRun& run) override {
-    Bridge bridge{.reach = run.reach, .wrong = {}};
+    Bridge bridge{.reach = run.reach, .streams = run.streams, .wrong = {}};
     isthmus_kernel_run call{};
     call.abi = ISTHMUS_KERNEL_ABI;
     call.kernel = run.unit->kernel.c_str();
@@ -88,6 +123,8 @@ class Plugin final : public KernelModel {
     call.store = &store;
     call.moved = &moved;
     call.memory_latency_s = run.timing->memory_latency_s();
+    call.stream_read = &stream_read;
+    call.stream_write = &stream_write;
     const int failed = function_(&call);
     if (failed != 0 || !bridge.wrong.empty()) {
       call.error[sizeof(call.error) - 1] = '\0';
@@ -96,8 +133,8 @@ class Plugin final : public KernelModel {
                         (own.empty() ? "it returned " + std::to_string(failed) : own));
     }
     KernelOutcome outcome = outcome_of(run, 1);
-    const Time logic = Pace::of_rate(call.clock_hz).of(static_cast<std::int64_t>(call.cycles));
-    outcome.duration = std::max(outcome.duration, logic);
+    outcome.logic = Pace::of_rate(call.clock_hz).of(static_cast<std::int64_t>(call.cycles));
+    outcome.duration = std::max(outcome.duration, outcome.logic);
     return outcome;
   }
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
+#include <utility>
 
 #include "isthmus/card/process/device.hpp"
 
@@ -14,6 +15,10 @@ constexpr std::uint32_t ap_idle = 4;
 /// Of a kernel that has none: half an hour, for times wrap.
 constexpr Time far_future = Time{1} << 61;
 constexpr std::size_t word = sizeof(std::uint32_t);
+/// Of a program that can no longer go on by itself, in real time.
+constexpr std::chrono::seconds before_warning{1};
+constexpr std::chrono::seconds before_end{30};
+constexpr std::chrono::milliseconds most_between_looks{100};
 
 /// Of the unit that copies, for messages.
 const ComputeUnit& copier() {
@@ -64,6 +69,7 @@ bool Device::write_copier(std::uint64_t address, std::span<const std::byte> data
 }
 
 void Device::write_registers(std::uint64_t address, std::span<const std::byte> data) {
+  stuck_for_ = {};
   if (write_copier(address, data)) {
     return;
   }
@@ -103,11 +109,70 @@ void Device::control(Unit& unit, std::uint32_t value) {
   }
 }
 
-KernelOutcome Device::run(Unit& unit) {
+KernelOutcome Device::run(Unit& unit, StreamAccess* streams) {
   Reach reach(description_, memory_, *host_, warnings_, unit.place, unit.registers);
-  const KernelRun run{
-      .unit = &unit.place, .registers = unit.registers, .reach = &reach, .timing = timing_};
+  const KernelRun run{.unit = &unit.place,
+                      .registers = unit.registers,
+                      .reach = &reach,
+                      .timing = timing_,
+                      .streams = streams};
   return unit.model->run(run);
+}
+
+/// Of a unit that streams connect with others.
+void Device::start_flow(Unit& unit, std::uint32_t times) {
+  const auto number = static_cast<std::size_t>(&unit - units_.data());
+  flow_.start(number, meter_->now(), times,
+              [this, &unit](StreamAccess& streams) { return run(unit, &streams); });
+  unit.waits = true;
+}
+
+void Device::advance_flows() {
+  for (const Dataflow::Ended& ended : flow_.advance()) {
+    Unit& unit = units_[ended.unit];
+    unit.waits = false;
+    if (!unit.running || unit.runs_on) {
+      continue;
+    }
+    unit.end = static_cast<std::int64_t>(ended.end - meter_->now()) > 0 ? ended.end : meter_->now();
+    meter_->record_kernel(ended.began, static_cast<Time>(unit.end - ended.began),
+                          unit.place.instance, ended.bytes);
+  }
+  tell_next_end();
+}
+
+/// When the next of the kernels that run ends.
+void Device::tell_next_end() {
+  const std::uint64_t now = meter_->now();
+  std::uint64_t next = now + static_cast<std::uint64_t>(far_future);
+  for (const Unit& unit : units_) {
+    // Differences, for times wrap.
+    if (unit.running && !unit.waits && !unit.runs_on &&
+        static_cast<std::int64_t>(unit.end - next) < 0) {
+      next = unit.end;
+    }
+  }
+  meter_->next_end(next);
+}
+
+/// Says who waits for what where nothing of the program can go on, and nothing else runs on the
+/// card. It may wait for something from outside: so it is ended only after a while.
+void Device::find_deadlock() {
+  const bool others = std::ranges::any_of(
+      units_, [](const Unit& unit) { return unit.running && !unit.waits && !unit.runs_on; });
+  const bool stuck = !others && meter_->is_program_stuck();
+  const auto now = std::chrono::steady_clock::now();
+  const auto since = std::min<Duration>(now - std::exchange(looked_, now), most_between_looks);
+  // XRT waits in slices: for a moment now and then the program is seen to run.
+  stuck_for_ = stuck ? stuck_for_ + since : std::max(stuck_for_ - since, Duration::zero());
+  if (!stuck || stuck_for_ < before_warning) {
+    return;
+  }
+  const std::string who = flow_.waiting() + ", and nothing of the program goes on";
+  warnings_.tell(who, who + "; a board would wait for ever");
+  if (stuck_for_ > before_end) {
+    throw KernelError(who + ": the program is ended");
+  }
 }
 
 void Device::start(Unit& unit) {
@@ -117,50 +182,59 @@ void Device::start(Unit& unit) {
     unit.runs_on = times == std::numeric_limits<std::uint32_t>::max();
     times = unit.runs_on ? 1 : std::max(times, 1U);
   }
+  if (unit.by_xrt) {
+    meter_->spend(timing_->launch(static_cast<Time>(meter_->slot().waited_fs.load())));
+  }
+  if (unit.flows) {
+    start_flow(unit, unit.runs_on ? Dataflow::forever : times);
+    unit.running = true;
+    advance_flows();
+    meter_->begin_kernel();
+    return;
+  }
   KernelOutcome outcome;
   for (std::uint32_t time = 0; time < times; ++time) {
     const KernelOutcome once = run(unit);
     outcome.duration += once.duration;
     outcome.bytes += once.bytes;
   }
-  if (unit.by_xrt) {
-    meter_->spend(timing_->launch(static_cast<Time>(meter_->slot().waited_fs.load())));
-  }
-  meter_->begin_kernel(unit.runs_on ? far_future : outcome.duration, unit.place.instance,
-                       outcome.bytes);
+  const Time lasts = unit.runs_on ? far_future : outcome.duration;
   unit.running = true;
   unit.period = std::max<Time>(outcome.duration, 1);
   unit.end = meter_->now() + static_cast<std::uint64_t>(outcome.duration);
+  tell_next_end();
+  meter_->begin_kernel();
+  meter_->record_kernel(meter_->now(), lasts, unit.place.instance, outcome.bytes);
 }
 
 /// One that starts itself again ends with the run that it is in.
 void Device::stop(Unit& unit) {
   unit.runs_on = false;
+  if (std::exchange(unit.waits, false)) {
+    unit.end = meter_->now();
+  }
   const auto late = static_cast<std::int64_t>(meter_->now() - unit.end);
   if (late > 0) {
     unit.end += static_cast<std::uint64_t>((late + unit.period - 1) / unit.period * unit.period);
   }
+  tell_next_end();
 }
 
 std::uint32_t Device::status(Unit& unit) {
   if (!unit.running) {
     return ap_idle;
   }
+  if (unit.waits && !unit.runs_on) {
+    tell_next_end();
+    find_deadlock();
+    return ap_start;
+  }
   if (unit.runs_on || !meter_->poll(unit.end)) {
     return ap_start;
   }
   unit.running = false;
-  const std::uint64_t now = meter_->now();
-  std::uint64_t next = now;
-  bool any = false;
-  for (const Unit& other : units_) {
-    // Differences, for times wrap.
-    if (other.running && (!any || static_cast<std::int64_t>(other.end - next) < 0)) {
-      next = other.end;
-      any = true;
-    }
-  }
-  meter_->end_kernel(next);
+  tell_next_end();
+  meter_->end_kernel();
   return ap_done | ap_idle;
 }
 
@@ -173,7 +247,7 @@ void Device::read_registers(std::uint64_t address, std::span<std::byte> to) {
   if (unit == nullptr) {
     return;
   }
-  if (!unit->place.controlled) {
+  if (!unit->place.controlled && !unit->flows) {
     static_cast<void>(run(*unit));
   }
   const auto offset = static_cast<std::size_t>(address - unit->place.address);

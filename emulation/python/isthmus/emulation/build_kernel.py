@@ -18,7 +18,7 @@ from isthmus.emulation import prototype, verilated
 from isthmus.emulation.new_kernel import filled_template
 from isthmus.emulation.session import PROCESS
 from isthmus.errors import IsthmusError, UsageError
-from isthmus.xclbin import Design, Kernel, save
+from isthmus.xclbin import Argument, Design, Kernel, save
 from isthmus.xclbin.description import load
 from isthmus.xclbin.design import MADE_BY, ModeName, completed
 
@@ -31,46 +31,73 @@ _WRAPPED = ("memcpy", "memmove", "memset")
 
 
 def build(
-    source: Path, *, name: str | None = None, folders: Sequence[Path] = (), mode: ModeName
-) -> tuple[Path, Path]:
-    """Makes NAME.so and NAME.xclbin beside the source, in place of older ones.
+    sources: Sequence[Path],
+    *,
+    name: str | None = None,
+    description: Path | None = None,
+    folders: Sequence[Path] = (),
+    mode: ModeName,
+) -> list[Path]:
+    """Makes a NAME.so beside each source and one xclbin, in place of older ones.
 
-    ``name`` is the kernel's, else the source's; ``folders`` hold its headers or modules. Raises
-    UsageError where source and description do not fit, IsthmusError with the compiler's words.
+    ``name`` is the kernel's, else the source's. The xclbin has the name of the ``description``,
+    which describes all kernels together and is needed for several; else that of the source, which
+    one beside it may describe. ``folders`` hold headers or modules. Raises UsageError where sources
+    and description do not fit, IsthmusError with the compiler's words.
     """
-    if not source.is_file():
-        raise UsageError(f"{source}: no such file")
-    in_verilog = source.suffix in verilated.SUFFIXES
-    if not in_verilog and source.suffix not in _CPP:
+    for source in sources:
+        _check_source(source)
+    if len(sources) > 1 and (name is not None or description is None):
         raise UsageError(
-            f"{source}: neither C++ ({', '.join(_CPP)}) nor Verilog "
-            f"({', '.join(verilated.SUFFIXES)})"
+            "several kernels are named as their files, and one description connects them: "
+            "--from FILE.toml, and no --top"
         )
-    name = name or source.stem
-    described = source.with_suffix(".toml")
-    if in_verilog and not described.exists():
+    described = description or sources[0].with_suffix(".toml")
+    if (description or _in_verilog(sources[0])) and not described.exists():
         raise UsageError(
             f"{described}: no such file; it names the kernel's arguments, as isthmus card kernel "
             f"new --verilog '{prototype.EXAMPLE}' writes it"
         )
-    design = load(described) if described.exists() else Design(name=name)
-    if not in_verilog:
-        design = _with_prototype(design, source, described, name)
+    names = {source: name or source.stem for source in sources}
+    design = load(described) if described.exists() else Design(name=names[sources[0]])
+    for source in sources:
+        if not _in_verilog(source):
+            alone = description is None
+            design = _with_prototype(design, source, described, names[source], alone=alone)
     built = design.for_mode(mode).build()  # first: it says what is wrong with the description
-    kernel = next((completed(kernel) for kernel in design.kernels if kernel.name == name), None)
-    if kernel is None:
-        raise UsageError(f"{described} describes no kernel {name}")
-    library, described_by = (source.with_name(f"{name}{ending}") for ending in (".so", ".xclbin"))
+    there = {kernel.name: kernel for kernel in design.kernels}
+    if missing := next((one for one in names.values() if one not in there), None):
+        raise UsageError(f"{described} describes no kernel {missing}")
+    xclbin_name = description.stem if description else names[sources[0]]
+    described_by = described.with_name(f"{xclbin_name}.xclbin")
     if described_by.exists() and not _is_ours(described_by):
         raise UsageError(f"{described_by} was not made by Isthmus: move it away")
-    with tempfile.TemporaryDirectory(prefix="isthmus-kernel-") as folder:
-        make = _compile_verilog if in_verilog else _compile
-        made = make(source, kernel, folders, Path(folder))
-        library.unlink(missing_ok=True)  # a program that runs keeps the old one
-        shutil.move(made, library)
+    libraries = []
+    for source in sources:
+        library = source.with_name(f"{names[source]}.so")
+        with tempfile.TemporaryDirectory(prefix="isthmus-kernel-") as folder:
+            make = _compile_verilog if _in_verilog(source) else _compile
+            made = make(source, completed(there[names[source]]), folders, Path(folder))
+            library.unlink(missing_ok=True)  # a program that runs keeps the old one
+            shutil.move(made, library)
+        libraries.append(library)
     described_by.unlink(missing_ok=True)
     save(built, described_by)
-    return library, described_by
+    return [*libraries, described_by]
+
+
+def _in_verilog(source: Path) -> bool:
+    return source.suffix in verilated.SUFFIXES
+
+
+def _check_source(source: Path) -> None:
+    if not source.is_file():
+        raise UsageError(f"{source}: no such file")
+    if not _in_verilog(source) and source.suffix not in _CPP:
+        raise UsageError(
+            f"{source}: neither C++ ({', '.join(_CPP)}) nor Verilog "
+            f"({', '.join(verilated.SUFFIXES)})"
+        )
 
 
 def _is_ours(path: Path) -> bool:
@@ -81,16 +108,21 @@ def _is_ours(path: Path) -> bool:
         return False
 
 
-def _with_prototype(design: Design, source: Path, described: Path, name: str) -> Design:
-    """The design with the kernel that the source defines; a description must say the same."""
+def _with_prototype(
+    design: Design, source: Path, described: Path, name: str, *, alone: bool
+) -> Design:
+    """The design with the kernel that the source defines; a description must say the same.
+
+    One that has kernels, and not that one, is taken for another's where it stands ``alone``.
+    """
     found = prototype.defined_in(source.read_text("utf-8", "replace"), name)
     if found is None:
         raise UsageError(f"{source} defines no function {name}(...): name the kernel's with --top")
     given = next((kernel for kernel in design.kernels if kernel.name == name), None)
     if given is None:
-        if design.kernels:
+        if design.kernels and alone:
             raise UsageError(f"{described} describes no kernel {name}")
-        return msgspec.structs.replace(design, kernels=(found.kernel,))
+        return msgspec.structs.replace(design, kernels=(*design.kernels, found.kernel))
     if _named(given) != _named(found.kernel):
         raise UsageError(
             f"{described} has {_shown(given)}, {source.name} has {_shown(found.kernel)}: "
@@ -99,8 +131,14 @@ def _with_prototype(design: Design, source: Path, described: Path, name: str) ->
     return design
 
 
-def _named(kernel: Kernel) -> list[tuple[str, bool]]:
-    return [(a.name, a.type.endswith("*")) for a in kernel.arguments]
+def _named(kernel: Kernel) -> list[tuple[str, str]]:
+    """Each argument's name and kind; a value that is a result is a value in the registers."""
+
+    def kind(argument: Argument) -> str:
+        stream = argument.qualifier == "stream" or argument.type.startswith("hls::stream")
+        return "stream" if stream else "*" if argument.type.endswith("*") else ""
+
+    return [(a.name, kind(a)) for a in kernel.arguments]
 
 
 def _shown(kernel: Kernel) -> str:
@@ -114,7 +152,7 @@ def _compile(source: Path, kernel: Kernel, folders: Sequence[Path], folder: Path
     call.write_text(filled_template("call.cpp", facts), "utf-8")
     includes = [f"-I{path}" for path in (source.resolve().parent, *folders, PARTS / "include")]
     vitis = os.environ.get("XILINX_HLS")
-    includes += ["-isystem", f"{vitis}/include" if vitis else f"{PARTS}/hls"]
+    includes += ["-isystem", f"{vitis}/include" if vitis else f"{PARTS}/include/hls"]
     common = ["-std=c++17", "-O2", "-fPIC", "-fvisibility=hidden", *includes]
     instrumented = ["-g", "-fsanitize=thread", *(f"-fno-builtin-{one}" for one in _WRAPPED)]
     quiet = ["-Wno-unknown-pragmas", "-Wno-unused-label"]

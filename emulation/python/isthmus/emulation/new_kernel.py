@@ -21,6 +21,11 @@ def write(prototype: Prototype, folder: Path, *, verilog: bool = False) -> dict[
 
     Raises UsageError where a file is there, or for a prototype that no kernel can have.
     """
+    if other := next((p for p in prototype.parameters if p.reference), None):
+        raise UsageError(
+            f"kernel {prototype.name}: no host program is written for the reference '{other}'; "
+            "kernels with streams: the gallery in docs/kernels.md"
+        )
     placed = completed(prototype.kernel)
     facts = _facts(prototype)
     if verilog:

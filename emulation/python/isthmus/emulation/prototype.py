@@ -12,7 +12,7 @@ EXAMPLE = "void scale(const int* in, int* out, int n)"
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/|^[ \t]*#(?:\\\n|[^\n])*", re.DOTALL | re.MULTILINE)
 _FUNCTION = re.compile(r"\s*(.*?)\b([A-Za-z_]\w*)\s*\((.*)\)\s*;?\s*", re.DOTALL)
 _ARGUMENT = re.compile(r"(.*?[\w>*&\s])\b([A-Za-z_]\w*)\s*(\[\w*\])?", re.DOTALL)
-_TYPE = re.compile(r"[A-Za-z_][\w:]*(?: [A-Za-z_]\w*)*(?:<[\w\s,:]*>)?")
+_TYPE = re.compile(r"[A-Za-z_][\w:]*(?: [A-Za-z_]\w*)*(?:<[\w\s,:<>]*>)?")
 _BITS = re.compile(r"(?:\w+::)*ap_u?int<\s*(\d+)\s*>")
 _WIDEST = 64
 _INTEGERS = re.compile(r"(?:unsigned|signed|char|short|int|long|u?int\d+_t|size_t|\s)+")
@@ -28,11 +28,22 @@ class Parameter:
     """Its type without const and ``*``."""
     pointer: bool
     const: bool
+    reference: bool = False
+    """To a stream, or to a value that the kernel writes."""
 
     @property
     def type(self) -> str:
         """As an xclbin has it."""
-        return f"{self.element}*" if self.pointer else self.element
+        return f"{self.element}{self._mark}"
+
+    @property
+    def _mark(self) -> str:
+        return "*" if self.pointer else "&" if self.reference else ""
+
+    @property
+    def stream(self) -> bool:
+        """Whether it leads to another kernel; an alias of such a type has the word in its name."""
+        return self.reference and "stream" in self.element.lower()
 
     @property
     def size(self) -> int | None:
@@ -44,7 +55,7 @@ class Parameter:
 
     def __str__(self) -> str:
         const = "const " if self.const else ""
-        return f"{const}{self.element}{'*' if self.pointer else ''} {self.name}"
+        return f"{const}{self.type} {self.name}"
 
 
 @dataclass(frozen=True)
@@ -57,13 +68,17 @@ class Prototype:
     @property
     def kernel(self) -> Kernel:
         """The kernel as an xclbin describes it."""
-        arguments = (Argument(p.name, p.type, size=p.size) for p in self.parameters)
+        arguments = (
+            Argument(p.name, p.type, "stream" if p.stream else None, size=p.size)
+            for p in self.parameters
+        )
         return Kernel(self.name, tuple(arguments))
 
     @property
     def count(self) -> Parameter | None:
         """The argument that most likely says how many elements there are."""
-        integers = [p for p in self.parameters if not p.pointer and _INTEGERS.fullmatch(p.element)]
+        values = (p for p in self.parameters if not p.pointer and not p.reference)
+        integers = [p for p in values if _INTEGERS.fullmatch(p.element)]
         named = [p for p in integers if p.name.lower().startswith(_COUNTS)]
         return next(iter(named or integers), None)
 
@@ -114,20 +129,21 @@ def _parameter(text: str, kernel: str) -> Parameter:
     where = f"kernel {kernel}: argument '{shown}'"
     if found is None:
         raise UsageError(f"{where} has no type and name; write it as 'const int* in' or 'int n'")
-    words = found[1].replace("*", " * ").replace("__restrict__", " ").split()
+    spaced = found[1].replace("*", " * ").replace("&", " & ")
+    words = spaced.replace("__restrict__", " ").split()
     stars = words.count("*") + (found[3] is not None)
-    if "&" in found[1] or "hls::stream" in found[1]:
-        raise UsageError(
-            f"{where} is a reference; the emulated card has no streams between kernels, and "
-            "arguments are pointers or values"
-        )
+    reference = words.count("&") > 0
+    if "hls::stream" in found[1] and (stars or not reference):
+        raise UsageError(f"{where} is a stream, given by reference: 'hls::stream<int>& in'")
+    if words.count("&") > 1 or (reference and stars):
+        raise UsageError(f"{where} is a reference to more than a value or a stream")
     if stars > 1:
         raise UsageError(f"{where} is a pointer to pointers, which no kernel can follow")
-    left = [word for word in words if word not in {"*", "const", "volatile", "restrict"}]
+    left = [word for word in words if word not in {"*", "&", "const", "volatile", "restrict"}]
     element = " ".join(left)
     if _TYPE.fullmatch(element) is None or (element == "void" and not stars):
         raise UsageError(f"{where} has no type that can be read: '{element}'")
     bits = _BITS.fullmatch(element)
     if bits and not stars and int(bits[1]) > _WIDEST:
         raise UsageError(f"{where} is wider than {_WIDEST} bits, the most that a value can have")
-    return Parameter(found[2], element, stars == 1, "const" in words)
+    return Parameter(found[2], element, stars == 1, "const" in words, reference)

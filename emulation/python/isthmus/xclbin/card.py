@@ -8,6 +8,7 @@ This is the section BITSTREAM, which on a board holds the bitstream. Lines of wo
     free                                            the kernel above has no control register
     restarts                                        it has a count of how often it is to run
     argument buffer|value OFFSET BYTES NAME        of the kernel above
+    stream INSTANCE N INSTANCE N DEPTH NAME         from one's argument N (from 0) to another's
     end
 
 ``emulation/xrt/src/description.cpp`` reads it.
@@ -19,18 +20,23 @@ from collections.abc import Iterable, Iterator
 
 from isthmus.xclbin.kinds import MemoryType
 from isthmus.xclbin.metadata import Kernel
+from isthmus.xclbin.streams import Stream
 from isthmus.xclbin.tables import Memory
 
 _MEMORIES: dict[int, str] = {MemoryType.HOST: "host", MemoryType.HBM: "hbm"}
 _MEMORY_QUALIFIERS = {"global", "constant"}
 
 
-def describe(memories: Iterable[Memory], kernels: Iterable[Kernel]) -> bytes:
+def describe(
+    memories: Iterable[Memory], kernels: Iterable[Kernel], streams: Iterable[Stream] = ()
+) -> bytes:
     """The section for complete kernels, as ``Design.build`` has them."""
-    return "".join(f"{line}\n" for line in _lines(memories, kernels)).encode()
+    return "".join(f"{line}\n" for line in _lines(memories, kernels, streams)).encode()
 
 
-def _lines(memories: Iterable[Memory], kernels: Iterable[Kernel]) -> Iterator[str]:
+def _lines(
+    memories: Iterable[Memory], kernels: Iterable[Kernel], streams: Iterable[Stream]
+) -> Iterator[str]:
     yield "isthmus.card/1"
     for memory in memories:
         where = _MEMORIES.get(memory.type, "card")
@@ -48,4 +54,10 @@ def _lines(memories: Iterable[Memory], kernels: Iterable[Kernel]) -> Iterator[st
                     continue
                 kind = "buffer" if argument.qualifier in _MEMORY_QUALIFIERS else "value"
                 yield f"argument {kind} {argument.offset} {argument.size} {argument.name}"
+    for stream in streams:
+        ends = (
+            f"{stream.producer} {stream.producer_argument} "
+            f"{stream.consumer} {stream.consumer_argument}"
+        )
+        yield f"stream {ends} {stream.depth} {stream.name}"
     yield "end"

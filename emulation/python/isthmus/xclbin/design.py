@@ -10,10 +10,10 @@ from typing import Literal
 import msgspec
 
 from isthmus.errors import UsageError
-from isthmus.xclbin import card, metadata, tables
+from isthmus.xclbin import card, metadata, streams, tables
 from isthmus.xclbin.container import Header, Section, Xclbin
 from isthmus.xclbin.kinds import ClockType, Control, MemoryType, Mode, SectionKind
-from isthmus.xclbin.metadata import Argument, Instance, Kernel, Port
+from isthmus.xclbin.metadata import Argument, Instance, Kernel, Port, Qualifier
 from isthmus.xclbin.tables import Clock, Connection, Ip, Memory
 
 ModeName = Literal["hw", "hw_emu", "sw_emu"]
@@ -91,6 +91,10 @@ class Design(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     XRT's ``group_id`` is the last of them. Its OpenCL puts a buffer that names no bank into the
     first memory that all arguments of all kernels reach, and fails where there is none.
     """
+    stream_connect: tuple[str, ...] = ()
+    """Streams between kernels, ``INSTANCE.ARGUMENT:INSTANCE.ARGUMENT[:DEPTH]``: from the one to the
+    other, which holds so many words.
+    """
     clocks: tuple[Timer, ...] = (Timer("DATA_CLK", "data"), Timer("KERNEL_CLK", "kernel", 500))
     key_values: dict[str, str] = {}
     timestamp: int = 0
@@ -110,6 +114,8 @@ class Design(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
         _refuse_control_characters([self.name, self.platform, *(c.name for c in self.clocks)])
         memories = _memories(self.memories)
         kernels = _placed([completed(kernel) for kernel in self.kernels])
+        flows = streams.connected(self.stream_connect, kernels)
+        kernels = streams.directed(kernels, flows)
         mode = Mode[self.mode.upper()]
         clocks = [Clock(c.name, ClockType[c.type.upper()], c.mhz) for c in self.clocks]
         units = _units(kernels)
@@ -129,7 +135,7 @@ class Design(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
             Section(SectionKind.CLOCK_FREQ_TOPOLOGY, tables.encode(Clock, clocks), "clocks"),
             Section(
                 SectionKind.BITSTREAM,
-                card.describe(memories, kernels) if bitstream is None else bitstream,
+                card.describe(memories, kernels, flows) if bitstream is None else bitstream,
                 "bitstream",
             ),
             Section(SectionKind.GROUP_TOPOLOGY, topology, "group_topology"),
@@ -208,10 +214,10 @@ def completed(kernel: Kernel) -> Kernel:
 
 def _complete_argument(argument: Argument, index: int, offset: int, where: str) -> Argument:
     what = f"{where}: argument {argument.name!r}"
-    qualifier = argument.qualifier or ("global" if argument.type.endswith("*") else "scalar")
+    qualifier = argument.qualifier or _qualifier(argument.type)
     size = argument.size
     if size is None:
-        size = size_of(argument.type) if qualifier == "scalar" else _ADDRESS_BYTES
+        size = size_of(argument.type.removesuffix("&")) if qualifier == "scalar" else _ADDRESS_BYTES
     if size is None:
         raise UsageError(f"{what}: say its size, for that of {argument.type!r} is not known")
     if argument.offset is not None:
@@ -225,6 +231,12 @@ def _complete_argument(argument: Argument, index: int, offset: int, where: str) 
     ports = {"global": _MEMORY_PORT, "constant": _MEMORY_PORT, "stream": f"AXIS_{argument.name}"}
     port = argument.port or ports.get(qualifier, _CONTROL_PORT)
     return Argument(argument.name, argument.type, qualifier, size, offset, port, index)
+
+
+def _qualifier(type_name: str) -> Qualifier:
+    if type_name.startswith("hls::stream"):
+        return "stream"
+    return "global" if type_name.endswith("*") else "scalar"
 
 
 def _port(name: str, argument: Argument | None) -> Port:

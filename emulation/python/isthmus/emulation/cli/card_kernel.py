@@ -46,21 +46,27 @@ def new(
         print("; ".join(said[n : n + 2]))
     kernel = next(path for path, what in made.items() if what.startswith("the kernel"))
     print(f"  {program()} card kernel build {shlex.quote(str(kernel))}")
-    print(f"  {_HOST.format(here)} {_LIBRARIES}")
+    headers = f" -I$({program()} card include)/hls" if "ap_" in str(parsed) else ""
+    print(f"  {_HOST.format(here)}{headers} {_LIBRARIES}")
     print(f"  {program()} card exec --kernels {here} -- {here}/host {here}/{parsed.name}.xclbin")
 
 
 def build(
-    source: Annotated[
-        Path, typer.Argument(help="C++, HLS C++ or Verilog; NAME.toml beside it describes it")
+    sources: Annotated[
+        list[Path],
+        typer.Argument(help="C++, HLS C++ or Verilog; NAME.toml beside one describes it"),
     ],
+    description: Annotated[
+        Path | None,
+        typer.Option("--from", help="description of all kernels together, with their streams"),
+    ] = None,
     top: Annotated[str | None, typer.Option(help="the kernel's name [the file's]")] = None,
     include: Annotated[
         list[Path] | None, typer.Option("--include", "-I", help="folder with headers")
     ] = None,
     mode: Annotated[str, typer.Option(help="hw_emu, or hw for card exec --as-hardware")] = "hw_emu",
 ) -> None:
-    """Makes NAME.so and NAME.xclbin beside the source and prints their names."""
+    """Makes a NAME.so beside each source, and an xclbin, and prints their names."""
     from isthmus.emulation import build_kernel
     from isthmus.xclbin.design import ModeName
 
@@ -68,5 +74,7 @@ def build(
     chosen = next((name for name in names if name == mode), None)
     if chosen is None:
         raise UsageError(f"no mode '{mode}'; choose {', '.join(names)}")
-    for made in build_kernel.build(source, name=top, folders=include or (), mode=chosen):
+    for made in build_kernel.build(
+        sources, name=top, description=description, folders=include or (), mode=chosen
+    ):
         print(made)

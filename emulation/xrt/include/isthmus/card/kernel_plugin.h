@@ -13,7 +13,29 @@
 extern "C" {
 #endif
 
-#define ISTHMUS_KERNEL_ABI 2
+#define ISTHMUS_KERNEL_ABI 3
+
+/* A word of a stream to or from another kernel: data, as wide on both sides, and what accompanies
+ * them: TLAST in the first byte, then what two kernels of one kind agree on. Of that as much is
+ * copied as both sides have. */
+struct isthmus_stream_word {
+  void* data;
+  uint64_t data_bytes;
+  void* sideband;
+  uint64_t sideband_bytes;
+};
+
+enum isthmus_stream_wait {
+  ISTHMUS_STREAM_WAIT, /* until there are data, or room */
+  ISTHMUS_STREAM_TRY,  /* in vain where there are none */
+  ISTHMUS_STREAM_LOOK  /* the same, and nothing is moved */
+};
+
+enum isthmus_stream_answer {
+  ISTHMUS_STREAM_DONE,
+  ISTHMUS_STREAM_NOT_NOW,
+  ISTHMUS_STREAM_FAILED /* the kernel must return, and not 0 */
+};
 
 /* One run of a kernel. What is not marked as an answer must not be changed. */
 struct isthmus_kernel_run {
@@ -38,13 +60,22 @@ struct isthmus_kernel_run {
   char error[256]; /* why it returned other than 0 */
 
   /* Since version 2, for code that has pointers: a copy of a buffer, whose accesses it counts.
-   * `bytes_at` is what a buffer on the card has from an address on, 0 where there is none; `load` and `store`
-   * are `read` and `write` that take no time, `moved` tells how many bytes they stand for. */
+   * `bytes_at` is what a buffer on the card has from an address on, 0 where there is none; `load`
+   * and `store` are `read` and `write` that take no time, `moved` tells how many bytes they stand
+   * for. */
   uint64_t (*bytes_at)(void* card, uint64_t address);
   int (*load)(void* card, uint64_t address, void* to, uint64_t bytes);
   int (*store)(void* card, uint64_t address, const void* from, uint64_t bytes);
   int (*moved)(void* card, uint64_t address, uint64_t bytes, int written);
   double memory_latency_s; /* of the card's memory, for code that waits for single accesses */
+
+  /* Since version 3, streams: `argument` is the number of the kernel's argument, from 0; `cycles`
+   * what the logic has taken since the start of this run, without waits. The function stops within
+   * such a call until another kernel has written, or read. */
+  int (*stream_read)(void* card, uint32_t argument, const struct isthmus_stream_word* word,
+                     uint64_t cycles, int wait);
+  int (*stream_write)(void* card, uint32_t argument, const struct isthmus_stream_word* word,
+                      uint64_t cycles, int wait);
 };
 
 /* The plug-in defines this: does all of the kernel's work, returns 0. */

@@ -49,9 +49,21 @@ struct ComputeUnit {
 /// Where XRT writes how often a kernel is to run.
 inline constexpr std::uint64_t restart_counter = 0x10;
 
+/// A stream from one unit to another, or to itself: numbers of units, and of arguments of theirs.
+struct StreamPlace {
+  std::size_t producer = 0;
+  std::size_t producer_argument = 0;
+  std::size_t consumer = 0;
+  std::size_t consumer_argument = 0;
+  std::size_t depth = 0;  ///< words that it holds
+  std::string name;       ///< "fetch_1.out:store_1.in"
+};
+inline constexpr std::size_t most_depth = std::size_t{1} << 20U;
+
 struct Description {
   std::vector<MemoryRange> memories;
   std::vector<ComputeUnit> units;
+  std::vector<StreamPlace> streams;
 
   /// Throws DescriptionError for a text that is none.
   static Description parse(std::istream& text);
@@ -60,6 +72,8 @@ struct Description {
   [[nodiscard]] const MemoryRange* memory_of(std::uint64_t address) const;
   /// Its number among those of the card.
   [[nodiscard]] std::size_t bank_of(std::uint64_t address) const;
+  /// Whether a unit has streams to others.
+  [[nodiscard]] bool has_streams(std::size_t unit) const;
 };
 
 /// "key=value" lines. Throws DescriptionError.

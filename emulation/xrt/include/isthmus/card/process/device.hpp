@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -9,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "isthmus/card/process/dataflow.hpp"
 #include "isthmus/card/process/description.hpp"
 #include "isthmus/card/process/kernels.hpp"
 #include "isthmus/card/process/memory.hpp"
@@ -55,6 +57,8 @@ class Device {
     /// Whether XRT runs it by itself, as it does a kernel: then what it does to the control
     /// register is in the launch. Else a program works with its registers.
     bool by_xrt = false;
+    bool flows = false;  ///< has streams to others
+    bool waits = false;  ///< has not ended, which others decide
   };
 
   void check_memories() const;
@@ -71,7 +75,11 @@ class Device {
   void read_registers(std::uint64_t address, std::span<std::byte> to);
   void control(Unit& unit, std::uint32_t value);
   void start(Unit& unit);
-  KernelOutcome run(Unit& unit);
+  KernelOutcome run(Unit& unit, StreamAccess* streams = nullptr);
+  void start_flow(Unit& unit, std::uint32_t times);
+  void advance_flows();
+  void tell_next_end();
+  void find_deadlock();
   void stop(Unit& unit);
   bool write_copier(std::uint64_t address, std::span<const std::byte> data);
   std::uint32_t status(Unit& unit);
@@ -87,6 +95,11 @@ class Device {
   bool programmed_ = false;
   Warnings warnings_;
   std::array<std::byte, copier_registers> copier_{};
+  using Duration = std::chrono::steady_clock::duration;
+  /// How long all that runs has waited for streams, and the program for that, in real time; since
+  /// the program did something.
+  Duration stuck_for_{};
+  std::chrono::steady_clock::time_point looked_;
 
   /// A transfer that XRT hands over in pieces takes as long as in one.
   struct Pieces {
@@ -95,6 +108,8 @@ class Device {
     std::uint64_t bytes = 0;
     Cost cost;
   } pieces_;
+
+  Dataflow flow_;  // last: runs that it ends use the others
 };
 
 }  // namespace isthmus::card::process

@@ -87,12 +87,44 @@ class Reach {
   std::vector<Traffic> traffic_;
 };
 
+/// A word of a stream: data, as wide on both sides, and what accompanies them, TLAST first; of that
+/// as much is copied as both sides have.
+struct StreamWord {
+  std::span<std::byte> data;
+  std::span<std::byte> sideband;
+};
+
+enum class StreamWait : std::uint8_t {
+  wait,     ///< until there are data, or room
+  try_now,  ///< in vain where there are none
+  look      ///< the same, and nothing is moved
+};
+
+enum class StreamAnswer : std::uint8_t { done, not_now, gone };
+
+/// The streams of one run of a kernel, by the number of its argument; `cycles` is what its logic
+/// has taken so far, without waits. Where the answer is `gone` the card is closed, and the run must
+/// end.
+class StreamAccess {
+ public:
+  StreamAccess() = default;
+  StreamAccess(const StreamAccess&) = delete;
+  StreamAccess& operator=(const StreamAccess&) = delete;
+  virtual ~StreamAccess() = default;
+
+  virtual StreamAnswer read(std::uint32_t argument, const StreamWord& word, std::uint64_t cycles,
+                            StreamWait wait) = 0;
+  virtual StreamAnswer write(std::uint32_t argument, const StreamWord& word, std::uint64_t cycles,
+                             StreamWait wait) = 0;
+};
+
 /// One run: where the arguments are, and what can be reached.
 struct KernelRun {
   const ComputeUnit* unit;
   std::span<std::byte> registers;
   Reach* reach;
   Timing* timing;
+  StreamAccess* streams = nullptr;  ///< null: it is connected to none
 
   /// Argument `index`, of up to eight bytes.
   [[nodiscard]] std::uint64_t argument(std::size_t index) const;
@@ -103,6 +135,7 @@ struct KernelRun {
 struct KernelOutcome {
   Time duration = 0;
   std::uint64_t bytes = 0;  ///< read and written, each sweep counted
+  Time logic = 0;           ///< what it takes beside memory
 };
 
 class KernelModel {

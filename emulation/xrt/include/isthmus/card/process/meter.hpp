@@ -38,13 +38,20 @@ class Meter {
   /// The same for one that is told of in the list.
   void spend(const Cost& cost, const char* kind, const std::string& name, std::uint64_t bytes);
 
-  /// A kernel begins, and takes so long.
-  void begin_kernel(Time duration, const std::string& name, std::uint64_t bytes);
+  /// A kernel begins, whose end the program will ask for. Before, `next_end` is told.
+  void begin_kernel();
+  /// What one did, or does: known once it is known when it ends.
+  void record_kernel(std::uint64_t begin, Time duration, const std::string& name,
+                     std::uint64_t bytes);
+  /// When the next kernel ends of those that run.
+  void next_end(std::uint64_t time) { slot_->done_fs = time; }
   /// The program asks whether a kernel is done that began so that it ends at `end`: time goes on to
   /// there if nothing else of the program can run.
   bool poll(std::uint64_t end);
-  /// The program has seen the end of one kernel; the next to end does so at `next`.
-  void end_kernel(std::uint64_t next);
+  /// The program has seen the end of one kernel.
+  void end_kernel() { --slot_->busy; }
+  /// Whether all of the program waits, and none of its threads until a deadline.
+  [[nodiscard]] bool is_program_stuck() const { return has_clock() && slot_->stuck != 0; }
 
   [[nodiscard]] CardSlot& slot() { return *slot_; }
 

@@ -53,6 +53,7 @@ struct alignas(64) CardSlot {
   Count offset_fs;    ///< the program's time when the call began, less elapsed_fs then
   Count patience_fs;  ///< from there to the program's next deadline: a poll jumps no further
   std::atomic<std::uint32_t> alone;  ///< 1: a poll may jump
+  std::atomic<std::uint32_t> stuck;  ///< 1: all wait, without a deadline
   Count waited_fs;  ///< how long a kernel that starts has waited in the runtime's queue
 };
 

@@ -1,0 +1,134 @@
+// What the headers that stand in for HLS's make of integers and words of streams. Ends with 1 and
+// names what is wrong.
+#include <ap_axi_sdata.h>
+#include <ap_int.h>
+#include <hls_stream.h>
+
+#include <cstdio>
+#include <sstream>
+
+namespace {
+
+int wrong = 0;
+
+#define CHECK(what)                                \
+  if (!(what)) {                                   \
+    std::printf("line %d: %s\n", __LINE__, #what); \
+    ++wrong;                                       \
+  }
+
+void narrow() {
+  ap_uint<8> byte = 250;
+  byte += 10;
+  CHECK(byte == 4);
+  ap_uint<8> zero = 0;
+  CHECK(zero - 1 == -1);
+  CHECK(--zero == 255);
+  ap_int<5> five = 15;
+  five++;
+  CHECK(five == -16);
+  const ap_uint<8> high = 0xF0;
+  CHECK((high << 4) == 0);
+  CHECK((high >> 4U) == 15);
+  CHECK((high << ap_uint<3>(1)) == 0xE0);
+  CHECK(~high == 0x0F);
+  const ap_int<8> least = -128;
+  CHECK((least >> 3) == -16);
+  CHECK((least >> 9) == -1);
+  ap_uint<64> all = ~0ULL;
+  CHECK(++all == 0);
+  ap_int<33> wide = ap_uint<8>(200);
+  wide = -wide;
+  CHECK(wide == -200);
+  CHECK(wide * wide == 40000);
+  CHECK(wide / 3 == -66);
+  CHECK(wide % 7 == -4);
+  int counted = 0;
+  for (ap_uint<5> i = 0; i < 20; i++) {
+    counted += i.to_int();
+  }
+  CHECK(counted == 190);
+  std::ostringstream text;
+  text << five << ' ' << byte;
+  CHECK(text.str() == "-16 4");
+  CHECK(sizeof(ap_uint<16>) == 2 && sizeof(ap_uint<24>) == 4 && sizeof(ap_int<64>) == 8);
+}
+
+void bits() {
+  ap_uint<8> number = 0xF0;
+  number.range(3, 0) = 5;
+  CHECK(number == 0xF5);
+  CHECK(number(7, 4) == 15);
+  number[0] = 0;
+  CHECK(number == 0xF4);
+  CHECK(number[2] && !number[3]);
+  CHECK(ap_uint<8>(255).and_reduce() && !ap_uint<8>(254).and_reduce());
+  CHECK(ap_uint<8>(7).xor_reduce() && !ap_uint<8>(0).or_reduce());
+  const ap_uint<16> both = (ap_uint<8>(0xAB), ap_uint<8>(0xCD));
+  CHECK(both == 0xABCD);
+  const ap_uint<72> more = (ap_uint<8>(0xAB), ap_uint<64>(~0ULL));
+  CHECK(more.range(71, 64) == 0xAB);
+}
+
+void words() {
+  CHECK(sizeof(ap_uint<512>) == 64);
+  ap_uint<512> word = 0;
+  for (int lane = 0; lane < 16; ++lane) {
+    word.range(32 * lane + 31, 32 * lane) = 1000 + lane;
+  }
+  const ap_uint<512> kept = word;
+  for (int lane = 0; lane < 16; ++lane) {
+    CHECK(kept(32 * lane + 31, 32 * lane).to_int() == 1000 + lane);
+  }
+  CHECK((word >> 32).range(31, 0) == 1001);
+  CHECK((word << 32).range(511, 480) == 1014);
+  word(31, 0) = word(63, 32);
+  CHECK(word.range(31, 0) == 1001);
+  ap_uint<128> power = ap_uint<128>(1) << 100;
+  CHECK(power - 1 < power);
+  power -= 1;
+  CHECK(power.range(99, 64) == 0xFFFFFFFFFULL);
+  CHECK(power.range(127, 100) == 0);
+  ap_int<100> negative = -5;
+  negative += 3;
+  CHECK(negative == -2 && negative < 0 && negative >> 50 == -1);
+  ap_uint<96> sum = 0;
+  for (int n = 0; n < 100; ++n) {
+    sum += ap_uint<96>(1) << 63;
+  }
+  CHECK(static_cast<int>(sum >> 63) == 100);
+  CHECK(ap_uint<68>("0x123456789abcdef01").to_string(16) == "123456789abcdef01");
+}
+
+void streams() {
+  CHECK(hls::isthmus_word<ap_uint<24>>::data_bytes == 3);
+  using Packet = ap_axis<512, 4, 0, 3>;
+  using Word = hls::isthmus_word<Packet>;
+  CHECK(Word::data_bytes == 64);
+  Packet sent;
+  sent.data.range(31, 0) = 77;
+  sent.user = 9;
+  sent.dest = 5;
+  sent.last = 1;
+  unsigned char data[Word::data_bytes];
+  unsigned char beside[Word::sideband_bytes];
+  Word::pack(sent, data, beside);
+  CHECK(beside[0] == 1);  // TLAST is first
+  Packet got;
+  Word::unpack(got, data, beside);
+  CHECK(got.data == sent.data && got.user == 9 && got.dest == 5 && got.last == 1);
+  CHECK(got.keep.and_reduce());
+  hls::stream<Packet> within("within");
+  within << sent;
+  CHECK(within.size() == 1 && within.read().user == 9 && within.empty());
+}
+
+}  // namespace
+
+int main() {
+  narrow();
+  bits();
+  words();
+  streams();
+  return wrong == 0 ? 0 : 1;
+}

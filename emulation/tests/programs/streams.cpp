@@ -1,0 +1,95 @@
+// Kernels that are connected by streams, started in any order. Prints one JSON object.
+#include <xrt/xrt_bo.h>
+#include <xrt/xrt_kernel.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <numeric>
+#include <thread>
+
+#include "on_card.hpp"
+
+namespace {
+
+constexpr int count = 5000;
+
+/// The kernel `name` with the arguments that its name stands for.
+struct Stage {
+  xrt::kernel kernel;
+  xrt::run run;
+  xrt::bo buffer;
+
+  Stage(Card& card, const std::string& name) : kernel(card.device, card.uuid, name), run(kernel) {
+    if (name == "source") {
+      take(card, 0);
+    } else if (name == "sink") {
+      take(card, 1);
+    }
+    run.set_arg(2, count);
+  }
+  void take(Card& card, int argument) {
+    buffer = xrt::bo(card.device, count * sizeof(int), kernel.group_id(argument));
+    int* const data = buffer.map<int*>();
+    std::iota(data, data + count, argument == 0 ? 1 : 0);
+    buffer.sync(XCL_BO_SYNC_BO_TO_DEVICE);
+    run.set_arg(argument, buffer);
+  }
+};
+
+/// Starts the stages in the order in which they are named, so often; the last sum of the sink, and
+/// how long each round took.
+void rounds(const Arguments& arguments) {
+  Card card(arguments[0]);
+  std::map<std::string, Stage> stages;
+  const Arguments names(arguments.begin() + 2, arguments.end());
+  for (const std::string& name : names) {
+    stages.try_emplace(name, card, name);
+  }
+  for (int round = 0; round < std::stoi(arguments[1]); ++round) {
+    const double took = lasted([&] {
+      for (const std::string& name : names) {
+        stages.at(name).run.start();
+      }
+      for (const std::string& name : names) {
+        stages.at(name).run.wait();
+      }
+    });
+    tell("round " + std::to_string(round), 1e6 * took);
+  }
+  if (const auto sink = stages.find("sink"); sink != stages.end()) {
+    sink->second.buffer.sync(XCL_BO_SYNC_BO_FROM_DEVICE);
+    const int* const data = sink->second.buffer.map<int*>();
+    tell("sum", std::accumulate(data, data + count, 0.0));
+  }
+}
+
+/// The sink alone for a while, whose state is asked for; then the source.
+void late(const Arguments& arguments) {
+  Card card(arguments[0]);
+  Stage sink(card, "sink");
+  Stage source(card, "source");
+  sink.run.start();
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  tell("runs", sink.run.state() == ERT_CMD_STATE_COMPLETED ? 0 : 1);
+  source.run.start();
+  tell("waited", lasted([&] { sink.run.wait(); }));
+  tell("over", source.run.wait() == ERT_CMD_STATE_COMPLETED ? 1 : 0);
+}
+
+/// A sink that nobody feeds, which is left running: XRT 2.13 fails where a run goes while its
+/// kernel runs, so nothing is destroyed.
+void left(const Arguments& arguments) {
+  Card card(arguments[0]);
+  Stage sink(card, "sink");
+  sink.run.start();
+  tell("runs", 1);
+  print();
+  std::fflush(stdout);
+  std::_Exit(0);
+}
+
+}  // namespace
+
+int main(int count, char** given) {
+  return act(count, given, {{"rounds", rounds}, {"late", late}, {"left", left}});
+}

@@ -1,0 +1,312 @@
+"""Kernels that are connected by streams, and how they wait for one another."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+import pytest
+from on_cards import Ran, Run, card_exec, emulated, programs, trace_of
+
+from conftest import Command, made_once
+from isthmus import xclbin
+from isthmus.emulation.prototype import defined_in
+from isthmus.errors import UsageError
+from isthmus.xclbin import Argument, Design, Kernel
+from isthmus.xclbin.description import load
+from isthmus.xclbin.design import completed
+
+__all__ = ["card_exec", "emulated", "programs"]  # fixtures
+needs_xrt = pytest.mark.usefixtures("emulated")
+COUNT = 5000
+SUM = COUNT * (COUNT + 1) / 2
+CLOCK_US = 1 / 300
+"""Of the kernels of the board u250."""
+SOURCES = {
+    "source": """
+#include <hls_stream.h>
+extern "C" void source(const int* in, hls::stream<int>& out, int n) {
+  for (int i = 0; i < n; ++i) out << in[i];
+}
+""",
+    "twice": """
+#include <hls_stream.h>
+extern "C" void twice(hls::stream<int>& in, hls::stream<int>& out, int n) {
+  for (int i = 0; i < n; ++i) out << 2 * in.read();
+}
+""",
+    "sink": """
+#include <hls_stream.h>
+extern "C" void sink(hls::stream<int>& in, int* out, int n) {
+  for (int i = 0; i < n; ++i) in >> out[i];
+}
+""",
+    "polling": """
+#include <hls_stream.h>
+extern "C" void sink(hls::stream<int>& in, int* out, int n) {
+  for (int i = 0; i < n;) {
+    if (!in.empty() && in.read_nb(out[i])) ++i;
+  }
+}
+""",
+    "packets": """
+#include <ap_axi_sdata.h>
+#include <hls_stream.h>
+typedef hls::stream<ap_axiu<32, 0, 0, 0> > packet_stream;
+extern "C" void source(const int* in, packet_stream& out, int n) {
+  for (int i = 0; i < n; ++i) {
+    ap_axiu<32, 0, 0, 0> packet;
+    packet.data = in[i];
+    packet.keep_all();
+    packet.last = i + 1 == n;
+    out.write(packet);
+  }
+}
+""",
+    "unpacks": """
+#include <ap_axi_sdata.h>
+#include <hls_stream.h>
+extern "C" void sink(hls::stream<ap_axiu<32, 0, 0, 0> >& in, int* out, int n) {
+  for (int i = 0;; ++i) {
+    const ap_axiu<32, 0, 0, 0> packet = in.read();
+    out[i] = packet.data;
+    if (packet.last) break;
+  }
+}
+""",
+    "wide": """
+#include <hls_stream.h>
+extern "C" void sink(hls::stream<long long>& in, int* out, int n) {
+  for (int i = 0; i < n; ++i) out[i] = in.read();
+}
+""",
+    "without": """
+#include <hls_stream.h>
+extern "C" void twice(hls::stream<int>& in, hls::stream<int>& out) { out << 2 * in.read(); }
+""",
+}
+DIRECT = "stream_connect = ['source_1.out:sink_1.in']\n"
+THREE = "stream_connect = ['source_1.out:twice_1.in', 'twice_1.out:sink_1.in']\n"
+FREE = f"{THREE}[[kernels]]\nname = 'twice'\ncontrol = 'ap_ctrl_none'\n" + (
+    "arguments = [{ name = 'in', type = 'hls::stream<int>' },"
+    " { name = 'out', type = 'hls::stream<int>' }]\n"
+)
+DESIGNS = {
+    "direct": (DIRECT, ("source", "sink")),
+    "shallow": (DIRECT.replace("in']", "in:2']"), ("source", "sink")),
+    "three": (THREE, ("source", "twice", "sink")),
+    "free": (FREE, ("source", "without", "sink")),
+    "polling": (DIRECT, ("source", "polling")),
+    "packets": (DIRECT, ("packets", "unpacks")),
+    "plain": (DIRECT, ("packets", "sink")),
+    "wide": (DIRECT, ("source", "wide")),
+    "apart": ("stream_connect = []\n", ("source", "sink")),
+}
+
+
+@pytest.fixture(scope="session")
+def designs(run_isthmus: Command) -> Path:
+    """A folder for each design, with its kernels and its xclbin."""
+
+    def make(folder: Path) -> None:
+        made = {}
+        for text, source in SOURCES.items():
+            kernel = re.findall(r"void (\w+)\(", source)[0]
+            (folder / text).mkdir()
+            (folder / text / f"{kernel}.cpp").write_text(source)
+            built = run_isthmus("card", "kernel", "build", f"{kernel}.cpp", cwd=folder / text)
+            assert built.returncode == 0, built.stderr
+            made[text] = folder / text / f"{kernel}.so"
+        for name, (description, sources) in DESIGNS.items():
+            place = folder / f"design-{name}"
+            place.mkdir()
+            for text in sources:
+                shutil.copy(made[text], place)
+            (place / "all.toml").write_text(description)
+            design = load(place / "all.toml")
+            described = {kernel.name: kernel for kernel in design.kernels}
+            for text in sources:
+                found = defined_in(SOURCES[text], made[text].stem)
+                assert found is not None
+                described.setdefault(found.name, found.kernel)
+            whole = msgspec.structs.replace(design, kernels=tuple(described.values()))
+            xclbin.save(whole.for_mode("hw_emu").build(), place / "all.xclbin")
+
+    return made_once("streams", make)
+
+
+@pytest.fixture
+def streamed(card_exec: Run, programs: Path, designs: Path) -> Run:
+    def run(what: str, design: str, *rest: object, options: tuple[str, ...] = ()) -> Ran:
+        folder = designs / f"design-{design}"
+        program = [programs / "streams", what, folder / "all.xclbin", *rest]
+        return card_exec("--clock", "card", "--kernels", folder, *options, "--", *program)
+
+    return run
+
+
+@contextmanager
+def busy(processes: int) -> Iterator[None]:
+    loops = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(processes)]
+    try:
+        yield
+    finally:
+        for loop in loops:
+            loop.kill()
+            loop.wait()
+
+
+@needs_xrt
+@pytest.mark.parametrize("design", ["direct", "shallow", "polling", "packets", "plain"])
+@pytest.mark.parametrize("order", [("source", "sink"), ("sink", "source")])
+def test_what_one_kernel_sends_another_gets(
+    streamed: Run, design: str, order: tuple[str, ...]
+) -> None:
+    ran = streamed("rounds", design, 2, *order)
+    assert ran.code == 0, ran.errors
+    assert ran.figures["sum"] == SUM
+
+
+@needs_xrt
+@pytest.mark.parametrize("order", ["source twice sink", "sink twice source", "twice sink source"])
+def test_three_stages_take_as_long_as_one(streamed: Run, order: str) -> None:
+    figures = streamed("rounds", "three", 1, *order.split()).figures
+    assert figures["sum"] == 2 * SUM
+    # A word a clock; beside that the three starts and the memory's latency.
+    assert COUNT * CLOCK_US < figures["round 0"] < 2 * COUNT * CLOCK_US
+    direct = streamed("rounds", "direct", 1, "sink", "source").figures
+    assert figures["round 0"] < direct["round 0"] + 10
+
+
+@needs_xrt
+def test_a_kernel_without_control_passes_on_what_comes(streamed: Run) -> None:
+    ran = streamed("rounds", "free", 2, "sink", "source")
+    assert ran.code == 0, ran.errors
+    assert ran.figures["sum"] == 2 * SUM
+
+
+@needs_xrt
+def test_times_are_the_same_each_time_and_beside_others_work(streamed: Run) -> None:
+    command = ("rounds", "three", 5, "sink", "source", "twice")
+
+    def times() -> dict[str, float]:
+        return {what: round(value, 3) for what, value in streamed(*command).figures.items()}
+
+    first = times()  # to a nanosecond: a program's own arithmetic has no more
+    assert times() == first
+    with busy(2):
+        assert times() == first
+
+
+@needs_xrt
+def test_a_consumer_runs_until_its_producer_has_sent_all(streamed: Run, tmp_path: Path) -> None:
+    trace = tmp_path / "trace.json"
+    ran = streamed("late", "direct", options=("--trace", str(trace)))
+    assert ran.figures["runs"] == ran.figures["over"] == 1
+    assert 0 < ran.figures["waited"] < 1e-3
+    kernels = {e["name"]: e for e in trace_of(trace) if e.get("cat") == "kernel"}
+    sink, source = kernels["sink_1"], kernels["source_1"]
+    assert sink["dur"] >= 50_000  # microseconds: it waited as long as the program slept
+    assert source["dur"] < 1000
+
+
+@needs_xrt
+def test_who_waits_for_ever_is_named(streamed: Run) -> None:
+    ran = streamed("rounds", "direct", 1, "sink", options=("--fail-on-warning",))
+    assert ran.code == 3
+    said = "sink_1 waits for data on source_1.out:sink_1.in, and nothing of the program goes on"
+    assert any(said in line for line in ran.errors), ran.errors
+    full = streamed("rounds", "direct", 1, "source", options=("--fail-on-warning",))
+    assert any("source_1 waits for room on source_1.out" in line for line in full.errors)
+
+
+@needs_xrt
+@pytest.mark.slow
+def test_a_program_that_waits_for_ever_is_ended(streamed: Run) -> None:
+    ran = streamed("rounds", "direct", 1, "sink")
+    assert ran.code != 0
+    assert any("sink_1 waits for data" in line and "is ended" in line for line in ran.errors)
+
+
+@needs_xrt
+def test_a_program_may_leave_a_kernel_that_waits(streamed: Run) -> None:
+    ran = streamed("left", "direct")
+    assert (ran.code, ran.figures) == (0, {"runs": 1}), ran.errors
+
+
+@needs_xrt
+@pytest.mark.parametrize(
+    ("design", "said"),
+    [
+        ("wide", "source_1.out:sink_1.in: one side has words of 4 bytes, the other of 8"),
+        ("apart", "none of its streams is connected: see stream_connect"),
+    ],
+)
+def test_streams_that_do_not_fit_are_named(streamed: Run, design: str, said: str) -> None:
+    ran = streamed("rounds", design, 1, "source", "sink")
+    assert ran.code != 0
+    assert any(said in line for line in ran.errors), ran.errors
+
+
+# Descriptions
+
+
+def kernels() -> tuple[Kernel, ...]:
+    return (
+        Kernel("a", (Argument("in", "int*"), Argument("out", "hls::stream<int>"))),
+        Kernel("b", (Argument("in", "hls::stream<int>&"), Argument("n", "int"))),
+    )
+
+
+def test_a_stream_is_written_into_the_xclbin() -> None:
+    design = Design(kernels=kernels(), stream_connect=("a_1.out:b_1.in:16",), mode="hw_emu")
+    built = design.build()
+    text = (built.data(xclbin.SectionKind.BITSTREAM) or b"").decode()
+    assert "stream a_1 1 b_1 0 16 a_1.out:b_1.in\n" in text
+    modes = {port.name: port.mode for kernel in built.kernels for port in kernel.ports}
+    assert (modes["AXIS_out"], modes["AXIS_in"]) == ("write_only", "read_only")
+    qualifiers = [a.qualifier for a in completed(kernels()[1]).arguments]
+    assert qualifiers == ["stream", "scalar"]
+
+
+@pytest.mark.parametrize(
+    ("connect", "what"),
+    [
+        (["a_1.out"], "write it as 'fetch_1.out:store_1.in'"),
+        (["a_1.out:b_1.in:deep"], "write it as"),
+        (["a_1.out:b_1.in:0"], "holds 1 to 1048576 words"),
+        (["a_1.out:c_1.in"], "no instance 'c_1'; there are a_1, b_1"),
+        (["a_1.in:b_1.in"], "a_1 has no stream 'in'; it has out"),
+        (["a_1.out:b_1.n"], "b_1 has no stream 'n'; it has in"),
+        (["a_1.out:b_1.in", "a_1.out:b_1.in"], "argument 1 of a_1 is connected twice"),
+    ],
+)
+def test_what_is_no_stream_is_refused(connect: list[str], what: str) -> None:
+    with pytest.raises(UsageError, match=what.replace("(", r"\(")):
+        Design(kernels=kernels(), stream_connect=tuple(connect)).build()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "what"),
+    [
+        (("a.cpp", "b.cpp"), "--from FILE.toml"),
+        (("a.cpp", "b.cpp", "--from", "all.toml", "--top", "a"), "no --top"),
+        (("a.cpp", "--from", "none.toml"), "none.toml: no such file"),
+        (("a.cpp", "--from", "all.toml"), "no instance 'b_1'; there are a_1"),
+    ],
+)
+def test_kernels_that_do_not_belong_together_are_refused(
+    isthmus: Command, tmp_path: Path, arguments: tuple[str, ...], what: str
+) -> None:
+    (tmp_path / "a.cpp").write_text("void a(hls::stream<int>& out) {}")
+    (tmp_path / "b.cpp").write_text("void b(hls::stream<int>& in) {}")
+    (tmp_path / "all.toml").write_text("stream_connect = ['a_1.out:b_1.in']")
+    ended = isthmus("card", "kernel", "build", *arguments)
+    assert ended.returncode == 2
+    assert what in ended.stderr

@@ -1,0 +1,269 @@
+// Kernels that wait for one another at streams: what they read, when they end, and who waits.
+#include "isthmus/card/process/dataflow.hpp"
+
+#include <catch2/catch.hpp>
+#include <numeric>
+#include <sstream>
+
+using namespace isthmus::card;
+using namespace isthmus::card::process;
+
+namespace {
+
+constexpr double hertz = 250e6;
+constexpr Time clock_time = 4 * nanosecond;
+constexpr std::uint64_t began = 1000;
+
+/// Units a, b, c, ...: each writes argument 1 to argument 0 of the next.
+Description chain(const std::string& units, std::size_t depth) {
+  Description found;
+  for (const char unit : units) {
+    ComputeUnit& made = found.units.emplace_back();
+    made.instance = unit;
+  }
+  for (std::size_t n = 0; n + 1 < units.size(); ++n) {
+    found.streams.push_back({.producer = n,
+                             .producer_argument = 1,
+                             .consumer = n + 1,
+                             .consumer_argument = 0,
+                             .depth = depth,
+                             .name = std::string(1, units[n]) + ":" + units[n + 1]});
+  }
+  return found;
+}
+
+StreamWord word_of(int& value) { return {std::as_writable_bytes(std::span(&value, 1)), {}}; }
+
+/// Ends with `gone` as a kernel does.
+void check(StreamAnswer answer) {
+  if (answer == StreamAnswer::gone) {
+    throw KernelError("gone");
+  }
+}
+
+/// Writes 0 .. count - 1, a word every `interval` clocks; takes `late` more at the end.
+Dataflow::Body producer(int count, std::uint64_t interval = 1, Time late = 0) {
+  return [=](StreamAccess& streams) {
+    for (int n = 0; n < count; ++n) {
+      check(
+          streams.write(1, word_of(n), interval * static_cast<std::uint64_t>(n), StreamWait::wait));
+    }
+    const Time logic = clock_time * count * static_cast<Time>(interval);
+    return KernelOutcome{.duration = logic + late, .bytes = 1, .logic = logic};
+  };
+}
+
+/// Adds 1 to each word.
+Dataflow::Body middle(int count) {
+  return [=](StreamAccess& streams) {
+    for (int n = 0; n < count; ++n) {
+      int value = 0;
+      const auto cycles = static_cast<std::uint64_t>(n);
+      check(streams.read(0, word_of(value), cycles, StreamWait::wait));
+      ++value;
+      check(streams.write(1, word_of(value), cycles, StreamWait::wait));
+    }
+    return KernelOutcome{.duration = clock_time * count, .bytes = 0, .logic = clock_time * count};
+  };
+}
+
+Dataflow::Body consumer(int count, std::vector<int>& into, std::uint64_t interval = 1) {
+  return [=, &into](StreamAccess& streams) {
+    for (int n = 0; n < count; ++n) {
+      int value = 0;
+      check(streams.read(0, word_of(value), interval * static_cast<std::uint64_t>(n),
+                         StreamWait::wait));
+      into.push_back(value);
+    }
+    const Time logic = clock_time * count * static_cast<Time>(interval);
+    return KernelOutcome{.duration = logic, .bytes = 0, .logic = logic};
+  };
+}
+
+std::vector<int> counted(int count, int first = 0) {
+  std::vector<int> values(static_cast<std::size_t>(count));
+  std::iota(values.begin(), values.end(), first);
+  return values;
+}
+
+/// When each unit's run was over, from the start on; all have ended.
+std::vector<Time> ends(const std::vector<Dataflow::Ended>& all, std::size_t units) {
+  std::vector<Time> found(units, -1);
+  for (const Dataflow::Ended& ended : all) {
+    found.at(ended.unit) = static_cast<Time>(ended.end - began);
+  }
+  return found;
+}
+
+}  // namespace
+
+TEST_CASE("A consumer that starts first stops within its function", "[card][process]") {
+  const std::size_t depth = GENERATE(1, 16, 4096);
+  const Description description = chain("ab", depth);
+  std::vector<int> values;
+  Dataflow flow(description, hertz);
+  flow.start(1, began, 1, consumer(1000, values));
+  CHECK(flow.advance().empty());
+  CHECK(flow.waiting() == "b waits for data on a:b");
+  CHECK(values.empty());
+  flow.start(0, began, 1, producer(1000));
+  const auto times = ends(flow.advance(), 2);
+  CHECK(values == counted(1000));
+  CHECK(flow.waiting().empty());
+  if (depth > 1) {  // a word a clock, and one clock from the one to the other
+    CHECK(times == std::vector<Time>{1000 * clock_time, 1001 * clock_time});
+  }
+}
+
+TEST_CASE("The slowest of three decides, whichever it is", "[card][process]") {
+  const std::size_t slow = GENERATE(0, 2);
+  const std::uint64_t interval = 5;
+  const Description description = chain("abc", 64);
+  std::vector<int> values;
+  Dataflow flow(description, hertz);
+  flow.start(2, began, 1, consumer(500, values, slow == 2 ? interval : 1));
+  flow.start(0, began, 1, producer(500, slow == 0 ? interval : 1));
+  flow.start(1, began, 1, middle(500));
+  const auto times = ends(flow.advance(), 3);
+  CHECK(values == counted(500, 1));
+  const Time last = times.back();
+  CHECK(last >= 499 * 5 * clock_time);
+  CHECK(last <= (500 * 5 + 3) * clock_time);
+  // A full stream keeps the first back, but for what lies in the two streams.
+  CHECK(times.front() >= (slow == 2 ? (500 - 2 * 65) * 5 : 500 * 5) * clock_time);
+}
+
+TEST_CASE("What memory adds to the first is added to those behind it, once", "[card][process]") {
+  constexpr Time late = 7777;
+  const Description description = chain("abc", 1024);
+  std::vector<int> values;
+  Dataflow flow(description, hertz);
+  flow.start(0, began, 1, producer(100, 1, late));
+  flow.start(1, began, 1, middle(100));
+  flow.start(2, began, 1, consumer(100, values));
+  const auto times = ends(flow.advance(), 3);
+  CHECK(times == std::vector<Time>{100 * clock_time + late, 101 * clock_time + late,
+                                   102 * clock_time + late});
+}
+
+TEST_CASE("A consumer that starts late reads what is there at its own rate", "[card][process]") {
+  const Description description = chain("ab", 1024);
+  std::vector<int> values;
+  Dataflow flow(description, hertz);
+  flow.start(0, began, 1, producer(100));
+  CHECK(ends(flow.advance(), 2).front() == 100 * clock_time);
+  constexpr std::uint64_t later = 1000 * clock_time;
+  flow.start(1, began + later, 1, consumer(100, values));
+  CHECK(ends(flow.advance(), 2).back() == static_cast<Time>(later) + 100 * clock_time);
+}
+
+TEST_CASE("A producer waits for room, and is named", "[card][process]") {
+  const Description description = chain("ab", 10);
+  std::vector<int> values;
+  Dataflow flow(description, hertz);
+  flow.start(0, began, 1, producer(30));
+  CHECK(flow.advance().empty());
+  CHECK(flow.waiting() == "a waits for room on a:b");
+  constexpr std::uint64_t later = 1000 * clock_time;
+  flow.start(1, began + later, 1, consumer(30, values));
+  const auto times = ends(flow.advance(), 2);
+  CHECK(values == counted(30));
+  CHECK(times.front() > static_cast<Time>(later) + 15 * clock_time);
+  CHECK_THROWS_WITH(
+      [&] {
+        flow.start(0, began, 1, producer(30));
+        flow.advance();
+        flow.start(0, began, 1, producer(30));
+      }(),
+      "a is started again while it waits: a waits for room on a:b");
+}
+
+TEST_CASE("A unit that runs forever works through what comes", "[card][process]") {
+  const Description description = chain("abc", 4);
+  std::vector<int> values;
+  Dataflow flow(description, hertz);
+  flow.start(1, 0, Dataflow::forever, middle(1));
+  CHECK(flow.advance().empty());
+  CHECK(flow.waiting().empty());  // it may wait for ever
+  for (int round = 0; round < 3; ++round) {
+    values.clear();
+    flow.start(2, began, 1, consumer(50, values));
+    flow.start(0, began, 1, producer(50));
+    CHECK(flow.advance().size() == 2);
+    CHECK(values == counted(50, 1));
+  }
+}
+
+TEST_CASE("Who asks an empty stream goes on when others have written", "[card][process]") {
+  const Description description = chain("ab", 4);
+  std::vector<int> values;
+  std::uint64_t in_vain = 0;
+  const Dataflow::Body asks = [&](StreamAccess& streams) {
+    while (values.size() < 20) {
+      int value = 0;
+      const auto cycles = static_cast<std::uint64_t>(values.size());
+      const StreamAnswer answer = streams.read(0, word_of(value), cycles, StreamWait::try_now);
+      check(answer);
+      if (answer == StreamAnswer::done) {
+        values.push_back(value);
+      } else {
+        ++in_vain;
+      }
+    }
+    return KernelOutcome{};
+  };
+  Dataflow flow(description, hertz);
+  flow.start(1, began, 1, asks);
+  CHECK(flow.advance().empty());  // it asked a million times, and waits
+  CHECK(in_vain == 1'000'000);
+  flow.start(0, began, 1, producer(20));
+  CHECK(flow.advance().size() == 2);
+  CHECK(values == counted(20));
+}
+
+TEST_CASE("Looking takes nothing", "[card][process]") {
+  const Description description = chain("ab", 4);
+  std::vector<StreamAnswer> answers;
+  Dataflow flow(description, hertz);
+  flow.start(0, began, 1, producer(1));
+  flow.advance();
+  flow.start(1, began, 1, [&](StreamAccess& streams) {
+    int value = 0;
+    for (const StreamWait wait : {StreamWait::look, StreamWait::try_now, StreamWait::look}) {
+      answers.push_back(streams.read(0, word_of(value), 0, wait));
+    }
+    return KernelOutcome{};
+  });
+  CHECK(flow.advance().size() == 1);
+  CHECK(answers == std::vector{StreamAnswer::done, StreamAnswer::done, StreamAnswer::not_now});
+}
+
+TEST_CASE("Two sides with words of different widths are refused", "[card][process]") {
+  const Description description = chain("ab", 4);
+  Dataflow flow(description, hertz);
+  flow.start(0, began, 1, producer(1));
+  flow.advance();
+  flow.start(1, began, 1, [](StreamAccess& streams) {
+    std::array<std::byte, 8> wide{};
+    streams.read(0, {.data = wide, .sideband = {}}, 0, StreamWait::wait);
+    return KernelOutcome{};
+  });
+  CHECK_THROWS_WITH(flow.advance(), "stream a:b: one side has words of 4 bytes, the other of 8");
+}
+
+TEST_CASE("A description names streams", "[card][process]") {
+  const auto parsed = [](const std::string& stream) {
+    std::istringstream text("isthmus.card/1\nkernel k a 0 64\nkernel k b 64 64\nstream " + stream +
+                            "\nend\n");
+    return Description::parse(text);
+  };
+  const Description found = parsed("a 1 b 0 8 a.out:b.in");
+  REQUIRE(found.streams.size() == 1);
+  CHECK(found.streams.front().consumer == 1);
+  CHECK(found.streams.front().depth == 8);
+  CHECK(found.streams.front().name == "a.out:b.in");
+  CHECK(found.has_streams(0));
+  for (const char* wrong : {"a 1 c 0 8 x", "a 1 b 0 0 x", "a 1 b 0 99999999 x", "a 1 b 0 8"}) {
+    CHECK_THROWS_AS(parsed(wrong), DescriptionError);
+  }
+}

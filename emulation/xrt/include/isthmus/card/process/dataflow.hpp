@@ -1,0 +1,68 @@
+// Streams between kernels, and runs of kernels that wait for one another at them.
+//
+// A run that needs data which are not there stops within its function, and goes on when another one
+// has written them. Who goes on is decided by the order in which runs were started, never by
+// chance. Each run has a time of its own: its start, the clocks of its logic, and what it waited at
+// streams. A word can be read a clock after it was written; a stream that is full lets the next
+// word in when one was read.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "isthmus/card/process/coroutine.hpp"
+#include "isthmus/card/process/description.hpp"
+#include "isthmus/card/process/kernels.hpp"
+#include "isthmus/card/time.hpp"
+
+namespace isthmus::card::process {
+
+class Dataflow {
+ public:
+  /// `hertz`: clock of the kernels.
+  Dataflow(const Description& description, double hertz);
+  Dataflow(const Dataflow&) = delete;
+  Dataflow& operator=(const Dataflow&) = delete;
+  /// Runs that still wait are told that the card is gone.
+  ~Dataflow();
+
+  /// Does one run of a kernel, with these streams.
+  using Body = std::function<KernelOutcome(StreamAccess& streams)>;
+  static constexpr std::uint32_t forever = 0;
+  /// `times` runs, one after the other, of unit number `unit` start at `now` (femtoseconds, modulo
+  /// 2^64). Throws KernelError where one of it has not ended; what runs forever is not started
+  /// twice.
+  void start(std::size_t unit, std::uint64_t now, std::uint32_t times, Body body);
+
+  struct Ended {
+    std::size_t unit = 0;
+    std::uint64_t began = 0;
+    std::uint64_t end = 0;
+    std::uint64_t bytes = 0;
+  };
+  /// Lets all runs go on as far as they can; those that have ended. Throws what they throw.
+  std::vector<Ended> advance();
+  /// Who waits for what; empty where nobody does, but those that run forever.
+  [[nodiscard]] std::string waiting() const;
+
+ private:
+  class Stream;
+  class Run;
+
+  [[nodiscard]] bool others_can_go_on(const Run& run) const;
+  [[nodiscard]] Run* latest_of(std::size_t unit) const;
+
+  const Description* description_;
+  Pace clock_;
+  bool gone_ = false;
+  std::vector<std::unique_ptr<Stream>> streams_;
+  std::vector<std::unique_ptr<Run>> runs_;  ///< in the order of their starts
+};
+
+}  // namespace isthmus::card::process

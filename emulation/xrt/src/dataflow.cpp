@@ -1,0 +1,336 @@
+#include "isthmus/card/process/dataflow.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <iterator>
+#include <limits>
+#include <utility>
+
+namespace isthmus::card::process {
+namespace {
+
+/// How often in turn a run may look at a stream in vain before it waits there: else one that asks
+/// until something comes would ask for ever.
+constexpr std::uint64_t most_looks = 1'000'000;
+
+Time since(std::uint64_t begin, std::uint64_t end) { return static_cast<Time>(end - begin); }
+
+std::uint64_t later(std::uint64_t one, std::uint64_t other) {
+  return since(one, other) > 0 ? other : one;
+}
+
+}  // namespace
+
+/// Words on their way, in places that are used in turn.
+class Dataflow::Stream {
+ public:
+  explicit Stream(const StreamPlace& place) : place_(&place) {}
+
+  [[nodiscard]] const StreamPlace& place() const { return *place_; }
+  [[nodiscard]] bool is_ready(bool for_reader) const {
+    return for_reader ? count_ > 0 : count_ < place_->depth;
+  }
+  /// When the next word was written, or the next place became free.
+  [[nodiscard]] std::optional<std::uint64_t> since_when(bool for_reader) const {
+    if (times_.empty()) {
+      return std::nullopt;
+    }
+    const std::size_t place = for_reader ? head_ : (head_ + count_) % place_->depth;
+    return used_[place] ? std::optional(times_[place]) : std::nullopt;
+  }
+
+  void put(const StreamWord& word, std::uint64_t now) {
+    if (times_.empty()) {
+      data_bytes_ = word.data.size();
+      sideband_bytes_ = word.sideband.size();
+      times_.resize(place_->depth);
+      used_.resize(place_->depth);
+      bytes_.resize(place_->depth * (data_bytes_ + sideband_bytes_));
+    }
+    const std::size_t place = (head_ + count_) % place_->depth;
+    std::byte* const to = &bytes_[place * (data_bytes_ + sideband_bytes_)];
+    check_width(word);
+    std::ranges::copy(word.data, to);
+    std::ranges::copy(word.sideband.first(std::min(word.sideband.size(), sideband_bytes_)),
+                      to + data_bytes_);
+    mark(place, now);
+    ++count_;
+  }
+
+  /// The next word; with `takes` it is gone.
+  void get(const StreamWord& word, bool takes, std::uint64_t now) {
+    check_width(word);
+    const std::byte* const from = &bytes_[head_ * (data_bytes_ + sideband_bytes_)];
+    std::copy_n(from, data_bytes_, word.data.begin());
+    std::copy_n(from + data_bytes_, std::min(word.sideband.size(), sideband_bytes_),
+                word.sideband.begin());
+    if (takes) {
+      last_written_ = times_[head_];
+      last_read_ = now;
+      mark(head_, now);
+      head_ = (head_ + 1) % place_->depth;
+      --count_;
+    }
+  }
+
+  /// Of the last word that was read.
+  std::uint64_t last_written_ = 0;
+  std::optional<std::uint64_t> last_read_;
+
+ private:
+  void mark(std::size_t place, std::uint64_t now) {
+    times_[place] = now;
+    used_[place] = true;
+  }
+  void check_width(const StreamWord& word) const {
+    if (word.data.size() != data_bytes_) {
+      throw KernelError("stream " + place_->name + ": one side has words of " +
+                        std::to_string(data_bytes_) + " bytes, the other of " +
+                        std::to_string(word.data.size()));
+    }
+  }
+
+  const StreamPlace* place_;
+  std::size_t data_bytes_ = 0;
+  std::size_t sideband_bytes_ = 0;
+  std::size_t head_ = 0;
+  std::size_t count_ = 0;
+  std::vector<std::byte> bytes_;
+  std::vector<std::uint64_t> times_;  ///< when a word was written there, or read
+  std::vector<bool> used_;
+};
+
+/// One run of a kernel, or of one that runs forever all of them.
+class Dataflow::Run final : public StreamAccess {
+ public:
+  Run(Dataflow& flow, std::size_t unit, std::uint64_t now, std::uint32_t times, Body body)
+      : flow_(&flow),
+        unit_(unit),
+        times_(times),
+        body_(std::move(body)),
+        began_(now),
+        base_(now),
+        coroutine_([this] { call(); }) {}
+
+  StreamAnswer read(std::uint32_t argument, const StreamWord& word, std::uint64_t cycles,
+                    StreamWait wait) override {
+    Stream& stream = connected(argument, true);
+    return reach(stream, true, cycles, wait,
+                 [&](std::uint64_t now) { stream.get(word, wait != StreamWait::look, now); });
+  }
+  StreamAnswer write(std::uint32_t argument, const StreamWord& word, std::uint64_t cycles,
+                     StreamWait wait) override {
+    Stream& stream = connected(argument, false);
+    return reach(stream, false, cycles, wait, [&](std::uint64_t now) {
+      if (wait != StreamWait::look) {
+        stream.put(word, now);
+      }
+    });
+  }
+
+  [[nodiscard]] bool can_go_on() const {
+    return !coroutine_.has_ended() &&
+           (waits_at_ == nullptr || flow_->gone_ || waits_at_->is_ready(waits_for_data_));
+  }
+  void resume() { coroutine_.resume(); }
+  [[nodiscard]] bool has_ended() const { return coroutine_.has_ended(); }
+  [[nodiscard]] std::size_t unit() const { return unit_; }
+  [[nodiscard]] bool is_forever() const { return times_ == forever; }
+
+  /// "b_1 waits for data on a_1.out:b_1.in".
+  [[nodiscard]] std::string waiting() const {
+    const std::string& instance = flow_->description_->units[unit_].instance;
+    return waits_at_ == nullptr ? ""
+                                : instance + " waits for " + (waits_for_data_ ? "data" : "room") +
+                                      " on " + waits_at_->place().name;
+  }
+
+  /// Raises how much later this run is than its logic says, because what it read came later.
+  bool find_lateness() {
+    Time found = late_;
+    for (const auto& stream : flow_->streams_) {
+      if (stream->place().consumer == unit_ && stream->last_read_) {
+        const Run* const from = flow_->latest_of(stream->place().producer);
+        const Time late = from == nullptr ? 0 : from->late_;
+        found = std::max(
+            found, late + flow_->clock_.of(1) + since(*stream->last_read_, stream->last_written_));
+      }
+    }
+    return std::exchange(late_, found) != found;
+  }
+  [[nodiscard]] Ended ended() const {
+    return {.unit = unit_,
+            .began = began_,
+            .end = now_ + static_cast<std::uint64_t>(late_),
+            .bytes = bytes_};
+  }
+
+ private:
+  void call() {
+    for (std::uint32_t time = 0; is_forever() ? moved_ : time < times_; ++time) {
+      moved_ = false;
+      const KernelOutcome outcome = body_(*this);
+      if (flow_->gone_) {
+        return;
+      }
+      now_ = later(now_, base_ + static_cast<std::uint64_t>(outcome.logic));
+      late_ = std::max<Time>(outcome.duration - outcome.logic, 0);
+      bytes_ += outcome.bytes;
+      base_ = now_;
+    }
+  }
+
+  Stream& connected(std::uint32_t argument, bool reads) {
+    const auto found = std::ranges::find_if(flow_->streams_, [&](const auto& stream) {
+      const StreamPlace& place = stream->place();
+      return reads ? place.consumer == unit_ && place.consumer_argument == argument
+                   : place.producer == unit_ && place.producer_argument == argument;
+    });
+    if (found == flow_->streams_.end()) {
+      throw KernelError("stream argument " + std::to_string(argument) + " of " +
+                        flow_->description_->units[unit_].instance + ", which it " +
+                        (reads ? "reads" : "writes") +
+                        ", is connected to nothing: see stream_connect in the description");
+    }
+    return **found;
+  }
+
+  template <class Action>
+  StreamAnswer reach(Stream& stream, bool reads, std::uint64_t cycles, StreamWait wait,
+                     const Action& action) {
+    set_logic(cycles);
+    const bool waits = wait == StreamWait::wait || looks_ >= most_looks;
+    if (!stream.is_ready(reads) && (waits || flow_->others_can_go_on(*this))) {
+      waits_at_ = waits ? &stream : nullptr;
+      waits_for_data_ = reads;
+      coroutine_.pause();
+      waits_at_ = nullptr;
+    }
+    if (flow_->gone_) {
+      return StreamAnswer::gone;
+    }
+    if (!stream.is_ready(reads)) {
+      ++looks_;
+      return StreamAnswer::not_now;
+    }
+    looks_ = 0;
+    moved_ = true;
+    if (const auto ready = stream.since_when(reads)) {
+      const std::uint64_t here = reads ? *ready + one_clock() : *ready;
+      if (const Time wait_for = since(now_, here); wait_for > 0) {
+        base_ += static_cast<std::uint64_t>(wait_for);
+        now_ = here;
+      }
+    }
+    action(now_);
+    return StreamAnswer::done;
+  }
+
+  void set_logic(std::uint64_t cycles) {
+    const Time logic = flow_->clock_.of(static_cast<std::int64_t>(cycles));
+    now_ = later(now_, base_ + static_cast<std::uint64_t>(logic));
+  }
+  [[nodiscard]] std::uint64_t one_clock() const {
+    return static_cast<std::uint64_t>(flow_->clock_.of(1));
+  }
+
+  Dataflow* flow_;
+  std::size_t unit_;
+  std::uint32_t times_;
+  Body body_;
+  std::uint64_t began_;
+  std::uint64_t base_;  ///< its start, and what it waited since
+  std::uint64_t now_ = base_;
+  Time late_ = 0;
+  std::uint64_t bytes_ = 0;
+  std::uint64_t looks_ = 0;
+  bool moved_ = true;  ///< a word, in the run before
+  const Stream* waits_at_ = nullptr;
+  bool waits_for_data_ = false;
+  Coroutine coroutine_;  // last: it uses the others
+};
+
+Dataflow::Dataflow(const Description& description, double hertz)
+    : description_(&description), clock_(Pace::of_rate(hertz)) {
+  for (const StreamPlace& place : description.streams) {
+    streams_.push_back(std::make_unique<Stream>(place));
+  }
+}
+
+Dataflow::~Dataflow() {
+  gone_ = true;
+  for (const auto& run : runs_) {
+    while (!run->has_ended()) {
+      try {
+        run->resume();
+      } catch (const std::exception&) {  // it says that the card is gone
+      }
+    }
+  }
+}
+
+void Dataflow::start(std::size_t unit, std::uint64_t now, std::uint32_t times, Body body) {
+  for (const auto& run : runs_) {
+    if (run->unit() == unit && !run->has_ended()) {
+      if (times == forever && run->is_forever()) {
+        return;
+      }
+      throw KernelError(description_->units[unit].instance +
+                        " is started again while it waits: " + run->waiting());
+    }
+  }
+  for (const auto& stream : streams_) {
+    if (stream->place().consumer == unit) {
+      stream->last_read_.reset();
+    }
+  }
+  std::erase_if(runs_, [unit](const auto& run) { return run->unit() == unit; });
+  runs_.push_back(std::make_unique<Run>(*this, unit, now, times, std::move(body)));
+}
+
+Dataflow::Run* Dataflow::latest_of(std::size_t unit) const {
+  const auto found = std::ranges::find(runs_, unit, [](const auto& run) { return run->unit(); });
+  return found == runs_.end() ? nullptr : found->get();
+}
+
+bool Dataflow::others_can_go_on(const Run& run) const {
+  return std::ranges::any_of(
+      runs_, [&run](const auto& other) { return other.get() != &run && other->can_go_on(); });
+}
+
+std::vector<Dataflow::Ended> Dataflow::advance() {
+  std::vector<Run*> ended;
+  for (bool any = true; any;) {
+    any = false;
+    for (const auto& run : runs_) {
+      if (run->can_go_on()) {
+        run->resume();
+        any = true;
+        if (run->has_ended()) {
+          ended.push_back(run.get());
+        }
+      }
+    }
+  }
+  // What comes late at the beginning of a chain is late at its end.
+  for (std::size_t pass = 0; pass < runs_.size(); ++pass) {
+    if (std::ranges::count_if(runs_, [](const auto& run) { return run->find_lateness(); }) == 0) {
+      break;
+    }
+  }
+  std::vector<Ended> found;
+  std::ranges::transform(ended, std::back_inserter(found), &Run::ended);
+  return found;
+}
+
+std::string Dataflow::waiting() const {
+  std::string all;
+  for (const auto& run : runs_) {
+    if (!run->has_ended() && !run->is_forever()) {
+      all += (all.empty() ? "" : ", ") + run->waiting();
+    }
+  }
+  return all;
+}
+
+}  // namespace isthmus::card::process
