@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 
 from isthmus.analysis import published
 from isthmus.analysis.allocation_memory import advice, copies, deltas, offsets
-from isthmus.analysis.context import AnalysisContext, question
+from isthmus.analysis.context import AnalysisContext, Rows, question
 from isthmus.analysis.offloads import ALGORITHM, SOFTWARE, Case, cases, groups, real_hosts
 from isthmus.statistics import Interval
-
-Rows = Iterator[tuple[object, ...]]
 
 _COLUMNS = {
     "start": ("initialise", "program_device"),

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import permutations
 
 import numpy as np
 
-from isthmus.analysis.context import AnalysisContext, question
+from isthmus.analysis.context import AnalysisContext, Rows, question
 from isthmus.analysis.offloads import (
     ALGORITHM,
     contrast,
@@ -20,7 +19,6 @@ from isthmus.analysis.offloads import (
 from isthmus.statistics import Interval
 from isthmus.studies.allocation import ACCELERATOR
 
-Rows = Iterator[tuple[object, ...]]
 _PAGE = 4096
 _MOVES = {
     "map": ("map",),

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 
 from isthmus.analysis import wording
-from isthmus.analysis.context import AnalysisContext, question
+from isthmus.analysis.context import AnalysisContext, Rows, question
 from isthmus.analysis.ratios import LARGE, SMALL, groups, medians, pairs_in, ratio, software_only
 from isthmus.statistics import Interval
 
@@ -20,7 +18,7 @@ _ONE = ("device", "operation", "memory", "axes")
     "device reference operation memory axes over call_s reference_call_s [time_ratio] within sizes",
     "reruns",
 )  # fmt: skip
-def per_call(context: AnalysisContext) -> Iterator[tuple[object, ...]]:
+def per_call(context: AnalysisContext) -> Rows:
     """Time per call of each API, and the ratio between two, for small sizes and for large ones.
 
     A call's time is the geometric mean of the sizes' medians. A device that shares no operation

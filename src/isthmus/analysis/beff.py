@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import combinations
 from typing import Any
 
@@ -10,14 +9,21 @@ import numpy as np
 
 from isthmus.analysis import fits, published, ratios
 from isthmus.analysis.beff_rows import SAME
-from isthmus.analysis.context import AnalysisContext, each, interval_of, question, rate_of, time_of
+from isthmus.analysis.context import (
+    AnalysisContext,
+    Rows,
+    each,
+    interval_of,
+    question,
+    rate_of,
+    time_of,
+)
 from isthmus.analysis.ratios import divide, groups, medians
 from isthmus.boards import Board
 from isthmus.frames import Frame
 from isthmus.models import serial
 from isthmus.statistics import Interval, combined
 
-Rows = Iterator[tuple[Any, ...]]
 _NAMED = ("device", "channel", "ranks", "topology", "depth", "memory", "clock", "sizes")
 
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 
 from isthmus.analysis import api_software, hybrid, published, speeds, split, wording
-from isthmus.analysis.context import AnalysisContext, each, question
+from isthmus.analysis.context import AnalysisContext, Rows, each, question
 from isthmus.analysis.ratios import (
     LARGE,
     SMALL,
@@ -23,7 +21,6 @@ from isthmus.frames import Frame, Series
 from isthmus.statistics import Interval
 from isthmus.units import format_size
 
-Rows = Iterator[tuple[object, ...]]
 _HALVES = {"read_rw": "read", "write_rw": "write"}
 _PAIR = "device reference operation memory axes"
 _RATIO = "[time_ratio] within sizes reruns"

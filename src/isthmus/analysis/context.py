@@ -21,6 +21,10 @@ SERIES = ["device", "api", "operation", "memory", "axes", "clock"]
 """Columns that are equal for all points of a series: its points differ in size only."""
 
 
+Rows = Iterable[tuple[object, ...]]
+"""Of a table: see ``table``."""
+
+
 @dataclass(frozen=True)
 class Answer:
     """The table of figures that answers one question of a study."""
@@ -38,15 +42,10 @@ class Answer:
 
 def question(
     name: str, text: str, *columns: str
-) -> Callable[
-    [Callable[[AnalysisContext], Iterable[tuple[object, ...]]]],
-    Callable[[AnalysisContext], Answer],
-]:
+) -> Callable[[Callable[[AnalysisContext], Rows]], Callable[[AnalysisContext], Answer]]:
     """Makes a question of a function that gives the rows of its answer; columns: see ``table``."""
 
-    def decorated(
-        rows: Callable[[AnalysisContext], Iterable[tuple[object, ...]]],
-    ) -> Callable[[AnalysisContext], Answer]:
+    def decorated(rows: Callable[[AnalysisContext], Rows]) -> Callable[[AnalysisContext], Answer]:
         @wraps(rows)
         def asked(context: AnalysisContext) -> Answer:
             return Answer(name, text, table(rows(context), *columns))
@@ -152,7 +151,7 @@ def interval_of(row: Any, name: str) -> Interval:
     return Interval(*(float(getattr(row, f"{end}{name}")) for end in ("", "low_", "high_")))
 
 
-def table(rows: Iterable[tuple[object, ...]], *columns: str) -> Frame:
+def table(rows: Rows, *columns: str) -> Frame:
     """A frame of rows, which has its columns also without rows; blanks separate their names.
 
     Of ``[X]`` the rows have an ``Interval``, which becomes ``X``, ``low_X`` and ``high_X``. Columns

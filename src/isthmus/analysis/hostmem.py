@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from isthmus.analysis import published, speeds
-from isthmus.analysis.context import AnalysisContext, each, question, rate_of, time_of
+from isthmus.analysis.context import AnalysisContext, Rows, each, question, rate_of, time_of
 from isthmus.analysis.ratios import groups
 from isthmus.boards import Board
 from isthmus.frames import Frame
 from isthmus.models import host_memory
 from isthmus.statistics import combined, exact
 
-Rows = Iterator[tuple[object, ...]]
 KERNELS = {"read_bandwidth": "read", "write_bandwidth": "write", "bandwidth": "copy"}
 """Kernels as the closed form names them, by operation."""
 _ALL_THERE = 0.95

@@ -9,11 +9,11 @@ the driver as far as its board assumes one. What the two do at the same time is 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import combinations
 from typing import NamedTuple
 
-from isthmus.analysis.context import AnalysisContext, each, interval_of, question
+from isthmus.analysis.context import AnalysisContext, Rows, each, interval_of, question
 from isthmus.analysis.ratios import by_memory, groups, software_only
 from isthmus.analysis.summary import simulated_devices
 from isthmus.statistics import Interval
@@ -28,7 +28,7 @@ _POINT = ["api", "operation", "memory", "bytes", "axes"]
     "device software", *_POINT,
     "clock software_s simulated_s [hybrid_s] bandwidth_Bps software_share",
 )  # fmt: skip
-def estimated(context: AnalysisContext) -> Iterator[tuple[object, ...]]:
+def estimated(context: AnalysisContext) -> Rows:
     """Estimated time of each point: measured software plus simulated crossing."""
     rows = context.every[context.every["study"] == context.study]
     simulated = rows[
@@ -80,7 +80,7 @@ class Share(NamedTuple):
     "Which share of the other API's time does an API take on a board (an estimate, as above)?",
     "device reference operation memory axes clock bytes [time_ratio]",
 )
-def api_shares(context: AnalysisContext) -> Iterator[tuple[object, ...]]:
+def api_shares(context: AnalysisContext) -> Rows:
     """Ratio of the estimated times of two APIs above the same card, by size."""
     for *pair, by_size in shares(context):
         for size, time_ratio in by_size.items():

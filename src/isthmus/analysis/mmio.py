@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 
 from isthmus.analysis import published
-from isthmus.analysis.context import AnalysisContext, each, question, time_of
+from isthmus.analysis.context import AnalysisContext, Rows, each, question, time_of
 from isthmus.analysis.mmio_rows import NO_FENCE, crossings, devices, ways
 from isthmus.models import mmio as model
 from isthmus.models.littles_law import in_flight
 
-Rows = Iterator[tuple[object, ...]]
 _CPU_HERTZ = 3.4e9
 _INSTRUCTIONS_PER_CYCLE, _FLOPS_PER_CYCLE = 4.0, 8.0
 """Of the processor whose lost work is told: that of McCalpin, TACC TR-14-10, section 5.2."""

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isthmus.analysis.context import AnalysisContext
-from isthmus.analysis.summary import per_repetition
 from isthmus.measure.protocol import Noise
 from isthmus.results.run_file import ClockName, Point, Run
 from isthmus.statistics import (
@@ -198,7 +197,7 @@ def _case(points: Sequence[Point], clock: ClockName, *, several: bool) -> Case:
         for rerun in point.reruns:
             for samples in (s for name, s in rerun.clocks.items() if name == clock):
                 scale = samples.seconds_per_tick
-                first_s = float(per_repetition(rerun, clock)[0])
+                first_s = float(rerun.seconds(clock)[0])
                 phases.setdefault(point.operation, {})[rerun.rerun] = first_s
                 if any(samples.warm_ticks):
                     again = np.asarray(samples.warm_ticks) * scale

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import cache
 
 from isthmus import boards, published
-from isthmus.analysis.context import AnalysisContext, question
+from isthmus.analysis.context import AnalysisContext, Rows, question
 from isthmus.analysis.reproduction import from_points, is_of
 from isthmus.boards import Board
 from isthmus.published import Row
@@ -55,7 +54,7 @@ def rates(study: str, board: Board | None, operation: str, **axes: object) -> di
     "How near does the emulated card come to what was published of its board?",
     "device item published here unit residual how",
 )
-def published_figures(context: AnalysisContext) -> Iterator[tuple[object, ...]]:
+def published_figures(context: AnalysisContext) -> Rows:
     """Each published figure that points of the run give, on emulated cards of the same board."""
     for device in (one for one in context.run.devices if one.simulated):
         points = context.timed[context.timed["device"] == device.address]
@@ -71,7 +70,7 @@ def published_figures(context: AnalysisContext) -> Iterator[tuple[object, ...]]:
     "series fitted_points fitted_rms_share fitted_worst_residual held_out_points",
     "held_out_rms_share held_out_worst_residual",
 )  # fmt: skip
-def held_out(context: AnalysisContext) -> Iterator[tuple[object, ...]]:
+def held_out(context: AnalysisContext) -> Rows:
     """How well the models of the run's boards predict points that their fits did not see."""
     found = {
         one.series: one

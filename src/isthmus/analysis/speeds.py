@@ -6,18 +6,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from isthmus.analysis.context import (
-    SERIES,
-    AnalysisContext,
-    each,
-    question,
-    rate_of,
-)
+from isthmus.analysis.context import SERIES, AnalysisContext, Rows, each, question, rate_of
 from isthmus.analysis.fits import Curve, curve, half_bandwidth
 from isthmus.analysis.ratios import groups
 from isthmus.frames import Frame
-
-Rows = Iterator[tuple[object, ...]]
 
 
 @question(

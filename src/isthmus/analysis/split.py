@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from isthmus import backends
-from isthmus.analysis.context import AnalysisContext, each, question
+from isthmus.analysis.context import AnalysisContext, Rows, each, question
 from isthmus.analysis.hybrid import estimated
 from isthmus.analysis.ratios import groups, software_only
 from isthmus.boards import Board
@@ -102,7 +102,7 @@ def _api(row: Any) -> str:
     "split", "What is the time of a small transfer spent on?",
     "device operation memory clock bytes median_s part part_s share",
 )  # fmt: skip
-def split(context: AnalysisContext) -> Iterator[tuple[object, ...]]:
+def split(context: AnalysisContext) -> Rows:
     """The parts of each small transfer."""
     for one in splits(context):
         key = (one.row.device, one.row.operation, one.row.memory, one.row.clock, one.row.bytes)

@@ -5,11 +5,10 @@ Each candidate that loads a vendor's library is probed in a separate worker.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from threading import Lock
 
 from isthmus.backends import BackendDescription, Candidate, Problem, by_scheme, registry
 from isthmus.errors import IsthmusError, NoDeviceError, NoSuchDeviceError, UsageError
@@ -73,20 +72,8 @@ class Survey:
     problems: list[Problem]
 
 
-class _Shared:
-    """A worker that several threads share: starting one takes longer than its answers."""
-
-    def __init__(self, worker: WorkerProcess) -> None:
-        self._worker = worker
-        self._lock = Lock()
-
-    def ask(self, request: protocol.Request) -> protocol.Answer:
-        with self._lock:
-            return self._worker.ask(request)
-
-
 def _probe(
-    backend: BackendDescription, candidate: Candidate, shared: _Shared | None = None
+    backend: BackendDescription, candidate: Candidate, shared: WorkerProcess | None = None
 ) -> list[protocol.DeviceDescription] | Problem:
     request = protocol.ListDevices(str(backend.library))
     try:
@@ -104,10 +91,11 @@ def _probe(
     return answer.devices
 
 
-def survey(backend: BackendDescription, shared: _Shared | None = None) -> Survey:
+def survey(backend: BackendDescription, shared: WorkerProcess | None = None) -> Survey:
     """Devices of one backend, each with the shortest address that no earlier one has.
 
-    ``shared`` probes the candidates that load no library of a vendor.
+    ``shared`` probes the candidates that load no library of a vendor: starting a worker takes
+    longer than its answers.
     """
     devices: dict[str, FoundDevice] = {}
     problems: list[Problem] = []
@@ -140,7 +128,7 @@ def survey(backend: BackendDescription, shared: _Shared | None = None) -> Survey
 def surveys() -> list[Survey]:
     """All backends on this machine."""
     with WorkerProcess({}, silence_s=_PROBE_SILENCE_S) as worker, ThreadPoolExecutor() as pool:
-        return list(pool.map(partial(survey, shared=_Shared(worker)), registry().values()))
+        return list(pool.map(partial(survey, shared=worker), registry().values()))
 
 
 def real_devices() -> list[FoundDevice]:
@@ -170,13 +158,6 @@ def may_be_here(text: str) -> bool:
         return bool(by_scheme(address.scheme).candidates_for(address))
     except IsthmusError:
         return False
-
-
-def _probed(
-    backend: BackendDescription, candidates: Sequence[Candidate]
-) -> Iterator[tuple[Candidate, list[protocol.DeviceDescription] | Problem]]:
-    for candidate in candidates:
-        yield candidate, _probe(backend, candidate)
 
 
 def _same_kind(
@@ -214,7 +195,8 @@ def resolve(text: str, turn: int = 0) -> FoundDevice:
     ]
     here: list[str] = []
     problems = [p for p in backend.problems(address.scheme) if p.mode in {None, address.mode}]
-    for candidate, probed in _probed(backend, candidates):
+    for candidate in candidates:
+        probed = _probe(backend, candidate)
         if isinstance(probed, Problem):
             problems.append(probed)
             continue

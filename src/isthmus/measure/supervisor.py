@@ -11,6 +11,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Mapping
+from threading import Lock
 from types import TracebackType
 from typing import Protocol
 
@@ -64,7 +65,7 @@ class Responder(Protocol):
 
 
 class WorkerProcess:
-    """A process that serves one device (``worker.DeviceServer``).
+    """A process that serves one device (``worker.DeviceServer``), one request at a time.
 
     A context manager: when it is left, the process has ended.
     """
@@ -98,6 +99,7 @@ class WorkerProcess:
         finally:
             os.close(request_read)
             os.close(answer_write)
+        self._asking = Lock()
         self._requests = os.fdopen(request_write, "wb")
         self._answers = answer_read
         if binding.cpus:
@@ -111,7 +113,10 @@ class WorkerProcess:
 
     def ask(self, request: protocol.Request, allowed_s: float = 0.0) -> protocol.Answer:
         """See Responder."""
-        deadline = time.monotonic() + allowed_s + self._silence_s
+        with self._asking:
+            return self._ask(request, time.monotonic() + allowed_s + self._silence_s)
+
+    def _ask(self, request: protocol.Request, deadline: float) -> protocol.Answer:
         try:
             protocol.send(self._requests, request)
         except (OSError, ValueError):  # ValueError: the pipe was closed before

@@ -12,6 +12,7 @@ from isthmus.analysis.context import AnalysisContext, each, rate_of, time_of
 from isthmus.analysis.findings import apis, common
 from isthmus.analysis.findings.curves import of_curves, of_splits
 from isthmus.analysis.findings.finding import MOST_HEADLINES, Finding, shown
+from isthmus.analysis.ratios import groups
 from isthmus.frames import Frame, Row
 from isthmus.statistics import Interval, relevant
 from isthmus.studies.base import Analysis
@@ -127,7 +128,7 @@ def _has(series: dict[tuple[str, ...], Frame], device: str, operation: str) -> b
 
 def _changes(context: AnalysisContext, series: dict[tuple[str, ...], Frame]) -> Iterator[Finding]:
     """Possible gains by other memory, mapping or another device; the largest first."""
-    changes = [*_memories(context, series), *_maps(context, series), *_devices(context, series)]
+    changes = [*_memories(context), *_maps(context, series), *_devices(context, series)]
     changes.sort(key=lambda one: -one.interval.value if one.interval else 0.0)
     yield from (one for one in changes if one.interval and one.interval.value >= _WORTH)
     yield from (one for one in changes if not one.interval or one.interval.value < _WORTH)
@@ -179,9 +180,9 @@ def _better(
     )  # fmt: skip
 
 
-def _same_size(groups: Sequence[Frame]) -> list[Any]:
+def _same_size(several: Sequence[Frame]) -> list[Any]:
     """One row of each, at the largest size that all have and whose intervals are known."""
-    frames = [group[group["ci_low_s"].notna()] for group in groups]
+    frames = [group[group["ci_low_s"].notna()] for group in several]
     common_sizes = set.intersection(*(set(frame["bytes"]) for frame in frames))
     if not common_sizes:
         return []
@@ -189,26 +190,15 @@ def _same_size(groups: Sequence[Frame]) -> list[Any]:
     return [next(each(frame[frame["bytes"] == size])) for frame in frames]
 
 
-def _memories(context: AnalysisContext, series: dict[tuple[str, ...], Frame]) -> Iterator[Finding]:
+def _memories(context: AnalysisContext) -> Iterator[Finding]:
     """The fastest kind of host memory over the usual one, on each device."""
-    kinds: dict[tuple[str, ...], list[Frame]] = {}
-    for (operation, device, _, axes, clock), rows in series.items():
-        if operation == "write" and not common.simulated(context, device):
-            kinds.setdefault((device, axes, clock), []).append(rows)
-    for frames in kinds.values():
-        known = [frame[frame["ci_low_s"].notna()] for frame in frames]
-        known = [frame for frame in known if not frame.empty]
-        plain = [one for one in known if one["memory"].iloc[0] in {"pageable", "aligned"}] or known
-        if len(known) < 2:
-            continue
-        usual = common.at_largest(max(plain, key=lambda frame: int(frame["bytes"].max())))
-        others = [
-            row
-            for frame in known
-            for row in each(frame[frame["bytes"] == usual.bytes])
-            if row.memory != usual.memory
-        ]
-        if not others:
+    writes = context.rows[context.rows["operation"].eq("write") & context.rows["ci_low_s"].notna()]
+    for (device, *_), rows in groups(writes, ["device", "axes", "clock"]):
+        plain = rows[rows["memory"].isin(["pageable", "aligned"])]
+        usual = common.at_largest(rows if plain.empty else plain)
+        same_size = rows[rows["bytes"] == usual.bytes]
+        others = list(each(same_size[same_size["memory"] != usual.memory]))
+        if common.simulated(context, device) or not others:
             continue
         best = _fastest(context, others)
         yield _better(
@@ -260,8 +250,8 @@ def _devices(context: AnalysisContext, series: dict[tuple[str, ...], Frame]) -> 
         real = not common.simulated(context, device) and context.is_reported(device)
         if operation == "write" and real:
             alike.setdefault((memory, axes, clock), []).append(rows)
-    groups = [_same_size(frames) for frames in alike.values() if len(frames) > 1]
-    for alike_rows in sorted(filter(None, groups), key=lambda rows: -int(rows[0].bytes))[:1]:
+    known = [_same_size(frames) for frames in alike.values() if len(frames) > 1]
+    for alike_rows in sorted(filter(None, known), key=lambda rows: -int(rows[0].bytes))[:1]:
         ordered: list[Any] = sorted(alike_rows, key=lambda row: float(row.median_s))
         best, usual = ordered[0], ordered[-1]
         names = [common.title(context, str(row.device)) for row in (best, usual)]
