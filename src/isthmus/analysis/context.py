@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, wraps
@@ -157,16 +158,8 @@ def table(rows: Rows, *columns: str) -> Frame:
     Of ``[X]`` the rows have an ``Interval``, which becomes ``X``, ``low_X`` and ``high_X``. Columns
     behind ``|`` are left out where no row has a value in them.
     """
-    needed, _, optional = " ".join(columns).partition("|")
-
-    def expanded(names: str) -> list[str]:
-        ends = [
-            (name.strip("[]"), ("", "low_", "high_") if name[0] == "[" else ("",))
-            for name in names.split()
-        ]
-        return [f"{end}{name}" for name, prefixes in ends for end in prefixes]
-
-    always, sometimes = expanded(needed), expanded(optional)
+    names = re.sub(r"\[(\w+)\]", r"\1 low_\1 high_\1", " ".join(columns))
+    always, sometimes = (part.split() for part in names.partition("|")[::2])
     cells = [
         tuple(chain.from_iterable(c[:3] if isinstance(c, Interval) else (c,) for c in row))
         for row in rows
