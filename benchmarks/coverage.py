@@ -18,7 +18,7 @@ from scipy.special import stdtrit
 from scipy.stats import binom
 
 from isthmus import statistics
-from isthmus.analysis.summary import measured_on, per_repetition
+from isthmus.analysis.summary import measured_on
 from isthmus.results.run_file import Run
 from isthmus.statistics import Interval, enough, judge, over_processes, simultaneous
 
@@ -63,7 +63,7 @@ def recorded() -> np.ndarray:
     run = msgspec.json.decode(gzip.decompress(RECORDED.read_bytes()), type=Run)
     result = []
     for point in run.points:
-        seconds = [float(np.median(per_repetition(r))) for r in measured_on(point, "host")]
+        seconds = [float(np.median(r.seconds("host"))) for r in measured_on(point, "host")]
         if len(seconds) >= 9 and min(seconds) > 1e-6:
             logs = np.log(seconds) - np.median(np.log(seconds))
             scale = 1.4826 * np.median(np.abs(logs))
@@ -198,7 +198,7 @@ def halves(run: Run) -> Iterator[list[float]]:
     """For each point the ratios of neighbouring processes, even over odd."""
     for point in run.points:
         measured = sorted(measured_on(point, "host"), key=lambda rerun: rerun.rerun)
-        seconds = [float(np.median(per_repetition(rerun))) for rerun in measured]
+        seconds = [float(np.median(rerun.seconds("host"))) for rerun in measured]
         if len(seconds) >= 6 and min(seconds) > max(r.resolution_s("host") for r in measured):
             turns = zip(seconds[::2], seconds[1::2], strict=False)
             yield [a / b if i % 2 else b / a for i, (a, b) in enumerate(turns)]

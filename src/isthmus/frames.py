@@ -169,14 +169,6 @@ class Frame:
         left_out = set(names)
         return self[[name for name in self if name not in left_out]]
 
-    def renumbered(self) -> Frame:
-        """With labels from 0 on."""
-        return Frame(dict(self._columns))
-
-    def known_columns(self) -> Frame:
-        """Columns that have a value."""
-        return self[[n for n in self if self[n].notna().any()]]
-
     def dropna(self, subset: Sequence[str] = ()) -> Frame:
         """Rows that have all of these values, by default every one."""
         names = list(subset) or self.columns

@@ -106,6 +106,10 @@ class Interval(NamedTuple):
         down, up = factor * (self.value - self.low), factor * (self.high - self.value)
         return Interval(self.value, self.value - down, self.value + up, confidence)
 
+    def with_confidence(self, confidence: float) -> Interval:
+        """The interval of a time, a rate or a ratio > 0 for another confidence: ``widened``."""
+        return self.logarithm().widened(confidence).exponential()
+
     def logarithm(self) -> Interval:
         """Logarithm of an estimate > 0; an end of 0 becomes minus infinity."""
         value, low, high = (math.log(x) if x else -math.inf for x in self[:3])

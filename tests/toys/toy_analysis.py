@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from isthmus.analysis.context import AnalysisContext, Answer, each, rate_of
+from isthmus.analysis.context import AnalysisContext, Rows, each, question, rate_of
 from isthmus.analysis.findings import Finding, common, shown
 from isthmus.analysis.sentences import filled
 from isthmus.studies.base import Analysis
 
 
-def rates(context: AnalysisContext) -> Answer:
+@question("rates", "How fast are the hops?", "device hops bytes [bandwidth_Bps]")
+def rates(context: AnalysisContext) -> Rows:
     """Bytes a second over all hops, of each point."""
-    rows = [(row.device, row.hops, row.bytes, *rate_of(row)[:3]) for row in each(context.rows)]
-    return Answer.of(
-        "rates", "How fast are the hops?", rows,
-        "device hops bytes bandwidth_Bps low_bandwidth_Bps high_bandwidth_Bps",
-    )  # fmt: skip
+    for row in each(context.rows):
+        yield row.device, row.hops, row.bytes, rate_of(row)
 
 
 def findings(context: AnalysisContext) -> Sequence[Finding]:
@@ -24,12 +22,10 @@ def findings(context: AnalysisContext) -> Sequence[Finding]:
     if context.rows.empty:
         return []
     best = common.at_peak(context.rows)
-    rate = shown(best.bandwidth_Bps, "B/s")
-    one = Finding(
-        study=context.study, subject=best.device, quantity="hops", interval=rate_of(best),
-        unit="B/s", evidence="rates", **common.point_of(best),
+    one = common.tell(
+        context, best, "", "hops", rate_of(best), "B/s", evidence="rates",
         sentence=filled("Copies over {hops} buffers: {rate} ({who}).", hops=str(best.hops),
-                        rate=rate, who=best.device),
+                        rate=shown(best.bandwidth_Bps, "B/s"), who=best.device),
     )  # fmt: skip
     return common.headed([one], [])
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from isthmus.analysis.summary import measured_on, per_repetition, trusted
+from isthmus.analysis.summary import measured_on, trusted
 from isthmus.frames import Frame, Series, concat
 from isthmus.models.serial import SIZES
 from isthmus.results.run_file import ClockName, Point, Rerun
@@ -68,7 +68,7 @@ def best_mean(points: Sequence[Point], clock: ClockName) -> Interval:
 
 
 def _best(point: Point, rerun: Rerun, clock: ClockName) -> float:
-    least = max(float(per_repetition(rerun, clock).min()), rerun.resolution_s(clock))
+    least = max(float(rerun.seconds(clock).min()), rerun.resolution_s(clock))
     return point.moved_bytes / least
 
 

@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property, wraps
+from itertools import chain
 from typing import Any
 
+from isthmus import boards
 from isthmus.analysis.limits import memory_copies
 from isthmus.analysis.ratios import Pair, pairs, varying_axes, with_axes
 from isthmus.analysis.summary import resolved, trusted
+from isthmus.boards import Board
 from isthmus.frames import Frame
 from isthmus.results.run_file import Run
 from isthmus.statistics import Interval, Judgement, judge, relevant, simultaneous
 
 SERIES = ["device", "api", "operation", "memory", "axes", "clock"]
 """Columns that are equal for all points of a series: its points differ in size only."""
+
+
+Rows = Iterable[tuple[object, ...]]
+"""Of a table: see ``table``."""
 
 
 @dataclass(frozen=True)
@@ -26,17 +35,25 @@ class Answer:
     table: Frame
     """Its figures; column names end in their unit: ``_s``, ``_Bps``; sizes are bytes."""
 
-    @classmethod
-    def of(
-        cls, name: str, question: str, rows: Iterable[tuple[object, ...]], *columns: str
-    ) -> Answer:
-        """An answer from rows and column names; see ``table``."""
-        return cls(name, question, table(rows, *columns))
-
     @property
     def has_rows(self) -> bool:
         """Whether the run has measurements that answer the question."""
         return not self.table.empty
+
+
+def question(
+    name: str, text: str, *columns: str
+) -> Callable[[Callable[[AnalysisContext], Rows]], Callable[[AnalysisContext], Answer]]:
+    """Makes a question of a function that gives the rows of its answer; columns: see ``table``."""
+
+    def decorated(rows: Callable[[AnalysisContext], Rows]) -> Callable[[AnalysisContext], Answer]:
+        @wraps(rows)
+        def asked(context: AnalysisContext) -> Answer:
+            return Answer(name, text, table(rows(context), *columns))
+
+        return asked
+
+    return decorated
 
 
 @dataclass(frozen=True)
@@ -92,6 +109,11 @@ class AnalysisContext:
         rows = self.every[self.every["study"] == self.study]
         return rows[rows["verified"].ne("false") & rows["median_s"].gt(0)]
 
+    @cached_property
+    def boards(self) -> Mapping[str, Board | None]:
+        """Board of each device by address; None of hardware that names none."""
+        return {one.address: boards.of_device(one.properties) for one in self.run.devices}
+
     @property
     def confidence(self) -> float:
         """Confidence of every interval of the run."""
@@ -125,6 +147,23 @@ def each(rows: Any) -> Iterator[Any]:
     return rows.itertuples()  # type: ignore[no-any-return]
 
 
-def table(rows: Iterable[tuple[object, ...]], *columns: str) -> Frame:
-    """A frame of rows, which has its columns also without rows; blanks separate their names."""
-    return Frame(list(rows), columns=" ".join(columns).split())
+def interval_of(row: Any, name: str) -> Interval:
+    """A column of a row with its ends, as ``table`` has them."""
+    return Interval(*(float(getattr(row, f"{end}{name}")) for end in ("", "low_", "high_")))
+
+
+def table(rows: Rows, *columns: str) -> Frame:
+    """A frame of rows, which has its columns also without rows; blanks separate their names.
+
+    Of ``[X]`` the rows have an ``Interval``, which becomes ``X``, ``low_X`` and ``high_X``. Columns
+    behind ``|`` are left out where no row has a value in them.
+    """
+    names = re.sub(r"\[(\w+)\]", r"\1 low_\1 high_\1", " ".join(columns))
+    always, sometimes = (part.split() for part in names.partition("|")[::2])
+    cells = [
+        tuple(chain.from_iterable(c[:3] if isinstance(c, Interval) else (c,) for c in row))
+        for row in rows
+    ]
+    frame = Frame(cells, columns=[*always, *sometimes])
+    empty = {name for name in sometimes if cells and not frame[name].notna().any()}
+    return frame.without(empty)

@@ -7,12 +7,15 @@ from typing import Any
 import numpy as np
 
 from isthmus.analysis import published, speeds
-from isthmus.analysis.context import AnalysisContext, Answer, each, rate_of, time_of
-from isthmus.analysis.crossing import KERNELS, crossing
+from isthmus.analysis.context import AnalysisContext, Rows, each, question, rate_of, time_of
 from isthmus.analysis.ratios import groups
+from isthmus.boards import Board
 from isthmus.frames import Frame
-from isthmus.statistics import Interval, combined, exact
+from isthmus.models import host_memory
+from isthmus.statistics import combined, exact
 
+KERNELS = {"read_bandwidth": "read", "write_bandwidth": "write", "bandwidth": "copy"}
+"""Kernels as the closed form names them, by operation."""
 _ALL_THERE = 0.95
 """Share of the peak from which on a size counts as at the peak."""
 _KNOBS = ["implementation", "iterations", "outstanding", "burst_bytes", "page_bytes"]
@@ -25,92 +28,118 @@ def _kernels(context: AnalysisContext) -> Frame:
     return rows[rows["target"].isin(["host", "device"])]
 
 
-def _over(one: Any, other: Any) -> Interval:
-    """Ratio of two bandwidths, with its interval."""
-    return rate_of(one).over(rate_of(other))
-
-
-def concurrent(context: AnalysisContext) -> Answer:
-    """Bandwidth of reading and writing at once, over the faster of the two by itself."""
-    rows = []
-    for key, group in groups(_kernels(context), [*_SAME, "bytes"]):
-        by_kernel = {str(row.operation): row for row in each(group)}
-        if len(by_kernel) < len(KERNELS):
-            continue
-        both = by_kernel["bandwidth"]
-        single = max(
-            (by_kernel["read_bandwidth"], by_kernel["write_bandwidth"]),
-            key=lambda row: float(row.bandwidth_Bps),
+def _as_measured(board: Board, row: Any) -> Board:
+    """The board with the values that the point's axes replace."""
+    changed = {
+        key: float(value) / scale
+        for key, value, scale in (
+            ("kernel.outstanding", row.outstanding, 1.0),
+            ("kernel.burst_beats", row.burst_bytes, board.number("kernel.width_bytes")),
+            ("host.page_bytes", row.page_bytes, 1.0),
         )
-        device, memory, target, clock = key[:4]
-        gain = _over(both, single)
-        rows.append((device, target, memory, both.axes, clock, both.bytes, *gain[:3]))
-    return Answer.of(
-        "concurrent", "What do reading and writing at once gain over one alone?", rows,
-        "device target memory axes clock bytes gain_ratio low_gain_ratio", "high_gain_ratio",
-    )  # fmt: skip
+        if isinstance(value, (int, float)) and np.isfinite(value)
+    }
+    return board.with_values(changed)
 
 
-def knee(context: AnalysisContext) -> Answer:
+@question(
+    "crossing", "How near do kernels come to what the link leaves for data, and to what is known?",
+    "device operation memory axes clock bytes [bandwidth_Bps]",
+    "| limit_share model_residual published_Bps published_residual data",
+)  # fmt: skip
+def crossing(context: AnalysisContext) -> Rows:
+    """Each point on host memory compared with the link's limit, the model and the published log.
+
+    Includes points whose data were wrong, marked FAIL; no other answer does.
+    """
+    points = context.every[context.every["operation"].isin(KERNELS)]
+    points = points[(points["target"] == "host") & points["bandwidth_Bps"].gt(0)]
+    points = points[points["clock"] != "device"]
+    points = points.assign(order=[list(KERNELS).index(name) for name in points["operation"]])
+    for row in each(points.sort_values(["device", "clock", "axes", "order", "bytes"])):
+        board, model, theirs = context.boards.get(row.device), np.nan, np.nan
+        if board is not None:
+            # The same card, link, bursts and sweeps.
+            shape, count = _as_measured(board, row), row.iterations
+            named = {"target": row.target, "iterations": count}
+            known = published.rates(context.study, shape, row.operation, **named)
+            theirs = known.get(int(row.bytes), np.nan)
+            if board.has("kernel"):
+                model = host_memory.bandwidth(
+                    shape, KERNELS[row.operation], int(row.bytes), int(count)
+                )
+        rate = row.bandwidth_Bps
+        data = {"true": "PASS", "false": "FAIL"}.get(str(row.verified), "not checked")
+        key = (row.device, row.operation, row.memory, row.axes, row.clock, row.bytes)
+        figures = (row.limit_share, rate / model - 1, theirs, rate / theirs - 1)
+        yield *key, rate_of(row), *figures, data
+
+
+@question(
+    "concurrent", "What do reading and writing at once gain over one alone?",
+    "device target memory axes clock bytes [gain_ratio]",
+)  # fmt: skip
+def concurrent(context: AnalysisContext) -> Rows:
+    """Bandwidth of reading and writing at once, over the faster of the two by itself."""
+    for (device, memory, target, clock, *_), group in groups(_kernels(context), [*_SAME, "bytes"]):
+        by_kernel = {str(row.operation): row for row in each(group)}
+        if len(by_kernel) == len(KERNELS):
+            both = by_kernel.pop("bandwidth")
+            single = max(by_kernel.values(), key=lambda row: float(row.bandwidth_Bps))
+            gain = rate_of(both).over(rate_of(single))
+            yield device, target, memory, both.axes, clock, both.bytes, gain
+
+
+@question(
+    "knee", "From which size on is the bandwidth there, and what do large buffers lose?",
+    "device operation target memory axes clock peak_bytes first_bytes last_bytes",
+    "largest_bytes [loss_share]",
+)  # fmt: skip
+def knee(context: AnalysisContext) -> Rows:
     """The sizes between which a series keeps 95 % of its peak, and the loss at the largest size."""
-    rows = []
-    for key, unsorted in groups(_kernels(context), [*_SAME, "operation"]):
-        device, memory, target, clock, operation = *key[:4], key[-1]
+    for _, unsorted in groups(_kernels(context), [*_SAME, "operation"]):
         group = unsorted.sort_values("bytes")
         if len(group) < 3:
             continue
-        peak = group.iloc[int(group["bandwidth_Bps"].argmax())]
-        kept = group[group["bandwidth_Bps"] >= _ALL_THERE * peak["bandwidth_Bps"]]["bytes"]
-        last = group.iloc[-1]
-        left = _over(last, peak).logarithm().widened(context.simultaneous(len(group) - 1))
-        loss = exact(1.0).minus(left.exponential())
-        first, until = int(kept.iloc[0]), int(kept.iloc[-1])
-        rows.append(
-            (device, operation, target, memory, peak["axes"], clock, peak["bytes"], first, until,
-             last["bytes"], *loss[:3])
-        )  # fmt: skip
-    return Answer.of(
-        "knee", "From which size on is the bandwidth there, and what do large buffers lose?", rows,
-        "device operation target memory axes clock peak_bytes first_bytes last_bytes",
-        "largest_bytes loss_share low_loss_share high_loss_share",
-    )  # fmt: skip
+        peak, last = group.iloc[int(group["bandwidth_Bps"].argmax())], group.iloc[-1]
+        kept = group[group["bandwidth_Bps"] >= _ALL_THERE * peak.bandwidth_Bps]["bytes"]
+        left = rate_of(last).over(rate_of(peak))
+        loss = exact(1.0).minus(left.with_confidence(context.simultaneous(len(group) - 1)))
+        key = (last.device, last.operation, last.target, last.memory, peak.axes, last.clock)
+        yield *key, peak.bytes, int(kept.iloc[0]), int(kept.iloc[-1]), last.bytes, loss
 
 
-def without_launch(context: AnalysisContext) -> Answer:
+@question(
+    "without_launch", "What is the bandwidth without the launch?",
+    "device operation target memory clock bytes sweeps sweep_s launch_s without_launch_Bps",
+    "bandwidth_Bps",
+)  # fmt: skip
+def without_launch(context: AnalysisContext) -> Rows:
     """Bandwidth without launch time, from two numbers of sweeps over the same buffer.
 
     Time of a sweep: difference of the times over difference of the sweeps. Launch time: the rest of
     the shorter time.
     """
     same = [name for name in _SAME if name != "iterations"]
-    rows = []
-    for key, group in groups(_kernels(context), [*same, "operation", "bytes"]):
-        fewest, most = (
-            group.iloc[int(group["iterations"].argmin())],
-            group.iloc[int(group["iterations"].argmax())],
-        )
-        sweeps = most["iterations"] - fewest["iterations"]
-        if sweeps <= 0:
-            continue
-        sweep_s = (most["median_s"] - fewest["median_s"]) / sweeps
-        launch_s = fewest["median_s"] - fewest["iterations"] * sweep_s
-        if sweep_s <= 0:
-            continue
-        rate = fewest["bandwidth_Bps"] * fewest["median_s"] / fewest["iterations"] / sweep_s
-        device, memory, target, clock, operation = *key[:4], key[-2]
-        span = f"{fewest['iterations']:.0f} and {most['iterations']:.0f}"
-        rows.append(
-            (device, operation, target, memory, clock, fewest["bytes"], span, sweep_s, launch_s,
-             rate, most["bandwidth_Bps"])
-        )  # fmt: skip
-    return Answer.of(
-        "without_launch", "What is the bandwidth without the launch?", rows,
-        "device operation target memory clock bytes sweeps sweep_s launch_s",
-        "without_launch_Bps bandwidth_Bps",
-    )  # fmt: skip
+    for _, unsorted in groups(_kernels(context), [*same, "operation", "bytes"]):
+        group = unsorted.sort_values("iterations")
+        fewest, most = group.iloc[0], group.iloc[-1]
+        sweeps = most.iterations - fewest.iterations
+        sweep_s = (most.median_s - fewest.median_s) / sweeps if sweeps else 0.0
+        if sweep_s > 0:
+            launch_s = fewest.median_s - fewest.iterations * sweep_s
+            rate = fewest.bandwidth_Bps * fewest.median_s / fewest.iterations / sweep_s
+            span = f"{fewest.iterations:.0f} and {most.iterations:.0f}"
+            key = (most.device, most.operation, most.target, most.memory, most.clock, most.bytes)
+            yield *key, span, sweep_s, launch_s, rate, most.bandwidth_Bps
 
 
-def direct(context: AnalysisContext) -> Answer:
+@question(
+    "direct", "Is reaching host memory directly better than copying to card memory first?",
+    "device operation clock bytes copied_memory direct_sweep_s copy_s card_sweep_s",
+    "[direct_time_ratio] sweeps_until_copy_wins",
+)  # fmt: skip
+def direct(context: AnalysisContext) -> Rows:
     """Kernels on host memory compared with a copy to card memory and kernels there.
 
     For ``n`` sweeps: ``n`` host sweeps against one copy and ``n`` card sweeps. Direct access is
@@ -119,42 +148,31 @@ def direct(context: AnalysisContext) -> Answer:
     """
     copies = context.every
     copies = copies[copies["operation"].isin(["write", "read"]) & (copies["verified"] == "true")]
-    copies = copies[copies["clock"] != "device"].drop_duplicates(
-        ["device", "operation", "bytes", "clock"]
-    )
-    sides_and_copies: list[tuple[Any, Any, Any]] = []
-    rows: list[tuple[object, ...]] = []
+    copies = copies[copies["clock"] != "device"]
+    by_point = {
+        (row.device, row.clock, row.operation, row.bytes): row
+        for row in each(copies[::-1])  # the first of several stays
+    }
     kernels = _kernels(context)
     kernels = kernels[kernels["operation"] != "bandwidth"].sort_values("iterations")
     same = ["device", "clock", "operation", "bytes", "implementation", "outstanding", "burst_bytes"]
-    for key, group in groups(kernels, same):
-        device, clock, operation = key[:3]
+    found: list[tuple[Any, Any, Any]] = []
+    for _, group in groups(kernels, same):
         sides = {str(row.target): row for row in each(group)}  # of most sweeps: least launch
-        if set(sides) != {"host", "device"}:
-            continue
-        size = int(sides["host"].bytes)
-        way = "write" if operation == "read_bandwidth" else "read"
-        copy = copies[
-            (copies["device"] == device) & (copies["clock"] == clock)
-            & (copies["operation"] == way) & (copies["bytes"] == size)
-        ]  # fmt: skip
-        if not copy.empty:
-            sides_and_copies.append((sides["host"], sides["device"], copy.iloc[0]))
-    for on_host, on_card, copied in sides_and_copies:
+        host = sides.get("host")
+        if host and "device" in sides:
+            way = "write" if host.operation == "read_bandwidth" else "read"
+            copy = by_point.get((host.device, host.clock, way, host.bytes))
+            if copy:
+                found.append((host, sides["device"], copy))
+    for on_host, on_card, copied in found:
         host, card = (time_of(row).times(1 / row.iterations) for row in (on_host, on_card))
         copy_s, extra = time_of(copied), host.value - card.value
         sweeps = copy_s.value / extra if extra > 0 else np.inf
-        ratio = host.over(combined((1.0, 1.0), (copy_s, card))).logarithm()
-        once = ratio.widened(context.simultaneous(len(sides_and_copies))).exponential()
-        of = (on_host.device, on_host.operation)
-        seconds = (host.value, copy_s.value, card.value)
-        rows.append((*of, on_host.clock, on_host.bytes, copied.memory, *seconds, *once[:3], sweeps))
-    return Answer.of(
-        "direct", "Is reaching host memory directly better than copying to card memory first?",
-        rows,
-        "device operation clock bytes copied_memory direct_sweep_s copy_s card_sweep_s",
-        "direct_time_ratio low_direct_time_ratio high_direct_time_ratio", "sweeps_until_copy_wins",
-    )  # fmt: skip
+        ratio = host.over(combined((1.0, 1.0), (copy_s, card)))
+        key = (on_host.device, on_host.operation, on_host.clock, on_host.bytes, copied.memory)
+        once = ratio.with_confidence(context.simultaneous(len(found)))
+        yield *key, host.value, copy_s.value, card.value, once, sweeps
 
 
 QUESTIONS = (

@@ -8,8 +8,8 @@ its memory. A copy that crosses nothing stands beside a plain memory copy of the
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import Literal, NamedTuple
+from collections.abc import Iterator, Mapping
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -143,15 +143,19 @@ def memory_copies(run: Run) -> frozenset[str]:
 def complete(frame: Frame, run: Run) -> Frame:
     """The limits of copies that cross no link, from memory copies of the run; and all shares."""
     frame = frame.copy()
-    for label, row in _with_memory_copy(frame, run):
-        for name, value in zip(("limit_Bps", "limit", "limit_source"), row, strict=True):
-            frame.set(frame.index == label, name, value)
+    for row in _with_memory_copy(frame, run):
+        known = (row.bandwidth_Bps_copy, "memcpy", f"{row.device_copy} in this run")
+        for name, value in zip(("limit_Bps", "limit", "limit_source"), known, strict=True):
+            frame.set(frame.index == row.label, name, value)
     frame["limit_share"] = frame["bandwidth_Bps"] / frame["limit_Bps"]
     return frame
 
 
-def _with_memory_copy(frame: Frame, run: Run) -> list[tuple[object, tuple[float, str, str]]]:
-    """Label of each row that has no other limit, and the copy of its operation and size."""
+def _with_memory_copy(frame: Frame, run: Run) -> Iterator[Any]:
+    """Rows that have no other limit, by ``label``, with the best copy of their operation and size.
+
+    The columns of the copy end in ``_copy``.
+    """
     known = frame["ci_high_s"] <= _KNOWN * frame["ci_low_s"]
     usable = frame["direction"].ne("") & frame["clock"].eq("host") & frame["bandwidth_Bps"].gt(0)
     usable &= frame["verified"].eq("true")
@@ -160,15 +164,8 @@ def _with_memory_copy(frame: Frame, run: Run) -> list[tuple[object, tuple[float,
     plain = copies[copies["device"] == "host"]
     copies = copies if plain.empty else plain
     open_ = frame[usable & ~copying & known & frame["limit_Bps"].isna()]
-    if copies.empty or open_.empty:
-        return []
     same = ["study", "operation", "bytes"]
-    order = copies.sort_values("bandwidth_Bps").drop_duplicates(same, last=True)
-    best = {tuple(getattr(row, name) for name in same): row for row in order.itertuples()}
-    found = []
-    for label, key in zip(open_.index, open_[same].rows(), strict=True):
-        copy = best.get(key)
-        if copy is not None and copy.ci_high_s <= _KNOWN * copy.ci_low_s:
-            source = f"{copy.device} in this run"
-            found.append((label, (float(copy.bandwidth_Bps), "memcpy", source)))
-    return found
+    best = copies.sort_values("bandwidth_Bps").drop_duplicates(same, last=True)
+    best = best[best["ci_high_s"] <= _KNOWN * best["ci_low_s"]]
+    labelled = open_.assign(label=open_.index)
+    return labelled.merge(best, on=same, suffixes=("", "_copy")).itertuples()

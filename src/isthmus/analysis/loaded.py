@@ -9,17 +9,16 @@ from typing import TYPE_CHECKING, Any
 from isthmus.analysis import changes
 from isthmus.analysis.answers import Answer, answers
 from isthmus.analysis.findings import Finding, findings
-from isthmus.analysis.summary import measured_on, per_repetition, summarise
+from isthmus.analysis.summary import CLOCKS, measured_on, summarise
 from isthmus.errors import analysing
 from isthmus.frames import Frame
 from isthmus.results import run_file
-from isthmus.results.run_file import ClockName, Run
+from isthmus.results.run_file import Run
 
 if TYPE_CHECKING:
     import pandas as pd
 
 _IDENTITY = ("study", "device", "api", "operation", "memory", "bytes")
-_CLOCKS: tuple[ClockName, ...] = ("host", "device", "simulated", "hybrid")
 
 
 class LoadedRun:
@@ -93,9 +92,9 @@ def samples_of(run: Run) -> Frame:
             "seconds": seconds,
         }
         for point in run.points
-        for clock in _CLOCKS
+        for clock in CLOCKS
         for rerun in measured_on(point, clock)
-        for index, seconds in enumerate(per_repetition(rerun, clock).tolist())
+        for index, seconds in enumerate(rerun.seconds(clock).tolist())
     ]
     columns = [*_IDENTITY, "clock", "rerun", "index", "seconds"]
     return Frame(rows, columns=None if rows else columns)

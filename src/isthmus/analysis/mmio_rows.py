@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from isthmus import boards
 from isthmus.analysis.context import AnalysisContext, each, time_of
 from isthmus.analysis.summary import THROUGH_EMULATION
 from isthmus.boards import Board
@@ -28,8 +27,13 @@ class Device:
         self.clock = clock
         self.rows = rows
         record = next(one for one in context.run.devices if one.address == address)
-        self.board: Board | None = boards.of_device(record.properties)
+        self.board: Board | None = context.boards[address]
         self.link: Link | None = path_of(self.board).link if self.board else link_of(record.link)
+
+    @property
+    def moving(self) -> Frame:
+        """Rows of stores, and of loads from the device's memory."""
+        return self.rows[self.rows["operation"].isin(["store", "bar_memory_load"])]
 
     def of(self, operation: str, **wanted: object) -> Frame:
         """Rows of an operation with these values, from small to large."""

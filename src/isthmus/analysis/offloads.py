@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isthmus.analysis.context import AnalysisContext
-from isthmus.analysis.summary import per_repetition
 from isthmus.measure.protocol import Noise
 from isthmus.results.run_file import ClockName, Point, Run
 from isthmus.statistics import (
@@ -33,10 +32,60 @@ ALGORITHM = tuple(
 SOFTWARE = ("software_vadd", "software_vadd_simd")
 _NOT_ALGORITHM = ("allocate", "populate", "remainder")
 """Phases of a repeated offload that do not belong to the algorithm, for any kind of memory."""
-BY_REPETITION = dict[int, float]
 Pairs = tuple[NDArray[np.float64], NDArray[np.float64]]
 """Seconds of the algorithm in one process: of one kind of memory, and of the adjacent reference
 offloads."""
+
+
+@dataclass(frozen=True)
+class Seconds:
+    """Seconds by number of the process, whose offloads were close in time.
+
+    Differences and ratios are formed within each process, so that common disturbances cancel. One
+    simulated value is exact.
+    """
+
+    of: Mapping[int, float]
+    simulated: bool = False
+
+    def __bool__(self) -> bool:
+        """Whether any process measured it."""
+        return bool(self.of)
+
+    @property
+    def value(self) -> float:
+        """Estimate over processes, as its interval has it; NaN where none measured it."""
+        return over_processes(list(self.of.values())).value if self.of else np.nan
+
+    @property
+    def interval(self) -> Interval:
+        """The estimate with its interval; at least one process measured it."""
+        return self._estimated(list(self.of.values()), over_processes)
+
+    def pairs(self, other: Seconds) -> list[tuple[float, float]]:
+        """Both in each process that has both."""
+        return [(self.of[i], other.of[i]) for i in sorted(self.of.keys() & other.of.keys())]
+
+    def less(self, other: Seconds, confidence: float = 0.95) -> Interval:
+        """The difference of two times in seconds; NaN where no process has both."""
+        differences = [one - reference for one, reference in self.pairs(other)]
+        return self._estimated(differences, location, confidence)
+
+    def over(self, other: Seconds, confidence: float = 0.95) -> Interval:
+        """The ratio of two times; NaN where no process has both."""
+        ratios = [one / of for one, of in self.pairs(other) if one > 0 and of > 0]
+        if not ratios:
+            return exact(np.nan)
+        return self._estimated(ratios, over_processes, confidence)
+
+    def _estimated(
+        self,
+        values: Sequence[float],
+        estimate: Callable[[Sequence[float], float], Interval],
+        confidence: float = 0.95,
+    ) -> Interval:
+        single = self.simulated and len(values) == 1
+        return exact(values[0], confidence) if single else estimate(values, confidence)
 
 
 class Comparison(NamedTuple):
@@ -60,9 +109,9 @@ class Case:
     handover: str
     relative_offset: int
     elements: int
-    phases: Mapping[str, BY_REPETITION]
+    phases: Mapping[str, Mapping[int, float]]
     """Seconds of the first offload in each process."""
-    warm: Mapping[str, BY_REPETITION]
+    warm: Mapping[str, Mapping[int, float]]
     """Median seconds of the repeated offloads in each process."""
     pairs: Mapping[int, Pairs]
     """By process, where reference offloads alternated with the repeated ones."""
@@ -76,6 +125,16 @@ class Case:
     """Whether the sums are right; false where the API has no device."""
 
     @property
+    def bytes(self) -> int:
+        """Of each vector."""
+        return 4 * self.elements
+
+    @property
+    def clock(self) -> ClockName:
+        """Of all its times."""
+        return "simulated" if self.simulated else "host"
+
+    @property
     def name(self) -> str:
         """The kind of memory, with offset and hand-over where these are not the default."""
         further = f" +{self.relative_offset} B" if self.relative_offset else ""
@@ -86,17 +145,13 @@ class Case:
         """Phase of the addition on the host: the one with vector instructions if measured."""
         return next((name for name in reversed(SOFTWARE) if name in self.phases), "")
 
-    def sum(self, names: Iterable[str], *, warm: bool = False) -> BY_REPETITION:
-        """Sum of phases in seconds by repetition; a phase that the case lacks counts as zero."""
+    def sum(self, *names: str, warm: bool = False) -> Seconds:
+        """Sum of phases; a phase that the case lacks counts as zero."""
         source = self.warm if warm else self.phases
         parts = [source[name] for name in names if source.get(name)]
         common = set.intersection(*map(set, parts)) if parts else set()
-        return {rep: sum(part[rep] for part in parts) for rep in sorted(common)}
-
-    def median(self, *names: str, warm: bool = False) -> float:
-        """Estimate over processes of the sum of phases, in seconds; NaN where none was measured."""
-        values = list(self.sum(names, warm=warm).values())
-        return over_processes(values).value if values else np.nan
+        sums = {rep: sum(part[rep] for part in parts) for rep in sorted(common)}
+        return Seconds(sums, self.simulated)
 
     def typical(self, phase: str, figure: str) -> float:
         """Median over processes of a phase's counter: ``minor_faults``, ``voluntary_switches``."""
@@ -135,14 +190,14 @@ def _on_each_clock(points: Sequence[Point]) -> list[Case]:
 
 
 def _case(points: Sequence[Point], clock: ClockName, *, several: bool) -> Case:
-    phases: dict[str, BY_REPETITION] = {}
-    warm: dict[str, BY_REPETITION] = {}
+    phases: dict[str, dict[int, float]] = {}
+    warm: dict[str, dict[int, float]] = {}
     later: dict[int, dict[str, Pairs]] = {}
     for point in points:
         for rerun in point.reruns:
             for samples in (s for name, s in rerun.clocks.items() if name == clock):
                 scale = samples.seconds_per_tick
-                first_s = float(per_repetition(rerun, clock)[0])
+                first_s = float(rerun.seconds(clock)[0])
                 phases.setdefault(point.operation, {})[rerun.rerun] = first_s
                 if any(samples.warm_ticks):
                     again = np.asarray(samples.warm_ticks) * scale
@@ -190,46 +245,27 @@ def _before(case: Case) -> tuple[bool, ...]:
     return tuple(getattr(case, axis) not in {"", value} for axis, value in STUDY.reference.items())
 
 
-def compare(
-    a: Case, b: Case, names: Sequence[str], confidence: float, *, warm: bool = False
-) -> tuple[Interval, int]:
-    """Time of phases in ``a`` less that in ``b``, in seconds, and the number of repetitions.
-
-    Differences are formed within each repetition, whose offloads were close in time.
-    """
-    return differing(a.sum(names, warm=warm), b.sum(names, warm=warm), confidence, a.simulated)
-
-
-def differing(
-    first: BY_REPETITION, second: BY_REPETITION, confidence: float, simulated: bool
-) -> tuple[Interval, int]:
-    """Difference of seconds by repetition, and their number; one simulated value is exact."""
-    common = sorted(set(first) & set(second))
-    values = [first[rep] - second[rep] for rep in common]
-    if simulated and len(values) == 1:
-        return exact(values[0], confidence), 1
-    return location(values, confidence), len(values)
+def largest(cases: Iterable[Case], least: int = 1) -> list[list[Case]]:
+    """Of each device the group of its largest vectors, of those with ``least`` cases or more."""
+    by_device: dict[str, list[Case]] = {}
+    for group in groups(cases):
+        known = by_device.get(group[0].device)
+        if len(group) >= least and (not known or known[0].elements < group[0].elements):
+            by_device[group[0].device] = group
+    return list(by_device.values())
 
 
 def contrast(
-    context: AnalysisContext,
-    a: Case,
-    b: Case,
-    names: Sequence[str],
-    comparisons: int,
-    *,
-    warm: bool,
+    context: AnalysisContext, a: Case, b: Case, comparisons: int, *, warm: bool
 ) -> Comparison:
-    """Compares phases of two cases, as one of ``comparisons``."""
-    first, second = a.sum(names, warm=warm), b.sum(names, warm=warm)
-    common = sorted(set(first) & set(second))
-    difference, count = compare(a, b, names, context.simultaneous(comparisons), warm=warm)
-    ratios = [first[rep] / second[rep] for rep in common]
-    if not ratios or (a.simulated and len(ratios) == 1):
-        ratio = exact(ratios[0] if ratios else np.nan)
-    else:
-        ratio = over_processes(ratios, context.confidence)
-    return _judged(difference, ratio, count, context.run.settings.precision)
+    """Compares the algorithm of two cases, as one of ``comparisons``."""
+    first, second = (case.sum(*ALGORITHM, warm=warm) for case in (a, b))
+    return _judged(
+        first.less(second, context.simultaneous(comparisons)),
+        first.over(second, context.confidence),
+        len(first.pairs(second)),
+        context.run.settings.precision,
+    )
 
 
 def paired(
@@ -255,10 +291,3 @@ def _judged(difference: Interval, ratio: Interval, count: int, precision: float)
     if {"slower": 1, "faster": -1}.get(judgement, difference.sign) != difference.sign:
         judgement = "undecided"
     return Comparison(difference, ratio, count, judgement)
-
-
-def against_host(
-    case: Case, names: Sequence[str], host: Sequence[str], confidence: float
-) -> tuple[Interval, int]:
-    """Host time less device time, in seconds, formed in each process, and their number."""
-    return differing(case.sum(host), case.sum(names), confidence, case.simulated)

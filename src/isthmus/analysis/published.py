@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 
 from isthmus import boards, published
-from isthmus.analysis.context import AnalysisContext, Answer
+from isthmus.analysis.context import AnalysisContext, Rows, question
 from isthmus.analysis.reproduction import from_points, is_of
 from isthmus.boards import Board
 from isthmus.published import Row
@@ -49,38 +49,37 @@ def rates(study: str, board: Board | None, operation: str, **axes: object) -> di
     }
 
 
-def published_figures(context: AnalysisContext) -> Answer:
+@question(
+    "published_figures",
+    "How near does the emulated card come to what was published of its board?",
+    "device item published here unit residual how",
+)
+def published_figures(context: AnalysisContext) -> Rows:
     """Each published figure that points of the run give, on emulated cards of the same board."""
-    rows: list[tuple[object, ...]] = []
     for device in (one for one in context.run.devices if one.simulated):
         points = context.timed[context.timed["device"] == device.address]
         for one in from_points(rows_of_card(context.study, device), points):
             if one.interval:
                 row, here = one.row, one.interval.value
                 named = (device.address, row.item, row.nearest(here))
-                rows.append((*named, here, row.unit, row.residual(here), one.how))
-    return Answer.of(
-        "published_figures",
-        "How near does the emulated card come to what was published of its board?",
-        rows, "device item published here unit residual how",
-    )  # fmt: skip
+                yield *named, here, row.unit, row.residual(here), one.how
 
 
-def held_out(context: AnalysisContext) -> Answer:
+@question(
+    "held_out", "How well does the model predict published points that it has not seen?",
+    "series fitted_points fitted_rms_share fitted_worst_residual held_out_points",
+    "held_out_rms_share held_out_worst_residual",
+)  # fmt: skip
+def held_out(context: AnalysisContext) -> Rows:
     """How well the models of the run's boards predict points that their fits did not see."""
-    found = {}
-    for device in context.run.devices:
-        board = boards.of_device(device.properties)
-        if board is not None and (context.rows["device"] == device.address).any():
-            found.update({one.series: one for one in fitting.known_held_out(board, context.study)})
-    return Answer.of(
-        "held_out",
-        "How well does the model predict published points that it has not seen?",
-        [
-            (one.series, one.fitted_points, one.fitted_rms, one.fitted_worst,
-             one.held_out_points, one.held_out_rms, one.held_out_worst)
-            for one in found.values()
-        ],
-        "series fitted_points fitted_rms_share fitted_worst_residual held_out_points",
-        "held_out_rms_share held_out_worst_residual",
-    )  # fmt: skip
+    found = {
+        one.series: one
+        for address, board in context.boards.items()
+        if board is not None and (context.rows["device"] == address).any()
+        for one in fitting.known_held_out(board, context.study)
+    }
+    for one in found.values():
+        yield (
+            one.series, one.fitted_points, one.fitted_rms, one.fitted_worst,
+            one.held_out_points, one.held_out_rms, one.held_out_worst,
+        )  # fmt: skip

@@ -7,12 +7,12 @@ no data, except to compare the software of APIs without a device.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from isthmus.analysis import wording
 from isthmus.analysis.summary import (
     interval_within,
     is_timer_bound,
@@ -36,6 +36,8 @@ class Ratio(NamedTuple):
     interval: Interval
     sizes: int
     reruns: int
+    over: str = ""
+    """Its sizes in words: ``1 to 4Ki``."""
 
     @property
     def within(self) -> bool:
@@ -43,17 +45,16 @@ class Ratio(NamedTuple):
         return self.reruns == 1
 
     @property
-    def cells(self) -> tuple[float, float, float, bool, int, int]:
-        """Cells of a table: ratio, both ends, whether within one process, sizes, reruns."""
-        return (*self.interval[:3], self.within, self.sizes, self.reruns)
+    def cells(self) -> tuple[Interval, bool, int, int]:
+        """Cells of a table: ratio, whether within one process, sizes, reruns."""
+        return self.interval, self.within, self.sizes, self.reruns
 
     def inverse(self) -> Ratio:
         """The same with numerator and denominator exchanged."""
         return self._replace(interval=self.interval.inverse())
 
 
-@dataclass(frozen=True, eq=False)
-class Pair:
+class Pair(NamedTuple):
     """One operation measured on two devices: ``times`` has one row per size and rerun."""
 
     device: str
@@ -101,11 +102,17 @@ def _trusted(point: Point, verified: Verified) -> Iterator[Rerun]:
                 yield rerun
 
 
-def medians(run: Run, study: str, verified: Verified = "true") -> Frame:
-    """Logs of each trusted rerun's host-clock median and of its 95 % interval, in log seconds."""
+def medians(
+    run: Run, study: str, verified: Verified = "true", points: Sequence[Point] | None = None
+) -> Frame:
+    """Logs of each trusted rerun's host-clock median and of its 95 % interval, in log seconds.
+
+    ``points``: those of the run that count; None: all.
+    """
     rows: list[dict[str, object]] = []
     simulated = simulated_devices(run)
-    for point in run.points:
+    points = run.points if points is None else points
+    for point in points:
         # The host's time above an emulated card is no cost of a board.
         if point.study != study or point.device in simulated:
             continue
@@ -118,7 +125,7 @@ def medians(run: Run, study: str, verified: Verified = "true") -> Frame:
             identity = (point.device, point.api, point.operation, point.memory, point.bytes)
             known = zip(_MEDIANS, (*identity, rerun.rerun, *logs), strict=True)
             rows.append({**dict(known), **point.axes})
-    axes = varying_axes(point for point in run.points if point.study == study)
+    axes = varying_axes(point for point in points if point.study == study)
     return with_axes(Frame(rows, columns=[*_MEDIANS, *axes]), axes)[[*_MEDIANS, "axes"]]
 
 
@@ -164,14 +171,14 @@ def ratio(times: Frame, confidence: float) -> Ratio | None:
     kept = complete(times)
     if kept.empty:
         return None
-    sizes = list(kept["bytes"].unique())
+    count, over = kept["bytes"].nunique(), wording.sizes(kept["bytes"].tolist())
     per_rerun = [float(logs.mean()) for logs in kept.groupby("rerun").column("log").values()]
     if len(per_rerun) > 1:
         interval = over_processes(np.exp(per_rerun).tolist(), confidence)
-        return Ratio(interval, len(sizes), len(per_rerun))
-    centre, down, up = (float(kept[name].mean()) for name in ("log", "down", "up"))
-    logs = Interval(centre, centre - down, centre + up).widened(confidence)
-    return Ratio(logs.exponential(), len(sizes), 1)
+    else:
+        centre, down, up = (float(kept[name].mean()) for name in ("log", "down", "up"))
+        interval = Interval(centre, centre - down, centre + up).widened(confidence).exponential()
+    return Ratio(interval, count, len(per_rerun), over)
 
 
 def by_size(times: Frame, confidence: float) -> Frame:
@@ -180,7 +187,7 @@ def by_size(times: Frame, confidence: float) -> Frame:
     for size, group in times.groupby("bytes"):
         time_ratio = ratio(group, confidence)
         if time_ratio is not None:
-            rows.append((size, *time_ratio.cells[:4]))
+            rows.append((size, *time_ratio.interval[:3], time_ratio.within))
     return Frame(rows, columns=["bytes", "ratio", "low", "high", "within"])
 
 
@@ -199,8 +206,10 @@ def pairs_in(run: Run, table: Frame) -> list[Pair]:
     for (operation, axes), group in groups(table, ["operation", "axes"]):
         for reference, device in combinations(devices, 2):
             ours, theirs = group[group["device"] == device], group[group["device"] == reference]
-            for memory, times in _by_memory(ours, theirs):
-                pairs.append(Pair(device, reference, operation, memory, axes, times))
+            for memory, own, other in by_memory(ours, theirs):
+                times = divide(own, other)
+                if not times.empty:
+                    pairs.append(Pair(device, reference, operation, memory, axes, times))
     return pairs
 
 
@@ -210,12 +219,12 @@ def software_only(run: Run) -> frozenset[str]:
     return frozenset(devices)
 
 
-def _by_memory(ours: Frame, theirs: Frame) -> Iterator[tuple[str, Frame]]:
+def by_memory(ours: Frame, theirs: Frame) -> Iterator[tuple[str, Frame, Frame]]:
+    """Rows of two devices with equal kinds of memory, or of each device's one kind."""
     own, other = sorted(set(ours["memory"])), sorted(set(theirs["memory"]))
     kinds = [(kind, kind) for kind in own if kind in other]
     if not kinds and len(own) == len(other) == 1:
         kinds = [(own[0], other[0])]
     for kind, of in kinds:
-        times = divide(ours[ours["memory"] == kind], theirs[theirs["memory"] == of])
-        if not times.empty:
-            yield kind if kind == of else f"{kind} / {of}", times
+        name = kind if kind == of else f"{kind} / {of}"
+        yield name, ours[ours["memory"] == kind], theirs[theirs["memory"] == of]

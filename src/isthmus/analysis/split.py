@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from isthmus import backends, boards
-from isthmus.analysis.context import AnalysisContext, Answer, each
+from isthmus import backends
+from isthmus.analysis.context import AnalysisContext, Rows, each, question
 from isthmus.analysis.hybrid import estimated
 from isthmus.analysis.ratios import groups, software_only
 from isthmus.boards import Board
@@ -39,9 +39,8 @@ class Split(NamedTuple):
 
 def splits(context: AnalysisContext) -> Iterator[Split]:
     """One for each device, kind of memory and direction whose parts are known."""
-    known = {one.address: boards.of_device(one.properties) for one in context.run.devices}
     for row in _small(context.rows):
-        board = known.get(row.device)
+        board = context.boards.get(row.device)
         if row.clock == "simulated" and board is not None:
             if parts := _of_board(board, row.operation, row.median_s):
                 yield Split(row, row.median_s, parts)
@@ -55,7 +54,7 @@ def splits(context: AnalysisContext) -> Iterator[Split]:
             parts = {f"software of {_api(row)}": called, "driver, link and device": rest}
             yield Split(row, row.median_s, parts)
     for row in _small(estimated(context).table):
-        board = known.get(row.device)
+        board = context.boards.get(row.device)
         parts = {f"software of {_api(row)}": float(row.software_s)}
         below = _of_board(board, row.operation, row.simulated_s) if board else {}
         parts |= below or {"driver, link and device": float(row.simulated_s)}
@@ -99,15 +98,13 @@ def _api(row: Any) -> str:
     return backends.api_names().get(str(row.api), str(row.api))
 
 
-def split(context: AnalysisContext) -> Answer:
+@question(
+    "split", "What is the time of a small transfer spent on?",
+    "device operation memory clock bytes median_s part part_s share",
+)  # fmt: skip
+def split(context: AnalysisContext) -> Rows:
     """The parts of each small transfer."""
-    rows = [
-        (one.row.device, one.row.operation, one.row.memory, one.row.clock, one.row.bytes,
-         one.seconds, part, seconds, seconds / one.seconds)
-        for one in splits(context)
-        for part, seconds in one.parts.items()
-    ]  # fmt: skip
-    return Answer.of(
-        "split", "What is the time of a small transfer spent on?", rows,
-        "device operation memory clock bytes median_s part part_s share",
-    )  # fmt: skip
+    for one in splits(context):
+        key = (one.row.device, one.row.operation, one.row.memory, one.row.clock, one.row.bytes)
+        for part, seconds in one.parts.items():
+            yield *key, one.seconds, part, seconds, seconds / one.seconds

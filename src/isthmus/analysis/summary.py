@@ -25,6 +25,7 @@ COLUMNS = (
 )  # fmt: skip
 """Columns of every study's rows, in order; the study's axes follow."""
 
+CLOCKS: tuple[ClockName, ...] = ("host", "device", "simulated", "hybrid")
 _STATE_FLAGS = {
     "budget": "budget_exhausted",
     "time": "time_capped",
@@ -47,14 +48,9 @@ _DRIFT_CONFIDENCE = 0.999
 _DRIFT_LEAST_SAMPLES = 24
 
 
-def per_repetition(rerun: Rerun, clock: ClockName = "host") -> Seconds:
-    """Seconds of one repetition for each sample; host times exclude reading the clock."""
-    return rerun.seconds(clock)
-
-
 def interval_within(rerun: Rerun, clock: ClockName = "host", confidence: float = 0.95) -> Interval:
     """Median of one process in seconds and its interval: ``statistics.within_process``."""
-    return within_process(per_repetition(rerun, clock), confidence, rerun.resolution_s(clock))
+    return within_process(rerun.seconds(clock), confidence, rerun.resolution_s(clock))
 
 
 def estimate(
@@ -65,10 +61,10 @@ def estimate(
     The interval is at least as wide as the clock's resolution. Each rerun has samples on the clock.
     """
     if len(reruns) > 1:
-        medians = [float(np.median(per_repetition(r, clock))) for r in reruns]
+        medians = [float(np.median(r.seconds(clock))) for r in reruns]
         return over_processes(medians, confidence, max(r.resolution_s(clock) for r in reruns))
     if clock == "simulated" and len(reruns[0].clocks[clock].ticks) == 1:
-        return exact(float(per_repetition(reruns[0], clock)[0]), confidence)
+        return exact(float(reruns[0].seconds(clock)[0]), confidence)
     return interval_within(reruns[0], clock, confidence)
 
 
@@ -123,29 +119,21 @@ def _flags(
         more = len(point.reruns) < _most_processes(point, run)
         cut_off = run.status == "budget" and more and not point.error
         flags.update({"budget_exhausted"} if cut_off else ())
-    if point.error:
-        flags.add("failed")
+    flags |= {"failed"} if point.error else set()
     if clock == "simulated":  # simulated times are not disturbed
         return flags
-    if too_short(interval, measured, clock):
-        flags.add(BELOW_RESOLUTION)
-    if clock == "host" and point.device in simulated_devices(run):
-        flags.add(THROUGH_EMULATION)
-    precision = run.settings.precision
-    if any(drifts(per_repetition(r, clock), precision) for r in measured):
-        flags.add("unstable")
-    if len(measured) == 1:
-        flags.add("within")
-    elif interval.half_width > precision:
-        flags.add("reruns_apart")
-    if lowest * _MEDIAN_TO_MIN < interval.value:
-        flags.add("median_min_apart")
-    processors = int(run.environment.get("logical_cpus") or 1)
-    if any(r.noise.steal_s > _STEAL_SHARE * r.measured_s * processors for r in measured):
-        flags.add("steal")
-    if clock == "host" and any(map(is_timer_bound, measured)):
-        flags.add("timer_bound")
-    return flags
+    precision, processors = run.settings.precision, int(run.environment.get("logical_cpus") or 1)
+    disturbed = {
+        BELOW_RESOLUTION: too_short(interval, measured, clock),
+        THROUGH_EMULATION: clock == "host" and point.device in simulated_devices(run),
+        "unstable": any(drifts(r.seconds(clock), precision) for r in measured),
+        "within": len(measured) == 1,
+        "reruns_apart": len(measured) > 1 and interval.half_width > precision,
+        "median_min_apart": lowest * _MEDIAN_TO_MIN < interval.value,
+        "steal": any(r.noise.steal_s > _STEAL_SHARE * r.measured_s * processors for r in measured),
+        "timer_bound": clock == "host" and any(map(is_timer_bound, measured)),
+    }
+    return flags | {flag for flag, holds in disturbed.items() if holds}
 
 
 def _most_processes(point: Point, run: Run) -> int:
@@ -169,17 +157,16 @@ def measured_on(point: Point, clock: ClockName) -> list[Rerun]:
 def _row(point: Point, clock: ClockName, run: Run, known: Limits) -> dict[str, object]:
     measured = measured_on(point, clock)
     interval = estimate(measured, clock, run.settings.confidence)
-    pooled = np.concatenate([per_repetition(r, clock) for r in measured])
+    pooled = np.concatenate([r.seconds(clock) for r in measured])
     p10, p90, p99 = np.quantile(pooled, [0.1, 0.9, 0.99])
     samples = (r.clocks[clock] for r in measured)
     cold = [s.cold_ticks * s.seconds_per_tick for s in samples if s.cold_ticks is not None]
     speaks_for_all = len(measured) > 1 or clock == "simulated"
     converged = speaks_for_all and interval.half_width <= run.settings.precision
     flags = _flags(point, clock, run, interval, float(pooled.min()), converged=converged)
-    bandwidth = (
-        point.moved_bytes / interval.value if point.moved_bytes and interval.value else np.nan
-    )
-    if flags & {BELOW_RESOLUTION, THROUGH_EMULATION}:  # of the latter no bytes crossed a link
+    bandwidth = point.moved_bytes / interval.value if interval.value else np.nan
+    # Of host times through an emulation no bytes crossed a link.
+    if not point.moved_bytes or flags & {BELOW_RESOLUTION, THROUGH_EMULATION}:
         bandwidth = np.nan
     limit = known.of(point)
     if limit is not None and bandwidth > limit.most:
@@ -208,9 +195,8 @@ def _row(point: Point, clock: ClockName, run: Run, known: Limits) -> dict[str, o
 
 
 def _limit_columns(limit: limits.Limit | None) -> dict[str, object]:
-    if limit is None:
-        return dict(zip(limits.COLUMNS, (np.nan, np.nan, "", ""), strict=True))
-    return dict(zip(limits.COLUMNS, (limit.value, np.nan, limit.name, limit.source), strict=True))
+    known = (limit.value, np.nan, limit.name, limit.source) if limit else (np.nan, np.nan, "", "")
+    return dict(zip(limits.COLUMNS, known, strict=True))
 
 
 def _identity(point: Point, clock: ClockName) -> dict[str, object]:
@@ -223,12 +209,11 @@ def _empty_row(point: Point, run: Run) -> dict[str, object]:
     unmeasured = {"budget": "budget_exhausted", "interrupted": "interrupted"}
     states = {reason} if reason else {"not_measured", unmeasured.get(run.status, "not_measured")}
     states.update(_STATE_FLAGS[r.state] for r in point.reruns if r.state in _STATE_FLAGS)
-    numbers = dict.fromkeys(COLUMNS[COLUMNS.index("median_s") : COLUMNS.index("verified")], np.nan)
     return {
+        **dict.fromkeys(COLUMNS, np.nan),
         **_identity(point, "simulated" if point.device in simulated_devices(run) else "host"),
         "samples": 0,
         "reruns": 0,
-        **numbers,
         "verified": "na",
         "converged": False,
         "flags": ";".join(sorted(states)),
@@ -237,60 +222,65 @@ def _empty_row(point: Point, run: Run) -> dict[str, object]:
     }
 
 
-def _mark_zero_copies(frame: Frame) -> None:
-    """Flags crossings whose time does not grow with the size: nothing was moved.
-
-    Criteria, of verified rows: 1 MiB or more takes at most twice the time of 4 KiB or less, and
-    the additional bytes would need a rate that no link has; or all bytes of the largest size would.
-    Their bandwidth is left empty. Kernels are not judged: they work on each byte, and a disturbed
-    launch longer than the work can make the time seem to fall with the size.
-    """
-    small, large = 4096, 1 << 20
-    axes = [name for name in frame.columns if name not in COLUMNS]
-    keys = ["study", "device", "operation", "memory", "clock", *axes]
-    copied = (frame["direction"] != "") & (frame["initiator"] != "kernel")
-    crossed = (frame["verified"] == "true") & copied
-    for _, group in frame[crossed].groupby(keys, dropna=False):
-        low = group[group["bytes"] <= small]
-        high = group[group["bytes"] >= large].sort_values("bytes")
-        if low.empty or high.empty:
-            continue
-        short, long = float(low["median_s"].median()), float(high["median_s"].iloc[-1])
-        largest = float(high["bytes"].iloc[-1])
-        more = largest - low["bytes"].median()
-        if (long <= 2 * short and more > NO_LINK_BPS * (long - short)) or (
-            largest > NO_LINK_BPS * long
-        ):
-            rows = np.isin(frame.index, group.index)
-            frame.set(rows, "bandwidth_Bps", np.nan)
-            _add_flag(frame, rows, "zero_copy")
-
-
+_SMALL_BYTES, _LARGE_BYTES = 4096, 1 << 20
 _NO_MEMORY = 2e13
 """Bytes a second beyond any device's memory and caches."""
 _NOISE = 0.1
 """Share of a kernel's shortest time that may be noise."""
 
 
-def _mark_idle_kernels(frame: Frame) -> None:
-    """Flags kernels that moved nothing: their time does not grow with the size.
+def _axes(frame: Frame) -> list[str]:
+    return [name for name in frame.columns if name not in COLUMNS]
 
-    Criterion, of verified rows: what the largest size has more than the smallest would need
-    ``_NO_MEMORY`` or more in the time that it takes longer than the shortest sample, or in
-    ``_NOISE`` of that sample where the difference is less. Their bandwidth is left empty.
+
+def _mark_idle(frame: Frame) -> None:
+    """Flags what moved nothing: the time does not grow with the size. Its bandwidth is left empty.
+
+    Of verified rows that differ in size only: see ``_copies_nothing`` and ``_is_idle``.
     """
-    axes = [name for name in frame.columns if name not in COLUMNS]
-    keys = ["study", "device", "operation", "memory", "clock", *axes]
-    kernels = (frame["initiator"] == "kernel") & (frame["verified"] == "true")
-    for _, group in frame[kernels & (frame["clock"] == "host")].groupby(keys, dropna=False):
-        sizes = group.sort_values("bytes")
-        more = float(sizes["bytes"].iloc[-1] - sizes["bytes"].iloc[0])
-        shortest = float(group["min_s"].min())
-        longer = float(sizes["median_s"].iloc[-1]) - shortest
-        if more > _NO_MEMORY * max(longer, _NOISE * shortest):
-            rows = np.isin(frame.index, group.index)
-            frame.set(rows, "bandwidth_Bps", np.nan)
-            _add_flag(frame, rows, "zero_copy")
+    seen = frame["verified"] == "true"
+    kernels = frame["initiator"] == "kernel"
+    copies = seen & (frame["direction"] != "") & ~kernels
+    keys = ["study", "device", "operation", "memory", "clock", *_axes(frame)]
+    for some, moved_nothing in (
+        (copies, _copies_nothing), (seen & kernels & (frame["clock"] == "host"), _is_idle),
+    ):  # fmt: skip
+        for _, group in frame[some].groupby(keys, dropna=False):
+            if moved_nothing(group.sort_values("bytes")):
+                rows = np.isin(frame.index, group.index)
+                frame.set(rows, "bandwidth_Bps", np.nan)
+                _add_flag(frame, rows, "zero_copy")
+
+
+def _copies_nothing(sizes: Frame) -> bool:
+    """Whether a crossing moved nothing.
+
+    1 MiB or more takes at most twice the time of 4 KiB or less, and the additional bytes would need
+    a rate that no link has; or all bytes of the largest size would. Kernels are not judged so: they
+    work on each byte, and a disturbed launch longer than the work can make the time seem to fall
+    with the size.
+    """
+    low, high = sizes[sizes["bytes"] <= _SMALL_BYTES], sizes[sizes["bytes"] >= _LARGE_BYTES]
+    if low.empty or high.empty:
+        return False
+    short, long = float(low["median_s"].median()), float(high["median_s"].iloc[-1])
+    largest = float(high["bytes"].iloc[-1])
+    more = largest - low["bytes"].median()
+    grows = long > 2 * short or more <= NO_LINK_BPS * (long - short)
+    return not grows or largest > NO_LINK_BPS * long
+
+
+def _is_idle(sizes: Frame) -> bool:
+    """Whether a kernel moved nothing.
+
+    What the largest size has more than the smallest would need ``_NO_MEMORY`` or more in the time
+    that it takes longer than the shortest sample, or in ``_NOISE`` of that sample where the
+    difference is less.
+    """
+    more = float(sizes["bytes"].iloc[-1] - sizes["bytes"].iloc[0])
+    shortest = float(sizes["min_s"].min())
+    longer = float(sizes["median_s"].iloc[-1]) - shortest
+    return more > _NO_MEMORY * max(longer, _NOISE * shortest)
 
 
 _DRIFT = 0.1
@@ -304,8 +294,7 @@ def _mark_above_sum(frame: Frame, precision: float) -> None:
     Only where they cross a link: caches of a processor can. Measured ones only by more than
     ``_DRIFT``, and not where the interval is of one process.
     """
-    axes = [name for name in frame.columns if name not in COLUMNS]
-    same = ["study", "device", "memory", "bytes", "clock", *axes]
+    same = ["study", "device", "memory", "bytes", "clock", *_axes(frame)]
     ends = frame[same].assign(
         label=frame.index,
         least=frame["bandwidth_Bps"] * frame["median_s"] / frame["ci_high_s"],
@@ -325,15 +314,10 @@ def _mark_above_sum(frame: Frame, precision: float) -> None:
 
 
 def _add_flag(frame: Frame, rows: NDArray[np.bool_], flag: str) -> None:
-    texts = [
-        ";".join(
-            sorted(
-                {*filter(None, str(flags).split(";")), flag} if marked else str(flags).split(";")
-            )
-        )
+    frame["flags"] = [
+        ";".join(sorted({*str(flags).split(";"), flag} - {""})) if marked else flags
         for flags, marked in zip(frame["flags"], rows, strict=True)
     ]
-    frame["flags"] = texts
 
 
 def summarise(run: Run) -> Frame:
@@ -345,16 +329,12 @@ def summarise(run: Run) -> Frame:
     owners: list[Point] = []
     known = Limits(run)
     for point in run.points:
-        clocks: list[ClockName] = sorted(
-            {c for r in point.reruns for c, samples in r.clocks.items() if samples.ticks},
-            key=("host", "device", "simulated", "hybrid").index,
-        )
-        rows += [_row(point, clock, run, known) for clock in clocks] or [_empty_row(point, run)]
+        measured = [clock for clock in CLOCKS if measured_on(point, clock)]
+        rows += [_row(point, clock, run, known) for clock in measured] or [_empty_row(point, run)]
         owners += [point] * (len(rows) - len(owners))
     axes = list(dict.fromkeys(name for point in run.points for name in point.axes))
     frame = Frame(rows, columns=[*COLUMNS, *axes])
-    _mark_zero_copies(frame)
-    _mark_idle_kernels(frame)
+    _mark_idle(frame)
     _mark_above_sum(frame, run.settings.precision)
     for name in dict.fromkeys(point.study for point in run.points):
         study = studies.registry().get(name)

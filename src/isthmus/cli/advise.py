@@ -184,7 +184,7 @@ def _measured(
     runs = []
     with tempfile.TemporaryDirectory() as folder, Progress(Console(stderr=True)) as progress:
         with session.lock_for_hardware(addresses, progress, no_wait=no_wait):
-            found, _ = devices_of(addresses, options, progress, None)
+            found, _ = devices_of(addresses, options, progress)
         for name, axes in studies.items():
             study = by_name(name)
             kinds = dict.fromkeys(

@@ -43,21 +43,18 @@ def record_of(device: FoundDevice, *, added: bool = False) -> DeviceRecord:
     described = device.description
     address = described.properties.get("pci_address", "")
     function = pci.read(address) if address and device.real else None
-    return DeviceRecord(
-        address=device.address,
-        backend=device.backend.name,
-        real=device.real,
-        simulated=described.simulated,
-        name=described.name,
-        platform=described.platform,
-        api=described.api,
-        max_buffer_bytes=described.max_buffer_bytes,
-        memory_bytes=described.memory_bytes,
-        properties=described.properties,
-        link=link_attributes(function) if function else {},
-        pci=function,
-        environment=dict(device.candidate.environment),
-        added=added,
+    return msgspec.convert(
+        {
+            **msgspec.structs.asdict(described),
+            "address": device.address,
+            "backend": device.backend.name,
+            "real": device.real,
+            "link": link_attributes(function) if function else {},
+            "pci": function,
+            "environment": dict(device.candidate.environment),
+            "added": added,
+        },
+        DeviceRecord,
     )
 
 
@@ -155,26 +152,13 @@ def devices_of(
     addresses: Sequence[str],
     options: Mapping[str, str],
     watcher: Watcher,
-    group: RankGroup | None,
     added: Sequence[str] = (),
 ) -> tuple[list[FoundDevice], list[DeviceRecord]]:
-    """Devices of a run, open, with their records; with a group, the joint device of its ranks.
-
-    ``added``: further devices, which are left out where they cannot be used. Raises UsageError for
-    an option that no device takes, NoDeviceError where no device is left.
-    """
-    if group:
-        return _joint_device(group, options, watcher)
-    return _devices(addresses, options, watcher, added)
-
-
-def _devices(
-    addresses: Sequence[str], options: Mapping[str, str], watcher: Watcher, added: Sequence[str]
-) -> tuple[list[FoundDevice], list[DeviceRecord]]:
-    """Devices of these addresses, or all real ones, with a record of each.
+    """Devices of these addresses, or all real ones, open, with a record of each.
 
     A device that was named and cannot be used has a record with its error; one that was not named
-    is left out. The watcher shows the errors of both.
+    is left out, and so is one that is ``added``. The watcher shows the errors of both. Raises
+    UsageError for an option that no device takes, NoDeviceError where no device is left.
     """
     known = {} if addresses else {device.address: device for device in discovery.real_devices()}
     devices: list[FoundDevice] = []
@@ -204,10 +188,13 @@ def _devices(
     return devices, records
 
 
-def _joint_device(
+def joint_device(
     group: RankGroup, options: Mapping[str, str], watcher: Watcher
 ) -> tuple[list[FoundDevice], list[DeviceRecord]]:
-    """The devices of all ranks as one device, with a record of it and of each different member."""
+    """The devices of all ranks as one device, with a record of it and of each different member.
+
+    Raises UsageError for an option that no device takes, NoDeviceError where a rank has no device.
+    """
     device = group.open_devices(options)
     others = {member.address: member for member in group.members}
     others.pop(device.address, None)

@@ -5,7 +5,7 @@ Each candidate that loads a vendor's library is probed in a separate worker.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
@@ -123,7 +123,8 @@ def _probe(
 def survey(backend: BackendDescription, shared: SharedWorker | None = None) -> Survey:
     """Devices of one backend, each with the shortest address that no earlier one has.
 
-    ``shared`` probes the candidates that load no library of a vendor.
+    ``shared`` probes the candidates that load no library of a vendor: starting a worker takes
+    longer than its answers.
     """
     devices: dict[str, FoundDevice] = {}
     problems: list[Problem] = []
@@ -189,13 +190,6 @@ def may_be_here(text: str) -> bool:
         return False
 
 
-def _probed(
-    backend: BackendDescription, candidates: Sequence[Candidate], shared: SharedWorker | None
-) -> Iterator[tuple[Candidate, list[protocol.DeviceDescription] | Problem]]:
-    for candidate in candidates:
-        yield candidate, _probe(backend, candidate, shared)
-
-
 def _same_kind(
     match: protocol.DeviceDescription,
     address: Address,
@@ -232,7 +226,8 @@ def resolve(text: str, turn: int = 0, shared: SharedWorker | None = None) -> Fou
     ]
     here: list[str] = []
     problems = [p for p in backend.problems(address.scheme) if p.mode in {None, address.mode}]
-    for candidate, probed in _probed(backend, candidates, shared):
+    for candidate in candidates:
+        probed = _probe(backend, candidate, shared)
         if isinstance(probed, Problem):
             problems.append(probed)
             continue

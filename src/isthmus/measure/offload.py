@@ -6,12 +6,11 @@ comes from repetition k: differences, ratios and sums of phases are formed withi
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
 from isthmus.measure import protocol
 from isthmus.measure.plan import Task
 from isthmus.measure.schedule import Job
-from isthmus.results.run_file import ClockName, ClockRecord, Point, Rerun, Samples
 from isthmus.studies import Study, by_name
 from isthmus.studies.base import Value
 
@@ -22,7 +21,6 @@ _MOST_AGAIN = 63
 _AGAIN_BYTES = 4 << 20
 """The first offload of a process is followed by warm ones of so many bytes of each vector in all,
 within the limits above: small ones take less time than the start of the process."""
-_SIMULATED_TICK_S = 1e-15
 
 
 def reference_of(job: Job, jobs: Iterable[Job]) -> Job | None:
@@ -61,18 +59,12 @@ def request(job: Job, reference: Job | None) -> protocol.Offload:
         bytes=task.bytes,
         placement=_placement(task),
         again=0 if job.simulated else again,
+        phases=[
+            task.points[part].operation if part in task.points else ""
+            for part in range(1 + max(task.points))
+        ],
         reference=_placement(reference.task) if reference else None,
     )
-
-
-def reruns(job: Job, number: int, answer: protocol.Offloaded) -> dict[int, Rerun]:
-    """Results of a process by part; phases that it did not have are missing."""
-    first = {phase.name: phase for phase in answer.first}
-    return {
-        part: _rerun(point, number, answer, first)
-        for part, point in job.task.points.items()
-        if point.operation in first
-    }
 
 
 def _placement(task: Task) -> tuple[str, dict[str, str]]:
@@ -81,43 +73,3 @@ def _placement(task: Task) -> tuple[str, dict[str, str]]:
 
 def _study(job: Job) -> Study:
     return by_name(next(iter(job.task.points.values())).study)
-
-
-def _rerun(
-    point: Point,
-    repetition: int,
-    answer: protocol.Offloaded,
-    first: Mapping[str, protocol.Phase],
-) -> Rerun:
-    phase = first[point.operation]
-
-    def later(offloads: Sequence[Sequence[protocol.Phase]]) -> list[int]:
-        return [p.ticks for phases in offloads for p in phases if p.name == point.operation]
-
-    clock = answer.clock
-    clocks: dict[ClockName, Samples] = {}
-    if phase.simulated_fs or not any(other.ticks for other in first.values()):
-        clocks["simulated"] = Samples([phase.simulated_fs], _SIMULATED_TICK_S)
-    if any(other.ticks for other in first.values()):
-        clocks["host"] = Samples(
-            [phase.ticks],
-            clock.seconds_per_tick,
-            phase.ticks,
-            later(answer.again),
-            later(answer.reference),
-        )
-    return Rerun(
-        rerun=repetition,
-        batch=1,
-        intervals=0,  # the clock's own time stays in: phases add up to the total
-        clocks=clocks,
-        blocks=[1],
-        clock=ClockRecord(
-            clock.source, clock.reason, clock.uncertainty, clock.resolution_s, clock.empty_pair_s
-        ),
-        verified=answer.verified,  # type: ignore[arg-type]
-        fault=answer.fault,
-        state="once",
-        noise=phase.noise,
-        measured_s=answer.wall_s,
-    )

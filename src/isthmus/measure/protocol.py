@@ -142,6 +142,8 @@ class Offload(msgspec.Struct, frozen=True, tag=True):
     """Size of one vector in bytes."""
     placement: tuple[str, dict[str, str]]
     again: int
+    phases: list[str]
+    """Names of the phases that become parts of the answer, in this order; empty: none."""
     reference: tuple[str, dict[str, str]] | None = None
 
 
@@ -172,17 +174,6 @@ class Opened(msgspec.Struct, frozen=True, tag=True):
     clock: ClockDescription
 
 
-class Part(msgspec.Struct, frozen=True):
-    """Samples of one part from one block; see the engine's PartSamples."""
-
-    ticks: list[int]
-    device_seconds: list[float]
-    cold: int | None
-    moved_bytes: int
-    simulated_fs: list[int] = []
-    empty_ticks: list[int] = []
-
-
 class Noise(msgspec.Struct, frozen=True):
     """Disturbances by the machine during a measurement; see the engine's Probe."""
 
@@ -194,6 +185,23 @@ class Noise(msgspec.Struct, frozen=True):
 
     def __add__(self, other: Noise) -> Noise:
         return Noise(*(getattr(self, f) + getattr(other, f) for f in self.__struct_fields__))
+
+
+class Part(msgspec.Struct, frozen=True):
+    """Samples of one part from one block; see the engine's PartSamples and PhaseSample."""
+
+    ticks: list[int]
+    device_seconds: list[float]
+    cold: int | None
+    moved_bytes: int
+    simulated_fs: list[int] = []
+    empty_ticks: list[int] = []
+    again: list[int] = []
+    """Ticks of a phase in the offloads that followed in the same process."""
+    reference: list[int] = []
+    """The same of the reference, each repetition timed right before or after one of ``again``."""
+    noise: Noise | None = None
+    """Of a phase alone."""
 
 
 class Measured(msgspec.Struct, frozen=True, tag=True):
@@ -211,25 +219,10 @@ class Measured(msgspec.Struct, frozen=True, tag=True):
     remarks: list[str] = []
 
 
-class Phase(msgspec.Struct, frozen=True):
-    """One phase of an offload; see the engine's PhaseSample."""
-
-    name: str
-    ticks: int
-    simulated_fs: int
-    noise: Noise
-
-
 class Offloaded(msgspec.Struct, frozen=True, tag=True):
-    """Answer to Offload."""
+    """Answer to Offload; a phase that it did not have is a part without samples."""
 
-    first: list[Phase]
-    again: list[list[Phase]]
-    reference: list[list[Phase]]
-    """Phases of the reference, each repetition timed right before or after one of ``again``."""
-    verified: str
-    fault: str
-    wall_s: float
+    block: Measured
     clock: ClockDescription
 
 

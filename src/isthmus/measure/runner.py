@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import random
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -269,7 +269,9 @@ class Runner:
     def _visit(self, job: Job, number: int, workers: _Workers) -> None:
         if job.task.offload:
             began = time.monotonic()
-            self._record_results(job, number, offload.reruns(job, number, self._offload(job)), {})
+            answer = self._offload(job)
+            opened = protocol.Opened(job.device.description, answer.clock)
+            self._record_blocks(job, number, [(answer.block, opened)], "once")
             job.visit_s = time.monotonic() - began
             return
         most_s = min(max(_LEAST_VISIT_S, 4 * self.schedule.visit_s(job)), _MOST_POINT_S)
@@ -365,29 +367,24 @@ class Runner:
                     self._record_blocks(job, 0, blocks, "failed" if job.given_up else state)
 
     def _record_blocks(self, job: Job, number: int, visits: _Blocks, state: State) -> None:
-        if visits:
-            blocks = [block for block, _ in visits]
-            parts = range(len(blocks[0].parts))
-            clock = visits[0][1].clock
-            results = {part: _rerun(blocks, part, number, clock, state) for part in parts}
-            self._record_results(
-                job, number, results, {n: blocks[0].parts[n].moved_bytes for n in parts}
-            )
-
-    def _record_results(
-        self, job: Job, number: int, results: Mapping[int, Rerun], moved: Mapping[int, int]
-    ) -> None:
-        """Records the results of one process for a job."""
-        for part in job.task.points.keys() & results.keys():
+        """Records the visits of one process to a job; phases that an offload lacks are left out."""
+        if not visits:
+            return
+        blocks, clock = [block for block, _ in visits], visits[0][1].clock
+        results = {
+            n: _rerun(blocks, n, number, clock, state)
+            for n, part in enumerate(blocks[0].parts)
+            if state != "once" or part.ticks or part.simulated_fs
+        }
+        for n in job.task.points.keys() & results.keys():
             point = msgspec.structs.replace(
-                job.task.points[part], moved_bytes=moved.get(part, 0), error=job.error
+                job.task.points[n], moved_bytes=blocks[0].parts[n].moved_bytes, error=job.error
             )
-            self.record(Entry(point, results[part]))
+            self.record(Entry(point, results[n]))
         job.add(number, results)
         if settled(job, self.settings) and not job.given_up:
             precise = job.half_width(self.settings.confidence) <= self.settings.precision
-            state = "precision" if precise else next(iter(results.values())).state
-            self.watcher.finished(job.task, number, state)
+            self.watcher.finished(job.task, number, "precision" if precise else state)
 
     def _report_missed_precision(self) -> None:
         """Says which precision is possible where processes differ too much for that requested."""
@@ -429,27 +426,28 @@ def _rerun(
     simulated = [t for p in parts for t in p.simulated_fs]
     clocks: dict[ClockName, Samples] = {}
     if on_host:
-        empty = [t for p in parts for t in p.empty_ticks]
-        clocks["host"] = Samples(on_host, clock.seconds_per_tick, cold, empty_ticks=empty)
+        again, beside, empty = (
+            [t for p in parts for t in getattr(p, name)]
+            for name in ("again", "reference", "empty_ticks")
+        )
+        clocks["host"] = Samples(on_host, clock.seconds_per_tick, cold, again, beside, empty)
     if on_device:
         clocks["device"] = Samples(on_device, _DEVICE_TICK_S)
     if simulated:
         clocks["simulated"] = Samples(simulated, _SIMULATED_TICK_S)
     verdicts = {block.verified for block in blocks}
-    noise = sum((block.noise for block in blocks), protocol.Noise())
+    noises = (p.noise or block.noise for p, block in zip(parts, blocks, strict=True))
     return Rerun(
         rerun=number,
         batch=blocks[-1].batch,
         intervals=blocks[-1].intervals,
         clocks=clocks,
-        blocks=[len(p.ticks) + len(p.simulated_fs) for p in parts],
-        clock=ClockRecord(
-            clock.source, clock.reason, clock.uncertainty, clock.resolution_s, clock.empty_pair_s
-        ),
+        blocks=[max(len(p.ticks), len(p.simulated_fs)) for p in parts],
+        clock=msgspec.convert(clock, ClockRecord, from_attributes=True),
         verified="false" if "false" in verdicts else "true" if "true" in verdicts else "na",
         fault=next((block.fault for block in blocks if block.fault), ""),
         state=state,
-        noise=noise,
+        noise=sum(noises, protocol.Noise()),
         measured_s=sum(block.block_s for block in blocks),
         remarks=list(dict.fromkeys(remark for block in blocks for remark in block.remarks)),
     )

@@ -12,7 +12,7 @@ import statistics as stdlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate, combinations
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from isthmus.measure.plan import Task
 from isthmus.results.journal import Entry, key_of
@@ -66,10 +66,8 @@ class Job:
     """Estimate from visits: the mean of the newest visit and the previous estimate."""
     visit_s: float = 0.0
     """Seconds that the latest process of an offload took."""
-    _cached_half_widths: tuple[int, float, float] = (0, 0.0, 0.0)
-    """Number of processes, and both half-widths after them."""
-    _cached_spread: tuple[int, float] = (0, 0.0)
-    """Number of processes, and the spread after them."""
+    _known: dict[float | str, Any] = field(default_factory=dict)
+    """What was computed since the latest process: ``spread``, and half-widths by confidence."""
 
     @property
     def simulated(self) -> bool:
@@ -108,6 +106,7 @@ class Job:
     def add(self, number: int, results: Mapping[int, Rerun]) -> None:
         """Adds the results of a process, by part."""
         self.processes.add(number)
+        self._known.clear()
         for part in self.deciding & results.keys():
             for clock in results[part].clocks:
                 seconds = results[part].seconds(clock).tolist()
@@ -150,7 +149,7 @@ class Job:
         return self._half_widths(confidence)[1]
 
     def _half_widths(self, confidence: float) -> tuple[float, float]:
-        if self._cached_half_widths[0] != len(self.processes):
+        if confidence not in self._known:
             widest = narrowing = 0.0
             for row, medians in self._judged().items():
                 step_s = self.resolution_s[row]
@@ -158,8 +157,9 @@ class Job:
                 widest = max(widest, interval.half_width)
                 if interval.half_width > exact(interval.value).spanning(step_s).half_width:
                     narrowing = max(narrowing, interval.half_width)
-            self._cached_half_widths = len(self.processes), widest, narrowing
-        return self._cached_half_widths[1:]
+            self._known[confidence] = widest, narrowing
+        widths: tuple[float, float] = self._known[confidence]
+        return widths
 
     @property
     def spread(self) -> float:
@@ -169,12 +169,12 @@ class Job:
         hardly change the interval over many (Shamos's estimator; Rousseeuw and Croux,
         "Alternatives to the median absolute deviation", JASA 88 (1993), 1273).
         """
-        if self._cached_spread[0] != len(self.processes):
-            judged = (row for row in self._judged().values() if len(row) > 1)
-            rows = [list(map(math.log, row)) for row in judged]
+        if "spread" not in self._known:
+            rows = [[*map(math.log, row)] for row in self._judged().values() if len(row) > 1]
             apart = (stdlib.median(abs(x - y) for x, y in combinations(row, 2)) for row in rows)
-            self._cached_spread = len(self.processes), _OF_NORMAL * max(apart, default=0.0)
-        return self._cached_spread[1]
+            self._known["spread"] = _OF_NORMAL * max(apart, default=0.0)
+        spread: float = self._known["spread"]
+        return spread
 
 
 def looks(job: Job, settings: Settings) -> Sequence[int]:

@@ -18,7 +18,13 @@ from isthmus import __version__
 from isthmus.backends import by_scheme, run_options
 from isthmus.errors import UsageError
 from isthmus.measure.address import Address
-from isthmus.measure.devices import devices_of, read_again, refuse_or_warn, software_of
+from isthmus.measure.devices import (
+    devices_of,
+    joint_device,
+    read_again,
+    refuse_or_warn,
+    software_of,
+)
 from isthmus.measure.discovery import FoundDevice
 from isthmus.measure.plan import Task, describe_memory_kinds, has_memory, known_to, plan
 from isthmus.measure.runner import Runner, Watcher
@@ -99,10 +105,12 @@ def _open(
     request: Request, quick: bool, watcher: Watcher
 ) -> tuple[list[FoundDevice], list[DeviceRecord]]:
     """The devices of a request, and what is added to time the software of their APIs alone."""
+    if request.group:
+        return joint_device(request.group, request.options, watcher)
     axes = [(study, _parsed_axes(request, study)) for study in request.studies]
     wanted = any(study.of_software(given, quick=quick) for study, given in axes)
     added = software_of(request.devices) if wanted else ()
-    return devices_of(request.devices, request.options, watcher, request.group, added)
+    return devices_of(request.devices, request.options, watcher, added)
 
 
 def _jobs(

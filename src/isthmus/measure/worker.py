@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
-from typing import Any
+from typing import TypeVar
 
 if __name__ == "__main__":
     # msgspec loads it where it is there, and needs nothing of it: a quarter of a worker's start.
@@ -22,36 +22,33 @@ from isthmus import _core
 from isthmus.measure import protocol
 from isthmus.system.parent import die_with_parent
 
+_Message = TypeVar("_Message", bound=msgspec.Struct)
+
+
+def _message(kind: type[_Message], source: object, **known: object) -> _Message:
+    """The fields of a message that an object of the core has as attributes; the others are known.
+
+    What a field's own type lacks in the core keeps its default.
+    """
+    rest = (name for name in kind.__struct_fields__ if name not in known and hasattr(source, name))
+    fields = {name: getattr(source, name) for name in rest}
+    return msgspec.convert({**fields, **known}, kind, from_attributes=True)
+
 
 def _described(info: _core.DeviceInfo) -> protocol.DeviceDescription:
-    def operation(o: _core.OperationInfo) -> protocol.OperationDescription:
-        return protocol.OperationDescription(
-            name=o.name,
-            parts=[protocol.PartDescription(p.name, p.direction, p.initiator) for p in o.parts],
-            sized=o.sized,
-            axes=[
-                protocol.AxisDescription(a.name, a.usual, list(a.values), a.buffers, a.most)
-                for a in o.axes
-            ],
-            memory_kinds=list(o.memory_kinds or (info.memory_kinds if o.sized else ())),
-            device_buffers=o.device_buffers,
-            most_bytes=o.most_bytes,
-            unit_bytes=o.unit_bytes,
-            joint=o.joint,
-            api=o.api,
-        ).among(1)
+    def operations(known: Sequence[_core.OperationInfo]) -> list[protocol.OperationDescription]:
+        kinds = (one.memory_kinds or (info.memory_kinds if one.sized else []) for one in known)
+        return [
+            _message(protocol.OperationDescription, one, memory_kinds=memory).among(1)
+            for one, memory in zip(known, kinds, strict=True)
+        ]
 
-    return protocol.DeviceDescription(
-        id=info.id,
-        name=info.name,
-        platform=info.platform,
-        api=info.api,
-        max_buffer_bytes=info.max_buffer_bytes,
-        memory_bytes=info.memory_bytes,
-        memory_kinds=list(info.memory_kinds),
-        operations=[operation(o) for o in info.operations],
+    return _message(
+        protocol.DeviceDescription,
+        info,
+        operations=operations(info.operations),
+        offloads=operations(info.offloads),
         properties=dict(info.properties),
-        offloads=[operation(o) for o in info.offloads],
         lacks=dict(info.lacks),
         simulated=info.clock == _core.ClockDomain.simulated,
     )
@@ -113,21 +110,40 @@ class DeviceServer:
             request.reference,
         )
 
-        def phases(samples: Sequence[_core.PhaseSample]) -> list[protocol.Phase]:
-            return [
-                protocol.Phase(s.name, s.ticks, s.simulated_fs, _noise(s.probe, record.steal_s))
-                for s in samples
-            ]
+        first = {phase.name: phase for phase in record.first}
+        timed = any(phase.ticks for phase in record.first)  # else the emulated card alone counts
 
-        return protocol.Offloaded(
-            first=phases(record.first),
-            again=[phases(samples) for samples in record.again],
-            reference=[phases(samples) for samples in record.reference],
+        def part(name: str) -> protocol.Part:
+            phase = first.get(name)
+            if phase is None:
+                return protocol.Part([], [], None, 0)
+            again, reference = (
+                [s.ticks for samples in offloads for s in samples if timed and s.name == name]
+                for offloads in (record.again, record.reference)
+            )
+            return protocol.Part(
+                [phase.ticks] if timed else [],
+                [],
+                phase.ticks if timed else None,
+                0,
+                [phase.simulated_fs] if phase.simulated_fs or not timed else [],
+                again=again,
+                reference=reference,
+                noise=_message(protocol.Noise, phase.probe, steal_s=record.steal_s),
+            )
+
+        block = protocol.Measured(
+            parts=list(map(part, request.phases)),
+            batch=1,
+            intervals=0,  # the clock's own time stays in: phases add up to the total
             verified=_verdict(record.verified),
             fault=record.fault,
-            wall_s=record.wall_s,
-            clock=_clock(),
+            noise=protocol.Noise(),
+            setup_s=0.0,
+            block_s=record.wall_s,
+            state="once",
         )
+        return protocol.Offloaded(block, _clock())
 
     def _begin(
         self, device: _core.Device, request: protocol.Measure
@@ -153,48 +169,20 @@ class DeviceServer:
         block = series.measure(request.most_seconds)
         if block.state != "open":
             del self._series[request.series]
-        return _measured(block)
+        return _message(
+            protocol.Measured,
+            block,
+            verified=_verdict(block.verified),
+            noise=_message(protocol.Noise, block.probe),
+        )
 
 
 def _clock() -> protocol.ClockDescription:
-    clock = _core.host_clock()
-    return protocol.ClockDescription(
-        *(getattr(clock, field) for field in protocol.ClockDescription.__struct_fields__)
-    )
+    return _message(protocol.ClockDescription, _core.host_clock())
 
 
 def _verdict(verified: _core.Verified) -> str:
     return {"yes": "true", "no": "false"}.get(verified.name, "na")
-
-
-def _noise(probe: Any, steal_s: float) -> protocol.Noise:
-    noise = protocol.Noise(*(getattr(probe, f) for f in protocol.Noise.__struct_fields__))
-    return msgspec.structs.replace(noise, steal_s=steal_s)
-
-
-def _measured(block: _core.Block) -> protocol.Measured:
-    return protocol.Measured(
-        parts=[
-            protocol.Part(
-                list(p.ticks),
-                list(p.device_seconds),
-                p.cold,
-                p.moved_bytes,
-                list(p.simulated_fs),
-                list(p.empty_ticks),
-            )
-            for p in block.parts
-        ],
-        batch=block.batch,
-        intervals=block.intervals,
-        verified=_verdict(block.verified),
-        fault=block.fault,
-        noise=_noise(block.probe, block.probe.steal_s),
-        setup_s=block.setup_s,
-        block_s=block.block_s,
-        state=block.state,
-        remarks=list(block.remarks),
-    )
 
 
 def serve(request_fd: int, answer_fd: int) -> None:

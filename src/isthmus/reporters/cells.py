@@ -11,7 +11,7 @@ import numpy as np
 from isthmus.analysis import wording
 from isthmus.analysis.findings.finding import ROUGH
 from isthmus.analysis.ratios import whole
-from isthmus.analysis.summary import COLUMNS, per_repetition
+from isthmus.analysis.summary import CLOCKS, COLUMNS, measured_on
 from isthmus.frames import Frame, Series
 from isthmus.results.run_file import ClockName, Point, Run
 from isthmus.units import format_rate, format_seconds, printable
@@ -191,17 +191,15 @@ def series_of(point: Point, clock: ClockName) -> list[ProcessSamples]:
         ProcessSamples(
             rerun.rerun,
             rerun.batch if clock == "host" else 1,
-            per_repetition(rerun, clock).tolist(),
+            rerun.seconds(clock).tolist(),
         )
-        for rerun in point.reruns
-        if clock in rerun.clocks and rerun.clocks[clock].ticks
+        for rerun in measured_on(point, clock)
     ]
 
 
 def clocks_of(point: Point) -> list[ClockName]:
     """Clocks that a point has samples of, in the order of the summary's rows."""
-    order: tuple[ClockName, ...] = ("host", "device", "simulated", "hybrid")
-    return [c for c in order if any(c in r.clocks and r.clocks[c].ticks for r in point.reruns)]
+    return [clock for clock in CLOCKS if measured_on(point, clock)]
 
 
 def heading(run: Run) -> str:

@@ -10,10 +10,10 @@ from collections.abc import Iterator, Mapping
 from isthmus import backends
 from isthmus.analysis import hybrid, wording
 from isthmus.analysis.context import AnalysisContext
+from isthmus.analysis.findings import common
 from isthmus.analysis.findings.finding import Finding, Verdict
 from isthmus.analysis.hybrid import Share
 from isthmus.analysis.ratios import SMALL
-from isthmus.analysis.sentences import say
 from isthmus.statistics import Interval
 from isthmus.units import format_size
 
@@ -27,43 +27,30 @@ def of_apis(context: AnalysisContext, ways: Mapping[str, str]) -> Iterator[Findi
     for share in shares:
         small = [size for size in share.by_size if size <= SMALL]
         if small:
-            what = f"{ways[share.operation]}, {wording.sizes(small)}"
-            yield _finding(context, share, what, share.over(small))
+            yield _finding(context, share, ways, wording.sizes(small), share.over(small))
     for share in shares:
         for size, time_ratio in share.by_size.items():
-            what = f"{ways[share.operation]}, {format_size(size)}"
-            yield _finding(context, share, what, time_ratio, size)
+            yield _finding(context, share, ways, format_size(size), time_ratio, size)
 
 
 def _finding(
-    context: AnalysisContext, share: Share, what: str, time_ratio: Interval, size: int = 0
-) -> Finding:
-    names = backends.api_names()
+    context: AnalysisContext, share: Share, ways: Mapping[str, str], sizes: str, ratio: Interval,
+    size: int = 0,
+) -> Finding:  # fmt: skip
     apis = {device.address: device.api for device in context.run.devices}
+    names = backends.api_names()
     less, more = (names.get(apis[one], one) for one in (share.device, share.reference))
-    verdict: Verdict = context.judge(time_ratio)
-    kind, span, percent = "api_share", "one process only", ""
-    if time_ratio.known:
-        kind = {"same": "api_same", "undecided": "api_undecided"}.get(verdict, kind)
-        span = f"{100 * time_ratio.low:.0f} to {100 * time_ratio.high:.0f} %"
-    if verdict == "same":
-        percent = wording.percent(max(time_ratio.high, 1 / time_ratio.low) - 1)
-    return Finding(
-        study=context.study,
-        subject=f"{less} over {more}, {what.partition(', ')[0]}",
-        quantity=what,
-        interval=time_ratio,
-        unit="1",
-        verdict=verdict,
-        remark="hybrid",
-        sentence=say(
-            kind, what=what, best=less, usual=more, share=f"{100 * time_ratio.value:.0f} %",
-            span=span, percent=percent,
-        ),
-        evidence="api_shares",
-        device=share.device,
-        operation=share.operation,
-        memory=share.memory,
-        bytes=size,
-        clock="hybrid",
+    verdict: Verdict = context.judge(ratio)
+    template = {"same": "api_same", "undecided": "api_undecided"}.get(verdict, "api_share")
+    what = f"{ways[share.operation]}, {sizes}"
+    values = {
+        "what": what, "best": less, "usual": more, "share": f"{100 * ratio.value:.0f} %",
+        "span": f"{100 * ratio.low:.0f} to {100 * ratio.high:.0f} %"
+        if ratio.known else "one process only",
+        "percent": wording.percent(common.reach(ratio)),
+    }  # fmt: skip
+    return common.tell(
+        context, share, template if ratio.known else "api_share", what, ratio, "1", values=values,
+        subject=f"{less} over {more}, {ways[share.operation]}", verdict=verdict, remark="hybrid",
+        evidence="api_shares", bytes=size, clock="hybrid",
     )  # fmt: skip

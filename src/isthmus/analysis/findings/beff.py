@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import msgspec
 import numpy as np
 
 from isthmus.analysis import beff, beff_rows
-from isthmus.analysis.context import AnalysisContext, each
+from isthmus.analysis.context import AnalysisContext, each, interval_of
 from isthmus.analysis.findings import common
 from isthmus.analysis.findings.finding import MOST_HEADLINES, Finding, Reference, shown
 from isthmus.analysis.fits import NO_LAW
-from isthmus.analysis.messages import messages
+from isthmus.analysis.ratios import groups
 from isthmus.analysis.sentences import say
 from isthmus.analysis.wording import number
-from isthmus.frames import Frame
-from isthmus.statistics import Interval, judge, relevant
+from isthmus.statistics import Interval
 from isthmus.studies.base import Analysis
-from isthmus.units import format_size
 
 _MESSAGES = {
     "pingpong": "one message",
@@ -59,9 +58,8 @@ def _better(context: AnalysisContext, means: Sequence[Finding]) -> Iterator[Find
             continue
         best, usual = (one.quantity.rpartition(" ")[2] for one in ranked[:2])
         gain = ranked[0].interval.over(ranked[1].interval)
-        gain = gain.logarithm().widened(context.simultaneous(len(ranked) - 1)).exponential()
-        # A rate that is higher is a time that is lower.
-        if judge(gain, relevant(context.run.settings.precision)) == "slower":
+        gain = gain.with_confidence(context.simultaneous(len(ranked) - 1))
+        if context.judge(gain) == "slower":  # a rate that is higher is a time that is lower
             yield msgspec.structs.replace(
                 ranked[0], subject=f"{best} over {usual}", quantity="b_eff",
                 interval=gain, unit="1", reference=None, share=None,
@@ -72,123 +70,80 @@ def _better(context: AnalysisContext, means: Sequence[Finding]) -> Iterator[Find
             )  # fmt: skip
 
 
-def _interval(row: Any, name: str) -> Interval:
-    ends = [float(getattr(row, f"{end}_{name}", np.nan)) for end in ("low", "high")]
-    return Interval(float(getattr(row, name)), *ends)
-
-
-def _ranks(row: Any) -> str:
+def _tell(
+    context: AnalysisContext, row: Any, template: str, quantity: str, interval: Interval,
+    unit: str, values: Mapping[str, str] = MappingProxyType({}), **fields: Any,
+) -> Finding:  # fmt: skip
+    """See ``common.tell``: with the number of ranks, and ``channel``."""
     count = int(getattr(row, "ranks", 1) or 1)
-    return f"{count} rank{'s' if count > 1 else ''}"
-
-
-def _who(context: AnalysisContext, row: Any) -> str:
-    return f"{common.title(context, str(row.device))}, {_ranks(row)}"
+    who = f"{common.title(context, row.device)}, {count} rank{'s' if count > 1 else ''}"
+    known = {"channel": str(row.channel), **values}
+    return common.tell(
+        context, row, template, quantity, interval, unit, who=who, values=known, **fields
+    )
 
 
 def _b_eff(context: AnalysisContext) -> Iterator[Finding]:
-    table = beff.b_eff(context).table
-    order = [] if table.empty else list(np.argsort(-table["median_Bps"].to_numpy(float)))
-    for row in each(table.iloc[order]):
+    table = beff.b_eff(context).table.sort_values("median_Bps", ascending=False)
+    for row in each(table):
         theirs = float(getattr(row, "published_Bps", np.nan))
-        reference = None
-        if np.isfinite(theirs):
-            reference = Reference(kind="published", value=theirs, name="published")
-        share = row.median_Bps / theirs if reference else None
-        values = {
-            "rate": shown(row.median_Bps, "B/s"), "channel": str(row.channel),
-            "who": _who(context, row),
-        }  # fmt: skip
+        known = np.isfinite(theirs)
+        reference = Reference(kind="published", value=theirs, name="published") if known else None
         best = shown(row.b_eff_Bps, "B/s")
-        yield Finding(
-            study=context.study, subject=values["who"], quantity=f"b_eff, channel {row.channel}",
-            interval=_interval(row, "median_Bps"), unit="B/s", reference=reference, share=share,
-            remark="" if best == values["rate"] else f"best-of rule {best}",
-            sentence=say("b_eff_published", share=f"{100 * share:.1f} %", **values)
-            if share is not None
-            else say("b_eff", **values)
-            if best == values["rate"]
-            else say("b_eff_best", best_rate=best, **values),
-            evidence="b_eff", device=str(row.device), operation="b_eff", memory=str(row.memory),
-            clock=str(row.clock),
+        same = best == shown(row.median_Bps, "B/s")
+        yield _tell(
+            context, row, "b_eff_published" if known else "b_eff" if same else "b_eff_best",
+            "b_eff, channel {channel}", interval_of(row, "median_Bps"), "B/s",
+            {"best_rate": best} | ({"share": f"{100 * row.median_Bps / theirs:.1f} %"}),
+            reference=reference, remark="" if same else f"best-of rule {best}", evidence="b_eff",
+            operation="b_eff",
         )  # fmt: skip
 
 
 def _largest(context: AnalysisContext) -> Iterator[Finding]:
     """Rate of the largest messages, as a share of the links' rate."""
     table = beff.by_size(context).table
-    if table.empty:
-        return
-    same = [name for name in ("device", "channel", "ranks", "clock") if name in table]
-    tops: list[Any] = []
-    for _, rows in table.groupby(same, sort=False, dropna=False):
-        tops.append(common.pick(rows, rows["bytes"].idxmax()))
+    tops = [
+        common.pick(rows, rows["bytes"].idxmax())
+        for _, rows in groups(table, ["device", "channel", "ranks", "clock"])
+    ]
     for row in sorted(tops, key=lambda row: -float(row.bandwidth_Bps)):
-        share = float(getattr(row, "limit_share", np.nan))
-        values = {
-            "what": f"channel {row.channel}", "rate": shown(row.bandwidth_Bps, "B/s"),
-            "size": format_size(int(row.bytes)), "who": _who(context, row),
-        }  # fmt: skip
-        reference = None
+        share, reference = float(getattr(row, "limit_share", np.nan)), None
         if np.isfinite(share) and share > 0:
             reference = Reference(kind="limit", value=row.bandwidth_Bps / share, name="links")
         ring = reference is not None and common.simulated(context, str(row.device))
-        yield Finding(
-            study=context.study, subject=values["who"],
-            quantity=f"messages of {values['size']}, channel {row.channel}",
-            interval=_interval(row, "bandwidth_Bps"), unit="B/s",
-            reference=reference, share=share if reference else None,
+        yield _tell(
+            context, row, "rate_of_limit" if reference else "rate_alone",
+            "messages of {size}, channel {channel}", interval_of(row, "bandwidth_Bps"), "B/s",
+            {"what": f"channel {row.channel}"}, reference=reference,
+            share=share if reference else None,
             # A card's step sends to one side, then to the other: half of its links rest.
-            remark="half is the ceiling" if ring else "",
-            sentence=say(
-                "rate_of_limit", share=f"{100 * share:.0f} %", reference="the links", **values
-            )
-            if reference
-            else say("rate_alone", **values),
-            evidence="by_size", device=str(row.device), operation="exchange",
-            bytes=int(row.bytes), clock=str(getattr(row, "clock", "")),
+            remark="half is the ceiling" if ring else "", evidence="by_size", operation="exchange",
         )  # fmt: skip
 
 
 def _latencies(context: AnalysisContext) -> Iterator[Finding]:
     """Start-up time and rate of a message, where such a law fits."""
     table = beff.constants(context).table
-    rows = Frame() if table.empty else table[table["worst_residual"].abs() <= NO_LAW]
-    for row in each(rows):
-        values = {"who": _who(context, row), "channel": str(row.channel)}
-        yield Finding(
-            study=context.study, subject=values["who"],
-            quantity=f"latency, channel {row.channel}",
-            interval=_interval(row, "latency_s"), unit="s", remark="latency",
-            sentence=say(
-                "message", time=shown(row.latency_s, "s"), rate=shown(row.wire_Bps, "B/s"),
-                **values,
-            )
-            if np.isfinite(row.wire_Bps)
-            else say("message_alone", time=shown(row.latency_s, "s"), **values),
-            evidence="constants", device=str(row.device), operation="exchange",
-            memory=str(row.memory), clock=str(row.clock),
+    for row in each(table[table["worst_residual"].abs() <= NO_LAW]):
+        yield _tell(
+            context, row, "message" if np.isfinite(row.wire_Bps) else "message_alone",
+            "latency, channel {channel}", interval_of(row, "latency_s"), "s",
+            {"rate": shown(row.wire_Bps, "B/s")}, remark="latency", evidence="constants",
+            operation="exchange",
         )  # fmt: skip
 
 
 def _messages(context: AnalysisContext) -> Iterator[Finding]:
     """Latency of the smallest message of two ranks, and rate of many of the largest."""
-    table = messages(context).table
     same = ["operation", "device", "channel", "depth", "memory", "clock"]
-    for (operation, *_), rows in table.groupby(same, sort=False, dropna=False):
+    for (operation, *_), rows in groups(beff.messages(context).table, same):
         latency = operation == "pingpong"
         row = common.pick(rows, rows["bytes"].idxmin() if latency else rows["bytes"].idxmax())
-        interval = _interval(row, "latency_s" if latency else "pair_Bps")
-        what, unit = _MESSAGES[str(operation)], "s" if latency else "B/s"
-        values = {
-            "what": what, "size": format_size(int(row.bytes)), "who": _who(context, row),
-            "time" if latency else "rate": shown(interval.value, unit),
-        }  # fmt: skip
-        yield Finding(
-            study=context.study, subject=values["who"], quantity=f"{what}, {values['size']}",
-            interval=interval, unit=unit, remark="latency" if latency else "",
-            sentence=say("latency" if latency else "rate_alone", **values), evidence="messages",
-            **common.point_of(row),
+        yield _tell(
+            context, row, "latency" if latency else "rate_alone", "{what}, {size}",
+            interval_of(row, "latency_s" if latency else "pair_Bps"), "s" if latency else "B/s",
+            ways=_MESSAGES, remark="latency" if latency else "", evidence="messages",
         )  # fmt: skip
 
 

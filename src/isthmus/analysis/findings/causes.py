@@ -27,7 +27,7 @@ from isthmus.analysis import wording
 from isthmus.analysis.context import each
 from isthmus.analysis.findings.common import FAIR, GOOD, LATENCY_BYTES, pick
 from isthmus.analysis.findings.finding import Cause, shown
-from isthmus.analysis.summary import measured_on, per_repetition
+from isthmus.analysis.summary import measured_on
 from isthmus.checks import Check, Facts, Result
 from isthmus.frames import Frame, Series
 from isthmus.results.run_file import DeviceRecord, Point, Run
@@ -199,7 +199,7 @@ def _falling(run: Run, device: DeviceRecord, rows: Frame) -> Iterator[Cause]:
 def _medians(point: Point) -> list[float]:
     """Seconds of each process, in order."""
     reruns = sorted(measured_on(point, "host"), key=lambda rerun: rerun.rerun)
-    return [float(np.median(per_repetition(rerun))) for rerun in reruns]
+    return [float(np.median(rerun.seconds("host"))) for rerun in reruns]
 
 
 def _step(medians: Sequence[float], first: int) -> float:

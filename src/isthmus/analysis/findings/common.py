@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import msgspec
@@ -18,11 +19,15 @@ from isthmus.analysis.findings.finding import (
     Reference,
     ReferenceKind,
     Verdict,
+    shown,
 )
+from isthmus.analysis.sentences import say
 from isthmus.backends import BackendDescription
 from isthmus.frames import Frame, Series
 from isthmus.results.run_file import DeviceRecord
 from isthmus.run_options import flag
+from isthmus.statistics import Interval
+from isthmus.units import format_size
 
 GOOD, FAIR = 0.85, 0.6
 """Least share of a limit that is called good, and that is called fair."""
@@ -137,11 +142,43 @@ def at_peak(rows: Frame) -> Any:
 
 
 def point_of(row: Any) -> dict[str, Any]:
-    """The fields of a finding that identify its point in the run."""
-    return {
-        "device": str(row.device), "operation": str(row.operation), "memory": str(row.memory),
-        "bytes": int(row.bytes), "clock": str(row.clock),
+    """The fields of a finding that identify its point in the run, as far as a row has them."""
+    names = ("device", "operation", "memory", "clock")
+    known = {name: str(getattr(row, name, "")) for name in names}
+    return {**known, "bytes": int(getattr(row, "bytes", 0))}
+
+
+def reach(ratio: Interval) -> float:
+    """How far from 1 an interval reaches, as a share; NaN where it is not known."""
+    return max(ratio.high, 1 / ratio.low) - 1 if ratio.known and ratio.low > 0 else math.nan
+
+
+def tell(
+    context: AnalysisContext, row: Any, template: str, quantity: str, interval: Interval | None,
+    unit: str = "", *, ways: Mapping[str, str] = MappingProxyType({}), who: str = "",
+    values: Mapping[str, str] = MappingProxyType({}), **fields: Any,
+) -> Finding:  # fmt: skip
+    """A finding on a row, with figures in the templates of its quantity and its sentence.
+
+    Both templates know ``what`` the row's operation does (``ways``: operations in words), its
+    ``size``, the figure as ``time`` or ``rate``, ``who``, by default the device, the ``share`` of
+    the ``reference`` in ``fields``, and ``values``.
+    """
+    point = point_of(row)
+    reference, figure = fields.get("reference"), interval.value if interval else math.nan
+    share = fields.setdefault("share", figure / reference.value if reference else None)
+    text = shown(figure, unit)
+    known = {
+        "what": ways.get(point["operation"], ""), "size": format_size(point["bytes"]),
+        "time": text, "rate": text, "who": who or title(context, point["device"]),
+        "share": "" if share is None else f"{100 * share:.0f} %",
+        "reference": named(reference) if reference else "", **values,
     }  # fmt: skip
+    about = {"subject": known["who"], "sentence": say(template, **known) if template else ""}
+    return Finding(
+        study=context.study, quantity=quantity.format(**known), interval=interval, unit=unit,
+        **(about | point | fields),
+    )  # fmt: skip
 
 
 def headed(head: Sequence[Finding], others: Iterable[Finding]) -> list[Finding]:

@@ -18,25 +18,20 @@ from isthmus.analysis.sentences import LONGEST, say
 from isthmus.analysis.speeds import curves
 from isthmus.analysis.split import splits
 from isthmus.statistics import Interval
-from isthmus.units import format_size
 
 
 def of_splits(context: AnalysisContext, ways: Mapping[str, str]) -> Iterator[Finding]:
     """The largest part or two of a small copy's time, where its parts are known."""
     for one in splits(context):
-        row, what = one.row, ways[str(one.row.operation)]
-        parts = [f"{shown(seconds, 's')} {part}" for part, seconds in one.largest[:2]]
-        named, size = common.title(context, str(row.device)), format_size(int(row.bytes))
-        named += ", estimate" * (row.clock == "hybrid")
-        yield Finding(
-            study=context.study, subject=named, quantity=f"{what}, {size}, {one.largest[0][0]}",
-            interval=Interval(one.largest[0][1], math.nan, math.nan), unit="s", evidence="split",
-            remark=f"of {shown(one.seconds, 's')}", share=one.largest[0][1] / one.seconds,
-            sentence=say(
-                "split", what=what, size=size, time=shown(one.seconds, "s"),
-                parts=" and ".join(parts), who=named,
-            ),
-            **common.point_of(row),
+        first, seconds = one.largest[0]
+        time = shown(one.seconds, "s")
+        parts = " and ".join(f"{shown(of, 's')} {part}" for part, of in one.largest[:2])
+        yield common.tell(
+            context, one.row, "split", f"{{what}}, {{size}}, {first}",
+            Interval(seconds, math.nan, math.nan), "s", ways=ways,
+            who=common.title(context, one.row.device) + ", estimate" * (one.row.clock == "hybrid"),
+            values={"time": time, "parts": parts}, evidence="split", remark=f"of {time}",
+            share=seconds / one.seconds,
         )  # fmt: skip
 
 
@@ -47,24 +42,19 @@ def of_curves(context: AnalysisContext, ways: Mapping[str, str]) -> Iterator[Fin
         if few or operation not in ways or not context.is_reported(device):
             continue
         row = common.at_largest(rows)
-        what, named = ways[operation], common.who(context, row)
-        shared = {"study": context.study, "subject": named, **common.point_of(row)}
+        who = common.who(context, row)
         if not fitted.fits:
-            yield Finding(
-                quantity=f"{what}, time over size", interval=None, unit="", remark="no curve fits",
+            yield common.tell(
+                context, row, "curve_none", "{what}, time over size", None, ways=ways, who=who,
+                values={"percent": wording.percent(fitted.rms)}, remark="no curve fits",
                 evidence="fits",
-                sentence=say(
-                    "curve_none", what=what, percent=wording.percent(fitted.rms), who=named
-                ),
-                **shared,
             )  # fmt: skip
-            continue
-        for line in fitted.lines:
+        for line in fitted.lines if fitted.fits else ():
             small, large = (wording.size(size) for size in (line.smallest, line.largest))
-            yield Finding(
-                quantity=f"{what}, start-up time, {small} to {large}", interval=line.alpha,
-                unit="s", remark="start-up", sentence=_curve(what, line, named, len(fitted.lines)),
-                evidence="fits", **(shared | {"bytes": 0}),
+            yield common.tell(
+                context, row, "", f"{{what}}, start-up time, {small} to {large}", line.alpha, "s",
+                ways=ways, who=who, remark="start-up", evidence="fits", bytes=0,
+                sentence=_curve(ways[operation], line, who, len(fitted.lines)),
             )  # fmt: skip
 
 

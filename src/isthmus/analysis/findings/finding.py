@@ -114,14 +114,10 @@ def _scale(value: float, unit: str) -> tuple[float, str]:
     return next(((s, u) for s, u in scales if abs(value) >= s * 0.9995), scales[-1])
 
 
-def _digits(value: float) -> str:
-    return number(value)
-
-
 def shown(value: float, unit: str) -> str:
     """A value with three digits and the unit that suits it; ``unit`` as of a finding."""
     scale, name = _scale(value, unit)
-    return f"{_digits(value / scale)} {name}"
+    return f"{number(value / scale)} {name}"
 
 
 def span(interval: Interval, unit: str) -> str:
@@ -129,7 +125,7 @@ def span(interval: Interval, unit: str) -> str:
     if not interval.known or interval.low == interval.high:
         return ""
     scale, _ = _scale(interval.value, unit)
-    low, high = _digits(interval.low / scale), _digits(interval.high / scale)
+    low, high = number(interval.low / scale), number(interval.high / scale)
     return f"{low} to {high}" if low != high else ""
 
 

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import numpy as np
 
 from isthmus.analysis import hostmem, wording
 from isthmus.analysis.context import AnalysisContext, rate_of
-from isthmus.analysis.crossing import crossing
 from isthmus.analysis.findings import common
-from isthmus.analysis.findings.finding import MOST_HEADLINES, Finding, Reference, shown
-from isthmus.analysis.sentences import say
-from isthmus.frames import Frame
+from isthmus.analysis.findings.finding import MOST_HEADLINES, Finding, Reference, Verdict, shown
+from isthmus.analysis.ratios import groups
+from isthmus.frames import Frame, Row
 from isthmus.statistics import Interval, exact
 from isthmus.studies.base import Analysis
 from isthmus.units import format_size
@@ -61,71 +59,48 @@ def _unreached(context: AnalysisContext) -> Iterator[Finding]:
     for device in filter(context.is_reported, rows["device"].unique()):
         of_device = rows[rows["device"] == device]
         own = of_device[of_device["operation"] != "bandwidth"]
-        if of_device["target"].eq("host").any() or own.empty:
-            continue
-        row = common.at_largest(own)
-        limit, values = common.reference_of(row), _values(context, row)
-        rate = rate_of(row, context.confidence)
-        yield Finding(
-            study=context.study, subject=values["who"],
-            quantity=f"{values['what'].replace('host', 'device')}, {values['size']}",
-            interval=rate, unit="B/s", reference=limit,
-            share=rate.value / limit.value if limit else None, remark="no host memory",
-            sentence=say("host_unreached", **values), **common.point_of(row),
-        )  # fmt: skip
-
-
-def _values(context: AnalysisContext, row: Any) -> dict[str, str]:
-    return {
-        "what": WAYS[str(row.operation)], "size": format_size(int(row.bytes)),
-        "rate": shown(float(row.bandwidth_Bps), "B/s"),
-        "who": common.title(context, str(row.device)),
-    }  # fmt: skip
+        if not of_device["target"].eq("host").any() and len(own):
+            yield common.tell(
+                context, row := common.at_largest(own), "host_unreached",
+                WAYS[row.operation].replace("host", "device") + ", {size}",
+                rate_of(row, context.confidence), "B/s", reference=common.reference_of(row),
+                remark="no host memory",
+            )  # fmt: skip
 
 
 def _rate(context: AnalysisContext, rows: Frame) -> Finding:
     row = common.at_largest(rows)
-    rate, values = rate_of(row, context.confidence), _values(context, row)
-    limit = common.reference_of(row)
-    share = rate.value / limit.value if limit else None
-    verdict = common.verdict_of(share)
-    return Finding(
-        study=context.study, subject=values["who"],
-        quantity=f"{values['what']}, {values['size']}", interval=rate, unit="B/s",
-        reference=limit, share=share, verdict=verdict, remark=common.REMARKS.get(verdict, ""),
-        sentence=say("rate_alone", **values) if share is None
-        else say("rate_of_limit", share=f"{100 * share:.0f} %", reference="the link", **values),
-        evidence="crossing", **common.point_of(row),
+    rate, limit = rate_of(row, context.confidence), common.reference_of(row)
+    verdict = common.verdict_of(rate.value / limit.value if limit else None)
+    return common.tell(
+        context, row, "rate_of_limit" if limit else "rate_alone", "{what}, {size}", rate, "B/s",
+        ways=WAYS, values={"reference": "the link"}, reference=limit, verdict=verdict,
+        remark=common.REMARKS.get(verdict, ""), evidence="crossing",
     )  # fmt: skip
+
+
+_CHOICES: dict[str, tuple[str, Verdict, str]] = {
+    "faster": ("copy_never", "faster", "no copy needed"),
+    "same": ("copy_same", "same", "as copying first"),
+    "slower": ("copy_first", "slower", "copy first"),
+}
+"""Direct access beside copying first: template of the sentence, verdict, remark."""
 
 
 def _copies(context: AnalysisContext) -> Iterator[Finding]:
     """Direct access to host memory compared with copying first, for data used once."""
     table = hostmem.direct(context).table
-    for device in table["device"].unique():
-        reads = table[(table["device"] == device) & (table["operation"] == "read_bandwidth")]
-        if reads.empty:
-            continue
+    for _, reads in groups(table[table["operation"] == "read_bandwidth"], ["device"]):
         row = common.pick(reads, reads["bytes"].idxmax())
-        named, size = common.title(context, str(device)), format_size(int(row.bytes))
-        ratio = float(row.direct_time_ratio)
-        copied = ratio > _WORTH
-        name = "copy_first" if copied else "copy_never" if ratio < 1 / _WORTH else "copy_same"
-        times = {"direct": shown(row.direct_sweep_s, "s")}
-        times["copy"] = shown(row.copy_s + row.card_sweep_s, "s")
-        yield Finding(
-            study=context.study, subject=named, quantity=f"work on host memory, {size}",
-            interval=Interval(float(row.direct_sweep_s), np.nan, np.nan), unit="s",
-            reference=Reference(
-                kind="other", value=float(row.copy_s + row.card_sweep_s), name="copy first"
-            ),
-            verdict="slower" if copied else "same" if name == "copy_same" else "faster",
-            remark={"copy_first": "copy first", "copy_same": "as copying first"}.get(
-                name, "no copy needed"
-            ),
-            sentence=say(name, who=named, size=size, **times), evidence="direct",
-            device=str(device), operation="read_bandwidth", bytes=int(row.bytes),
-            clock=str(row.clock),
+        ratio, copy_s = float(row.direct_time_ratio), float(row.copy_s + row.card_sweep_s)
+        chosen = "slower" if ratio > _WORTH else "faster" if ratio < 1 / _WORTH else "same"
+        template, verdict, remark = _CHOICES[chosen]
+        direct_s = Interval(float(row.direct_sweep_s), np.nan, np.nan)
+        yield common.tell(
+            context, row, template, "work on host memory, {size}", direct_s, "s",
+            values={"direct": shown(direct_s.value, "s"), "copy": shown(copy_s, "s")},
+            reference=Reference(kind="other", value=copy_s, name="copy first"), share=None,
+            verdict=verdict, remark=remark, evidence="direct",
         )  # fmt: skip
 
 
@@ -133,39 +108,26 @@ def _peaks(context: AnalysisContext, series: Sequence[Frame]) -> Iterator[Findin
     """Peaks well above the rate of the largest buffer."""
     for rows in series:
         last, top = common.at_largest(rows), common.at_peak(rows)
-        if top.bandwidth_Bps < _PEAK * last.bandwidth_Bps:
-            continue
-        values = _values(context, top)
-        yield Finding(
-            study=context.study, subject=values["who"],
-            quantity=f"{values['what']}, peak at {values['size']}",
-            interval=rate_of(top, context.confidence), unit="B/s", remark="peak",
-            sentence=say(
-                "peak", largest=format_size(int(last.bytes)),
-                slow=shown(float(last.bandwidth_Bps), "B/s"), **values,
-            ),
-            evidence="knee", **common.point_of(top),
-        )  # fmt: skip
+        if top.bandwidth_Bps >= _PEAK * last.bandwidth_Bps:
+            slow = shown(float(last.bandwidth_Bps), "B/s")
+            yield common.tell(
+                context, top, "peak", "{what}, peak at {size}", rate_of(top, context.confidence),
+                "B/s", ways=WAYS, remark="peak", evidence="knee",
+                values={"largest": format_size(int(last.bytes)), "slow": slow},
+            )  # fmt: skip
 
 
 def _published(context: AnalysisContext) -> Iterator[Finding]:
     """Residuals of a model against the published log of the same board."""
-    table = crossing(context).table
+    table = hostmem.crossing(context).table
     if "published_residual" not in table:
         return
-    for device in table["device"].unique():
-        rows = table[table["device"] == device].dropna(subset=["published_residual"])
-        if rows.empty:
-            continue
+    for (device,), rows in groups(table.dropna(subset=["published_residual"]), ["device"]):
         rms = float(np.sqrt((rows["published_residual"] ** 2).mean()))
-        named = common.title(context, str(device))
-        yield Finding(
-            study=context.study, subject=named, quantity="off the published log, rms",
-            interval=exact(100 * rms), unit="%", remark="rms",
-            sentence=say(
-                "published_log", percent=wording.percent(rms), count=str(len(rows)), who=named
-            ),
-            evidence="crossing", device=str(device),
+        yield common.tell(
+            context, Row(device=device), "published_log", "off the published log, rms",
+            exact(100 * rms), "%", remark="rms", evidence="crossing",
+            values={"percent": wording.percent(rms), "count": str(len(rows))},
         )  # fmt: skip
 
 

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from shlex import quote
 from typing import Any
-
-import msgspec
 
 from isthmus.analysis import comparisons, wording
 from isthmus.analysis.context import AnalysisContext, each, rate_of, time_of
 from isthmus.analysis.findings import apis, common
 from isthmus.analysis.findings.curves import of_curves, of_splits
-from isthmus.analysis.findings.finding import MOST_HEADLINES, Finding, Verdict, shown
-from isthmus.analysis.sentences import say
-from isthmus.frames import Frame
-from isthmus.statistics import judge, relevant
+from isthmus.analysis.findings.finding import MOST_HEADLINES, Finding, shown
+from isthmus.analysis.ratios import groups
+from isthmus.frames import Frame, Row
+from isthmus.statistics import Interval, relevant
 from isthmus.studies.base import Analysis
 from isthmus.units import format_size
 
@@ -84,43 +83,23 @@ def _series(context: AnalysisContext) -> Iterator[tuple[tuple[str, ...], Frame]]
 def _rate(context: AnalysisContext, rows: Frame) -> Finding:
     """The rate at the largest size, compared with the link's limit or with a memory copy."""
     row = common.at_largest(rows)
-    rate = rate_of(row, context.confidence)
-    crosses = str(row.operation) not in {"kernel_read", "kernel_write", "stream"}
-    reference = common.reference_of(row)
-    share = rate.value / reference.value if reference else None
-    verdict: Verdict = common.verdict_of(share)
+    reference, rate = common.reference_of(row), rate_of(row, context.confidence)
+    verdict = common.verdict_of(rate.value / reference.value if reference else None)
+    of_link = reference is not None and reference.kind == "limit"
     same = context.rows[context.rows["device"] == row.device]
+    one_kind = same[same["operation"] == row.operation]["memory"].nunique() == 1
     other = common.backend_of(context, str(row.device)).fastest_memory
-    one_kind = crosses and same[same["operation"] == row.operation]["memory"].nunique() == 1
-    worth = one_kind and verdict == "poor" and other not in {"", row.memory}
-    what, size = WAYS[str(row.operation)], format_size(int(row.bytes))
-    named = common.who(context, row)
-    values = {"what": what, "rate": shown(rate.value, "B/s"), "size": size, "who": named}
+    crosses = str(row.operation) not in {"kernel_read", "kernel_write", "stream"}
+    worth = crosses and one_kind and verdict == "poor" and other not in {"", row.memory}
+    who = named = common.who(context, row)
     if row.direction and row.memory and row.memory not in named:
-        values["who"] += f", {row.memory}"
-    return Finding(
-        study=context.study,
-        subject=named,
-        quantity=f"{what}, {size}",
-        interval=rate,
-        unit="B/s",
-        reference=reference,
-        share=share,
-        verdict=verdict,
-        remark=common.REMARKS.get(verdict, "") if reference and reference.kind == "limit" else "",
-        sentence=say("rate_alone", **values)
-        if reference is None or share is None
-        else say(
-            "rate_of_limit",
-            share=f"{100 * share:.0f} %",
-            reference=common.named(reference),
-            **values,
-        ),
+        who += f", {row.memory}"
+    return common.tell(
+        context, row, "rate_of_limit" if reference else "rate_alone", "{what}, {size}", rate, "B/s",
+        ways=WAYS, who=who, subject=named, reference=reference, verdict=verdict,
+        remark=common.REMARKS.get(verdict, "") if of_link else "", evidence="peaks",
         action=f"run transfer --device {quote(row.device)} --memory {row.memory},{other}"
-        if worth and reference and reference.kind == "limit"
-        else "",
-        evidence="peaks",
-        **common.point_of(row),
+        if worth and of_link else "",
     )  # fmt: skip
 
 
@@ -137,18 +116,10 @@ def _latencies(context: AnalysisContext, series: dict[tuple[str, ...], Frame]) -
         best.values(), key=lambda row: (not context.is_reported(row.device), row.median_s)
     )
     for row in order:
-        time, named = time_of(row, context.confidence), common.who(context, row)
-        what, size = WAYS[str(row.operation)], format_size(int(row.bytes))
-        yield Finding(
-            study=context.study,
-            subject=named,
-            quantity=f"{what}, {size}",
-            interval=time,
-            unit="s",
-            remark="latency",
-            sentence=say("latency", what=what, size=size, time=shown(time.value, "s"), who=named),
-            **common.point_of(row),
-        )
+        yield common.tell(
+            context, row, "latency", "{what}, {size}", time_of(row, context.confidence), "s",
+            ways=WAYS, who=common.who(context, row), remark="latency",
+        )  # fmt: skip
 
 
 def _has(series: dict[tuple[str, ...], Frame], device: str, operation: str) -> bool:
@@ -157,40 +128,61 @@ def _has(series: dict[tuple[str, ...], Frame], device: str, operation: str) -> b
 
 def _changes(context: AnalysisContext, series: dict[tuple[str, ...], Frame]) -> Iterator[Finding]:
     """Possible gains by other memory, mapping or another device; the largest first."""
-    changes = [*_memories(context, series), *_maps(context, series), *_devices(context, series)]
+    changes = [*_memories(context), *_maps(context, series), *_devices(context, series)]
     changes.sort(key=lambda one: -one.interval.value if one.interval else 0.0)
     yield from (one for one in changes if one.interval and one.interval.value >= _WORTH)
     yield from (one for one in changes if not one.interval or one.interval.value < _WORTH)
 
 
-def _ratio(of: AnalysisContext, best: Any, usual: Any, *, among: int = 1, **more: Any) -> Finding:
-    """Ratio of two rows of the same size, with a verdict from their intervals.
+_OUTCOMES: dict[str, tuple[str, str]] = {
+    "memory faster": ("better_memory", "use {best} memory"),
+    "memory same": ("memory_same", "no difference"),
+    "memory slower": ("memory_fastest", "{usual} is fastest"),
+    "memory undecided": ("memory_unclear", "not decided"),
+    "device faster": ("better_device", "{best} is faster"),
+    "device same": ("device_same", "no difference"),
+    "device undecided": ("device_unclear", "not decided"),
+}
+"""What is compared and the verdict on the better one: template of the sentence, and remark."""
+
+
+def _gain(context: AnalysisContext, best: Any, usual: Any, among: int = 1) -> Interval:
+    """Ratio of the times of two rows of the same size.
 
     ``among``: number of comparisons from which this one was chosen by its outcome.
     """
-    times = time_of(usual, of.confidence).over(time_of(best, of.confidence))
-    times = times.logarithm().widened(of.simultaneous(among)).exponential()
-    smallest = relevant(of.run.settings.precision)
-    verdict: Verdict = {"slower": "faster", "faster": "slower"}.get(  # type: ignore[assignment]
-        judged := judge(times, smallest), judged
-    )
-    what, size = WAYS[str(best.operation)], format_size(int(best.bytes))
-    return Finding(
-        study=of.study, quantity=f"{what}, {size}", interval=times, unit="1",
-        verdict=verdict, **more, **common.point_of(best),
+    times = time_of(usual, context.confidence).over(time_of(best, context.confidence))
+    return times.with_confidence(context.simultaneous(among))
+
+
+def _better(
+    context: AnalysisContext, what: str, best: Any, usual: Any, names: Sequence[str], among: int,
+    *, subject: str, advice: str, others: Sequence[str],
+) -> Finding:  # fmt: skip
+    """Whether one of two rows is faster; ``names`` are theirs, ``others`` the devices at stake.
+
+    ``advice``: what to do if it is.
+    """
+    gain = _gain(context, best, usual, among)
+    verdict = context.judge(gain.inverse())
+    template, remark = _OUTCOMES.get(f"{what} {verdict}", _OUTCOMES[f"{what} undecided"])
+    far = common.reach(gain)
+    values = {
+        "best": names[0], "usual": names[1], "one": names[0], "other": names[1],
+        "ratio": wording.number(gain.value),
+        "percent": "an unknown factor" if math.isnan(far) else wording.percent(far),
+    }  # fmt: skip
+    open_ = common.to_decide(context, *others)
+    action = {"not decided": open_}.get(remark, advice if verdict == "faster" else "")
+    return common.tell(
+        context, best, template, "{what}, {size}", gain, "1", ways=WAYS, values=values,
+        subject=subject, verdict=verdict, remark=remark.format(**values), action=action,
     )  # fmt: skip
 
 
-def _reach(interval: Any) -> str:
-    """How far from 1 an interval reaches, as a percentage."""
-    if not interval.known or interval.low <= 0:
-        return "an unknown factor"
-    return wording.percent(max(interval.high, 1 / interval.low) - 1)
-
-
-def _same_size(groups: Sequence[Frame]) -> list[Any]:
+def _same_size(several: Sequence[Frame]) -> list[Any]:
     """One row of each, at the largest size that all have and whose intervals are known."""
-    frames = [group[group["ci_low_s"].notna()] for group in groups]
+    frames = [group[group["ci_low_s"].notna()] for group in several]
     common_sizes = set.intersection(*(set(frame["bytes"]) for frame in frames))
     if not common_sizes:
         return []
@@ -198,61 +190,23 @@ def _same_size(groups: Sequence[Frame]) -> list[Any]:
     return [next(each(frame[frame["bytes"] == size])) for frame in frames]
 
 
-def _memories(context: AnalysisContext, series: dict[tuple[str, ...], Frame]) -> Iterator[Finding]:
+def _memories(context: AnalysisContext) -> Iterator[Finding]:
     """The fastest kind of host memory over the usual one, on each device."""
-    kinds: dict[tuple[str, ...], list[Frame]] = {}
-    for (operation, device, _, axes, clock), rows in series.items():
-        if operation == "write" and not common.simulated(context, device):
-            kinds.setdefault((device, axes, clock), []).append(rows)
-    for frames in kinds.values():
-        known = [frame[frame["ci_low_s"].notna()] for frame in frames]
-        known = [frame for frame in known if not frame.empty]
-        plain = [one for one in known if one["memory"].iloc[0] in {"pageable", "aligned"}] or known
-        if len(known) < 2:
-            continue
-        usual = common.at_largest(max(plain, key=lambda frame: int(frame["bytes"].max())))
-        others = [
-            row
-            for frame in known
-            for row in each(frame[frame["bytes"] == usual.bytes])
-            if row.memory != usual.memory
-        ]
-        if not others:
+    writes = context.rows[context.rows["operation"].eq("write") & context.rows["ci_low_s"].notna()]
+    for (device, *_), rows in groups(writes, ["device", "axes", "clock"]):
+        plain = rows[rows["memory"].isin(["pageable", "aligned"])]
+        usual = common.at_largest(rows if plain.empty else plain)
+        same_size = rows[rows["bytes"] == usual.bytes]
+        others = list(each(same_size[same_size["memory"] != usual.memory]))
+        if common.simulated(context, device) or not others:
             continue
         best = _fastest(context, others)
-        finding = _ratio(
-            context, best, usual, among=len(others),
+        yield _better(
+            context, "memory", best, usual, (best.memory, usual.memory), len(others),
             subject=f"{best.memory} over {usual.memory}, {common.title(context, best.device)}",
-            sentence="", evidence="",
+            advice=common.call_for(context, str(best.device), str(best.memory)),
+            others=[str(best.device)],
         )  # fmt: skip
-        assert finding.interval is not None
-        size, what = format_size(int(best.bytes)), WAYS[str(best.operation)]
-        if finding.verdict == "faster":
-            yield msgspec.structs.replace(
-                finding,
-                remark=f"use {best.memory} memory",
-                action=common.call_for(context, str(best.device), str(best.memory)),
-                sentence=say(
-                    "better_memory", best=str(best.memory), usual=str(usual.memory),
-                    ratio=wording.number(finding.interval.value), what=what, size=size,
-                ),
-            )  # fmt: skip
-        elif finding.verdict == "same":
-            yield msgspec.structs.replace(
-                finding, remark="no difference",
-                sentence=say("memory_same", percent=_reach(finding.interval), size=size),
-            )  # fmt: skip
-        elif finding.verdict == "slower":
-            yield msgspec.structs.replace(
-                finding, remark=f"{usual.memory} is fastest",
-                sentence=say("memory_fastest", usual=str(usual.memory), what=what, size=size),
-            )  # fmt: skip
-        else:
-            yield msgspec.structs.replace(
-                finding, remark="not decided",
-                action=common.to_decide(context, str(best.device)),
-                sentence=say("memory_unclear", percent=_reach(finding.interval), size=size),
-            )  # fmt: skip
 
 
 def _fastest(context: AnalysisContext, rows: Sequence[Any]) -> Any:
@@ -276,16 +230,16 @@ def _maps(context: AnalysisContext, series: dict[tuple[str, ...], Frame]) -> Ite
         if len(pair) < 2 or pair[0].median_s < _WORTH * pair[1].median_s:
             continue
         copied, mapped = pair
-        named, size = common.title(context, device), format_size(int(copied.bytes))
-        shares = "zero_copy" in mapped.flags
-        yield _ratio(
-            context, mapped, copied, subject=f"map over copy, {named}",
-            remark="map buffers", action=common.backend_of(context, device).map_advice,
-            sentence=say(
-                "map_shares" if shares else "map_buffers", size=size,
-                map=shown(float(mapped.median_s), "s"), copy=shown(float(copied.median_s), "s"),
-                who=named,
-            ),
+        gain = _gain(context, mapped, copied)
+        yield common.tell(
+            context, mapped, "map_shares" if "zero_copy" in mapped.flags else "map_buffers",
+            "{what}, {size}", gain, "1", ways=WAYS, verdict=context.judge(gain.inverse()),
+            subject=f"map over copy, {common.title(context, device)}", remark="map buffers",
+            action=common.backend_of(context, device).map_advice,
+            values={
+                "map": shown(float(mapped.median_s), "s"),
+                "copy": shown(float(copied.median_s), "s"),
+            },
         )  # fmt: skip
 
 
@@ -296,33 +250,14 @@ def _devices(context: AnalysisContext, series: dict[tuple[str, ...], Frame]) -> 
         real = not common.simulated(context, device) and context.is_reported(device)
         if operation == "write" and real:
             alike.setdefault((memory, axes, clock), []).append(rows)
-    groups = [_same_size(frames) for frames in alike.values() if len(frames) > 1]
-    for alike_rows in sorted(filter(None, groups), key=lambda rows: -int(rows[0].bytes))[:1]:
+    known = [_same_size(frames) for frames in alike.values() if len(frames) > 1]
+    for alike_rows in sorted(filter(None, known), key=lambda rows: -int(rows[0].bytes))[:1]:
         ordered: list[Any] = sorted(alike_rows, key=lambda row: float(row.median_s))
         best, usual = ordered[0], ordered[-1]
-        one, other = (common.title(context, str(row.device)) for row in (best, usual))
-        among = len(ordered) * (len(ordered) - 1) // 2
-        finding = _ratio(
-            context, best, usual, among=among, subject=f"{one} over {other}", sentence=""
-        )
-        assert finding.interval is not None
-        size, what = format_size(int(best.bytes)), WAYS[str(best.operation)]
-        if finding.verdict == "faster":
-            ratio = wording.number(finding.interval.value)
-            values = {"best": one, "usual": other, "ratio": ratio, "what": what, "size": size}
-            yield msgspec.structs.replace(
-                finding, remark=f"{one} is faster", sentence=say("better_device", **values)
-            )
-            continue
-        same = finding.verdict == "same"
-        yield msgspec.structs.replace(
-            finding,
-            remark="no difference" if same else "not decided",
-            action="" if same else common.to_decide(context, best.device, usual.device),
-            sentence=say(
-                "device_same" if same else "device_unclear",
-                one=one, other=other, percent=_reach(finding.interval), size=size,
-            ),
+        names = [common.title(context, str(row.device)) for row in (best, usual)]
+        yield _better(
+            context, "device", best, usual, names, len(ordered) * (len(ordered) - 1) // 2,
+            subject=" over ".join(names), advice="", others=[best.device, usual.device],
         )  # fmt: skip
 
 
@@ -332,12 +267,9 @@ def _launches(context: AnalysisContext) -> Iterator[Finding]:
     rows = rows[(rows["operation"] == "launch") & rows["median_s"].gt(0)]
     rows = rows[(rows["clock"] != "device") & ~rows["flags"].str.contains("through_emulation")]
     for row in each(rows):
-        named, time = common.title(context, str(row.device)), time_of(row)
-        yield Finding(
-            study=context.study, subject=named, quantity="start a kernel and wait",
-            interval=time, unit="s", sentence=say("launch", time=shown(time.value, "s"), who=named),
-            **common.point_of(row),
-        )  # fmt: skip
+        yield common.tell(
+            context, row, "launch", "start a kernel and wait", time_of(row), "s", ways=WAYS
+        )
 
 
 def _peaks(context: AnalysisContext, series: dict[tuple[str, ...], Frame]) -> Iterator[Finding]:
@@ -348,20 +280,15 @@ def _peaks(context: AnalysisContext, series: dict[tuple[str, ...], Frame]) -> It
         if operation not in {"read", "write"} or top.bandwidth_Bps < _PEAK * last.bandwidth_Bps:
             continue
         cached = top.bytes <= _CACHE_BYTES and top.limit != "link"
-        what, named = WAYS[operation], common.who(context, top)
-        rate, size = shown(float(top.bandwidth_Bps), "B/s"), format_size(int(top.bytes))
-        yield Finding(
-            study=context.study, subject=named,
-            quantity=f"{what}, peak {'in cache ' if cached else ''}at {size}",
-            interval=rate_of(top, context.confidence), unit="B/s",
+        yield common.tell(
+            context, top, "in_cache" if cached else "peak",
+            f"{{what}}, peak {'in cache ' if cached else ''}at {{size}}",
+            rate_of(top, context.confidence), "B/s", ways=WAYS, who=common.who(context, top),
             remark="in cache" if cached else "peak", evidence="peaks",
-            sentence=say("in_cache", what=what, rate=rate, size=size, who=named)
-            if cached
-            else say(
-                "peak", what=what, rate=rate, size=size, who=named,
-                largest=format_size(int(last.bytes)), slow=shown(float(last.bandwidth_Bps), "B/s"),
-            ),
-            **common.point_of(top),
+            values={
+                "largest": format_size(int(last.bytes)),
+                "slow": shown(float(last.bandwidth_Bps), "B/s"),
+            },
         )  # fmt: skip
 
 
@@ -371,12 +298,15 @@ def _left_out(context: AnalysisContext) -> Iterator[Finding]:
     for device in rows["device"].unique():
         copies = rows[(rows["device"] == device) & (rows["operation"].isin(["read", "write"]))]
         if common.simulated(context, str(device)) and copies["memory"].nunique() > 1:
-            yield Finding(
-                study=context.study, subject=common.title(context, str(device)),
-                quantity="kinds of host memory", interval=None, unit="",
-                sentence=say("model_memory"), remark="not in the model",
-                action=f"run allocation --device {quote(device)}", device=str(device),
-            )  # fmt: skip
+            yield common.tell(
+                context,
+                Row(device=device),
+                "model_memory",
+                "kinds of host memory",
+                None,
+                remark="not in the model",
+                action=f"run allocation --device {quote(device)}",
+            )
 
 
 ANALYSIS = Analysis(comparisons.QUESTIONS, findings)
