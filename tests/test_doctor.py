@@ -219,7 +219,9 @@ def test_control_characters_of_a_run_stay_off_the_terminal(
     machine = replace(scene.machine, governor="power\x1b[2Jsave")
     run = _run(replace(scene, machine=machine), FAST, tmp_path)
     (device,) = run.devices
-    hostile = replace_fields(run, devices=[replace_fields(device, address="a\x1b]0;owned\x07")])
+    name = "a\x1b]0;owned\x07"
+    points = [replace_fields(point, device=name) for point in run.points]
+    hostile = replace_fields(run, devices=[replace_fields(device, address=name)], points=points)
     run_file.save(hostile, tmp_path / "run.json")
     doctor(run=tmp_path / "run.json", everything=True)
     told = capsys.readouterr().out

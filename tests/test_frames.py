@@ -115,3 +115,9 @@ def test_a_frame_without_rows_has_its_columns() -> None:
     assert empty[empty["name"] == "a"][empty["size"].to_numpy() > 1].columns == ["size", "name"]
     assert list(empty.groupby("name")) == []
     assert math.isnan(empty["size"].max())
+
+
+def test_keys_without_an_order_are_groups_as_they_come() -> None:
+    frame = Frame({"axis": ["b", 2, math.nan, "b"], "row": [0, 1, 2, 3]})
+    groups = [list(rows["row"]) for _, rows in frame.groupby("axis", dropna=False)]
+    assert groups == [[0, 3], [1], [2]]

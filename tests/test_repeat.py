@@ -175,8 +175,10 @@ def test_a_launcher_that_starts_nothing_is_an_error(isthmus: Command, tmp_path: 
 
 def test_devices_that_are_not_here_are_named_in_one_line(isthmus: Command, tmp_path: Path) -> None:
     run = stored("h200-transfer")
-    devices = [msgspec.structs.replace(run.devices[0], address="opencl:not-here-0")]
-    absent = msgspec.structs.replace(called(run), devices=devices)
+    name = "opencl:not-here-0"
+    devices = [msgspec.structs.replace(run.devices[0], address=name)]
+    points = [msgspec.structs.replace(point, device=name) for point in run.points]
+    absent = msgspec.structs.replace(called(run), devices=devices, points=points)
     run_file.save(absent, tmp_path / "run.json")
     ran = isthmus("repeat", "run.json", "--out", "new.json")
     assert ran.returncode == 2

@@ -95,7 +95,7 @@ def test_what_is_built_in_shares_a_worker_and_all_else_has_its_own(
 
     monkeypatch.setattr(discovery, "WorkerProcess", Counted)
     built_in = ("null:1us", "null:2us,crash=9", "host", "card:u250")
-    found, records = devices_of(built_in, {}, Quiet(), None)
+    found, records = devices_of(built_in, {}, Quiet())
     assert [one.address for one in found] == [one.address for one in records] == [*built_in]
     assert started == [{}]
     started.clear()

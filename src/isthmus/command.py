@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import sys
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import typer
 from typer.core import TyperCommand
@@ -15,6 +15,9 @@ from isthmus.errors import UsageError
 
 class Command(TyperCommand):
     """A command; without this the last of several values would count, silently."""
+
+    runs: ClassVar[Sequence[str]] = ()
+    """Names of other commands that it runs."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parses arguments. Raises UsageError for an option with a value that is given twice."""
@@ -43,7 +46,9 @@ class App(typer.Typer):
         words = sys.argv[1:] if args is None else args
         name = next((word for word in words if not word.startswith("-")), "")
         needed = copy.copy(self)
-        needed.registered_commands = [one for one in self.registered_commands if one.name == name]
+        named = [one for one in self.registered_commands if one.name == name]
+        wanted = {name, *(other for one in named for other in getattr(one.cls, "runs", ()))}
+        needed.registered_commands = [one for one in self.registered_commands if one.name in wanted]
         needed.registered_groups = [one for one in self.registered_groups if one.name == name]
         known = needed.registered_commands or needed.registered_groups
         return typer.Typer.__call__(needed if known else self, args=args, **options)

@@ -6,6 +6,7 @@ node can then show and compare runs without pandas, which ``Frame.to_pandas`` al
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections import namedtuple
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -255,7 +256,8 @@ class Groups:
                 places.setdefault(tuple(map(key_of, key)), (named, []))[1].append(i)
         found = list(places.values())
         if sort:
-            found.sort(key=lambda one: one[0])
+            with contextlib.suppress(TypeError):  # numbers beside texts have no order
+                found = sorted(found, key=lambda one: one[0])
         self._frame = frame
         self._places = [(key, np.array(rows, int)) for key, rows in found]
 

@@ -27,6 +27,8 @@ _OF_ONE_COMMAND = ("--resume", "--no-wait", "--verbose", "--per-node")
 class _PermittingCommand(DeclaringCommand):
     """A command with the permissions of all backends: they are not taken from a run file."""
 
+    runs = ("run",)
+
     def declared(self) -> list[RunOption]:
         """Switches that allow harmful actions."""
         return [option for option in super().declared() if option.permission]
