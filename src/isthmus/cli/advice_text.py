@@ -62,7 +62,7 @@ def lines(
         *_notes(found, record),
     ):
         yield from wrapped(said)
-    yield from _measure(found, record, size, direction)
+    yield from _measure(found, record, size, direction, wanted_s)
     if len(found.crossovers) > 1:
         yield ""
         yield from _table(found.crossovers)
@@ -133,12 +133,16 @@ def _notes(found: Advice, record: DeviceRecord) -> Iterator[str]:
         )
 
 
-def _measure(found: Advice, record: DeviceRecord, size: int, direction: str) -> Iterator[str]:
+def _measure(
+    found: Advice, record: DeviceRecord, size: int, direction: str, wanted_s: float | None
+) -> Iterator[str]:
     """Commands that measure what is estimated here, and what is unknown of memory's first use."""
     if found.between:
         compared = (found.best, found.fastest, *found.alike)
         names = dict.fromkeys(f" --device {shlex.quote(one.way.device)}" for one in compared)
         way = "" if direction == "h2d" else f" --direction {direction}"
+        way += " --once" if found.counted else ""
+        way += "" if wanted_s is None else f" --deadline {wanted_s * 1e9:.0f}ns"
         yield f"Measure it: {program()} advise {format_size(size)}{way}{''.join(names)}"
     if found.unknown:
         kinds = dict.fromkeys((found.best.way.memory, *found.unknown))

@@ -33,6 +33,11 @@ def own_file(folder: Path) -> Path | None:
     The process is none of the launcher's from then on.
     """
     place = launcher.place()
+    if place is not None and place.local_rank is None:
+        raise UsageError(
+            f"--per-node: {place.launcher} does not say which processes share a host; Open MPI's "
+            "mpirun and srun do"
+        )
     if place is not None and place.local_rank:
         return None
     launcher.leave()

@@ -88,7 +88,10 @@ def run(
         int | None, typer.Option(help="fresh processes for each point [6 to 30, by precision]")
     ] = None,
     seed: Annotated[int, typer.Option(help="of the order in which points are visited")] = 1,
-    out: Annotated[Path | None, typer.Option(help="run file to write; never overwritten")] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="run file to write, with --per-node a folder; never overwritten"),
+    ] = None,
     per_node: Annotated[
         bool,
         typer.Option(

@@ -88,7 +88,9 @@ class SharedWorker(ExitStack):
 
     def start(self) -> WorkerProcess:
         """Starts the worker, if none is there."""
-        self._worker = self._worker or self.enter_context(WorkerProcess({}))
+        self._worker = self._worker or self.enter_context(
+            WorkerProcess({}, silence_s=_PROBE_SILENCE_S)
+        )
         return self._worker
 
     def ask(self, request: protocol.Request) -> protocol.Answer:

@@ -90,9 +90,9 @@ def _device(
     """The device of this rank; the named ones are assigned cyclically."""
     try:
         if devices:
-            device = discovery.resolve(devices[place.rank % len(devices)], place.local_rank)
+            device = discovery.resolve(devices[place.rank % len(devices)], place.turn)
         else:
-            device = _some_device(studies, place.local_rank)
+            device = _some_device(studies, place.turn)
     except IsthmusError as error:
         return protocol.Failed(str(error), usage=isinstance(error, UsageError))
     return RankDevice(device.address, device.backend.name, device.candidate, device.description)

@@ -48,8 +48,8 @@ def lines(result: Comparison, more: str) -> Iterator[str]:
     after = list(_shown_differences(result, "May explain it" if changed else "Differs"))
     if result.allowed:
         after.append(
-            f"Single runs of a virtual machine differ by up to {wording.percent(SHARED_LINK)}: "
-            "compare folders of runs."
+            "Single runs on a virtual machine cannot show changes below "
+            f"{wording.percent(SHARED_LINK)}: compare folders of runs."
         )
     elif changed and _single_runs(result) and not _all_exact(result):
         after.append("One run a side: the machine may have changed meanwhile (docs/compare.md).")

@@ -37,10 +37,15 @@ class Place:
     launcher: str
     rank: int
     size: int
-    local_rank: int
-    """Among those on this host."""
+    local_rank: int | None
+    """Among those on this host; None where the launcher does not tell."""
     one_host: bool
     """Whether all of them are known to be on this host."""
+
+    @property
+    def turn(self) -> int:
+        """Number of this process where several devices are shared out, on this host if known."""
+        return self.rank if self.local_rank is None else self.local_rank
 
 
 def leave(environment: MutableMapping[str, str] = os.environ) -> None:
@@ -60,11 +65,12 @@ def place(environment: Mapping[str, str] = os.environ) -> Place | None:
             continue
         if int(size) < 2:
             return None
+        local = local_rank or environment.get("SLURM_LOCALID", "")
         return Place(
             launcher,
             int(rank),
             int(size),
-            int(local_rank or environment.get("SLURM_LOCALID") or rank),
+            int(local) if local.isdigit() else None,
             local_size == size or environment.get("SLURM_STEP_NUM_NODES") == "1",
         )
     return None
