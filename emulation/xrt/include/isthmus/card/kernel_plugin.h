@@ -25,6 +25,7 @@ struct isthmus_stream_word {
   uint64_t sideband_bytes;
 };
 
+/* C has no narrower enumerations. NOLINTBEGIN(performance-enum-size) */
 enum isthmus_stream_wait {
   ISTHMUS_STREAM_WAIT, /* until there are data, or room */
   ISTHMUS_STREAM_TRY,  /* in vain where there are none */
@@ -36,6 +37,7 @@ enum isthmus_stream_answer {
   ISTHMUS_STREAM_NOT_NOW,
   ISTHMUS_STREAM_FAILED /* the kernel must return, and not 0 */
 };
+/* NOLINTEND(performance-enum-size) */
 
 /* One run of a kernel. What is not marked as an answer must not be changed. */
 struct isthmus_kernel_run {
