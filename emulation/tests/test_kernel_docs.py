@@ -48,6 +48,15 @@ def test_the_commands_lead_from_an_empty_folder_to_a_pass(mark: str, tmp_path: P
     assert "PASS" in ended.stdout
 
 
+def test_kernels_that_a_stream_connects_are_built_and_run_as_told(tmp_path: Path) -> None:
+    gallery = ROOT / "kernels" / "gallery"
+    shutil.copytree(gallery / "chain", tmp_path / "chain")
+    shutil.copy(gallery / "on_card.hpp", tmp_path)
+    ended = done(block("kernels.md", "chain/chain.toml"), tmp_path)
+    assert ended.returncode == 0, ended.stderr
+    assert "PASS" in ended.stdout
+
+
 def test_the_gallerys_table_has_every_kernel() -> None:
     folders = {path.name for path in (ROOT / "kernels" / "gallery").iterdir() if path.is_dir()}
     table = (ROOT / "docs" / "kernels.md").read_text("utf-8").partition("## A gallery")[2]

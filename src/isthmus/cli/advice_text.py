@@ -95,7 +95,8 @@ def _compared(found: Advice, size: int) -> Iterator[str]:
         name = f"{named(found.fastest.way, size)} on {found.fastest.way.device}"
         least, most = (1 - 1 / end for end in (found.slower.low, found.slower.high))
         if found.best not in found.alike:
-            yield f"The fastest, {name}, takes {percent(least)} to {percent(most)} less time."
+            ends = dict.fromkeys((percent(least), percent(most)))
+            yield f"The fastest, {name}, takes {' to '.join(ends)} less time."
         elif found.slower.known:
             yield f"Nothing is certainly faster; {name} takes at most {percent(most)} less time."
         else:
