@@ -127,8 +127,8 @@ TEST_CASE("The slowest of three decides, whichever it is", "[card][process]") {
   const auto times = ends(flow.advance(), 3);
   CHECK(values == counted(500, 1));
   const Time last = times.back();
-  CHECK(last >= 499 * 5 * clock_time);
-  CHECK(last <= (500 * 5 + 3) * clock_time);
+  CHECK(last >= Time{499} * 5 * clock_time);
+  CHECK(last <= (Time{500} * 5 + 3) * clock_time);
   // A full stream keeps the first back, but for what lies in the two streams.
   CHECK(times.front() >= (slow == 2 ? (500 - 2 * 65) * 5 : 500 * 5) * clock_time);
 }

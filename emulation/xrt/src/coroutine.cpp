@@ -19,7 +19,7 @@ Coroutine::Coroutine(std::function<void()> body)
 Coroutine::~Coroutine() { thread_.join(); }
 
 void Coroutine::give(Turn turn) {
-  const std::lock_guard lock(mutex_);
+  const std::scoped_lock lock(mutex_);
   turn_ = turn;
   changed_.notify_all();
 }

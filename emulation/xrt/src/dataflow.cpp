@@ -263,7 +263,8 @@ Dataflow::~Dataflow() {
     while (!run->has_ended()) {
       try {
         run->resume();
-      } catch (const std::exception&) {  // it says that the card is gone
+        // It says that the card is gone. NOLINTNEXTLINE(bugprone-empty-catch)
+      } catch (const std::exception&) {
       }
     }
   }
