@@ -363,6 +363,17 @@ TEST_CASE("A unit that runs forever ends when it is stopped, and starts again", 
   }
 }
 
+TEST_CASE("What memory adds to each of several runs is counted", "[card][process]") {
+  constexpr Time late = 7777;
+  const Description description = chain("ab", 1024);
+  std::vector<int> values;
+  Dataflow flow(description, hertz);
+  flow.start(0, began, 3, producer(100, 1, late));
+  flow.start(1, began, 1, consumer(300, values));
+  const auto times = ends(flow.advance(), 2);
+  CHECK(times == std::vector<Time>{3 * (100 * clock_time + late), 301 * clock_time + 3 * late});
+}
+
 TEST_CASE("Two sides with words of different widths are refused", "[card][process]") {
   const Description description = chain("ab", 4);
   Dataflow flow(description, hertz);

@@ -183,16 +183,20 @@ class Dataflow::Run final : public StreamAccess {
   };
 
   void call() {
+    Time memory = 0;  // what it added to the run before
     for (std::uint32_t time = 0; is_forever() || time < times_; ++time) {
+      now_ += static_cast<std::uint64_t>(memory);
+      base_ = now_;
+      late_ = 0;
       moved_ = false;
       const KernelOutcome outcome = body_(*this);
       if (flow_->gone_) {
         return;
       }
       now_ = later(now_, base_ + static_cast<std::uint64_t>(outcome.logic));
-      late_ = std::max<Time>(outcome.duration - outcome.logic, 0);
+      memory = std::max<Time>(outcome.duration - outcome.logic, 0);
+      late_ = memory;
       bytes_ += outcome.bytes;
-      base_ = now_;
       if (is_forever() && !moved_) {  // nor will the next, before one of these is ready
         between_ = true;
         wait_for_asked();
