@@ -374,6 +374,24 @@ TEST_CASE("What memory adds to each of several runs is counted", "[card][process
   CHECK(times == std::vector<Time>{3 * (100 * clock_time + late), 301 * clock_time + 3 * late});
 }
 
+TEST_CASE("Who reads from one that runs forever is as late as its memory", "[card][process]") {
+  const Description description = chain("abc", 16);
+  const auto end_of_last = [&](Time late) {
+    std::vector<int> values;
+    Dataflow flow(description, hertz);
+    flow.start(1, began, Dataflow::forever, [&](StreamAccess& streams) {
+      KernelOutcome outcome = middle(1)(streams);
+      outcome.duration += late;
+      return outcome;
+    });
+    flow.start(0, began, 1, producer(3));
+    flow.start(2, began, 1, consumer(3, values));
+    return ends(flow.advance(), 3).back();
+  };
+  constexpr Time late = 100 * clock_time;  // so that the middle is the slowest
+  CHECK(end_of_last(2 * late) - end_of_last(late) == 3 * late);
+}
+
 TEST_CASE("Two sides with words of different widths are refused", "[card][process]") {
   const Description description = chain("ab", 4);
   Dataflow flow(description, hertz);

@@ -183,19 +183,17 @@ class Dataflow::Run final : public StreamAccess {
   };
 
   void call() {
-    Time memory = 0;  // what it added to the run before
     for (std::uint32_t time = 0; is_forever() || time < times_; ++time) {
-      now_ += static_cast<std::uint64_t>(memory);
       base_ = now_;
-      late_ = 0;
       moved_ = false;
       const KernelOutcome outcome = body_(*this);
       if (flow_->gone_) {
         return;
       }
       now_ = later(now_, base_ + static_cast<std::uint64_t>(outcome.logic));
-      memory = std::max<Time>(outcome.duration - outcome.logic, 0);
-      late_ = memory;
+      add_memory();
+      memory_ = std::max<Time>(outcome.duration - outcome.logic, 0);
+      late_ = memory_;
       bytes_ += outcome.bytes;
       if (is_forever() && !moved_) {  // nor will the next, before one of these is ready
         between_ = true;
@@ -205,6 +203,15 @@ class Dataflow::Run final : public StreamAccess {
           return;
         }
       }
+    }
+  }
+  /// What memory added to the run before; until this one reaches a stream, those behind it are as
+  /// late as that one was.
+  void add_memory() {
+    if (const auto memory = static_cast<std::uint64_t>(std::exchange(memory_, 0)); memory > 0) {
+      base_ += memory;
+      now_ += memory;
+      late_ = 0;
     }
   }
   void ask(const Side& side) {
@@ -268,6 +275,7 @@ class Dataflow::Run final : public StreamAccess {
     } else {
       std::erase(asked_, side);  // it is ready until this run moves a word
     }
+    add_memory();
     if (const auto ready = stream.since_when(reads)) {
       const std::uint64_t here = reads ? *ready + one_clock() : *ready;
       if (const Time wait_for = since(now_, here); wait_for > 0) {
@@ -295,6 +303,7 @@ class Dataflow::Run final : public StreamAccess {
   std::uint64_t base_;  ///< its start, and what it waited since
   std::uint64_t now_ = base_;
   Time late_ = 0;
+  Time memory_ = 0;  ///< added to the run before, and not yet to this one's time
   std::uint64_t bytes_ = 0;
   std::uint64_t looks_ = 0;
   bool moved_ = false;          ///< a word, in this one of its runs
