@@ -50,6 +50,15 @@ extern "C" void sink(hls::stream<int>& in, int* out, int n) {
   for (int i = 0; i < n; ++i) in >> out[i];
 }
 """,
+    "sparse": """
+#include <hls_stream.h>
+extern "C" void sink(hls::stream<int>& in, int* out, int n) {
+  for (int i = 0; i < n; ++i) {
+    const int word = in.read();
+    if (i == 0 || i == n - 1) out[i] = word;
+  }
+}
+""",
     "polling": """
 #include <hls_stream.h>
 extern "C" void sink(hls::stream<int>& in, int* out, int n) {
@@ -106,6 +115,7 @@ DESIGNS = {
     "three": (THREE, ("source", "twice", "sink")),
     "free": (FREE, ("source", "without", "sink")),
     "polling": (DIRECT, ("source", "polling")),
+    "sparse": (DIRECT, ("source", "sparse")),
     "packets": (DIRECT, ("packets", "unpacks")),
     "plain": (DIRECT, ("packets", "sink")),
     "wide": (DIRECT, ("source", "wide")),
@@ -241,6 +251,13 @@ def test_a_consumer_runs_until_its_producer_has_sent_all(streamed: Run, tmp_path
     assert 50_000 - FIRST_LAUNCH_US <= source.begin - sink.begin < 50_000
     assert source.end <= sink.end < source.end + 1
     assert source.end - source.begin < 1000
+
+
+@needs_xrt
+def test_a_kernel_leaves_what_it_did_not_write(streamed: Run) -> None:
+    ran = streamed("beside", "sparse")
+    assert ran.code == 0, ran.errors
+    assert ran.figures == {"first": 1, "between": 7 * (COUNT - 2), "last": COUNT}
 
 
 @needs_xrt

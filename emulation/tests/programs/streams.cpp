@@ -2,6 +2,7 @@
 #include <xrt/xrt_bo.h>
 #include <xrt/xrt_kernel.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <numeric>
@@ -76,6 +77,24 @@ void late(const Arguments& arguments) {
   tell("over", source.run.wait() == ERT_CMD_STATE_COMPLETED ? 1 : 0);
 }
 
+/// Writes to the sink's buffer while the sink waits.
+void beside(const Arguments& arguments) {
+  Card card(arguments[0]);
+  Stage sink(card, "sink");
+  Stage source(card, "source");
+  sink.run.start();
+  int* const data = sink.buffer.map<int*>();
+  std::fill_n(data, count, 7);
+  sink.buffer.sync(XCL_BO_SYNC_BO_TO_DEVICE);
+  source.run.start();
+  sink.run.wait();
+  source.run.wait();
+  sink.buffer.sync(XCL_BO_SYNC_BO_FROM_DEVICE);
+  tell("first", data[0]);
+  tell("between", std::accumulate(data + 1, data + count - 1, 0.0));
+  tell("last", data[count - 1]);
+}
+
 /// A sink that nobody feeds, which is left running: XRT 2.13 fails where a run goes while its
 /// kernel runs, so nothing is destroyed.
 void left(const Arguments& arguments) {
@@ -91,5 +110,6 @@ void left(const Arguments& arguments) {
 }  // namespace
 
 int main(int count, char** given) {
-  return act(count, given, {{"rounds", rounds}, {"late", late}, {"left", left}});
+  return act(count, given,
+             {{"rounds", rounds}, {"late", late}, {"beside", beside}, {"left", left}});
 }

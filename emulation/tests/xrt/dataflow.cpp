@@ -238,6 +238,160 @@ TEST_CASE("Looking takes nothing", "[card][process]") {
   CHECK(answers == std::vector{StreamAnswer::done, StreamAnswer::done, StreamAnswer::not_now});
 }
 
+TEST_CASE("Who finds data but no room waits for room", "[card][process]") {
+  const Description description = chain("abc", 4);
+  constexpr int most_asked = 5'000'000;  // more than it may ask, so that it ends in any case
+  int asked = 0;
+  Dataflow flow(description, hertz);
+  flow.start(0, began, 1, producer(10));
+  flow.start(1, began, 1, [&](StreamAccess& streams) {
+    int value = 0;
+    const auto can = [&](bool reads) {
+      const StreamAnswer answer = reads ? streams.read(0, word_of(value), 0, StreamWait::look)
+                                        : streams.write(1, word_of(value), 0, StreamWait::look);
+      check(answer);
+      return answer == StreamAnswer::done;
+    };
+    for (int moved = 0; moved < 10 && ++asked < most_asked;) {
+      if (can(true) && can(false)) {
+        check(streams.read(0, word_of(value), 0, StreamWait::wait));
+        check(streams.write(1, word_of(value), 0, StreamWait::wait));
+        ++moved;
+      }
+    }
+    return KernelOutcome{};
+  });
+  flow.advance();
+  CHECK(flow.waiting() == "a waits for room on a:b, b waits for room on b:c");
+  std::vector<int> values;
+  flow.start(2, began, 1, consumer(10, values));
+  flow.advance();
+  CHECK(flow.waiting().empty());
+  CHECK(values == counted(10));
+  CHECK(asked < most_asked);
+}
+
+TEST_CASE("Who asks several streams goes on with any of them", "[card][process]") {
+  const std::size_t first = GENERATE(0, 1);
+  Description description = chain("abc", 4);
+  description.streams.front() = {.producer = 0,
+                                 .producer_argument = 1,
+                                 .consumer = 2,
+                                 .consumer_argument = 1,
+                                 .depth = 4,
+                                 .name = "a:c"};
+  std::vector<int> values;
+  Dataflow flow(description, hertz);
+  flow.start(2, began, 1, [&](StreamAccess& streams) {
+    while (values.size() < 20) {
+      for (const std::uint32_t argument : {0, 1}) {
+        int value = 0;
+        const StreamAnswer answer = streams.read(argument, word_of(value), 0, StreamWait::try_now);
+        check(answer);
+        if (answer == StreamAnswer::done) {
+          values.push_back(value);
+        }
+      }
+    }
+    return KernelOutcome{};
+  });
+  CHECK(flow.advance().empty());
+  CHECK(flow.waiting() == "c waits for data on b:c or data on a:c");
+  flow.start(first, began, 1, producer(10));
+  CHECK(flow.advance().size() == 1);
+  CHECK(values == counted(10));
+  flow.start(1 - first, began, 1, producer(10));
+  CHECK(flow.advance().size() == 2);
+  CHECK(values.size() == 20);
+}
+
+TEST_CASE("A unit that runs forever and asks goes on when something comes", "[card][process]") {
+  const Description description = chain("abc", 4);
+  int bodies = 0;
+  const Dataflow::Body passes = [&](StreamAccess& streams) {
+    ++bodies;
+    int value = 0;
+    const StreamAnswer answer = streams.read(0, word_of(value), 0, StreamWait::try_now);
+    check(answer);
+    if (answer == StreamAnswer::done) {
+      check(streams.write(1, word_of(value), 0, StreamWait::wait));
+    }
+    return KernelOutcome{};
+  };
+  std::vector<int> values;
+  Dataflow flow(description, hertz);
+  flow.start(1, 0, Dataflow::forever, passes);
+  CHECK(flow.advance().empty());
+  CHECK(bodies == 1);
+  for (int round = 0; round < 3; ++round) {
+    values.clear();
+    flow.start(2, began, 1, consumer(50, values));
+    flow.start(0, began, 1, producer(50));
+    CHECK(flow.advance().size() == 2);
+    CHECK(values == counted(50));
+  }
+}
+
+TEST_CASE("A unit that runs forever ends when it is stopped, and starts again", "[card][process]") {
+  const bool asks = GENERATE(false, true);
+  const Description description = chain("ab", 4);
+  std::vector<int> values;
+  const Dataflow::Body body = [&](StreamAccess& streams) {
+    int value = 0;
+    const StreamWait wait = asks ? StreamWait::try_now : StreamWait::wait;
+    const StreamAnswer answer = streams.read(0, word_of(value), 0, wait);
+    check(answer);
+    if (answer == StreamAnswer::done) {
+      values.push_back(value);
+    }
+    return KernelOutcome{};
+  };
+  Dataflow flow(description, hertz);
+  for (int round = 1; round <= 2; ++round) {
+    flow.start(1, began, Dataflow::forever, body);
+    CHECK(flow.advance().empty());
+    flow.stop(1);
+    if (asks) {  // it is between two runs
+      CHECK(flow.advance().size() == 1);
+    } else {  // its run waits for a word
+      CHECK(flow.advance().empty());
+      CHECK(flow.waiting() == "b waits for data on a:b");
+      flow.start(0, began, 1, producer(1));
+      CHECK(flow.advance().size() == 2);
+      CHECK(values.size() == static_cast<std::size_t>(round));
+    }
+  }
+}
+
+TEST_CASE("What memory adds to each of several runs is counted", "[card][process]") {
+  constexpr Time late = 7777;
+  const Description description = chain("ab", 1024);
+  std::vector<int> values;
+  Dataflow flow(description, hertz);
+  flow.start(0, began, 3, producer(100, 1, late));
+  flow.start(1, began, 1, consumer(300, values));
+  const auto times = ends(flow.advance(), 2);
+  CHECK(times == std::vector<Time>{3 * (100 * clock_time + late), 301 * clock_time + 3 * late});
+}
+
+TEST_CASE("Who reads from one that runs forever is as late as its memory", "[card][process]") {
+  const Description description = chain("abc", 16);
+  const auto end_of_last = [&](Time late) {
+    std::vector<int> values;
+    Dataflow flow(description, hertz);
+    flow.start(1, began, Dataflow::forever, [&](StreamAccess& streams) {
+      KernelOutcome outcome = middle(1)(streams);
+      outcome.duration += late;
+      return outcome;
+    });
+    flow.start(0, began, 1, producer(3));
+    flow.start(2, began, 1, consumer(3, values));
+    return ends(flow.advance(), 3).back();
+  };
+  constexpr Time late = 100 * clock_time;  // so that the middle is the slowest
+  CHECK(end_of_last(2 * late) - end_of_last(late) == 3 * late);
+}
+
 TEST_CASE("Two sides with words of different widths are refused", "[card][process]") {
   const Description description = chain("ab", 4);
   Dataflow flow(description, hertz);

@@ -39,10 +39,13 @@ Description described(const std::string& text) {
 
 /// A card, and a program that asks it as XRT does.
 struct Bench {
+  explicit Bench(const std::string& text = description)
+      : device(described(text), timing, host, meter, {}) {}
+
   Timing timing{Board::from(u250())};
   Meter meter{Meter::Place{}};
   ProgramMemory host{"/nowhere"};
-  Device device{described(description), timing, host, meter, {}};
+  Device device;
 
   Reply ask(Call call, MessageWriter& request) {
     const auto body = request.reply().subspan(reply_header_bytes);
@@ -239,6 +242,25 @@ TEST_CASE("Kernels compute, and are done when their time has come", "[card][proc
   std::memcpy(found.data(), sums.data(), sums.size());
   for (std::uint32_t i = 0; i < n; ++i) {
     REQUIRE(found[i] == i + 5 + 7);
+  }
+}
+
+TEST_CASE("A kernel with streams that starts itself again can be stopped", "[card][process]") {
+  std::string text = description;
+  text.insert(text.rfind("end\n"), "restarts\nstream vadd_1 9 read_bandwidth_1 0 4 a:b\n");
+  Bench bench(text);
+  bench.allocate(0, 4096);
+  const std::array<std::uint32_t, 1> for_ever = {0xffff'ffff};
+  const std::array<std::uint32_t, 1> on = {1};
+  const std::array<std::uint32_t, 1> off = {0};
+  for (int round = 0; round < 2; ++round) {
+    bench.write_registers(read_at + restart_counter, for_ever);
+    bench.write_registers(read_at, on);
+    CHECK(bench.read_register(read_at) == 1);
+    bench.write(0, counted(4096));  // time goes by
+    bench.write_registers(read_at + restart_counter, off);
+    CHECK(bench.read_register(read_at) == 6);
+    CHECK(bench.read_register(read_at) == 4);
   }
 }
 

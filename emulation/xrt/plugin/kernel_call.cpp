@@ -9,6 +9,8 @@
 #include <cstdio>
 #include <cstring>
 #include <deque>
+#include <iterator>
+#include <map>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -29,8 +31,35 @@ struct Accesses {
   std::uint64_t bytes = 0;
   std::uint64_t beats = 0;  ///< changes from one element to another
   std::uint64_t element = ~std::uint64_t{0};
-  std::uint64_t begin = ~std::uint64_t{0};  ///< first byte of all
-  std::uint64_t end = 0;                    ///< behind the last one
+};
+
+/// Bytes, as pieces that do not touch.
+class Pieces {
+ public:
+  void add(std::uint64_t begin, std::uint64_t end) {
+    auto next = ends_.upper_bound(begin);
+    auto here = next;
+    if (next != ends_.begin() && std::prev(next)->second >= begin) {
+      --here;
+      here->second = std::max(here->second, end);
+    } else {
+      here = ends_.emplace_hint(next, begin, end);
+    }
+    while (next != ends_.end() && next->first <= here->second) {
+      here->second = std::max(here->second, next->second);
+      next = ends_.erase(next);
+    }
+  }
+  /// From the first one to the end of the last.
+  void join() {
+    if (!ends_.empty()) {
+      add(ends_.begin()->first, ends_.rbegin()->second);
+    }
+  }
+  [[nodiscard]] const std::map<std::uint64_t, std::uint64_t>& ends() const { return ends_; }
+
+ private:
+  std::map<std::uint64_t, std::uint64_t> ends_;  ///< by begin
 };
 
 /// A copy of one argument's buffer, between pages that nothing may touch.
@@ -42,6 +71,8 @@ struct Window {
   std::byte* mapping = nullptr;
   std::uint64_t begin = 0;  ///< the copy's address here
   Accesses reads, writes;
+  Pieces written;
+  bool alone = true;  ///< nobody else writes to the buffer before the run ends
 
   void count(std::uint64_t address, std::uint64_t size, bool write) {
     const std::uint64_t at = address - begin;
@@ -59,8 +90,12 @@ struct Window {
         (at + std::max<std::uint64_t>(size, 1) - 1) / argument->element_bytes;
     accesses.beats += last - first + (first == accesses.element ? 0 : 1);
     accesses.element = last;
-    accesses.begin = std::min(accesses.begin, at);
-    accesses.end = std::max(accesses.end, at + size);
+    if (write) {
+      written.add(at, at + size);
+      if (alone) {
+        written.join();
+      }
+    }
   }
 };
 
@@ -187,6 +222,7 @@ class Run {
     }
     Window window;
     window.argument = &argument;
+    window.alone = ends_.empty();
     window.card_address = address;
     window.bytes = run_.bytes_at(run_.card, address);
     if (window.bytes == 0 && address != 0) {
@@ -212,15 +248,18 @@ class Run {
     return window.begin;
   }
 
-  /// Writes back what was written, and tells what it took.
+  /// Writes back what was written, and nothing beside, which others may have written while the run
+  /// waited at a stream; and tells what it took.
   void finish(const Window& window) {
     if (window.reads.bytes > 0) {
       check(run_.moved(run_.card, window.card_address, window.reads.bytes, 0));
     }
-    if (const Accesses& writes = window.writes; writes.bytes > 0) {
-      check(run_.store(run_.card, window.card_address + writes.begin,
-                       window.mapping + guard_bytes + writes.begin, writes.end - writes.begin));
-      check(run_.moved(run_.card, window.card_address, writes.bytes, 1));
+    for (const auto& [begin, end] : window.written.ends()) {
+      check(run_.store(run_.card, window.card_address + begin, window.mapping + guard_bytes + begin,
+                       end - begin));
+    }
+    if (window.writes.bytes > 0) {
+      check(run_.moved(run_.card, window.card_address, window.writes.bytes, 1));
     }
   }
 

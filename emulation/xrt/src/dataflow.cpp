@@ -9,8 +9,8 @@
 namespace isthmus::card::process {
 namespace {
 
-/// How often in turn a run may look at a stream in vain before it waits there: else one that asks
-/// until something comes would ask for ever.
+/// How often a run that moves nothing may ask streams in vain before it waits for one of them: else
+/// one that asks until something comes would ask for ever.
 constexpr std::uint64_t most_looks = 1'000'000;
 
 Time since(std::uint64_t begin, std::uint64_t end) { return static_cast<Time>(end - begin); }
@@ -130,19 +130,26 @@ class Dataflow::Run final : public StreamAccess {
 
   [[nodiscard]] bool can_go_on() const {
     return !coroutine_.has_ended() &&
-           (waits_at_ == nullptr || flow_->gone_ || waits_at_->is_ready(waits_for_data_));
+           (!waits_ || flow_->gone_ || std::ranges::any_of(waits_at_, &Side::is_ready));
+  }
+  /// Of one that runs forever: what goes on is its last.
+  void stop() {
+    times_ = 1;
+    waits_ = waits_ && !between_;
   }
   void resume() { coroutine_.resume(); }
   [[nodiscard]] bool has_ended() const { return coroutine_.has_ended(); }
   [[nodiscard]] std::size_t unit() const { return unit_; }
   [[nodiscard]] bool is_forever() const { return times_ == forever; }
 
-  /// "b_1 waits for data on a_1.out:b_1.in".
+  /// "b_1 waits for data on a_1.out:b_1.in", and "or" where there are several.
   [[nodiscard]] std::string waiting() const {
-    const std::string& instance = flow_->description_->units[unit_].instance;
-    return waits_at_ == nullptr ? ""
-                                : instance + " waits for " + (waits_for_data_ ? "data" : "room") +
-                                      " on " + waits_at_->place().name;
+    std::string all;
+    for (const Side& side : waits_ ? waits_at_ : std::vector<Side>{}) {
+      all += (all.empty() ? flow_->description_->units[unit_].instance + " waits for " : " or ") +
+             (side.reads ? "data" : "room") + " on " + side.stream->place().name;
+    }
+    return all;
   }
 
   /// Raises how much later this run is than its logic says, because what it read came later.
@@ -166,18 +173,61 @@ class Dataflow::Run final : public StreamAccess {
   }
 
  private:
+  /// This run's side of a stream.
+  struct Side {
+    Stream* stream;
+    bool reads;
+
+    [[nodiscard]] bool is_ready() const { return stream->is_ready(reads); }
+    bool operator==(const Side&) const = default;
+  };
+
   void call() {
-    for (std::uint32_t time = 0; is_forever() ? moved_ : time < times_; ++time) {
+    for (std::uint32_t time = 0; is_forever() || time < times_; ++time) {
+      base_ = now_;
       moved_ = false;
       const KernelOutcome outcome = body_(*this);
       if (flow_->gone_) {
         return;
       }
       now_ = later(now_, base_ + static_cast<std::uint64_t>(outcome.logic));
-      late_ = std::max<Time>(outcome.duration - outcome.logic, 0);
+      add_memory();
+      memory_ = std::max<Time>(outcome.duration - outcome.logic, 0);
+      late_ = memory_;
       bytes_ += outcome.bytes;
-      base_ = now_;
+      if (is_forever() && !moved_) {  // nor will the next, before one of these is ready
+        between_ = true;
+        wait_for_asked();
+        between_ = false;
+        if (flow_->gone_) {
+          return;
+        }
+      }
     }
+  }
+  /// What memory added to the run before; until this one reaches a stream, those behind it are as
+  /// late as that one was.
+  void add_memory() {
+    if (const auto memory = static_cast<std::uint64_t>(std::exchange(memory_, 0)); memory > 0) {
+      base_ += memory;
+      now_ += memory;
+      late_ = 0;
+    }
+  }
+  void ask(const Side& side) {
+    if (std::ranges::find(asked_, side) == asked_.end()) {
+      asked_.push_back(side);
+    }
+  }
+  void wait_at(std::vector<Side> sides) {
+    waits_at_ = std::move(sides);
+    waits_ = true;
+    coroutine_.pause();
+    waits_ = false;
+  }
+  void wait_for_asked() {
+    looks_ = 0;
+    wait_at(std::exchange(asked_, {}));
   }
 
   Stream& connected(std::uint32_t argument, bool reads) {
@@ -199,22 +249,33 @@ class Dataflow::Run final : public StreamAccess {
   StreamAnswer reach(Stream& stream, bool reads, std::uint64_t cycles, StreamWait wait,
                      const Action& action) {
     set_logic(cycles);
-    const bool waits = wait == StreamWait::wait || looks_ >= most_looks;
-    if (!stream.is_ready(reads) && (waits || flow_->others_can_go_on(*this))) {
-      waits_at_ = waits ? &stream : nullptr;
-      waits_for_data_ = reads;
-      coroutine_.pause();
-      waits_at_ = nullptr;
+    const Side side{.stream = &stream, .reads = reads};
+    if (!side.is_ready()) {
+      if (wait == StreamWait::wait) {
+        wait_at({side});
+      } else if (looks_ >= most_looks) {
+        ask(side);
+        wait_for_asked();
+      } else if (flow_->others_can_go_on(*this)) {
+        coroutine_.pause();
+      }
     }
     if (flow_->gone_) {
       return StreamAnswer::gone;
     }
-    if (!stream.is_ready(reads)) {
+    if (!side.is_ready()) {
       ++looks_;
+      ask(side);
       return StreamAnswer::not_now;
     }
-    looks_ = 0;
-    moved_ = true;
+    if (wait != StreamWait::look) {
+      looks_ = 0;
+      asked_.clear();
+      moved_ = true;
+    } else {
+      std::erase(asked_, side);  // it is ready until this run moves a word
+    }
+    add_memory();
     if (const auto ready = stream.since_when(reads)) {
       const std::uint64_t here = reads ? *ready + one_clock() : *ready;
       if (const Time wait_for = since(now_, here); wait_for > 0) {
@@ -242,12 +303,15 @@ class Dataflow::Run final : public StreamAccess {
   std::uint64_t base_;  ///< its start, and what it waited since
   std::uint64_t now_ = base_;
   Time late_ = 0;
+  Time memory_ = 0;  ///< added to the run before, and not yet to this one's time
   std::uint64_t bytes_ = 0;
   std::uint64_t looks_ = 0;
-  bool moved_ = true;  ///< a word, in the run before
-  const Stream* waits_at_ = nullptr;
-  bool waits_for_data_ = false;
-  Coroutine coroutine_;  // last: it uses the others
+  bool moved_ = false;          ///< a word, in this one of its runs
+  std::vector<Side> asked_;     ///< in vain, since a word was moved or it waited
+  std::vector<Side> waits_at_;  ///< for one of these
+  bool waits_ = false;
+  bool between_ = false;  ///< two of its runs
+  Coroutine coroutine_;   // last: it uses the others
 };
 
 Dataflow::Dataflow(const Description& description, double hertz)
@@ -287,6 +351,12 @@ void Dataflow::start(std::size_t unit, std::uint64_t now, std::uint32_t times, B
   }
   std::erase_if(runs_, [unit](const auto& run) { return run->unit() == unit; });
   runs_.push_back(std::make_unique<Run>(*this, unit, now, times, std::move(body)));
+}
+
+void Dataflow::stop(std::size_t unit) {
+  if (Run* const run = latest_of(unit); run != nullptr && run->is_forever()) {
+    run->stop();
+  }
 }
 
 Dataflow::Run* Dataflow::latest_of(std::size_t unit) const {

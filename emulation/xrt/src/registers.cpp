@@ -121,8 +121,7 @@ KernelOutcome Device::run(Unit& unit, StreamAccess* streams) {
 
 /// Of a unit that streams connect with others.
 void Device::start_flow(Unit& unit, std::uint32_t times) {
-  const auto number = static_cast<std::size_t>(&unit - units_.data());
-  flow_.start(number, meter_->now(), times,
+  flow_.start(number_of(unit), meter_->now(), times,
               [this, &unit](StreamAccess& streams) { return run(unit, &streams); });
   unit.waits = true;
 }
@@ -210,8 +209,10 @@ void Device::start(Unit& unit) {
 /// One that starts itself again ends with the run that it is in.
 void Device::stop(Unit& unit) {
   unit.runs_on = false;
-  if (std::exchange(unit.waits, false)) {
-    unit.end = meter_->now();
+  if (unit.flows) {
+    flow_.stop(number_of(unit));
+    advance_flows();
+    return;
   }
   const auto late = static_cast<std::int64_t>(meter_->now() - unit.end);
   if (late > 0) {

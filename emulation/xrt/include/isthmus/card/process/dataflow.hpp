@@ -39,6 +39,8 @@ class Dataflow {
   /// 2^64). Throws KernelError where one of it has not ended; what runs forever is not started
   /// twice.
   void start(std::size_t unit, std::uint64_t now, std::uint32_t times, Body body);
+  /// What runs forever ends with the run that it is in; at once where it is between two.
+  void stop(std::size_t unit);
 
   struct Ended {
     std::size_t unit = 0;

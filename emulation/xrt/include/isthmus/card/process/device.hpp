@@ -53,7 +53,7 @@ class Device {
     std::uint64_t end = 0;
     std::uint64_t runs = 0;  ///< so many, where it starts itself again
     bool runs_on = false;    ///< until its counter is cleared
-    Time period = 0;         ///< of one run of these
+    Time period = 0;         ///< of one run of these; not where it has streams
     /// Whether XRT runs it by itself, as it does a kernel: then what it does to the control
     /// register is in the launch. Else a program works with its registers.
     bool by_xrt = false;
@@ -71,6 +71,9 @@ class Device {
   Reply import_file(const Message& request);
 
   Unit* unit_at(std::uint64_t address);
+  [[nodiscard]] std::size_t number_of(const Unit& unit) const {
+    return static_cast<std::size_t>(&unit - units_.data());
+  }
   void write_registers(std::uint64_t address, std::span<const std::byte> data);
   void read_registers(std::uint64_t address, std::span<std::byte> to);
   void control(Unit& unit, std::uint32_t value);
