@@ -129,6 +129,9 @@ void results() {
   CHECK((held >> ap_uint<7>(64)) == 1 && held / 3U == 0x5555555555555555ULL);
   CHECK(held + a == sum + a - 0 && held + ap_uint<512>(1) > held);
   CHECK(a + held.range(127, 64) == held && b * held.range(64, 60) == 16);
+  enum Place : int { before = -1, first };
+  CHECK(held != first && minus == before && held + before == a && b > before);
+  CHECK(b * 2.5 == 2.5);
   const unsigned long long low = held + 5;
   CHECK(low == 5);
 }

@@ -476,8 +476,15 @@ class ap_int_base<bits, is_signed, true>
 
 namespace isthmus_bits {
 
+/// The integer that a number of C++ is, also an enumerator.
+template <class T, bool = std::is_enum_v<T>>
+struct integer_of {
+  using type = T;
+};
 template <class T>
-using integer = std::enable_if_t<std::is_integral_v<T>, int>;
+struct integer_of<T, true> : std::underlying_type<T> {};
+template <class T>
+using integer = std::enable_if_t<std::is_integral_v<typename integer_of<T>::type>, int>;
 
 /// Results' widths and signs, as HLS has them.
 template <int one, bool first, int other, bool second>
@@ -550,7 +557,8 @@ ISTHMUS_OPERATION(at_least) { return !ISTHMUS_RESULTS::common::less(left, right)
 #undef ISTHMUS_OPERATION
 
 template <class T>
-using number_of = ap_int_base<8 * static_cast<int>(sizeof(T)), std::is_signed_v<T>>;
+using number_of =
+    ap_int_base<8 * static_cast<int>(sizeof(T)), std::is_signed_v<typename integer_of<T>::type>>;
 template <class Number>
 using part_of = ap_int_base<Number::width, false>;
 template <class Number>
