@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <functional>
 
 namespace isthmus::card::clock {
 namespace {
@@ -47,14 +48,14 @@ void write_jump(unsigned char* at, const void* target) {
 
 /// Leads a call elsewhere.
 void lead(unsigned char* call, const unsigned char* to) {
+  const auto distance = static_cast<std::int32_t>(to - (call + call_bytes));
+  std::memcpy(call + 1, &distance, sizeof(distance));
+}
+
+bool protect(std::span<unsigned char> code, int protection) {
   const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
-  unsigned char* const pages = call - reinterpret_cast<std::uintptr_t>(call) % page;
-  // Other threads may run there meanwhile. NOLINTNEXTLINE(*-security.MmapWriteExec)
-  if (mprotect(pages, 2 * page, PROT_READ | PROT_WRITE | PROT_EXEC) == 0) {
-    const auto distance = static_cast<std::int32_t>(to - (call + call_bytes));
-    std::memcpy(call + 1, &distance, sizeof(distance));
-    mprotect(pages, 2 * page, PROT_READ | PROT_EXEC);
-  }
+  const std::uintptr_t before = reinterpret_cast<std::uintptr_t>(code.data()) % page;
+  return mprotect(code.data() - before, before + code.size(), protection) == 0;
 }
 
 }  // namespace
@@ -69,8 +70,28 @@ void redirect_calls(void* library, std::span<unsigned char> code,
       return;
     }
   }
+  // Each must be called there: where a call is none that we know, ours would see a part of them.
+  std::array<bool, most> called{};
+  const auto for_each_call = [&](const auto& act) {
+    for (std::size_t at = 0; at + call_bytes <= code.size(); ++at) {
+      const void* const target = target_of(&code[at]);
+      const auto* const found = std::ranges::find(originals, target);
+      if (target != nullptr && found != originals.end()) {
+        act(&code[at], static_cast<std::size_t>(found - originals.begin()));
+      }
+    }
+  };
+  for_each_call([&](const unsigned char*, std::size_t index) { called[index] = true; });
+  if (!std::ranges::all_of(std::span(called).first(all.size()), std::identity{})) {
+    return;
+  }
   unsigned char* const jumps = memory_near(code.data(), room);
   if (jumps == nullptr) {
+    return;
+  }
+  // Other threads may run there meanwhile. NOLINTNEXTLINE(*-security.MmapWriteExec)
+  if (!protect(code, PROT_READ | PROT_WRITE | PROT_EXEC)) {
+    munmap(jumps, room);
     return;
   }
   for (std::size_t index = 0; index < all.size(); ++index) {
@@ -78,14 +99,9 @@ void redirect_calls(void* library, std::span<unsigned char> code,
     write_jump(jumps + index * jump_bytes, all[index].ours);
   }
   mprotect(jumps, room, PROT_READ | PROT_EXEC);
-  for (std::size_t at = 0; at + call_bytes <= code.size(); ++at) {
-    const void* const target = target_of(&code[at]);
-    const auto* const found = std::ranges::find(originals, target);
-    if (target != nullptr && found != originals.end()) {
-      lead(&code[at],
-           jumps + (found - originals.begin()) * static_cast<std::ptrdiff_t>(jump_bytes));
-    }
-  }
+  for_each_call(
+      [&](unsigned char* call, std::size_t index) { lead(call, jumps + index * jump_bytes); });
+  protect(code, PROT_READ | PROT_EXEC);
 }
 
 }  // namespace isthmus::card::clock

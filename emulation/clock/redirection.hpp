@@ -21,8 +21,9 @@ Function* as(void* function) {
   return reinterpret_cast<Function*>(function);
 }
 
-/// Leads all direct calls of these functions in a library's code to ours, at most 18; none where
-/// one of them is missing, or no memory is near.
+/// Leads all direct calls of these functions in a library's code to ours, at most 18. It leads
+/// none, and keeps no address, where one of them is missing or not called, where no memory is near,
+/// or where the code cannot be changed.
 void redirect_calls(void* library, std::span<unsigned char> code, std::span<const Redirection> all);
 
 }  // namespace isthmus::card::clock

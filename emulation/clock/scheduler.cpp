@@ -25,19 +25,34 @@ constexpr Nanoseconds most_for_completion = 1'000'000'000;
 /// The mutex of the scheduler's library that this thread has locked last.
 thread_local constinit const pthread_mutex_t* last_locked = nullptr;
 
+/// This thread is giving it a command.
+thread_local constinit bool gives = false;
+
 constinit void* original_start = nullptr;
 constinit void* original_wait = nullptr;
 
-/// The board's driver does this, whose time is `driver.launch_ns`. An exception goes through: the
-/// next command counts again.
+/// An exception went through `start_command`, which cannot catch it without C++'s library.
+void forget_failed() {
+  if (gives) {
+    gives = false;
+    --xrt_scheduler.announced;
+  }
+}
+
+/// The board's driver does this, whose time is `driver.launch_ns`. After an exception the thread's
+/// next command or wait makes good what is left undone here.
 void start_command(void* command) {
+  forget_failed();
+  gives = true;
   xrt_scheduler.announce();
   program_time.count(false);
   as<decltype(start_command)>(original_start)(command);
   program_time.count(true);
+  gives = false;
 }
 
 void wait_for_command(const void* command) {
+  forget_failed();
   program_time.count(false);
   as<decltype(wait_for_command)>(original_wait)(command);
   program_time.count(true);
@@ -58,6 +73,7 @@ void Scheduler::announce() {
 Nanoseconds Scheduler::next_submission() const { return submission(started); }
 
 void Scheduler::forget() {
+  forget_failed();
   completing = false;
   taken = submitted.load();
   started = announced.load();
@@ -120,6 +136,7 @@ void on_submitted() {
     if (original_start == nullptr) {
       xrt_scheduler.announce();
     }
+    gives = false;
     xrt_scheduler.list = last_locked;
     ++xrt_scheduler.submitted;
   }

@@ -325,6 +325,7 @@ def test_a_stream_is_written_into_the_xclbin() -> None:
         (["a_1.out"], "write it as 'fetch_1.out:store_1.in'"),
         (["a_1.out:b_1.in:deep"], "write it as"),
         (["a_1.out:b_1.in:0"], "holds 1 to 1048576 words"),
+        (["a_1.out:b_1.in:" + 5000 * "9"], "holds 1 to 1048576 words"),
         (["a_1.out:c_1.in"], "no instance 'c_1'; there are a_1, b_1"),
         (["a_1.in:b_1.in"], "a_1 has no stream 'in'; it has out"),
         (["a_1.out:b_1.n"], "b_1 has no stream 'n'; it has in"),

@@ -6,6 +6,7 @@
 
 #include <cstdio>
 #include <sstream>
+#include <stdexcept>
 
 namespace {
 
@@ -100,6 +101,62 @@ void words() {
   CHECK(ap_uint<68>("0x123456789abcdef01").to_string(16) == "123456789abcdef01");
 }
 
+void results() {
+  const ap_uint<64> a = ~0ULL;
+  const ap_uint<64> b = 1;
+  const ap_uint<65> sum = a + b;
+  CHECK(sum.to_string(16) == "10000000000000000");
+  CHECK(b - a < 0);
+  const ap_uint<128> square = a * a;
+  CHECK(square.to_string(16) == "fffffffffffffffe0000000000000001");
+  const ap_uint<40> d = (1ULL << 40) - 1;
+  const ap_uint<80> product = d * d;
+  CHECK(product.to_string(16) == "fffffffffe0000000001");
+  const ap_uint<32> c = ~0U;
+  CHECK(c * c > 0);
+  CHECK(c * c == 0xFFFFFFFE00000001ULL);
+  const ap_int<64> least = 1LL << 63;
+  const ap_int<64> minus = -1;
+  CHECK((least + minus).to_string(16) == "17fffffffffffffff");
+  CHECK(least * minus == ap_uint<64>(1ULL << 63) && -least > 0 && least / minus > 0);
+  CHECK(minus < a && minus < 1U && minus * a < 0 && a > minus);
+  CHECK(minus % 7U == -1 && a / 10 == ~0ULL / 10 && 7 - b == 6);
+  CHECK((a & minus) == a && (b | 6) == 7);
+  ap_uint<128> held = 0;
+  held += a;
+  held %= ap_uint<65>(a) + 1U;
+  ++held;
+  CHECK((held >> ap_uint<7>(64)) == 1 && held / 3U == 0x5555555555555555ULL);
+  CHECK(held + a == sum + a - 0 && held + ap_uint<512>(1) > held);
+  CHECK(a + held.range(127, 64) == held && b * held.range(64, 60) == 16);
+  enum Place : int { before = -1, first };
+  CHECK(held != first && minus == before && held + before == a && b > before);
+  CHECK(b * 2.5 == 2.5);
+  const unsigned long long low = held + 5;
+  CHECK(low == 5);
+}
+
+template <class Number>
+bool is_refused(const char* digits, int radix = 10) {
+  try {
+    return Number(digits, radix) == 0 && false;
+  } catch (const std::invalid_argument&) {
+    return true;
+  }
+}
+
+void digits() {
+  CHECK(ap_uint<128>("100", 10) == 100 && ap_uint<128>("100") == 100);
+  CHECK(ap_uint<128>("100", 16) == 256 && ap_uint<128>("100", 8) == 64);
+  CHECK(ap_uint<128>("100", 2) == 4 && ap_uint<128>("0b101") == 5);
+  CHECK(ap_uint<128>("0b1", 16) == 0xb1 && ap_uint<128>("0X1f", 16) == 31);
+  CHECK(ap_int<128>("-18446744073709551617") + 1 == -ap_int<66>(ap_uint<65>(1) << 64));
+  CHECK(ap_int<8>("-128") == -128 && ap_uint<8>("+0x1F") == 31 && ap_int<6>("0o17", 8) == 15);
+  CHECK(ap_uint<64>("18446744073709551615") == ~0ULL && ap_uint<4>("101", 2) == 5);
+  CHECK(is_refused<ap_uint<128>>("12a") && is_refused<ap_uint<8>>("2", 2));
+  CHECK(is_refused<ap_uint<8>>("") && is_refused<ap_uint<8>>("1", 7));
+}
+
 void streams() {
   CHECK(hls::isthmus_word<ap_uint<24>>::data_bytes == 3);
   using Packet = ap_axis<512, 4, 0, 3>;
@@ -129,6 +186,8 @@ int main() {
   narrow();
   bits();
   words();
+  results();
+  digits();
   streams();
   return wrong == 0 ? 0 : 1;
 }

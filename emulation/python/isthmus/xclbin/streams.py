@@ -36,12 +36,13 @@ def connected(texts: Iterable[str], kernels: Sequence[Kernel]) -> list[Stream]:
     used: set[tuple[str, int]] = set()
     for text in texts:
         parts = text.split(":")
-        depth = int(parts[2]) if len(parts) == 3 and parts[2].isdecimal() else DEPTH
         if len(parts) not in {2, 3} or (len(parts) == 3 and not parts[2].isdecimal()):
             raise UsageError(
                 f"stream_connect {text!r}: write it as 'fetch_1.out:store_1.in' or, with a depth, "
                 "'fetch_1.out:store_1.in:64'"
             )
+        digits = parts[2] if len(parts) == 3 else str(DEPTH)
+        depth = int(digits) if len(digits) <= len(str(_DEEPEST)) else 0  # Python reads 4300 at most
         if not 0 < depth <= _DEEPEST:
             raise UsageError(f"stream_connect {text!r}: a stream holds 1 to {_DEEPEST} words")
         ends = [_end(part, text, kernels) for part in parts[:2]]

@@ -1,14 +1,16 @@
 // Stands in for AMD's header of the name, where that is not there: integers of any number of bits.
 //
-// Up to 64 bits they compute as C++ does with 64 bits, in which all that HLS lets results grow to
-// has room, and wrap when they are stored. Wider ones are words of memory: parts, logic, shifts,
-// sums, differences and comparisons.
+// Results are as wide as those of HLS, so that no bit is lost before they are stored, which wraps.
+// Products have 128 bits at most, and so have operands of / and %; more does not compile. A part
+// counts as all bits of its number in sums, logic and comparisons with an integer of this header;
+// elsewhere as its low 64.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <ostream>
+#include <stdexcept>
 #include <string>
 #include <type_traits>
 
@@ -22,6 +24,9 @@ using narrowest = std::conditional_t<
     (bits <= 8), std::uint8_t,
     std::conditional_t<(bits <= 16), std::uint16_t,
                        std::conditional_t<(bits <= 32), std::uint32_t, std::uint64_t>>>;
+
+__extension__ using uint128 = unsigned __int128;
+__extension__ using int128 = __int128;
 
 constexpr std::uint64_t low(int bits) {
   return bits >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << bits) - 1;
@@ -108,6 +113,42 @@ class parts {
   [[nodiscard]] std::int64_t to_int64() const {
     return static_cast<std::int64_t>(self().to_uint64());
   }
+
+#define ISTHMUS_ASSIGNMENT(op)               \
+  template <class T>                         \
+  Number& operator op## = (const T& other) { \
+    return self() = Number(self() op other); \
+  }
+  ISTHMUS_ASSIGNMENT(+)
+  ISTHMUS_ASSIGNMENT(-)
+  ISTHMUS_ASSIGNMENT(*)
+  ISTHMUS_ASSIGNMENT(/)
+  ISTHMUS_ASSIGNMENT(%)
+  ISTHMUS_ASSIGNMENT(&)
+  ISTHMUS_ASSIGNMENT(|)
+  ISTHMUS_ASSIGNMENT(^)
+#undef ISTHMUS_ASSIGNMENT
+  template <class T>
+  Number& operator<<=(const T& by) {
+    return self() = self() << by;
+  }
+  template <class T>
+  Number& operator>>=(const T& by) {
+    return self() = self() >> by;
+  }
+  Number& operator++() { return *this += 1; }
+  Number& operator--() { return *this -= 1; }
+  Number operator++(int) {
+    const Number before = self();
+    ++*this;
+    return before;
+  }
+  Number operator--(int) {
+    const Number before = self();
+    --*this;
+    return before;
+  }
+
   /// Its digits, of the radix 2 or 16.
   [[nodiscard]] std::string to_string(int radix = 2) const {
     const int step = radix == 16 ? 4 : 1;
@@ -119,7 +160,47 @@ class parts {
     return digits;
   }
 
+ protected:
+  /// Digits of the radix 2, 8, 10 or 16, after a sign and a prefix 0b, 0o or 0x, which says the
+  /// radix instead. Throws std::invalid_argument for others.
+  void read(const char* digits, int radix) {
+    const bool negative = *digits == '-';
+    digits += negative || *digits == '+' ? 1 : 0;
+    const int prefix = *digits == '0' ? radix_of_prefix(digits[1]) : 0;
+    if (prefix != 0 && !(prefix == 2 && radix == 16)) {  // 0b1 may be hexadecimal, too
+      radix = prefix;
+      digits += 2;
+    }
+    if (*digits == '\0' || (radix != 2 && radix != 8 && radix != 10 && radix != 16)) {
+      throw std::invalid_argument("ap_int: no digits, or a radix other than 2, 8, 10 and 16");
+    }
+    for (; *digits != '\0'; ++digits) {
+      const char letter = static_cast<char>(*digits | 0x20);
+      const bool is_letter = letter >= 'a' && letter <= 'f';
+      const int digit = is_letter ? letter - 'a' + 10 : *digits - '0';
+      if (digit < 0 || digit >= radix || (!is_letter && digit > 9)) {
+        throw std::invalid_argument(std::string("ap_int: no digit of its radix: ") + *digits);
+      }
+      self().append(static_cast<unsigned>(radix), static_cast<unsigned>(digit));
+    }
+    if (negative) {
+      self() = Number(-self());
+    }
+  }
+
  private:
+  static int radix_of_prefix(char letter) {
+    switch (letter | 0x20) {
+      case 'b':
+        return 2;
+      case 'o':
+        return 8;
+      case 'x':
+        return 16;
+      default:
+        return 0;
+    }
+  }
   Number& self() { return static_cast<Number&>(*this); }
   const Number& self() const { return static_cast<const Number&>(*this); }
 };
@@ -153,6 +234,7 @@ class ap_int_base<bits, is_signed, false>
   ap_int_base(const isthmus_bits::part<Number>& part) {
     store(part.to_uint64());
   }
+  explicit ap_int_base(const char* digits, int radix = 10) { this->read(digits, radix); }
 
   operator Value() const {
     if constexpr (is_signed && bits < 64) {
@@ -189,40 +271,27 @@ class ap_int_base<bits, is_signed, false>
     return static_cast<Value>(*this) >> (places < bits ? places : bits - 1) >>
            (places < bits ? 0 : 1);
   }
-  template <class T>
-  ap_int_base& operator<<=(const T& by) {
-    return *this = *this << by;
+
+  // What operators are made of: operands and result are of this width.
+  static ap_int_base of(isthmus_bits::uint128 value) { return static_cast<std::uint64_t>(value); }
+  [[nodiscard]] isthmus_bits::uint128 low_128() const {
+    return static_cast<isthmus_bits::uint128>(
+        static_cast<isthmus_bits::int128>(static_cast<Value>(*this)));
   }
-  template <class T>
-  ap_int_base& operator>>=(const T& by) {
-    return *this = *this >> by;
+  static ap_int_base sum(const ap_int_base& left, const ap_int_base& right, bool carry) {
+    return left.to_uint64() + right.to_uint64() + (carry ? 1 : 0);
   }
-#define ISTHMUS_ASSIGNMENT(op)                         \
-  template <class T>                                   \
-  ap_int_base& operator op## = (const T& other) {      \
-    return *this = static_cast<Value>(*this) op other; \
+  template <class Logic>
+  static ap_int_base word_by_word(const ap_int_base& left, const ap_int_base& right, Logic logic) {
+    return logic(left.to_uint64(), right.to_uint64());
   }
-  ISTHMUS_ASSIGNMENT(+)
-  ISTHMUS_ASSIGNMENT(-)
-  ISTHMUS_ASSIGNMENT(*)
-  ISTHMUS_ASSIGNMENT(/)
-  ISTHMUS_ASSIGNMENT(%)
-  ISTHMUS_ASSIGNMENT(&)
-  ISTHMUS_ASSIGNMENT(|)
-  ISTHMUS_ASSIGNMENT(^)
-#undef ISTHMUS_ASSIGNMENT
-  ap_int_base& operator++() { return *this += 1; }
-  ap_int_base& operator--() { return *this -= 1; }
-  ap_int_base operator++(int) {
-    const ap_int_base before = *this;
-    ++*this;
-    return before;
+  static bool equal(const ap_int_base& left, const ap_int_base& right) {
+    return left.stored_ == right.stored_;
   }
-  ap_int_base operator--(int) {
-    const ap_int_base before = *this;
-    --*this;
-    return before;
+  static bool less(const ap_int_base& left, const ap_int_base& right) {
+    return static_cast<Value>(left) < static_cast<Value>(right);
   }
+  void append(unsigned radix, unsigned digit) { store(to_uint64() * radix + digit); }
 
  private:
   void store(std::uint64_t value) {
@@ -265,26 +334,12 @@ class ap_int_base<bits, is_signed, true>
   }
   template <class Number>
   ap_int_base(const isthmus_bits::part<Number>& part) : ap_int_base(part.value()) {}
-  /// Hexadecimal digits; those of other radices are not read.
-  explicit ap_int_base(const char* digits, int /*radix*/ = 16) {
-    for (const char* digit = digits; *digit != '\0'; ++digit) {
-      const char letter = static_cast<char>(*digit | 0x20);
-      if (letter == 'x') {
-        continue;
-      }
-      *this <<= 4;
-      word_[0] |= static_cast<std::uint64_t>(letter >= 'a' ? letter - 'a' + 10 : *digit - '0');
-    }
-  }
+  explicit ap_int_base(const char* digits, int radix = 10) { this->read(digits, radix); }
 
-  template <class T, isthmus_bits::number<T> = 0>
-  explicit operator T() const {
-    if constexpr (std::is_same_v<T, bool>) {
-      return *this != ap_int_base();
-    } else {
-      return static_cast<T>(word_[0]);
-    }
-  }
+  using Value = std::conditional_t<is_signed, long long, unsigned long long>;
+  /// Its low bits.
+  operator Value() const { return static_cast<Value>(word_[0]); }
+  explicit operator bool() const { return !equal(*this, ap_int_base()); }
   [[nodiscard]] std::uint64_t to_uint64() const { return word_[0]; }
 
   [[nodiscard]] ap_int_base<bits, false> get(int high, int low) const {
@@ -320,7 +375,9 @@ class ap_int_base<bits, is_signed, true>
     made.trim();
     return made;
   }
-  ap_int_base operator<<(int by) const {
+  template <class T>
+  ap_int_base operator<<(const T& places) const {
+    const int by = static_cast<int>(places);
     ap_int_base made;
     for (int n = by / 64; n < words; ++n) {
       made.word_[n] = word_[n - by / 64] << by % 64;
@@ -331,7 +388,9 @@ class ap_int_base<bits, is_signed, true>
     made.trim();
     return made;
   }
-  ap_int_base operator>>(int by) const {
+  template <class T>
+  ap_int_base operator>>(const T& places) const {
+    const int by = static_cast<int>(places);
     ap_int_base made;
     made.fill(negative());
     for (int n = 0; n + by / 64 < words; ++n) {
@@ -340,55 +399,40 @@ class ap_int_base<bits, is_signed, true>
     made.trim();
     return made;
   }
-  ap_int_base& operator<<=(int by) { return *this = *this << by; }
-  ap_int_base& operator>>=(int by) { return *this = *this >> by; }
-  friend ap_int_base operator&(ap_int_base left, const ap_int_base& right) {
-    for (int n = 0; n < words; ++n) {
-      left.word_[n] &= right.word_[n];
-    }
-    return left;
+
+  static ap_int_base of(isthmus_bits::uint128 value) {
+    static_assert(words == 2, "more than 128 bits");
+    ap_int_base made;
+    made.word_[0] = static_cast<std::uint64_t>(value);
+    made.word_[1] = static_cast<std::uint64_t>(value >> 64U);
+    made.trim();
+    return made;
   }
-  friend ap_int_base operator|(ap_int_base left, const ap_int_base& right) {
-    for (int n = 0; n < words; ++n) {
-      left.word_[n] |= right.word_[n];
-    }
-    return left;
+  [[nodiscard]] isthmus_bits::uint128 low_128() const {
+    return static_cast<isthmus_bits::uint128>(word_[1]) << 64U | word_[0];
   }
-  friend ap_int_base operator^(ap_int_base left, const ap_int_base& right) {
+  static ap_int_base sum(ap_int_base left, const ap_int_base& right, bool carry) {
     for (int n = 0; n < words; ++n) {
-      left.word_[n] ^= right.word_[n];
-    }
-    return left;
-  }
-  friend ap_int_base operator+(ap_int_base left, const ap_int_base& right) {
-    bool carry = false;
-    for (int n = 0; n < words; ++n) {
-      const std::uint64_t sum = left.word_[n] + right.word_[n] + (carry ? 1 : 0);
-      carry = sum < left.word_[n] || (carry && sum == left.word_[n]);
-      left.word_[n] = sum;
+      const auto sum =
+          static_cast<isthmus_bits::uint128>(left.word_[n]) + right.word_[n] + (carry ? 1 : 0);
+      left.word_[n] = static_cast<std::uint64_t>(sum);
+      carry = sum >> 64U != 0;
     }
     left.trim();
     return left;
   }
-  friend ap_int_base operator-(const ap_int_base& left, const ap_int_base& right) {
-    return left + ~right + ap_int_base(1);
+  template <class Logic>
+  static ap_int_base word_by_word(ap_int_base left, const ap_int_base& right, Logic logic) {
+    for (int n = 0; n < words; ++n) {
+      left.word_[n] = logic(left.word_[n], right.word_[n]);
+    }
+    left.trim();
+    return left;
   }
-  ap_int_base operator-() const { return ap_int_base(0) - *this; }
-  ap_int_base& operator&=(const ap_int_base& right) { return *this = *this & right; }
-  ap_int_base& operator|=(const ap_int_base& right) { return *this = *this | right; }
-  ap_int_base& operator^=(const ap_int_base& right) { return *this = *this ^ right; }
-  ap_int_base& operator+=(const ap_int_base& right) { return *this = *this + right; }
-  ap_int_base& operator-=(const ap_int_base& right) { return *this = *this - right; }
-  ap_int_base& operator++() { return *this += 1; }
-  ap_int_base& operator--() { return *this -= 1; }
-
-  friend bool operator==(const ap_int_base& left, const ap_int_base& right) {
+  static bool equal(const ap_int_base& left, const ap_int_base& right) {
     return std::memcmp(left.word_, right.word_, sizeof(left.word_)) == 0;
   }
-  friend bool operator!=(const ap_int_base& left, const ap_int_base& right) {
-    return !(left == right);
-  }
-  friend bool operator<(const ap_int_base& left, const ap_int_base& right) {
+  static bool less(const ap_int_base& left, const ap_int_base& right) {
     if (left.negative() != right.negative()) {
       return left.negative();
     }
@@ -399,12 +443,14 @@ class ap_int_base<bits, is_signed, true>
     }
     return left.word_[0] < right.word_[0];
   }
-  friend bool operator>(const ap_int_base& left, const ap_int_base& right) { return right < left; }
-  friend bool operator<=(const ap_int_base& left, const ap_int_base& right) {
-    return !(right < left);
-  }
-  friend bool operator>=(const ap_int_base& left, const ap_int_base& right) {
-    return !(left < right);
+  void append(unsigned radix, unsigned digit) {
+    isthmus_bits::uint128 carry = digit;
+    for (std::uint64_t& word : word_) {
+      carry += static_cast<isthmus_bits::uint128>(word) * radix;
+      word = static_cast<std::uint64_t>(carry);
+      carry >>= 64U;
+    }
+    trim();
   }
 
  private:
@@ -427,6 +473,142 @@ class ap_int_base<bits, is_signed, true>
 
   std::uint64_t word_[words] = {};
 };
+
+namespace isthmus_bits {
+
+/// The integer that a number of C++ is, also an enumerator.
+template <class T, bool = std::is_enum_v<T>>
+struct integer_of {
+  using type = T;
+};
+template <class T>
+struct integer_of<T, true> : std::underlying_type<T> {};
+template <class T>
+using integer = std::enable_if_t<std::is_integral_v<typename integer_of<T>::type>, int>;
+
+/// Results' widths and signs, as HLS has them.
+template <int one, bool first, int other, bool second>
+struct results {
+  static constexpr bool any_signed = first || second;
+  static constexpr int left = one + (second && !first ? 1 : 0);
+  static constexpr int right = other + (first && !second ? 1 : 0);
+  static constexpr int common_bits = left > right ? left : right;
+  using common = ap_int_base<common_bits, any_signed>;
+  using sum = ap_int_base<common_bits + 1, any_signed>;
+  using difference = ap_int_base<common_bits + 1, true>;
+  using product = ap_int_base<one + other, any_signed>;
+  static constexpr int quotient_bits = one + (second ? 1 : 0);
+  using quotient = ap_int_base<quotient_bits, any_signed>;
+  using rest = ap_int_base<(one < right ? one : right), first>;
+};
+
+#define ISTHMUS_OPERATION(name)                          \
+  template <int one, bool first, int other, bool second> \
+  auto name(const ap_int_base<one, first>& left, const ap_int_base<other, second>& right)
+#define ISTHMUS_RESULTS results<one, first, other, second>
+
+ISTHMUS_OPERATION(add) {
+  using Sum = typename ISTHMUS_RESULTS::sum;
+  return Sum::sum(Sum(left), Sum(right), false);
+}
+ISTHMUS_OPERATION(subtract) {
+  using Difference = typename ISTHMUS_RESULTS::difference;
+  return Difference::sum(Difference(left), ~Difference(right), true);
+}
+ISTHMUS_OPERATION(multiply) {
+  static_assert(one + other <= 128, "this header's products have 128 bits at most");
+  return ISTHMUS_RESULTS::product::of(left.low_128() * right.low_128());
+}
+ISTHMUS_OPERATION(divide) {
+  using Results = ISTHMUS_RESULTS;
+  static_assert(Results::common_bits <= 128 && Results::quotient_bits <= 128,
+                "this header divides 128 bits at most");
+  using Number = std::conditional_t<Results::any_signed, int128, uint128>;
+  return Results::quotient::of(static_cast<uint128>(static_cast<Number>(left.low_128()) /
+                                                    static_cast<Number>(right.low_128())));
+}
+ISTHMUS_OPERATION(remainder) {
+  using Results = ISTHMUS_RESULTS;
+  static_assert(Results::common_bits <= 128 && Results::quotient_bits <= 128,
+                "this header divides 128 bits at most");
+  using Number = std::conditional_t<Results::any_signed, int128, uint128>;
+  return Results::rest::of(static_cast<uint128>(static_cast<Number>(left.low_128()) %
+                                                static_cast<Number>(right.low_128())));
+}
+ISTHMUS_OPERATION(both) {
+  using Common = typename ISTHMUS_RESULTS::common;
+  return Common::word_by_word(left, right, [](auto a, auto b) { return a & b; });
+}
+ISTHMUS_OPERATION(either) {
+  using Common = typename ISTHMUS_RESULTS::common;
+  return Common::word_by_word(left, right, [](auto a, auto b) { return a | b; });
+}
+ISTHMUS_OPERATION(differing) {
+  using Common = typename ISTHMUS_RESULTS::common;
+  return Common::word_by_word(left, right, [](auto a, auto b) { return a ^ b; });
+}
+ISTHMUS_OPERATION(equal) { return ISTHMUS_RESULTS::common::equal(left, right); }
+ISTHMUS_OPERATION(unequal) { return !ISTHMUS_RESULTS::common::equal(left, right); }
+ISTHMUS_OPERATION(less) { return ISTHMUS_RESULTS::common::less(left, right); }
+ISTHMUS_OPERATION(greater) { return ISTHMUS_RESULTS::common::less(right, left); }
+ISTHMUS_OPERATION(at_most) { return !ISTHMUS_RESULTS::common::less(right, left); }
+ISTHMUS_OPERATION(at_least) { return !ISTHMUS_RESULTS::common::less(left, right); }
+#undef ISTHMUS_RESULTS
+#undef ISTHMUS_OPERATION
+
+template <class T>
+using number_of =
+    ap_int_base<8 * static_cast<int>(sizeof(T)), std::is_signed_v<typename integer_of<T>::type>>;
+template <class Number>
+using part_of = ap_int_base<Number::width, false>;
+template <class Number>
+using factor_of = ap_int_base<(Number::width < 64 ? Number::width : 64), false>;
+
+}  // namespace isthmus_bits
+
+#define ISTHMUS_OPERATOR(op, name, part_as)                                                        \
+  template <int one, bool first, int other, bool second>                                           \
+  auto operator op(const ap_int_base<one, first>& left, const ap_int_base<other, second>& right) { \
+    return isthmus_bits::name(left, right);                                                        \
+  }                                                                                                \
+  template <int bits, bool is_signed, class T, isthmus_bits::integer<T> = 0>                       \
+  auto operator op(const ap_int_base<bits, is_signed>& left, T right) {                            \
+    return isthmus_bits::name(left, isthmus_bits::number_of<T>(right));                            \
+  }                                                                                                \
+  template <class T, int bits, bool is_signed, isthmus_bits::integer<T> = 0>                       \
+  auto operator op(T left, const ap_int_base<bits, is_signed>& right) {                            \
+    return isthmus_bits::name(isthmus_bits::number_of<T>(left), right);                            \
+  }                                                                                                \
+  template <int bits, bool is_signed, class Number>                                                \
+  auto operator op(const ap_int_base<bits, is_signed>& left,                                       \
+                   const isthmus_bits::part<Number>& right) {                                      \
+    return isthmus_bits::name(left, isthmus_bits::part_as<Number>(right));                         \
+  }                                                                                                \
+  template <class Number, int bits, bool is_signed>                                                \
+  auto operator op(const isthmus_bits::part<Number>& left,                                         \
+                   const ap_int_base<bits, is_signed>& right) {                                    \
+    return isthmus_bits::name(isthmus_bits::part_as<Number>(left), right);                         \
+  }
+ISTHMUS_OPERATOR(+, add, part_of)
+ISTHMUS_OPERATOR(-, subtract, part_of)
+ISTHMUS_OPERATOR(*, multiply, factor_of)
+ISTHMUS_OPERATOR(/, divide, factor_of)
+ISTHMUS_OPERATOR(%, remainder, factor_of)
+ISTHMUS_OPERATOR(&, both, part_of)
+ISTHMUS_OPERATOR(|, either, part_of)
+ISTHMUS_OPERATOR(^, differing, part_of)
+ISTHMUS_OPERATOR(==, equal, part_of)
+ISTHMUS_OPERATOR(!=, unequal, part_of)
+ISTHMUS_OPERATOR(<, less, part_of)
+ISTHMUS_OPERATOR(>, greater, part_of)
+ISTHMUS_OPERATOR(<=, at_most, part_of)
+ISTHMUS_OPERATOR(>=, at_least, part_of)
+#undef ISTHMUS_OPERATOR
+
+template <int bits, bool is_signed>
+auto operator-(const ap_int_base<bits, is_signed>& number) {
+  return isthmus_bits::subtract(ap_int_base<1, false>(0), number);
+}
 
 /// `left` above `right`: with 64 bits at most, as HLS's comma makes it of numbers.
 template <int one, bool first, int other, bool second>
