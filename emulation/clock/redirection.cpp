@@ -55,6 +55,7 @@ void lead(unsigned char* call, const unsigned char* to) {
 bool protect(std::span<unsigned char> code, int protection) {
   const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
   const std::uintptr_t before = reinterpret_cast<std::uintptr_t>(code.data()) % page;
+  // NOLINTNEXTLINE(*-security.MmapWriteExec): code that runs is changed
   return mprotect(code.data() - before, before + code.size(), protection) == 0;
 }
 
@@ -89,7 +90,7 @@ void redirect_calls(void* library, std::span<unsigned char> code,
   if (jumps == nullptr) {
     return;
   }
-  // Other threads may run there meanwhile. NOLINTNEXTLINE(*-security.MmapWriteExec)
+  // Other threads may run there meanwhile.
   if (!protect(code, PROT_READ | PROT_WRITE | PROT_EXEC)) {
     munmap(jumps, room);
     return;
