@@ -54,8 +54,8 @@ Port Machine::bank_port(std::size_t bank) {
 }
 
 Port Machine::bank_port(std::size_t bank, bool writes) {
-  Port port = bank_port(bank);
-  const MemoryParameters& memory = *board.memory;
+  Port port = bank_port(bank);  // throws where there is no memory
+  const MemoryParameters& memory = board.memory.value();
   port.writes = writes;
   port.turnaround = from_nanoseconds(writes ? memory.read_to_write_ns : memory.write_to_read_ns);
   return port;
