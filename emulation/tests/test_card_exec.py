@@ -21,6 +21,7 @@ import pytest
 from on_cards import Ran, Run, card_exec, emulated, programs
 
 from conftest import LIMIT_S, Command
+from isthmus.emulation import execution
 
 __all__ = ["card_exec", "emulated", "programs"]  # fixtures
 pytestmark = pytest.mark.usefixtures("emulated")
@@ -405,6 +406,14 @@ def test_signals_go_to_the_program(going_on: subprocess.Popen[str], number: sign
     assert going_on.returncode == 128 + number
     assert "simulated, not hardware" in errors
     nothing_stays(going_on.pid)
+
+
+def test_a_signal_before_the_program_has_started_ends_it() -> None:
+    with execution._passing_on() as pass_on_to:
+        signal.raise_signal(signal.SIGTERM)
+        with subprocess.Popen(["sleep", str(LIMIT_S)], start_new_session=True) as program:
+            pass_on_to(program.pid)
+            assert program.wait(LIMIT_S) == -signal.SIGTERM
 
 
 def test_a_killed_program_leaves_nothing(going_on: subprocess.Popen[str]) -> None:

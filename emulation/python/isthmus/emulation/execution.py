@@ -40,20 +40,21 @@ def run(
     """
     parent = os.getpid()
     prepared = environment(session)
-    try:
-        program = subprocess.Popen(
-            command,
-            env=prepared,
-            start_new_session=True,
-            preexec_fn=lambda: die_with_parent(parent),  # noqa: PLW1509 - there is one thread
-        )
-    except OSError as error:
-        raise UsageError(f"cannot run {command[0]}: {error.strerror}") from error
-    try:
-        with _passing_on(program):
+    with _passing_on() as pass_on_to:
+        try:
+            program = subprocess.Popen(
+                command,
+                env=prepared,
+                start_new_session=True,
+                preexec_fn=lambda: die_with_parent(parent),  # noqa: PLW1509 - there is one thread
+            )
+        except OSError as error:
+            raise UsageError(f"cannot run {command[0]}: {error.strerror}") from error
+        try:
+            pass_on_to(program.pid)
             code = _ended(program, is_over)
-    finally:
-        _end(program.pid)
+        finally:
+            _end(program.pid)
     return _KILLED - code if code < 0 else code
 
 
@@ -100,18 +101,31 @@ def _vendors(session: Session) -> Path:
 
 
 @contextlib.contextmanager
-def _passing_on(program: subprocess.Popen[bytes]) -> Iterator[None]:
-    """A context in which signals go to the program and its processes, as from a terminal."""
+def _passing_on() -> Iterator[Callable[[int], None]]:
+    """A context in which signals go to a program and its processes, as from a terminal.
+
+    It gives what is told the process group of the program; signals from before go there then.
+    """
+    group, early = 0, list[int]()
 
     def pass_on(number: int, _frame: FrameType | None) -> None:
+        if not group:
+            early.append(number)
+            return
         with contextlib.suppress(ProcessLookupError):
-            os.killpg(program.pid, number)
+            os.killpg(group, number)
+
+    def pass_on_to(started: int) -> None:
+        nonlocal group
+        group = started
+        for number in early:
+            pass_on(number, None)
 
     before: Mapping[signal.Signals, object] = {
         number: signal.signal(number, pass_on) for number in _PASSED_ON
     }
     try:
-        yield
+        yield pass_on_to
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)  # type: ignore[arg-type]
