@@ -177,10 +177,11 @@ def _compile_verilog(source: Path, kernel: Kernel, folders: Sequence[Path], fold
     (folder / "rtl.cpp").write_text(filled_template("rtl.cpp", facts), "utf-8")
     includes = [folder, PARTS / "plugin", PARTS / "include", verilator, verilator / "vltstd"]
     options = ["-std=c++20", "-O2", "-w", "-fPIC", "-fvisibility=hidden", "-DVL_NO_LEGACY"]
-    sources = [
-        *sorted(folder.glob("*.cpp")), *(PARTS / "plugin" / name for name in _BENCH),
-        *(verilator / name for name in ("verilated.cpp", "verilated_threads.cpp")),
-    ]  # fmt: skip
+    # Most of the time goes into headers, which all of these share: one source includes them all.
+    model = [*sorted(folder.glob("*.cpp")), *(PARTS / "plugin" / name for name in _BENCH)]
+    whole = folder / "whole.cpp"
+    whole.write_text("".join(f'#include "{path}"\n' for path in model), "utf-8")
+    sources = [whole, verilator / "verilated.cpp", verilator / "verilated_threads.cpp"]
     objects = [folder / f"{path.stem}.o" for path in sources]
     include = [f"-I{path}" for path in includes]
 
