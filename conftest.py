@@ -59,7 +59,11 @@ def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Marks the emulation's tests, and skips what is marked so where it is not built."""
+    """Marks the emulation's tests, and skips what is marked so where it is not built.
+
+    Slow tests come first, so that at the end no process is left with a long one.
+    """
+    items.sort(key=lambda item: item.get_closest_marker("slow") is None)
     for item in items:
         if OF_EMULATION in item.path.parents:
             item.add_marker(pytest.mark.emulation)
