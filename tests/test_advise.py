@@ -285,6 +285,13 @@ def test_the_answer_is_the_first_line(isthmus: Command, stored: Path) -> None:
     assert all(len(line) < 80 for line in rest)
 
 
+def test_the_command_that_measures_has_the_deadline_as_people_write_it(
+    isthmus: Command, stored: Path
+) -> None:
+    told = isthmus("advise", "3000000", str(stored), "--deadline", "0.15ms").stdout
+    assert "--deadline 150us" in " ".join(told.split())
+
+
 def test_a_missed_deadline_ends_with_3(isthmus: Command, stored: Path) -> None:
     assert isthmus("advise", "1Mi", str(stored), "--deadline", "1ms").returncode == 0
     missed = isthmus("advise", "1Mi", str(stored), "--deadline", "10us")
@@ -358,3 +365,25 @@ def test_pocl_is_measured_and_its_program_runs(isthmus: Command, pocl: str) -> N
     code = isthmus("advise", "64Ki", "run.json", "--code").stdout
     assert code.startswith("// 64Ki to the device: ")
     assert "int main()" in code
+
+
+def test_bends_that_no_residual_beside_shows_are_mostly_within() -> None:
+    """Ratios of two ways with three bends each, known at five sizes: 300 curves, seeded."""
+    random = np.random.default_rng(5)
+    sizes = [1 << power for power in (8, 12, 16, 20, 24)]
+    held, wide = 0, []
+    for _ in range(300):
+        bends = np.sort(random.uniform(8, 24, 3))
+        slopes = random.normal(0, 0.1, 4)
+
+        def ratio(size: float, bends: np.ndarray = bends, slopes: np.ndarray = slopes) -> float:
+            at = np.clip(math.log2(size), [8, *bends], [*bends, 24]) - [8, *bends]
+            return float(2 ** (slopes @ at))
+
+        size = int(2 ** random.uniform(8.5, 23.5))
+        found = Curve({one: exact(ratio(one)) for one in sizes}).at(size)
+        assert found
+        held += found.low * (1 - 1e-9) <= ratio(size) <= found.high * (1 + 1e-9)
+        wide.append(math.sqrt(found.high / found.low))
+    assert held >= 0.95 * 300
+    assert float(np.median(wide)) < 2

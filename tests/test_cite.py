@@ -14,8 +14,8 @@ from conftest import Command
 from isthmus import published
 from isthmus.reporters import citation
 from isthmus.results import run_file
-from isthmus.results.run_file import Run
-from synthetic import Law, transfer_run
+from isthmus.results.run_file import DeviceRecord, Run
+from synthetic import Law, point, run, transfer_run
 
 ROOT = Path(__file__).parents[1]
 REQUIRED = {"authors", "cff-version", "message", "title"}
@@ -150,3 +150,13 @@ def test_the_program_that_measured_is_named_where_figures_were_imported(isthmus:
     repeated = isthmus("repeat", "run.json")
     assert repeated.returncode == 2
     assert "was imported from xbutil validate: run that program again" in repeated.stderr
+
+
+def test_the_driver_of_a_card_that_has_none_is_left_out() -> None:
+    bare = DeviceRecord(address="pci:0000:03:00.0", backend="pci", real=True,
+                        properties={"driver": ""})  # fmt: skip
+    text = citation.methods(run([point("pci:0000:03:00.0", "register_load", 4, [[1e-6] * 5])],
+                                devices=[bare]))  # fmt: skip
+    assert "driver" not in text
+    with_one = DeviceRecord(address="a", backend="pci", real=True, properties={"driver": "xclmgmt"})
+    assert "driver xclmgmt" in citation.methods(run([], devices=[with_one]))

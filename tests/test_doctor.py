@@ -21,7 +21,7 @@ from isthmus.results import run_file
 from isthmus.results.run_file import DeviceRecord, Run
 from isthmus.system import environment, pci
 from pci_tree import unpack
-from planted import FAULTS, Scene, healthy, on_board
+from planted import FAULTS, Scene, _machine, healthy, on_board
 from synthetic import Law, transfer_run
 
 COLUMN = 53
@@ -239,6 +239,14 @@ def test_good_checks_are_counted_and_rows_stay_narrow(
     assert "link_speed" not in folded
     doctor(run=tmp_path / "run.json", everything=True)
     assert re.search(r"^a +link_speed +good +16 GT/s", capsys.readouterr().out, re.MULTILINE)
+
+
+def test_a_limit_of_locked_memory_says_what_it_may_cost(tmp_path: Path) -> None:
+    scene = _machine(on_board(3), locked_memory=str(8 << 20))
+    told = scene.results(tmp_path)["locked_memory"]
+    assert told.state == "unknown"
+    assert told.found == "8Mi may be locked: larger pinned buffers may be refused"
+    assert "memlock" in told.cure
 
 
 def test_counted_errors_alone_say_no_rate(tmp_path: Path) -> None:

@@ -288,6 +288,8 @@ def test_what_processes_cannot_give_is_said_with_a_cure_that_works(apart: float)
     runner.run(until=0.0)
     (message,) = messages
     width = wide.half_width(0.95)
+    assert message.startswith("1 of 2 points can be certain to ")
+    assert "the same measurement differs by" in message
     advised = re.search(r"--precision ([\d.]+)", message)
     assert (advised is not None) == (width < 1)
     assert advised is None or width <= float(advised[1]) < 1

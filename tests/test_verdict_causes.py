@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from msgspec import structs
 
+from isthmus.analysis.findings import findings, reached
+from isthmus.analysis.findings.causes import ANY, LESS
 from isthmus.analysis.findings.verdicts import verdicts
 from isthmus.analysis.summary import summarise
 from isthmus.results.run_file import Point, Run
@@ -174,3 +176,92 @@ def test_a_limit_that_is_assumed_is_said_to_be() -> None:
     one = verdict(measured(*copies(1.03 * LIMIT), link=link))
     assert one.verdict == "normal"
     assert "what the link leaves for data, MPS 256 assumed (a)." in one.sentence
+
+
+GEN3 = {
+    "max_link_speed": "8.0 GT/s PCIe", "current_link_width": "16", "max_payload_bytes": "256",
+}  # fmt: skip
+U250 = "xilinx_u250_gen3x16_xdma_shell_4_1"
+
+
+def both_ways(write: float, read: float, size: int = 32 << 20) -> list[Point]:
+    """Copies at these rates in bytes a second."""
+    known = {"write": write, "read": read}
+    return copies(1e9, sizes=(4096,)) + [
+        point("a", operation, size, [list(size / rate * even(i)) for i in range(6)],
+              memory="pinned")
+        for operation, rate in known.items()
+    ]  # fmt: skip
+
+
+def test_a_board_that_is_slower_than_every_known_one_is_below() -> None:
+    of = measured(*both_ways(8.4e9, 8.4e9), name=U250, link=GEN3)
+    one = verdict(of)
+    assert (one.verdict, causes(of)[0]) == ("below", LESS)
+    assert one.sentence.startswith("Below what Alveo and F1 cards give: read 8.4")
+    assert "known runs 10.2 GB/s to 13.4 GB/s" in one.sentence
+    assert "AMD Vitis runtime tutorial" in one.causes[0].evidence
+    assert one.action == "run transfer --device a"
+
+
+def test_one_slow_direction_of_a_known_board_is_enough() -> None:
+    of = measured(*both_ways(12e9, 7.6e9), name=U250, link=GEN3)
+    assert (verdict(of).verdict, causes(of)) == ("below", [LESS])
+    assert verdict(of).share == pytest.approx(7.6 / 14.4, abs=0.01)
+
+
+def test_a_board_as_slow_as_a_known_one_of_its_name_is_normal() -> None:
+    of = measured(*both_ways(7.7e9, 10.2e9), name="xilinx_u200_gen3x16_xdma_base_1", link=GEN3)
+    assert (verdict(of).verdict, causes(of)) == ("normal", [])
+    assert verdict(of).sentence.startswith("Normal for Alveo and F1 cards: write 7.7")
+    alike = measured(*both_ways(7.7e9, 10.2e9), name=U250, link=GEN3)
+    assert verdict(alike).verdict == "unknown", "no U250 is known to be as slow"
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"name": "a board of mine"}, {"name": "u2500"}, {"link": {**GEN3, "max_link_speed": "32.0"}},
+     {"link": LINK | {"max_link_speed": "32.0 GT/s PCIe"}}],
+)  # fmt: skip
+def test_what_no_known_run_tells_of_is_judged_by_its_link_alone(changes: dict[str, object]) -> None:
+    of = measured(*both_ways(8.4e9, 8.4e9), **{"name": U250, "link": GEN3, **changes})
+    found = [one for one in findings(of) if one.verdict in {"below", "normal"}]
+    assert not found
+    assert all(LESS not in {cause.name for cause in one.causes} for one in findings(of))
+
+
+def test_copies_that_are_too_short_are_held_against_no_known_run() -> None:
+    of = measured(*both_ways(8.4e9, 8.4e9, size=4 << 20), name=U250, link=GEN3)
+    assert verdict(of).verdict == "unknown"
+
+
+def test_no_emulated_board_is_below_a_known_one() -> None:
+    of = measured(*both_ways(5e9, 5e9), name="u250", link=GEN3, simulated=True, real=False)
+    assert not [one for one in findings(of) if one.verdict == "below"]
+
+
+@pytest.mark.parametrize("known", reached.table(), ids=lambda one: f"{one.name} {one.source[:30]}")
+def test_no_known_run_is_below_or_undecided(known: reached.Run) -> None:
+    speed = f"{known.link.gigatransfers} GT/s PCIe"
+    link = {"max_link_speed": speed, "current_link_width": str(known.link.lanes),
+            "max_payload_bytes": "256"}  # fmt: skip
+    of = measured(*both_ways(**known.rates), name=f"a {known.name.upper()}, here", link=link)
+    assert verdict(of).verdict == "normal"
+
+
+def test_a_fault_that_was_found_explains_a_known_board_first(tmp_path: Path) -> None:
+    facts = FAULTS["x8 of x16"][1](on_board(2)).facts(tmp_path)
+    assert facts.device
+    device = structs.replace(facts.device, name=U250)
+    of = run(both_ways(4e9, 4e9), devices=[device], environment=dict(facts.host))
+    assert causes(of)[0] == "fewer lanes than the card has"
+    assert LESS not in causes(of)
+
+
+def test_who_cannot_be_told_from_a_slow_device_learns_what_tells(tmp_path: Path) -> None:
+    of = facts_of(on_board(2), tmp_path, both_ways(2e9, 2e9))
+    one = verdict(of)
+    assert (one.verdict, causes(of)) == ("unknown", [ANY])
+    assert "Compare a later run" in one.sentence
+    assert "isthmus fleet" in one.causes[0].evidence
+    assert one.action == "run transfer --device a"

@@ -18,6 +18,7 @@ from isthmus.analysis.summary import THROUGH_EMULATION, resolved
 from isthmus.errors import UsageError
 from isthmus.frames import Frame
 from isthmus.statistics import Interval, combined, exact, judge, relevant, simultaneous
+from isthmus.student import student
 from isthmus.units import format_size
 
 COPIES = {"h2d": "write", "d2h": "read"}
@@ -104,11 +105,18 @@ class Curve:
     def _misses(self, low: int, high: int) -> float:
         """Error of the line between two neighbours, as a logarithm; NaN where unknown.
 
-        Each of the two is left out and predicted from those around it: the larger residual. Where
-        one bend lies between the two, the line is off by less.
+        Each size but the ends is left out and predicted from those around it. The larger residual
+        of the two neighbours: one bend beside or between them is within it. At least what a bend
+        elsewhere tells: half of all residuals (the gap is half as wide, so that a bend moves the
+        line half as much), as a sample of errors of unknown scale (Student's t).
         """
-        residuals = [abs(r) for i in (low, high) if (r := self._residual(i)) is not None]
-        return max(residuals, default=math.nan)
+        every = {i: r for i in range(len(self.sizes)) if (r := self._residual(i)) is not None}
+        if not every:
+            return math.nan
+        near = max((abs(every[i]) for i in (low, high) if i in every), default=0.0)
+        scale = math.sqrt(sum(r * r for r in every.values()) / len(every))
+        confidence = self.figures[self.sizes[low]].confidence
+        return max(near, student(len(every), (1 + confidence) / 2) * scale / 2)
 
     def _residual(self, at: int) -> float | None:
         """Logarithm of a figure less that on the line around it; None for the first and last."""

@@ -19,6 +19,8 @@ TEMPLATES = MappingProxyType(
         "rate_of_limit": "{what}: {rate} at {size}, {share} of {reference} ({who}).",
         "rate_alone": "{what}: {rate} at {size} ({who}).",
         "below_link": "Below what this link gives: {causes} ({who}{how}).",
+        "below_known": "Below what {family} give: {operation} {rate}, known runs {least} to {most} "
+        "({who}).",
         "lesser_link": "This link gives less than it could: {causes} ({who}{how}).",
         "curve": "{what}: {time} plus 1 ns per {per} ({who}).",
         "curve_between": "{what}, {size} to {largest}: {time} plus 1 ns per {per} ({who}).",
@@ -30,6 +32,10 @@ TEMPLATES = MappingProxyType(
         "normal_best": "Normal: {best} memory, {share} of the link; {usual} is copied once more "
         "({who}).",
         "normal_link": "Normal: {other} reaches {share} of this link; {who}: {causes}.",
+        "normal_known": "Normal for {family}: {operation} {rate}, known runs {least} to {most} "
+        "({who}).",
+        "open_user": "Undecided: {share} of the link: a slow device or another user? "
+        "Compare a later run ({who}).",
         "open": "Undecided whether the link is well used: {causes} ({who}{how}).",
         "impossible": "These figures are impossible: {causes} ({who}).",
         "latency": "{what}: {time} for {size} ({who}).",

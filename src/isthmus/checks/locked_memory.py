@@ -12,7 +12,7 @@ _ENOUGH = 1 << 30
 def judge(facts: Facts) -> Result | None:
     """Bad where hardly anything can be locked; unknown where large buffers may be refused."""
     limit = str(facts.host.get("locked_memory_limit", ""))
-    command = "ulimit -l"
+    command = "ulimit -l  # KiB"
     if limit == "unlimited":
         return Result(state="good", found=limit, command=command)
     if not limit.isdecimal():
@@ -22,9 +22,9 @@ def judge(facts: Facts) -> Result | None:
     few = int(limit) < _LEAST
     return Result(
         state="bad" if few else "unknown",
-        found=f"{format_size(int(limit))}: a driver may refuse to lock more",
+        found=f"{format_size(int(limit))} may be locked: larger pinned buffers may be refused",
         cause="the limit of this login" if few else "",
-        cure="memlock unlimited in /etc/security/limits.conf",
+        cure="where they are: memlock unlimited in /etc/security/limits.conf, and a new login",
         command=command,
     )
 

@@ -143,7 +143,8 @@ def _measure(
         names = dict.fromkeys(f" --device {shlex.quote(one.way.device)}" for one in compared)
         way = "" if direction == "h2d" else f" --direction {direction}"
         way += " --once" if found.counted else ""
-        way += "" if wanted_s is None else f" --deadline {wanted_s * 1e9:.0f}ns"
+        if wanted_s is not None:
+            way += " --deadline " + f"{wanted_s * 1e6:.3f}".rstrip("0").rstrip(".") + "us"
         yield f"Measure it: {program()} advise {format_size(size)}{way}{''.join(names)}"
     if found.unknown:
         kinds = dict.fromkeys((found.best.way.memory, *found.unknown))

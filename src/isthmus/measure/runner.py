@@ -406,9 +406,9 @@ class Runner:
         apart = 100 * typical.spread
         cure = f"--precision {width:.2g}" if width < 1 else "a larger --budget"
         self.watcher.say(
-            f"{len(short)} of {len(self.jobs)} points: processes differ by {apart:.0f} %, which "
-            f"gives {100 * width:.0f} % in this time, not {100 * settings.precision:g} %; pin "
-            f"with --cpus, or ask for {cure}"
+            f"{len(short)} of {len(self.jobs)} points can be certain to {100 * width:.0f} % in "
+            f"this time, not to {100 * settings.precision:g} %: the same measurement differs by "
+            f"{apart:.0f} % from one process to the next; pin with --cpus, or ask for {cure}"
         )
 
 

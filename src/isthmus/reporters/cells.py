@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from isthmus.analysis import wording
-from isthmus.analysis.findings.finding import ROUGH
 from isthmus.analysis.ratios import whole
 from isthmus.analysis.summary import CLOCKS, COLUMNS, measured_on
 from isthmus.frames import Frame, Series
@@ -119,8 +118,6 @@ def _interval(name: str, low: Any, high: Any) -> str:
     ends = [cell(name, low), cell(name, high)]
     if not all(ends):
         return ""
-    if high > ROUGH * low > 0:
-        return "hardly known"
     unit = ends[1].rpartition(" ")[2]
     same = " " in ends[0] and ends[0].endswith(f" {unit}")
     return f"{ends[0].removesuffix(f' {unit}') if same else ends[0]} to {ends[1]}"

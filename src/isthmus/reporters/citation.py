@@ -197,7 +197,8 @@ def _device(device: DeviceRecord) -> str:
     link = link_of(device.link)
     parts = [device.name or device.address]
     parts += [f"PCIe {link.name}"] if link else []
-    parts += [f"driver {known[name]}" for name in ("driver_version", "driver") if name in known][:1]
+    drivers = (known.get(name) for name in ("driver_version", "driver"))
+    parts += [f"driver {driver}" for driver in drivers if driver][:1]
     parts += [device.platform] if device.platform else []
     kind = "simulated by a model of the board" if device.simulated else (
         "" if device.real else "not hardware"

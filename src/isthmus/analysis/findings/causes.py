@@ -2,6 +2,8 @@
 
 Causes come in this order:
 
+0. ``less``: a device whose name is known, slower than any known run of such devices, which nothing
+   of 1 to 3 explains;
 1. bad checks of what was read of the device and the machine (``isthmus.checks``), likeliest first;
 2. ``falling``: the last processes are all slower than all before them, ``UNSTEADY`` times or more;
 3. ``unsteady``: the best sample reaches the median rate ``UNSTEADY`` times or more, where the host
@@ -27,6 +29,7 @@ from isthmus.analysis import wording
 from isthmus.analysis.context import each
 from isthmus.analysis.findings.common import FAIR, GOOD, LATENCY_BYTES, pick
 from isthmus.analysis.findings.finding import Cause, shown
+from isthmus.analysis.findings.reached import TOLERANCE, known_of
 from isthmus.analysis.summary import measured_on
 from isthmus.checks import Check, Facts, Result
 from isthmus.frames import Frame, Series
@@ -47,6 +50,8 @@ COPIES = ("write", "read", "read_bandwidth", "write_bandwidth")
 OTHER_USER = "another user of the link"
 FALLING = "a rate that falls during the run (heat or another user)"
 ANY = "a slow device, or another user of the link"
+LESS = "another user of the link, or a fault that no check sees"
+"""Of a device whose name is known, and that is slower than any known run of its family."""
 _API = "the API or its driver"
 MOST = 2
 """Causes in one sentence."""
@@ -114,13 +119,45 @@ def causes_of(
     if alone and not changed and not in_time:
         in_time = list(_unsteady(rows))
     found = [*(by_check(*one) for one in bad), *in_time, *_bounced(device, rows, best)]
+    ordinary = list(_only_ordinary(device, lowest))
+    explained = [check for check, _ in bad if explains(check, rows, lowest)]
+    less = [] if explained or in_time or ordinary or full is not None else list(_less(device, best))
     if lowest.limit_share < FAIR:
-        ordinary = list(_only_ordinary(device, lowest))
         found = [*ordinary, *found]
-        explained = [check for check, _ in bad if explains(check, rows, lowest)]
-        if not (explained or in_time or ordinary):
+        if not (explained or in_time or ordinary or less or as_known(device, best)):
             found += _unexplained(device, lowest, judged(run, device), full)
-    return found
+    return [*less, *found]
+
+
+def furthest_below(device: DeviceRecord, best: Sequence[Any]) -> Any | None:
+    """The copy that is furthest below every known run of such devices; None where none is."""
+    known = [(row, runs) for row in best if (runs := known_of(device, row))]
+    below = {float(row.bandwidth_Bps) / runs.least: row for row, runs in known}
+    least = min(below, default=TOLERANCE)
+    return below[least] if least < TOLERANCE else None
+
+
+def _less(device: DeviceRecord, best: Sequence[Any]) -> Iterator[Cause]:
+    """A copy that is slower than every known run of such devices."""
+    row = furthest_below(device, best)
+    if row is not None and (runs := known_of(device, row)):
+        yield Cause(
+            name=LESS,
+            evidence=f"{row.operation} {shown(row.bandwidth_Bps, 'B/s')}; {runs.runs} known runs "
+            f"of {runs.family}: {shown(runs.least, 'B/s')} or more (least: {runs.source})",
+            command=_again(device),
+        )
+
+
+def as_known(device: DeviceRecord, best: Sequence[Any]) -> bool:
+    """Whether each direction is as fast as a known run of a device of this name."""
+    known = [(row, known_of(device, row)) for row in best]
+    return all(runs and row.bandwidth_Bps >= TOLERANCE * runs.own for row, runs in known)
+
+
+def _again(device: DeviceRecord) -> str:
+    """Measures once more: another time, or a node that is equal, tells a user from the device."""
+    return f"isthmus run transfer --device {quote(device.address)}"
 
 
 def explains(check: Check, rows: Frame, low: Any) -> bool:
@@ -256,6 +293,7 @@ def _unexplained(
     if not hidden:
         yield Cause(
             name=ANY,
-            evidence=f"a steady {wording.percent(row.limit_share)} of the link; no check is bad",
-            command=f"isthmus doctor --all {quote(device.address)}",
+            evidence=f"a steady {wording.percent(row.limit_share)} of the link; no check is bad. "
+            "Run again at another time (isthmus compare), or on an equal node (isthmus fleet)",
+            command=_again(device),
         )

@@ -9,8 +9,8 @@ import msgspec
 from isthmus.analysis.wording import number
 from isthmus.statistics import Interval
 
-ROUGH = 10.0
-"""Intervals with a larger ratio of their ends are shown as "hardly known"."""
+_WIDE = 10.0
+"""Intervals with a larger ratio of their ends are shown as a factor."""
 MOST_HEADLINES = 4
 """Headlines of one study."""
 ReferenceKind = Literal["limit", "published", "modelled", "memcpy", "other"]
@@ -92,9 +92,11 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def certainty(self) -> str:
-        """The interval as ``span``, or "hardly known" where it is too wide for a figure."""
-        wide = self.interval is not None and self.interval.high > ROUGH * self.interval.low > 0
-        return "hardly known" if wide and self.span else self.span
+        """The interval as ``span``; a wide one as a factor, "within a factor of 30"."""
+        if self.interval is None or not self.interval.high > _WIDE * self.interval.low > 0:
+            return self.span
+        value, low, high, _ = self.interval
+        return self.span and f"within a factor of {number(max(high / value, value / low))}"
 
     @property
     def percent(self) -> str:

@@ -8,14 +8,16 @@ beside what the link leaves for data. ``causes`` says why it is lower, the likel
    does not reach by itself, only with a bad check that explains it, another user, or a rate that
    falls during the run. So is any bad check of what lowers the limit itself, also where the rate
    fills what is left, and where no large copy was made.
-3. Below a limit where only ordinary memory was measured, the copy that it needs comes first. With
+3. Where the device's name is known (``reached``), below every known run of such devices is
+   "below", and as fast as those of its name is "normal".
+4. Below a limit where only ordinary memory was measured, the copy that it needs comes first. With
    nothing that explains it: what the system did not show, by the unknown checks; else the device
    itself, or a steady user of the link. Those two cannot be told apart: the verdict is "unknown".
    So it is where a bad check alone tells of what slows the processor, and copies pass that by.
-4. Where another device of the run is the same PCIe function, or the device in another study, and
+5. Where another device of the run is the same PCIe function, or the device in another study, and
    reaches ``GOOD`` in the same directions, the link is well: only checks of the limit count, and
    the verdict is "normal", with the copy of ordinary memory or the API as the cause.
-5. Without a large copy, without a link that is known, or where nothing checked that the data
+6. Without a large copy, without a link that is known, or where nothing checked that the data
    arrived, nothing is decided ("unknown").
 
 Emulated cards are never below: their boards say what they reach.
@@ -33,7 +35,8 @@ import numpy as np
 from isthmus.analysis import wording
 from isthmus.analysis.findings import causes
 from isthmus.analysis.findings.common import FAIR, GOOD, reference_of
-from isthmus.analysis.findings.finding import Cause, Finding, Verdict
+from isthmus.analysis.findings.finding import Cause, Finding, Verdict, shown
+from isthmus.analysis.findings.reached import known_of
 from isthmus.analysis.sentences import say
 from isthmus.frames import Frame
 from isthmus.results.run_file import DeviceRecord, Run
@@ -107,26 +110,31 @@ def _verdict(run: Run, device: DeviceRecord, rows: Frame, others: Frame) -> Iter
         low = causes.lowest_of(best)
         full = _full(best, causes.large_of(causes.copies_of(others)))
         found = causes.causes_of(run, device, rows, best, full)
-        yield _finding(device, _kind(run, device, rows, found, low, full, unchecked),
-                       [*found, *unchecked], low, full)  # fmt: skip
+        if found and found[0].name == causes.LESS:
+            low = causes.furthest_below(device, best)
+        kind = _kind(run, device, rows, found, best, full, unchecked)
+        yield _finding(device, kind, [*found, *unchecked], low, full)
 
 
 def _kind(
-    run: Run, device: DeviceRecord, rows: Frame, found: Sequence[Cause], low: Any,
+    run: Run, device: DeviceRecord, rows: Frame, found: Sequence[Cause], best: Sequence[Any],
     full: Any | None, unchecked: Sequence[Cause],
 ) -> Verdict:  # fmt: skip
-    """The verdict on copies of which ``low`` has the least share of its limit."""
+    """The verdict on the best copies of each direction."""
+    low = causes.lowest_of(best)
     bad = {check.name: causes.explains(check, rows, low)
            for check, _ in causes.bad_checks(run, device)}  # fmt: skip
     checked = [bad[cause.check] for cause in found if cause.check in bad]
-    in_time = any(cause.name in {causes.OTHER_USER, causes.FALLING} for cause in found)
+    in_time = any(c.name in {causes.OTHER_USER, causes.FALLING, causes.LESS} for c in found)
     if any(cause.name.startswith((causes.ANY, "perhaps")) for cause in found):
         return "unknown"
     if any(checked) or in_time:
         return "below"
     if checked or (unchecked and low.limit_share >= FAIR):
         return "unknown"
-    return "below" if low.limit_share < FAIR and full is None else "normal"
+    if low.limit_share >= FAIR or full is not None or causes.as_known(device, best):
+        return "normal"
+    return "below"
 
 
 def _without_large(
@@ -210,7 +218,19 @@ def _finding(
     values = {"who": device.address, "causes": ", ".join(one.name for one in found[: causes.MOST])}
     values["how"] = "; isthmus doctor" if any(one.check for one in found) else ""
     kind: str = {"unknown": "open", "below": "below_link"}.get(verdict, verdict)
-    if verdict == "below" and (low is None or low.limit_share >= GOOD) and found[0].check:
+    names = [one.name for one in found]
+    runs = None if low is None else known_of(device, low)
+    if runs:
+        values |= {"rate": shown(low.bandwidth_Bps, "B/s"), "operation": str(low.operation)}
+        values |= {"least": shown(runs.least, "B/s"), "most": shown(runs.most, "B/s")}
+        values |= {"family": runs.family}
+    if causes.LESS in names:
+        kind = "below_known"
+    elif causes.ANY in names:
+        kind, values["share"] = "open_user", share
+    elif verdict == "normal" and full is None and low.limit_share < FAIR:
+        kind = "normal_known"
+    elif verdict == "below" and (low is None or low.limit_share >= GOOD) and found[0].check:
         kind = "lesser_link"
     elif verdict == "normal" and full is not None and low.limit_share < FAIR:
         kind = "normal_link"
