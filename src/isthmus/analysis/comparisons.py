@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from isthmus.analysis import api_software, hybrid, published, speeds, split, wording
+from isthmus.analysis import hybrid, published, speeds, split, wording
 from isthmus.analysis.context import AnalysisContext, Rows, each, question
 from isthmus.analysis.ratios import (
     LARGE,
@@ -125,7 +125,7 @@ def ceiling(context: AnalysisContext) -> Rows:
 
 
 QUESTIONS = (
-    speeds.peaks, api_software.per_call, hybrid.estimated, hybrid.api_shares, split.split, small,
+    speeds.peaks, hybrid.per_call, hybrid.estimated, hybrid.api_shares, split.split, small,
     indistinguishable, throttle, ceiling, speeds.half, speeds.fits, published.published_figures,
 )  # fmt: skip
 """Questions of the study ``transfer``, in the order shown."""

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from isthmus.analysis.context import SERIES, AnalysisContext, Rows, each, question, rate_of
-from isthmus.analysis.fits import Curve, half_bandwidth
-from isthmus.analysis.predicted import curve_of
+from isthmus.analysis.fits import Curve, curve_of, half_bandwidth
 from isthmus.analysis.ratios import groups
 from isthmus.frames import Frame
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isthmus import _core, studies
-from isthmus.analysis import limits, predicted
+from isthmus.analysis import fits, limits
 from isthmus.analysis.limits import Limits
 from isthmus.frames import Frame, Series
 from isthmus.results.run_file import IMPORTED, NO_LINK_BPS, ClockName, Point, Rerun, Run
@@ -21,7 +21,7 @@ COLUMNS = (
     "study", "device", "api", "operation", "memory", "bytes", "direction", "initiator", "clock",
     "samples", "reruns", "median_s", "ci_low_s", "ci_high_s", "min_s", "p10_s", "p90_s", "p99_s",
     "max_s", "cold_s", "bandwidth_Bps", "verified", "converged", "flags", *limits.COLUMNS,
-    *predicted.COLUMNS,
+    *fits.COLUMNS,
 )  # fmt: skip
 """Columns of every study's rows, in order; the study's axes follow."""
 
@@ -344,4 +344,4 @@ def summarise(run: Run) -> Frame:
             owners += [owners[-1]] * (len(frame) - len(owners))
     frame = limits.complete(frame, run)
     counts = trusted(frame) & frame["bandwidth_Bps"].gt(0)
-    return predicted.complete(frame, counts.values, axes, run.settings.confidence)
+    return fits.complete(frame, counts.values, axes, run.settings.confidence)
