@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from isthmus.analysis.answers import answers
-from isthmus.analysis.context import AnalysisContext
+from isthmus.analysis.context import AnalysisContext, answers
 from isthmus.analysis.findings import findings
 from isthmus.analysis.fits import NO_LAW, alpha_beta, curve, half_bandwidth
 from isthmus.analysis.ratios import by_size, medians, pairs, ratio

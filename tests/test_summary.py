@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import synthetic
-from isthmus.analysis.answers import answers
+from isthmus.analysis.context import answers
 from isthmus.analysis.summary import (
     drifts,
     interval_within,

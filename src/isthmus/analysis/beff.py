@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from isthmus.analysis import fits, published, ratios
+from isthmus.analysis import fits, ratios, reproduction
 from isthmus.analysis.context import (
     AnalysisContext,
     Rows,
@@ -134,7 +134,7 @@ def _published(context: AnalysisContext, board: Board | None, row: Any) -> dict[
     """Bytes a second by message size; empty where none of this very setting are published."""
     if row.looplength != serial.LOOPLENGTH:
         return {}
-    return published.rates(context.study, board, "exchange", ranks=row.ranks)
+    return reproduction.rates(context.study, board, "exchange", ranks=row.ranks)
 
 
 def _law(sizes: Any, times: Any) -> fits.AlphaBeta | None:
@@ -307,6 +307,6 @@ def messages(context: AnalysisContext) -> Rows:
 
 
 QUESTIONS = (
-    b_eff, by_size, channels, slowest, constants, scaling, messages, published.held_out,
+    b_eff, by_size, channels, slowest, constants, scaling, messages, reproduction.held_out,
 )  # fmt: skip
 """The study's questions, in the order shown."""

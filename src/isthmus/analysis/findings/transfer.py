@@ -8,7 +8,7 @@ from shlex import quote
 from typing import Any
 
 from isthmus import backends
-from isthmus.analysis import comparisons, hybrid, wording
+from isthmus.analysis import hybrid, transfer, wording
 from isthmus.analysis.context import AnalysisContext, each, rate_of, time_of
 from isthmus.analysis.findings import common
 from isthmus.analysis.findings.curves import of_curves, of_splits
@@ -311,7 +311,7 @@ def _left_out(context: AnalysisContext) -> Iterator[Finding]:
             )
 
 
-ANALYSIS = Analysis(comparisons.QUESTIONS, findings)
+ANALYSIS = Analysis(transfer.QUESTIONS, findings)
 
 
 def of_apis(context: AnalysisContext, ways: Mapping[str, str]) -> Iterator[Finding]:
