@@ -135,9 +135,7 @@ class Offload(msgspec.Struct, frozen=True, tag=True):
     in ``placement``.
     """
 
-    library: str
-    id: str
-    options: dict[str, str]
+    device: OpenDevice
     bytes: int
     """Size of one vector in bytes."""
     placement: tuple[str, dict[str, str]]
@@ -205,7 +203,7 @@ class Part(msgspec.Struct, frozen=True):
 
 
 class Measured(msgspec.Struct, frozen=True, tag=True):
-    """Answer to Measure: one block."""
+    """Answer to Measure, one block, or to Offload: a part without samples for a missing phase."""
 
     parts: list[Part]
     batch: int
@@ -217,13 +215,8 @@ class Measured(msgspec.Struct, frozen=True, tag=True):
     block_s: float
     state: str
     remarks: list[str] = []
-
-
-class Offloaded(msgspec.Struct, frozen=True, tag=True):
-    """Answer to Offload; a phase that it did not have is a part without samples."""
-
-    block: Measured
-    clock: ClockDescription
+    clock: ClockDescription | None = None
+    """Of an offload's process, which opens no device before."""
 
 
 class Failed(msgspec.Struct, frozen=True, tag=True):
@@ -237,7 +230,7 @@ class Failed(msgspec.Struct, frozen=True, tag=True):
     """The device cannot be used any more in this process."""
 
 
-Answer = Devices | Opened | Measured | Offloaded | Failed
+Answer = Devices | Opened | Measured | Failed
 
 _encoder = msgspec.msgpack.Encoder()
 _requests: msgspec.msgpack.Decoder[Request] = msgspec.msgpack.Decoder(Request)
