@@ -9,12 +9,14 @@ import dataclasses
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 import msgspec
 
 from isthmus import boards, published
-from isthmus.analysis.context import AnalysisContext, Rows, each, question
+from isthmus.analysis.context import AnalysisContext, Rows, each, question, rate_of, time_of
 from isthmus.analysis.hybrid import estimated
+from isthmus.analysis.ratios import whole
 from isthmus.analysis.summary import resolved, simulated_devices, summarise
 from isthmus.boards import Board
 from isthmus.frames import Frame
@@ -121,24 +123,21 @@ def _reproduced(rows: Sequence[Row], run: Run, address: str) -> list[ReproducedR
 
 def from_points(rows: Sequence[Row], points: Frame, how: str = "") -> list[ReproducedRow]:
     """Reproduces rows from one device's points of a summary; ``how`` replaces that of the rows."""
-    known: dict[tuple[str, int], list[Mapping[str, object]]] = {}
+    known: dict[tuple[str, int], list[Any]] = {}
     for one in each(points):
-        point = one._asdict()
-        known.setdefault((str(one.operation), int(one.bytes)), []).append(point)
-        known.setdefault((str(one.operation), 0), []).append(point)
+        for size in (int(one.bytes), 0):
+            known.setdefault((str(one.operation), size), []).append(one)
     return [_row(row, known, how) for row in rows]
 
 
-def _row(
-    row: Row, known: Mapping[tuple[str, int], Sequence[Mapping[str, object]]], how: str
-) -> ReproducedRow:
+def _row(row: Row, known: Mapping[tuple[str, int], Sequence[Any]], how: str) -> ReproducedRow:
     used: dict[str, None] = {}
 
     def figure_of(term: Term) -> Interval:
         for point in known.get((term.operation, term.bytes or 0), ()):
-            if is_of(term, point):
-                used[f"{point.get('api')}, {point.get('memory')} memory"] = None
-                return _interval(point, rate=row.rate)
+            if is_of(term, point._asdict()):
+                used[f"{point.api}, {point.memory} memory"] = None
+                return rate_of(point) if row.rate else time_of(point)
         size = f" of {format_size(term.bytes)}" if term.bytes else ""
         where = ", ".join(f"{name} {value}" for name, value in term.where.items())
         raise LookupError(f"no {term.operation}{size}{where and f' with {where}'}")
@@ -155,19 +154,7 @@ def _row(
 def is_of(term: Term, point: Mapping[str, object]) -> bool:
     """Whether a summary row has the operation, the axes and the memory that a term names."""
     where = {"operation": term.operation, **term.where}
-    return all(_text(point.get(name)) == value for name, value in where.items())
-
-
-def _interval(point: Mapping[str, object], *, rate: bool) -> Interval:
-    """Of a point's time in seconds, or of its rate in bytes a second."""
-    seconds, low, high = (float(str(point[end])) for end in ("median_s", "ci_low_s", "ci_high_s"))
-    time = Interval(seconds, low, high)
-    return time.inverse(float(str(point["bandwidth_Bps"])) * seconds) if rate else time
-
-
-def _text(value: object) -> str:
-    """An axis's value as a row writes it; a column with gaps has whole numbers as fractions."""
-    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+    return all(str(whole(point.get(name))) == value for name, value in where.items())
 
 
 def from_model(row: Row) -> ReproducedRow:
