@@ -23,7 +23,6 @@ from isthmus.analysis.offloads import (
     groups,
     largest,
     offloads,
-    paired,
     real_hosts,
 )
 from isthmus.statistics import Interval
@@ -44,8 +43,6 @@ _NO_COPY_BPS = 200e9
 _PASS_BPS = 50e9
 """Bytes a second. A delay so short that copying would need a higher rate is not a copy."""
 _COPY_SHARE = 0.9
-_RECURRING = ACCELERATOR[2:]
-"""Phases of every offload; starting the runtime happens once."""
 
 
 @question(
@@ -122,10 +119,12 @@ def offsets(context: AnalysisContext) -> Rows:
             within = case.memory.startswith("offset") or case.relative_offset
             if not within or case.handover != aligned.handover:
                 continue
-            first = contrast(context, case, aligned, comparisons, warm=False)
-            precision, both = context.run.settings.precision, context.simultaneous(comparisons)
-            again = paired(case, aligned, context.confidence, both, precision)
-            again = again or contrast(context, case, aligned, comparisons, warm=True)
+            confidences = (context.confidence, context.simultaneous(comparisons))
+            precision = context.run.settings.precision
+            first, again = (
+                contrast(case, aligned, *confidences, precision, warm=warm)
+                for warm in (False, True)
+            )
             later = first.judgement == "undecided" and again.repetitions
             result = again if later else first
             if result.repetitions:
@@ -140,9 +139,9 @@ def offsets(context: AnalysisContext) -> Rows:
 def advice(context: AnalysisContext) -> Rows:
     """Fastest kind of memory of each runtime, compared with ordinary memory."""
     for group in largest(real_hosts(context.run), least=2):
-        best = min(group, key=lambda case: case.sum(*_RECURRING).value)
+        best = min(group, key=lambda case: _once(case).value)
         plain = next((case for case in group if case.memory == "pageable"), group[0])
-        usual, least = plain.sum(*_RECURRING), best.sum(*_RECURRING)
+        usual, least = _once(plain), _once(best)
         gain = usual.less(least, context.simultaneous(len(group) - 1))
         key = (plain.device, plain.elements, best.name, plain.name)
         yield *key, gain, len(usual.pairs(least))
@@ -283,8 +282,7 @@ def _of(context: AnalysisContext, group: Sequence[Case]) -> Iterator[Finding]:
 def _kind(case: Case, group: Sequence[Case]) -> str:
     """The kind of memory, with "(copied)" where cases differ in that."""
     both = len({one.handover for one in group if one.memory == case.memory}) > 1
-    further = f" +{case.relative_offset} B" if case.relative_offset else ""
-    return f"{case.memory}{further}{' (copied)' if both and case.handover == 'copy' else ''}"
+    return case.name if both else case.name.removesuffix(" (copied)")
 
 
 def _finding(

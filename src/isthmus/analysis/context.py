@@ -11,7 +11,7 @@ from typing import Any
 
 from isthmus import boards, studies
 from isthmus.analysis.limits import memory_copies
-from isthmus.analysis.ratios import Pair, pairs, varying_axes, with_axes
+from isthmus.analysis.ratios import Pair, medians, pairs, varying_axes, with_axes
 from isthmus.analysis.summary import resolved, summarise, trusted
 from isthmus.boards import Board
 from isthmus.frames import Frame
@@ -96,7 +96,7 @@ class AnalysisContext:
             study=study,
             every=every,
             rows=rows,
-            pairs=pairs(run, study),
+            pairs=pairs(run, medians(run, study)),
             copies=memory_copies(run),
         )
 

@@ -252,18 +252,13 @@ def _curve(
     return Curve(tuple(results), math.sqrt(variance), free, confidence)
 
 
-class HalfBandwidth(NamedTuple):
-    """Size at which a series reaches half of its peak."""
+def half_bandwidth(sizes: Sequence[float], rates: Sequence[float]) -> tuple[Interval, bool] | None:
+    """Bytes at which a series first has half of its peak, and whether it still rises at the end.
 
-    size: Interval
-    """Bytes; interpolated between the last measured size that does not reach half (0 where the
-    smallest already does) and the first that does."""
-    still_rising: bool
-    """The largest size is the fastest, by far: the true peak lies beyond, and so does this."""
-
-
-def half_bandwidth(sizes: Sequence[float], rates: Sequence[float]) -> HalfBandwidth | None:
-    """First crossing of half the peak, interpolated in log size and log rate; None without data."""
+    Interpolated in log size and log rate, between the last measured size that does not reach half
+    (0 where the smallest already does) and the first that does. Where the largest size is the
+    fastest by far, the true peak lies beyond, and so does its half. None without data.
+    """
     data = sorted((s, r) for s, r in zip(sizes, rates, strict=True) if r > 0.0 and s > 0.0)
     if not data:
         return None
@@ -272,10 +267,10 @@ def half_bandwidth(sizes: Sequence[float], rates: Sequence[float]) -> HalfBandwi
     rising = len(data) > 1 and data[-1][1] > _RISING * max(rate for _, rate in data[:-1])
     first = int(np.argmax(logs[:, 1] >= half))
     if first == 0:
-        return HalfBandwidth(Interval(data[0][0], 0.0, data[0][0]), rising)
+        return (Interval(data[0][0], 0.0, data[0][0]), rising)
     (s0, r0), (s1, r1) = logs[first - 1], logs[first]
     size = float(2.0 ** (s0 + (s1 - s0) * (half - r0) / (r1 - r0)))
-    return HalfBandwidth(Interval(size, data[first - 1][0], data[first][0]), rising)
+    return (Interval(size, data[first - 1][0], data[first][0]), rising)
 
 
 COLUMNS = ("model_s", "model_low_s", "model_high_s")

@@ -24,7 +24,7 @@ from isthmus.analysis.ratios import (
     by_memory,
     groups,
     medians,
-    pairs_in,
+    pairs,
     ratio,
     software_only,
 )
@@ -50,7 +50,7 @@ def per_call(context: AnalysisContext) -> Rows:
     times = times[times["device"].isin(software_only(context.run))]
     series = dict(groups(times, _ONE))
     alone = dict(series)
-    for pair in pairs_in(context.run, times):
+    for pair in pairs(context.run, times):
         ours, _, theirs = pair.memory.partition(" / ")
         keys = [
             (pair.device, pair.operation, ours, pair.axes),

@@ -48,11 +48,6 @@ _DRIFT_CONFIDENCE = 0.999
 _DRIFT_LEAST_SAMPLES = 24
 
 
-def interval_within(rerun: Rerun, clock: ClockName = "host", confidence: float = 0.95) -> Interval:
-    """Median of one process in seconds and its interval: ``statistics.within_process``."""
-    return within_process(rerun.seconds(clock), confidence, rerun.resolution_s(clock))
-
-
 def estimate(
     reruns: Sequence[Rerun], clock: ClockName = "host", confidence: float = 0.95
 ) -> Interval:
@@ -65,7 +60,8 @@ def estimate(
         return over_processes(medians, confidence, max(r.resolution_s(clock) for r in reruns))
     if clock == "simulated" and len(reruns[0].clocks[clock].ticks) == 1:
         return exact(float(reruns[0].seconds(clock)[0]), confidence)
-    return interval_within(reruns[0], clock, confidence)
+    rerun = reruns[0]
+    return within_process(rerun.seconds(clock), confidence, rerun.resolution_s(clock))
 
 
 def too_short(interval: Interval, reruns: Sequence[Rerun], clock: ClockName = "host") -> bool:

@@ -51,8 +51,8 @@ def half(context: AnalysisContext) -> Rows:
     for key, group in groups(context.rows, SERIES):
         found = half_bandwidth(group["bytes"].tolist(), group["bandwidth_Bps"].tolist())
         if found is not None:
-            note = "still rising at the largest size" if found.still_rising else ""
-            yield *key, found.size, note
+            size, rising = found
+            yield *key, size, "still rising at the largest size" if rising else ""
 
 
 def curves(context: AnalysisContext) -> Iterator[tuple[tuple[str, ...], Frame, Curve]]:

@@ -7,6 +7,7 @@ pipes of their own: a vendor's runtime may print what it likes.
 from __future__ import annotations
 
 import struct
+from collections.abc import Callable
 from typing import BinaryIO
 
 import msgspec
@@ -239,7 +240,8 @@ _answers: msgspec.msgpack.Decoder[Answer] = msgspec.msgpack.Decoder(Answer)
 
 def send(pipe: BinaryIO, message: Request | Answer) -> None:
     """Writes one message."""
-    pipe.write(frame(message))
+    body = _encoder.encode(message)
+    pipe.write(_LENGTH.pack(len(body)) + body)
     pipe.flush()
 
 
@@ -248,24 +250,9 @@ def receive_request(pipe: BinaryIO) -> Request | None:
     head = pipe.read(_LENGTH.size)
     if len(head) < _LENGTH.size:
         return None
-    body = pipe.read(_LENGTH.unpack(head)[0])
-    return _requests.decode(body)
+    return _requests.decode(pipe.read(*_LENGTH.unpack(head)))
 
 
-def frame(message: msgspec.Struct) -> bytes:
-    """A message as it goes over the wire."""
-    body = _encoder.encode(message)
-    return _LENGTH.pack(len(body)) + body
-
-
-def decode_answer(body: bytes) -> Answer:
-    """Answer from a message's body."""
-    return _answers.decode(body)
-
-
-def body_length(head: bytes) -> int:
-    """Length that a message's head announces."""
-    return int(_LENGTH.unpack(head)[0])
-
-
-HEAD_BYTES = _LENGTH.size
+def receive_answer(read: Callable[[int], bytes]) -> Answer:
+    """Next answer; ``read`` waits for so many bytes."""
+    return _answers.decode(read(*_LENGTH.unpack(read(_LENGTH.size))))

@@ -261,10 +261,7 @@ class Schedule:
             share_s = left_s / (self._settings.reruns or LOOKS[0])
             groups = _by_urgency(waiting, lambda job: (not job.first, self.visit_s(job)))
             first = [job for group in groups for job in group]
-            spent = accumulate(map(self.visit_s, first))
-            timed = zip(first, spent, strict=True)
-            fitting = [job for job, seconds in timed if job.first or seconds <= share_s]
-            return self._ordered(fitting or waiting)
+            return self._ordered(self._fitting(first, share_s) or waiting)
         groups = _by_urgency(waiting, self._urgency)
         spent_s = sum(self.start_s.get(address, START_S) for address in shared)
         gained = 0.0
@@ -275,7 +272,12 @@ class Schedule:
                 chosen += group
                 gained += gain
                 spent_s += takes_s
-        return self._ordered(_fitting(chosen, self.visit_s, left_s) or chosen)
+        return self._ordered(self._fitting(sorted(chosen, key=self.visit_s), left_s) or chosen)
+
+    def _fitting(self, jobs: Sequence[Job], seconds: float) -> list[Job]:
+        """The first of these jobs that fit into this time, and those that come first anyway."""
+        timed = zip(jobs, accumulate(map(self.visit_s, jobs)), strict=True)
+        return [job for job, spent in timed if job.first or spent <= seconds]
 
     def _urgency(self, job: Job) -> tuple[bool, float]:
         """Whether precision is out of reach; seconds until it is reached, or else per gain."""
@@ -351,17 +353,6 @@ def _by_urgency(
         groups.sort(key=of_group)
         ranked += [((i + 0.5) / len(groups), group) for i, group in enumerate(groups)]
     return [group for _, group in sorted(ranked, key=lambda pair: pair[0])]
-
-
-def _fitting(jobs: Iterable[Job], visit_s: Callable[[Job], float], seconds: float) -> list[Job]:
-    """The cheapest jobs that fit into this time."""
-    taken: list[Job] = []
-    for job in sorted(jobs, key=visit_s):
-        seconds -= visit_s(job)
-        if seconds < 0:
-            break
-        taken.append(job)
-    return taken
 
 
 def _groups(jobs: Iterable[Job]) -> list[list[Job]]:

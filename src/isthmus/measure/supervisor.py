@@ -114,8 +114,7 @@ class WorkerProcess(Responder):
             protocol.send(self._requests, request)
         except (OSError, ValueError):  # ValueError: the pipe was closed before
             self._raise_died("ended")
-        head = self._read(protocol.HEAD_BYTES, deadline)
-        answer = protocol.decode_answer(self._read(protocol.body_length(head), deadline))
+        answer = protocol.receive_answer(lambda size: self._read(size, deadline))
         if isinstance(answer, protocol.Failed):
             raise WorkerRefusedError(answer)
         return answer

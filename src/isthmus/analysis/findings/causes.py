@@ -30,7 +30,7 @@ from isthmus.analysis.findings.finding import Cause, shown
 from isthmus.analysis.summary import measured_on
 from isthmus.checks import Check, Facts, Result
 from isthmus.frames import Frame, Series
-from isthmus.results.run_file import DeviceRecord, Run
+from isthmus.results.run_file import DeviceRecord, Point, Run
 from isthmus.units import format_size
 
 LARGE = 1 << 20
@@ -183,10 +183,7 @@ def _falling(run: Run, device: DeviceRecord, rows: Frame) -> Iterator[Cause]:
             and point.operation == operation
             and (point.memory, point.bytes) in wanted
         ]
-        medians = [
-            [float(np.median(rerun.seconds("host"))) for rerun in measured_on(point, "host")]
-            for point in points
-        ]
+        medians = [_medians(point) for point in points]
         count = min(map(len, medians), default=0)
         # How much longer the shortest from a process on is than the longest before it.
         steps = {i: min(min(of[i:]) / max(of[:i]) for of in medians) for i in range(1, count)}
@@ -206,6 +203,12 @@ def _falling(run: Run, device: DeviceRecord, rows: Frame) -> Iterator[Cause]:
                     command="sensors; lspci -tv; ps aux",
                 )
                 return
+
+
+def _medians(point: Point) -> list[float]:
+    """Seconds of each process, in order."""
+    reruns = sorted(measured_on(point, "host"), key=lambda rerun: rerun.rerun)
+    return [float(np.median(rerun.seconds("host"))) for rerun in reruns]
 
 
 def _bounced(device: DeviceRecord, rows: Frame, best: Sequence[Any]) -> Iterator[Cause]:
