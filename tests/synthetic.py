@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from isthmus import published
-from isthmus.analysis.answers import Answer, answers
+from isthmus.analysis.context import Answer, answers
 from isthmus.measure.protocol import Noise
 from isthmus.results.run_file import (
     ClockRecord,

@@ -13,7 +13,7 @@ import pytest
 
 import synthetic
 from conftest import Command
-from isthmus.analysis.answers import Answer, answers
+from isthmus.analysis.context import Answer, answers
 from isthmus.analysis.findings import findings
 from isthmus.analysis.summary import summarise
 from isthmus.measure.protocol import Noise

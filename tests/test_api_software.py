@@ -9,10 +9,9 @@ import msgspec
 import numpy as np
 import pytest
 
-from isthmus.analysis.answers import answers
-from isthmus.analysis.context import AnalysisContext
+from isthmus.analysis.context import AnalysisContext, answers
 from isthmus.analysis.findings import Finding, findings
-from isthmus.analysis.findings.apis import of_apis
+from isthmus.analysis.findings.transfer import of_apis
 from isthmus.analysis.summary import summarise
 from isthmus.measure.devices import software_of
 from isthmus.results.run_file import DeviceRecord, Run, Samples

@@ -15,7 +15,7 @@ import pytest
 
 from conftest import Command
 from isthmus import boards
-from isthmus.analysis.published import rates
+from isthmus.analysis.reproduction import rates
 from isthmus.models import host_memory
 from isthmus.results.run_file import DeviceRecord, Point, Run
 from isthmus.system import xrt

@@ -11,7 +11,7 @@ import pytest
 
 import synthetic
 from isthmus import boards
-from isthmus.analysis.answers import answers
+from isthmus.analysis.context import answers
 from isthmus.analysis.summary import summarise
 from isthmus.backends import registry
 from isthmus.measure import discovery

@@ -303,7 +303,7 @@ def test_where_time_is_short_each_study_gets_its_share() -> None:
     for one in offloads:
         point = msgspec.structs.replace(one.task.points[0], study="allocation")
         one.task = replace(one.task, points={0: point})
-        one.visit_s = 1.0
+        one.learn(Cost(1.0, 0.0))
     plan = Schedule([*copies, *offloads], settings(3, quick=True))
     whole = sum(map(plan.visit_s, copies)) + sum(map(plan.visit_s, offloads))
     chosen = plan.next_round(3 * whole * 0.7)

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import synthetic
-from isthmus.analysis.answers import answers
+from isthmus.analysis.context import answers
 from isthmus.analysis.summary import summarise
 from isthmus.results.run_file import Run
 from isthmus.statistics import (

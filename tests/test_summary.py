@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 import synthetic
-from isthmus.analysis.answers import answers
+from isthmus.analysis.context import answers
 from isthmus.analysis.summary import (
     drifts,
-    interval_within,
+    estimate,
     is_timer_bound,
     summarise,
 )
@@ -161,7 +161,7 @@ def test_a_coarse_device_clock_fakes_no_certainty() -> None:
     """One step of the clock is half of what it timed: equal readings know no better."""
     seconds = [2e-6] * 24 + [3e-6]
     coarse = synthetic.rerun(0, seconds, clock="device")
-    result = interval_within(coarse, "device")
+    result = estimate([coarse], "device")
     assert result.high - result.low == pytest.approx(1e-6)
 
 

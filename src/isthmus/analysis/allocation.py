@@ -1,14 +1,151 @@
-"""Duration of an offload, and CPU against accelerator: questions of the study ``allocation``."""
+"""Questions of the study ``allocation``: an offload's phases, the CPU, and kinds of host memory."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator, Sequence
+from itertools import permutations
+from typing import Any
+
 import numpy as np
 
-from isthmus.analysis import published
-from isthmus.analysis.allocation_memory import advice, copies, deltas, offsets
+from isthmus.analysis import reproduction, wording
 from isthmus.analysis.context import AnalysisContext, Rows, question
-from isthmus.analysis.offloads import ALGORITHM, SOFTWARE, Case, cases, groups, real_hosts
+from isthmus.analysis.findings import common
+from isthmus.analysis.findings.finding import MOST_HEADLINES, Finding, Reference, shown
+from isthmus.analysis.offloads import (
+    ALGORITHM,
+    SOFTWARE,
+    Case,
+    Seconds,
+    cases,
+    contrast,
+    groups,
+    largest,
+    offloads,
+    real_hosts,
+)
 from isthmus.statistics import Interval
+from isthmus.studies.allocation import ACCELERATOR
+from isthmus.studies.base import Analysis
+from isthmus.units import format_size
+
+_PAGE = 4096
+_MOVES = {
+    "map": ("map",),
+    "migrate": ("migrate_to_device", "migrate_to_device_wait"),
+    "read_back": ("read_back",),
+}
+"""Steps in which a runtime may copy data, with the phases of each step."""
+_VECTORS = {"map": 3, "migrate": 2, "read_back": 1}
+_NO_COPY_BPS = 200e9
+"""Bytes a second. A step with a higher rate cannot have copied the data."""
+_PASS_BPS = 50e9
+"""Bytes a second. A delay so short that copying would need a higher rate is not a copy."""
+_COPY_SHARE = 0.9
+
+
+@question(
+    "deltas", "How much does the kind of host memory matter?",
+    "device elements operation memory reference [delta_s] repetitions",
+)  # fmt: skip
+def deltas(context: AnalysisContext) -> Rows:
+    """Difference between any two kinds of memory in each phase."""
+    each = {**{name: (name,) for name in ACCELERATOR}, "algorithm": ALGORITHM, "total": ("total",)}
+    for group in groups(offloads(context.run)):
+        confidence = context.simultaneous(len(group) - 1)
+        for a, b in permutations(group, 2):
+            for name, names in each.items():
+                if a.phases.keys() & {*names} or b.phases.keys() & {*names}:
+                    one, other = a.sum(*names), b.sum(*names)
+                    key = (a.device, a.elements, name, a.name, b.name)
+                    yield *key, one.less(other, confidence), len(one.pairs(other))
+
+
+@question(
+    "copies", "Which copies did the runtime make on its own?",
+    "device elements memory operation median_s rate_Bps faults fresh_vectors switches",
+    "[beyond_best_s] finding",
+)  # fmt: skip
+def copies(context: AnalysisContext) -> Rows:
+    """Copies that a runtime made, detected by page faults and by additional time."""
+    for group in groups(real_hosts(context.run)):
+        confidence = context.simultaneous(len(_MOVES) * (len(group) - 1))
+        for phase, names in _MOVES.items():
+            having = [(case, time) for case in group if (time := case.sum(*names))]
+            best = min((time for _, time in having), key=lambda time: time.value, default=None)
+            for case, time in having:
+                assert best is not None
+                beyond, seconds = time.less(best, confidence), time.value
+                moved = case.bytes * _VECTORS[phase]
+                faults = sum(case.typical(name, "minor_faults") for name in names)
+                switches = sum(case.typical(name, "voluntary_switches") for name in names)
+                fresh = faults * _PAGE / case.bytes
+                rate = moved / seconds if seconds > 0 else np.inf
+                yield (
+                    case.device, case.elements, case.name, phase, seconds, rate, faults, fresh,
+                    switches, beyond, _verdict(fresh, rate, moved, beyond),
+                )  # fmt: skip
+
+
+def _verdict(fresh: float, rate: float, moved: int, beyond: Interval) -> str:
+    """Whether the runtime copied the data of a step.
+
+    Page faults for whole vectors mean that the destination of a copy, or the pages that are locked
+    or mapped, were touched for the first time. Time beyond that of the best kind of memory means a
+    further pass over the data, if the time is significant and long enough for a copy.
+    """
+    if fresh >= _COPY_SHARE:
+        vectors = f"{round(fresh)} fresh vector{'s' if round(fresh) > 1 else ''}"
+        return f"first touch of {vectors} (a copy's destination, or the pages themselves)"
+    if rate > _NO_COPY_BPS:
+        return "no copy"
+    if beyond.low > 0 and moved / beyond.low < _PASS_BPS:
+        return "a further pass over the data"
+    return "moved"
+
+
+@question(
+    "offsets", "Does it matter where in a page the vectors begin, and which offset is worst?",
+    "device elements memory use [delta_s] repetitions [ratio]",
+)  # fmt: skip
+def offsets(context: AnalysisContext) -> Rows:
+    """Additional time of vectors that do not begin at the start of a page."""
+    for aligned, *others in groups(real_hosts(context.run)):
+        if aligned.memory != "aligned":
+            continue
+        comparisons = 2 * len(others)  # each kind twice, cold and warm
+        for case in others:
+            within = case.memory.startswith("offset") or case.relative_offset
+            if not within or case.handover != aligned.handover:
+                continue
+            confidences = (context.confidence, context.simultaneous(comparisons))
+            precision = context.run.settings.precision
+            first, again = (
+                contrast(case, aligned, *confidences, precision, warm=warm)
+                for warm in (False, True)
+            )
+            later = first.judgement == "undecided" and again.repetitions
+            result = again if later else first
+            if result.repetitions:
+                key = (aligned.device, aligned.elements, case.name, "again" if later else "first")
+                yield *key, result.difference, result.repetitions, result.ratio
+
+
+@question(
+    "advice", "How should the buffers of such an offload be allocated?",
+    "device elements memory reference [delta_s] repetitions",
+)  # fmt: skip
+def advice(context: AnalysisContext) -> Rows:
+    """Fastest kind of memory of each runtime, compared with ordinary memory."""
+    for group in largest(real_hosts(context.run), least=2):
+        best = min(group, key=lambda case: _once(case).value)
+        plain = next((case for case in group if case.memory == "pageable"), group[0])
+        usual, least = _once(plain), _once(best)
+        gain = usual.less(least, context.simultaneous(len(group) - 1))
+        key = (plain.device, plain.elements, best.name, plain.name)
+        yield *key, gain, len(usual.pairs(least))
+
 
 _COLUMNS = {
     "start": ("initialise", "program_device"),
@@ -92,4 +229,178 @@ def _worth(context: AnalysisContext) -> list[Case]:
     return [case for case in real_hosts(context.run) if case.verified]
 
 
-QUESTIONS = (phases, deltas, host, break_even, copies, offsets, published.published_figures, advice)
+QUESTIONS = (
+    phases,
+    deltas,
+    host,
+    break_even,
+    copies,
+    offsets,
+    reproduction.published_figures,
+    advice,
+)
+
+
+_LARGE_S = 1e-6
+"""A significant difference above this gets a finding."""
+
+
+def findings(context: AnalysisContext) -> Sequence[Finding]:
+    """Headlines: first and repeated offload against the CPU; memory for one use and for many.
+
+    The headlines are of the device whose repeated offload is the fastest.
+    """
+    groups = largest(case for case in real_hosts(context.run) if case.verified)
+    groups.sort(key=lambda group: min(_order(_again(case)) for case in group))
+    of_device = [list(_of(context, group)) for group in groups]
+    head = of_device[0][:MOST_HEADLINES] if of_device else []
+    return common.headed(head, (one for every in of_device for one in every))
+
+
+def _order(seconds: Seconds) -> float:
+    """A key that puts first what is fastest, and last what was not measured."""
+    return seconds.value if seconds else math.inf
+
+
+def _again(case: Case) -> Seconds:
+    """A repeated offload, whose buffers are allocated; a model's first offload takes as long."""
+    return case.sum(*ALGORITHM, warm=True) or case.sum(*ALGORITHM)
+
+
+def _once(case: Case) -> Seconds:
+    """One offload, allocation included, start of the runtime excluded."""
+    return case.sum(*ACCELERATOR[2:])
+
+
+def _of(context: AnalysisContext, group: Sequence[Case]) -> Iterator[Finding]:
+    yield from _against_cpu(context, group)
+    yield from _memory(context, group)
+    yield from _offsets(context, group)
+    yield from _phases(context, group)
+
+
+def _kind(case: Case, group: Sequence[Case]) -> str:
+    """The kind of memory, with "(copied)" where cases differ in that."""
+    both = len({one.handover for one in group if one.memory == case.memory}) > 1
+    return case.name if both else case.name.removesuffix(" (copied)")
+
+
+def _finding(
+    context: AnalysisContext, case: Case, template: str, quantity: str, seconds: Seconds,
+    kind: str, **more: Any,
+) -> Finding:  # fmt: skip
+    subject = f"{common.title(context, case.device)}, {kind}"
+    return common.tell(
+        context, case, template, quantity, seconds.interval, "s", subject=subject,
+        operation="total", **more,
+    )  # fmt: skip
+
+
+def _against_cpu(context: AnalysisContext, group: Sequence[Case]) -> Iterator[Finding]:
+    """The first and a repeated offload compared with the CPU."""
+    able = [case for case in group if case.add]
+    if not able:
+        return
+    for name, quantity, offload_of, host in (
+        ("first", "first offload", lambda case: case.sum("total"), ("populate",)),
+        ("again", "repeated offload", _again, ()),
+    ):
+        best = min(able, key=lambda case: _order(offload_of(case)))
+        offload, cpu = offload_of(best), best.sum(*host, best.add)
+        if not offload or not cpu:
+            continue
+        # This one of several comparisons was chosen by its outcome.
+        verdict = context.judge(offload.over(cpu, context.simultaneous(len(able))))
+        answer = {"faster": "yes", "slower": "no"}.get(verdict, "open")
+        start = best.sum("initialise", "program_device").value
+        values = {
+            "cpu": shown(cpu.value, "s"), "offload": shown(offload.value, "s"),
+            "start": shown(start, "s"),
+        }  # fmt: skip
+        yield _finding(
+            context, best, f"offload_{name}_{answer}", quantity, offload, _kind(best, group),
+            values=values, verdict=verdict, remark=f"CPU {values['cpu']}", evidence="host",
+            reference=Reference(kind="other", value=cpu.value, name="CPU"), share=None,
+        )  # fmt: skip
+
+
+def _memory(context: AnalysisContext, group: Sequence[Case]) -> Iterator[Finding]:
+    """Best kind of memory for one use and for many, compared with ordinary memory."""
+    plain = next((case for case in group if case.memory == "pageable"), group[0])
+    others = [case for case in group if case is not plain and not case.relative_offset]
+    if not others:
+        return
+    for use, quantity, seconds_of in (
+        ("one", "memory for one use", _once), ("many", "memory for many uses", _again),
+    ):  # fmt: skip
+        best, usual_s = min(others, key=lambda case: _order(seconds_of(case))), seconds_of(plain)
+        ratio = seconds_of(best).over(usual_s, context.simultaneous(len(others)))
+        verdict = context.judge(ratio)
+        usual = _kind(plain, group)
+        template, of = f"memory_{use}", plain
+        more: dict[str, Any] = {"evidence": "deltas"}
+        values = {"best": _kind(best, group), "usual": usual, "size": format_size(best.bytes)}
+        if verdict == "faster":
+            of, values["other_time"] = best, shown(usual_s.value, "s")
+            more = {
+                "remark": f"{usual} {values['other_time']}", "evidence": "advice",
+                "reference": Reference(kind="other", value=usual_s.value, name=usual),
+                "action": common.call_for(context, plain.device, best.memory), "share": None,
+            }  # fmt: skip
+        elif verdict != "undecided":
+            verdict, template = "same", f"memory_{use}_best"
+            more["remark"] = "none is faster"
+        else:
+            ratios = [seconds_of(case).over(usual_s, context.confidence) for case in others]
+            known = [common.reach(ratio) for ratio in ratios]
+            few = any(map(math.isnan, known))
+            template += "_few" if few else "_open"
+            values["percent"] = "" if few else wording.percent(max(known))
+            more |= {"remark": "not decided", "action": common.to_decide(context, plain.device)}
+        yield _finding(
+            context, of, template, quantity, seconds_of(of), _kind(of, group), values=values,
+            verdict=verdict, **more,
+        )  # fmt: skip
+
+
+def _offsets(context: AnalysisContext, group: Sequence[Case]) -> Iterator[Finding]:
+    """Additional time of vectors that begin within a page, where it is significant."""
+    aligned = next((case for case in group if case.memory == "aligned"), None)
+    if aligned is None:
+        return
+    same = (case for case in group if case.handover == aligned.handover)
+    within = [case for case in same if case.memory.startswith("offset")]
+    costly = []
+    for case in within:
+        again, usual = _again(case), _again(aligned)
+        ratio = again.over(usual, context.simultaneous(len(within)))
+        more_s = again.less(usual).value
+        if context.judge(ratio) == "slower" and more_s > _LARGE_S:
+            costly.append((more_s, case))
+    if costly:
+        more_s, worst = max(costly, key=lambda one: one[0])
+        more = shown(more_s, "s")
+        yield _finding(
+            context, worst, "off_page", "begin within a page", _again(worst), worst.memory,
+            verdict="slower", remark=f"{more} more", action="posix_memalign(4096)",
+            values={"time": more}, evidence="offsets",
+        )  # fmt: skip
+
+
+def _phases(context: AnalysisContext, group: Sequence[Case]) -> Iterator[Finding]:
+    """Phases of the first offload in the reference kind of memory."""
+    case = group[0]
+    total = case.sum("total")
+    parts = {
+        "start": case.sum("initialise", "program_device"), "fill": case.sum("populate"),
+        "kernel": case.sum("kernel_run"), "total": total,
+    }  # fmt: skip
+    if all(parts.values()):
+        values = {name: shown(part.value, "s") for name, part in parts.items()}
+        yield _finding(
+            context, case, "phases", "phases of the first offload", total, _kind(case, group),
+            values=values, evidence="phases",
+        )  # fmt: skip
+
+
+ANALYSIS = Analysis(QUESTIONS, findings)

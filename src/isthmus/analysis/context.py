@@ -1,4 +1,4 @@
-"""Input and output of analysis: a study's verified rows of a run, and ``Answer``, a table."""
+"""Input and output of analysis: a study's verified rows of a run, and its answers, tables."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from functools import cached_property, wraps
 from itertools import chain
 from typing import Any
 
-from isthmus import boards
+from isthmus import boards, studies
 from isthmus.analysis.limits import memory_copies
-from isthmus.analysis.ratios import Pair, pairs, varying_axes, with_axes
-from isthmus.analysis.summary import resolved, trusted
+from isthmus.analysis.ratios import Pair, medians, pairs, varying_axes, with_axes
+from isthmus.analysis.summary import resolved, summarise, trusted
 from isthmus.boards import Board
 from isthmus.frames import Frame
 from isthmus.results.run_file import Run
@@ -96,7 +96,7 @@ class AnalysisContext:
             study=study,
             every=every,
             rows=rows,
-            pairs=pairs(run, study),
+            pairs=pairs(run, medians(run, study)),
             copies=memory_copies(run),
         )
 
@@ -167,3 +167,23 @@ def table(rows: Rows, *columns: str) -> Frame:
     frame = Frame(cells, columns=[*always, *sometimes])
     empty = {name for name in sometimes if cells and not frame[name].notna().any()}
     return frame.without(empty)
+
+
+def studies_in(run: Run) -> list[str]:
+    """Names of the studies that were requested for a run or that its points belong to."""
+    return list(dict.fromkeys([*run.studies, *(point.study for point in run.points)]))
+
+
+def answers_to(study: str, run: Run, summary: Frame) -> list[Answer]:
+    """Answers to the questions of one study; empty where the study is not installed."""
+    known = studies.registry().get(study)
+    if known is None:
+        return []
+    context = AnalysisContext.of(run, summary, study, known.columns)
+    return [question(context) for question in known.analysis().questions]
+
+
+def answers(run: Run, summary: Frame | None = None) -> list[Answer]:
+    """Answers to all studies of a run."""
+    rows = summarise(run) if summary is None else summary
+    return [one for study in studies_in(run) for one in answers_to(study, run, rows)]

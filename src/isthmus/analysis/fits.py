@@ -1,7 +1,8 @@
 """Time over bytes: a start-up time and a rate, in one line or in several; and the half-rate size.
 
 A runtime changes its way at some sizes: a bounce buffer, another protocol, another engine. Then one
-line does not fit, and each way has its own. How many is decided by Schwarz's criterion.
+line does not fit, and each way has its own. How many is decided by Schwarz's criterion. The
+summary has the time that a point's own series predicts for it: its curve at that size.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from isthmus.frames import Frame
 from isthmus.statistics import Interval
 from isthmus.student import student
 
@@ -250,18 +252,13 @@ def _curve(
     return Curve(tuple(results), math.sqrt(variance), free, confidence)
 
 
-class HalfBandwidth(NamedTuple):
-    """Size at which a series reaches half of its peak."""
+def half_bandwidth(sizes: Sequence[float], rates: Sequence[float]) -> tuple[Interval, bool] | None:
+    """Bytes at which a series first has half of its peak, and whether it still rises at the end.
 
-    size: Interval
-    """Bytes; interpolated between the last measured size that does not reach half (0 where the
-    smallest already does) and the first that does."""
-    still_rising: bool
-    """The largest size is the fastest, by far: the true peak lies beyond, and so does this."""
-
-
-def half_bandwidth(sizes: Sequence[float], rates: Sequence[float]) -> HalfBandwidth | None:
-    """First crossing of half the peak, interpolated in log size and log rate; None without data."""
+    Interpolated in log size and log rate, between the last measured size that does not reach half
+    (0 where the smallest already does) and the first that does. Where the largest size is the
+    fastest by far, the true peak lies beyond, and so does its half. None without data.
+    """
     data = sorted((s, r) for s, r in zip(sizes, rates, strict=True) if r > 0.0 and s > 0.0)
     if not data:
         return None
@@ -270,7 +267,43 @@ def half_bandwidth(sizes: Sequence[float], rates: Sequence[float]) -> HalfBandwi
     rising = len(data) > 1 and data[-1][1] > _RISING * max(rate for _, rate in data[:-1])
     first = int(np.argmax(logs[:, 1] >= half))
     if first == 0:
-        return HalfBandwidth(Interval(data[0][0], 0.0, data[0][0]), rising)
+        return (Interval(data[0][0], 0.0, data[0][0]), rising)
     (s0, r0), (s1, r1) = logs[first - 1], logs[first]
     size = float(2.0 ** (s0 + (s1 - s0) * (half - r0) / (r1 - r0)))
-    return HalfBandwidth(Interval(size, data[first - 1][0], data[first][0]), rising)
+    return (Interval(size, data[first - 1][0], data[first][0]), rising)
+
+
+COLUMNS = ("model_s", "model_low_s", "model_high_s")
+"""Columns of the summary: the predicted time, and the interval that a measurement there is in."""
+LEAST_SIZES = 6
+"""Sizes of a series whose curve is told."""
+_SERIES = ("study", "device", "api", "operation", "memory", "clock")
+
+
+def curve_of(rows: Frame, confidence: float) -> Curve | None:
+    """The curve through rows that differ in size only, over the bytes that they move."""
+    moved = (rows["bandwidth_Bps"] * rows["median_s"]).round().tolist()
+    return curve(moved, rows["median_s"].tolist(), confidence)
+
+
+def complete(
+    frame: Frame, usable: NDArray[np.bool_], axes: Sequence[str], confidence: float
+) -> Frame:
+    """The summary with its predicted times; empty where a series is short or no curve fits it.
+
+    ``usable``: which rows count; the others get none. ``axes``: columns in which series differ,
+    too.
+    """
+    columns = {name: np.full(len(frame), np.nan) for name in COLUMNS}
+    places = np.flatnonzero(usable)
+    for _, rows in frame.take(usable).assign(place=places).groupby([*_SERIES, *axes], dropna=False):
+        if rows["bytes"].nunique() < LEAST_SIZES:
+            continue
+        fitted = curve_of(rows, confidence)
+        if fitted is None or not fitted.fits:
+            continue
+        moved = (rows["bandwidth_Bps"] * rows["median_s"]).round()
+        for place, size in zip(rows["place"], moved, strict=True):
+            for name, value in zip(COLUMNS, fitted.predicted(size)[:3], strict=True):
+                columns[name][place] = value
+    return frame.assign(**columns)

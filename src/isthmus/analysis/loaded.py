@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from isthmus.analysis import changes
-from isthmus.analysis.answers import Answer, answers
+from isthmus.analysis.context import Answer, answers
 from isthmus.analysis.findings import Finding, findings
 from isthmus.analysis.summary import CLOCKS, measured_on, summarise
 from isthmus.errors import analysing

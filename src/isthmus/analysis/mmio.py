@@ -1,14 +1,144 @@
-"""Questions of the study ``mmio``: time of loads and stores, and consequences."""
+"""Questions of the study ``mmio``: time of loads and stores, differences, and consequences."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from typing import Any
+
 import numpy as np
 
-from isthmus.analysis import published
-from isthmus.analysis.context import AnalysisContext, Rows, each, question, time_of
-from isthmus.analysis.mmio_rows import NO_FENCE, crossings, devices, ways
+from isthmus.analysis import reproduction, wording
+from isthmus.analysis.context import AnalysisContext, Rows, each, interval_of, question, time_of
+from isthmus.analysis.findings import common
+from isthmus.analysis.findings.finding import MOST_HEADLINES, Finding, Reference
+from isthmus.analysis.ratios import groups
+from isthmus.analysis.summary import THROUGH_EMULATION
+from isthmus.boards import Board
+from isthmus.frames import Frame
 from isthmus.models import mmio as model
 from isthmus.models.littles_law import in_flight
+from isthmus.models.pcie import Link, link_of, path_of
+from isthmus.statistics import Interval, combined
+from isthmus.studies.base import Analysis
+
+_MOVED = 1 << 20
+"""Bytes that the first of the four methods stores in blocks of decreasing size."""
+NO_FENCE = "none"
+
+
+class Device:
+    """One device's rows of the study on one clock, selected by operation and axes."""
+
+    def __init__(self, context: AnalysisContext, address: str, clock: str, rows: Frame) -> None:
+        self.address = address
+        self.clock = clock
+        self.rows = rows
+        record = next(one for one in context.run.devices if one.address == address)
+        self.board: Board | None = context.boards[address]
+        self.link: Link | None = path_of(self.board).link if self.board else link_of(record.link)
+
+    @property
+    def moving(self) -> Frame:
+        """Rows of stores, and of loads from the device's memory."""
+        return self.rows[self.rows["operation"].isin(["store", "bar_memory_load"])]
+
+    def of(self, operation: str, **wanted: object) -> Frame:
+        """Rows of an operation with these values, from small to large."""
+        rows = self.rows[self.rows["operation"] == operation]
+        for name, value in wanted.items():
+            rows = rows[rows[name] == value]
+        return rows.sort_values("bytes")
+
+    def one(self, operation: str, **wanted: object) -> Interval | None:
+        """Time of the first such row; None where there is none."""
+        rows = self.of(operation, **wanted)
+        return time_of(rows.iloc[0]) if len(rows) else None
+
+    def latency(self, operation: str) -> Interval | None:
+        """Latency of one load of 8 B, or of the widest narrower one, without overlap."""
+        loads = self.of(operation, pipelined="no", fence=NO_FENCE)
+        loads = loads[loads["instruction"].isin(["mov", "read_register"])]
+        loads = loads[loads["memory"].isin(["bar_uc", "bar_wc"])]
+        return time_of(loads.iloc[-1]) if len(loads) else None
+
+
+def devices(context: AnalysisContext) -> Iterator[Device]:
+    """Each device of the run with each clock that it was measured on."""
+    timed = context.timed
+    timed = timed[~timed["flags"].str.contains(THROUGH_EMULATION)]  # no cost of a board
+    for (address, clock), rows in timed.groupby(["device", "clock"], sort=False):
+        yield Device(context, str(address), str(clock), rows)
+
+
+def ways(device: Device) -> Iterator[tuple[str, Interval]]:
+    """The driver's share of an access, by the report's methods for which the run has rows.
+
+    A further method is the start-up time of reads of configuration space.
+    """
+    stores = device.of("syscall_store")
+    stores = stores[_MOVED % stores["bytes"] == 0]
+    if len(stores) > 2:
+        calls = _MOVED / stores["bytes"].to_numpy(dtype=float)
+        yield "1 MiB stored in shrinking blocks", _line(calls, stores, calls)[0]
+    for size in (8, 64):
+        call = device.one("syscall_load", bytes=size, memory="bar_uc")
+        pointer = device.one(
+            "bar_memory_load", bytes=size, width=8, instruction="mov", memory="bar_uc",
+            pipelined="no" if size == 8 else "yes",
+        )  # fmt: skip
+        if call and pointer:
+            yield f"loads of {size} B", call.minus(pointer).at_least(0.0)
+    spin, read = (device.one("poll", instruction=name) for name in ("mov", "pread"))
+    if spin and read:
+        yield "spin, then load", read.minus(spin).at_least(0.0)
+    config = device.of("syscall_load", memory="config", width=4)
+    if len(config) > 2:
+        words = config["bytes"].to_numpy(dtype=float) / 4
+        none = _line(words, config)[1].at_least(0.0)
+        yield "reads of configuration space, extrapolated to 0 B", none
+
+
+def _line(x: Any, rows: Frame, scale: Any = 1.0) -> tuple[Interval, Interval]:
+    """Slope and start of the least-squares line of ``scale`` times the rows' times over ``x``."""
+    weights = np.linalg.pinv(np.column_stack([x, np.ones(len(x))])) * scale
+    times = [time_of(row) for row in each(rows)]
+    slope, start = (combined(part.tolist(), times) for part in weights)
+    return slope, start
+
+
+_PIO = (("movntdqa", "bar_wc", 64), ("mov", "bar_uc", 8))
+"""Pipelined loads that DMA is compared with: instruction, mapping, width."""
+
+
+def crossings(device: Device, context: AnalysisContext) -> Iterator[tuple[str, Interval]]:
+    """Size from which on DMA is faster, by the loads' instruction, with its interval."""
+    dma = device.of("dma_read")
+    if dma.empty:  # a study of transfers in the same run
+        every = context.every
+        reads = (every["device"] == device.address) & (every["operation"] == "read")
+        dma = every[reads & (every["clock"] == device.clock) & every["median_s"].gt(0)]
+    for instruction, memory, width in _PIO:
+        pio = device.of(
+            "bar_memory_load", instruction=instruction, memory=memory, width=width, pipelined="yes"
+        )
+        ends = (("median_s", "median_s"), ("ci_high_s", "ci_low_s"), ("ci_low_s", "ci_high_s"))
+        size = Interval(*(_meeting(pio, dma, *names) for names in ends))
+        if np.isfinite(size.value):
+            yield instruction, size
+
+
+def _meeting(pio: Frame, dma: Frame, of_pio: str, of_dma: str) -> float:
+    """Size from which on DMA is faster, interpolated in log-log; NaN where it never is."""
+    both = pio.merge(dma, on="bytes", suffixes=("", "_of_dma")).sort_values("bytes")
+    if len(both) < 2:
+        return float("nan")
+    ahead = np.log(both[of_pio].to_numpy(float) / both[f"{of_dma}_of_dma"].to_numpy(float))
+    at = int(np.argmax(ahead > 0))
+    if ahead[at] <= 0 or at == 0:
+        return float("nan")
+    sizes = np.log(both["bytes"].to_numpy(float))
+    return float(np.exp(np.interp(0.0, ahead[at - 1 : at + 1], sizes[at - 1 : at + 1])))
+
 
 _CPU_HERTZ = 3.4e9
 _INSTRUCTIONS_PER_CYCLE, _FLOPS_PER_CYCLE = 4.0, 8.0
@@ -133,5 +263,102 @@ def anomalies(context: AnalysisContext) -> Rows:
 
 QUESTIONS = (
     accesses, driver, bandwidths, concurrency, synchronisation, crossover, anomalies,
-    published.published_figures,
+    reproduction.published_figures,
 )  # fmt: skip
+
+
+ACCESSES = {
+    "register_load": "load of a register",
+    "bar_memory_load": "load of the card's memory",
+    "poll": "start and wait by polling",
+    "syscall_load": "load by a system call",
+    "host_load": "load of host memory",
+    "line_exchange": "cache line to another core and back",
+}
+"""Operations in words, the most important first."""
+_CORE_LINES = 10
+"""Approximate number of cache lines that one core keeps in flight."""
+
+
+def findings(context: AnalysisContext) -> Sequence[Finding]:
+    """Headlines: the times of four kinds of access."""
+    accesses = list(_accesses(context))
+    first: dict[str, Finding] = {}
+    for one in accesses:
+        first.setdefault(one.operation, one)
+    head = [first[name] for name in ACCESSES if name in first][:MOST_HEADLINES]
+    rest = [*accesses, *_stores(context), *_lines(context), *_crossover(context)]
+    rest += [*_driver(context), *_combining(context)]
+    return common.headed(head, rest)
+
+
+def _accesses(context: AnalysisContext) -> Iterator[Finding]:
+    for row in each(accesses(context).table):
+        yield common.tell(
+            context, row, "access", "{what}", interval_of(row, "median_s"), "s", ways=ACCESSES,
+            subject=_on(context, row, row.memory), evidence="accesses",
+        )  # fmt: skip
+
+
+def _on(context: AnalysisContext, row: Any, what: str) -> str:
+    return f"{common.title(context, row.device)}, {what}"
+
+
+def _stores(context: AnalysisContext) -> Iterator[Finding]:
+    """The highest rate at which a core stores to the device."""
+    table = bandwidths(context).table
+    for _, stores in groups(table[table["operation"] == "store"], ["device"]):
+        row = common.at_peak(stores)
+        share, reference = float(row.limit_share), None
+        if np.isfinite(share) and share > 0:
+            reference = Reference(kind="limit", value=row.bandwidth_Bps / share, name="link")
+        yield common.tell(
+            context, row, "stores_of_limit" if reference else "stores", "stores by one core",
+            Interval(row.bandwidth_Bps, np.nan, np.nan), "B/s", reference=reference,
+            share=share if reference else None, subject=_on(context, row, row.memory),
+            evidence="bandwidths",
+        )  # fmt: skip
+
+
+def _lines(context: AnalysisContext) -> Iterator[Finding]:
+    """Cache lines that must be in flight to fill the link (Little's law)."""
+    table = concurrency(context).table
+    for row in each(table[table["lines"] > _CORE_LINES]):
+        yield common.tell(
+            context, row, "fill_link", "cache lines that fill the link",
+            Interval(float(row.lines), np.nan, np.nan), "lines", remark="use DMA",
+            action="DMA in place of loads", values={"lines": wording.number(row.lines)},
+            evidence="concurrency",
+        )  # fmt: skip
+
+
+def _crossover(context: AnalysisContext) -> Iterator[Finding]:
+    for row in each(crossover(context).table):
+        size = wording.size(row.crossover_bytes)
+        yield common.tell(
+            context, row, "crossover", "DMA is faster than loads from",
+            interval_of(row, "crossover_bytes"), "B", subject=_on(context, row, row.instruction),
+            values={"size": size + " B" * (size[-1:] != "i"), "instruction": row.instruction},
+            evidence="crossover",
+        )  # fmt: skip
+
+
+def _driver(context: AnalysisContext) -> Iterator[Finding]:
+    table = driver(context).table
+    for row in each(table[table["overhead_s"] > 0].drop_duplicates("device")):
+        yield common.tell(
+            context, row, "call_extrapolated" if "configuration" in row.way else "call_measured",
+            "what a system call adds", interval_of(row, "overhead_s"), "s", evidence="driver",
+        )  # fmt: skip
+
+
+def _combining(context: AnalysisContext) -> Iterator[Finding]:
+    table = anomalies(context).table
+    for row in each(table[table["anomaly"] == "merged stores"].drop_duplicates("device")):
+        yield common.tell(
+            context, row, "write_combining", "write combining", None, evidence="anomalies",
+            subject=_on(context, row, row.memory), values={"width": str(row.width)},
+        )  # fmt: skip
+
+
+ANALYSIS = Analysis(QUESTIONS, findings)

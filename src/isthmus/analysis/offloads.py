@@ -9,7 +9,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from isthmus.analysis.context import AnalysisContext
 from isthmus.measure.protocol import Noise
 from isthmus.results.run_file import ClockName, Point, Run
 from isthmus.statistics import (
@@ -256,37 +255,24 @@ def largest(cases: Iterable[Case], least: int = 1) -> list[list[Case]]:
 
 
 def contrast(
-    context: AnalysisContext, a: Case, b: Case, comparisons: int, *, warm: bool
+    a: Case, b: Case, confidence: float, simultaneous: float, precision: float, *, warm: bool
 ) -> Comparison:
-    """Compares the algorithm of two cases, as one of ``comparisons``."""
-    first, second = (case.sum(*ALGORITHM, warm=warm) for case in (a, b))
-    return _judged(
-        first.less(second, context.simultaneous(comparisons)),
-        first.over(second, context.confidence),
-        len(first.pairs(second)),
-        context.run.settings.precision,
-    )
+    """Compares the algorithm of two cases; ``confidence`` is of the ratio.
 
-
-def paired(
-    a: Case, b: Case, confidence: float, simultaneous: float, precision: float
-) -> Comparison | None:
-    """Compares the algorithm of offloads that alternated with reference offloads in each process.
-
-    Each process gives one value, the median over its pairs. Differences between processes, most of
-    the scatter on a busy machine, are in both times and cancel. ``confidence`` is of the ratio,
-    ``simultaneous`` that of the difference. None where ``b`` is not the reference of ``a``.
+    ``warm``: of repeated offloads. Where these alternated with offloads of ``b``, each process
+    gives one value, the median over its pairs: differences between processes, most of the scatter
+    on a busy machine, are in both times and cancel. ``simultaneous``: confidence of the difference.
+    "undecided" where its interval disagrees with that of the ratio.
     """
-    if any(_before(b)) or not a.pairs:
-        return None
-    seconds = [float(np.median(own - reference)) for own, reference in a.pairs.values()]
-    ratios = [float(np.median(own / reference)) for own, reference in a.pairs.values()]
-    difference = location(seconds, simultaneous)
-    return _judged(difference, over_processes(ratios, confidence), len(ratios), precision)
-
-
-def _judged(difference: Interval, ratio: Interval, count: int, precision: float) -> Comparison:
-    """Judges the ratio; "undecided" where the simultaneous interval of the difference disagrees."""
+    if warm and a.pairs and not any(_before(b)):
+        seconds = [float(np.median(own - reference)) for own, reference in a.pairs.values()]
+        ratios = [float(np.median(own / reference)) for own, reference in a.pairs.values()]
+        difference, count = location(seconds, simultaneous), len(ratios)
+        ratio = over_processes(ratios, confidence)
+    else:
+        first, second = (case.sum(*ALGORITHM, warm=warm) for case in (a, b))
+        difference, count = first.less(second, simultaneous), len(first.pairs(second))
+        ratio = first.over(second, confidence)
     judgement = judge(ratio, relevant(precision))
     if {"slower": 1, "faster": -1}.get(judgement, difference.sign) != difference.sign:
         judgement = "undecided"

@@ -14,7 +14,7 @@ import numpy as np
 
 from isthmus.analysis import wording
 from isthmus.analysis.summary import (
-    interval_within,
+    estimate,
     is_timer_bound,
     simulated_devices,
     too_short,
@@ -117,7 +117,7 @@ def medians(
         if point.study != study or point.device in simulated:
             continue
         for rerun in _trusted(point, verified):
-            interval = interval_within(rerun)
+            interval = estimate([rerun])
             if too_short(interval, [rerun]):
                 continue
             with np.errstate(divide="ignore"):
@@ -191,16 +191,11 @@ def by_size(times: Frame, confidence: float) -> Frame:
     return Frame(rows, columns=["bytes", "ratio", "low", "high", "within"])
 
 
-def pairs(run: Run, study: str) -> list[Pair]:
-    """Every two devices in the run's order, for each operation that both measured.
+def pairs(run: Run, table: Frame) -> list[Pair]:
+    """Every two devices in the run's order, for each operation that both have in ``medians``.
 
     Equal kinds of memory are compared; two devices with one kind each are compared in any case.
     """
-    return pairs_in(run, medians(run, study))
-
-
-def pairs_in(run: Run, table: Frame) -> list[Pair]:
-    """Pairs of devices from the medians of a run."""
     pairs: list[Pair] = []
     devices = list(dict.fromkeys(point.device for point in run.points))
     for (operation, axes), group in groups(table, ["operation", "axes"]):

@@ -1,23 +1,30 @@
-"""Published figures compared with those of a run or a model: residuals and missed aims."""
+"""Published figures compared with those of a run or a model: residuals and missed aims.
+
+Questions of studies, too: a run on a board beside what was published of that very board.
+"""
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
+from functools import cache
+from typing import Any
 
 import msgspec
 
-from isthmus import boards
-from isthmus.analysis.context import AnalysisContext, each
+from isthmus import boards, published
+from isthmus.analysis.context import AnalysisContext, Rows, each, question, rate_of, time_of
 from isthmus.analysis.hybrid import estimated
+from isthmus.analysis.ratios import whole
 from isthmus.analysis.summary import resolved, simulated_devices, summarise
+from isthmus.boards import Board
 from isthmus.frames import Frame
 from isthmus.published.source import Figure, Row, Source, Term
-from isthmus.results.run_file import QUICK_PROCESSES, Run
+from isthmus.results.run_file import QUICK_PROCESSES, DeviceRecord, Run
 from isthmus.statistics import Interval, exact, location, over_processes
 from isthmus.units import format_size
-from isthmus.validation import events
+from isthmus.validation import events, fitting
 from isthmus.validation.closed_forms import closed_form
 from isthmus.validation.combining import combined
 
@@ -116,24 +123,21 @@ def _reproduced(rows: Sequence[Row], run: Run, address: str) -> list[ReproducedR
 
 def from_points(rows: Sequence[Row], points: Frame, how: str = "") -> list[ReproducedRow]:
     """Reproduces rows from one device's points of a summary; ``how`` replaces that of the rows."""
-    known: dict[tuple[str, int], list[Mapping[str, object]]] = {}
+    known: dict[tuple[str, int], list[Any]] = {}
     for one in each(points):
-        point = one._asdict()
-        known.setdefault((str(one.operation), int(one.bytes)), []).append(point)
-        known.setdefault((str(one.operation), 0), []).append(point)
+        for size in (int(one.bytes), 0):
+            known.setdefault((str(one.operation), size), []).append(one)
     return [_row(row, known, how) for row in rows]
 
 
-def _row(
-    row: Row, known: Mapping[tuple[str, int], Sequence[Mapping[str, object]]], how: str
-) -> ReproducedRow:
+def _row(row: Row, known: Mapping[tuple[str, int], Sequence[Any]], how: str) -> ReproducedRow:
     used: dict[str, None] = {}
 
     def figure_of(term: Term) -> Interval:
         for point in known.get((term.operation, term.bytes or 0), ()):
-            if is_of(term, point):
-                used[f"{point.get('api')}, {point.get('memory')} memory"] = None
-                return _interval(point, rate=row.rate)
+            if is_of(term, point._asdict()):
+                used[f"{point.api}, {point.memory} memory"] = None
+                return rate_of(point) if row.rate else time_of(point)
         size = f" of {format_size(term.bytes)}" if term.bytes else ""
         where = ", ".join(f"{name} {value}" for name, value in term.where.items())
         raise LookupError(f"no {term.operation}{size}{where and f' with {where}'}")
@@ -150,19 +154,7 @@ def _row(
 def is_of(term: Term, point: Mapping[str, object]) -> bool:
     """Whether a summary row has the operation, the axes and the memory that a term names."""
     where = {"operation": term.operation, **term.where}
-    return all(_text(point.get(name)) == value for name, value in where.items())
-
-
-def _interval(point: Mapping[str, object], *, rate: bool) -> Interval:
-    """Of a point's time in seconds, or of its rate in bytes a second."""
-    seconds, low, high = (float(str(point[end])) for end in ("median_s", "ci_low_s", "ci_high_s"))
-    time = Interval(seconds, low, high)
-    return time.inverse(float(str(point["bandwidth_Bps"])) * seconds) if rate else time
-
-
-def _text(value: object) -> str:
-    """An axis's value as a row writes it; a column with gaps has whole numbers as fractions."""
-    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+    return all(str(whole(point.get(name))) == value for name, value in where.items())
 
 
 def from_model(row: Row) -> ReproducedRow:
@@ -222,3 +214,75 @@ def missed_aims(figures: Iterable[ReproducedFigure], sources: Iterable[Source]) 
                 f"{aim.name}: {100 * rms:.3g} % rms (aim: {100 * (aim.rms or 0.0):.2g} %)"
             )
     return missed
+
+
+@cache
+def _flat(board: str) -> dict[str, str]:
+    return boards.load(board).flat()
+
+
+def rows_on(study: str, board: Board | None) -> list[Row]:
+    """Published figures that a study gives on a board; none of a board that was changed."""
+    if board is None:
+        return []
+    flat = board.flat()
+    return [row for row in published.rows_of(study) if _flat(row.board) == flat]
+
+
+def rows_of_card(study: str, device: DeviceRecord) -> list[Row]:
+    """Published figures that a study gives on the board that a device is, or is a model of.
+
+    None of a card below a real runtime: its simulated time lacks the runtime's software. Hardware
+    has its board's name in its own.
+    """
+    if "emulated_card" in device.properties:
+        return []
+    if device.simulated:
+        return rows_on(study, boards.of_device(device.properties))
+    return [row for row in published.rows_of(study) if row.board in device.name.lower()]
+
+
+def rates(study: str, board: Board | None, operation: str, **axes: object) -> dict[int, float]:
+    """Published bytes a second by size, of points with these axes among theirs; empty: none."""
+    point = {"operation": operation, **axes}
+    return {
+        row.plus[0].bytes: row.published * row.scale
+        for row in rows_on(study, board)
+        if row.rate and len(row.terms) == 1 and row.plus[0].bytes and is_of(row.plus[0], point)
+    }
+
+
+@question(
+    "published_figures",
+    "How near does the emulated card come to what was published of its board?",
+    "device item published here unit residual how",
+)
+def published_figures(context: AnalysisContext) -> Rows:
+    """Each published figure that points of the run give, on emulated cards of the same board."""
+    for device in (one for one in context.run.devices if one.simulated):
+        points = context.timed[context.timed["device"] == device.address]
+        for one in from_points(rows_of_card(context.study, device), points):
+            if one.interval:
+                row, here = one.row, one.interval.value
+                named = (device.address, row.item, row.nearest(here))
+                yield *named, here, row.unit, row.residual(here), one.how
+
+
+@question(
+    "held_out", "How well does the model predict published points that it has not seen?",
+    "series fitted_points fitted_rms_share fitted_worst_residual held_out_points",
+    "held_out_rms_share held_out_worst_residual",
+)  # fmt: skip
+def held_out(context: AnalysisContext) -> Rows:
+    """How well the models of the run's boards predict points that their fits did not see."""
+    found = {
+        one.series: one
+        for address, board in context.boards.items()
+        if board is not None and (context.rows["device"] == address).any()
+        for one in fitting.known_held_out(board, context.study)
+    }
+    for one in found.values():
+        yield (
+            one.series, one.fitted_points, one.fitted_rms, one.fitted_worst,
+            one.held_out_points, one.held_out_rms, one.held_out_worst,
+        )  # fmt: skip

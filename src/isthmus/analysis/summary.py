@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isthmus import _core, studies
-from isthmus.analysis import limits, predicted
+from isthmus.analysis import fits, limits
 from isthmus.analysis.limits import Limits
 from isthmus.frames import Frame, Series
 from isthmus.results.run_file import IMPORTED, NO_LINK_BPS, ClockName, Point, Rerun, Run
@@ -21,7 +21,7 @@ COLUMNS = (
     "study", "device", "api", "operation", "memory", "bytes", "direction", "initiator", "clock",
     "samples", "reruns", "median_s", "ci_low_s", "ci_high_s", "min_s", "p10_s", "p90_s", "p99_s",
     "max_s", "cold_s", "bandwidth_Bps", "verified", "converged", "flags", *limits.COLUMNS,
-    *predicted.COLUMNS,
+    *fits.COLUMNS,
 )  # fmt: skip
 """Columns of every study's rows, in order; the study's axes follow."""
 
@@ -48,11 +48,6 @@ _DRIFT_CONFIDENCE = 0.999
 _DRIFT_LEAST_SAMPLES = 24
 
 
-def interval_within(rerun: Rerun, clock: ClockName = "host", confidence: float = 0.95) -> Interval:
-    """Median of one process in seconds and its interval: ``statistics.within_process``."""
-    return within_process(rerun.seconds(clock), confidence, rerun.resolution_s(clock))
-
-
 def estimate(
     reruns: Sequence[Rerun], clock: ClockName = "host", confidence: float = 0.95
 ) -> Interval:
@@ -65,7 +60,8 @@ def estimate(
         return over_processes(medians, confidence, max(r.resolution_s(clock) for r in reruns))
     if clock == "simulated" and len(reruns[0].clocks[clock].ticks) == 1:
         return exact(float(reruns[0].seconds(clock)[0]), confidence)
-    return interval_within(reruns[0], clock, confidence)
+    rerun = reruns[0]
+    return within_process(rerun.seconds(clock), confidence, rerun.resolution_s(clock))
 
 
 def too_short(interval: Interval, reruns: Sequence[Rerun], clock: ClockName = "host") -> bool:
@@ -344,4 +340,4 @@ def summarise(run: Run) -> Frame:
             owners += [owners[-1]] * (len(frame) - len(owners))
     frame = limits.complete(frame, run)
     counts = trusted(frame) & frame["bandwidth_Bps"].gt(0)
-    return predicted.complete(frame, counts.values, axes, run.settings.confidence)
+    return fits.complete(frame, counts.values, axes, run.settings.confidence)

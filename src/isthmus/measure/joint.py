@@ -14,7 +14,7 @@ from isthmus.errors import NoDeviceError, UsageError
 from isthmus.measure import protocol
 from isthmus.measure.discovery import FoundDevice
 from isthmus.measure.ranks import Leader, RankState
-from isthmus.measure.supervisor import WorkerDiedError, WorkerRefusedError
+from isthmus.measure.supervisor import Responder, WorkerDiedError, WorkerRefusedError
 from isthmus.text import truncated
 
 
@@ -79,7 +79,7 @@ class _JointDevice(FoundDevice):
         return {}
 
 
-class RankGroup:
+class RankGroup(Responder):
     """All ranks as one responder to the runner's requests."""
 
     def __init__(self, leader: Leader) -> None:
@@ -102,8 +102,8 @@ class RankGroup:
             device = FoundDevice(own.address, backend, own.candidate, own.description)
             self.members.append(device.with_run_options(options))
         if missing:
-            usage = any(failure.usage for failure in missing.values())
-            raise (UsageError if usage else NoDeviceError)(self._merged(missing))
+            merged = self._merged(missing)
+            raise (UsageError if merged.usage else NoDeviceError)(merged.message)
         answers = self._ask([member.open_request() for member in self.members], 0.0)
         opened = [answer for answer in answers if isinstance(answer, protocol.Opened)]
         self.members = [
@@ -123,12 +123,6 @@ class RankGroup:
             assert self._opened is not None
             return self._opened
         return self._ask([request] * len(self.members), allowed_s)[0]
-
-    def release(self) -> None:
-        """Does nothing: the ranks stay for the whole run."""
-
-    def end(self) -> None:
-        """Does nothing: no rank can be started again."""
 
     def described(self) -> dict[str, object]:
         """The ranks, for the run file's environment."""
@@ -150,19 +144,20 @@ class RankGroup:
             for rank, answer in zip(self._leader.ranks, answers, strict=True)
             if isinstance(answer, protocol.Failed)
         }
-        if any(failure.lost for failure in failed.values()):
-            raise WorkerDiedError(self._merged(failed), final=True)
-        if failed:
-            raise WorkerRefusedError(
-                self._merged(failed),
-                usage=any(failure.usage for failure in failed.values()),
-                unavailable=any(failure.unavailable for failure in failed.values()),
-            )
-        return answers
+        if not failed:
+            return answers
+        merged = self._merged(failed)
+        if merged.lost:
+            raise WorkerDiedError(merged.message, final=True)
+        raise WorkerRefusedError(merged)
 
-    def _merged(self, failures: Mapping[RankState, protocol.Failed]) -> str:
-        """Messages of ranks: once where all have the same."""
-        messages = {failure.message for failure in failures.values()}
-        if len(failures) == len(self._leader.ranks) and len(messages) == 1:
-            return messages.pop()
-        return "; ".join(truncated([f"{rank}: {one.message}" for rank, one in failures.items()]))
+    def _merged(self, failures: Mapping[RankState, protocol.Failed]) -> protocol.Failed:
+        """Failures of ranks as one, with each message: once where all have the same."""
+        every, messages = failures.values(), {one.message for one in failures.values()}
+        same = len(failures) == len(self._leader.ranks) and len(messages) == 1
+        each = truncated([f"{rank}: {one.message}" for rank, one in failures.items()])
+        flags = ("usage", "unavailable", "lost")
+        return protocol.Failed(
+            messages.pop() if same else "; ".join(each),
+            **{name: any(getattr(one, name) for one in every) for name in flags},
+        )

@@ -6,13 +6,12 @@ comes from repetition k: differences, ratios and sums of phases are formed withi
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from isthmus.measure import protocol
 from isthmus.measure.plan import Task
 from isthmus.measure.schedule import Job
-from isthmus.studies import Study, by_name
-from isthmus.studies.base import Value
+from isthmus.studies import by_name
 
 MOST_S = 120.0
 """A process that sends nothing for this long is taken to hang."""
@@ -25,7 +24,7 @@ within the limits above: small ones take less time than the start of the process
 
 def reference_of(job: Job, jobs: Iterable[Job]) -> Job | None:
     """The reference's job on the same device and size; None where that is ``job`` or failed."""
-    study = _study(job)
+    study = by_name(job.study)
     if not study.reference:
         return None
     return next(
@@ -34,28 +33,20 @@ def reference_of(job: Job, jobs: Iterable[Job]) -> Job | None:
             for other in jobs
             if other is not job
             and (other.device.address, other.task.bytes) == (job.device.address, job.task.bytes)
-            and not (other.error or other.skipped)
-            and _study(other) is study
-            and _has(other.task, study.reference)
+            and not other.given_up
+            and other.study == job.study
+            and other.task.has(study.reference)
         ),
         None,
     )
 
 
-def _has(task: Task, values: Mapping[str, Value]) -> bool:
-    """Whether a task has these values, of those axes that it has."""
-    own = {"memory": task.memory, **task.axes}
-    return all(own.get(name, value) == value for name, value in values.items())
-
-
 def request(job: Job, reference: Job | None) -> protocol.Offload:
     """The request to a fresh worker; repetitions alternate with the reference if there is one."""
-    task, device = job.task, job.device
+    task = job.task
     again = min(max(_AGAIN_BYTES // task.bytes, _LEAST_AGAIN), _MOST_AGAIN)
     return protocol.Offload(
-        library=str(device.backend.library),
-        id=device.description.id,
-        options=device.options,
+        device=job.device.open_request(),
         bytes=task.bytes,
         placement=_placement(task),
         again=0 if job.simulated else again,
@@ -69,7 +60,3 @@ def request(job: Job, reference: Job | None) -> protocol.Offload:
 
 def _placement(task: Task) -> tuple[str, dict[str, str]]:
     return task.memory, {name: str(value) for name, value in task.axes.items()}
-
-
-def _study(job: Job) -> Study:
-    return by_name(next(iter(job.task.points.values())).study)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import product
 from math import prod
 
@@ -35,13 +35,10 @@ class Task:
     joint: bool = False
     """Whether all ranks carry it out together."""
 
-
-@dataclass(frozen=True)
-class Plan:
-    """Tasks for one device, and the reasons for what is left out."""
-
-    tasks: list[Task]
-    left_out: list[str] = field(default_factory=list)
+    def has(self, values: Mapping[str, Value]) -> bool:
+        """Whether it has these values, of those axes that it has."""
+        own = {"memory": self.memory, **self.axes}
+        return all(own.get(name, value) == value for name, value in values.items())
 
 
 def known_to(study: Study, device: DeviceDescription) -> Sequence[OperationDescription]:
@@ -110,8 +107,8 @@ def describe_memory_kinds(study: Study, descriptions: Iterable[DeviceDescription
     return ", ".join([*kinds, *(("offset<N>", "node<N>") if "aligned" in kinds else ())])
 
 
-class _Planner:
-    """Collects the tasks of one study for one device."""
+class Plan:
+    """Tasks of one study for one device, and the reasons for what is left out."""
 
     def __init__(
         self,
@@ -233,19 +230,19 @@ class _Planner:
                 others = f": it has {', '.join(map(str, here))}" if here else ""
                 self.left_out.append(f"{self._device} takes no {axis.name} {value}{others}")
 
-    def plan(self) -> Plan:
-        """The collected plan; names sizes that are too large where the user set sizes."""
-        left_out = list(dict.fromkeys(self.left_out))
+    def end(self) -> Plan:
+        """The whole plan; names sizes that are too large where the user set sizes."""
+        self.left_out = list(dict.fromkeys(self.left_out))
         if self._study.size_axis.name in self._given:
             for (sizes, largest), operations in self._too_large.items():
                 names = ", ".join(dict.fromkeys(operations))
                 listed = ", ".join(map(format_size, sizes))
                 most = largest >> 20 << 20 or largest
-                left_out.append(
+                self.left_out.append(
                     f"{self._device} does not do {listed} for {names}: left out; "
                     f"{format_size(most)} is the most, by its limits and by what memory is free"
                 )
-        return Plan(self.tasks, left_out)
+        return self
 
 
 def _values(
@@ -287,7 +284,7 @@ def plan(
     """
     usual = {axis.name: axis.usual(quick=quick) for axis in study.axes}
     chosen = {**{name: values for name, values in usual.items() if values is not None}, **given}
-    planner = _Planner(study, device, given, chosen)
+    planner = Plan(study, device, given, chosen)
     description = device.description
     for kind in given.get("memory", ()):
         if not has_memory(study, description, kind):
@@ -308,4 +305,4 @@ def plan(
                 for sizes_from, sizes in sizes_by_set:
                     planner.add(operation, wanted, sizes, sizes_from)
     planner.miss(seen)
-    return planner.plan()
+    return planner.end()

@@ -7,6 +7,7 @@ pipes of their own: a vendor's runtime may print what it likes.
 from __future__ import annotations
 
 import struct
+from collections.abc import Callable
 from typing import BinaryIO
 
 import msgspec
@@ -135,9 +136,7 @@ class Offload(msgspec.Struct, frozen=True, tag=True):
     in ``placement``.
     """
 
-    library: str
-    id: str
-    options: dict[str, str]
+    device: OpenDevice
     bytes: int
     """Size of one vector in bytes."""
     placement: tuple[str, dict[str, str]]
@@ -205,7 +204,7 @@ class Part(msgspec.Struct, frozen=True):
 
 
 class Measured(msgspec.Struct, frozen=True, tag=True):
-    """Answer to Measure: one block."""
+    """Answer to Measure, one block, or to Offload: a part without samples for a missing phase."""
 
     parts: list[Part]
     batch: int
@@ -217,13 +216,8 @@ class Measured(msgspec.Struct, frozen=True, tag=True):
     block_s: float
     state: str
     remarks: list[str] = []
-
-
-class Offloaded(msgspec.Struct, frozen=True, tag=True):
-    """Answer to Offload; a phase that it did not have is a part without samples."""
-
-    block: Measured
-    clock: ClockDescription
+    clock: ClockDescription | None = None
+    """Of an offload's process, which opens no device before."""
 
 
 class Failed(msgspec.Struct, frozen=True, tag=True):
@@ -237,7 +231,7 @@ class Failed(msgspec.Struct, frozen=True, tag=True):
     """The device cannot be used any more in this process."""
 
 
-Answer = Devices | Opened | Measured | Offloaded | Failed
+Answer = Devices | Opened | Measured | Failed
 
 _encoder = msgspec.msgpack.Encoder()
 _requests: msgspec.msgpack.Decoder[Request] = msgspec.msgpack.Decoder(Request)
@@ -246,7 +240,8 @@ _answers: msgspec.msgpack.Decoder[Answer] = msgspec.msgpack.Decoder(Answer)
 
 def send(pipe: BinaryIO, message: Request | Answer) -> None:
     """Writes one message."""
-    pipe.write(frame(message))
+    body = _encoder.encode(message)
+    pipe.write(_LENGTH.pack(len(body)) + body)
     pipe.flush()
 
 
@@ -255,24 +250,9 @@ def receive_request(pipe: BinaryIO) -> Request | None:
     head = pipe.read(_LENGTH.size)
     if len(head) < _LENGTH.size:
         return None
-    body = pipe.read(_LENGTH.unpack(head)[0])
-    return _requests.decode(body)
+    return _requests.decode(pipe.read(*_LENGTH.unpack(head)))
 
 
-def frame(message: msgspec.Struct) -> bytes:
-    """A message as it goes over the wire."""
-    body = _encoder.encode(message)
-    return _LENGTH.pack(len(body)) + body
-
-
-def decode_answer(body: bytes) -> Answer:
-    """Answer from a message's body."""
-    return _answers.decode(body)
-
-
-def body_length(head: bytes) -> int:
-    """Length that a message's head announces."""
-    return int(_LENGTH.unpack(head)[0])
-
-
-HEAD_BYTES = _LENGTH.size
+def receive_answer(read: Callable[[int], bytes]) -> Answer:
+    """Next answer; ``read`` waits for so many bytes."""
+    return _answers.decode(read(*_LENGTH.unpack(read(_LENGTH.size))))

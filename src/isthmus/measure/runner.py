@@ -47,8 +47,8 @@ _DEVICE_TICK_S = 1e-9
 _SIMULATED_TICK_S = 1e-15
 
 
-_Blocks = list[tuple[protocol.Measured, protocol.Opened]]
-"""Visits to a point, each with the description of its worker's device and clock."""
+_Visit = tuple[protocol.Measured, protocol.ClockDescription]
+"""A visit to a job, with its worker's clock."""
 
 
 class Watcher(Protocol):
@@ -269,10 +269,8 @@ class Runner:
     def _visit(self, job: Job, number: int, workers: _Workers) -> None:
         if job.task.offload:
             began = time.monotonic()
-            answer = self._offload(job)
-            opened = protocol.Opened(job.device.description, answer.clock)
-            self._record_blocks(job, number, [(answer.block, opened)], "once")
-            job.visit_s = time.monotonic() - began
+            self._record_blocks(job, number, [self._offload(job)], "once")
+            job.learn(Cost(time.monotonic() - began, 0.0))
             return
         most_s = min(max(_LEAST_VISIT_S, 4 * self.schedule.visit_s(job)), _MOST_POINT_S)
         samples = 0 if job.simulated else self.schedule.samples(job)
@@ -280,7 +278,7 @@ class Runner:
         state: State = visit[0].state if job.simulated else "visit"  # type: ignore[assignment]
         self._record_blocks(job, number, [visit], state)
 
-    def _offload(self, job: Job) -> protocol.Offloaded:
+    def _offload(self, job: Job) -> _Visit:
         reference = offload.reference_of(job, self.jobs)
         for partner in (reference, None) if reference else (None,):
             try:
@@ -291,12 +289,11 @@ class Runner:
                     raise  # with a reference, it may be the reference that failed
             else:
                 break
-        assert isinstance(answer, protocol.Offloaded)
-        return answer
+        assert isinstance(answer, protocol.Measured)
+        assert answer.clock
+        return answer, answer.clock
 
-    def _measure(
-        self, job: Job, workers: _Workers, most_s: float, samples: int
-    ) -> tuple[protocol.Measured, protocol.Opened]:
+    def _measure(self, job: Job, workers: _Workers, most_s: float, samples: int) -> _Visit:
         """Visits a job; ``samples`` 0: until the process by itself is precise enough."""
         task, settings = job.task, self.settings
         if job.simulated:
@@ -324,12 +321,12 @@ class Runner:
             # The final check takes about as long as the set-up; the rest is sampling.
             sampled_s = max(sampled_s, answer.block_s - 2 * answer.setup_s)
             job.learn(Cost(max(answer.block_s - sampled_s, 0.0), sampled_s / taken))
-        return answer, opened
+        return answer, opened.clock
 
     def _run_in_one_process(self, until: float) -> None:
         """Measures with one process: visits jobs block by block until each is precise enough."""
         order = random.Random(self.settings.seed)
-        taken: dict[Job, _Blocks] = {
+        taken: dict[Job, list[_Visit]] = {
             job: [] for job in self.schedule.unfinished if not job.task.offload
         }
         state: State = "interrupted"
@@ -337,10 +334,10 @@ class Runner:
             workers = _Workers(stack, self._start_worker)
 
             def visit(job: Job, most_s: float) -> None:
-                block, opened = self._measure(job, workers, most_s, 0)
-                if taken[job] and taken[job][0][1] is not opened:
+                block, clock = self._measure(job, workers, most_s, 0)
+                if taken[job] and taken[job][0][1] is not clock:
                     taken[job].clear()  # from a worker that has died since
-                taken[job].append((block, opened))
+                taken[job].append((block, clock))
                 if block.state in FINAL_STATES:
                     self._record_blocks(job, 0, taken.pop(job), block.state)
 
@@ -366,11 +363,11 @@ class Runner:
                 for job, blocks in taken.items():
                     self._record_blocks(job, 0, blocks, "failed" if job.given_up else state)
 
-    def _record_blocks(self, job: Job, number: int, visits: _Blocks, state: State) -> None:
+    def _record_blocks(self, job: Job, number: int, visits: Sequence[_Visit], state: State) -> None:
         """Records the visits of one process to a job; phases that an offload lacks are left out."""
         if not visits:
             return
-        blocks, clock = [block for block, _ in visits], visits[0][1].clock
+        blocks, clock = [block for block, _ in visits], visits[0][1]
         results = {
             n: _rerun(blocks, n, number, clock, state)
             for n, part in enumerate(blocks[0].parts)

@@ -12,7 +12,7 @@ import statistics as stdlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate, combinations
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from isthmus.measure.plan import Task
 from isthmus.results.journal import Entry, key_of
@@ -63,11 +63,18 @@ class Job:
     resolution_s: dict[tuple[int, ClockName], float] = field(default_factory=dict)
     """Resolution in seconds of the coarsest clock among the processes."""
     cost: Cost | None = None
-    """Estimate from visits: the mean of the newest visit and the previous estimate."""
-    visit_s: float = 0.0
-    """Seconds that the latest process of an offload took."""
-    _known: dict[float | str, Any] = field(default_factory=dict)
-    """What was computed since the latest process: ``spread``, and half-widths by confidence."""
+    """Estimate from visits: the mean of the newest visit and the previous estimate.
+
+    The whole process of an offload is overhead."""
+    spread: float = 0.0
+    """Scatter of the processes: the largest standard deviation of logarithms over all rows.
+
+    Estimated by the median difference of two processes, which outliers hardly change, as they
+    hardly change the interval over many (Shamos's estimator; Rousseeuw and Croux,
+    "Alternatives to the median absolute deviation", JASA 88 (1993), 1273).
+    """
+    _widths: dict[float, tuple[float, float]] = field(default_factory=dict)
+    """What ``_half_widths`` computed since the latest process, by confidence."""
 
     @property
     def simulated(self) -> bool:
@@ -106,7 +113,7 @@ class Job:
     def add(self, number: int, results: Mapping[int, Rerun]) -> None:
         """Adds the results of a process, by part."""
         self.processes.add(number)
-        self._known.clear()
+        self._widths.clear()
         for part in self.deciding & results.keys():
             for clock in results[part].clocks:
                 seconds = results[part].seconds(clock).tolist()
@@ -115,6 +122,9 @@ class Job:
                     self.medians.setdefault(row, []).append(stdlib.median(seconds))
                     step_s = results[part].resolution_s(clock)
                     self.resolution_s[row] = max(step_s, self.resolution_s.get(row, 0.0))
+        rows = [[*map(math.log, row)] for row in self._judged().values() if len(row) > 1]
+        apart = (stdlib.median(abs(x - y) for x, y in combinations(row, 2)) for row in rows)
+        self.spread = _OF_NORMAL * max(apart, default=0.0)
 
     def learn(self, cost: Cost) -> None:
         """Updates the estimate of the cost by that of a visit."""
@@ -149,7 +159,7 @@ class Job:
         return self._half_widths(confidence)[1]
 
     def _half_widths(self, confidence: float) -> tuple[float, float]:
-        if confidence not in self._known:
+        if confidence not in self._widths:
             widest = narrowing = 0.0
             for row, medians in self._judged().items():
                 step_s = self.resolution_s[row]
@@ -157,24 +167,8 @@ class Job:
                 widest = max(widest, interval.half_width)
                 if interval.half_width > exact(interval.value).spanning(step_s).half_width:
                     narrowing = max(narrowing, interval.half_width)
-            self._known[confidence] = widest, narrowing
-        widths: tuple[float, float] = self._known[confidence]
-        return widths
-
-    @property
-    def spread(self) -> float:
-        """Scatter of the processes: the largest standard deviation of logarithms over all rows.
-
-        Estimated by the median difference of two processes, which outliers hardly change, as they
-        hardly change the interval over many (Shamos's estimator; Rousseeuw and Croux,
-        "Alternatives to the median absolute deviation", JASA 88 (1993), 1273).
-        """
-        if "spread" not in self._known:
-            rows = [[*map(math.log, row)] for row in self._judged().values() if len(row) > 1]
-            apart = (stdlib.median(abs(x - y) for x, y in combinations(row, 2)) for row in rows)
-            self._known["spread"] = _OF_NORMAL * max(apart, default=0.0)
-        spread: float = self._known["spread"]
-        return spread
+            self._widths[confidence] = widest, narrowing
+        return self._widths[confidence]
 
 
 def looks(job: Job, settings: Settings) -> Sequence[int]:
@@ -267,10 +261,7 @@ class Schedule:
             share_s = left_s / (self._settings.reruns or LOOKS[0])
             groups = _by_urgency(waiting, lambda job: (not job.first, self.visit_s(job)))
             first = [job for group in groups for job in group]
-            spent = accumulate(map(self.visit_s, first))
-            timed = zip(first, spent, strict=True)
-            fitting = [job for job, seconds in timed if job.first or seconds <= share_s]
-            return self._ordered(fitting or waiting)
+            return self._ordered(self._fitting(first, share_s) or waiting)
         groups = _by_urgency(waiting, self._urgency)
         spent_s = sum(self.start_s.get(address, START_S) for address in shared)
         gained = 0.0
@@ -281,7 +272,12 @@ class Schedule:
                 chosen += group
                 gained += gain
                 spent_s += takes_s
-        return self._ordered(_fitting(chosen, self.visit_s, left_s) or chosen)
+        return self._ordered(self._fitting(sorted(chosen, key=self.visit_s), left_s) or chosen)
+
+    def _fitting(self, jobs: Sequence[Job], seconds: float) -> list[Job]:
+        """The first of these jobs that fit into this time, and those that come first anyway."""
+        timed = zip(jobs, accumulate(map(self.visit_s, jobs)), strict=True)
+        return [job for job, spent in timed if job.first or spent <= seconds]
 
     def _urgency(self, job: Job) -> tuple[bool, float]:
         """Whether precision is out of reach; seconds until it is reached, or else per gain."""
@@ -306,8 +302,6 @@ class Schedule:
 
     def visit_s(self, job: Job) -> float:
         """Estimated seconds of a visit."""
-        if job.visit_s:
-            return job.visit_s
         overhead_s, sample_s = job.cost or _usual_cost(job)
         return overhead_s + self.samples(job) * sample_s
 
@@ -359,17 +353,6 @@ def _by_urgency(
         groups.sort(key=of_group)
         ranked += [((i + 0.5) / len(groups), group) for i, group in enumerate(groups)]
     return [group for _, group in sorted(ranked, key=lambda pair: pair[0])]
-
-
-def _fitting(jobs: Iterable[Job], visit_s: Callable[[Job], float], seconds: float) -> list[Job]:
-    """The cheapest jobs that fit into this time."""
-    taken: list[Job] = []
-    for job in sorted(jobs, key=visit_s):
-        seconds -= visit_s(job)
-        if seconds < 0:
-            break
-        taken.append(job)
-    return taken
 
 
 def _groups(jobs: Iterable[Job]) -> list[list[Job]]:

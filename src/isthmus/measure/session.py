@@ -101,14 +101,12 @@ def lock_for_hardware(
     return contextlib.nullcontext()
 
 
-def _open(
-    request: Request, quick: bool, watcher: Watcher
-) -> tuple[list[FoundDevice], list[DeviceRecord]]:
+def _open(request: Request, watcher: Watcher) -> tuple[list[FoundDevice], list[DeviceRecord]]:
     """The devices of a request, and what is added to time the software of their APIs alone."""
     if request.group:
         return joint_device(request.group, request.options, watcher)
     axes = [(study, _parsed_axes(request, study)) for study in request.studies]
-    wanted = any(study.of_software(given, quick=quick) for study, given in axes)
+    wanted = any(study.of_software(given, quick=request.quick) for study, given in axes)
     added = software_of(request.devices) if wanted else ()
     return devices_of(request.devices, request.options, watcher, added)
 
@@ -117,9 +115,9 @@ def _jobs(
     request: Request,
     devices: Sequence[FoundDevice],
     records: Sequence[DeviceRecord],
-    quick: bool,
     watcher: Watcher,
 ) -> list[Job]:
+    quick = request.quick
     jobs: list[Job] = []
     left_out: list[str] = []
     added = {record.address for record in records if record.added}
@@ -165,12 +163,6 @@ def _unmet_needs(request: Request, devices: Sequence[FoundDevice]) -> str:
     return f"{needs}: not on {addresses}; isthmus devices says which devices have that"
 
 
-def _command(request: Request) -> list[str]:
-    """The command line as typed, after that of the launcher, if one started ranks."""
-    launcher = ["mpirun", "-n", str(len(request.group.members))] if request.group else []
-    return [*launcher, *request.command]
-
-
 def settings_of(request: Request, jobs: Sequence[Job]) -> Settings:
     """Settings of a request, with defaults for what the user did not set."""
     quick = request.quick
@@ -206,14 +198,17 @@ def measure(request: Request, watcher: Watcher) -> Run:
         _parsed_axes(request, study)  # a wrong value is refused before any device is touched
     with lock_for_hardware(request.devices, watcher, no_wait=request.no_wait):
         began = time.monotonic()
-        devices, records = _open(request, request.quick, watcher)
-        jobs = _jobs(request, devices, records, request.quick, watcher)
+        devices, records = _open(request, watcher)
+        jobs = _jobs(request, devices, records, watcher)
         if not request.devices and not request.group:  # devices that no study can use are left out
             used = {job.device.address for job in jobs}
             records = [record for record in records if record.address in used]
+        launcher = ["mpirun", "-n", str(len(request.group.members))] if request.group else []
         run = Run(
             software=Software(
-                version=__version__, commit=environment.commit(), command=_command(request)
+                version=__version__,
+                commit=environment.commit(),
+                command=[*launcher, *request.command],
             ),
             started=_now(),
             status="interrupted",
@@ -294,6 +289,7 @@ def resume(
         settings.axes,
         out,
         before.software.command,
+        quick=settings.quick,
         no_wait=no_wait,
         options={**harmless, **permissions},
         binding=Binding(tuple(settings.cpus), settings.numa_node),
@@ -307,7 +303,7 @@ def _resume(
     before: Run, settings: Settings, entries: Sequence[Entry], request: Request, watcher: Watcher
 ) -> Run:
     began = time.monotonic()
-    devices, records = _open(request, settings.quick, watcher)
+    devices, records = _open(request, watcher)
     # A device that is missing now keeps its record, as its points stay in the run.
     known = {device.address: device for device in before.devices}
     here = {record.address for record in records}
@@ -318,7 +314,7 @@ def _resume(
         else record
         for record in records
     ]
-    jobs = _jobs(request, devices, records, settings.quick, watcher)
+    jobs = _jobs(request, devices, records, watcher)
     for job in jobs:
         job.add_before(entries)
     # A series without an end starts again; the better of the two results stays.
@@ -369,9 +365,6 @@ def _run_jobs(
                 duration_s=run.duration_s + time.monotonic() - began,
                 status=status,
                 points=assemble(planned, kept),
-            )
-            whole = msgspec.structs.replace(
-                whole,
                 environment={**run.environment, **environment.counters("after")},
                 devices=[read_again(device) for device in run.devices],
             )

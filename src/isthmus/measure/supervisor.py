@@ -11,8 +11,6 @@ import sys
 import tempfile
 import time
 from collections.abc import Mapping
-from types import TracebackType
-from typing import Protocol
 
 from isthmus.errors import IsthmusError
 from isthmus.measure import protocol
@@ -40,13 +38,12 @@ class WorkerDiedError(IsthmusError):
 class WorkerRefusedError(IsthmusError):
     """A worker could not carry out a request; it still runs."""
 
-    def __init__(self, message: str, *, usage: bool = False, unavailable: bool = False) -> None:
-        super().__init__(message)
-        self.usage = usage
-        self.unavailable = unavailable
+    def __init__(self, failed: protocol.Failed) -> None:
+        super().__init__(failed.message)
+        self.usage, self.unavailable = failed.usage, failed.unavailable
 
 
-class Responder(Protocol):
+class Responder:
     """Answers requests about one device: a worker, or all ranks together."""
 
     def ask(self, request: protocol.Request, allowed_s: float = 0.0) -> protocol.Answer:
@@ -55,6 +52,7 @@ class Responder(Protocol):
         ``allowed_s`` is the time for the work itself, to which the silence limit is added. Raises
         WorkerDiedError or WorkerRefusedError.
         """
+        raise NotImplementedError
 
     def release(self) -> None:
         """Tells the responder that no request follows: a worker then starts to end."""
@@ -63,7 +61,7 @@ class Responder(Protocol):
         """Releases the responder and waits until a worker has ended."""
 
 
-class WorkerProcess:
+class WorkerProcess(Responder):
     """A process that serves one device (``worker.DeviceServer``).
 
     A context manager: when it is left, the process has ended.
@@ -116,12 +114,9 @@ class WorkerProcess:
             protocol.send(self._requests, request)
         except (OSError, ValueError):  # ValueError: the pipe was closed before
             self._raise_died("ended")
-        head = self._read(protocol.HEAD_BYTES, deadline)
-        answer = protocol.decode_answer(self._read(protocol.body_length(head), deadline))
+        answer = protocol.receive_answer(lambda size: self._read(size, deadline))
         if isinstance(answer, protocol.Failed):
-            raise WorkerRefusedError(
-                answer.message, usage=answer.usage, unavailable=answer.unavailable
-            )
+            raise WorkerRefusedError(answer)
         return answer
 
     def _read(self, size: int, deadline: float) -> bytes:
@@ -183,12 +178,7 @@ class WorkerProcess:
     def __enter__(self) -> WorkerProcess:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.end()
         with contextlib.suppress(OSError):
             os.close(self._answers)

@@ -101,9 +101,9 @@ class DeviceServer:
 
     def _offload(self, request: protocol.Offload) -> protocol.Answer:
         record = _core.measure_offload(
-            self._load(request.library),
-            request.id,
-            request.options,
+            self._load(request.device.library),
+            request.device.id,
+            request.device.options,
             request.bytes,
             request.placement,
             request.again,
@@ -132,7 +132,7 @@ class DeviceServer:
                 noise=_message(protocol.Noise, phase.probe, steal_s=record.steal_s),
             )
 
-        block = protocol.Measured(
+        return protocol.Measured(
             parts=list(map(part, request.phases)),
             batch=1,
             intervals=0,  # the clock's own time stays in: phases add up to the total
@@ -142,8 +142,8 @@ class DeviceServer:
             setup_s=0.0,
             block_s=record.wall_s,
             state="once",
+            clock=_clock(),
         )
-        return protocol.Offloaded(block, _clock())
 
     def _begin(
         self, device: _core.Device, request: protocol.Measure

@@ -9,8 +9,8 @@ from typing import Any
 
 import isthmus
 from isthmus import boards, published
-from isthmus.analysis.answers import studies_in
-from isthmus.analysis.published import rows_of_card
+from isthmus.analysis.context import studies_in
+from isthmus.analysis.reproduction import rows_of_card
 from isthmus.analysis.summary import summarise
 from isthmus.analysis.wording import percent
 from isthmus.columns import wrapped

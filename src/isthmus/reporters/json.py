@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from isthmus.analysis.answers import answers
+from isthmus.analysis.context import answers
 from isthmus.analysis.findings import findings, plain
 from isthmus.analysis.summary import summarise
 from isthmus.frames import Frame

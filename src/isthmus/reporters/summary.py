@@ -10,10 +10,10 @@ from pathlib import Path
 
 from isthmus import backends, studies
 from isthmus.analysis import wording
-from isthmus.analysis.answers import studies_in
+from isthmus.analysis.context import studies_in
 from isthmus.analysis.findings import Finding, findings
 from isthmus.analysis.flags import DISTURBED
-from isthmus.analysis.published import rows_of_card
+from isthmus.analysis.reproduction import rows_of_card
 from isthmus.analysis.sentences import shortened
 from isthmus.analysis.summary import BELOW_RESOLUTION, summarise
 from isthmus.frames import Frame

@@ -50,6 +50,6 @@ STUDY = Study(
     ),
     columns=("elements", "handover", "relative_offset"),
     offload=True,
-    analysed_by="isthmus.analysis.findings.allocation:ANALYSIS",
+    analysed_by="isthmus.analysis.allocation:ANALYSIS",
     plotted_by="isthmus.reporters.html.charts.allocation:plots",
 )  # fmt: skip

@@ -46,6 +46,6 @@ STUDY = Study(
         Axis("page_bytes", "page of host memory that the card knows", parse_sizes, None, "", True),
     ),
     columns=("target", "implementation", "iterations", "outstanding", "burst_bytes", "page_bytes"),
-    analysed_by="isthmus.analysis.findings.hostmem:ANALYSIS",
+    analysed_by="isthmus.analysis.hostmem:ANALYSIS",
     plotted_by="isthmus.reporters.html.charts.hostmem:plots",
 )

@@ -32,6 +32,6 @@ STUDY = Study(
         Axis("pipelined", "no: each waits for the one before it", words, selects=True),
     ),
     columns=("width", "instruction", "fence", "pipelined"),
-    analysed_by="isthmus.analysis.findings.mmio:ANALYSIS",
+    analysed_by="isthmus.analysis.mmio:ANALYSIS",
     plotted_by="isthmus.reporters.html.charts.mmio:plots",
 )

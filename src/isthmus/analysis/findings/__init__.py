@@ -23,8 +23,7 @@ def findings(run: Run, summary: Frame | None = None) -> list[Finding]:
     ``summary``: the summary of the run, if already computed.
     """
     from isthmus import studies  # noqa: PLC0415 - slow to load, like the next ones
-    from isthmus.analysis.answers import studies_in  # noqa: PLC0415
-    from isthmus.analysis.context import AnalysisContext  # noqa: PLC0415
+    from isthmus.analysis.context import AnalysisContext, studies_in  # noqa: PLC0415
     from isthmus.analysis.findings.verdicts import verdicts  # noqa: PLC0415
     from isthmus.analysis.summary import summarise  # noqa: PLC0415
 

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from isthmus.analysis import beff, beff_rows
+from isthmus.analysis import beff
 from isthmus.analysis.context import AnalysisContext, each, interval_of
 from isthmus.analysis.findings import common
 from isthmus.analysis.findings.finding import MOST_HEADLINES, Finding, Reference, shown
@@ -147,4 +147,4 @@ def _messages(context: AnalysisContext) -> Iterator[Finding]:
         )  # fmt: skip
 
 
-ANALYSIS = Analysis(beff.QUESTIONS, findings, beff_rows.complete)
+ANALYSIS = Analysis(beff.QUESTIONS, findings, beff.complete)

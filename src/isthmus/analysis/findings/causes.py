@@ -222,14 +222,23 @@ def _falling(run: Run, device: DeviceRecord, rows: Frame) -> Iterator[Cause]:
         ]
         medians = [_medians(point) for point in points]
         count = min(map(len, medians), default=0)
-        steps = {i: min(_step(one, i) for one in medians) for i in range(1, count)}
+        # How much longer the shortest from a process on is than the longest before it.
+        steps = {i: min(min(of[i:]) / max(of[:i]) for of in medians) for i in range(1, count)}
         first = max(steps, key=lambda i: steps[i], default=0)
         few = count - first == 1 and (count > 3 or len(points) < 2)
         if first and not few and steps[first] >= UNSTEADY:
-            at = max(range(len(points)), key=lambda i: points[i].bytes)
-            cause, rate = _fall(points[at], medians[at], first)
-            if rate < GOOD * float(direct["limit_Bps"].iloc[0]):
-                yield cause
+            point, of = max(zip(points, medians, strict=True), key=lambda one: one[0].bytes)
+            early, late = (
+                point.moved_bytes / float(np.median(some)) for some in (of[:first], of[first:])
+            )
+            which = f"process {first + 1}" + (" on" if len(of) > first + 1 else "")
+            if late < GOOD * float(direct["limit_Bps"].iloc[0]):
+                yield Cause(
+                    name=FALLING,
+                    evidence=f"{shown(early, 'B/s')} at {format_size(point.bytes)}, "
+                    f"{shown(late, 'B/s')} from {which} of {len(of)}",
+                    command="sensors; lspci -tv; ps aux",
+                )
                 return
 
 
@@ -237,24 +246,6 @@ def _medians(point: Point) -> list[float]:
     """Seconds of each process, in order."""
     reruns = sorted(measured_on(point, "host"), key=lambda rerun: rerun.rerun)
     return [float(np.median(rerun.seconds("host"))) for rerun in reruns]
-
-
-def _step(medians: Sequence[float], first: int) -> float:
-    """How much longer the shortest from process ``first`` on is than the longest before it."""
-    return min(medians[first:]) / max(medians[:first])
-
-
-def _fall(point: Point, medians: Sequence[float], first: int) -> tuple[Cause, float]:
-    """The cause, and the rate of the late processes in bytes a second."""
-    early, late = (
-        point.moved_bytes / float(np.median(some)) for some in (medians[:first], medians[first:])
-    )
-    which = f"process {first + 1}" + (" on" if len(medians) > first + 1 else "")
-    evidence = (
-        f"{shown(early, 'B/s')} at {format_size(point.bytes)}, "
-        f"{shown(late, 'B/s')} from {which} of {len(medians)}"
-    )
-    return Cause(name=FALLING, evidence=evidence, command="sensors; lspci -tv; ps aux"), late
 
 
 def _bounced(device: DeviceRecord, rows: Frame, best: Sequence[Any]) -> Iterator[Cause]:

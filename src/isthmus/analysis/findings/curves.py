@@ -12,11 +12,9 @@ from isthmus.analysis import wording
 from isthmus.analysis.context import AnalysisContext
 from isthmus.analysis.findings import common
 from isthmus.analysis.findings.finding import Finding, shown, span
-from isthmus.analysis.fits import AlphaBeta
-from isthmus.analysis.predicted import LEAST_SIZES
+from isthmus.analysis.fits import LEAST_SIZES, AlphaBeta
 from isthmus.analysis.sentences import LONGEST, say
-from isthmus.analysis.speeds import curves
-from isthmus.analysis.split import splits
+from isthmus.analysis.transfer import curves, splits
 from isthmus.statistics import Interval
 
 

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from shlex import quote
 from typing import Any
 
-from isthmus.analysis import comparisons, wording
+from isthmus import backends
+from isthmus.analysis import hybrid, transfer, wording
 from isthmus.analysis.context import AnalysisContext, each, rate_of, time_of
-from isthmus.analysis.findings import apis, common
+from isthmus.analysis.findings import common
 from isthmus.analysis.findings.curves import of_curves, of_splits
-from isthmus.analysis.findings.finding import MOST_HEADLINES, Finding, shown
-from isthmus.analysis.ratios import groups
+from isthmus.analysis.findings.finding import MOST_HEADLINES, Finding, Verdict, shown
+from isthmus.analysis.hybrid import Share
+from isthmus.analysis.ratios import SMALL, groups
 from isthmus.frames import Frame, Row
 from isthmus.statistics import Interval, relevant
 from isthmus.studies.base import Analysis
@@ -56,12 +58,12 @@ def findings(context: AnalysisContext) -> Sequence[Finding]:
         key=lambda one: one.device not in {of.device for of in first},
     )
     latency = list(_latencies(context, series))
-    of_apis = list(apis.of_apis(context, WAYS))
-    head = [*(one for one in of_apis if not one.bytes), *first, *latency[:1], *changes[:1]]
+    estimates = list(of_apis(context, WAYS))
+    head = [*(one for one in estimates if not one.bytes), *first, *latency[:1], *changes[:1]]
     both = [one for one in contending if one.operation == "bidirectional"]
     if len(head) < MOST_HEADLINES and both:
         head.append(max(both, key=_usable))
-    rest = [*of_apis, *rates, *latency, *changes, *_launches(context), *_peaks(context, series)]
+    rest = [*estimates, *rates, *latency, *changes, *_launches(context), *_peaks(context, series)]
     rest += [*of_splits(context, WAYS), *of_curves(context, WAYS), *_left_out(context)]
     return common.headed(head, rest)
 
@@ -309,4 +311,42 @@ def _left_out(context: AnalysisContext) -> Iterator[Finding]:
             )
 
 
-ANALYSIS = Analysis(comparisons.QUESTIONS, findings)
+ANALYSIS = Analysis(transfer.QUESTIONS, findings)
+
+
+def of_apis(context: AnalysisContext, ways: Mapping[str, str]) -> Iterator[Finding]:
+    """Small transfers together first, of each operation; then each size by itself.
+
+    ``ways``: operations in words.
+    """
+    shares = [share for share in hybrid.shares(context) if share.operation in ways]
+    for share in shares:
+        small = [size for size in share.by_size if size <= SMALL]
+        if small:
+            yield _of_share(context, share, ways, wording.sizes(small), share.over(small))
+    for share in shares:
+        for size, time_ratio in share.by_size.items():
+            yield _of_share(context, share, ways, format_size(size), time_ratio, size)
+
+
+def _of_share(
+    context: AnalysisContext, share: Share, ways: Mapping[str, str], sizes: str, ratio: Interval,
+    size: int = 0,
+) -> Finding:  # fmt: skip
+    apis = {device.address: device.api for device in context.run.devices}
+    names = backends.api_names()
+    less, more = (names.get(apis[one], one) for one in (share.device, share.reference))
+    verdict: Verdict = context.judge(ratio)
+    template = {"same": "api_same", "undecided": "api_undecided"}.get(verdict, "api_share")
+    what = f"{ways[share.operation]}, {sizes}"
+    values = {
+        "what": what, "best": less, "usual": more, "share": f"{100 * ratio.value:.0f} %",
+        "span": f"{100 * ratio.low:.0f} to {100 * ratio.high:.0f} %"
+        if ratio.known else "one process only",
+        "percent": wording.percent(common.reach(ratio)),
+    }  # fmt: skip
+    return common.tell(
+        context, share, template if ratio.known else "api_share", what, ratio, "1", values=values,
+        subject=f"{less} over {more}, {ways[share.operation]}", verdict=verdict, remark="hybrid",
+        evidence="api_shares", bytes=size, clock="hybrid",
+    )  # fmt: skip

@@ -40,14 +40,10 @@ from isthmus.analysis.findings.reached import known_of
 from isthmus.analysis.sentences import say
 from isthmus.frames import Frame
 from isthmus.results.run_file import DeviceRecord, Run
+from isthmus.text import counted
 from isthmus.units import format_size
 
 _WORST = ("impossible", "below", "unknown", "normal")
-_IMPOSSIBLE = {
-    "above_link_limit": "faster than the link can be",
-    "above_sum": "both directions at once exceed their sum",
-}
-"""Flags of figures that cannot be true where a link is crossed: the caches of a processor can."""
 _NOT_TRUE = "above_link_limit|zero_copy"
 _LEAST_LAUNCH_S = 100e-9
 """No command reaches a device behind a link, and no answer comes back, in less."""
@@ -172,42 +168,37 @@ def _full(best: Sequence[Any], others: Frame) -> Any | None:
 
 def _wrong(rows: Frame, device: DeviceRecord) -> Iterator[Cause]:
     """Figures that cannot be true, by reason."""
-    again = "show RUN.json --points --operation "
     crosses = device.simulated or bool(device.link or device.pci)
-    for flag, reason in _IMPOSSIBLE.items() if crosses else ():
-        marked = rows[rows["flags"].str.contains(rf"\b{flag}\b")]
-        if len(marked):
-            yield Cause(name=reason, evidence=_counted(marked), command=again + _named(marked))
-    empty = rows["flags"].str.contains("zero_copy") & bool(device.link)
-    kernels = rows["initiator"] == "kernel"
+    flags, kernels = rows["flags"].str, rows["initiator"] == "kernel"
+    empty = flags.contains("zero_copy") & bool(device.link)
     launched = rows["operation"].eq("launch") & (rows["median_s"] < _LEAST_LAUNCH_S)
-    for reason, marked in {
-        "data did not arrive": rows[rows["verified"] == "false"],
-        "nothing was copied": rows[empty & rows["operation"].isin(["read", "write"])],
-        "kernels that moved nothing": rows[empty & kernels],
-        "a kernel that did not run": rows[launched & crosses & (not device.simulated)],
+    for reason, wrong in {
+        # Where a link is crossed: the caches of a processor can.
+        "faster than the link can be": flags.contains(r"\babove_link_limit\b") & crosses,
+        "both directions at once exceed their sum": flags.contains(r"\babove_sum\b") & crosses,
+        "data did not arrive": rows["verified"] == "false",
+        "nothing was copied": empty & rows["operation"].isin(["read", "write"]),
+        "kernels that moved nothing": empty & kernels,
+        "a kernel that did not run": launched & crosses & (not device.simulated),
     }.items():
-        if len(marked):
-            yield Cause(name=reason, evidence=_counted(marked), command=again + _named(marked))
+        yield from _told(reason, rows[wrong])
 
 
 def _unchecked(run: Run, rows: Frame) -> Iterator[Cause]:
     """Copies of which nothing checked whether the data arrived, where this program measured."""
-    copies = rows[rows["operation"].isin(causes.COPIES) & rows["bandwidth_Bps"].gt(0)]
-    unseen = copies[copies["verified"].eq("na")]
-    if run.origin is None and len(unseen):
+    if run.origin is None:
+        copies = rows[rows["operation"].isin(causes.COPIES) & rows["bandwidth_Bps"].gt(0)]
+        yield from _told("data not verified", copies[copies["verified"].eq("na")])
+
+
+def _told(reason: str, rows: Frame) -> Iterator[Cause]:
+    """A cause that these rows show, if there are any."""
+    named = ",".join(rows["operation"].unique())
+    if len(rows):
         yield Cause(
-            name="data not verified", evidence=_counted(unseen),
-            command=f"show RUN.json --points --operation {_named(unseen)}",
+            name=reason, evidence=f"{counted(len(rows), 'point', 'points')} of {named}",
+            command=f"show RUN.json --points --operation {named}",
         )  # fmt: skip
-
-
-def _counted(rows: Frame) -> str:
-    return f"{len(rows)} point{'s' if len(rows) > 1 else ''} of {_named(rows)}"
-
-
-def _named(rows: Frame) -> str:
-    return ",".join(rows["operation"].unique())
 
 
 def _finding(

@@ -14,7 +14,7 @@ from markupsafe import Markup
 
 from isthmus import published, studies
 from isthmus.analysis import wording
-from isthmus.analysis.answers import answers_to, studies_in
+from isthmus.analysis.context import answers_to, studies_in
 from isthmus.analysis.findings import MOST_HEADLINES, Finding, findings
 from isthmus.analysis.flags import DISTURBED
 from isthmus.analysis.ratios import software_only

@@ -13,9 +13,8 @@ import pandas as pd
 
 from isthmus import backends, boards, studies
 from isthmus.analysis.context import each
-from isthmus.analysis.published import rows_of_card
 from isthmus.analysis.ratios import groups
-from isthmus.analysis.reproduction import from_points
+from isthmus.analysis.reproduction import from_points, rows_of_card
 from isthmus.analysis.sentences import shortened
 from isthmus.analysis.summary import THROUGH_EMULATION, resolved, summarise
 from isthmus.analysis.wording import percent
