@@ -61,6 +61,7 @@ __attribute__((constructor)) void begin() {
 
 constinit VirtualTime program_time({.processor_time = processor_time,
                                     .runs = runs,
+                                    .waits_outside = waits_outside,
                                     .this_thread = this_thread});
 constinit Deadlines deadlines;
 constinit Stamps stamps;

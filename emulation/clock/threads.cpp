@@ -7,6 +7,7 @@
 #include <array>
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 
 #include "library.hpp"
@@ -20,24 +21,43 @@ Nanoseconds processor_time(pid_t thread) {
   return real_time(static_cast<clockid_t>((~static_cast<unsigned>(thread) << 3U) | 6U));
 }
 
-bool runs(pid_t thread) {
+namespace {
+
+using Text = std::array<char, 128>;
+
+/// The beginning of what the system tells of a thread; empty where it tells nothing.
+Text told(pid_t thread, const char* what) {
   std::array<char, 64> path{};
-  std::snprintf(path.data(), path.size(), "/proc/self/task/%d/stat", thread);
+  std::snprintf(path.data(), path.size(), "/proc/self/task/%d/%s", thread, what);
   // System calls without libc: its functions are points at which threads are cancelled, and
   // programs may replace them.
   const int before = errno;
+  Text text{};
   const auto file =
       static_cast<int>(syscall(SYS_openat, AT_FDCWD, path.data(), O_RDONLY | O_CLOEXEC));
-  if (file < 0) {
-    errno = before;
-    return false;
+  if (file >= 0) {
+    if (syscall(SYS_read, file, text.data(), text.size() - 1) < 0) {
+      text = {};
+    }
+    syscall(SYS_close, file);
   }
-  std::array<char, 128> text{};
-  const auto got = syscall(SYS_read, file, text.data(), text.size() - 1);
-  syscall(SYS_close, file);
   errno = before;
-  const char* name_end = got > 0 ? std::strrchr(text.data(), ')') : nullptr;
+  return text;
+}
+
+}  // namespace
+
+bool runs(pid_t thread) {
+  const Text text = told(thread, "stat");
+  const char* name_end = std::strrchr(text.data(), ')');
   return name_end != nullptr && (name_end[2] == 'R' || name_end[2] == 'D');
+}
+
+bool waits_outside(pid_t thread) {
+  const Text text = told(thread, "syscall");
+  char* end = nullptr;
+  const long number = std::strtol(text.data(), &end, 10);
+  return end != text.data() && number >= 0 && number != SYS_futex;
 }
 
 }  // namespace isthmus::card::clock

@@ -34,7 +34,8 @@ enum class Doing : std::uint8_t {
 /// What the system says of a thread.
 struct System {
   Nanoseconds (*processor_time)(pid_t thread);
-  bool (*runs)(pid_t thread);  ///< or could run, or waits for a disk
+  bool (*runs)(pid_t thread);           ///< or could run, or waits for a disk
+  bool (*waits_outside)(pid_t thread);  ///< for what is not of this program
   pid_t (*this_thread)();
 };
 
@@ -99,7 +100,7 @@ class VirtualTime {
   /// Whether the caller is to act before all others that may act at `time` or before: of several
   /// that wait there, in the order of their places, which is that of their start.
   [[nodiscard]] bool is_first(Nanoseconds time);
-  /// Whether all other threads wait, as far as they say so, or the system.
+  /// Whether all other threads wait for one another, as far as they say so, or the system.
   [[nodiscard]] bool others_wait();
   /// Whether another thread waits to leave a call.
   [[nodiscard]] bool others_leave();

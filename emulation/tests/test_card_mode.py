@@ -9,7 +9,7 @@ import pytest
 
 from conftest import Command
 from isthmus import boards
-from isthmus.analysis import answers
+from isthmus.analysis.context import answers
 from isthmus.analysis.summary import summarise
 from isthmus.errors import UsageError
 from isthmus.measure import discovery
@@ -85,7 +85,7 @@ def test_the_hybrid_is_an_answer_of_its_own(measured: Measured) -> None:
     devices = (f"xrt:0@card={BOARD}", "xrt:0@noop")
     run = measured(*devices)
     assert "hybrid" not in set(summarise(run).to_pandas()["clock"])
-    (hybrid,) = (answer for answer in answers.answers(run) if answer.name == "hybrid")
+    (hybrid,) = (answer for answer in answers(run) if answer.name == "hybrid")
     table = hybrid.table
     assert set(table["clock"]) == {"hybrid"}
     total = table["software_s"] + table["simulated_s"]
@@ -169,7 +169,7 @@ def test_an_offload_has_the_cards_time_beside_the_hosts(scheme: str, measured: M
         parts = took.drop("total")
         assert took["total"] == pytest.approx(parts.sum(), rel=1e-9)
         assert took["kernel_run"] < published["kernel_run"]  # the API's part of a launch is real
-    by_name = {answer.name: answer for answer in answers.answers(run)}
+    by_name = {answer.name: answer for answer in answers(run)}
     assert device not in set(by_name["copies"].table["device"])
     table = by_name["phases"].table
     assert set(table[table["device"] == device]["clock"]) == {"host", "simulated"}
@@ -209,7 +209,7 @@ def test_registers_through_xrt(measured: Measured) -> None:
     assert rows["verified"].to_dict() == {
         "register_load": "na", "bar_memory_load": "na", "store": "true",
     }  # fmt: skip
-    (accesses,) = (answer for answer in answers.answers(run) if answer.name == "accesses")
+    (accesses,) = (answer for answer in answers(run) if answer.name == "accesses")
     assert set(accesses.table["clock"]) == {"simulated"}
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -276,6 +278,18 @@ def test_a_program_that_waits_for_ever_is_ended(streamed: Run) -> None:
     ran = streamed("rounds", "direct", 1, "sink")
     assert ran.code != 0
     assert any("sink_1 waits for data" in line and "is ended" in line for line in ran.errors)
+
+
+@needs_xrt
+def test_a_program_that_waits_for_input_is_not_stuck(streamed: Run, tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with pipe.open("r+b", buffering=0) as file:  # both ends, so that no open waits
+        writer = threading.Timer(2.5, file.write, [b"go"])
+        writer.start()
+        ran = streamed("asked", "direct", pipe, options=("--fail-on-warning",))
+        writer.join()
+    assert (ran.code, ran.figures) == (0, {"runs": 2}), ran.errors
 
 
 @needs_xrt

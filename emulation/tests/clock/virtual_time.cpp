@@ -21,6 +21,7 @@ thread_local pid_t number = 1;
 
 constexpr System fake_system = {.processor_time = [](pid_t id) { return fakes.at(id).used.load(); },
                                 .runs = [](pid_t id) { return fakes.at(id).runs.load(); },
+                                .waits_outside = [](pid_t) { return false; },
                                 .this_thread = [] { return number; }};
 
 /// Time with this thread in it, number 1.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
+#include <fstream>
 #include <numeric>
 #include <thread>
 
@@ -77,6 +78,20 @@ void late(const Arguments& arguments) {
   tell("over", source.run.wait() == ERT_CMD_STATE_COMPLETED ? 1 : 0);
 }
 
+/// A thread waits for the sink; the source is started when somebody writes to a file.
+void asked(const Arguments& arguments) {
+  Card card(arguments[0]);
+  Stage sink(card, "sink");
+  Stage source(card, "source");
+  sink.run.start();
+  std::thread waiting([&] { sink.run.wait(); });
+  std::ifstream(arguments[1]).get();
+  source.run.start();
+  source.run.wait();
+  waiting.join();
+  tell("runs", 2);
+}
+
 /// Writes to the sink's buffer while the sink waits.
 void beside(const Arguments& arguments) {
   Card card(arguments[0]);
@@ -111,5 +126,5 @@ void left(const Arguments& arguments) {
 
 int main(int count, char** given) {
   return act(count, given,
-             {{"rounds", rounds}, {"late", late}, {"beside", beside}, {"left", left}});
+             {{"rounds", rounds}, {"late", late}, {"beside", beside}, {"left", left}, {"asked", asked}});
 }
