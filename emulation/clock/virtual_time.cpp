@@ -261,9 +261,8 @@ bool VirtualTime::others_wait() {
       return false;
     }
     // One that waits in slices looks now and then, which is no computing of its own.
-    return id < 0 || (thread.doing == Doing::unknown
-                          ? system_.runs(id) || system_.waits_outside(id)
-                          : thread.doing != Doing::waiting);
+    return id < 0 || (thread.doing == Doing::unknown ? system_.runs(id) || system_.waits_outside(id)
+                                                     : thread.doing != Doing::waiting);
   });
 }
 

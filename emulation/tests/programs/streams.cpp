@@ -125,6 +125,7 @@ void left(const Arguments& arguments) {
 }  // namespace
 
 int main(int count, char** given) {
-  return act(count, given,
-             {{"rounds", rounds}, {"late", late}, {"beside", beside}, {"left", left}, {"asked", asked}});
+  return act(
+      count, given,
+      {{"rounds", rounds}, {"late", late}, {"beside", beside}, {"left", left}, {"asked", asked}});
 }
