@@ -77,6 +77,7 @@ def execute(
             trace=watch or trace is not None,
             kernels=kernels or (),
             fail_on_warning=fail_on_warning,
+            in_time=kind != "wall",
         ) as session,
     ):
         if session.cure:
