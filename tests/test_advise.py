@@ -381,7 +381,7 @@ def test_bends_that_no_residual_beside_shows_are_mostly_within() -> None:
             return float(2 ** (slopes @ at))
 
         size = int(2 ** random.uniform(8.5, 23.5))
-        found = Curve({one: exact(ratio(one)) for one in sizes}).at(size)
+        found = Curve({one: exact(ratio(one)) for one in sizes}, ratios=True).at(size)
         assert found
         held += found.low * (1 - 1e-9) <= ratio(size) <= found.high * (1 + 1e-9)
         wide.append(math.sqrt(found.high / found.low))

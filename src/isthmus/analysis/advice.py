@@ -57,6 +57,8 @@ class Curve:
     figures: Mapping[int, Interval]
     within: bool = False
     """Whether each figure is of one process, so that others may differ by more than it says."""
+    ratios: bool = False
+    """They bend either way, times one way: between start-up and bandwidth."""
 
     @cached_property
     def sizes(self) -> list[int]:
@@ -106,14 +108,16 @@ class Curve:
         """Error of the line between two neighbours, as a logarithm; NaN where unknown.
 
         Each size but the ends is left out and predicted from those around it. The larger residual
-        of the two neighbours: one bend beside or between them is within it. At least what a bend
-        elsewhere tells: half of all residuals (the gap is half as wide, so that a bend moves the
-        line half as much), as a sample of errors of unknown scale (Student's t).
+        of the two neighbours: one bend beside or between them is within it. Of ratios, at least
+        what bends elsewhere tell: half of all residuals (the gap is half as wide, so that a bend
+        moves the line half as much), as a sample of errors of unknown scale (Student's t).
         """
         every = {i: r for i in range(len(self.sizes)) if (r := self._residual(i)) is not None}
         if not every:
             return math.nan
-        near = max((abs(every[i]) for i in (low, high) if i in every), default=0.0)
+        near = max(abs(every[i]) for i in (low, high) if i in every)
+        if not self.ratios:
+            return near
         scale = math.sqrt(sum(r * r for r in every.values()) / len(every))
         confidence = self.figures[self.sizes[low]].confidence
         return max(near, student(len(every), (1 + confidence) / 2) * scale / 2)
@@ -130,7 +134,7 @@ class Curve:
         both = self.figures.keys() & other.figures.keys()
         logs = {s: self.figures[s].over(other.figures[s]).logarithm() for s in both}
         ratios = {size: log.widened(confidence).exponential() for size, log in logs.items()}
-        return Curve(ratios, self.within or other.within)
+        return Curve(ratios, self.within or other.within, ratios=True)
 
 
 class Option(NamedTuple):
