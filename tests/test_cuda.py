@@ -225,7 +225,7 @@ def test_kernels_sweep_over_host_and_device_memory(isthmus: Command, gpu: FoundD
 def test_a_gpu_alone_exchanges_messages_with_itself(isthmus: Command, gpu: FoundDevice) -> None:
     assert gpu.address == "cuda:0"
     points = rows(isthmus, "--channel", "cuda,staged", "--axis", "bytes=1,100,400Ki,256Mi",
-                 study="beff")  # fmt: skip
+                 "--budget", "240", study="beff")  # fmt: skip
     exchanges = [row for row in points if row["operation"] == "exchange"]
     ways = Counter((row["channel"], row["memory"]) for row in exchanges)
     assert ways == {("cuda", "device"): 4, ("staged", "aligned"): 4, ("staged", "pinned"): 4}
