@@ -216,6 +216,9 @@ def test_a_board_as_slow_as_a_known_one_of_its_name_is_normal() -> None:
     assert verdict(of).sentence.startswith("Normal for Alveo and F1 cards: write 7.7")
     alike = measured(*both_ways(7.7e9, 10.2e9), name=U250, link=GEN3)
     assert verdict(alike).verdict == "unknown", "no U250 is known to be as slow"
+    name = "xilinx_u200_gen3x16_xdma_base_1"
+    unseen = measured(*unverified(both_ways(7.7e9, 10.2e9)), name=name, link=GEN3)
+    assert (verdict(unseen).verdict, causes(unseen)) == ("unknown", ["data not verified"])
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,8 @@ pid_t this_thread();
 Nanoseconds processor_time(pid_t thread);
 /// Runs or could run, or waits for a disk.
 bool runs(pid_t thread);
-/// Waits in a system call that no other thread of the program ends: for input, say, or a process.
-/// Between threads they wait by futexes. False where the system does not tell.
+/// Waits in another system call than a futex: what ends it may come from outside, as input does, or
+/// the end of a process. A pipe between threads counts, too. False where the system does not tell.
 bool waits_outside(pid_t thread);
 
 }  // namespace isthmus::card::clock

@@ -35,7 +35,7 @@ enum class Doing : std::uint8_t {
 struct System {
   Nanoseconds (*processor_time)(pid_t thread);
   bool (*runs)(pid_t thread);           ///< or could run, or waits for a disk
-  bool (*waits_outside)(pid_t thread);  ///< for what is not of this program
+  bool (*waits_outside)(pid_t thread);  ///< for what may come from outside
   pid_t (*this_thread)();
 };
 

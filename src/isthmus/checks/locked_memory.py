@@ -24,7 +24,7 @@ def judge(facts: Facts) -> Result | None:
         state="bad" if few else "unknown",
         found=f"{format_size(int(limit))} may be locked: larger pinned buffers may be refused",
         cause="the limit of this login" if few else "",
-        cure="where they are: memlock unlimited in /etc/security/limits.conf, and a new login",
+        cure="for larger ones: memlock unlimited in /etc/security/limits.conf, and a new login",
         command=command,
     )
 

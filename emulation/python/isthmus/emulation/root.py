@@ -99,7 +99,7 @@ def cured(shim: bytes, version: str, where: Path) -> bytes | None:
             return None
         raise NoDeviceError(
             f"{where}: XRT {version} may have Debian's defect, and its code is not the one known: "
-            "install XRT 2.14 or newer, or AMD's package"
+            "install AMD's package of XRT 2.13"
         )
     if len(defects) > 1:
         raise NoDeviceError(f"{where}: the defect is there {len(defects)} times, expected once")

@@ -144,7 +144,8 @@ def _less(device: DeviceRecord, best: Sequence[Any]) -> Iterator[Cause]:
         yield Cause(
             name=LESS,
             evidence=f"{row.operation} {shown(row.bandwidth_Bps, 'B/s')}; {runs.runs} known runs "
-            f"of {runs.family}: {shown(runs.least, 'B/s')} or more (least: {runs.source})",
+            f"of {runs.family}, scaled to this link: {shown(runs.least, 'B/s')} or more "
+            f"(least: {runs.source})",
             command=_again(device),
         )
 

@@ -67,8 +67,8 @@ _LINKS = tuple(Link(speed, lanes) for speed in (5.0, 8.0, 16.0, 32.0) for lanes 
 def known_of(device: DeviceRecord, copy: Any) -> Known | None:
     """What is known of a copy's operation on a device of this name; None if nothing is.
 
-    Shares of the link carry over to a narrower or slower one, which an engine fills more easily;
-    to a faster one they do not. ``copy``: a row of the summary, of one direction.
+    Shares of a link carry over to every link up to the fastest of the family's runs: rates are
+    scaled to this one. ``copy``: a row of the summary, of one direction.
     """
     link, words = link_of(device.link), set(re.split(r"[^a-z0-9]+", device.name.lower()))
     rows = [row for row in table() if row.name in words]

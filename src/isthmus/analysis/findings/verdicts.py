@@ -126,11 +126,10 @@ def _kind(
         return "unknown"
     if any(checked) or in_time:
         return "below"
-    if checked or (unchecked and low.limit_share >= FAIR):
+    well = low.limit_share >= FAIR or causes.as_known(device, best)
+    if checked or (unchecked and well):
         return "unknown"
-    if low.limit_share >= FAIR or full is not None or causes.as_known(device, best):
-        return "normal"
-    return "below"
+    return "normal" if well or full is not None else "below"
 
 
 def _without_large(
