@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 from isthmus.errors import NoDeviceError
@@ -72,13 +72,11 @@ XRT = Requirement(
     tested=(2, 13),
     cure="name another installation in XILINX_XRT",
 )
-XRT_IN_TIME = Requirement(
-    "XRT",
-    "simulated time",
-    first=(2, 13),
+XRT_IN_TIME = replace(
+    XRT,
+    use="simulated time",
     last=(2, 13),
-    tested=(2, 13),
-    cure="name another installation in XILINX_XRT, or use card exec --clock wall",
+    cure=f"{XRT.cure}, or use card exec --clock wall",
 )
 """Newer ones have another scheduler: with 2.16 kernels do not end, and transfers take too long."""
 GLIBC = Requirement(
