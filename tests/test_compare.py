@@ -7,7 +7,9 @@ import io
 import itertools
 import json
 import math
+import os
 import re
+import sys
 from collections import Counter
 from collections.abc import Collection
 from pathlib import Path
@@ -369,7 +371,8 @@ def cards(tmp_path_factory: pytest.TempPathFactory, run_isthmus: Command) -> Pat
 def test_the_summary_is_short_and_says_what_may_explain_it(
     cards: Path, run_isthmus: Command
 ) -> None:
-    ran = run_isthmus("compare", "base.json", "half.json", cwd=cards)
+    on_path = {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}  # called isthmus
+    ran = run_isthmus("compare", "base.json", "half.json", cwd=cards, env=on_path)
     assert ran.returncode == 0
     shown = ran.stdout.splitlines()
     assert len(shown) <= 15
@@ -395,6 +398,11 @@ def test_another_device_is_said_first_and_the_screen_stays_short() -> None:
     assert len(shown) <= 15
     assert all(len(line) <= 80 for line in shown)
     assert "May explain it: cuda:0, opencl:x: name H100 -> H200" in shown
+    far = f"{'far/' * 12}isthmus compare base.json half.json --points"
+    shown = list(lines(compare(side(of("H100", 1e-6)), side(of("H200", 5e-5))), far))
+    assert len(shown) <= 15
+    assert all(len(line) <= 80 for line in shown)
+    assert far in " ".join(" ".join(shown).replace("\\", "").split())
     assert any(re.match(r"May explain it: .*: driver H100 x+\.\.\. -> H200 x+", s) for s in shown)
     assert sum(line.startswith("slower") for line in shown) >= 2
     same = list(lines(compare(side(of("H100", 1e-6)), side(of("H200", 1e-6))), "isthmus x"))

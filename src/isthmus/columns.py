@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import sys
 import textwrap
@@ -40,3 +41,14 @@ def wrapped(text: str, first: str = "", others: str = "  ") -> list[str]:
         text, _PARAGRAPH, initial_indent=first, subsequent_indent=others,
         break_long_words=False, break_on_hyphens=False,
     )  # fmt: skip
+
+
+def command_lines(command: str, label: str) -> Iterator[str]:
+    r"""A command in lines that can be pasted: where it is too long, continued behind ``\\``."""
+    line = label
+    for word in re.findall(r"(?:'[^']*'|\S)+", command):
+        if len(f"{line} {word} \\") > _PARAGRAPH:
+            yield f"{line} \\"
+            line = "   "
+        line += f" {word}"
+    yield line

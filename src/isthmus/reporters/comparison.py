@@ -10,7 +10,7 @@ from types import MappingProxyType
 from isthmus.analysis import wording
 from isthmus.analysis.changes import SHARED_LINK, Change, Comparison, frame
 from isthmus.analysis.sentences import shortened
-from isthmus.columns import wrapped
+from isthmus.columns import command_lines, wrapped
 from isthmus.junit import Case, junit
 from isthmus.reporters.cells import plain, table
 from isthmus.reporters.md import escape, markdown
@@ -53,7 +53,7 @@ def lines(result: Comparison, more: str) -> Iterator[str]:
         )
     elif changed and _single_runs(result) and not _all_exact(result):
         after.append("One run a side: the machine may have changed meanwhile (docs/compare.md).")
-    after.append(f"Points: {more}")
+    after += command_lines(more, "Points:")
     room = _MOST_LINES - len(before) - len(after) - 1
     fit = changed[: min(_MOST_ROWS, room if len(changed) <= room else room - 1)]
     rows = [_row(one) for one in fit]

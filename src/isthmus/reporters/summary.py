@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 import textwrap
 from collections.abc import Iterator, Sequence
@@ -16,6 +15,7 @@ from isthmus.analysis.flags import DISTURBED
 from isthmus.analysis.reproduction import rows_of_card
 from isthmus.analysis.sentences import shortened
 from isthmus.analysis.summary import BELOW_RESOLUTION, summarise
+from isthmus.columns import command_lines
 from isthmus.frames import Frame
 from isthmus.models.pcie import link_of
 from isthmus.reporters.base import Reporter
@@ -258,8 +258,11 @@ def _commands(run: Run, results: Sequence[Finding], path: Path, program: str) ->
         (label, shlex.join(before) + " " if before and command.startswith("run ") else "", command)
         for label, command in commands
     ]
-    return [line for label, first, command in whole
-            for line in _command(label, f"{first}{program} {command}")]  # fmt: skip
+    return [
+        line
+        for label, first, command in whole
+        for line in command_lines(f"{first}{program} {command}", f"{label:{_COMMAND}}")
+    ]
 
 
 def _published(run: Run) -> list[str]:
@@ -271,17 +274,6 @@ def _published(run: Run) -> list[str]:
         for row in rows_of_card(study, device)
     }
     return sorted(names)
-
-
-def _command(label: str, command: str) -> Iterator[str]:
-    r"""A command in lines that can be pasted: where it is too long, continued behind ``\\``."""
-    line = f"{label:{_COMMAND}}"
-    for word in re.findall(r"(?:'[^']*'|\S)+", command):
-        if len(f"{line} {word} \\") > COLUMNS:
-            yield f"{line} \\"
-            line = "   "
-        line += f" {word}"
-    yield line
 
 
 REPORTER = Reporter("summary", "what was found, on one screen", text)
