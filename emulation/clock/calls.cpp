@@ -160,8 +160,8 @@ Nanoseconds end() {
       xrt_scheduler.completing = true;
     }
     xrt_scheduler.running += (started ? 1 : 0) - (seen_an_end ? 1 : 0);
-    if (started && xrt_scheduler.started != xrt_scheduler.announced) {
-      ++xrt_scheduler.started;
+    if (started) {
+      xrt_scheduler.submissions.start();
     }
     if (seen_an_end || started) {
       xrt_scheduler.acted = true;

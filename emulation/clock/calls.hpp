@@ -23,8 +23,11 @@ void await_completion();
 /// A thread has locked, or unlocked, a mutex of that library.
 void on_scheduler_locked(const pthread_mutex_t* mutex);
 void on_scheduler_unlocked();
-/// Somebody in that library signals a condition: where it is a thread of the program's, for a
-/// command in the list whose mutex it holds, which the scheduler is to take.
+/// Whether a thread that this one starts in that library is the scheduler; others, such as that of
+/// a queue of tasks, are the program's.
+bool starts_scheduler();
+/// Somebody in that library signals a condition: where it is a thread of the program's that gives a
+/// command, for this command in the list whose mutex it holds, which the scheduler is to take.
 void on_submitted();
 /// A thread begins or ends a wait for a condition in that library.
 void on_parked(bool parked);

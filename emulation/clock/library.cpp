@@ -46,9 +46,12 @@ process::Page* map_page() {
   return right ? page : nullptr;
 }
 
+pthread_key_t ending;
+pthread_once_t once = PTHREAD_ONCE_INIT;
+
 __attribute__((constructor)) void begin() {
   mapped = map_page();
-  program_time.add(Role::program, 0);
+  begin_thread(Role::program, 0);
   pthread_atfork(nullptr, nullptr, [] {
     forget_calls();
     forget_device_processes();
@@ -106,6 +109,19 @@ void follow_others(const void* place) {
   if (has_card() && stamps.at(place) > VirtualTime::seen()) {
     program_time.raise(stamps.at(place));
   }
+}
+
+const void* place_of(pthread_t thread) {
+  return reinterpret_cast<const void*>(thread);  // NOLINT(*-no-int-to-ptr)
+}
+
+void begin_thread(Role role, Nanoseconds began, VirtualTime::Thread* place) {
+  program_time.add(role, began, place);
+  pthread_once(&once, [] {
+    pthread_key_create(&ending,
+                       [](void*) { stamps.put(place_of(pthread_self()), program_time.remove()); });
+  });
+  pthread_setspecific(ending, &once);
 }
 
 bool keeps(clockid_t clock) {

@@ -72,6 +72,11 @@ void tell_others(const void* place);
 /// It waited for something at `place`, or found it done.
 void follow_others(const void* place);
 
+/// The calling thread counts from now on, in its place, until it ends, however that is.
+void begin_thread(Role role, Nanoseconds began, VirtualTime::Thread* place = nullptr);
+/// Where the end of a thread is told.
+const void* place_of(pthread_t thread);
+
 /// Clocks that are kept: wall clocks, not those of processor time.
 bool keeps(clockid_t clock);
 /// A kept clock for the calling thread.

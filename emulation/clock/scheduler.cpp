@@ -3,21 +3,14 @@
 #include <sched.h>
 
 #include <array>
-#include <cstddef>
 
 #include "calls.hpp"
+#include "leaving.h"
 #include "library.hpp"
 #include "redirection.hpp"
 
 namespace isthmus::card::clock {
 namespace {
-
-/// When each of the last commands was given to it, as many as XRT can have at a time.
-constinit std::array<std::atomic<Nanoseconds>, std::size_t{1} << 19U> submissions{};
-
-std::atomic<Nanoseconds>& submission(unsigned command) {
-  return submissions[command % submissions.size()];
-}
 
 /// Longer than marking a command as done takes on any machine; then something else is wrong.
 constexpr Nanoseconds most_for_completion = 1'000'000'000;
@@ -27,56 +20,46 @@ thread_local constinit const pthread_mutex_t* last_locked = nullptr;
 
 /// This thread is giving it a command.
 thread_local constinit bool gives = false;
+/// This thread is starting it.
+thread_local constinit bool starts = false;
 
 constinit void* original_start = nullptr;
 constinit void* original_wait = nullptr;
+constinit void* original_begin = nullptr;
 
-/// An exception went through `start_command`, which cannot catch it without C++'s library.
-void forget_failed() {
-  if (gives) {
-    gives = false;
-    --xrt_scheduler.announced;
-  }
-}
+using Function = void(const void*);
 
-/// The board's driver does this, whose time is `driver.launch_ns`. After an exception the thread's
-/// next command or wait makes good what is left undone here.
-void start_command(void* command) {
-  forget_failed();
+/// The board's driver does this, whose time is `driver.launch_ns`.
+void start_command(const void* command) {
   gives = true;
-  xrt_scheduler.announce();
   program_time.count(false);
-  as<decltype(start_command)>(original_start)(command);
-  program_time.count(true);
-  gives = false;
+  isthmus_call(as<Function>(original_start), command, [] {
+    gives = false;
+    program_time.count(true);
+  });
 }
 
 void wait_for_command(const void* command) {
-  forget_failed();
   program_time.count(false);
-  as<decltype(wait_for_command)>(original_wait)(command);
-  program_time.count(true);
+  isthmus_call(as<Function>(original_wait), command, [] { program_time.count(true); });
   if (has_card()) {  // it may have found the command done, without having to wait
     program_time.raise(xrt_scheduler.last_end);
   }
+}
+
+void begin_scheduler() {
+  starts = true;
+  isthmus_call([](const void*) { as<void()>(original_begin)(); }, nullptr, [] { starts = false; });
 }
 
 }  // namespace
 
 constinit Scheduler xrt_scheduler;
 
-void Scheduler::announce() {
-  submission(announced) = has_card() ? program_time.now() : 0;
-  ++announced;
-}
-
-Nanoseconds Scheduler::next_submission() const { return submission(started); }
-
 void Scheduler::forget() {
-  forget_failed();
   completing = false;
-  taken = submitted.load();
-  started = announced.load();
+  submissions.forget();
+  taken = submissions.given();
   acted = false;
   idle = true;
   parked = true;
@@ -92,7 +75,12 @@ void redirect_scheduler(void* library, std::span<unsigned char> code) {
                           Redirection{"_ZN8xrt_core3sws14unmanaged_waitEPKNS_7commandE",
                                       address_of(wait_for_command), &original_wait}};
   redirect_calls(library, code, all);
+  const std::array begin = {Redirection{"_ZN8xrt_core3sws5startEv", address_of(begin_scheduler),
+                                        &original_begin}};
+  redirect_calls(library, code, begin);
 }
+
+bool starts_scheduler() { return starts || original_begin == nullptr; }
 
 void await_completion() {
   if (!xrt_scheduler.completing || !is_of_program()) {
@@ -113,15 +101,15 @@ void on_scheduler_locked(const pthread_mutex_t* mutex) {
     return;
   }
   xrt_scheduler.thread = this_thread();
-  const unsigned submitted = xrt_scheduler.submitted;
+  const unsigned given = xrt_scheduler.submissions.given();
   const bool acted = xrt_scheduler.acted.exchange(false);
-  const bool takes = xrt_scheduler.taken != submitted;
+  const bool takes = xrt_scheduler.taken != given;
   xrt_scheduler.idle = !acted && !takes;
-  xrt_scheduler.taken = submitted;
+  xrt_scheduler.taken = given;
   // It has nothing to do before. While a kernel runs its end may be.
-  const bool next = xrt_scheduler.started != xrt_scheduler.announced && xrt_scheduler.running == 0;
+  const bool next = xrt_scheduler.submissions.any_to_start() && xrt_scheduler.running == 0;
   if (next && has_card()) {
-    program_time.raise(xrt_scheduler.next_submission());
+    program_time.raise(xrt_scheduler.submissions.next());
   }
 }
 
@@ -132,13 +120,10 @@ void on_scheduler_unlocked() {
 }
 
 void on_submitted() {
-  if (is_of_program()) {
-    if (original_start == nullptr) {
-      xrt_scheduler.announce();
-    }
+  if (is_of_program() && (gives || original_start == nullptr)) {
     gives = false;
     xrt_scheduler.list = last_locked;
-    ++xrt_scheduler.submitted;
+    xrt_scheduler.submissions.add(has_card() ? program_time.now() : 0);
   }
 }
 
@@ -146,9 +131,9 @@ void on_parked(bool parked) {
   if (is_scheduler()) {
     xrt_scheduler.parked = parked;
     // Commands that start no kernel are done, too.
-    const unsigned announced = xrt_scheduler.announced;
-    if (parked && announced == xrt_scheduler.submitted && announced == xrt_scheduler.taken) {
-      xrt_scheduler.started = announced;
+    const unsigned given = xrt_scheduler.submissions.given();
+    if (parked && given == xrt_scheduler.taken) {
+      xrt_scheduler.submissions.start_all(given);
     }
   }
 }

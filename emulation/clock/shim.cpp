@@ -59,29 +59,16 @@ Role role_of(const void* creator, Routine* routine, const void* argument) {
   const void* code = is_of(creator, "libstdc++.so") ? *static_cast<void* const*>(argument)
                                                     : reinterpret_cast<const void*>(routine);
   if (is_of(code, "libxrt_coreutil")) {
-    return Role::scheduler;
+    return starts_scheduler() ? Role::scheduler : Role::program;
   }
   return is_of(code, "libxrt_") ? Role::shim : Role::program;
 }
 
-/// Where the end of a thread is told.
-const void* place_of(pthread_t thread) {
-  return reinterpret_cast<const void*>(thread);  // NOLINT(*-no-int-to-ptr)
-}
-
-pthread_key_t ending;
-pthread_once_t once = PTHREAD_ONCE_INIT;
-
-/// A thread that registers itself, and is removed however it ends.
+/// A thread that registers itself.
 void* started(void* given) {
   const Start start = *static_cast<Start*>(given);
   std::free(given);  // NOLINT(*-no-malloc): `new` needs the C++ library
-  program_time.add(start.role, start.began, start.place);
-  pthread_once(&once, [] {
-    pthread_key_create(&ending,
-                       [](void*) { stamps.put(place_of(pthread_self()), program_time.remove()); });
-  });
-  pthread_setspecific(ending, &once);
+  begin_thread(start.role, start.began, start.place);
   return start.routine(start.argument);
 }
 

@@ -51,3 +51,15 @@ def test_select_leaves_the_rest_before_a_card_is_open(figure: Run) -> None:
 
 def test_two_cards_of_two_threads_are_closed_one_after_the_other(figure: Run) -> None:
     assert figure("two_cards", "--board", "u250", "--board", "u250") == 3
+
+
+def test_a_task_of_a_queue_of_xrt_is_the_programs(figure: Run) -> None:
+    assert 0.2 <= figure("queue_of_tasks") < 1
+
+
+def test_computing_counts_after_xrt_refused_to_start_a_kernel(figure: Run) -> None:
+    assert 0.2 <= figure("refused_start") < 1
+
+
+def test_who_waits_for_the_end_of_mains_thread_goes_on_after_it(figure: Run) -> None:
+    assert figure("end_of_main") >= 0.3

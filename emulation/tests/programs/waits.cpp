@@ -7,6 +7,7 @@
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <xrt/experimental/xrt_queue.h>
 #include <xrt/xrt_bo.h>
 #include <xrt/xrt_device.h>
 #include <xrt/xrt_kernel.h>
@@ -16,11 +17,13 @@
 #include <condition_variable>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <functional>
 #include <future>
 #include <map>
 #include <mutex>
+#include <new>
 #include <string>
 #include <thread>
 
@@ -31,6 +34,9 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::size_t MiB = std::size_t{1} << 20U;
+
+/// Whether this thread is given memory.
+thread_local bool has_memory = true;
 
 /// Calls under a mutex for which a worker waits again and again, a millisecond each.
 void lock_held(const Arguments& arguments) {
@@ -223,7 +229,67 @@ void two_cards(const Arguments& arguments) {
   tell("calls", calls);
 }
 
+/// Seconds that a task of a queue of XRT's takes which runs kernels and computes 0.2 s.
+void queue_of_tasks(const Arguments& arguments) {
+  Card card(arguments[0]);
+  xrt::kernel kernel(card.device, card.uuid, "isthmus_empty");
+  xrt::run run(kernel);
+  xrt::queue queue;
+  tell("seconds", lasted([&] {
+         queue.enqueue([&] {
+               for (int i = 0; i < 100; ++i) {
+                 run.start();
+                 run.wait();
+               }
+               compute(0.2);
+             })
+             .wait();
+       }));
+}
+
+/// Seconds of 0.2 that a thread computes after XRT has thrown where it was to start a kernel.
+void refused_start(const Arguments& arguments) {
+  Card card(arguments[0]);
+  xrt::kernel kernel(card.device, card.uuid, "isthmus_empty");
+  xrt::run run(kernel);
+  has_memory = false;
+  try {
+    run.start();
+  } catch (const std::bad_alloc&) {
+  }
+  const bool thrown = !has_memory;
+  has_memory = true;
+  const double took = lasted([] { compute(0.2); });
+  tell("seconds", thrown ? took : -1);
+}
+
+/// Seconds after which a thread goes on that waits for the end of `main`'s, which computes 0.3 s.
+void end_of_main(const Arguments& arguments) {
+  static const Card card(arguments[0]);  // its end would take time, too
+  const double began = seconds(CLOCK_MONOTONIC);
+  std::thread([began, main = pthread_self()] {
+    pthread_join(main, nullptr);
+    tell("seconds", seconds(CLOCK_MONOTONIC) - began);
+    print();
+    std::fflush(stdout);
+    std::_Exit(0);
+  }).detach();
+  compute(0.3);
+  pthread_exit(nullptr);
+}
+
 }  // namespace
+
+/// XRT's library has it from here, too.
+void* operator new(std::size_t bytes) {
+  void* const found = has_memory ? std::malloc(bytes) : nullptr;
+  if (found == nullptr) {
+    throw std::bad_alloc();
+  }
+  return found;
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t /*bytes*/) noexcept { std::free(memory); }
 
 int main(int count, char** given) {
   return act(count, given,
@@ -234,5 +300,8 @@ int main(int count, char** given) {
               {"timed_mutex", timed_mutex},
               {"far_deadlines", far_deadlines},
               {"select_before", select_before},
-              {"two_cards", two_cards}});
+              {"two_cards", two_cards},
+              {"queue_of_tasks", queue_of_tasks},
+              {"refused_start", refused_start},
+              {"end_of_main", end_of_main}});
 }
