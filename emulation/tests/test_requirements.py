@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from on_cards import programs
 
 from conftest import LIMIT_S, Command
 from isthmus import emulation
@@ -20,6 +21,7 @@ from isthmus.emulation.session import CLOCK
 from isthmus.errors import NoDeviceError
 from isthmus.system import xrt
 
+__all__ = ["programs"]  # a fixture
 PAGE = Path(__file__).parents[2] / "docs" / "emulation.md"
 OTHER_GLIBC = r"""
 #include <cstring>
@@ -97,10 +99,32 @@ def test_a_version_that_is_not_tested_is_told_once(
     assert (tmp_path / "ran").exists()
 
 
+def test_simulated_times_are_left_out_where_they_are_not_right(
+    here: xrt.Installation, isthmus: Command, programs: Path, tmp_path: Path
+) -> None:
+    program = ("card", "exec", "--clock", "wall", "--", programs / "native", "adding")
+    told = {}
+    for version in ("2.13.1", "2.20.0"):
+        other = another_version(here, version, tmp_path / version)
+        ran = isthmus(*map(str, program), str(programs / "hw_emu.xclbin"), env=other)
+        assert ran.returncode == 0, ran.stderr
+        told[version] = ran.stderr.splitlines()[-1]
+    assert "waited for link, card and kernels" in told["2.13.1"]
+    assert re.fullmatch(
+        r"isthmus: u250: simulated, not hardware: \S+ m?s wall time; 4 transfers of 16 kB, "
+        r"1 kernel run over 12 kB, 0 register accesses",
+        told["2.20.0"],
+    )
+
+
 @pytest.mark.parametrize(
     ("version", "options", "known"),
     [
         ("2.20.0", (), "simulated time knows XRT 2.13"),
+        *(
+            ("2.20.0", ("--clock", "wall", *shows), "simulated time knows XRT 2.13")
+            for shows in (("--watch",), ("--trace", "t.json"), ("--max-simulated", "1s"))
+        ),
         ("2.99.0", ("--clock", "wall"), "the emulated card knows XRT 2.13 to 2.26"),
     ],
 )

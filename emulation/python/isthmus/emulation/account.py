@@ -16,8 +16,13 @@ def waited_s(slots: Sequence[Slot]) -> float:
     return _FS * sum(slot.simulated_fs + slot.driver_fs for slot in slots)
 
 
-def line(slots: Sequence[Slot], boards: Sequence[str], wall_s: float) -> str:
-    """Simulated time, drivers' costs, wall time, bytes, runs of kernels; marked as no hardware."""
+def line(
+    slots: Sequence[Slot], boards: Sequence[str], wall_s: float, *, in_time: bool = True
+) -> str:
+    """Simulated time, drivers' costs, wall time, bytes, runs of kernels; marked as no hardware.
+
+    Without ``in_time`` simulated times are not right, and left out.
+    """
     name = ", ".join(boards)
     if not slots:
         return f"{name}: no card was opened; wall time {format_seconds(wall_s)}"
@@ -26,13 +31,19 @@ def line(slots: Sequence[Slot], boards: Sequence[str], wall_s: float) -> str:
     driver = _FS * sum(slot.driver_fs for slot in slots)
     crossed = sum(slot.bytes_to_card + slot.bytes_from_card for slot in slots)
     by_kernels = sum(slot.kernel_bytes for slot in slots)
+    runs = _count(sum(slot.kernels for slot in slots), "kernel run")
+    if in_time:
+        took = (
+            f"{format_seconds(simulated)} waited for link, card and kernels + "
+            f"{format_seconds(driver)} assumed for drivers, in {format_seconds(wall_s)} wall time"
+        )
+        runs += f" of {format_seconds(kernels)}"
+    else:
+        took = f"{format_seconds(wall_s)} wall time"
     return (
-        f"{name}: simulated, not hardware: {format_seconds(simulated)} waited for link, card "
-        f"and kernels + {format_seconds(driver)} assumed for drivers, "
-        f"in {format_seconds(wall_s)} wall time; "
+        f"{name}: simulated, not hardware: {took}; "
         f"{_count(sum(slot.transfers for slot in slots), 'transfer')} of {bytes_text(crossed)}, "
-        f"{_count(sum(slot.kernels for slot in slots), 'kernel run')} of {format_seconds(kernels)} "
-        f"over {bytes_text(by_kernels)}, "
+        f"{runs} over {bytes_text(by_kernels)}, "
         f"{_count(sum(slot.registers for slot in slots), 'register access', 'es')}"
     )
 

@@ -76,7 +76,7 @@ XRT_IN_TIME = replace(
     XRT,
     use="simulated time",
     last=(2, 13),
-    cure=f"{XRT.cure}, or use card exec --clock wall",
+    cure=f"{XRT.cure}, or use card exec --clock wall, without --watch, --trace and --max-simulated",
 )
 """Newer ones have another scheduler: with 2.16 kernels do not end, and transfers take too long."""
 GLIBC = Requirement(

@@ -78,6 +78,8 @@ class Session:
     """Changes of the program's environment; an empty value unsets a variable."""
     cure: str = ""
     """Message on a changed copy of XRT's shim; empty where the installed shim is used."""
+    in_time: bool = True
+    """Whether simulated times are right with this version of XRT."""
 
     @property
     def page(self) -> Path:
@@ -180,7 +182,8 @@ def prepare(
     }
     if requirements.GLIBC.knows(glibc):  # last: what others preload may stand before it
         environment["LD_PRELOAD"] = f"{os.environ.get('LD_PRELOAD', '')} {CLOCK}".strip()
-    session = Session(directory, lock, environment, base.cure)
+    timed = requirements.XRT_IN_TIME.knows(installation.version)
+    session = Session(directory, lock, environment, base.cure, timed)
     try:
         _write(session, chosen, clock)
     except BaseException as error:
