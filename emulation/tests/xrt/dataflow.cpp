@@ -392,6 +392,64 @@ TEST_CASE("Who reads from one that runs forever is as late as its memory", "[car
   CHECK(end_of_last(2 * late) - end_of_last(late) == 3 * late);
 }
 
+TEST_CASE("Units that nobody starts and that never wait are named", "[card][process]") {
+  // a and b pass words on in a ring; what d passes on from c to e ends.
+  constexpr std::size_t depth = 1024;
+  Description description = chain("abcde", depth);
+  description.streams[1] = {.producer = 1,
+                            .producer_argument = 1,
+                            .consumer = 0,
+                            .consumer_argument = 0,
+                            .depth = depth,
+                            .name = "b:a"};
+  const bool in_one_run = GENERATE(false, true);
+  const bool stopped = GENERATE(false, true);
+  const auto pass_on = [&](int first) {
+    return [&, first](StreamAccess& streams) mutable {
+      do {
+        int value = 0;
+        if (first == 0) {
+          check(streams.read(0, word_of(value), 0, StreamWait::wait));
+        } else {
+          --first;
+        }
+        check(streams.write(1, word_of(value), 0, StreamWait::wait));
+      } while (in_one_run);
+      return KernelOutcome{};
+    };
+  };
+  std::vector<int> values;
+  Dataflow flow(description, hertz);
+  flow.start(0, began, Dataflow::forever, pass_on(1000));
+  flow.start(1, began, Dataflow::forever, pass_on(0));
+  flow.start(3, began, Dataflow::forever, middle(1));
+  flow.start(4, began, 1, consumer(50, values));
+  flow.start(2, began, 1, producer(50));
+  if (stopped) {
+    flow.stop(0);
+  }
+  if (stopped && !in_one_run) {  // a ends with its first word
+    CHECK(flow.advance().size() == 3);
+  } else {
+    CHECK_THROWS_WITH(flow.advance(), Catch::Contains("since any other moved one: a, b; a board"));
+  }
+  CHECK(values == counted(50, 1));
+}
+
+TEST_CASE("What units that nobody starts work through may be long", "[card][process]") {
+  const Description description = chain("abc", 600'000);
+  int sent = 0;
+  Dataflow flow(description, hertz);
+  flow.start(0, began, Dataflow::forever, [&sent](StreamAccess& streams) {
+    check(streams.write(1, word_of(sent), 0, StreamWait::wait));
+    ++sent;
+    return KernelOutcome{};
+  });
+  flow.start(1, began, Dataflow::forever, middle(1));
+  CHECK(flow.advance().empty());  // until both streams are full
+  CHECK(sent == 1'200'001);
+}
+
 TEST_CASE("Two sides with words of different widths are refused", "[card][process]") {
   const Description description = chain("ab", 4);
   Dataflow flow(description, hertz);

@@ -6,12 +6,18 @@
 #include <limits>
 #include <utility>
 
+#include "stream.hpp"
+
 namespace isthmus::card::process {
 namespace {
 
 /// How often a run that moves nothing may ask streams in vain before it waits for one of them: else
 /// one that asks until something comes would ask for ever.
 constexpr std::uint64_t most_looks = 1'000'000;
+
+/// How many words a kernel that nobody starts may move, beyond what all streams hold, while no
+/// kernel that was started moves one: else a ring of such kernels would go on for ever.
+constexpr std::uint64_t most_alone = 1'000'000;
 
 Time since(std::uint64_t begin, std::uint64_t end) { return static_cast<Time>(end - begin); }
 
@@ -21,85 +27,6 @@ std::uint64_t later(std::uint64_t one, std::uint64_t other) {
 
 }  // namespace
 
-/// Words on their way, in places that are used in turn.
-class Dataflow::Stream {
- public:
-  explicit Stream(const StreamPlace& place) : place_(&place) {}
-
-  [[nodiscard]] const StreamPlace& place() const { return *place_; }
-  [[nodiscard]] bool is_ready(bool for_reader) const {
-    return for_reader ? count_ > 0 : count_ < place_->depth;
-  }
-  /// When the next word was written, or the next place became free.
-  [[nodiscard]] std::optional<std::uint64_t> since_when(bool for_reader) const {
-    if (times_.empty()) {
-      return std::nullopt;
-    }
-    const std::size_t place = for_reader ? head_ : (head_ + count_) % place_->depth;
-    return used_[place] ? std::optional(times_[place]) : std::nullopt;
-  }
-
-  void put(const StreamWord& word, std::uint64_t now) {
-    if (times_.empty()) {
-      data_bytes_ = word.data.size();
-      sideband_bytes_ = word.sideband.size();
-      times_.resize(place_->depth);
-      used_.resize(place_->depth);
-      bytes_.resize(place_->depth * (data_bytes_ + sideband_bytes_));
-    }
-    const std::size_t place = (head_ + count_) % place_->depth;
-    std::byte* const to = &bytes_[place * (data_bytes_ + sideband_bytes_)];
-    check_width(word);
-    std::ranges::copy(word.data, to);
-    std::ranges::copy(word.sideband.first(std::min(word.sideband.size(), sideband_bytes_)),
-                      to + data_bytes_);
-    mark(place, now);
-    ++count_;
-  }
-
-  /// The next word; with `takes` it is gone.
-  void get(const StreamWord& word, bool takes, std::uint64_t now) {
-    check_width(word);
-    const std::byte* const from = &bytes_[head_ * (data_bytes_ + sideband_bytes_)];
-    std::copy_n(from, data_bytes_, word.data.begin());
-    std::copy_n(from + data_bytes_, std::min(word.sideband.size(), sideband_bytes_),
-                word.sideband.begin());
-    if (takes) {
-      last_written_ = times_[head_];
-      last_read_ = now;
-      mark(head_, now);
-      head_ = (head_ + 1) % place_->depth;
-      --count_;
-    }
-  }
-
-  /// Of the last word that was read.
-  std::uint64_t last_written_ = 0;
-  std::optional<std::uint64_t> last_read_;
-
- private:
-  void mark(std::size_t place, std::uint64_t now) {
-    times_[place] = now;
-    used_[place] = true;
-  }
-  void check_width(const StreamWord& word) const {
-    if (word.data.size() != data_bytes_) {
-      throw KernelError("stream " + place_->name + ": one side has words of " +
-                        std::to_string(data_bytes_) + " bytes, the other of " +
-                        std::to_string(word.data.size()));
-    }
-  }
-
-  const StreamPlace* place_;
-  std::size_t data_bytes_ = 0;
-  std::size_t sideband_bytes_ = 0;
-  std::size_t head_ = 0;
-  std::size_t count_ = 0;
-  std::vector<std::byte> bytes_;
-  std::vector<std::uint64_t> times_;  ///< when a word was written there, or read
-  std::vector<bool> used_;
-};
-
 /// One run of a kernel, or of one that runs forever all of them.
 class Dataflow::Run final : public StreamAccess {
  public:
@@ -107,6 +34,7 @@ class Dataflow::Run final : public StreamAccess {
       : flow_(&flow),
         unit_(unit),
         times_(times),
+        free_(times == forever),
         body_(std::move(body)),
         began_(now),
         base_(now),
@@ -141,6 +69,8 @@ class Dataflow::Run final : public StreamAccess {
   [[nodiscard]] bool has_ended() const { return coroutine_.has_ended(); }
   [[nodiscard]] std::size_t unit() const { return unit_; }
   [[nodiscard]] bool is_forever() const { return times_ == forever; }
+  /// One that runs forever and has moved words since a kernel that was started moved one.
+  [[nodiscard]] bool is_alone() const { return alone_ > 0 && others_moves_ == flow_->moves_; }
 
   /// "b_1 waits for data on a_1.out:b_1.in", and "or" where there are several.
   [[nodiscard]] std::string waiting() const {
@@ -272,6 +202,7 @@ class Dataflow::Run final : public StreamAccess {
       looks_ = 0;
       asked_.clear();
       moved_ = true;
+      count_move();
     } else {
       std::erase(asked_, side);  // it is ready until this run moves a word
     }
@@ -287,6 +218,18 @@ class Dataflow::Run final : public StreamAccess {
     return StreamAnswer::done;
   }
 
+  void count_move() {
+    if (!free_) {
+      ++flow_->moves_;
+      return;
+    }
+    alone_ = is_alone() ? alone_ + 1 : 1;
+    others_moves_ = flow_->moves_;
+    if (alone_ > flow_->most_alone_) {
+      throw KernelError(flow_->endless());
+    }
+  }
+
   void set_logic(std::uint64_t cycles) {
     const Time logic = flow_->clock_.of(static_cast<std::int64_t>(cycles));
     now_ = later(now_, base_ + static_cast<std::uint64_t>(logic));
@@ -298,6 +241,7 @@ class Dataflow::Run final : public StreamAccess {
   Dataflow* flow_;
   std::size_t unit_;
   std::uint32_t times_;
+  bool free_;  ///< it was started to run forever
   Body body_;
   std::uint64_t began_;
   std::uint64_t base_;  ///< its start, and what it waited since
@@ -306,7 +250,9 @@ class Dataflow::Run final : public StreamAccess {
   Time memory_ = 0;  ///< added to the run before, and not yet to this one's time
   std::uint64_t bytes_ = 0;
   std::uint64_t looks_ = 0;
-  bool moved_ = false;          ///< a word, in this one of its runs
+  bool moved_ = false;       ///< a word, in this one of its runs
+  std::uint64_t alone_ = 0;  ///< words moved at `others_moves_`
+  std::uint64_t others_moves_ = 0;
   std::vector<Side> asked_;     ///< in vain, since a word was moved or it waited
   std::vector<Side> waits_at_;  ///< for one of these
   bool waits_ = false;
@@ -315,9 +261,10 @@ class Dataflow::Run final : public StreamAccess {
 };
 
 Dataflow::Dataflow(const Description& description, double hertz)
-    : description_(&description), clock_(Pace::of_rate(hertz)) {
+    : description_(&description), clock_(Pace::of_rate(hertz)), most_alone_(most_alone) {
   for (const StreamPlace& place : description.streams) {
     streams_.push_back(std::make_unique<Stream>(place));
+    most_alone_ += 2 * place.depth;  // each word written and read
   }
 }
 
@@ -370,6 +317,7 @@ bool Dataflow::others_can_go_on(const Run& run) const {
 }
 
 std::vector<Dataflow::Ended> Dataflow::advance() {
+  ++moves_;  // what moved before is over
   std::vector<Run*> ended;
   for (bool any = true; any;) {
     any = false;
@@ -392,6 +340,20 @@ std::vector<Dataflow::Ended> Dataflow::advance() {
   std::vector<Ended> found;
   std::ranges::transform(ended, std::back_inserter(found), &Run::ended);
   return found;
+}
+
+std::string Dataflow::endless() const {
+  std::string all;
+  for (const auto& run : runs_) {
+    if (run->is_alone()) {
+      all += (all.empty() ? "" : ", ") + description_->units[run->unit()].instance;
+    }
+  }
+  return "kernels that run forever pass words round without end, a million since any other moved "
+         "one: " +
+         all +
+         "; a board goes on beside the program, here the program would wait for ever: let it start "
+         "one of them, as often as that is needed";
 }
 
 std::string Dataflow::waiting() const {

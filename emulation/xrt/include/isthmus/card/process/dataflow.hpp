@@ -48,7 +48,8 @@ class Dataflow {
     std::uint64_t end = 0;
     std::uint64_t bytes = 0;
   };
-  /// Lets all runs go on as far as they can; those that have ended. Throws what they throw.
+  /// Lets all runs go on as far as they can; those that have ended. Throws what they throw, and
+  /// KernelError where those that run forever never come to wait.
   std::vector<Ended> advance();
   /// Who waits for what; empty where nobody does, but those that run forever.
   [[nodiscard]] std::string waiting() const;
@@ -58,11 +59,15 @@ class Dataflow {
   class Run;
 
   [[nodiscard]] bool others_can_go_on(const Run& run) const;
+  /// Who passes on words for ever, and what to do.
+  [[nodiscard]] std::string endless() const;
   [[nodiscard]] Run* latest_of(std::size_t unit) const;
 
   const Description* description_;
   Pace clock_;
   bool gone_ = false;
+  std::uint64_t moves_ = 0;  ///< of words, by runs that do not run forever
+  std::uint64_t most_alone_;
   std::vector<std::unique_ptr<Stream>> streams_;
   std::vector<std::unique_ptr<Run>> runs_;  ///< in the order of their starts
 };

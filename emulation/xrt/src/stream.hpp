@@ -1,0 +1,94 @@
+// What a stream between kernels holds.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "isthmus/card/process/dataflow.hpp"
+
+namespace isthmus::card::process {
+
+/// Words on their way, in places that are used in turn.
+class Dataflow::Stream {
+ public:
+  explicit Stream(const StreamPlace& place) : place_(&place) {}
+
+  [[nodiscard]] const StreamPlace& place() const { return *place_; }
+  [[nodiscard]] bool is_ready(bool for_reader) const {
+    return for_reader ? count_ > 0 : count_ < place_->depth;
+  }
+  /// When the next word was written, or the next place became free.
+  [[nodiscard]] std::optional<std::uint64_t> since_when(bool for_reader) const {
+    if (times_.empty()) {
+      return std::nullopt;
+    }
+    const std::size_t place = for_reader ? head_ : (head_ + count_) % place_->depth;
+    return used_[place] ? std::optional(times_[place]) : std::nullopt;
+  }
+
+  void put(const StreamWord& word, std::uint64_t now) {
+    if (times_.empty()) {
+      data_bytes_ = word.data.size();
+      sideband_bytes_ = word.sideband.size();
+      times_.resize(place_->depth);
+      used_.resize(place_->depth);
+      bytes_.resize(place_->depth * (data_bytes_ + sideband_bytes_));
+    }
+    const std::size_t place = (head_ + count_) % place_->depth;
+    std::byte* const to = &bytes_[place * (data_bytes_ + sideband_bytes_)];
+    check_width(word);
+    std::ranges::copy(word.data, to);
+    std::ranges::copy(word.sideband.first(std::min(word.sideband.size(), sideband_bytes_)),
+                      to + data_bytes_);
+    mark(place, now);
+    ++count_;
+  }
+
+  /// The next word; with `takes` it is gone.
+  void get(const StreamWord& word, bool takes, std::uint64_t now) {
+    check_width(word);
+    const std::byte* const from = &bytes_[head_ * (data_bytes_ + sideband_bytes_)];
+    std::copy_n(from, data_bytes_, word.data.begin());
+    std::copy_n(from + data_bytes_, std::min(word.sideband.size(), sideband_bytes_),
+                word.sideband.begin());
+    if (takes) {
+      last_written_ = times_[head_];
+      last_read_ = now;
+      mark(head_, now);
+      head_ = (head_ + 1) % place_->depth;
+      --count_;
+    }
+  }
+
+  /// Of the last word that was read.
+  std::uint64_t last_written_ = 0;
+  std::optional<std::uint64_t> last_read_;
+
+ private:
+  void mark(std::size_t place, std::uint64_t now) {
+    times_[place] = now;
+    used_[place] = true;
+  }
+  void check_width(const StreamWord& word) const {
+    if (word.data.size() != data_bytes_) {
+      throw KernelError("stream " + place_->name + ": one side has words of " +
+                        std::to_string(data_bytes_) + " bytes, the other of " +
+                        std::to_string(word.data.size()));
+    }
+  }
+
+  const StreamPlace* place_;
+  std::size_t data_bytes_ = 0;
+  std::size_t sideband_bytes_ = 0;
+  std::size_t head_ = 0;
+  std::size_t count_ = 0;
+  std::vector<std::byte> bytes_;
+  std::vector<std::uint64_t> times_;  ///< when a word was written there, or read
+  std::vector<bool> used_;
+};
+
+}  // namespace isthmus::card::process
