@@ -245,6 +245,14 @@ bool is_next(Nanoseconds time) {
   return xrt_scheduler.is_settled();
 }
 
+void end_waiting_kernels() {
+  for (std::size_t index = 0; index < connection_count; ++index) {
+    if (CardSlot* slot = connections[index].line()) {
+      slot->ending = 1;
+    }
+  }
+}
+
 bool kernel_runs() {
   for (std::size_t index = 0; index < connection_count; ++index) {
     const CardSlot* slot = connections[index].slot;

@@ -26,9 +26,10 @@ void on_scheduler_unlocked();
 /// Whether a thread that this one starts in that library is the scheduler; others, such as that of
 /// a queue of tasks, are the program's.
 bool starts_scheduler();
-/// Somebody in that library signals a condition: where it is a thread of the program's that gives a
-/// command, for this command in the list whose mutex it holds, which the scheduler is to take.
-void on_submitted();
+/// Somebody in that library signals a condition: where it is a thread that gives a command, for
+/// this command in the list whose mutex it holds, which the scheduler is to take; where it is the
+/// scheduler, for a command that is done.
+void on_signalled();
 /// A thread begins or ends a wait for a condition in that library.
 void on_parked(bool parked);
 
@@ -40,6 +41,8 @@ void on_write(int file);
 /// begin one earlier in the program's time. So cards get calls in the order of that time.
 void await_turn(const pthread_mutex_t* mutex);
 void on_locked(pthread_mutex_t* mutex);
+/// The program ends: kernels on its cards that wait, or that start themselves again, are to end.
+void end_waiting_kernels();
 /// Whether a call ends with it: then `leave_call(call_end())` is due once it is unlocked.
 bool on_unlocking(pthread_mutex_t* mutex);
 Nanoseconds call_end();

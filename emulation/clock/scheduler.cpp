@@ -3,8 +3,10 @@
 #include <sched.h>
 
 #include <array>
+#include <utility>
 
 #include "calls.hpp"
+#include "commands.hpp"
 #include "leaving.h"
 #include "library.hpp"
 #include "redirection.hpp"
@@ -14,27 +16,32 @@ namespace {
 
 /// Longer than marking a command as done takes on any machine; then something else is wrong.
 constexpr Nanoseconds most_for_completion = 1'000'000'000;
+/// The same for the next of the kernels that end with the program.
+constexpr Nanoseconds most_for_end = 10'000'000'000;
+constexpr Nanoseconds between_looks = 1'000'000;
 
 /// The mutex of the scheduler's library that this thread has locked last.
 thread_local constinit const pthread_mutex_t* last_locked = nullptr;
 
-/// This thread is giving it a command.
-thread_local constinit bool gives = false;
+/// The command that this thread is giving it.
+thread_local constinit const void* gives = nullptr;
 /// This thread is starting it.
 thread_local constinit bool starts = false;
 
 constinit void* original_start = nullptr;
 constinit void* original_wait = nullptr;
 constinit void* original_begin = nullptr;
+constinit void* original_end = nullptr;
+constinit void* original_init = nullptr;
 
 using Function = void(const void*);
 
 /// The board's driver does this, whose time is `driver.launch_ns`.
 void start_command(const void* command) {
-  gives = true;
+  gives = command;
   program_time.count(false);
   isthmus_call(as<Function>(original_start), command, [] {
-    gives = false;
+    gives = nullptr;
     program_time.count(true);
   });
 }
@@ -52,11 +59,36 @@ void begin_scheduler() {
   isthmus_call([](const void*) { as<void()>(original_begin)(); }, nullptr, [] { starts = false; });
 }
 
+/// XRT makes a card's queue anew when a kernel is opened and none is open, or ever after that was
+/// so: commands in the old one would be started from freed memory.
+void init_scheduler(const void* card) {
+  if (commands_left(card) == 0) {
+    as<Function>(original_init)(card);
+  }
+}
+
+/// At the program's end. XRT's would abort where a kernel runs on; a board's driver ends it.
+void end_scheduler() {
+  end_waiting_kernels();
+  Nanoseconds until = 0;
+  // Unless it is the scheduler's own thread that ends the program.
+  for (unsigned left = 0; const unsigned now = is_scheduler() ? 0 : commands_left(nullptr);) {
+    if (std::exchange(left, now) != now) {
+      until = real_time(CLOCK_MONOTONIC) + most_for_end;
+    } else if (real_time(CLOCK_MONOTONIC) > until) {
+      break;
+    }
+    really_sleep(between_looks);
+  }
+  as<decltype(end_scheduler)>(original_end)();
+}
+
 }  // namespace
 
 constinit Scheduler xrt_scheduler;
 
 void Scheduler::forget() {
+  forget_commands();
   completing = false;
   submissions.forget();
   taken = submissions.given();
@@ -75,9 +107,11 @@ void redirect_scheduler(void* library, std::span<unsigned char> code) {
                           Redirection{"_ZN8xrt_core3sws14unmanaged_waitEPKNS_7commandE",
                                       address_of(wait_for_command), &original_wait}};
   redirect_calls(library, code, all);
-  const std::array begin = {Redirection{"_ZN8xrt_core3sws5startEv", address_of(begin_scheduler),
-                                        &original_begin}};
-  redirect_calls(library, code, begin);
+  const std::array thread = {
+      Redirection{"_ZN8xrt_core3sws5startEv", address_of(begin_scheduler), &original_begin},
+      Redirection{"_ZN8xrt_core3sws4initEPNS_6deviceE", address_of(init_scheduler), &original_init},
+      Redirection{"_ZN8xrt_core3sws4stopEv", address_of(end_scheduler), &original_end}};
+  redirect_calls(library, code, thread);
 }
 
 bool starts_scheduler() { return starts || original_begin == nullptr; }
@@ -119,11 +153,19 @@ void on_scheduler_unlocked() {
   }
 }
 
-void on_submitted() {
-  if (is_of_program() && (gives || original_start == nullptr)) {
-    gives = false;
-    xrt_scheduler.list = last_locked;
+void on_signalled() {
+  const void* const command = std::exchange(gives, nullptr);
+  const bool of_program = is_of_program();
+  if (command != nullptr || (of_program && original_start == nullptr)) {
+    if (of_program) {  // else it is a callback in the scheduler
+      xrt_scheduler.list = last_locked;
+    }
     xrt_scheduler.submissions.add(has_card() ? program_time.now() : 0);
+    if (command != nullptr) {
+      keep_command(command);
+    }
+  } else if (is_scheduler()) {
+    on_completed();
   }
 }
 

@@ -154,7 +154,7 @@ ISTHMUS_INTERPOSED void wait_for_condition_variable(pthread_cond_t* condition,
 
 ISTHMUS_INTERPOSED void notify_condition_variable(pthread_cond_t* condition) {
   if (in_scheduler(__builtin_return_address(0))) {
-    on_submitted();
+    on_signalled();
   }
   pthread_cond_signal(condition);
 }

@@ -268,3 +268,10 @@ def test_an_access_past_a_buffer_is_an_error_on_request(lifecycle: Run) -> None:
     assert not ran.output.endswith("}\n")
     assert "--fail-on-warning: kernel vadd_1 reads" in ran.errors[-1]
     assert any("argument in1, whose buffer has 4000" in line for line in ran.errors)
+
+
+@CLOCKS
+def test_a_run_may_go_while_its_kernel_runs(lifecycle: Run, clock: str) -> None:
+    ran = lifecycle("dropped", options=("--clock", clock))
+    assert (ran.code, ran.figures) == (0, {"sum": SUM}), ran.errors
+    assert "202 kernel runs" in ran.errors[-1]

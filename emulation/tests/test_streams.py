@@ -299,6 +299,14 @@ def test_a_program_may_leave_a_kernel_that_waits(streamed: Run) -> None:
 
 
 @needs_xrt
+def test_a_run_that_is_destroyed_lives_until_its_kernel_ends(streamed: Run) -> None:
+    ran = streamed("dropped", "direct")
+    assert (ran.code, ran.figures) == (0, {"sum": SUM}), ran.errors
+    said = "sink_1 waits for data on source_1.out:sink_1.in when the program ends: ended with it"
+    assert [said in line for line in ran.errors].count(True) == 1
+
+
+@needs_xrt
 @pytest.mark.parametrize(
     ("design", "said"),
     [

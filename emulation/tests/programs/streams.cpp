@@ -110,8 +110,7 @@ void beside(const Arguments& arguments) {
   tell("last", data[count - 1]);
 }
 
-/// A sink that nobody feeds, which is left running: XRT 2.13 fails where a run goes while its
-/// kernel runs, so nothing is destroyed.
+/// A sink that nobody feeds, which is left running.
 void left(const Arguments& arguments) {
   Card card(arguments[0]);
   Stage sink(card, "sink");
@@ -122,10 +121,33 @@ void left(const Arguments& arguments) {
   std::_Exit(0);
 }
 
+/// Runs that are destroyed while their kernels wait: of a sink that goes on later, and then of one
+/// that does not.
+void dropped(const Arguments& arguments) {
+  Card card(arguments[0]);
+  const auto started = [&] {
+    Stage sink(card, "sink");
+    sink.run.start();
+    return sink.buffer;
+  };
+  xrt::bo buffer = started();
+  Stage source(card, "source");
+  source.run.start();
+  source.run.wait();
+  buffer.sync(XCL_BO_SYNC_BO_FROM_DEVICE);
+  const int* const data = buffer.map<int*>();
+  tell("sum", std::accumulate(data, data + count, 0.0));
+  static const xrt::bo other = started();
+}
+
 }  // namespace
 
 int main(int count, char** given) {
-  return act(
-      count, given,
-      {{"rounds", rounds}, {"late", late}, {"beside", beside}, {"left", left}, {"asked", asked}});
+  return act(count, given,
+             {{"rounds", rounds},
+              {"late", late},
+              {"beside", beside},
+              {"left", left},
+              {"dropped", dropped},
+              {"asked", asked}});
 }

@@ -236,7 +236,8 @@ void queue_of_tasks(const Arguments& arguments) {
   xrt::run run(kernel);
   xrt::queue queue;
   tell("seconds", lasted([&] {
-         queue.enqueue([&] {
+         queue
+             .enqueue([&] {
                for (int i = 0; i < 100; ++i) {
                  run.start();
                  run.wait();

@@ -225,13 +225,17 @@ std::uint32_t Device::status(Unit& unit) {
   if (!unit.running) {
     return ap_idle;
   }
-  if (unit.waits && !unit.runs_on) {
+  const bool ended = (unit.waits || unit.runs_on) && meter_->is_program_ending();
+  if (!ended && unit.waits && !unit.runs_on) {
     tell_next_end();
     find_deadlock();
     return ap_start;
   }
-  if (unit.runs_on || !meter_->poll(unit.end)) {
+  if (!ended && (unit.runs_on || !meter_->poll(unit.end))) {
     return ap_start;
+  }
+  if (ended && unit.waits && !unit.runs_on) {
+    warnings_.note("end", flow_.waiting() + " when the program ends: ended with it, as on a board");
   }
   unit.running = false;
   tell_next_end();

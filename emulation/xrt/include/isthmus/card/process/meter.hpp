@@ -53,6 +53,8 @@ class Meter {
   /// Whether all of the program waits, and none of its threads until a deadline.
   [[nodiscard]] bool is_program_stuck() const { return has_clock() && slot_->stuck != 0; }
 
+  [[nodiscard]] bool is_program_ending() const { return slot_->ending != 0; }
+
   [[nodiscard]] CardSlot& slot() { return *slot_; }
 
  private:

@@ -49,12 +49,13 @@ struct alignas(64) CardSlot {
   Count registers;  ///< accesses by the program; polling by XRT is none
   Count calls;
 
-  // Written by the program's clock, before a call; nobody writes them without one.
+  // Written by the program's clock, before a call; nobody writes them without one, but the last.
   Count offset_fs;    ///< the program's time when the call began, less elapsed_fs then
   Count patience_fs;  ///< from there to the program's next deadline: a poll jumps no further
   std::atomic<std::uint32_t> alone;  ///< 1: a poll may jump
   std::atomic<std::uint32_t> stuck;  ///< 1: all wait, without a deadline
   Count waited_fs;  ///< how long a kernel that starts has waited in the runtime's queue
+  std::atomic<std::uint32_t> ending;  ///< 1: the program ends, and with it kernels that wait
 };
 
 /// Zero but for magic, version and `clock` when it is made.

@@ -1,0 +1,17 @@
+// Runs of kernels that XRT's scheduler has not seen to end. It keeps no more than their addresses:
+// a program that destroys a run whose kernel still runs would leave it with memory of something
+// else. A board's driver has a copy; here such a run lives on until its kernel has ended.
+#pragma once
+
+namespace isthmus::card::clock {
+
+/// The scheduler was given this, an `xrt_core::command`.
+void keep_command(const void* command);
+/// The scheduler has marked one as completed, and still holds it itself.
+void on_completed();
+/// How many are not completed, of this `xrt_core::device`; null: of all.
+unsigned commands_left(const void* card);
+/// In the child of a fork, which has none.
+void forget_commands();
+
+}  // namespace isthmus::card::clock
