@@ -15,6 +15,7 @@ class PyIsthmus(PythonPackage):
     variant("report", default=True, description="The page and its plots")
     variant("mpi", default=False, description="Runs over ranks")
 
+    depends_on("c", type="build")
     depends_on("cxx", type="build")
     depends_on("cmake@3.18:", type="build")
     depends_on("ninja", type="build")
