@@ -161,7 +161,7 @@ Nanoseconds end() {
     }
     xrt_scheduler.running += (started ? 1 : 0) - (seen_an_end ? 1 : 0);
     if (started) {
-      xrt_scheduler.submissions.start();
+      xrt_submissions.start();
     }
     if (seen_an_end || started) {
       xrt_scheduler.acted = true;

@@ -81,11 +81,13 @@ void keep_command(const void* command) {
   std::free(memory);  // NOLINT(*-no-malloc): `new` needs the C++ library
 }
 
-void on_completed() {
-  if (Kept* const kept = take_completed()) {
+bool release_completed() {
+  Kept* const kept = take_completed();
+  if (kept != nullptr) {
     kept->~Kept();
     std::free(kept);  // NOLINT(*-no-malloc)
   }
+  return kept != nullptr;
 }
 
 unsigned commands_left(const void* card) {

@@ -7,8 +7,9 @@ namespace isthmus::card::clock {
 
 /// The scheduler was given this, an `xrt_core::command`.
 void keep_command(const void* command);
-/// The scheduler has marked one as completed, and still holds it itself.
-void on_completed();
+/// Of those that the scheduler has marked as completed the first is kept no longer; false where
+/// there is none.
+bool release_completed();
 /// How many are not completed, of this `xrt_core::device`; null: of all.
 unsigned commands_left(const void* card);
 /// In the child of a fork, which has none.

@@ -7,6 +7,7 @@ extern "C" {
 
 /* Calls function(argument), and leave() at its end: whether it returns, throws, or its thread ends
    there. */
+// NOLINTNEXTLINE(modernize-redundant-void-arg): not in C
 void isthmus_call(void (*function)(const void*), const void* argument, void (*leave)(void));
 
 #ifdef __cplusplus

@@ -70,12 +70,14 @@ void init_scheduler(const void* card) {
 /// At the program's end. XRT's would abort where a kernel runs on; a board's driver ends it.
 void end_scheduler() {
   end_waiting_kernels();
+  unsigned before = 0;
   Nanoseconds until = 0;
-  // Unless it is the scheduler's own thread that ends the program.
-  for (unsigned left = 0; const unsigned now = is_scheduler() ? 0 : commands_left(nullptr);) {
-    if (std::exchange(left, now) != now) {
-      until = real_time(CLOCK_MONOTONIC) + most_for_end;
-    } else if (real_time(CLOCK_MONOTONIC) > until) {
+  for (unsigned left = commands_left(nullptr); left != 0 && !is_scheduler();
+       left = commands_left(nullptr)) {
+    const Nanoseconds now = real_time(CLOCK_MONOTONIC);
+    if (std::exchange(before, left) != left) {
+      until = now + most_for_end;
+    } else if (now > until) {
       break;
     }
     really_sleep(between_looks);
@@ -85,13 +87,14 @@ void end_scheduler() {
 
 }  // namespace
 
+constinit Submissions xrt_submissions;
 constinit Scheduler xrt_scheduler;
 
 void Scheduler::forget() {
   forget_commands();
   completing = false;
-  submissions.forget();
-  taken = submissions.given();
+  xrt_submissions.forget();
+  taken = xrt_submissions.given();
   acted = false;
   idle = true;
   parked = true;
@@ -135,15 +138,15 @@ void on_scheduler_locked(const pthread_mutex_t* mutex) {
     return;
   }
   xrt_scheduler.thread = this_thread();
-  const unsigned given = xrt_scheduler.submissions.given();
+  const unsigned given = xrt_submissions.given();
   const bool acted = xrt_scheduler.acted.exchange(false);
   const bool takes = xrt_scheduler.taken != given;
   xrt_scheduler.idle = !acted && !takes;
   xrt_scheduler.taken = given;
   // It has nothing to do before. While a kernel runs its end may be.
-  const bool next = xrt_scheduler.submissions.any_to_start() && xrt_scheduler.running == 0;
+  const bool next = xrt_submissions.any_to_start() && xrt_scheduler.running == 0;
   if (next && has_card()) {
-    program_time.raise(xrt_scheduler.submissions.next());
+    program_time.raise(xrt_submissions.next());
   }
 }
 
@@ -160,22 +163,25 @@ void on_signalled() {
     if (of_program) {  // else it is a callback in the scheduler
       xrt_scheduler.list = last_locked;
     }
-    xrt_scheduler.submissions.add(has_card() ? program_time.now() : 0);
+    xrt_submissions.add(has_card() ? program_time.now() : 0);
     if (command != nullptr) {
       keep_command(command);
     }
   } else if (is_scheduler()) {
-    on_completed();
+    release_completed();
   }
 }
 
 void on_parked(bool parked) {
   if (is_scheduler()) {
     xrt_scheduler.parked = parked;
+    // What was started anew before it was released is there twice.
+    while (parked && release_completed()) {
+    }
     // Commands that start no kernel are done, too.
-    const unsigned given = xrt_scheduler.submissions.given();
+    const unsigned given = xrt_submissions.given();
     if (parked && given == xrt_scheduler.taken) {
-      xrt_scheduler.submissions.start_all(given);
+      xrt_submissions.start_all(given);
     }
   }
 }

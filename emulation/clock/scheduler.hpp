@@ -15,9 +15,11 @@ namespace isthmus::card::clock {
 inline bool is_of_program() { return VirtualTime::role() == Role::program; }
 inline bool is_scheduler() { return VirtualTime::role() == Role::scheduler; }
 
+/// What the program gave it. By itself, for it is large and all zero.
+extern constinit Submissions xrt_submissions;
+
 struct Scheduler {
-  Submissions submissions;          ///< what the program gave it
-  std::atomic<unsigned> taken = 0;  ///< of those, what it knows of
+  std::atomic<unsigned> taken = 0;  ///< of `xrt_submissions`, what it knows of
   /// It locks this mutex once in each round, to take commands.
   std::atomic<const pthread_mutex_t*> list = nullptr;
   std::atomic<bool> acted = false;  ///< in this round: what ends in one starts others in the next
@@ -33,7 +35,7 @@ struct Scheduler {
 
   /// How long what it starts now has waited for it; below 0 where that is to come only.
   [[nodiscard]] Nanoseconds waited(Nanoseconds now) const {
-    return is_scheduler() && submissions.any_to_start() ? now - submissions.next() : 0;
+    return is_scheduler() && xrt_submissions.any_to_start() ? now - xrt_submissions.next() : 0;
   }
   /// Something else holds it up, which may be the thread that asks: a callback of the program's.
   [[nodiscard]] bool is_held_up() const {
@@ -41,7 +43,7 @@ struct Scheduler {
   }
   /// Whether all it will do is to see kernels end.
   [[nodiscard]] bool is_settled() const {
-    return submissions.given() == taken && !completing && (parked || idle);
+    return xrt_submissions.given() == taken && !completing && (parked || idle);
   }
 
   /// In the child of a fork, which has none.

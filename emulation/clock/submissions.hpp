@@ -25,7 +25,7 @@ class Submissions {
   // The scheduler.
 
   [[nodiscard]] bool any_to_start() const { return started_ != given_; }
-  /// When the one was given that is started next.
+  /// When the one was given that is started next; there is one.
   [[nodiscard]] Nanoseconds next() const { return times_[started_ % times_.size()]; }
   void start() {
     if (any_to_start()) {
@@ -46,7 +46,7 @@ class Submissions {
   std::atomic<unsigned> given_ = 0;
   std::atomic<unsigned> started_ = 0;
   /// As many as XRT can have at a time.
-  std::array<std::atomic<Nanoseconds>, std::size_t{1} << 19U> times_{};
+  std::array<Nanoseconds, std::size_t{1} << 19U> times_{};
 };
 
 }  // namespace isthmus::card::clock

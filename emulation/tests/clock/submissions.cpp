@@ -15,6 +15,7 @@ TEST_CASE("Each command has a place of its own, whoever adds it beside others", 
   static Submissions submissions;
   std::barrier all_here(threads);
   std::vector<std::thread> all;
+  all.reserve(threads);
   for (int thread = 0; thread < threads; ++thread) {
     all.emplace_back([&all_here, thread] {
       all_here.arrive_and_wait();

@@ -15,10 +15,6 @@ namespace {
 /// one that asks until something comes would ask for ever.
 constexpr std::uint64_t most_looks = 1'000'000;
 
-/// How many words a kernel that nobody starts may move, beyond what all streams hold, while no
-/// kernel that was started moves one: else a ring of such kernels would go on for ever.
-constexpr std::uint64_t most_alone = 1'000'000;
-
 Time since(std::uint64_t begin, std::uint64_t end) { return static_cast<Time>(end - begin); }
 
 std::uint64_t later(std::uint64_t one, std::uint64_t other) {
@@ -261,7 +257,7 @@ class Dataflow::Run final : public StreamAccess {
 };
 
 Dataflow::Dataflow(const Description& description, double hertz)
-    : description_(&description), clock_(Pace::of_rate(hertz)), most_alone_(most_alone) {
+    : description_(&description), clock_(Pace::of_rate(hertz)) {
   for (const StreamPlace& place : description.streams) {
     streams_.push_back(std::make_unique<Stream>(place));
     most_alone_ += 2 * place.depth;  // each word written and read

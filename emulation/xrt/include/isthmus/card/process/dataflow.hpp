@@ -67,7 +67,9 @@ class Dataflow {
   Pace clock_;
   bool gone_ = false;
   std::uint64_t moves_ = 0;  ///< of words, by runs that do not run forever
-  std::uint64_t most_alone_;
+  /// How many words a run that runs forever may move, beyond what the streams hold, while no other
+  /// run moves one: a ring of such runs would go on for ever.
+  std::uint64_t most_alone_ = 1'000'000;
   std::vector<std::unique_ptr<Stream>> streams_;
   std::vector<std::unique_ptr<Run>> runs_;  ///< in the order of their starts
 };
