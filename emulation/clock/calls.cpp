@@ -130,7 +130,7 @@ void tell(CardSlot& slot) {
     if (!is_virtual()) {
       return;
     }
-    slot.waited_fs = static_cast<std::uint64_t>(xrt_scheduler.waited(call.began)) * femtoseconds;
+    slot.waited_fs = static_cast<std::uint64_t>(Scheduler::waited(call.began)) * femtoseconds;
     slot.offset_fs = static_cast<std::uint64_t>(call.began) * femtoseconds - call.elapsed_before;
   }
   if (!is_virtual() || slot.busy == 0) {

@@ -34,7 +34,7 @@ struct Scheduler {
   std::atomic<bool> completing = false;
 
   /// How long what it starts now has waited for it; below 0 where that is to come only.
-  [[nodiscard]] Nanoseconds waited(Nanoseconds now) const {
+  [[nodiscard]] static Nanoseconds waited(Nanoseconds now) {
     return is_scheduler() && xrt_submissions.any_to_start() ? now - xrt_submissions.next() : 0;
   }
   /// Something else holds it up, which may be the thread that asks: a callback of the program's.
