@@ -65,9 +65,10 @@ soak: ## work for MINUTES, 60 by default, and much more, and look for what grows
 	$(SETUP) test
 	@$(BIN)/python tools/soak.py $(or $(MINUTES),60) $(ARGS)
 
-nightly: ## what takes too long for each change: all faults, a minute of each fuzzing target, a short soak
-	$(SETUP) test
-	@status=0; $(BIN)/python tools/faults.py || status=1; \
+nightly: ## what takes too long for each change: a wheel, all faults, a minute of each fuzzing target, a short soak
+	$(SETUP) test package
+	@status=0; $(BIN)/python tools/make_wheel.py || status=1; \
+	$(BIN)/python tools/faults.py || status=1; \
 	$(BIN)/python tools/fuzz.py 60 --jobs $$(nproc) || status=1; \
 	$(BIN)/python tools/soak.py 5 --short || status=1; exit $$status
 

@@ -77,10 +77,14 @@ class Line(NamedTuple):
         return rest[: ends[0]] if ends else rest
 
     @property
+    def bare(self) -> str:
+        """Without the comment."""
+        return self.text.partition("  #")[0].strip()
+
+    @property
     def reason(self) -> str:
         """Why it is only parsed; empty where it is run."""
-        bare = self.text.partition("  #")[0].strip()
-        return next((why for what, why in ONLY_PARSED.items() if re.search(what, bare)), "")
+        return next((why for what, why in ONLY_PARSED.items() if re.search(what, self.bare)), "")
 
 
 def lines(page: Path) -> Iterator[Line]:
@@ -243,6 +247,7 @@ def shortened(line: Line) -> str:
     return command.replace("/shared/", "shared/") + (marker and f" {marker}{comment}")
 
 
+IN_TUTORIALS = {line.bare for line in ALL if ROOT / "docs" / line.page in TUTORIALS}
 PAGES_RUN = sorted({line.page for line in ALL if not line.reason} - {p.name for p in TUTORIALS})
 
 
@@ -255,6 +260,8 @@ def test_every_command_of_a_page_runs(page: str, tmp_path: Path, pocl: str) -> N
     shutil.copytree(made, folder)
     for line in ALL:
         if line.page != page or line.reason:
+            continue
+        if line.bare in IN_TUTORIALS and ".json" not in line.bare:
             continue
         for out in re.findall(r"--out (\S+\.json)", line.text):
             (folder / out).unlink(missing_ok=True)

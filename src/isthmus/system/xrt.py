@@ -69,8 +69,8 @@ class Installation:
 
     def library(self, name: str) -> Path | None:
         """Path of a library, as the loader would open it; None where it is missing."""
-        files = self.libraries.glob(f"lib{name}.so.*")
-        return min(files, key=lambda path: len(path.name), default=None)
+        path = self.libraries / f"lib{name}.so.2"  # XRT's versions are 2.x
+        return path if path.exists() else None
 
     @property
     def version(self) -> str:
