@@ -58,6 +58,7 @@ class Dataflow {
   class Run;
 
   [[nodiscard]] bool others_can_go_on(const Run& run) const;
+  [[nodiscard]] bool others_come_before(const Run& run) const;
   [[nodiscard]] Run* latest_of(std::size_t unit) const;
 
   const Description* description_;
