@@ -5,14 +5,24 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+import msgspec
 import pytest
-from on_cards import IN_VERILOG, Run, card_exec, emulated, moved_by_kernel, programs
+from on_cards import IN_VERILOG, Ran, Run, card_exec, compiled, emulated, moved_by_kernel, programs
 
 from conftest import Command
+from isthmus import xclbin
+from isthmus.emulation.prototype import defined_in
+from isthmus.xclbin.description import load
 
 __all__ = ["card_exec", "emulated", "programs"]  # fixtures
 pytestmark = pytest.mark.usefixtures("emulated")
-RTL = Path(__file__).resolve().parents[2] / "card" / "rtl"
+ROOT = Path(__file__).resolve().parents[2]
+RTL = ROOT / "card" / "rtl"
+COUNT = 5000
+"""Words that the program ``streams`` sends."""
+CLOCKS_US = 300
+"""In a microsecond, of the kernels of the board u250."""
+PACKETS = ROOT / "kernels" / "gallery" / "packets"
 VADD = """
 [[kernels]]
 name = "vadd"
@@ -37,7 +47,47 @@ PORTS = """module k(
   assign {s_axi_control_arready, s_axi_control_rvalid, s_axi_control_rdata} = '0;
 endmodule
 """
+STREAM = """
+  input logic s_axis_in_tvalid, output logic s_axis_in_tready, input logic [31:0] s_axis_in_tdata,
+"""
+WIRES = """module wires(
+  input logic ap_clk, input logic ap_rst_n,
+  input logic in_r_TVALID, output logic in_r_TREADY, input logic [31:0] in_r_TDATA,
+  input logic [0:0] in_r_TLAST, input logic [3:0] in_r_TKEEP, input logic [3:0] in_r_TSTRB,
+  output logic out_r_TVALID, input logic out_r_TREADY, output logic [31:0] out_r_TDATA,
+  output logic [0:0] out_r_TLAST, output logic [3:0] out_r_TKEEP, output logic [3:0] out_r_TSTRB
+);
+  assign {out_r_TVALID, in_r_TREADY} = {in_r_TVALID, out_r_TREADY};
+  assign out_r_TDATA = in_r_TDATA + 1;
+  assign {out_r_TLAST, out_r_TKEEP, out_r_TSTRB} = {in_r_TLAST, in_r_TKEEP, in_r_TSTRB};
+endmodule
+"""
+"""A kernel without control; each output follows inputs within the clock."""
+CHAIN = """
+stream_connect = [
+  "source_1.out:twice_1.in:2", "twice_1.out:wires_1.in:2", "wires_1.out:wires_2.in:2",
+  "wires_2.out:sink_1.in:2",
+]
+[[kernels]]
+name = "twice"
+arguments = [
+  { name = "in", type = "hls::stream<int>" }, { name = "out", type = "hls::stream<int>" },
+  { name = "n", type = "int" },
+]
+[[kernels]]
+name = "wires"
+control = "ap_ctrl_none"
+instances = [{ name = "wires_1" }, { name = "wires_2" }]
+arguments = [
+  { name = "in", type = "hls::stream<int>" }, { name = "out", type = "hls::stream<int>" }
+]
+"""
+ONE_STREAM = "[[kernels]]\nname = 'k'\narguments = [{ name = 'in', type = 'hls::stream<int>' }]"
 ONE_VALUE = "[[kernels]]\nname = 'k'\narguments = [{ name = 'n', type = 'int' }]"
+
+
+def with_stream(ports: str) -> str:
+    return PORTS.replace("input logic ap_clk,", f"input logic ap_clk, {ports}")
 
 
 @IN_VERILOG
@@ -46,7 +96,53 @@ ONE_VALUE = "[[kernels]]\nname = 'k'\narguments = [{ name = 'n', type = 'int' }]
     [
         (PORTS, None, 2, "k.toml: no such file"),
         (PORTS.replace("ap_rst_n", "reset"), ONE_VALUE, 2, "k.sv has no port ap_rst_n"),
-        (PORTS.replace("ap_clk,", "ap_clk, led,"), ONE_VALUE, 2, "no kernel has the port led"),
+        (PORTS.replace("ap_clk,", "ap_clk, led,"), ONE_VALUE, 2, "no kernel has the port led;"),
+        (
+            PORTS.replace("ap_clk,", f"ap_clk, ap_clk_2, {STREAM} s_axis_in_twakeup,"),
+            ONE_STREAM,
+            2,
+            "no kernel has the ports ap_clk_2, s_axis_in_twakeup; known are",
+        ),
+        (
+            with_stream(STREAM.replace("output logic s_axis_in_tready,", "")),
+            ONE_STREAM,
+            2,
+            "lacks the port s_axis_in_tready",
+        ),
+        (
+            with_stream(STREAM.replace("output logic s_axis_in_tr", "input logic s_axis_in_tr")),
+            ONE_STREAM,
+            2,
+            "s_axis_in_tready and s_axis_in_tvalid have the wrong directions",
+        ),
+        (with_stream(STREAM.replace("31", "11")), ONE_STREAM, 2, "s_axis_in_tdata has 12 bits"),
+        (
+            with_stream(f"{STREAM} input logic [2:0] s_axis_in_tkeep,"),
+            ONE_STREAM,
+            2,
+            "s_axis_in_tkeep has 3 bits, not 4",
+        ),
+        (with_stream(STREAM), ONE_VALUE, 2, "stream s_axis_in, which is no argument"),
+        (PORTS, ONE_STREAM, 2, "which stream is argument in? Say port = '...'"),
+        (
+            with_stream(STREAM + STREAM.replace("s_axis_in", "in_r")),
+            ONE_STREAM,
+            2,
+            "which stream is argument in? Say port = '...' in the description; there are s_axis_in,"
+            " in_r",
+        ),
+        (
+            PORTS,
+            ONE_STREAM.replace("'k'", "'k'\ncontrol = 'ap_ctrl_none'"),
+            2,
+            "with control = 'ap_ctrl_none' has streams alone",
+        ),
+        (
+            f"module k(input logic ap_clk, {STREAM} input logic ap_rst_n); endmodule",
+            ONE_STREAM,
+            2,
+            "k.sv has no ports s_axi_control_*; a kernel without them has streams alone, and",
+        ),
         (
             PORTS.replace("output logic s_axi_control_arready,", "").replace(
                 "s_axi_control_arready, s_axi", "s_axi"
@@ -102,3 +198,75 @@ def test_a_module_of_ones_own_needs_a_description_alone(
     ran = card_exec("--kernels", tmp_path, "--", *program)
     assert ran.figures["sum"] == 1000 * 1001
     assert moved_by_kernel(ran.errors) == "12 kB"
+
+
+@pytest.mark.slow
+@IN_VERILOG
+def test_a_word_that_is_offered_when_the_kernel_is_done_is_not_lost(
+    isthmus: Command, card_exec: Run, tmp_path: Path
+) -> None:
+    """It is the third in a stream that holds two; whoever reads them is started last."""
+    folder = shutil.copytree(PACKETS, tmp_path / "packets")
+    shutil.copy(PACKETS.parent / "on_card.hpp", tmp_path)
+    for name, before, after in (
+        ("twice.sv", "if (ends)", "if (s_axis_in_tvalid && s_axis_in_tready && s_axis_in_tlast)"),
+        ("host.cpp", "elements = 4096", "elements = 3"),
+        ("host.cpp", "{&receiving, &doubling, &sending}", "{&sending, &doubling, &receiving}"),
+    ):
+        text = (folder / name).read_text()
+        assert before in text
+        (folder / name).write_text(text.replace(before, after, 1))
+    sources = [str(folder / name) for name in ("source.cpp", "twice.sv", "sink.cpp")]
+    description = folder / "packets.toml"
+    built = isthmus("card", "kernel", "build", *sources, "--from", str(description))
+    assert built.returncode == 0, built.stderr
+    program = compiled(folder / "host.cpp", folder / "host")
+    ran = card_exec("--fail-on-warning", "--kernels", folder, "--", program,
+                    folder / "packets.xclbin")  # fmt: skip
+    assert ran.code == 0, ran.errors
+    assert "PASS" in ran.output
+
+
+@pytest.mark.slow
+@IN_VERILOG
+def test_streams_lead_from_cpp_to_verilog_and_back(
+    isthmus: Command, card_exec: Run, programs: Path, tmp_path: Path
+) -> None:
+    """A kernel with control, two of one without, and C++ at both ends; a word a clock."""
+    for source in ("source.cpp", "twice.sv", "sink.cpp"):
+        shutil.copy(PACKETS / source, tmp_path)
+    sources = {path.stem: path for path in tmp_path.glob("*")}
+    (tmp_path / "wires.sv").write_text(WIRES)
+    # The program gives each stage a count; the end is what TLAST says.
+    sink = sources["sink"].read_text().replace("int* out)", "int* out, int n)")
+    sources["sink"].write_text(sink)
+    (tmp_path / "all.toml").write_text(CHAIN)
+    names = [*map(str, sources.values()), "wires.sv"]
+    built = isthmus("card", "kernel", "build", *names, "--from", "all.toml")
+    assert built.returncode == 0, built.stderr
+
+    def ran(file: str, *order: str) -> Ran:
+        program = (programs / "streams", "rounds", tmp_path / file, 2, *order)
+        return card_exec("--clock", "card", "--kernels", tmp_path, "--", *program)
+
+    for order in ("sink twice source", "source twice sink"):
+        chain = ran("all.xclbin", *order.split())
+        assert chain.code == 0, chain.errors
+        assert chain.figures["sum"] == COUNT * (COUNT + 1) + 2 * COUNT
+        # Beside the words three launches of some 10 us.
+        assert COUNT / CLOCKS_US < chain.figures["round 1"] < 2.5 * COUNT / CLOCKS_US + 30
+    again = ran("all.xclbin", *order.split())
+    assert {k: round(v, 3) for k, v in again.figures.items()} == {
+        k: round(v, 3) for k, v in chain.figures.items()
+    }
+    design = load(tmp_path / "all.toml")
+    found = [defined_in(sources[name].read_text(), name) for name in ("source", "sink")]
+    kernels = (*design.kernels, *(one.kernel for one in found if one))
+    apart = msgspec.structs.replace(
+        design, kernels=kernels, stream_connect=design.stream_connect[:1], mode="hw_emu"
+    )
+    xclbin.save(apart.build(), tmp_path / "apart.xclbin")
+    refused = ran("apart.xclbin", "twice", "source")
+    assert refused.code != 0
+    said = "argument 1 of twice_1, which it writes, is connected to nothing: see stream_connect"
+    assert any(said in line for line in refused.errors), refused.errors

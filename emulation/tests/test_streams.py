@@ -226,6 +226,7 @@ def test_a_kernel_without_control_passes_on_what_comes(streamed: Run) -> None:
     ran = streamed("rounds", "free", 2, "sink", "source")
     assert ran.code == 0, ran.errors
     assert ran.figures["sum"] == 2 * SUM
+    assert COUNT * CLOCK_US < ran.figures["round 1"] < ran.figures["round 0"] < 200
 
 
 @needs_xrt

@@ -82,6 +82,7 @@ void BenchKernel::clock() {
   each(readers_, show);
   each(writers_, show);
   each(receivers_, show);
+  each(servers_, [](PinServer* one) { one->show(); });
   if (settles) {
     settle();
     take_all();
@@ -90,6 +91,7 @@ void BenchKernel::clock() {
   each(readers_, note);
   each(writers_, note);
   each(receivers_, note);
+  each(servers_, [](PinServer* one) { one->note(); });
   edge();
   ++edges_;
   now_ += period_;

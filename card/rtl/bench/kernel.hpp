@@ -20,6 +20,8 @@ class BenchKernel : public RtlKernel {
   [[nodiscard]] std::size_t masters() const override { return master_order_.size(); }
   void connect(std::size_t master, MemoryPort& port) override;
   void connect(StreamPort& port) override;
+  /// From the next clock on these serve pins, and no others.
+  void connect(std::vector<PinServer*> servers) { servers_ = std::move(servers); }
   void clock() final;
   [[nodiscard]] Time now() const final { return now_; }
   void skip_to(Time time) final;
@@ -59,6 +61,7 @@ class BenchKernel : public RtlKernel {
   std::vector<WriteMaster> writers_;
   std::vector<StreamSender> senders_;
   std::vector<StreamReceiver> receivers_;
+  std::vector<PinServer*> servers_;
 };
 
 }  // namespace isthmus::card

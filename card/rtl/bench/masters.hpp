@@ -48,6 +48,18 @@ class WriteMaster {
   bool taken_ = false;
 };
 
+/// Serves pins of other kinds; masters and settling are as above.
+class PinServer {
+ public:
+  PinServer() = default;
+  PinServer(const PinServer&) = delete;
+  PinServer& operator=(const PinServer&) = delete;
+  virtual ~PinServer() = default;
+
+  virtual void show() = 0;
+  virtual void note() = 0;
+};
+
 class StreamSender {
  public:
   explicit StreamSender(StreamPins pins) : pins_(pins) {}

@@ -80,6 +80,43 @@ Dataflow::Body consumer(int count, std::vector<int>& into, std::uint64_t interva
   };
 }
 
+/// Asks at each clock, as a module does; the clocks in which words were there.
+Dataflow::Body asking(int count, std::vector<std::uint64_t>& clocks) {
+  return [=, &clocks](StreamAccess& streams) {
+    std::uint64_t clock = 0;
+    for (int n = 0; n < count; ++clock) {
+      int value = -1;
+      const StreamAnswer answer = streams.read(0, word_of(value), clock, StreamWait::this_clock);
+      check(answer);
+      if (answer == StreamAnswer::done) {
+        CHECK(value == n);
+        ++n;
+        check(streams.read(0, word_of(value), clock, StreamWait::try_now));
+        clocks.push_back(clock);
+      }
+    }
+    return KernelOutcome{};
+  };
+}
+
+/// The same for one that writes a word every `interval` clocks, and looks at what it reads besides.
+Dataflow::Body clocked_producer(int count, std::uint64_t interval) {
+  return [=](StreamAccess& streams) {
+    std::uint64_t clock = 0;
+    for (int n = 0; n < count; ++clock) {
+      int value = n;
+      check(streams.read(0, word_of(value), clock, StreamWait::this_clock));
+      const StreamAnswer room = streams.write(1, word_of(value), clock, StreamWait::this_clock);
+      check(room);
+      if (clock >= interval * static_cast<std::uint64_t>(n) && room == StreamAnswer::done) {
+        value = n++;
+        check(streams.write(1, word_of(value), clock, StreamWait::try_now));
+      }
+    }
+    return KernelOutcome{};
+  };
+}
+
 std::vector<int> counted(int count, int first = 0) {
   std::vector<int> values(static_cast<std::size_t>(count));
   std::iota(values.begin(), values.end(), first);
@@ -219,6 +256,72 @@ TEST_CASE("Who asks an empty stream goes on when others have written", "[card][p
   flow.start(0, began, 1, producer(20));
   CHECK(flow.advance().size() == 2);
   CHECK(values == counted(20));
+}
+
+TEST_CASE("Who asks at each clock gets a word in the clock after it was written",
+          "[card][process]") {
+  const bool producer_first = GENERATE(true, false);
+  const std::size_t depth = GENERATE(1, 2, 64);
+  const Description description = chain("xab", depth);
+  std::vector<std::uint64_t> clocks;
+  Dataflow flow(description, hertz);
+  const Dataflow::Body from = GENERATE(producer(50, 7), clocked_producer(50, 7));
+  for (const bool starts_producer : {producer_first, !producer_first}) {
+    if (starts_producer) {
+      flow.start(1, began, 1, from);
+    } else {
+      flow.start(2, began, 1, asking(50, clocks));
+    }
+  }
+  CHECK(flow.advance().size() == 2);
+  for (std::size_t n = 0; n < clocks.size(); ++n) {
+    CHECK(clocks[n] == 7 * n + 1);
+  }
+}
+
+TEST_CASE("Who asks at each clock lets those run first that are behind", "[card][process]") {
+  const Description description = chain("xab", 2);
+  std::vector<std::uint64_t> clocks;
+  Dataflow flow(description, hertz);
+  flow.start(2, began + 1000 * clock_time, 1, asking(2, clocks));
+  flow.start(1, began, 1, clocked_producer(2, 1500));
+  CHECK(flow.advance().size() == 2);
+  CHECK(clocks == std::vector<std::uint64_t>{0, 501});
+}
+
+TEST_CASE("What was asked in vain at each clock is a wait", "[card][process]") {
+  const Description description = chain("ab", 2);
+  std::vector<std::uint64_t> clocks;
+  Dataflow flow(description, hertz);
+  flow.start(1, began, 1, [&](StreamAccess& streams) {
+    int value = 0;
+    for (std::uint64_t clock = 0; clock < 1000; ++clock) {
+      check(streams.read(0, word_of(value), clock, StreamWait::this_clock));
+    }
+    const std::vector<std::uint32_t> wanted{0};
+    check(streams.wait(wanted, 0));  // nothing moved in those clocks
+    asking(10, clocks)(streams);
+    return KernelOutcome{.logic = 10 * clock_time};
+  });
+  CHECK(flow.advance().empty());
+  CHECK(flow.waiting() == "b waits for data on a:b");
+  constexpr Time later = 300 * clock_time;
+  flow.start(0, began + later, 1, producer(10));
+  CHECK(ends(flow.advance(), 2) ==
+        std::vector<Time>{later + 10 * clock_time, later + 11 * clock_time});
+  CHECK(clocks.back() == 9);
+}
+
+TEST_CASE("A wait names a stream that the unit has", "[card][process]") {
+  const Description description = chain("ab", 2);
+  Dataflow flow(description, hertz);
+  flow.start(1, began, 1, [](StreamAccess& streams) {
+    const std::vector<std::uint32_t> wanted{3};
+    check(streams.wait(wanted, 0));
+    return KernelOutcome{};
+  });
+  CHECK_THROWS_WITH(flow.advance(), Catch::Contains("argument 3 of b") &&
+                                        Catch::Contains("is connected to nothing"));
 }
 
 TEST_CASE("Looking takes nothing", "[card][process]") {

@@ -1,11 +1,12 @@
 // Runs a verilated kernel: writes its registers, starts it, serves its masters from the card's
-// memory at that memory's latency, and counts the clocks to its end.
+// memory at that memory's latency and its streams at each clock, and counts the clocks to its end.
 #include "rtl_call.hpp"
 
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <deque>
+#include <map>
 #include <stdexcept>
 #include <string>
 
@@ -17,12 +18,29 @@ namespace {
 constexpr std::uint32_t start_bit = 1;
 constexpr std::uint32_t done_bit = 2;
 constexpr double femtoseconds = 1e15;
-/// Clocks without an access to memory, after which a kernel counts as hung.
-constexpr std::uint64_t patience = 10'000'000;
+// Clocks in which nothing moved.
+constexpr std::uint64_t patience = 10'000'000;  ///< of a kernel that hangs, if it waits for nothing
+constexpr std::uint64_t restless = 1'000'000;   ///< of one that waits, though its registers change
+constexpr std::uint64_t seldom = 1000;  ///< after which streams are asked each `between`th clock
+constexpr std::uint64_t between = 64;
+constexpr std::uint64_t least = 64;  ///< of one that waits, beside those in which memory answers
 
 class Run {
  public:
-  Run(isthmus_kernel_run& run, BenchKernel& kernel) : run_(run), kernel_(kernel) {}
+  Run(isthmus_kernel_run& run, VerilogKernel& kernel)
+      : run_(run),
+        kernel_(*kernel.bench),
+        is_controlled_(kernel.controlled),
+        state_(kernel.state),
+        answered_(2 * static_cast<std::uint64_t>(run.memory_latency_s * run.clock_hz)) {
+    for (const AxisPins& pins : kernel.streams) {
+      streams_.emplace_back(pins, [this](const AxisPins& which, const isthmus_stream_word& word,
+                                         int wait) { return stream(which, word, wait); });
+    }
+  }
+  Run(const Run&) = delete;
+  Run& operator=(const Run&) = delete;
+  ~Run() { kernel_.connect(std::vector<PinServer*>{}); }
 
   void call() {
     const auto latency = static_cast<Time>(run_.memory_latency_s * femtoseconds);
@@ -36,6 +54,13 @@ class Run {
           n, memories.emplace_back(
                  contents, LinkedMemoryOptions{.read_latency = latency, .write_latency = latency}));
     }
+    if (!is_controlled_) {
+      begin();
+      for (;;) {  // until the card is closed
+        kernel_.clock();
+        look_around();
+      }
+    }
     for (const auto& [offset, bytes] : registers()) {
       for (std::uint32_t at = 0; at < bytes; at += sizeof(std::uint32_t)) {
         std::uint32_t word = 0;
@@ -44,19 +69,90 @@ class Run {
         kernel_.write_register(offset + at, word, 0xF);
       }
     }
-    const std::uint64_t began = latest_ = kernel_.edges();
+    begin();
     kernel_.write_register(0, start_bit, 0xF);
     while ((kernel_.read_register(0, nullptr) & done_bit) == 0) {
-      if (kernel_.edges() - latest_ > patience) {
-        throw std::runtime_error(
-            "no end (bit 1 of the register at 0) and no access to memory for " +
-            std::to_string(patience) + " clocks");
-      }
+      look_around();
     }
-    run_.cycles = kernel_.edges() - began;
+    while (std::ranges::any_of(streams_, &AxisStream::offers)) {  // of what it has done
+      kernel_.clock();
+      look_around();
+    }
+    run_.cycles = cycles();
   }
 
  private:
+  void begin() {
+    std::vector<PinServer*> servers;
+    for (AxisStream& one : streams_) {
+      servers.push_back(&one);
+    }
+    kernel_.connect(std::move(servers));
+    began_ = latest_ = kernel_.edges();
+  }
+
+  /// Without those in which it waited.
+  [[nodiscard]] std::uint64_t cycles() const { return kernel_.edges() - began_ - waited_; }
+
+  /// Lets the kernel wait where further clocks would change nothing.
+  void look_around() {
+    if (idle() < least + answered_) {
+      looks_ = 0;
+    } else if (idle() > patience) {
+      if (!waits_for_streams(false)) {
+        throw std::runtime_error(
+            "no end (bit 1 of the register at 0), no access to memory and no word of a stream "
+            "for " +
+            std::to_string(patience) + " clocks");
+      }
+    } else if (!streams_.empty()) {
+      const bool still = is_still();
+      if (still || idle() > restless) {
+        waits_for_streams(!still);
+      }
+    }
+  }
+  [[nodiscard]] std::uint64_t idle() const { return kernel_.edges() - latest_; }
+
+  /// Compares what the module remembers with what it did at the look before: seldom, for it may be
+  /// much.
+  bool is_still() {
+    const std::uint64_t look = looks_++ % between;
+    if (look == 0) {
+      before_.assign(state_.begin(), state_.end());
+    }
+    return look == 1 && std::ranges::equal(before_, state_);
+  }
+
+  /// False where there are none to wait for.
+  bool waits_for_streams(bool asks) {
+    std::vector<std::uint32_t> wanted;
+    for (const AxisStream& one : streams_) {
+      if (one.waits() && (!asks || one.asks())) {
+        wanted.push_back(one.pins().argument);
+      }
+    }
+    if (wanted.empty()) {
+      return false;
+    }
+    waited_ += idle();
+    check(run_.stream_wait(run_.card, wanted.data(), wanted.size(), cycles()));
+    latest_ = kernel_.edges();
+    return true;
+  }
+
+  bool stream(const AxisPins& pins, const isthmus_stream_word& word, int wait) {
+    if (wait == ISTHMUS_STREAM_THIS_CLOCK && idle() > seldom && idle() % between != 0) {
+      return false;
+    }
+    const auto call = pins.reads ? run_.stream_read : run_.stream_write;
+    const int answer = call(run_.card, pins.argument, &word, cycles(), wait);
+    check(answer == ISTHMUS_STREAM_FAILED ? answer : 0);
+    const bool done = answer == ISTHMUS_STREAM_DONE;
+    latest_ = done ? kernel_.edges() : latest_;
+    return done;
+  }
+
   /// Of a beat that lies in a buffer only in part the rest is 0, as nobody may count on it.
   bool read(std::uint64_t from, std::span<std::byte> to) {
     latest_ = kernel_.edges();
@@ -93,7 +189,15 @@ class Run {
 
   isthmus_kernel_run& run_;
   BenchKernel& kernel_;
-  std::uint64_t latest_ = 0;
+  bool is_controlled_;
+  std::span<const std::byte> state_;
+  std::uint64_t answered_;  ///< clocks after which memory has answered
+  std::deque<AxisStream> streams_;
+  std::uint64_t began_ = 0;
+  std::uint64_t latest_ = 0;  ///< clock in which something moved
+  std::uint64_t waited_ = 0;
+  std::uint64_t looks_ = 0;
+  std::vector<std::byte> before_;
 };
 
 }  // namespace
@@ -102,10 +206,16 @@ class Run {
 extern "C" __attribute__((visibility("default"))) int isthmus_kernel(isthmus_kernel_run* run) {
   using namespace isthmus::card;
   try {
-    // Kept: what a module remembers from run to run, it remembers here.
-    static const auto kernel =
-        plugin::make_kernel(static_cast<Time>(plugin::femtoseconds / run->clock_hz));
-    plugin::Run(*run, *kernel).call();
+    if (run->abi < 4) {
+      throw std::runtime_error("it was built for a newer Isthmus");
+    }
+    // Kept: what a module remembers from run to run, it remembers here, each instance for itself.
+    static std::map<std::string, plugin::VerilogKernel> kernels;
+    const auto [found, is_new] = kernels.try_emplace(run->instance);
+    if (is_new) {
+      found->second = plugin::make_kernel(static_cast<Time>(plugin::femtoseconds / run->clock_hz));
+    }
+    plugin::Run(*run, found->second).call();
     return 0;
   } catch (const std::exception& error) {
     std::snprintf(run->error, sizeof(run->error), "%s", error.what());

@@ -4,8 +4,10 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
+#include "rtl_stream.hpp"
 #include "verilated_kernel.hpp"
 
 namespace isthmus::card::plugin {
@@ -18,7 +20,14 @@ struct Register {
 /// Where the arguments lie.
 std::vector<Register> registers();
 
+struct VerilogKernel {
+  std::unique_ptr<BenchKernel> bench;
+  bool controlled = true;  ///< has registers; else it runs from its reset on
+  std::vector<AxisPins> streams;
+  std::span<const std::byte> state;  ///< all that the module remembers
+};
+
 /// A kernel that has been reset; `period` in femtoseconds.
-std::unique_ptr<BenchKernel> make_kernel(Time period);
+VerilogKernel make_kernel(Time period);
 
 }  // namespace isthmus::card::plugin

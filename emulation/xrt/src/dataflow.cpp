@@ -38,23 +38,47 @@ class Dataflow::Run final : public StreamAccess {
 
   StreamAnswer read(std::uint32_t argument, const StreamWord& word, std::uint64_t cycles,
                     StreamWait wait) override {
-    Stream& stream = connected(argument, true);
-    return reach(stream, true, cycles, wait,
-                 [&](std::uint64_t now) { stream.get(word, wait != StreamWait::look, now); });
+    const Side side = connected(argument, true);
+    return reach(side, cycles, wait,
+                 [&](std::uint64_t now) { side.stream->get(word, moves(wait), now); });
   }
   StreamAnswer write(std::uint32_t argument, const StreamWord& word, std::uint64_t cycles,
                      StreamWait wait) override {
-    Stream& stream = connected(argument, false);
-    return reach(stream, false, cycles, wait, [&](std::uint64_t now) {
-      if (wait != StreamWait::look) {
-        stream.put(word, now);
+    const Side side = connected(argument, false);
+    return reach(side, cycles, wait, [&](std::uint64_t now) {
+      if (moves(wait)) {
+        side.stream->put(word, now);
       }
     });
+  }
+  StreamAnswer wait(std::span<const std::uint32_t> arguments, std::uint64_t cycles) override {
+    std::vector<Side> sides;
+    std::ranges::transform(arguments, std::back_inserter(sides),
+                           [this](std::uint32_t argument) { return connected(argument); });
+    now_ = after(cycles);
+    wait_at(std::move(sides));
+    if (flow_->gone_) {
+      return StreamAnswer::gone;
+    }
+    std::optional<std::uint64_t> first;
+    for (const Side& side : waits_at_) {
+      if (side.is_ready()) {
+        const std::uint64_t ready = ready_at(side);
+        first = first && since(*first, ready) > 0 ? first : ready;
+      }
+    }
+    wait_until(first.value_or(now_));
+    return StreamAnswer::done;
   }
 
   [[nodiscard]] bool can_go_on() const {
     return !coroutine_.has_ended() &&
            (!waits_ || flow_->gone_ || std::ranges::any_of(waits_at_, &Side::is_ready));
+  }
+  /// Whether what it does next can concern `other` at the time that that has come to.
+  [[nodiscard]] bool comes_before(const Run& other) const {
+    return can_go_on() && (!looks_at_ || looks_at_->is_ready() ||
+                           (asks_each_clock_ && since(now_, other.now_) > 0));
   }
   /// Of one that runs forever: what goes on is its last.
   void stop() {
@@ -156,26 +180,32 @@ class Dataflow::Run final : public StreamAccess {
     wait_at(std::exchange(asked_, {}));
   }
 
-  Stream& connected(std::uint32_t argument, bool reads) {
-    const auto found = std::ranges::find_if(flow_->streams_, [&](const auto& stream) {
+  /// The end that an argument is; where `reads` is given, only such a one.
+  Side connected(std::uint32_t argument, std::optional<bool> reads = {}) {
+    for (const auto& stream : flow_->streams_) {
       const StreamPlace& place = stream->place();
-      return reads ? place.consumer == unit_ && place.consumer_argument == argument
-                   : place.producer == unit_ && place.producer_argument == argument;
-    });
-    if (found == flow_->streams_.end()) {
-      throw KernelError("stream argument " + std::to_string(argument) + " of " +
-                        flow_->description_->units[unit_].instance + ", which it " +
-                        (reads ? "reads" : "writes") +
-                        ", is connected to nothing: see stream_connect in the description");
+      if (reads != false && place.consumer == unit_ && place.consumer_argument == argument) {
+        return {.stream = stream.get(), .reads = true};
+      }
+      if (reads != true && place.producer == unit_ && place.producer_argument == argument) {
+        return {.stream = stream.get(), .reads = false};
+      }
     }
-    return **found;
+    throw KernelError("stream argument " + std::to_string(argument) + " of " +
+                      flow_->description_->units[unit_].instance + ", which it " +
+                      (reads.value_or(true) ? "reads" : "writes") +
+                      ", is connected to nothing: see stream_connect in the description");
+  }
+
+  static bool moves(StreamWait wait) {
+    return wait == StreamWait::wait || wait == StreamWait::try_now;
   }
 
   template <class Action>
-  StreamAnswer reach(Stream& stream, bool reads, std::uint64_t cycles, StreamWait wait,
+  StreamAnswer reach(const Side& side, std::uint64_t cycles, StreamWait wait,
                      const Action& action) {
-    set_logic(cycles);
-    const Side side{.stream = &stream, .reads = reads};
+    now_ = later(now_, after(cycles));
+    asks_each_clock_ = wait == StreamWait::this_clock;
     if (!side.is_ready()) {
       if (wait == StreamWait::wait) {
         wait_at({side});
@@ -183,18 +213,23 @@ class Dataflow::Run final : public StreamAccess {
         ask(side);
         wait_for_asked();
       } else if (flow_->others_can_go_on(*this)) {
-        coroutine_.pause();
+        let_others_run(side);
       }
     }
     if (flow_->gone_) {
       return StreamAnswer::gone;
     }
     if (!side.is_ready()) {
-      ++looks_;
-      ask(side);
+      if (!asks_each_clock_) {
+        ++looks_;
+        ask(side);
+      }
       return StreamAnswer::not_now;
     }
-    if (wait != StreamWait::look) {
+    if (asks_each_clock_ && since(now_, ready_at(side)) > 0) {
+      return StreamAnswer::not_now;
+    }
+    if (moves(wait)) {
       looks_ = 0;
       asked_.clear();
       moved_ = true;
@@ -203,13 +238,7 @@ class Dataflow::Run final : public StreamAccess {
       std::erase(asked_, side);  // it is ready until this run moves a word
     }
     add_memory();
-    if (const auto ready = stream.since_when(reads)) {
-      const std::uint64_t here = reads ? *ready + one_clock() : *ready;
-      if (const Time wait_for = since(now_, here); wait_for > 0) {
-        base_ += static_cast<std::uint64_t>(wait_for);
-        now_ = here;
-      }
-    }
+    wait_until(ready_at(side));
     action(now_);
     return StreamAnswer::done;
   }
@@ -226,12 +255,30 @@ class Dataflow::Run final : public StreamAccess {
     }
   }
 
-  void set_logic(std::uint64_t cycles) {
-    const Time logic = flow_->clock_.of(static_cast<std::int64_t>(cycles));
-    now_ = later(now_, base_ + static_cast<std::uint64_t>(logic));
+  /// Once; where it asks at each clock, until none of them can do what concerns this one.
+  void let_others_run(const Side& side) {
+    looks_at_ = side;
+    do {
+      coroutine_.pause();
+    } while (asks_each_clock_ && !flow_->gone_ && !side.is_ready() &&
+             flow_->others_come_before(*this));
+    looks_at_.reset();
   }
-  [[nodiscard]] std::uint64_t one_clock() const {
-    return static_cast<std::uint64_t>(flow_->clock_.of(1));
+
+  [[nodiscard]] std::uint64_t after(std::uint64_t cycles) const {
+    return base_ + static_cast<std::uint64_t>(flow_->clock_.of(static_cast<std::int64_t>(cycles)));
+  }
+  /// When what is ready became so; now, where it always was.
+  [[nodiscard]] std::uint64_t ready_at(const Side& side) const {
+    const auto ready = side.stream->since_when(side.reads);
+    return !ready ? now_
+                  : *ready + static_cast<std::uint64_t>(flow_->clock_.of(side.reads ? 1 : 0));
+  }
+  void wait_until(std::uint64_t time) {
+    if (const Time lasts = since(now_, time); lasts > 0) {
+      base_ += static_cast<std::uint64_t>(lasts);
+      now_ = time;
+    }
   }
 
   Dataflow* flow_;
@@ -246,11 +293,13 @@ class Dataflow::Run final : public StreamAccess {
   Time memory_ = 0;  ///< added to the run before, and not yet to this one's time
   std::uint64_t bytes_ = 0;
   std::uint64_t looks_ = 0;
-  bool moved_ = false;       ///< a word, in this one of its runs
-  std::uint64_t alone_ = 0;  ///< words moved at `others_moves_`
+  bool moved_ = false;            ///< a word, in this one of its runs
+  std::uint64_t alone_ = 0;       ///< words moved at `others_moves_`
   std::uint64_t others_moves_ = 0;
-  std::vector<Side> asked_;     ///< in vain, since a word was moved or it waited
-  std::vector<Side> waits_at_;  ///< for one of these
+  std::vector<Side> asked_;       ///< in vain, since a word was moved or it waited
+  std::vector<Side> waits_at_;    ///< for one of these
+  std::optional<Side> looks_at_;  ///< in vain, while others run
+  bool asks_each_clock_ = false;
   bool waits_ = false;
   bool between_ = false;  ///< two of its runs
   Coroutine coroutine_;   // last: it uses the others
@@ -310,6 +359,11 @@ Dataflow::Run* Dataflow::latest_of(std::size_t unit) const {
 bool Dataflow::others_can_go_on(const Run& run) const {
   return std::ranges::any_of(
       runs_, [&run](const auto& other) { return other.get() != &run && other->can_go_on(); });
+}
+
+bool Dataflow::others_come_before(const Run& run) const {
+  return std::ranges::any_of(
+      runs_, [&run](const auto& other) { return other.get() != &run && other->comes_before(run); });
 }
 
 std::vector<Dataflow::Ended> Dataflow::advance() {

@@ -52,11 +52,6 @@ Device::Device(Description description, Timing& timing, ProgramMemory& host, Met
         std::clamp<std::uint64_t>(place.range, sizeof(std::uint32_t), most_registers)));
     unit.flows = description_.has_streams(units_.size() - 1);
   }
-  for (Unit& unit : units_) {
-    if (unit.flows && !unit.place.controlled) {
-      start_flow(unit, Dataflow::forever);
-    }
-  }
 }
 
 Reply Device::answer(Call call, const Message& request) {

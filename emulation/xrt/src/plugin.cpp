@@ -69,16 +69,14 @@ std::uint64_t bytes_at(void* card, std::uint64_t address) {
 }
 
 template <class Action>
-int streamed(void* card, const isthmus_stream_word* word, int wait, const Action& action) {
+int streamed(void* card, const Action& action) {
   auto* bridge = static_cast<Bridge*>(card);
   StreamAnswer answer = StreamAnswer::gone;
   bridge->guarded([&] {
     if (bridge->streams == nullptr) {
       throw KernelError("none of its streams is connected: see stream_connect in the description");
     }
-    const StreamWord there = {.data = writable(word->data, word->data_bytes),
-                              .sideband = writable(word->sideband, word->sideband_bytes)};
-    answer = action(*bridge->streams, there, static_cast<StreamWait>(wait));
+    answer = action(*bridge->streams);
     if (answer == StreamAnswer::gone) {
       throw KernelError("the card was closed while it waited");
     }
@@ -86,20 +84,30 @@ int streamed(void* card, const isthmus_stream_word* word, int wait, const Action
   return static_cast<int>(answer);
 }
 
+StreamWord reachable(const isthmus_stream_word* word) {
+  return {.data = writable(word->data, word->data_bytes),
+          .sideband = writable(word->sideband, word->sideband_bytes)};
+}
+
 int stream_read(void* card, std::uint32_t argument, const isthmus_stream_word* word,
                 std::uint64_t cycles, int wait) {
-  return streamed(card, word, wait,
-                  [&](StreamAccess& streams, const StreamWord& there, StreamWait how) {
-                    return streams.read(argument, there, cycles, how);
-                  });
+  return streamed(card, [&](StreamAccess& streams) {
+    return streams.read(argument, reachable(word), cycles, static_cast<StreamWait>(wait));
+  });
 }
 
 int stream_write(void* card, std::uint32_t argument, const isthmus_stream_word* word,
                  std::uint64_t cycles, int wait) {
-  return streamed(card, word, wait,
-                  [&](StreamAccess& streams, const StreamWord& there, StreamWait how) {
-                    return streams.write(argument, there, cycles, how);
-                  });
+  return streamed(card, [&](StreamAccess& streams) {
+    return streams.write(argument, reachable(word), cycles, static_cast<StreamWait>(wait));
+  });
+}
+
+int stream_wait(void* card, const std::uint32_t* arguments, std::uint64_t count,
+                std::uint64_t cycles) {
+  return streamed(card, [&](StreamAccess& streams) {
+    return streams.wait({arguments, static_cast<std::size_t>(count)}, cycles);
+  });
 }
 
 class Plugin final : public KernelModel {
@@ -125,6 +133,7 @@ class Plugin final : public KernelModel {
     call.memory_latency_s = run.timing->memory_latency_s();
     call.stream_read = &stream_read;
     call.stream_write = &stream_write;
+    call.stream_wait = &stream_wait;
     const int failed = function_(&call);
     if (failed != 0 || !bridge.wrong.empty()) {
       call.error[sizeof(call.error) - 1] = '\0';

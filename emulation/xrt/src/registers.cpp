@@ -185,6 +185,11 @@ void Device::start(Unit& unit) {
     meter_->spend(timing_->launch(static_cast<Time>(meter_->slot().waited_fs.load())));
   }
   if (unit.flows) {
+    for (Unit& other : units_) {  // not before: the card did not know the program's time
+      if (other.flows && !other.place.controlled) {
+        start_flow(other, Dataflow::forever);
+      }
+    }
     start_flow(unit, unit.runs_on ? Dataflow::forever : times);
     unit.running = true;
     advance_flows();

@@ -26,7 +26,7 @@ PARTS = PROCESS.parent
 """Holds the folder ``include``, for plug-ins, and ``plugin``, sources that are linked to them."""
 _SHOWN_LINES = 12
 _CPP = (".cpp", ".cc", ".cxx", ".c")
-_BENCH = ("rtl_call.cpp", "kernel.cpp", "masters.cpp", "linked_memory.cpp")
+_BENCH = ("rtl_call.cpp", "rtl_stream.cpp", "kernel.cpp", "masters.cpp", "linked_memory.cpp")
 _WRAPPED = ("memcpy", "memmove", "memset")
 
 
@@ -172,8 +172,13 @@ def _compile_verilog(source: Path, kernel: Kernel, folders: Sequence[Path], fold
     module = verilated.module((folder / "Vkernel.h").read_text("utf-8"), source)
     verilated.check(module, kernel, source)
     facts: dict[str, object] = {
-        "arguments": kernel.arguments, "masters": module.masters, "control": module.control
-    }  # fmt: skip
+        "arguments": kernel.arguments,
+        "masters": module.masters,
+        "control": module.control,
+        "controlled": kernel.control == "ap_ctrl_hs",
+        "streams": verilated.numbered(module, kernel, source),
+        "sideband": verilated.SIDEBAND,
+    }
     (folder / "rtl.cpp").write_text(filled_template("rtl.cpp", facts), "utf-8")
     includes = [folder, PARTS / "plugin", PARTS / "include", verilator, verilator / "vltstd"]
     options = ["-std=c++20", "-O2", "-w", "-fPIC", "-fvisibility=hidden", "-DVL_NO_LEGACY"]

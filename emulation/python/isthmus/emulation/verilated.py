@@ -1,11 +1,11 @@
-"""Kernels in Verilog: Verilator's model of a module, and its ports as AXI."""
+"""Kernels in Verilog: Verilator's model of a module, and its ports as AXI and AXI4-Stream."""
 
 from __future__ import annotations
 
 import re
 import shutil
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,11 +13,15 @@ from isthmus.errors import IsthmusError, UsageError
 from isthmus.xclbin import Kernel
 
 SUFFIXES = (".sv", ".v")
-_PORT = re.compile(r"VL_(?:IN|OUT)(?:8|16|64|W)?\(&(\w+),(\d+),(\d+)")
+_PORT = re.compile(r"VL_(IN|OUT)(?:8|16|64|W)?\(&(\w+),(\d+),(\d+)")
 _RENAMED = "__sym__"
 """What Verilator puts before names that it reserves, such as ``interrupt``."""
 _SHOWN_LINES = 12
 _WIDEST_BITS = 512
+_WIDEST_STREAM_BITS = 4096
+_HANDSHAKE = ("tvalid", "tready", "tdata")
+SIDEBAND = ("tlast", "tkeep", "tstrb", "tuser", "tid", "tdest")
+"""Of a stream, in the order in which ap_axi_sdata.h lays them out."""
 # In the order of the structures of card/rtl/bench/pins.hpp, in which C++ initialises them. Without
 # those in brackets a kernel works, too.
 _CONTROL = (
@@ -38,6 +42,19 @@ Pins = list[tuple[str, str]]
 
 
 @dataclass(frozen=True)
+class Stream:
+    """A module's AXI4-Stream port; signals are named as AXI does, in lower case."""
+
+    name: str
+    """``s_axis_in``, or ``in_r`` where the ports are ``in_r_TDATA``, ..."""
+    reads: bool
+    """The module reads it, else it writes."""
+    pins: Mapping[str, str]
+    """Each pin's name in Verilator's model."""
+    bits: Mapping[str, int]
+
+
+@dataclass(frozen=True)
 class Module:
     """A module's ports as a kernel's; each pin with its name in Verilator's model."""
 
@@ -48,6 +65,7 @@ class Module:
     """Of the masters: ``m_axi_gmem``."""
     address_bits: int
     """Of the control registers."""
+    streams: tuple[Stream, ...] = ()
 
 
 def verilate(source: Path, top: str, folder: Path, others: Sequence[Path] = ()) -> Path:
@@ -80,23 +98,18 @@ def verilate(source: Path, top: str, folder: Path, others: Sequence[Path] = ()) 
 
 def module(header: str, source: Path) -> Module:
     """The ports in Verilator's header Vkernel.h; raises UsageError for ports that no kernel has."""
-    bits = {name: int(high) - int(low) + 1 for name, high, low in _PORT.findall(header)}
+    ports = _PORT.findall(header)
+    bits = {name: int(high) - int(low) + 1 for _, name, high, low in ports}
+    inputs = {name for direction, name, _, _ in ports if direction == "IN"}
     left = {name.lower().removeprefix(_RENAMED): name for name in bits}
     left.pop("interrupt", None)
     for name in ("ap_clk", "ap_rst_n"):
         if name not in bits:
             raise UsageError(f"{source} has no port {name}, which every kernel has")
         left.pop(name)
-    groups: dict[str, dict[str, str]] = {}
-    for name, kept in left.items():
-        group, _, signal = name.rpartition("_")
-        if group != "s_axi_control" and not group.startswith("m_axi_"):
-            raise UsageError(
-                f"{source}: no kernel has the port {kept}; known are ap_clk, ap_rst_n, interrupt, "
-                "s_axi_control_* and m_axi_NAME_*, streams are not emulated"
-            )
-        groups.setdefault(group, {})[signal] = kept
-    control = _pins(groups.pop("s_axi_control", {}), _CONTROL, source, "s_axi_control")
+    groups, streams = _bundles(left, source)
+    there = groups.pop("s_axi_control", {})
+    control = _pins(there, _CONTROL, source, "s_axi_control") if there else []
     masters = []
     for group, signals in groups.items():
         for reads, wanted, first in ((True, _READ, "arvalid"), (False, _WRITE, "awvalid")):
@@ -109,14 +122,27 @@ def module(header: str, source: Path) -> Module:
         known = f"{_READ} {_WRITE}".replace("[", "").replace("]", "").split()
         if unknown := sorted(signals.keys() - _IGNORED_PINS - {*known}):
             raise UsageError(f"{source}: {group} is AXI4, which has no {unknown[0]}")
-    return Module(control, masters, tuple(groups), bits[dict(control)["awaddr"]])
+    return Module(
+        control, masters, tuple(groups), bits[dict(control)["awaddr"]] if control else 0,
+        tuple(_stream(group, signals, bits, inputs, source) for group, signals in streams.items()),
+    )  # fmt: skip
 
 
 def check(found: Module, kernel: Kernel, source: Path) -> None:
     """Raises UsageError where a description and a module do not fit."""
-    if kernel.control != "ap_ctrl_hs":
-        raise UsageError(f"{source}: kernels in Verilog have the control ap_ctrl_hs here")
-    for argument in kernel.arguments:
+    if kernel.control not in {"ap_ctrl_hs", "ap_ctrl_none"}:
+        raise UsageError(
+            f"{source}: kernels in Verilog have the control ap_ctrl_hs or ap_ctrl_none"
+        )
+    registered = [a for a in kernel.arguments if a.qualifier != "stream"]
+    if kernel.control == "ap_ctrl_none" and (found.masters or registered or not found.streams):
+        raise UsageError(f"{source}: a kernel with control = 'ap_ctrl_none' has streams alone here")
+    if kernel.control == "ap_ctrl_hs" and not found.control:
+        raise UsageError(
+            f"{source} has no ports s_axi_control_*; a kernel without them has streams alone, and "
+            "control = 'ap_ctrl_none' in its description"
+        )
+    for argument in registered:
         port = (argument.port or "").lower()
         if port not in {*found.names, "m_axi_gmem", "s_axi_control", ""}:
             raise UsageError(
@@ -129,6 +155,82 @@ def check(found: Module, kernel: Kernel, source: Path) -> None:
                 f"{source}: argument {argument.name} ends at {end:#x}, beyond the "
                 f"{found.address_bits} bits of s_axi_control_awaddr"
             )
+
+
+def numbered(found: Module, kernel: Kernel, source: Path) -> list[tuple[int, Stream]]:
+    """The streams by the numbers of the arguments that they are.
+
+    An argument is known by its port in the description, else by its name: ``in`` may be ``in``,
+    ``s_axis_in``, ``m_axis_in`` or, as Vitis HLS calls it, ``in_r``. Raises UsageError for a stream
+    without an argument and the other way round.
+    """
+    left = {stream.name: stream for stream in found.streams}
+    pairs = []
+    for number, argument in enumerate(kernel.arguments):
+        if argument.qualifier == "stream":
+            name = argument.name.lower()
+            names = [f"s_axis_{name}", f"m_axis_{name}", name, f"{name}_r"]
+            port = (argument.port or "").lower()
+            fits = [port] if port in left else [one for one in names if one in left]
+            if len(fits) != 1:
+                raise UsageError(
+                    f"{source}: which stream is argument {argument.name}? "
+                    f"Say port = '...' in the description; there are {', '.join(left) or 'none'}"
+                )
+            pairs.append((number, left.pop(fits[0])))
+    if left:
+        raise UsageError(
+            f"{source} has the stream {next(iter(left))}, which is no argument in the description"
+        )
+    return pairs
+
+
+def _bundles(
+    ports: Mapping[str, str], source: Path
+) -> tuple[dict[str, dict[str, str]], dict[str, dict[str, str]]]:
+    """AXI ports and streams by their names, each with its signals."""
+    groups: dict[str, dict[str, str]] = {}
+    streams: dict[str, dict[str, str]] = {}
+    stray = []
+    for name, kept in ports.items():
+        group, _, signal = name.rpartition("_")
+        if group == "s_axi_control" or group.startswith("m_axi_"):
+            groups.setdefault(group, {})[signal] = kept
+        elif group and signal in {*_HANDSHAKE, *SIDEBAND}:
+            streams.setdefault(group, {})[signal] = kept
+        else:
+            stray.append(kept)
+    if stray:
+        what = "port" if len(stray) == 1 else "ports"
+        raise UsageError(
+            f"{source}: no kernel has the {what} {', '.join(stray)}; known are ap_clk, ap_rst_n, "
+            "interrupt, s_axi_control_*, m_axi_NAME_* and, of streams, "
+            f"NAME_{', _'.join((*_HANDSHAKE, *SIDEBAND))}"
+        )
+    return groups, streams
+
+
+def _stream(
+    name: str, pins: Mapping[str, str], bits: Mapping[str, int], inputs: Set[str], source: Path
+) -> Stream:
+    if missing := next((signal for signal in _HANDSHAKE if signal not in pins), None):
+        raise UsageError(f"{source} lacks the port {name}_{missing}")
+    reads = pins["tvalid"] in inputs
+    wrong = [s for s, kept in pins.items() if (kept in inputs) != (reads ^ (s == "tready"))]
+    if wrong:
+        raise UsageError(f"{source}: {name}_{wrong[0]} and {name}_tvalid have the wrong directions")
+    widths = {signal: bits[kept] for signal, kept in pins.items()}
+    data = widths["tdata"]
+    if data % 8 or data > _WIDEST_STREAM_BITS:
+        raise UsageError(
+            f"{source}: {name}_tdata has {data} bits; whole bytes are known, up to "
+            f"{_WIDEST_STREAM_BITS} bits"
+        )
+    one_each = {"tvalid": 1, "tready": 1, "tlast": 1, "tkeep": data // 8, "tstrb": data // 8}
+    for signal, width in one_each.items():
+        if widths.get(signal, width) != width:
+            raise UsageError(f"{source}: {name}_{signal} has {widths[signal]} bits, not {width}")
+    return Stream(name, reads, pins, widths)
 
 
 def _pins(signals: Mapping[str, str], wanted: str, source: Path, group: str) -> Pins:

@@ -1,6 +1,6 @@
 // Stands in for AMD's header of the name, where that is not there: words of a stream with what
-// AXI4-Stream sends beside the data. Between two kernels in C++ all of it arrives; a module in
-// Verilog has the data and `last`.
+// AXI4-Stream sends beside the data. All of it arrives at another kernel in C++; at a module in
+// Verilog what it has ports for.
 #pragma once
 
 #include <ap_int.h>
@@ -69,7 +69,7 @@ struct isthmus_word<isthmus_axis<Data, d, u, i, t>, void> {
   }
 
  private:
-  /// `last` is first: a module in Verilog has it alone.
+  /// In the order of rtl_stream.hpp.
   template <class Value, class Action>
   static void each(Value& value, const Action& action) {
     action(value.last);

@@ -13,11 +13,11 @@
 extern "C" {
 #endif
 
-#define ISTHMUS_KERNEL_ABI 3
+#define ISTHMUS_KERNEL_ABI 4
 
 /* A word of a stream to or from another kernel: data, as wide on both sides, and what accompanies
- * them: TLAST in the first byte, then what two kernels of one kind agree on. Of that as much is
- * copied as both sides have. */
+ * them: TLAST in the first byte, then TKEEP, TSTRB, TUSER, TID and TDEST as ap_axi_sdata.h has
+ * them. Of that as much is copied as both sides have. */
 struct isthmus_stream_word {
   void* data;
   uint64_t data_bytes;
@@ -29,7 +29,10 @@ struct isthmus_stream_word {
 enum isthmus_stream_wait {
   ISTHMUS_STREAM_WAIT, /* until there are data, or room */
   ISTHMUS_STREAM_TRY,  /* in vain where there are none */
-  ISTHMUS_STREAM_LOOK  /* the same, and nothing is moved */
+  ISTHMUS_STREAM_LOOK, /* the same, and nothing is moved */
+  /* Since version 4, for code that asks at each clock: the same, and in vain, too, where they come
+   * later than at `cycles`. */
+  ISTHMUS_STREAM_THIS_CLOCK
 };
 
 enum isthmus_stream_answer {
@@ -78,6 +81,10 @@ struct isthmus_kernel_run {
                      uint64_t cycles, int wait);
   int (*stream_write)(void* card, uint32_t argument, const struct isthmus_stream_word* word,
                       uint64_t cycles, int wait);
+
+  /* Since version 4: waits until one of `count` arguments has data, or room. `cycles` may be less
+   * than before: what it asked in vain at each clock counts as waiting. */
+  int (*stream_wait)(void* card, const uint32_t* arguments, uint64_t count, uint64_t cycles);
 };
 
 /* The plug-in defines this: does all of the kernel's work, returns 0. */

@@ -61,6 +61,7 @@ class Dataflow {
   [[nodiscard]] bool others_can_go_on(const Run& run) const;
   /// Who passes on words for ever, and what to do.
   [[nodiscard]] std::string endless() const;
+  [[nodiscard]] bool others_come_before(const Run& run) const;
   [[nodiscard]] Run* latest_of(std::size_t unit) const;
 
   const Description* description_;

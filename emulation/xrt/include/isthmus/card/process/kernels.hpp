@@ -95,9 +95,10 @@ struct StreamWord {
 };
 
 enum class StreamWait : std::uint8_t {
-  wait,     ///< until there are data, or room
-  try_now,  ///< in vain where there are none
-  look      ///< the same, and nothing is moved
+  wait,       ///< until there are data, or room
+  try_now,    ///< in vain where there are none
+  look,       ///< the same, and nothing is moved
+  this_clock  ///< the same, in vain also where they come later than `cycles`
 };
 
 enum class StreamAnswer : std::uint8_t { done, not_now, gone };
@@ -116,6 +117,8 @@ class StreamAccess {
                             StreamWait wait) = 0;
   virtual StreamAnswer write(std::uint32_t argument, const StreamWord& word, std::uint64_t cycles,
                              StreamWait wait) = 0;
+  /// Waits until one of these has data, or room. What `cycles` is less than before was a wait.
+  virtual StreamAnswer wait(std::span<const std::uint32_t> arguments, std::uint64_t cycles) = 0;
 };
 
 /// One run: where the arguments are, and what can be reached.
