@@ -293,8 +293,8 @@ class Dataflow::Run final : public StreamAccess {
   Time memory_ = 0;  ///< added to the run before, and not yet to this one's time
   std::uint64_t bytes_ = 0;
   std::uint64_t looks_ = 0;
-  bool moved_ = false;            ///< a word, in this one of its runs
-  std::uint64_t alone_ = 0;       ///< words moved at `others_moves_`
+  bool moved_ = false;       ///< a word, in this one of its runs
+  std::uint64_t alone_ = 0;  ///< words moved at `others_moves_`
   std::uint64_t others_moves_ = 0;
   std::vector<Side> asked_;       ///< in vain, since a word was moved or it waited
   std::vector<Side> waits_at_;    ///< for one of these
