@@ -17,6 +17,7 @@ from isthmus.results import run_file
 
 DATA = Path(__file__).parent / "data" / "runs"
 FILES = sorted(DATA.glob("*.json"))
+FORM = run_file.schema()
 
 
 @pytest.fixture(params=FILES, ids=lambda path: path.stem)
@@ -27,7 +28,6 @@ def earlier(request: pytest.FixtureRequest) -> Path:
 
 def fields(value: object, form: dict[str, Any]) -> Iterator[tuple[str, str]]:
     """Names of structures of the schema, with the fields of them that a value has."""
-    definitions = run_file.schema()["$defs"]
     alternatives = [form, *form.get("anyOf", [])]
     for one in alternatives:
         if isinstance(value, list):
@@ -37,7 +37,7 @@ def fields(value: object, form: dict[str, Any]) -> Iterator[tuple[str, str]]:
             name = one["$ref"].rpartition("/")[2]
             for key, item in value.items():
                 yield name, key
-                yield from fields(item, definitions[name]["properties"].get(key, {}))
+                yield from fields(item, FORM["$defs"][name]["properties"].get(key, {}))
         elif isinstance(value, dict) and isinstance(one.get("additionalProperties"), dict):
             for item in value.values():
                 yield from fields(item, one["additionalProperties"])
@@ -48,18 +48,17 @@ def test_a_file_has_each_field_of_the_form_and_none_was_taken_away() -> None:
 
     What a PCIe function does not have is not written.
     """
-    form = run_file.schema()
     known = {
-        (name, key) for name, one in form["$defs"].items() for key in one.get("properties", ())
+        (name, key) for name, one in FORM["$defs"].items() for key in one.get("properties", ())
     }
-    found = {pair for path in FILES for pair in fields(json.loads(path.read_bytes()), form)}
+    found = {pair for path in FILES for pair in fields(json.loads(path.read_bytes()), FORM)}
     assert found <= known
     assert {name for name, _ in known - found} <= {"Function", "Port", "Bar"}
 
 
 def test_every_file_is_valid_and_loses_nothing(earlier: Path) -> None:
     written = json.loads(earlier.read_bytes())
-    jsonschema.validate(written, run_file.schema())
+    jsonschema.validate(written, FORM)
     run = run_file.load(earlier)
     again = json.loads(run_file.encode(run))
     assert subset(written, again)
