@@ -10,6 +10,7 @@
 #include <cstdlib>
 
 #include "calls.hpp"
+#include "environment.hpp"
 #include "lock.hpp"
 #include "real.hpp"
 #include "threads.hpp"
@@ -55,6 +56,7 @@ __attribute__((constructor)) void begin() {
   pthread_atfork(nullptr, nullptr, [] {
     forget_calls();
     forget_device_processes();
+    forget_environment_lock();
     deadlines.clear();
     program_time.keep_only_this();
   });

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "calls.hpp"
+#include "environment.hpp"
 #include "library.hpp"
 #include "real.hpp"
 
@@ -19,6 +20,7 @@ using Routine = void*(void*);
 
 constinit Real<int(int, sockaddr*, socklen_t*, int)> real_accept("accept4");
 constinit Real<ssize_t(int, const void*, std::size_t)> real_write("write");
+constinit Real<int(const char*, const char*, int)> real_setenv("setenv");
 constinit Real<int(pthread_mutex_t*)> real_lock("pthread_mutex_lock");
 constinit Real<int(pthread_mutex_t*)> real_unlock("pthread_mutex_unlock");
 constinit Real<int(pthread_t*, const pthread_attr_t*, Routine*, void*)> real_create(
@@ -94,6 +96,11 @@ ISTHMUS_INTERPOSED ssize_t write(int file, const void* data, std::size_t size) {
     on_write(file);
   }
   return real_write(file, data, size);
+}
+
+ISTHMUS_INTERPOSED int setenv(const char* name, const char* value, int overwrite) noexcept {
+  return in_shim(__builtin_return_address(0)) ? set_variable(name, value, overwrite != 0)
+                                              : real_setenv(name, value, overwrite);
 }
 
 ISTHMUS_INTERPOSED int pthread_mutex_lock(pthread_mutex_t* mutex) noexcept {
