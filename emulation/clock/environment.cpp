@@ -10,6 +10,7 @@
 #include <cstring>
 #include <span>
 #include <string_view>
+#include <utility>
 
 #include "lock.hpp"
 
@@ -20,13 +21,29 @@ constinit std::atomic<bool> locked = false;
 /// The list if it is ours, with its room for entries and the null behind them.
 constinit std::span<char*> own;
 
-/// "name=value" in memory of its own; null where there is none.
+/// All that was ever made here: nothing is freed, and what looks for leaks is to find it.
+struct Kept {
+  Kept* before;
+};
+constinit Kept* kept = nullptr;
+
+/// Zeroed memory; null where there is none.
+void* keep(std::size_t bytes) {
+  auto* const made = static_cast<Kept*>(std::calloc(1, sizeof(Kept) + bytes));
+  if (made == nullptr) {
+    return nullptr;
+  }
+  made->before = std::exchange(kept, made);
+  return made + 1;
+}
+
+/// "name=value"; null where there is no memory.
 char* entry_of(std::string_view name, std::string_view value) {
-  auto* const entry = static_cast<char*>(std::malloc(name.size() + value.size() + 2));
+  auto* const entry = static_cast<char*>(keep(name.size() + value.size() + 2));
   if (entry != nullptr) {
     char* const end = std::ranges::copy(name, entry).out;
     *end = '=';
-    *std::ranges::copy(value, end + 1).out = '\0';
+    std::ranges::copy(value, end + 1);
   }
   return entry;
 }
@@ -38,7 +55,7 @@ bool is_of(std::string_view entry, std::string_view name) {
 /// A list with the same entries and room for as many more; empty where there is no memory.
 std::span<char*> longer(std::span<char*> entries) {
   const std::size_t room = 2 * entries.size() + 2;
-  auto** const list = static_cast<char**>(std::calloc(room, sizeof(char*)));
+  auto** const list = static_cast<char**>(keep(room * sizeof(char*)));
   if (list == nullptr) {
     return {};
   }
@@ -77,7 +94,6 @@ int set_variable(const char* name, const char* value, bool overwrite) {
   if (environ != own.data() || count + 1 >= own.size()) {
     const std::span<char*> list = longer(entries);
     if (list.empty()) {
-      std::free(entry);
       return no_memory();
     }
     own = list;
