@@ -29,7 +29,9 @@ RARE = ("ranks of MPI", "n-th call of", "date steps", "disk full", "SIGSTOP", "S
 def test_a_fault_costs_no_result_and_leaves_nothing(title: str) -> None:
     trial = next(faults.FAULTS[title](True), None)
     if trial is None:
-        pytest.skip("this machine cannot provoke it: no OpenCL or control group, or no permission to mount")
+        pytest.skip(
+            "this machine cannot provoke it: no OpenCL or control group, or no permission to mount"
+        )
     assert (trial.lost, trial.wrong, trial.left) == ([], [], [])
 
 
