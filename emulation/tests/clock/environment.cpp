@@ -16,7 +16,8 @@ namespace {
 unsigned first_letters() {
   unsigned sum = 0;
   char** entry = __atomic_load_n(&environ, __ATOMIC_ACQUIRE);
-  for (; const char* text = __atomic_load_n(entry, __ATOMIC_ACQUIRE); ++entry) {
+  const auto next = [&entry] { return __atomic_load_n(entry++, __ATOMIC_ACQUIRE); };
+  for (const char* text = next(); text != nullptr; text = next()) {
     sum += static_cast<unsigned char>(*text);
   }
   return sum;
