@@ -245,10 +245,11 @@ bool is_next(Nanoseconds time) {
   return xrt_scheduler.is_settled();
 }
 
-void end_waiting_kernels() {
+void end_waiting_kernels(process::Ending with, std::optional<unsigned> card) {
   for (std::size_t index = 0; index < connection_count; ++index) {
-    if (CardSlot* slot = connections[index].line()) {
-      slot->ending = 1;
+    CardSlot* const slot = connections[index].line();
+    if (slot != nullptr && (!card.has_value() || slot->card == *card)) {
+      slot->ending = with;
     }
   }
 }

@@ -4,8 +4,10 @@
 
 #include <pthread.h>
 
+#include <optional>
 #include <span>
 
+#include "isthmus/card/process/page.hpp"
 #include "virtual_time.hpp"
 
 namespace isthmus::card::clock {
@@ -41,8 +43,9 @@ void on_write(int file);
 /// begin one earlier in the program's time. So cards get calls in the order of that time.
 void await_turn(const pthread_mutex_t* mutex);
 void on_locked(pthread_mutex_t* mutex);
-/// The program ends: kernels on its cards that wait, or that start themselves again, are to end.
-void end_waiting_kernels();
+/// Kernels that wait, or that start themselves again, are to end with this: those of XRT's device
+/// `card`, or of all.
+void end_waiting_kernels(process::Ending with, std::optional<unsigned> card = std::nullopt);
 /// Whether a call ends with it: then `leave_call(call_end())` is due once it is unlocked.
 bool on_unlocking(pthread_mutex_t* mutex);
 Nanoseconds call_end();
@@ -53,6 +56,9 @@ void redirect_shim(void* library, std::span<unsigned char> code);
 /// Leads XRT's calls of its software scheduler, by the program's threads, to what leaves its
 /// computing out (`scheduler.cpp`).
 void redirect_scheduler(void* library, std::span<unsigned char> code);
+/// Another bitstream is loaded to a card, the shim's `handle` and XRT's device `card`: ends its
+/// kernels that wait, and waits for the others; whether all have ended.
+bool end_kernels(void* handle, unsigned card);
 /// The device process that this thread has started last, and that of the card to which it has
 /// written last; -1: none that is known.
 int newest_device();

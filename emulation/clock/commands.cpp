@@ -1,8 +1,11 @@
 #include "commands.hpp"
 
+#include <array>
 #include <atomic>
+#include <climits>
 #include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <memory>
 #include <new>
 #include <utility>
@@ -39,19 +42,28 @@ struct Kept {
 constinit Kept* first = nullptr;
 constinit Kept* last = nullptr;
 constinit std::atomic<bool> locked = false;
+constinit std::atomic<bool> known = false;
 
-/// The first that is completed, which is none of ours any more; null where there is none.
-Kept* take_completed() {
+/// Unlinks the first of which this is true, and returns it; null: none.
+template <class Condition>
+Kept* take(Condition condition) {
   const Locked lock(locked);
   Kept* before = nullptr;
   for (Kept* kept = first; kept != nullptr; before = std::exchange(kept, kept->next)) {
-    if (kept->command->is_completed()) {
+    if (condition(*kept->command)) {
       (before == nullptr ? first : before->next) = kept->next;
       last = kept == last ? before : last;
       return kept;
     }
   }
   return nullptr;
+}
+
+void release(Kept* kept) {
+  if (kept != nullptr) {
+    kept->~Kept();
+    std::free(kept);  // NOLINT(*-no-malloc): `new` needs the C++ library
+  }
 }
 
 /// Whether it is one of the native API's: OpenCL keeps its own.
@@ -62,31 +74,35 @@ bool is_native(const void* command) {
 
 }  // namespace
 
+void know_commands(const char* library) {
+  std::array<char, PATH_MAX> file{};  // behind the links, whose name has the version
+  known = realpath(library, file.data()) != nullptr &&
+          std::strstr(file.data(), "/libxrt_coreutil.so.2.13.") != nullptr;
+}
+
 void keep_command(const void* command) {
-  void* const memory = is_native(command) ? std::malloc(sizeof(Kept)) : nullptr;
+  void* const memory = known && is_native(command) ? std::malloc(sizeof(Kept)) : nullptr;
   if (memory == nullptr) {
     return;
   }
   auto* const kept =
       new (memory) Kept{.command = static_cast<const Command*>(command)->weak_from_this().lock()};
-  {
-    const Locked lock(locked);
-    if (kept->command != nullptr && !kept->command->is_completed()) {
-      (first == nullptr ? first : last->next) = kept;
-      last = kept;
-      return;
-    }
+  if (kept->command == nullptr) {
+    release(kept);
+    return;
   }
-  kept->~Kept();
-  std::free(memory);  // NOLINT(*-no-malloc): `new` needs the C++ library
+  const Locked lock(locked);
+  (first == nullptr ? first : last->next) = kept;
+  last = kept;
+}
+
+void drop_command(const void* command) {
+  release(take([command](const Command& kept) { return &kept == command; }));
 }
 
 bool release_completed() {
-  Kept* const kept = take_completed();
-  if (kept != nullptr) {
-    kept->~Kept();
-    std::free(kept);  // NOLINT(*-no-malloc)
-  }
+  Kept* const kept = take([](const Command& command) { return command.is_completed(); });
+  release(kept);
   return kept != nullptr;
 }
 

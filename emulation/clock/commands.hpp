@@ -5,8 +5,12 @@
 
 namespace isthmus::card::clock {
 
-/// The scheduler was given this, an `xrt_core::command`.
+/// Commands are kept from now on: the library, at this path, is XRT 2.13's, whose layout is known.
+void know_commands(const char* library);
+/// The scheduler is to be given this, an `xrt_core::command`.
 void keep_command(const void* command);
+/// It was not given it.
+void drop_command(const void* command);
 /// Of those that the scheduler has marked as completed the first is kept no longer; false where
 /// there is none.
 bool release_completed();

@@ -34,6 +34,7 @@ constexpr std::size_t uuid_offset = 416;
 /// A card as XRT has opened it.
 struct Handle {
   void* handle = nullptr;
+  unsigned card = 0;  ///< N of XRT's device N
   unsigned opened = 0;
   unsigned contexts = 0;  ///< of kernels
   bool loaded = false;
@@ -64,6 +65,7 @@ void* open_card(unsigned index, const char* log, int level) {
   void* const handle = as<decltype(open_card)>(original_open)(index, log, level);
   const Locked lock(locked);
   if (Handle* entry = handle == nullptr ? nullptr : entry_of(handle)) {
+    entry->card = index;
     ++entry->opened;
   }
   return handle;
@@ -103,20 +105,28 @@ int close_context(void* handle, const unsigned char* /*uuid*/, unsigned /*unit*/
 
 int load_bitstream(void* handle, const unsigned char* xclbin) {
   const unsigned char* const uuid = xclbin + uuid_offset;
+  Handle before;
   {
     const Locked lock(locked);
-    const Handle* const entry = entry_of(handle);
-    if (entry != nullptr && entry->loaded) {
-      if (std::equal(entry->uuid.begin(), entry->uuid.end(), uuid)) {
-        return 0;
-      }
-      if (entry->contexts > 0) {
-        constexpr std::string_view text =
-            "isthmus: emulated card: a bitstream is loaded while kernels of another one are open; "
-            "as on a board that is refused (device or resource busy)\n";
-        [[maybe_unused]] const ssize_t told = ::write(STDERR_FILENO, text.data(), text.size());
-        return -EBUSY;
-      }
+    if (const Handle* entry = entry_of(handle)) {
+      before = *entry;
+    }
+  }
+  if (before.loaded) {
+    if (std::equal(before.uuid.begin(), before.uuid.end(), uuid)) {
+      return 0;
+    }
+    // Runs whose kernels were closed may go on.
+    if (before.contexts > 0 || !end_kernels(handle, before.card)) {
+      constexpr std::string_view open =
+          "isthmus: emulated card: a bitstream is loaded while kernels of another one are open; "
+          "as on a board that is refused (device or resource busy)\n";
+      constexpr std::string_view running =
+          "isthmus: emulated card: a bitstream is loaded while a kernel of another one runs; "
+          "that is refused (device or resource busy): wait for it first\n";
+      const std::string_view text = before.contexts > 0 ? open : running;
+      [[maybe_unused]] const ssize_t told = ::write(STDERR_FILENO, text.data(), text.size());
+      return -EBUSY;
     }
   }
   const int result = as<decltype(load_bitstream)>(original_load)(handle, xclbin);

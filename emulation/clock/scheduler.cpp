@@ -1,14 +1,19 @@
 #include "scheduler.hpp"
 
+#include <dlfcn.h>
 #include <sched.h>
 
 #include <array>
+#include <atomic>
+#include <memory>
+#include <optional>
 #include <utility>
 
 #include "calls.hpp"
 #include "commands.hpp"
 #include "leaving.h"
 #include "library.hpp"
+#include "lock.hpp"
 #include "redirection.hpp"
 
 namespace isthmus::card::clock {
@@ -23,6 +28,9 @@ constexpr Nanoseconds between_looks = 1'000'000;
 /// The mutex of the scheduler's library that this thread has locked last.
 thread_local constinit const pthread_mutex_t* last_locked = nullptr;
 
+/// A card's queue is made anew, or a command is kept, so that none is.
+constinit std::atomic<bool> making_queue = false;
+
 /// The command that this thread is giving it.
 thread_local constinit const void* gives = nullptr;
 /// This thread is starting it.
@@ -33,15 +41,22 @@ constinit void* original_wait = nullptr;
 constinit void* original_begin = nullptr;
 constinit void* original_end = nullptr;
 constinit void* original_init = nullptr;
+constinit void* device_of_handle = nullptr;
 
 using Function = void(const void*);
 
 /// The board's driver does this, whose time is `driver.launch_ns`.
 void start_command(const void* command) {
+  {
+    const Locked lock(making_queue);
+    keep_command(command);
+  }
   gives = command;
   program_time.count(false);
   isthmus_call(as<Function>(original_start), command, [] {
-    gives = nullptr;
+    if (gives != nullptr) {  // it threw
+      drop_command(std::exchange(gives, nullptr));
+    }
     program_time.count(true);
   });
 }
@@ -60,28 +75,36 @@ void begin_scheduler() {
 }
 
 /// XRT makes a card's queue anew when a kernel is opened and none is open, or ever after that was
-/// so: commands in the old one would be started from freed memory.
+/// so: commands in the old one, or on their way there, would be started from freed memory.
 void init_scheduler(const void* card) {
+  const Locked lock(making_queue);
   if (commands_left(card) == 0) {
     as<Function>(original_init)(card);
   }
 }
 
-/// At the program's end. XRT's would abort where a kernel runs on; a board's driver ends it.
-void end_scheduler() {
-  end_waiting_kernels();
+/// Waits until no command of this `xrt_core::device` is left, null: of any; false where the next
+/// does not end.
+bool await_commands(const void* card) {
   unsigned before = 0;
   Nanoseconds until = 0;
-  for (unsigned left = commands_left(nullptr); left != 0 && !is_scheduler();
-       left = commands_left(nullptr)) {
+  for (unsigned left = commands_left(card); left != 0; left = commands_left(card)) {
     const Nanoseconds now = real_time(CLOCK_MONOTONIC);
     if (std::exchange(before, left) != left) {
       until = now + most_for_end;
-    } else if (now > until) {
-      break;
+    }
+    if (is_scheduler() || now > until) {
+      return false;
     }
     really_sleep(between_looks);
   }
+  return true;
+}
+
+/// At the program's end. XRT's would abort where a kernel runs on; a board's driver ends it.
+void end_scheduler() {
+  end_waiting_kernels(process::Ending::program);
+  await_commands(nullptr);
   as<decltype(end_scheduler)>(original_end)();
 }
 
@@ -92,6 +115,7 @@ constinit Scheduler xrt_scheduler;
 
 void Scheduler::forget() {
   forget_commands();
+  making_queue = false;
   completing = false;
   xrt_submissions.forget();
   taken = xrt_submissions.given();
@@ -115,6 +139,28 @@ void redirect_scheduler(void* library, std::span<unsigned char> code) {
       Redirection{"_ZN8xrt_core3sws4initEPNS_6deviceE", address_of(init_scheduler), &original_init},
       Redirection{"_ZN8xrt_core3sws4stopEv", address_of(end_scheduler), &original_end}};
   redirect_calls(library, code, thread);
+  device_of_handle = dlsym(library, "_ZN8xrt_core17get_userpf_deviceEPv");
+  Dl_info found{};
+  if (original_init != nullptr && dladdr(original_init, &found) != 0) {
+    know_commands(found.dli_fname);
+  }
+}
+
+bool end_kernels(void* handle, unsigned card) {
+  if (device_of_handle == nullptr) {
+    return true;
+  }
+  const auto device = as<std::shared_ptr<const void>(void*)>(device_of_handle)(handle);
+  if (device == nullptr || commands_left(device.get()) == 0) {
+    return true;
+  }
+  end_waiting_kernels(process::Ending::bitstream, card);
+  const bool ended = await_commands(device.get());
+  end_waiting_kernels(process::Ending::none, card);
+  if (has_card()) {
+    program_time.raise(xrt_scheduler.last_end);
+  }
+  return ended;
 }
 
 bool starts_scheduler() { return starts || original_begin == nullptr; }
@@ -164,9 +210,6 @@ void on_signalled() {
       xrt_scheduler.list = last_locked;
     }
     xrt_submissions.add(has_card() ? program_time.now() : 0);
-    if (command != nullptr) {
-      keep_command(command);
-    }
   } else if (is_scheduler()) {
     release_completed();
   }

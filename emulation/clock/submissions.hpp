@@ -10,7 +10,8 @@
 
 namespace isthmus::card::clock {
 
-/// Commands in the order in which they were added: the scheduler starts them so.
+/// Commands in the order in which they were added. They are taken to be started in this order, as
+/// those of one unit are: where XRT passes over one whose unit is busy, each gets the other's time.
 class Submissions {
  public:
   /// Any thread; each time has a place of its own, which is read only once it is written.

@@ -158,10 +158,12 @@ def designs(run_isthmus: Command) -> Path:
 
 @pytest.fixture
 def streamed(card_exec: Run, programs: Path, designs: Path) -> Run:
-    def run(what: str, design: str, *rest: object, options: tuple[str, ...] = ()) -> Ran:
+    def run(
+        what: str, design: str, *rest: object, options: tuple[str, ...] = (), clock: str = "card"
+    ) -> Ran:
         folder = designs / f"design-{design}"
         program = [programs / "streams", what, folder / "all.xclbin", *rest]
-        return card_exec("--clock", "card", "--kernels", folder, *options, "--", *program)
+        return card_exec("--clock", clock, "--kernels", folder, *options, "--", *program)
 
     return run
 
@@ -304,6 +306,18 @@ def test_a_run_that_is_destroyed_lives_until_its_kernel_ends(streamed: Run) -> N
     ran = streamed("dropped", "direct")
     assert (ran.code, ran.figures) == (0, {"sum": SUM}), ran.errors
     said = "sink_1 waits for data on source_1.out:sink_1.in when the program ends: ended with it"
+    assert [said in line for line in ran.errors].count(True) == 1
+
+
+@needs_xrt
+@pytest.mark.parametrize("clock", ["card", "wall"])
+def test_kernels_that_wait_end_before_another_bitstream_is_loaded(
+    streamed: Run, designs: Path, clock: str
+) -> None:
+    other = designs / "design-shallow" / "all.xclbin"
+    ran = streamed("replaced", "direct", other, clock=clock)
+    assert (ran.code, ran.figures) == (0, {"sum": SUM}), ran.errors
+    said = "sink_1 waits for data on source_1.out:sink_1.in when another bitstream is loaded"
     assert [said in line for line in ran.errors].count(True) == 1
 
 

@@ -61,5 +61,9 @@ def test_computing_counts_after_xrt_refused_to_start_a_kernel(figure: Run) -> No
     assert 0.2 <= figure("refused_start") < 1
 
 
+def test_a_kernel_is_opened_while_another_is_started(figure: Run) -> None:
+    assert figure("opened_meanwhile") == 20
+
+
 def test_who_waits_for_the_end_of_mains_thread_goes_on_after_it(figure: Run) -> None:
     assert figure("end_of_main") >= 0.3

@@ -121,8 +121,8 @@ void left(const Arguments& arguments) {
   std::_Exit(0);
 }
 
-/// Runs that are destroyed while their kernels wait: of a sink that goes on later, and then of one
-/// that does not.
+/// Runs that are destroyed while their kernels wait: of a sink that goes on later, and then two of
+/// one that does not.
 void dropped(const Arguments& arguments) {
   Card card(arguments[0]);
   const auto started = [&] {
@@ -138,6 +138,28 @@ void dropped(const Arguments& arguments) {
   const int* const data = buffer.map<int*>();
   tell("sum", std::accumulate(data, data + count, 0.0));
   static const xrt::bo other = started();
+  static const xrt::bo behind = started();
+}
+
+/// The same before another bitstream is loaded: a run that ends, two that wait. Then the sum of
+/// kernels of the other one.
+void replaced(const Arguments& arguments) {
+  Card card(arguments[0]);
+  std::vector<xrt::bo> buffers;
+  for (const char* name : {"source", "sink", "sink", "sink"}) {
+    Stage stage(card, name);
+    stage.run.start();
+    buffers.push_back(stage.buffer);
+  }
+  card.uuid = card.device.load_xclbin(arguments[1]);
+  Stage source(card, "source");
+  Stage sink(card, "sink");
+  sink.run.start();
+  source.run.start();
+  sink.run.wait();
+  sink.buffer.sync(XCL_BO_SYNC_BO_FROM_DEVICE);
+  const int* const data = sink.buffer.map<int*>();
+  tell("sum", std::accumulate(data, data + count, 0.0));
 }
 
 }  // namespace
@@ -149,5 +171,6 @@ int main(int count, char** given) {
               {"beside", beside},
               {"left", left},
               {"dropped", dropped},
+              {"replaced", replaced},
               {"asked", asked}});
 }

@@ -26,6 +26,7 @@
 #include <new>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include "on_card.hpp"
 
@@ -37,6 +38,8 @@ constexpr std::size_t MiB = std::size_t{1} << 20U;
 
 /// Whether this thread is given memory.
 thread_local bool has_memory = true;
+/// What it does before it is given memory next.
+thread_local const std::function<void()>* before_memory = nullptr;
 
 /// Calls under a mutex for which a worker waits again and again, a millisecond each.
 void lock_held(const Arguments& arguments) {
@@ -253,15 +256,33 @@ void refused_start(const Arguments& arguments) {
   Card card(arguments[0]);
   xrt::kernel kernel(card.device, card.uuid, "isthmus_empty");
   xrt::run run(kernel);
+  bool thrown = false;
   has_memory = false;
   try {
     run.start();
   } catch (const std::bad_alloc&) {
+    thrown = true;
   }
-  const bool thrown = !has_memory;
   has_memory = true;
   const double took = lasted([] { compute(0.2); });
   tell("seconds", thrown ? took : -1);
+}
+
+/// A kernel is opened while XRT is about to start one: how many of those that are started so end.
+void opened_meanwhile(const Arguments& arguments) {
+  Card card(arguments[0]);
+  const auto opened = [&card] { return xrt::kernel(card.device, card.uuid, "isthmus_empty"); };
+  opened();  // from then on XRT makes a queue for each kernel that is opened
+  int ended = 0;
+  for (; ended < 20; ++ended) {
+    xrt::kernel kernel = opened();
+    xrt::run run(kernel);
+    const std::function<void()> open = [&opened] { std::thread(opened).join(); };
+    before_memory = &open;
+    run.start();
+    run.wait();
+  }
+  tell("ended", ended);
 }
 
 /// Seconds after which a thread goes on that waits for the end of `main`'s, which computes 0.3 s.
@@ -283,6 +304,9 @@ void end_of_main(const Arguments& arguments) {
 
 /// XRT's library has it from here, too.
 void* operator new(std::size_t bytes) {
+  if (const auto* const act = std::exchange(before_memory, nullptr)) {
+    (*act)();
+  }
   void* const found = has_memory ? std::malloc(bytes) : nullptr;
   if (found == nullptr) {
     throw std::bad_alloc();
@@ -304,5 +328,6 @@ int main(int count, char** given) {
               {"two_cards", two_cards},
               {"queue_of_tasks", queue_of_tasks},
               {"refused_start", refused_start},
+              {"opened_meanwhile", opened_meanwhile},
               {"end_of_main", end_of_main}});
 }

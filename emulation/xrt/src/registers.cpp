@@ -184,6 +184,11 @@ void Device::start(Unit& unit) {
   if (unit.by_xrt) {
     meter_->spend(timing_->launch(static_cast<Time>(meter_->slot().waited_fs.load())));
   }
+  if (unit.waits) {  // its run before was ended: what is queued behind it ends likewise
+    unit.running = true;
+    meter_->begin_kernel();
+    return;
+  }
   if (unit.flows) {
     for (Unit& other : units_) {  // not before: the card did not know the program's time
       if (other.flows && !other.place.controlled) {
@@ -230,7 +235,8 @@ std::uint32_t Device::status(Unit& unit) {
   if (!unit.running) {
     return ap_idle;
   }
-  const bool ended = (unit.waits || unit.runs_on) && meter_->is_program_ending();
+  const Ending ending = meter_->ending();
+  const bool ended = (unit.waits || unit.runs_on) && ending != Ending::none;
   if (!ended && unit.waits && !unit.runs_on) {
     tell_next_end();
     find_deadlock();
@@ -240,7 +246,10 @@ std::uint32_t Device::status(Unit& unit) {
     return ap_start;
   }
   if (ended && unit.waits && !unit.runs_on) {
-    warnings_.note("end", flow_.waiting() + " when the program ends: ended with it, as on a board");
+    const std::string when = ending == Ending::program
+                                 ? " when the program ends: ended with it"
+                                 : " when another bitstream is loaded: ended before";
+    warnings_.note("end", flow_.waiting() + when + ", as on a board");
   }
   unit.running = false;
   tell_next_end();

@@ -17,11 +17,11 @@ def waited_s(slots: Sequence[Slot]) -> float:
 
 
 def line(
-    slots: Sequence[Slot], boards: Sequence[str], wall_s: float, *, in_time: bool = True
+    slots: Sequence[Slot], boards: Sequence[str], wall_s: float, *, times_are_right: bool = True
 ) -> str:
     """Simulated time, drivers' costs, wall time, bytes, runs of kernels; marked as no hardware.
 
-    Without ``in_time`` simulated times are not right, and left out.
+    Without ``times_are_right`` simulated times are left out.
     """
     name = ", ".join(boards)
     if not slots:
@@ -32,7 +32,7 @@ def line(
     crossed = sum(slot.bytes_to_card + slot.bytes_from_card for slot in slots)
     by_kernels = sum(slot.kernel_bytes for slot in slots)
     runs = _count(sum(slot.kernels for slot in slots), "kernel run")
-    if in_time:
+    if times_are_right:
         took = (
             f"{format_seconds(simulated)} waited for link, card and kernels + "
             f"{format_seconds(driver)} assumed for drivers, in {format_seconds(wall_s)} wall time"

@@ -78,7 +78,7 @@ class Session:
     """Changes of the program's environment; an empty value unsets a variable."""
     cure: str = ""
     """Message on a changed copy of XRT's shim; empty where the installed shim is used."""
-    in_time: bool = True
+    times_are_right: bool = True
     """Whether simulated times are right with this version of XRT."""
 
     @property
@@ -120,14 +120,14 @@ def prepare(
     trace: bool = False,
     kernels: Sequence[Path] = (),
     fail_on_warning: bool = False,
-    in_time: bool = True,
+    needs_times: bool = True,
 ) -> Session:
     """Prepares a run with one card for each board, as ``isthmus card boards`` takes them.
 
     A program that asks XRT for its mode sees hw_emu, or with ``as_hardware`` a board. With the
     ``clock`` virtual, computing takes a program its processor time; with card, nothing; with wall,
     clocks are left alone. ``kernels`` are folders with plug-ins; ``fail_on_warning`` ends a program
-    that reaches past its buffers. Without ``in_time`` nobody looks at simulated times: for that
+    that reaches past its buffers. Without ``needs_times`` nobody looks at simulated times: for that
     more versions of XRT do. Raises UsageError for a board or a folder that cannot be,
     NoDeviceError where XRT lacks what is needed or a version of XRT or glibc is unknown,
     IsthmusError where the files cannot be written.
@@ -148,7 +148,7 @@ def prepare(
     if not PROCESS.exists():
         raise NoDeviceError("Isthmus was built without its emulated card for XRT")
     glibc = requirements.glibc_version()
-    (requirements.XRT_IN_TIME if in_time else requirements.XRT).check(installation.version)
+    (requirements.XRT_IN_TIME if needs_times else requirements.XRT).check(installation.version)
     if clock != "wall":
         requirements.GLIBC.check(glibc)
     base = root(installation, as_hardware=as_hardware)

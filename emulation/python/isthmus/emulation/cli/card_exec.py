@@ -77,7 +77,7 @@ def execute(
             trace=watch or trace is not None,
             kernels=kernels or (),
             fail_on_warning=fail_on_warning,
-            in_time=kind != "wall" or watch or trace is not None or max_simulated is not None,
+            needs_times=kind != "wall" or watch or trace is not None or max_simulated is not None,
         ) as session,
     ):
         if session.cure:
@@ -87,7 +87,7 @@ def execute(
         wall_s = time.monotonic() - began
         if watch:
             print("\n".join(watching.lines(session.events)), file=sys.stderr)
-        told = account.line(session.used(), boards, wall_s, in_time=session.in_time)
+        told = account.line(session.used(), boards, wall_s, times_are_right=session.times_are_right)
         _say(told)
         failures = [*limit.failures(), *gates.warnings(session, fatal=fail_on_warning)]
         for failure in failures:

@@ -53,7 +53,7 @@ class Meter {
   /// Whether all of the program waits, and none of its threads until a deadline.
   [[nodiscard]] bool is_program_stuck() const { return has_clock() && slot_->stuck != 0; }
 
-  [[nodiscard]] bool is_program_ending() const { return slot_->ending != 0; }
+  [[nodiscard]] Ending ending() const { return slot_->ending; }
 
   [[nodiscard]] CardSlot& slot() { return *slot_; }
 

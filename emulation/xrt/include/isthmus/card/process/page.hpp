@@ -20,6 +20,10 @@ inline constexpr std::size_t socket_name_bytes = 104;
 // Words, for Python reads them too. NOLINTNEXTLINE(performance-enum-size)
 enum class SlotState : std::uint32_t { unused, open, closed };
 
+/// With what kernels end that wait for others, or that start themselves again.
+// NOLINTNEXTLINE(performance-enum-size)
+enum class Ending : std::uint32_t { none, program, bitstream };
+
 using Count = std::atomic<std::uint64_t>;
 
 /// Kinds of clocks: of processor time and the card's, or of the card's alone.
@@ -49,13 +53,14 @@ struct alignas(64) CardSlot {
   Count registers;  ///< accesses by the program; polling by XRT is none
   Count calls;
 
-  // Written by the program's clock, before a call; nobody writes them without one, but the last.
+  // Written by the library that is preloaded: `ending` with any clock, before a call the others,
+  // with simulated time only.
   Count offset_fs;    ///< the program's time when the call began, less elapsed_fs then
   Count patience_fs;  ///< from there to the program's next deadline: a poll jumps no further
   std::atomic<std::uint32_t> alone;  ///< 1: a poll may jump
   std::atomic<std::uint32_t> stuck;  ///< 1: all wait, without a deadline
   Count waited_fs;  ///< how long a kernel that starts has waited in the runtime's queue
-  std::atomic<std::uint32_t> ending;  ///< 1: the program ends, and with it kernels that wait
+  std::atomic<Ending> ending;
 };
 
 /// Zero but for magic, version and `clock` when it is made.
