@@ -304,7 +304,9 @@ TEST_CASE("What was asked in vain at each clock is a wait", "[card][process]") {
     return KernelOutcome{.logic = 10 * clock_time};
   });
   CHECK(flow.advance().empty());
-  CHECK(flow.waiting() == "b waits for data on a:b");
+  CHECK(flow.waiting() ==
+        "b waits for data on a:b (it has taken 0 words and given 0, and has not said done: bit 1 "
+        "of its register at 0)");
   constexpr Time later = 300 * clock_time;
   flow.start(0, began + later, 1, producer(10));
   CHECK(ends(flow.advance(), 2) ==
@@ -563,7 +565,24 @@ TEST_CASE("Two sides with words of different widths are refused", "[card][proces
     streams.read(0, {.data = wide, .sideband = {}}, 0, StreamWait::wait);
     return KernelOutcome{};
   });
-  CHECK_THROWS_WITH(flow.advance(), "stream a:b: one side has words of 4 bytes, the other of 8");
+  CHECK_THROWS_WITH(flow.advance(), "stream a:b: a has words of 4 bytes, b of 8");
+}
+
+TEST_CASE("A side that reads what it should write is named", "[card][process]") {
+  const Description description = chain("ab", 4);
+  for (const std::size_t unit : {0U, 1U}) {
+    Dataflow flow(description, hertz);
+    flow.start(unit, began, 1, [unit](StreamAccess& streams) {
+      std::array<std::byte, 4> data{};
+      const StreamWord word{.data = data, .sideband = {}};
+      unit == 0 ? streams.read(1, word, 0, StreamWait::wait)
+                : streams.write(0, word, 0, StreamWait::wait);
+      return KernelOutcome{};
+    });
+    CHECK_THROWS_WITH(flow.advance(),
+                      unit == 0 ? "stream a:b: a is an input, it cannot be the producer"
+                                : "stream a:b: b is an output, it cannot be the consumer");
+  }
 }
 
 TEST_CASE("A description names streams", "[card][process]") {

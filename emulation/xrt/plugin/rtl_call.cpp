@@ -19,20 +19,21 @@ constexpr std::uint32_t start_bit = 1;
 constexpr std::uint32_t done_bit = 2;
 constexpr double femtoseconds = 1e15;
 // Clocks in which nothing moved.
-constexpr std::uint64_t patience = 10'000'000;  ///< of a kernel that hangs, if it waits for nothing
-constexpr std::uint64_t restless = 1'000'000;   ///< of one that waits, though its registers change
-constexpr std::uint64_t seldom = 1000;  ///< after which streams are asked each `between`th clock
-constexpr std::uint64_t between = 64;
-constexpr std::uint64_t least = 64;  ///< of one that waits, beside those in which memory answers
+constexpr std::uint64_t patience = 10'000'000;      ///< with a kernel whose registers still change
+constexpr std::uint64_t clocks_polled_each = 1000;  ///< later streams are asked at intervals
+constexpr std::uint64_t polling_interval = 64;
+constexpr std::uint64_t clocks_until_look = 64;  ///< beside those in which memory answers
+constexpr std::uint64_t look_interval = 64;
 
 class Run {
  public:
   Run(isthmus_kernel_run& run, VerilogKernel& kernel)
       : run_(run),
         kernel_(*kernel.bench),
+        settle_(kernel.settle),
         is_controlled_(kernel.controlled),
         state_(kernel.state),
-        answered_(2 * static_cast<std::uint64_t>(run.memory_latency_s * run.clock_hz)) {
+        memory_clocks_(2 * static_cast<std::uint64_t>(run.memory_latency_s * run.clock_hz)) {
     for (const AxisPins& pins : kernel.streams) {
       streams_.emplace_back(pins, [this](const AxisPins& which, const isthmus_stream_word& word,
                                          int wait) { return stream(which, word, wait); });
@@ -74,10 +75,7 @@ class Run {
     while ((kernel_.read_register(0, nullptr) & done_bit) == 0) {
       look_around();
     }
-    while (std::ranges::any_of(streams_, &AxisStream::offers)) {  // of what it has done
-      kernel_.clock();
-      look_around();
-    }
+    drain();
     run_.cycles = cycles();
   }
 
@@ -91,33 +89,63 @@ class Run {
     began_ = latest_ = kernel_.edges();
   }
 
+  /// Takes the words that a kernel offers when it is done, one of each stream. It is shown no
+  /// further word, for that is the next run's.
+  void drain() {
+    std::vector<PinServer*> outputs;
+    for (AxisStream& one : streams_) {
+      if (one.pins().reads) {
+        one.hide();
+      } else {
+        outputs.push_back(&one);
+      }
+    }
+    kernel_.connect(std::move(outputs));
+    settle_();
+    std::vector<std::pair<const AxisStream*, std::uint64_t>> offered;
+    for (const AxisStream& one : streams_) {
+      if (one.offers()) {
+        offered.emplace_back(&one, one.words());
+      }
+    }
+    const auto is_taken = [](const auto& one) {
+      return !one.first->offers() || one.first->words() > one.second;
+    };
+    while (std::erase_if(offered, is_taken), !offered.empty()) {
+      kernel_.clock();
+      look_around();
+    }
+  }
+
   /// Without those in which it waited.
   [[nodiscard]] std::uint64_t cycles() const { return kernel_.edges() - began_ - waited_; }
 
-  /// Lets the kernel wait where further clocks would change nothing.
+  /// Lets the kernel wait where further clocks would change nothing. Where its registers change it
+  /// may compute, or only count: it goes on for long before it waits for its streams.
   void look_around() {
-    if (idle() < least + answered_) {
+    if (idle() < clocks_until_look + memory_clocks_) {
       looks_ = 0;
     } else if (idle() > patience) {
-      if (!waits_for_streams(false)) {
-        throw std::runtime_error(
-            "no end (bit 1 of the register at 0), no access to memory and no word of a stream "
-            "for " +
-            std::to_string(patience) + " clocks");
+      if (!wait_for_streams()) {
+        throw std::runtime_error(hangs());
       }
-    } else if (!streams_.empty()) {
-      const bool still = is_still();
-      if (still || idle() > restless) {
-        waits_for_streams(!still);
-      }
+    } else if (!streams_.empty() && is_still()) {
+      wait_for_streams();
     }
+  }
+  [[nodiscard]] std::string hangs() const {
+    const std::string clocks = " for " + std::to_string(patience) + " clocks";
+    return is_controlled_
+               ? "it did not end: bit 1 of its register at 0 stayed 0" + clocks +
+                     " without an access to memory or a word of a stream"
+               : "it moved no word of a stream" + clocks + ", though there are data and room";
   }
   [[nodiscard]] std::uint64_t idle() const { return kernel_.edges() - latest_; }
 
   /// Compares what the module remembers with what it did at the look before: seldom, for it may be
   /// much.
   bool is_still() {
-    const std::uint64_t look = looks_++ % between;
+    const std::uint64_t look = looks_++ % look_interval;
     if (look == 0) {
       before_.assign(state_.begin(), state_.end());
     }
@@ -125,10 +153,10 @@ class Run {
   }
 
   /// False where there are none to wait for.
-  bool waits_for_streams(bool asks) {
+  bool wait_for_streams() {
     std::vector<std::uint32_t> wanted;
     for (const AxisStream& one : streams_) {
-      if (one.waits() && (!asks || one.asks())) {
+      if (one.waits()) {
         wanted.push_back(one.pins().argument);
       }
     }
@@ -142,7 +170,8 @@ class Run {
   }
 
   bool stream(const AxisPins& pins, const isthmus_stream_word& word, int wait) {
-    if (wait == ISTHMUS_STREAM_THIS_CLOCK && idle() > seldom && idle() % between != 0) {
+    if (wait == ISTHMUS_STREAM_THIS_CLOCK && idle() > clocks_polled_each &&
+        idle() % polling_interval != 0) {
       return false;
     }
     const auto call = pins.reads ? run_.stream_read : run_.stream_write;
@@ -189,9 +218,10 @@ class Run {
 
   isthmus_kernel_run& run_;
   BenchKernel& kernel_;
+  const std::function<void()>& settle_;
   bool is_controlled_;
   std::span<const std::byte> state_;
-  std::uint64_t answered_;  ///< clocks after which memory has answered
+  std::uint64_t memory_clocks_;  ///< clocks after which memory has answered
   std::deque<AxisStream> streams_;
   std::uint64_t began_ = 0;
   std::uint64_t latest_ = 0;  ///< clock in which something moved
@@ -211,9 +241,10 @@ extern "C" __attribute__((visibility("default"))) int isthmus_kernel(isthmus_ker
     }
     // Kept: what a module remembers from run to run, it remembers here, each instance for itself.
     static std::map<std::string, plugin::VerilogKernel> kernels;
-    const auto [found, is_new] = kernels.try_emplace(run->instance);
-    if (is_new) {
-      found->second = plugin::make_kernel(static_cast<Time>(plugin::femtoseconds / run->clock_hz));
+    auto found = kernels.find(run->instance);
+    if (found == kernels.end()) {
+      const auto period = static_cast<Time>(plugin::femtoseconds / run->clock_hz);
+      found = kernels.emplace(run->instance, plugin::make_kernel(period)).first;
     }
     plugin::Run(*run, found->second).call();
     return 0;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -22,7 +23,8 @@ std::vector<Register> registers();
 
 struct VerilogKernel {
   std::unique_ptr<BenchKernel> bench;
-  bool controlled = true;  ///< has registers; else it runs from its reset on
+  std::function<void()> settle;  ///< lets outputs follow inputs within a clock
+  bool controlled = true;        ///< has registers; else it runs from its reset on
   std::vector<AxisPins> streams;
   std::span<const std::byte> state;  ///< all that the module remembers
 };

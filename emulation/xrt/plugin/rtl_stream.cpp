@@ -74,7 +74,7 @@ void AxisStream::note() {
       }
     }
   }
-  reach(ISTHMUS_STREAM_TRY);
+  words_ += reach(ISTHMUS_STREAM_TRY) ? 1 : 0;
   ready_ = false;
 }
 

@@ -40,10 +40,12 @@ class AxisStream final : public PinServer {
 
   void show() override;
   void note() override;
+  /// Shows the module no word until the next run.
+  void hide() { offer(ready_ = false); }
+  /// Words that moved in this run.
+  [[nodiscard]] std::uint64_t words() const { return words_; }
   /// Whether the module wants what is not there.
   [[nodiscard]] bool waits() const { return !ready_ && (pins_.reads || offers()); }
-  /// Whether it says so: it may also be ready only once it is shown a word.
-  [[nodiscard]] bool asks() const { return pins_.tvalid.get() != 0 || pins_.tready.get() != 0; }
   /// Whether the module has a word to write.
   [[nodiscard]] bool offers() const { return !pins_.reads && pins_.tvalid.get() != 0; }
   [[nodiscard]] const AxisPins& pins() const { return pins_; }
@@ -63,6 +65,7 @@ class AxisStream final : public PinServer {
   AxisPins pins_;
   Reach reach_;
   bool ready_ = false;
+  std::uint64_t words_ = 0;
   std::vector<Part> parts_;
   std::vector<std::byte> data_;
   std::vector<std::byte> sideband_;

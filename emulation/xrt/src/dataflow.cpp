@@ -17,6 +17,10 @@ constexpr std::uint64_t most_looks = 1'000'000;
 
 Time since(std::uint64_t begin, std::uint64_t end) { return static_cast<Time>(end - begin); }
 
+std::string words(std::uint64_t count) {
+  return std::to_string(count) + (count == 1 ? " word" : " words");
+}
+
 std::uint64_t later(std::uint64_t one, std::uint64_t other) {
   return since(one, other) > 0 ? other : one;
 }
@@ -56,7 +60,9 @@ class Dataflow::Run final : public StreamAccess {
     std::ranges::transform(arguments, std::back_inserter(sides),
                            [this](std::uint32_t argument) { return connected(argument); });
     now_ = after(cycles);
+    tells_when_done_ = true;
     wait_at(std::move(sides));
+    tells_when_done_ = false;
     if (flow_->gone_) {
       return StreamAnswer::gone;
     }
@@ -99,6 +105,10 @@ class Dataflow::Run final : public StreamAccess {
       all += (all.empty() ? flow_->description_->units[unit_].instance + " waits for " : " or ") +
              (side.reads ? "data" : "room") + " on " + side.stream->place().name;
     }
+    if (tells_when_done_ && std::ranges::any_of(waits_at_, &Side::reads)) {
+      all += " (it has taken " + words(taken_) + " and given " + std::to_string(given_) +
+             ", and has not said done: bit 1 of its register at 0)";
+    }
     return all;
   }
 
@@ -136,6 +146,7 @@ class Dataflow::Run final : public StreamAccess {
     for (std::uint32_t time = 0; is_forever() || time < times_; ++time) {
       base_ = now_;
       moved_ = false;
+      taken_ = given_ = 0;
       const KernelOutcome outcome = body_(*this);
       if (flow_->gone_) {
         return;
@@ -182,14 +193,23 @@ class Dataflow::Run final : public StreamAccess {
 
   /// The end that an argument is; where `reads` is given, only such a one.
   Side connected(std::uint32_t argument, std::optional<bool> reads = {}) {
+    const Stream* other_way = nullptr;
     for (const auto& stream : flow_->streams_) {
       const StreamPlace& place = stream->place();
-      if (reads != false && place.consumer == unit_ && place.consumer_argument == argument) {
+      const bool consumes = place.consumer == unit_ && place.consumer_argument == argument;
+      const bool produces = place.producer == unit_ && place.producer_argument == argument;
+      if (consumes && reads != false) {
         return {.stream = stream.get(), .reads = true};
       }
-      if (reads != true && place.producer == unit_ && place.producer_argument == argument) {
+      if (produces && reads != true) {
         return {.stream = stream.get(), .reads = false};
       }
+      other_way = consumes || produces ? stream.get() : other_way;
+    }
+    if (other_way != nullptr) {
+      throw KernelError("stream " + other_way->place().name + ": " + other_way->end(!*reads) +
+                        (*reads ? " is an input, it cannot be the producer"
+                                : " is an output, it cannot be the consumer"));
     }
     throw KernelError("stream argument " + std::to_string(argument) + " of " +
                       flow_->description_->units[unit_].instance + ", which it " +
@@ -233,6 +253,7 @@ class Dataflow::Run final : public StreamAccess {
       looks_ = 0;
       asked_.clear();
       moved_ = true;
+      ++(side.reads ? taken_ : given_);
       count_move();
     } else {
       std::erase(asked_, side);  // it is ready until this run moves a word
@@ -293,8 +314,11 @@ class Dataflow::Run final : public StreamAccess {
   Time memory_ = 0;  ///< added to the run before, and not yet to this one's time
   std::uint64_t bytes_ = 0;
   std::uint64_t looks_ = 0;
-  bool moved_ = false;       ///< a word, in this one of its runs
-  std::uint64_t alone_ = 0;  ///< words moved at `others_moves_`
+  std::uint64_t taken_ = 0;  ///< words, in this one of its runs
+  std::uint64_t given_ = 0;
+  bool tells_when_done_ = false;  ///< it waits, and has been asked in vain whether it is done
+  bool moved_ = false;            ///< a word, in this one of its runs
+  std::uint64_t alone_ = 0;       ///< words moved at `others_moves_`
   std::uint64_t others_moves_ = 0;
   std::vector<Side> asked_;       ///< in vain, since a word was moved or it waited
   std::vector<Side> waits_at_;    ///< for one of these
