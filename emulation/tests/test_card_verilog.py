@@ -82,7 +82,14 @@ arguments = [
   { name = "in", type = "hls::stream<int>" }, { name = "out", type = "hls::stream<int>" }
 ]
 """
-ONE_STREAM = "[[kernels]]\nname = 'k'\narguments = [{ name = 'in', type = 'hls::stream<int>' }]"
+ONE_STREAM = """stream_connect = ['other_1.out:k_1.in']
+[[kernels]]
+name = 'other'
+arguments = [{ name = 'out', type = 'hls::stream<words>' }]
+[[kernels]]
+name = 'k'
+arguments = [{ name = 'in', type = 'hls::stream<int>' }]
+"""
 ONE_VALUE = "[[kernels]]\nname = 'k'\narguments = [{ name = 'n', type = 'int' }]"
 
 
@@ -113,8 +120,33 @@ def with_stream(ports: str) -> str:
             with_stream(STREAM.replace("output logic s_axis_in_tr", "input logic s_axis_in_tr")),
             ONE_STREAM,
             2,
-            "s_axis_in_tready and s_axis_in_tvalid have the wrong directions",
+            "s_axis_in_tready is an input; all other ports of s_axis_in say that the kernel reads",
         ),
+        (
+            with_stream(STREAM.replace("input logic s_axis_in_tv", "output logic s_axis_in_tv")),
+            ONE_STREAM,
+            2,
+            "s_axis_in_tvalid is an output; all other ports of s_axis_in say that the kernel reads",
+        ),
+        (
+            with_stream(STREAM),
+            ONE_STREAM.replace("<int>", "<short>"),
+            2,
+            "s_axis_in_tdata has 32 bits, but in the description argument in has words of 2 bytes",
+        ),
+        (
+            with_stream(STREAM),
+            ONE_STREAM.replace("other_1.out:k_1.in", "k_1.in:other_1.out"),
+            2,
+            "'k_1.in:other_1.out': k_1.in is an input, it cannot be the producer",
+        ),
+        (
+            with_stream(STREAM),
+            ONE_STREAM.replace("<int>", "<any>").replace("<words>", "<double>"),
+            2,
+            "other_1.out has words of 8 bytes, k_1.in of 4",
+        ),
+        (PORTS, ONE_STREAM.partition("\n")[2], 2, "k_1.in are streams connected to nothing"),
         (with_stream(STREAM.replace("31", "11")), ONE_STREAM, 2, "s_axis_in_tdata has 12 bits"),
         (
             with_stream(f"{STREAM} input logic [2:0] s_axis_in_tkeep,"),
@@ -265,7 +297,7 @@ def test_streams_lead_from_cpp_to_verilog_and_back(
     apart = msgspec.structs.replace(
         design, kernels=kernels, stream_connect=design.stream_connect[:1], mode="hw_emu"
     )
-    xclbin.save(apart.build(), tmp_path / "apart.xclbin")
+    xclbin.save(apart.build(unconnected=True), tmp_path / "apart.xclbin")
     refused = ran("apart.xclbin", "twice", "source")
     assert refused.code != 0
     said = "argument 1 of twice_1, which it writes, is connected to nothing: see stream_connect"

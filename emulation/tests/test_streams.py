@@ -24,6 +24,7 @@ from isthmus.errors import UsageError
 from isthmus.xclbin import Argument, Design, Kernel
 from isthmus.xclbin.description import load
 from isthmus.xclbin.design import completed
+from isthmus.xclbin.streams import Side
 
 __all__ = ["card_exec", "emulated", "programs"]  # fixtures
 needs_xrt = pytest.mark.usefixtures("emulated")
@@ -96,7 +97,8 @@ extern "C" void sink(hls::stream<ap_axiu<32, 0, 0, 0> >& in, int* out, int n) {
 """,
     "wide": """
 #include <hls_stream.h>
-extern "C" void sink(hls::stream<long long>& in, int* out, int n) {
+typedef hls::stream<long long> wide_stream;
+extern "C" void sink(wide_stream& in, int* out, int n) {
   for (int i = 0; i < n; ++i) out[i] = in.read();
 }
 """,
@@ -151,7 +153,8 @@ def designs(run_isthmus: Command) -> Path:
                 assert found is not None
                 described.setdefault(found.name, found.kernel)
             whole = msgspec.structs.replace(design, kernels=tuple(described.values()))
-            xclbin.save(whole.for_mode("hw_emu").build(), place / "all.xclbin")
+            built = whole.for_mode("hw_emu").build(unconnected=name == "apart")
+            xclbin.save(built, place / "all.xclbin")
 
     return made_once("streams", make)
 
@@ -325,7 +328,7 @@ def test_kernels_that_wait_end_before_another_bitstream_is_loaded(
 @pytest.mark.parametrize(
     ("design", "said"),
     [
-        ("wide", "source_1.out:sink_1.in: one side has words of 4 bytes, the other of 8"),
+        ("wide", "source_1.out has words of 4 bytes, sink_1.in of 8"),
         ("apart", "none of its streams is connected: see stream_connect"),
     ],
 )
@@ -338,10 +341,10 @@ def test_streams_that_do_not_fit_are_named(streamed: Run, design: str, said: str
 # Descriptions
 
 
-def kernels() -> tuple[Kernel, ...]:
+def kernels(word: str = "int") -> tuple[Kernel, ...]:
     return (
         Kernel("a", (Argument("in", "int*"), Argument("out", "hls::stream<int>"))),
-        Kernel("b", (Argument("in", "hls::stream<int>&"), Argument("n", "int"))),
+        Kernel("b", (Argument("in", f"hls::stream<{word}>&"), Argument("n", "int"))),
     )
 
 
@@ -374,6 +377,48 @@ def test_what_is_no_stream_is_refused(connect: list[str], what: str) -> None:
         Design(kernels=kernels(), stream_connect=tuple(connect)).build()
 
 
+def test_a_stream_that_leads_nowhere_is_refused_in_a_description_alone() -> None:
+    nowhere = Design(kernels=kernels())
+    with pytest.raises(UsageError, match=r"a_1.out, b_1.in are streams connected to nothing"):
+        nowhere.build()
+    nowhere.build(unconnected=True)
+
+
+@pytest.mark.parametrize(
+    ("word", "said"),
+    [
+        ("long long", "a_1.out has words of 4 bytes, b_1.in of 8"),
+        ("ap_uint<24>", "a_1.out has words of 4 bytes, b_1.in of 3"),
+        ("ap_axiu<64, 0, 0, 0>, 16", "a_1.out has words of 4 bytes, b_1.in of 8"),
+        ("ap_axis<32, 1, 1, 1> ", None),
+        ("packet", None),
+    ],
+)
+def test_words_of_two_widths_are_refused_as_far_as_types_tell(word: str, said: str | None) -> None:
+    design = Design(kernels=kernels(word), stream_connect=("a_1.out:b_1.in",))
+    if said is None:
+        design.build()
+    else:
+        with pytest.raises(UsageError, match=said):
+            design.build()
+
+
+@pytest.mark.parametrize(
+    ("argument", "side", "said"),
+    [
+        (("a", "out"), Side(reads=True), "a_1.out is an input, it cannot be the producer"),
+        (("b", "in"), Side(reads=False), "b_1.in is an output, it cannot be the consumer"),
+        (("b", "in"), Side(word_bytes=8), "a_1.out has words of 4 bytes, b_1.in of 8"),
+    ],
+)
+def test_what_the_code_says_of_a_stream_counts(
+    argument: tuple[str, str], side: Side, said: str
+) -> None:
+    design = Design(kernels=kernels(), stream_connect=("a_1.out:b_1.in",))
+    with pytest.raises(UsageError, match=said):
+        design.build(sides={argument: side})
+
+
 @pytest.mark.parametrize(
     ("arguments", "what"),
     [
@@ -381,6 +426,8 @@ def test_what_is_no_stream_is_refused(connect: list[str], what: str) -> None:
         (("a.cpp", "b.cpp", "--from", "all.toml", "--top", "a"), "no --top"),
         (("a.cpp", "--from", "none.toml"), "none.toml: no such file"),
         (("a.cpp", "--from", "all.toml"), "no instance 'b_1'; there are a_1"),
+        (("a.cpp", "--from", "no.toml"), "a_1.out is a stream connected to nothing"),
+        (("a.cpp", "--from", "wide.toml"), "wide.toml has a(hls::stream<short> out), a.cpp has a("),
     ],
 )
 def test_kernels_that_do_not_belong_together_are_refused(
@@ -389,6 +436,10 @@ def test_kernels_that_do_not_belong_together_are_refused(
     (tmp_path / "a.cpp").write_text("void a(hls::stream<int>& out) {}")
     (tmp_path / "b.cpp").write_text("void b(hls::stream<int>& in) {}")
     (tmp_path / "all.toml").write_text("stream_connect = ['a_1.out:b_1.in']")
+    (tmp_path / "no.toml").write_text("name = 'no'")
+    (tmp_path / "wide.toml").write_text(
+        "[[kernels]]\nname = 'a'\narguments = [{ name = 'out', type = 'hls::stream<short>' }]"
+    )
     ended = isthmus("card", "kernel", "build", *arguments)
     assert ended.returncode == 2
     assert what in ended.stderr

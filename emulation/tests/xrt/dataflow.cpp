@@ -563,7 +563,24 @@ TEST_CASE("Two sides with words of different widths are refused", "[card][proces
     streams.read(0, {.data = wide, .sideband = {}}, 0, StreamWait::wait);
     return KernelOutcome{};
   });
-  CHECK_THROWS_WITH(flow.advance(), "stream a:b: one side has words of 4 bytes, the other of 8");
+  CHECK_THROWS_WITH(flow.advance(), "stream a:b: a has words of 4 bytes, b of 8");
+}
+
+TEST_CASE("A side that reads what it should write is named", "[card][process]") {
+  const Description description = chain("ab", 4);
+  for (const std::size_t unit : {0U, 1U}) {
+    Dataflow flow(description, hertz);
+    flow.start(unit, began, 1, [unit](StreamAccess& streams) {
+      std::array<std::byte, 4> data{};
+      const StreamWord word{.data = data, .sideband = {}};
+      unit == 0 ? streams.read(1, word, 0, StreamWait::wait)
+                : streams.write(0, word, 0, StreamWait::wait);
+      return KernelOutcome{};
+    });
+    CHECK_THROWS_WITH(flow.advance(),
+                      unit == 0 ? "stream a:b: a is an input, it cannot be the producer"
+                                : "stream a:b: b is an output, it cannot be the consumer");
+  }
 }
 
 TEST_CASE("A description names streams", "[card][process]") {

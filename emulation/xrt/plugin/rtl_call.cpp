@@ -211,9 +211,10 @@ extern "C" __attribute__((visibility("default"))) int isthmus_kernel(isthmus_ker
     }
     // Kept: what a module remembers from run to run, it remembers here, each instance for itself.
     static std::map<std::string, plugin::VerilogKernel> kernels;
-    const auto [found, is_new] = kernels.try_emplace(run->instance);
-    if (is_new) {
-      found->second = plugin::make_kernel(static_cast<Time>(plugin::femtoseconds / run->clock_hz));
+    auto found = kernels.find(run->instance);
+    if (found == kernels.end()) {
+      const auto clock = static_cast<Time>(plugin::femtoseconds / run->clock_hz);
+      found = kernels.emplace(run->instance, plugin::make_kernel(clock)).first;
     }
     plugin::Run(*run, found->second).call();
     return 0;

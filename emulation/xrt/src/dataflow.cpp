@@ -182,14 +182,23 @@ class Dataflow::Run final : public StreamAccess {
 
   /// The end that an argument is; where `reads` is given, only such a one.
   Side connected(std::uint32_t argument, std::optional<bool> reads = {}) {
+    const Stream* other_way = nullptr;
     for (const auto& stream : flow_->streams_) {
       const StreamPlace& place = stream->place();
-      if (reads != false && place.consumer == unit_ && place.consumer_argument == argument) {
+      const bool consumes = place.consumer == unit_ && place.consumer_argument == argument;
+      const bool produces = place.producer == unit_ && place.producer_argument == argument;
+      if (consumes && reads != false) {
         return {.stream = stream.get(), .reads = true};
       }
-      if (reads != true && place.producer == unit_ && place.producer_argument == argument) {
+      if (produces && reads != true) {
         return {.stream = stream.get(), .reads = false};
       }
+      other_way = consumes || produces ? stream.get() : other_way;
+    }
+    if (other_way != nullptr) {
+      throw KernelError("stream " + other_way->place().name + ": " + other_way->end(!*reads) +
+                        (*reads ? " is an input, it cannot be the producer"
+                                : " is an output, it cannot be the consumer"));
     }
     throw KernelError("stream argument " + std::to_string(argument) + " of " +
                       flow_->description_->units[unit_].instance + ", which it " +

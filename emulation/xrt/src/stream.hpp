@@ -21,6 +21,11 @@ class Dataflow::Stream {
   [[nodiscard]] bool is_ready(bool for_reader) const {
     return for_reader ? count_ > 0 : count_ < place_->depth;
   }
+  /// "fetch_1.out", or "store_1.in".
+  [[nodiscard]] std::string end(bool of_reader) const {
+    const std::size_t colon = place_->name.find(':');
+    return of_reader ? place_->name.substr(colon + 1) : place_->name.substr(0, colon);
+  }
   /// When the next word was written, or the next place became free.
   [[nodiscard]] std::optional<std::uint64_t> since_when(bool for_reader) const {
     if (times_.empty()) {
@@ -38,9 +43,13 @@ class Dataflow::Stream {
       used_.resize(place_->depth);
       bytes_.resize(place_->depth * (data_bytes_ + sideband_bytes_));
     }
+    if (word.data.size() != data_bytes_) {
+      throw KernelError("stream " + place_->name + ": " + end(false) + " had words of " +
+                        std::to_string(data_bytes_) + " bytes before, now of " +
+                        std::to_string(word.data.size()));
+    }
     const std::size_t place = (head_ + count_) % place_->depth;
     std::byte* const to = &bytes_[place * (data_bytes_ + sideband_bytes_)];
-    check_width(word);
     std::ranges::copy(word.data, to);
     std::ranges::copy(word.sideband.first(std::min(word.sideband.size(), sideband_bytes_)),
                       to + data_bytes_);
@@ -50,7 +59,11 @@ class Dataflow::Stream {
 
   /// The next word; with `takes` it is gone.
   void get(const StreamWord& word, bool takes, std::uint64_t now) {
-    check_width(word);
+    if (word.data.size() != data_bytes_) {
+      throw KernelError("stream " + place_->name + ": " + end(false) + " has words of " +
+                        std::to_string(data_bytes_) + " bytes, " + end(true) + " of " +
+                        std::to_string(word.data.size()));
+    }
     const std::byte* const from = &bytes_[head_ * (data_bytes_ + sideband_bytes_)];
     std::copy_n(from, data_bytes_, word.data.begin());
     std::copy_n(from + data_bytes_, std::min(word.sideband.size(), sideband_bytes_),
@@ -72,13 +85,6 @@ class Dataflow::Stream {
   void mark(std::size_t place, std::uint64_t now) {
     times_[place] = now;
     used_[place] = true;
-  }
-  void check_width(const StreamWord& word) const {
-    if (word.data.size() != data_bytes_) {
-      throw KernelError("stream " + place_->name + ": one side has words of " +
-                        std::to_string(data_bytes_) + " bytes, the other of " +
-                        std::to_string(word.data.size()));
-    }
   }
 
   const StreamPlace* place_;

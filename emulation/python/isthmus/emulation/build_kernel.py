@@ -9,6 +9,7 @@ import subprocess
 import tempfile
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
@@ -21,6 +22,8 @@ from isthmus.errors import IsthmusError, UsageError
 from isthmus.xclbin import Argument, Design, Kernel, save
 from isthmus.xclbin.description import load
 from isthmus.xclbin.design import MADE_BY, ModeName, completed
+from isthmus.xclbin.sizes import word_bytes
+from isthmus.xclbin.streams import Side
 
 PARTS = PROCESS.parent
 """Holds the folder ``include``, for plug-ins, and ``plugin``, sources that are linked to them."""
@@ -60,11 +63,15 @@ def build(
         )
     names = {source: name or source.stem for source in sources}
     design = load(described) if described.exists() else Design(name=names[sources[0]])
+    sides: dict[tuple[str, str], Side] = {}
     for source in sources:
         if not _in_verilog(source):
-            alone = description is None
-            design = _with_prototype(design, source, described, names[source], alone=alone)
-    built = design.for_mode(mode).build()  # first: it says what is wrong with the description
+            found = _prototype(source, names[source])
+            sides |= {(found.name, a.name): Side(None, word_bytes(a.type)) for a in found.arguments}
+            design = _with_prototype(design, found, source, described, alone=description is None)
+    design = design.for_mode(mode)
+    alone = not described.exists()  # a kernel that the descriptions of others may connect
+    design.build(sides=sides, unconnected=alone)  # first: it says what is wrong there
     there = {kernel.name: kernel for kernel in design.kernels}
     if missing := next((one for one in names.values() if one not in there), None):
         raise UsageError(f"{described} describes no kernel {missing}")
@@ -73,14 +80,31 @@ def build(
     if described_by.exists() and not _is_ours(described_by):
         raise UsageError(f"{described_by} was not made by Isthmus: move it away")
     libraries = []
-    for source in sources:
-        library = source.with_name(f"{names[source]}.so")
-        with tempfile.TemporaryDirectory(prefix="isthmus-kernel-") as folder:
-            make = _compile_verilog if _in_verilog(source) else _compile
-            made = make(source, completed(there[names[source]]), folders, Path(folder))
+    with tempfile.TemporaryDirectory(prefix="isthmus-kernel-") as folder:
+        models = {}
+        for source in sources:
+            kernel = completed(there[names[source]])
+            place = Path(folder) / kernel.name
+            place.mkdir()
+            if _in_verilog(source):
+                models[source] = model = _model(source, kernel, folders, place)
+                sides |= {
+                    (kernel.name, kernel.arguments[number].name): Side(one.reads, one.word_bytes)
+                    for number, one in model.streams
+                }
+        built = design.build(sides=sides, unconnected=alone)
+        for source in sources:
+            kernel = completed(there[names[source]])
+            place = Path(folder) / kernel.name
+            made = (
+                _compile_verilog(source, kernel, models[source], place)
+                if source in models
+                else _compile(source, kernel, folders, place)
+            )
+            library = source.with_name(f"{names[source]}.so")
             library.unlink(missing_ok=True)  # a program that runs keeps the old one
             shutil.move(made, library)
-        libraries.append(library)
+            libraries.append(library)
     described_by.unlink(missing_ok=True)
     save(built, described_by)
     return [*libraries, described_by]
@@ -108,24 +132,30 @@ def _is_ours(path: Path) -> bool:
         return False
 
 
+def _prototype(source: Path, name: str) -> Kernel:
+    """The kernel that a source in C++ defines."""
+    found = prototype.defined_in(source.read_text("utf-8", "replace"), name)
+    if found is None:
+        raise UsageError(f"{source} defines no function {name}(...): name the kernel's with --top")
+    return found.kernel
+
+
 def _with_prototype(
-    design: Design, source: Path, described: Path, name: str, *, alone: bool
+    design: Design, found: Kernel, source: Path, described: Path, *, alone: bool
 ) -> Design:
     """The design with the kernel that the source defines; a description must say the same.
 
     One that has kernels, and not that one, is taken for another's where it stands ``alone``.
     """
-    found = prototype.defined_in(source.read_text("utf-8", "replace"), name)
-    if found is None:
-        raise UsageError(f"{source} defines no function {name}(...): name the kernel's with --top")
-    given = next((kernel for kernel in design.kernels if kernel.name == name), None)
+    given = next((kernel for kernel in design.kernels if kernel.name == found.name), None)
     if given is None:
         if design.kernels and alone:
-            raise UsageError(f"{described} describes no kernel {name}")
-        return msgspec.structs.replace(design, kernels=(*design.kernels, found.kernel))
-    if _named(given) != _named(found.kernel):
+            raise UsageError(f"{described} describes no kernel {found.name}")
+        return msgspec.structs.replace(design, kernels=(*design.kernels, found))
+    widths = zip(*([word_bytes(a.type) for a in k.arguments] for k in (given, found)), strict=False)
+    if _named(given) != _named(found) or any(None not in w and w[0] != w[1] for w in widths):
         raise UsageError(
-            f"{described} has {_shown(given)}, {source.name} has {_shown(found.kernel)}: "
+            f"{described} has {_shown(given)}, {source.name} has {_shown(found)}: "
             f"change one of them"
         )
     return design
@@ -166,20 +196,36 @@ def _compile(source: Path, kernel: Kernel, folders: Sequence[Path], folder: Path
     return library
 
 
-def _compile_verilog(source: Path, kernel: Kernel, folders: Sequence[Path], folder: Path) -> Path:
-    """The plug-in: Verilator's model of the kernel, and the bench that serves its ports."""
-    verilator = verilated.verilate(source, kernel.name, folder, folders)
+@dataclass(frozen=True)
+class _Model:
+    """Verilator's model of a module."""
+
+    headers: Path
+    """A folder of Verilator's."""
+    module: verilated.Module
+    streams: list[tuple[int, verilated.Stream]]
+    """By the numbers of their arguments."""
+
+
+def _model(source: Path, kernel: Kernel, folders: Sequence[Path], folder: Path) -> _Model:
+    headers = verilated.verilate(source, kernel.name, folder, folders)
     module = verilated.module((folder / "Vkernel.h").read_text("utf-8"), source)
     verilated.check(module, kernel, source)
+    return _Model(headers, module, verilated.numbered(module, kernel, source))
+
+
+def _compile_verilog(source: Path, kernel: Kernel, made: _Model, folder: Path) -> Path:
+    """The plug-in: Verilator's model of the kernel, and the bench that serves its ports."""
     facts: dict[str, object] = {
         "arguments": kernel.arguments,
-        "masters": module.masters,
-        "control": module.control,
+        "masters": made.module.masters,
+        "control": made.module.control,
         "controlled": kernel.control == "ap_ctrl_hs",
-        "streams": verilated.numbered(module, kernel, source),
+        "streams": made.streams,
         "sideband": verilated.SIDEBAND,
     }
     (folder / "rtl.cpp").write_text(filled_template("rtl.cpp", facts), "utf-8")
+    verilator = made.headers
     includes = [folder, PARTS / "plugin", PARTS / "include", verilator, verilator / "vltstd"]
     options = ["-std=c++20", "-O2", "-w", "-fPIC", "-fvisibility=hidden", "-DVL_NO_LEGACY"]
     # Most of the time goes into headers, which all of these share: one source includes them all.

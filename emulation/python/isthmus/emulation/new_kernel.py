@@ -9,7 +9,8 @@ import jinja2
 from isthmus.emulation.prototype import Parameter, Prototype
 from isthmus.errors import UsageError
 from isthmus.xclbin import Kernel
-from isthmus.xclbin.design import completed, size_of
+from isthmus.xclbin.design import completed
+from isthmus.xclbin.sizes import size_of
 
 ELEMENTS = 1024
 _WORD_BYTES = 4

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from isthmus.errors import IsthmusError, UsageError
 from isthmus.xclbin import Kernel
+from isthmus.xclbin.sizes import word_bytes
 
 SUFFIXES = (".sv", ".v")
 _PORT = re.compile(r"VL_(IN|OUT)(?:8|16|64|W)?\(&(\w+),(\d+),(\d+)")
@@ -52,6 +53,11 @@ class Stream:
     pins: Mapping[str, str]
     """Each pin's name in Verilator's model."""
     bits: Mapping[str, int]
+
+    @property
+    def word_bytes(self) -> int:
+        """Of data."""
+        return self.bits["tdata"] // 8
 
 
 @dataclass(frozen=True)
@@ -162,7 +168,7 @@ def numbered(found: Module, kernel: Kernel, source: Path) -> list[tuple[int, Str
 
     An argument is known by its port in the description, else by its name: ``in`` may be ``in``,
     ``s_axis_in``, ``m_axis_in`` or, as Vitis HLS calls it, ``in_r``. Raises UsageError for a stream
-    without an argument and the other way round.
+    without an argument and the other way round, and for one whose type has words of another width.
     """
     left = {stream.name: stream for stream in found.streams}
     pairs = []
@@ -177,7 +183,15 @@ def numbered(found: Module, kernel: Kernel, source: Path) -> list[tuple[int, Str
                     f"{source}: which stream is argument {argument.name}? "
                     f"Say port = '...' in the description; there are {', '.join(left) or 'none'}"
                 )
-            pairs.append((number, left.pop(fits[0])))
+            stream = left.pop(fits[0])
+            said = word_bytes(argument.type)
+            if said not in {None, stream.word_bytes}:
+                raise UsageError(
+                    f"{source}: {stream.name}_tdata has {stream.bits['tdata']} bits, but in the "
+                    f"description argument {argument.name} has words of {said} bytes "
+                    f"({argument.type}): change one of them"
+                )
+            pairs.append((number, stream))
     if left:
         raise UsageError(
             f"{source} has the stream {next(iter(left))}, which is no argument in the description"
@@ -215,10 +229,16 @@ def _stream(
 ) -> Stream:
     if missing := next((signal for signal in _HANDSHAKE if signal not in pins), None):
         raise UsageError(f"{source} lacks the port {name}_{missing}")
-    reads = pins["tvalid"] in inputs
-    wrong = [s for s, kept in pins.items() if (kept in inputs) != (reads ^ (s == "tready"))]
-    if wrong:
-        raise UsageError(f"{source}: {name}_{wrong[0]} and {name}_tvalid have the wrong directions")
+    # What most ports say; where there are as many of each, the data.
+    as_read = {signal: (kept in inputs) ^ (signal == "tready") for signal, kept in pins.items()}
+    votes = [as_read["tdata"], *(2 * list(as_read.values()))]
+    reads = 2 * sum(votes) > len(votes)
+    if wrong := next((signal for signal, read in as_read.items() if read != reads), None):
+        is_now = "input" if pins[wrong] in inputs else "output"
+        raise UsageError(
+            f"{source}: {name}_{wrong} is an {is_now}; all other ports of {name} say that the "
+            f"kernel {'reads' if reads else 'writes'} it"
+        )
     widths = {signal: bits[kept] for signal, kept in pins.items()}
     data = widths["tdata"]
     if data % 8 or data > _WIDEST_STREAM_BITS:

@@ -14,6 +14,7 @@ from isthmus.xclbin import card, metadata, streams, tables
 from isthmus.xclbin.container import Header, Section, Xclbin
 from isthmus.xclbin.kinds import ClockType, Control, MemoryType, Mode, SectionKind
 from isthmus.xclbin.metadata import Argument, Instance, Kernel, Port, Qualifier
+from isthmus.xclbin.sizes import size_of
 from isthmus.xclbin.tables import Clock, Connection, Ip, Memory
 
 ModeName = Literal["hw", "hw_emu", "sw_emu"]
@@ -28,28 +29,7 @@ _GI = 1 << 30
 _ADDRESS_BYTES = 8
 MADE_BY = b'{"build_metadata":{"xclbin":{"generated_by":{"name":"isthmus"}}}}'
 """Build metadata of every xclbin made here."""
-_SIZES = {
-    1: ("bool", "char", "signed char", "unsigned char", "int8_t", "uint8_t"),
-    2: ("short", "unsigned short", "int16_t", "uint16_t"),
-    4: ("int", "signed", "unsigned int", "unsigned", "float", "int32_t", "uint32_t"),
-    8: (
-        "long",
-        "long long",
-        "unsigned long",
-        "unsigned long long",
-        "double",
-        "int64_t",
-        "uint64_t",
-        "size_t",
-    ),
-}
-_INT_UNSAID = re.compile(r"(?<=long|hort) int$|(?<=signed) int$")
-_SIZE_OF = {name: size for size, names in _SIZES.items() for name in names}
-
-
-def size_of(type_name: str) -> int | None:
-    """Bytes of a type in C; None where its name alone does not tell."""
-    return _SIZE_OF.get(_INT_UNSAID.sub("", type_name))
+_NO_SIDES: streams.Sides = {}
 
 
 class Bank(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -104,17 +84,26 @@ class Design(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
         """The same design for another mode."""
         return msgspec.structs.replace(self, mode=mode)
 
-    def build(self, bitstream: bytes | None = None) -> Xclbin:
+    def build(
+        self,
+        bitstream: bytes | None = None,
+        *,
+        sides: streams.Sides = _NO_SIDES,
+        unconnected: bool = False,
+    ) -> Xclbin:
         """The xclbin; its UUID comes from its contents.
 
         Without a ``bitstream`` it is one for Isthmus's own emulated card; for the vendor's hw_emu
-        it may be the archive with the simulation. Raises UsageError, naming what is wrong, for a
-        design that cannot be.
+        it may be the archive with the simulation. ``sides`` say of streams what types do not;
+        where ``unconnected``, streams may lead nowhere, as they do in a kernel built by itself.
+        Raises UsageError, naming what is wrong, for a design that cannot be.
         """
         _refuse_control_characters([self.name, self.platform, *(c.name for c in self.clocks)])
         memories = _memories(self.memories)
         kernels = _placed([completed(kernel) for kernel in self.kernels])
-        flows = streams.connected(self.stream_connect, kernels)
+        flows = streams.connected(self.stream_connect, kernels, sides)
+        if bitstream is None and not unconnected:
+            streams.refuse_unconnected(flows, kernels)
         kernels = streams.directed(kernels, flows)
         mode = Mode[self.mode.upper()]
         clocks = [Clock(c.name, ClockType[c.type.upper()], c.mhz) for c in self.clocks]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import msgspec
 
 from isthmus.errors import UsageError
 from isthmus.xclbin.metadata import Argument, Kernel
+from isthmus.xclbin.sizes import word_bytes
 
 DEPTH = 1024
 """Words that a stream holds where nothing is said."""
@@ -27,10 +28,25 @@ class Stream:
     name: str
 
 
-def connected(texts: Iterable[str], kernels: Sequence[Kernel]) -> list[Stream]:
+@dataclass(frozen=True)
+class Side:
+    """What a kernel's code says of an argument that is a stream; None: nothing."""
+
+    reads: bool | None = None
+    """The kernel reads it, else it writes."""
+    word_bytes: int | None = None
+    """Of data."""
+
+
+Sides = Mapping[tuple[str, str], Side]
+"""By the names of kernel and argument."""
+
+
+def connected(texts: Iterable[str], kernels: Sequence[Kernel], sides: Sides) -> list[Stream]:
     """Reads ``INSTANCE.ARGUMENT:INSTANCE.ARGUMENT[:DEPTH]``, as a configuration of Vitis has it.
 
-    Raises UsageError for what is no stream between these kernels.
+    Raises UsageError for what is no stream between these kernels: wrong names or directions, words
+    of different widths. Widths are those of ``sides``, else of the arguments' types.
     """
     streams: list[Stream] = []
     used: set[tuple[str, int]] = set()
@@ -51,8 +67,34 @@ def connected(texts: Iterable[str], kernels: Sequence[Kernel]) -> list[Stream]:
                 f"stream_connect {text!r}: argument {double[1]} of {double[0]} is connected twice"
             )
         used.update(ends)
+        _check_sides(text, parts[:2], [_side(end, kernels, sides) for end in ends])
         streams.append(Stream(*ends[0], *ends[1], depth, ":".join(parts[:2])))
     return streams
+
+
+def refuse_unconnected(streams: Iterable[Stream], kernels: Iterable[Kernel]) -> None:
+    """Raises UsageError for a stream argument that leads nowhere."""
+    used = {
+        end
+        for stream in streams
+        for end in (
+            (stream.producer, stream.producer_argument),
+            (stream.consumer, stream.consumer_argument),
+        )
+    }
+    left = [
+        f"{instance.name}.{argument.name}"
+        for kernel in kernels
+        for instance in kernel.instances
+        for number, argument in enumerate(kernel.arguments)
+        if argument.qualifier == "stream" and (instance.name, number) not in used
+    ]
+    if left:
+        is_stream = "is a stream" if len(left) == 1 else "are streams"
+        raise UsageError(
+            f"{', '.join(left)} {is_stream} connected to nothing: a description connects them by "
+            f"stream_connect = ['PRODUCER.ARGUMENT:CONSUMER.ARGUMENT', ...]"
+        )
 
 
 def directed(kernels: Iterable[Kernel], streams: Sequence[Stream]) -> list[Kernel]:
@@ -86,6 +128,27 @@ def _end(part: str, text: str, kernels: Sequence[Kernel]) -> tuple[str, int]:
             return instance, number
     there = ", ".join(a.name for a in kernel.arguments if a.qualifier == "stream") or "none"
     raise UsageError(f"stream_connect {text!r}: {instance} has no stream {name!r}; it has {there}")
+
+
+def _side(end: tuple[str, int], kernels: Iterable[Kernel], sides: Sides) -> Side:
+    kernel = next(k for k in kernels if any(i.name == end[0] for i in k.instances))
+    argument = kernel.arguments[end[1]]
+    said = sides.get((kernel.name, argument.name), Side())
+    return Side(said.reads, said.word_bytes or word_bytes(argument.type))
+
+
+def _check_sides(text: str, names: Sequence[str], ends: Sequence[Side]) -> None:
+    producer, consumer = ends
+    where = f"stream_connect {text!r}"
+    if producer.reads:
+        raise UsageError(f"{where}: {names[0]} is an input, it cannot be the producer")
+    if consumer.reads is False:
+        raise UsageError(f"{where}: {names[1]} is an output, it cannot be the consumer")
+    widths = producer.word_bytes, consumer.word_bytes
+    if None not in widths and widths[0] != widths[1]:
+        raise UsageError(
+            f"{where}: {names[0]} has words of {widths[0]} bytes, {names[1]} of {widths[1]}"
+        )
 
 
 def _names(argument: Argument) -> set[str]:

@@ -1,0 +1,42 @@
+"""Sizes of C++ types, where their names tell."""
+
+from __future__ import annotations
+
+import re
+
+_SIZES = {
+    1: ("bool", "char", "signed char", "unsigned char", "int8_t", "uint8_t"),
+    2: ("short", "unsigned short", "int16_t", "uint16_t"),
+    4: ("int", "signed", "unsigned int", "unsigned", "float", "int32_t", "uint32_t"),
+    8: (
+        "long",
+        "long long",
+        "unsigned long",
+        "unsigned long long",
+        "double",
+        "int64_t",
+        "uint64_t",
+        "size_t",
+    ),
+}
+_INT_UNSAID = re.compile(r"(?<=long|hort) int$|(?<=signed) int$")
+_SIZE_OF = {name: size for size, names in _SIZES.items() for name in names}
+_STREAM = re.compile(r"hls::stream<\s*(.+?)\s*(?:,\s*\d+\s*)?>\s*&?")
+_BITS = re.compile(r"(?:\w+::)*(?:ap_u?int<\s*(\d+)\s*>|(?:ap_axi[su]|qdma_axis)<\s*(\d+)\s*,.*>)")
+
+
+def size_of(type_name: str) -> int | None:
+    """Bytes of a type in C; None where its name alone does not tell."""
+    return _SIZE_OF.get(_INT_UNSAID.sub("", type_name))
+
+
+def word_bytes(stream: str) -> int | None:
+    """Bytes of data in a word of ``hls::stream<...>``; None where the name alone does not tell.
+
+    ``ap_uint<24>`` and ``ap_axiu<24, 0, 0, 0>`` have 3.
+    """
+    found = _STREAM.fullmatch(stream)
+    if found is None:
+        return None
+    bits = _BITS.fullmatch(found[1])
+    return (int(bits[1] or bits[2]) + 7) // 8 if bits else size_of(found[1])
