@@ -195,14 +195,15 @@ class Dataflow::Run final : public StreamAccess {
       }
       other_way = consumes || produces ? stream.get() : other_way;
     }
+    const bool as_input = reads.value_or(true);
     if (other_way != nullptr) {
-      throw KernelError("stream " + other_way->place().name + ": " + other_way->end(!*reads) +
-                        (*reads ? " is an input, it cannot be the producer"
-                                : " is an output, it cannot be the consumer"));
+      throw KernelError("stream " + other_way->place().name + ": " + other_way->end(!as_input) +
+                        (as_input ? " is an input, it cannot be the producer"
+                                  : " is an output, it cannot be the consumer"));
     }
     throw KernelError("stream argument " + std::to_string(argument) + " of " +
                       flow_->description_->units[unit_].instance + ", which it " +
-                      (reads.value_or(true) ? "reads" : "writes") +
+                      (as_input ? "reads" : "writes") +
                       ", is connected to nothing: see stream_connect in the description");
   }
 
