@@ -20,10 +20,10 @@ constexpr std::uint32_t done_bit = 2;
 constexpr double femtoseconds = 1e15;
 // Clocks in which nothing moved.
 constexpr std::uint64_t patience = 10'000'000;  ///< of a kernel that hangs, if it waits for nothing
-constexpr std::uint64_t restless = 1'000'000;   ///< of one that waits, though its registers change
-constexpr std::uint64_t seldom = 1000;  ///< after which streams are asked each `between`th clock
-constexpr std::uint64_t between = 64;
-constexpr std::uint64_t least = 64;  ///< of one that waits, beside those in which memory answers
+constexpr std::uint64_t most_when_busy = 1'000'000;  ///< of one that waits, though registers change
+constexpr std::uint64_t clocks_of_polling = 1000;    ///< then streams are asked once in an interval
+constexpr std::uint64_t polling_interval = 64;
+constexpr std::uint64_t least_idle = 64;  ///< of one that waits, beside those of memory
 
 class Run {
  public:
@@ -32,7 +32,7 @@ class Run {
         kernel_(*kernel.bench),
         is_controlled_(kernel.controlled),
         state_(kernel.state),
-        answered_(2 * static_cast<std::uint64_t>(run.memory_latency_s * run.clock_hz)) {
+        memory_clocks_(2 * static_cast<std::uint64_t>(run.memory_latency_s * run.clock_hz)) {
     for (const AxisPins& pins : kernel.streams) {
       streams_.emplace_back(pins, [this](const AxisPins& which, const isthmus_stream_word& word,
                                          int wait) { return stream(which, word, wait); });
@@ -96,10 +96,10 @@ class Run {
 
   /// Lets the kernel wait where further clocks would change nothing.
   void look_around() {
-    if (idle() < least + answered_) {
+    if (idle() < least_idle + memory_clocks_) {
       looks_ = 0;
     } else if (idle() > patience) {
-      if (!waits_for_streams(false)) {
+      if (!wait_for_streams(false)) {
         throw std::runtime_error(
             "no end (bit 1 of the register at 0), no access to memory and no word of a stream "
             "for " +
@@ -107,8 +107,8 @@ class Run {
       }
     } else if (!streams_.empty()) {
       const bool still = is_still();
-      if (still || idle() > restless) {
-        waits_for_streams(!still);
+      if (still || idle() > most_when_busy) {
+        wait_for_streams(!still);
       }
     }
   }
@@ -117,15 +117,15 @@ class Run {
   /// Compares what the module remembers with what it did at the look before: seldom, for it may be
   /// much.
   bool is_still() {
-    const std::uint64_t look = looks_++ % between;
+    const std::uint64_t look = looks_++ % polling_interval;
     if (look == 0) {
       before_.assign(state_.begin(), state_.end());
     }
     return look == 1 && std::ranges::equal(before_, state_);
   }
 
-  /// False where there are none to wait for.
-  bool waits_for_streams(bool asks) {
+  /// Waits for one of those that the module wants; false where there are none.
+  bool wait_for_streams(bool asks) {
     std::vector<std::uint32_t> wanted;
     for (const AxisStream& one : streams_) {
       if (one.waits() && (!asks || one.asks())) {
@@ -142,7 +142,8 @@ class Run {
   }
 
   bool stream(const AxisPins& pins, const isthmus_stream_word& word, int wait) {
-    if (wait == ISTHMUS_STREAM_THIS_CLOCK && idle() > seldom && idle() % between != 0) {
+    if (wait == ISTHMUS_STREAM_THIS_CLOCK && idle() > clocks_of_polling &&
+        idle() % polling_interval != 0) {
       return false;
     }
     const auto call = pins.reads ? run_.stream_read : run_.stream_write;
@@ -191,7 +192,7 @@ class Run {
   BenchKernel& kernel_;
   bool is_controlled_;
   std::span<const std::byte> state_;
-  std::uint64_t answered_;  ///< clocks after which memory has answered
+  std::uint64_t memory_clocks_;  ///< clocks after which memory has answered
   std::deque<AxisStream> streams_;
   std::uint64_t began_ = 0;
   std::uint64_t latest_ = 0;  ///< clock in which something moved

@@ -79,27 +79,25 @@ def build(
     described_by = described.with_name(f"{xclbin_name}.xclbin")
     if described_by.exists() and not _is_ours(described_by):
         raise UsageError(f"{described_by} was not made by Isthmus: move it away")
+    kernels = {source: completed(there[names[source]]) for source in sources}
     libraries = []
     with tempfile.TemporaryDirectory(prefix="isthmus-kernel-") as folder:
-        models = {}
-        for source in sources:
-            kernel = completed(there[names[source]])
-            place = Path(folder) / kernel.name
+        places = {source: Path(folder) / kernel.name for source, kernel in kernels.items()}
+        for place in places.values():
             place.mkdir()
-            if _in_verilog(source):
-                models[source] = model = _model(source, kernel, folders, place)
-                sides |= {
-                    (kernel.name, kernel.arguments[number].name): Side(one.reads, one.word_bytes)
-                    for number, one in model.streams
-                }
+        models = {
+            source: _model(source, kernel, folders, places[source])
+            for source, kernel in kernels.items()
+            if _in_verilog(source)
+        }
+        for model in models.values():
+            sides |= model.sides
         built = design.build(sides=sides, unconnected=alone)
-        for source in sources:
-            kernel = completed(there[names[source]])
-            place = Path(folder) / kernel.name
+        for source, kernel in kernels.items():
             made = (
-                _compile_verilog(source, kernel, models[source], place)
+                _compile_verilog(source, models[source], places[source])
                 if source in models
-                else _compile(source, kernel, folders, place)
+                else _compile(source, kernel, folders, places[source])
             )
             library = source.with_name(f"{names[source]}.so")
             library.unlink(missing_ok=True)  # a program that runs keeps the old one
@@ -198,40 +196,49 @@ def _compile(source: Path, kernel: Kernel, folders: Sequence[Path], folder: Path
 
 @dataclass(frozen=True)
 class _Model:
-    """Verilator's model of a module."""
+    """Verilator's model of a module that is a kernel."""
 
+    kernel: Kernel
     headers: Path
     """A folder of Verilator's."""
     module: verilated.Module
     streams: list[tuple[int, verilated.Stream]]
     """By the numbers of their arguments."""
 
+    @property
+    def sides(self) -> dict[tuple[str, str], Side]:
+        """What the module says of its streams."""
+        return {
+            (self.kernel.name, self.kernel.arguments[number].name): Side(one.reads, one.word_bytes)
+            for number, one in self.streams
+        }
+
 
 def _model(source: Path, kernel: Kernel, folders: Sequence[Path], folder: Path) -> _Model:
     headers = verilated.verilate(source, kernel.name, folder, folders)
     module = verilated.module((folder / "Vkernel.h").read_text("utf-8"), source)
     verilated.check(module, kernel, source)
-    return _Model(headers, module, verilated.numbered(module, kernel, source))
+    return _Model(kernel, headers, module, verilated.numbered(module, kernel, source))
 
 
-def _compile_verilog(source: Path, kernel: Kernel, made: _Model, folder: Path) -> Path:
+def _compile_verilog(source: Path, model: _Model, folder: Path) -> Path:
     """The plug-in: Verilator's model of the kernel, and the bench that serves its ports."""
+    kernel, verilator = model.kernel, model.headers
     facts: dict[str, object] = {
         "arguments": kernel.arguments,
-        "masters": made.module.masters,
-        "control": made.module.control,
+        "masters": model.module.masters,
+        "control": model.module.control,
         "controlled": kernel.control == "ap_ctrl_hs",
-        "streams": made.streams,
+        "streams": model.streams,
         "sideband": verilated.SIDEBAND,
     }
     (folder / "rtl.cpp").write_text(filled_template("rtl.cpp", facts), "utf-8")
-    verilator = made.headers
     includes = [folder, PARTS / "plugin", PARTS / "include", verilator, verilator / "vltstd"]
     options = ["-std=c++20", "-O2", "-w", "-fPIC", "-fvisibility=hidden", "-DVL_NO_LEGACY"]
     # Most of the time goes into headers, which all of these share: one source includes them all.
-    model = [*sorted(folder.glob("*.cpp")), *(PARTS / "plugin" / name for name in _BENCH)]
+    parts = [*sorted(folder.glob("*.cpp")), *(PARTS / "plugin" / name for name in _BENCH)]
     whole = folder / "whole.cpp"
-    whole.write_text("".join(f'#include "{path}"\n' for path in model), "utf-8")
+    whole.write_text("".join(f'#include "{path}"\n' for path in parts), "utf-8")
     sources = [whole, verilator / "verilated.cpp", verilator / "verilated_threads.cpp"]
     objects = [folder / f"{path.stem}.o" for path in sources]
     include = [f"-I{path}" for path in includes]

@@ -27,6 +27,14 @@ class Stream:
     depth: int
     name: str
 
+    @property
+    def ends(self) -> tuple[tuple[str, int], tuple[str, int]]:
+        """Instance and argument of the producer, and of the consumer."""
+        return (
+            (self.producer, self.producer_argument),
+            (self.consumer, self.consumer_argument),
+        )
+
 
 @dataclass(frozen=True)
 class Side:
@@ -74,14 +82,7 @@ def connected(texts: Iterable[str], kernels: Sequence[Kernel], sides: Sides) -> 
 
 def refuse_unconnected(streams: Iterable[Stream], kernels: Iterable[Kernel]) -> None:
     """Raises UsageError for a stream argument that leads nowhere."""
-    used = {
-        end
-        for stream in streams
-        for end in (
-            (stream.producer, stream.producer_argument),
-            (stream.consumer, stream.consumer_argument),
-        )
-    }
+    used = {end for stream in streams for end in stream.ends}
     left = [
         f"{instance.name}.{argument.name}"
         for kernel in kernels
@@ -99,7 +100,7 @@ def refuse_unconnected(streams: Iterable[Stream], kernels: Iterable[Kernel]) -> 
 
 def directed(kernels: Iterable[Kernel], streams: Sequence[Stream]) -> list[Kernel]:
     """The kernels, with ports that are written where a stream begins."""
-    producers = {(stream.producer, stream.producer_argument) for stream in streams}
+    producers = {stream.ends[0] for stream in streams}
 
     def one(kernel: Kernel) -> Kernel:
         written = {
@@ -117,9 +118,13 @@ def directed(kernels: Iterable[Kernel], streams: Sequence[Stream]) -> list[Kerne
     return [one(kernel) for kernel in kernels]
 
 
+def _kernel_of(instance: str, kernels: Iterable[Kernel]) -> Kernel | None:
+    return next((k for k in kernels if any(i.name == instance for i in k.instances)), None)
+
+
 def _end(part: str, text: str, kernels: Sequence[Kernel]) -> tuple[str, int]:
     instance, _, name = part.partition(".")
-    kernel = next((k for k in kernels if any(i.name == instance for i in k.instances)), None)
+    kernel = _kernel_of(instance, kernels)
     if kernel is None:
         there = ", ".join(i.name for k in kernels for i in k.instances)
         raise UsageError(f"stream_connect {text!r}: no instance {instance!r}; there are {there}")
@@ -131,8 +136,10 @@ def _end(part: str, text: str, kernels: Sequence[Kernel]) -> tuple[str, int]:
 
 
 def _side(end: tuple[str, int], kernels: Iterable[Kernel], sides: Sides) -> Side:
-    kernel = next(k for k in kernels if any(i.name == end[0] for i in k.instances))
-    argument = kernel.arguments[end[1]]
+    instance, number = end
+    kernel = _kernel_of(instance, kernels)
+    assert kernel is not None  # `_end` found it
+    argument = kernel.arguments[number]
     said = sides.get((kernel.name, argument.name), Side())
     return Side(said.reads, said.word_bytes or word_bytes(argument.type))
 
