@@ -5,7 +5,8 @@ SETUP := @$(PYTHON) tools/setup.py
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := help
 STAGE := @$(PYTHON) tools/stage.py
-# What protects rarely touched ground is tested where CI is set, and by test-all.
+# What protects rarely touched ground is tested where CI is set, and by test-all. Half of the time tests
+# in Python wait: then the sanitizers go on, in CI.
 PYTEST = $(if $(CI),,-m "not slow")
 CPP_SOURCES := git ls-files -co --exclude-standard '*.cpp' '*.hpp'
 .PHONY: help setup fpga-emulator mpi run dev test test-all conformance sanitize coverage lint lint-all ruff mypy schema clang-format clang-tidy format docs bench faults fuzz soak nightly wheel sbom
@@ -34,8 +35,10 @@ run: ## measure what is here (ARGS="--device ..." to choose) and write the repor
 
 test: ## C++ tests, then Python tests; not the slow ones (ARGS="tests/test_x.py -k ..." to choose)
 	$(SETUP) test $(if $(PYTEST),,slow)
-	@status=0; $(PYTHON) tools/cpp_tests.py $(if $(CI),--sanitize) || status=1; \
+	@status=0; $(PYTHON) tools/cpp_tests.py || status=1; \
+	$(if $(CI),nice $(PYTHON) tools/cpp_tests.py --further > build/further.log 2>&1 & further=$$!;) \
 	$(PYTHON) tools/stage.py "Python tests" $(BIN)/python -m pytest -n auto $(PYTEST) $(ARGS) || status=1; \
+	$(if $(CI),wait $$further || status=1; cat build/further.log;) \
 	exit $$status
 
 test-all: ## every test but the sanitizers'
@@ -45,9 +48,9 @@ conformance: ## what every backend must do, on one: make conformance BACKEND=nul
 	$(SETUP) conformance
 	@$(PYTHON) tools/cpp_tests.py --conformance "$(BACKEND)"
 
-sanitize: ## C++ tests with the address, undefined and thread sanitizers
+sanitize: ## C++ tests with the address, undefined and thread sanitizers, and without Verilator and emulation
 	$(SETUP) test
-	@$(PYTHON) tools/cpp_tests.py --sanitize
+	@$(PYTHON) tools/cpp_tests.py --further
 
 coverage: ## which lines of cpp/, card/ and emulation/ the C++ tests run
 	$(SETUP) test

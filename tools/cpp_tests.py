@@ -1,8 +1,8 @@
 """Builds and runs the C++ tests, in the build folder of the module: what they test is compiled.
 
-With --sanitize they run in further builds, too: one without what a build may leave out; all with
-the address and undefined behaviour sanitizers; those where threads meet with the thread sanitizer.
-With --coverage they say instead which lines of cpp/, card/ and emulation/ they run. With
+With --further they run in further builds instead: what Verilator and the emulation of XRT concern
+without these; all with the address and undefined behaviour sanitizers; those where threads meet
+with the thread sanitizer. With --coverage they say instead which lines of cpp/, card/ and emulation/ they run. With
 --conformance BACKEND only the suite that every backend passes runs, on this one.
 """
 
@@ -74,11 +74,14 @@ def with_sanitizers() -> list[Tests]:
 
 
 def without_options() -> Tests:
-    """The tests of a machine without Verilator, in a build without the emulation of XRT."""
+    """What differs on a machine without Verilator, in a build without the emulation of XRT."""
     options = (
         *APART, "-DCMAKE_CXX_FLAGS=-Og", "-DISTHMUS_XRT_EMULATION=OFF", "-DISTHMUS_VERILATOR=OFF",
     )  # fmt: skip
-    return Tests("C++ tests, no Verilator, no emulation", ROOT / "build" / "tests-bare", options)
+    return Tests(
+        "C++ tests, no Verilator, no emulation", ROOT / "build" / "tests-bare", options,
+        ("isthmus_bare_tests",), ("--label-regex", "bare"),
+    )  # fmt: skip
 
 
 def with_counters() -> Tests:
@@ -159,7 +162,7 @@ def conforms(backend: str) -> int:
 def main() -> int:
     """Runs the tests; without Catch2 there are none, and that is said."""
     parser = argparse.ArgumentParser(description="Builds and runs the C++ tests")
-    parser.add_argument("--sanitize", action="store_true", help="also with the sanitizers")
+    parser.add_argument("--further", action="store_true", help="only in the further builds")
     parser.add_argument("--coverage", action="store_true", help="only count which lines run")
     parser.add_argument("--conformance", metavar="BACKEND", help="only this backend's conformance")
     chosen = parser.parse_args()
@@ -170,7 +173,7 @@ def main() -> int:
         return conforms(chosen.conformance)
     if chosen.coverage:
         return 0 if covers() else 1
-    builds = [plain(), *((without_options(), *with_sanitizers()) if chosen.sanitize else ())]
+    builds = [without_options(), *with_sanitizers()] if chosen.further else [plain()]
     failed = [tests.name for tests in builds if not passes(tests)]
     return 1 if failed else 0
 

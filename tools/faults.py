@@ -134,7 +134,7 @@ def _kill_leader(trial: Trial, _: subprocess.Popen[bytes]) -> None:
 def _(short: bool) -> Iterator[Trial]:
     program = shutil.which("orterun") or shutil.which("prterun")
     launcher = (str(program), "--oversubscribe", "--bind-to", "none", "-n", "2")
-    options = ("--bytes", "1:1Ki", "--precision", "0.9", "--budget", "600")
+    options = ("--bytes", "1,8,64", "--precision", "0.9", "--budget", "600")
     for entries in few(short, range(0, 6, 2)) if program else ():
         with Trial("host", options, study="beff", launcher=launcher) as trial:
             process = trial.start()
