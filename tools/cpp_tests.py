@@ -2,8 +2,9 @@
 
 With --further they run in further builds instead: what Verilator and the emulation of XRT concern
 without these; all with the address and undefined behaviour sanitizers; those where threads meet
-with the thread sanitizer. With --coverage they say instead which lines of cpp/, card/ and emulation/ they run. With
---conformance BACKEND only the suite that every backend passes runs, on this one.
+with the thread sanitizer. With --coverage they say instead which lines of cpp/, card/ and
+emulation/ they run. With --conformance BACKEND only the suite that every backend passes runs, on
+this one.
 """
 
 from __future__ import annotations

@@ -263,6 +263,11 @@ def test_an_access_past_a_buffer_is_a_warning(lifecycle: Run) -> None:
         assert "bytes at 0x" in warning
 
 
+def test_an_access_to_a_buffer_that_was_freed_is_a_warning(lifecycle: Run) -> None:
+    (warning,) = [line for line in lifecycle("freed").errors if "warning" in line]
+    assert "argument in1, whose address is that of no buffer (freed before?)" in warning
+
+
 def test_an_access_past_a_buffer_is_an_error_on_request(lifecycle: Run) -> None:
     ran = lifecycle("overrun", options=("--fail-on-warning",))
     assert ran.code == 3

@@ -394,6 +394,24 @@ void overrun(const Arguments& arguments) {
   tell("sum", std::accumulate(sums, sums + count, 0.0));
 }
 
+/// vadd whose first argument is the address of a buffer that has been freed.
+void freed(const Arguments& arguments) {
+  Card card(arguments[0]);
+  xrt::kernel kernel(card.device, card.uuid, "vadd");
+  constexpr unsigned count = 1000;
+  const xrt::bo in2(card.device, count * sizeof(int), kernel.group_id(1));
+  const xrt::bo out(card.device, count * sizeof(int), kernel.group_id(2));
+  const std::uint64_t address =
+      xrt::bo(card.device, count * sizeof(int), kernel.group_id(0)).address();
+  xrt::run run(kernel);
+  run.set_arg(0, address);
+  run.set_arg(1, in2);
+  run.set_arg(2, out);
+  run.set_arg(3, count);
+  run.start();
+  run.wait();
+}
+
 /// Kernels and runs that go as soon as they are started; then vadd.
 void dropped(const Arguments& arguments) {
   Card card(arguments[0]);
@@ -428,6 +446,7 @@ int main(int count, char** given) {
                  {"of_another_process", of_another_process},
                  {"queries", queries},
                  {"overrun", overrun},
+                 {"freed", freed},
                  {"dropped", dropped},
              });
 }

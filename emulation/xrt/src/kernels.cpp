@@ -215,6 +215,8 @@ void Reach::warn(std::uint64_t address, std::uint64_t bytes, const char* does) {
   } else if (const std::uint64_t size = card_->allocated_at(nearest->begin); size > 0) {
     text << ", up to byte " << address + bytes - nearest->begin << " of argument " << argument
          << ", whose buffer has " << size;
+  } else if (!of_host(address) && card_->bytes_at(nearest->begin) == 0) {
+    text << ", of argument " << argument << ", whose address is that of no buffer (freed before?)";
   } else {
     text << ", past the end of the buffer of argument " << argument;
   }
