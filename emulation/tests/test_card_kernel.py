@@ -119,7 +119,7 @@ def test_a_definition_is_found_among_others() -> None:
         "void scale(const int* in, int* out, int n)",
         "void mix(const float* a, const double* b, float* c, unsigned char by, uint64_t count)",
         "void kernel(const unsigned long int* device, unsigned long* run, int n)",
-        "void join(hls::stream<int>& a, hls::stream<int>& out, hls::stream<int>& b, char s, long n)",
+        "void j(hls::stream<int>& a, hls::stream<int>& out, hls::stream<int>& b, char s, long n)",
         pytest.param(
             "--verilog void wide(const double* a, double* b)", marks=[IN_VERILOG, pytest.mark.slow]
         ),

@@ -94,6 +94,7 @@ MOODY = """
 stream_connect = ["feed_1.out:moody_1.in:2", "moody_1.out:sink_1.in:2"]
 [[kernels]]
 name = "moody"
+control = "ap_ctrl_chain"
 arguments = [
   { name = "in", type = "hls::stream<int>" }, { name = "out", type = "hls::stream<int>" },
   { name = "what", type = "int", offset = 0x10 }, { name = "n", type = "int", offset = 0x18 },
@@ -368,6 +369,16 @@ def test_a_module_that_computes_for_long_does_not_wait(act: Run) -> None:
     never = act(5, 0, "mM")
     assert never.code != 0
     assert any("it is not done (bit 1 of its register at 0)" in line for line in never.errors)
+
+
+@pytest.mark.slow
+@IN_VERILOG
+def test_words_cross_to_the_second_clock_and_back_and_runs_are_acknowledged(act: Run) -> None:
+    """Through stand-ins for AMD's FIFOs; with ap_ctrl_chain each run takes its time."""
+    ran = act(8, 50, "smfFMSsmfFMS", "--fail-on-warning")
+    assert ran.code == 0, ran.errors
+    assert ran.figures["sum 0"] == ran.figures["sum 1"] == 50 * 49 / 2
+    assert act(2, 300, "mMmMmM").figures["lasts"] > 3 * 1000
 
 
 @pytest.mark.slow

@@ -2,7 +2,7 @@
 #include <xrt/xrt_bo.h>
 #include <xrt/xrt_kernel.h>
 
-#include <algorithm>
+#include <cctype>
 #include <numeric>
 
 #include "on_card.hpp"
@@ -12,7 +12,7 @@ namespace {
 constexpr int elements = 4096;
 constexpr int words = 50;
 
-/// Starts (m, s) and waits for (M, S) the module and the sink, as `steps` says.
+/// Starts (f, m, s) and waits for (F, M, S) the feed, the module and the sink, as `steps` says.
 void act_on(const Arguments& arguments) {
   Card card(arguments[0]);
   xrt::kernel module(card.device, card.uuid, "moody");
@@ -26,17 +26,18 @@ void act_on(const Arguments& arguments) {
   xrt::run sinking(sink);
   sinking.set_arg(1, read);
   sinking.set_arg(2, words);
+  xrt::run feeding(xrt::kernel(card.device, card.uuid, "feed"));
+  feeding.set_arg(1, words);
+  const std::map<char, xrt::run*> runs = {{'f', &feeding}, {'m', &moody}, {'s', &sinking}};
   int round = 0;
   const double lasts = lasted([&] {
     for (const char step : arguments[3]) {
-      if (step == 'm') {
-        moody.start();
-      } else if (step == 'M') {
-        moody.wait();
-      } else if (step == 's') {
-        sinking.start();
+      if (std::islower(step) != 0) {
+        runs.at(step)->start();
       } else {
-        sinking.wait();
+        runs.at(static_cast<char>(std::tolower(step)))->wait();
+      }
+      if (step == 'S') {
         read.sync(XCL_BO_SYNC_BO_FROM_DEVICE);
         const int* const data = read.map<int*>();
         tell("sum " + std::to_string(round++), std::accumulate(data, data + words, 0.0));
