@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -71,7 +72,11 @@ def test_prototypes_are_read(text: str, arguments: list[str]) -> None:
         ("void k(int a,)", "argument '' has no type and name"),
         ("void k(int a, float* a)", "two arguments are named 'a'"),
         ("void k(int** a)", "pointer to pointers"),
-        ("void k(hls::stream<int>& s)", "no host program is written for the reference"),
+        ("void k(int* a, int& s)", "no host program is written for the reference"),
+        ("void k(hls::stream<int>& s)", "begins with a stream to read and one to write"),
+        ("void k(hls::stream<T>& a, hls::stream<T>& b)", "words of one type with a known size"),
+        ("void k(hls::stream<int>& a, hls::stream<int>& b, int* c)", "add 'int* c' when it passes"),
+        ("void feed_a(hls::stream<int>& a, hls::stream<int>& b)", "has the name of another file"),
         ("void k(hls::stream<int> s)", "is a stream, given by reference"),
         ("void k(hls::stream<int>& s[2])", "is a stream, given by reference"),
         ("void k(int&& s)", "is a reference to more than a value"),
@@ -114,8 +119,14 @@ def test_a_definition_is_found_among_others() -> None:
         "void scale(const int* in, int* out, int n)",
         "void mix(const float* a, const double* b, float* c, unsigned char by, uint64_t count)",
         "void kernel(const unsigned long int* device, unsigned long* run, int n)",
+        "void j(hls::stream<int>& a, hls::stream<int>& out, hls::stream<int>& b, char s, long n)",
         pytest.param(
             "--verilog void wide(const double* a, double* b)", marks=[IN_VERILOG, pytest.mark.slow]
+        ),
+        pytest.param(
+            "--verilog void sum(hls::stream<double>& a, hls::stream<double>& b, bool by, "
+            "hls::stream<double>& c)",
+            marks=[IN_VERILOG, pytest.mark.slow],
         ),
     ],
 )
@@ -130,8 +141,10 @@ def test_what_new_says_leads_from_a_prototype_to_a_pass(
     made = isthmus(*new)
     assert made.returncode == 0, made.stderr
     lines = made.stdout.splitlines()
-    assert len(lines) <= 6
-    build, compile_host, execute = (line.split() for line in lines[-3:])
+    assert len(lines) <= 7
+    headers = isthmus("card", "include").stdout.strip()
+    commands = (re.sub(r"\$\(.* card include\)", headers, line) for line in lines[-3:])
+    build, compile_host, execute = (command.split() for command in commands)
     built = isthmus(*build[build.index("card") :])
     assert built.returncode == 0, built.stderr
     subprocess.run(compile_host, cwd=tmp_path, check=True)

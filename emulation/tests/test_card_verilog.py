@@ -9,7 +9,7 @@ import msgspec
 import pytest
 from on_cards import IN_VERILOG, Ran, Run, card_exec, compiled, emulated, moved_by_kernel, programs
 
-from conftest import Command
+from conftest import Command, made_once
 from isthmus import xclbin
 from isthmus.emulation.prototype import defined_in
 from isthmus.xclbin.description import load
@@ -90,6 +90,21 @@ arguments = [{ name = 'out', type = 'hls::stream<words>' }]
 name = 'k'
 arguments = [{ name = 'in', type = 'hls::stream<int>' }]
 """
+MOODY = """
+stream_connect = ["feed_1.out:moody_1.in:2", "moody_1.out:sink_1.in:2"]
+[[kernels]]
+name = "moody"
+control = "ap_ctrl_chain"
+arguments = [
+  { name = "in", type = "hls::stream<int>" }, { name = "out", type = "hls::stream<int>" },
+  { name = "what", type = "int", offset = 0x10 }, { name = "n", type = "int", offset = 0x18 },
+  { name = "mem", type = "int*", offset = 0x20 },
+]
+"""
+ENDS = {
+    "feed": "hls::stream<int>& out, int n) { for (int i = 0; i < n; ++i) out << i; }",
+    "sink": "hls::stream<int>& in, int* out, int n) { for (int i = 0; i < n; ++i) in >> out[i]; }",
+}
 ONE_VALUE = "[[kernels]]\nname = 'k'\narguments = [{ name = 'n', type = 'int' }]"
 
 
@@ -105,10 +120,10 @@ def with_stream(ports: str) -> str:
         (PORTS.replace("ap_rst_n", "reset"), ONE_VALUE, 2, "k.sv has no port ap_rst_n"),
         (PORTS.replace("ap_clk,", "ap_clk, led,"), ONE_VALUE, 2, "no kernel has the port led;"),
         (
-            PORTS.replace("ap_clk,", f"ap_clk, ap_clk_2, {STREAM} s_axis_in_twakeup,"),
+            PORTS.replace("ap_clk,", f"ap_clk, ap_clk_3, {STREAM} s_axis_in_twakeup,"),
             ONE_STREAM,
             2,
-            "no kernel has the ports ap_clk_2, s_axis_in_twakeup; known are",
+            "no kernel has the ports ap_clk_3, s_axis_in_twakeup; known are",
         ),
         (
             with_stream(STREAM.replace("output logic s_axis_in_tready,", "")),
@@ -302,3 +317,91 @@ def test_streams_lead_from_cpp_to_verilog_and_back(
     assert refused.code != 0
     said = "argument 1 of twice_1, which it writes, is connected to nothing: see stream_connect"
     assert any(said in line for line in refused.errors), refused.errors
+
+
+@pytest.fixture(scope="module")
+def moody(run_isthmus: Command) -> Path:
+    """A folder with the module ``moody``, whose argument says what it does, between two others."""
+
+    def make(folder: Path) -> None:
+        shutil.copy(Path(__file__).parent / "modules" / "moody.sv", folder)
+        (folder / "moody.toml").write_text(MOODY)
+        for name, rest in ENDS.items():
+            (folder / f"{name}.cpp").write_text(
+                f'#include <hls_stream.h>\nextern "C" void {name}({rest}\n'
+            )
+        names = ["moody.sv", "feed.cpp", "sink.cpp", "--from", "moody.toml"]
+        built = run_isthmus("card", "kernel", "build", *names, cwd=folder)
+        assert built.returncode == 0, built.stderr
+
+    return made_once("moody", make)
+
+
+@pytest.fixture
+def act(card_exec: Run, programs: Path, moody: Path) -> Run:
+    def run(what: int, n: int, steps: str, *options: str) -> Ran:
+        program = (programs / "verilog", "act", moody / "moody.xclbin", what, n, steps)
+        return card_exec("--clock", "card", "--kernels", moody, *options, "--", *program)
+
+    return run
+
+
+@pytest.mark.slow
+@IN_VERILOG
+def test_words_that_come_after_the_end_leave_to_whoever_reads(act: Run) -> None:
+    """Fifty, and then words without end, which go on where they are; the program ends, too."""
+    for steps in ("mMsS", "smSM"):
+        ran = act(1, 50, steps, "--fail-on-warning")
+        assert (ran.code, ran.figures["sum 0"]) == (0, 1275), ran.errors
+        assert ran.figures["lasts"] < 200
+    ran = act(1, 0, "mMsSsSmMsS", "--fail-on-warning")
+    assert ran.code == 0, ran.errors
+    assert [ran.figures[f"sum {n}"] for n in range(3)] == [1275, 1275 + 2500, 1275 + 5000]
+
+
+@pytest.mark.slow
+@IN_VERILOG
+def test_a_module_that_computes_for_long_does_not_wait(act: Run) -> None:
+    """Three million clocks of 300 MHz, all the time ready for a word that nobody sends."""
+    ran = act(2, 3000, "mM", "--fail-on-warning")
+    assert ran.code == 0, ran.errors
+    assert 10_000 < ran.figures["lasts"] < 10_200
+    never = act(5, 0, "mM")
+    assert never.code != 0
+    assert any("it is not done (bit 1 of its register at 0)" in line for line in never.errors)
+
+
+@pytest.mark.slow
+@IN_VERILOG
+def test_words_cross_to_the_second_clock_and_back_and_runs_are_acknowledged(act: Run) -> None:
+    """Through stand-ins for AMD's FIFOs; with ap_ctrl_chain each run takes its time."""
+    ran = act(8, 50, "smfFMSsmfFMS", "--fail-on-warning")
+    assert ran.code == 0, ran.errors
+    assert ran.figures["sum 0"] == ran.figures["sum 1"] == 50 * 49 / 2
+    assert act(2, 300, "mMmMmM").figures["lasts"] > 3 * 1000
+
+
+@pytest.mark.slow
+@IN_VERILOG
+@pytest.mark.parametrize(
+    ("what", "n", "said"),
+    [
+        (3, 0, "lowers out_tvalid before it was answered by out_tready, which breaks AXI4-Stream"),
+        (4, 0, "changes out_tdata while out_tvalid waits for out_tready, which breaks AXI4-Stream"),
+        (6, 4088, "writes by m_axi_gmem in a burst that crosses a boundary of 4 KiB, which breaks "
+                  "AXI4: 16 bytes at 0x"),
+        (7, 0, "sets m_axi_gmem's wlast in another beat than the last of a burst, which breaks "
+               "AXI4: beat 2 of 4 has it"),
+        (6, 0, None),
+    ],
+)  # fmt: skip
+def test_what_breaks_rules_of_axi_is_said_once(
+    act: Run, what: int, n: int, said: str | None
+) -> None:
+    """And the program goes on, unless the first warning is to end it."""
+    ran = act(what, n, "mMmM")
+    assert ran.code == 0, ran.errors
+    warnings = [line for line in ran.errors if "warning: kernel moody_1" in line]
+    assert len(warnings) == (said is not None), ran.errors
+    assert said is None or said in warnings[0]
+    assert act(what, n, "mM", "--fail-on-warning").code == (0 if said is None else 3)

@@ -19,9 +19,9 @@ class VerilatedKernel : public BenchKernel {
 
  protected:
   void edge() final {
-    model_.ap_clk = 1;
+    set_clocks(1);
     model_.eval();
-    model_.ap_clk = 0;
+    set_clocks(0);
     model_.eval();
   }
   /// Verilator renames the pin `interrupt`, a name it reserves, to __SYM__interrupt.
@@ -30,6 +30,17 @@ class VerilatedKernel : public BenchKernel {
   }
 
  private:
+  /// A second clock goes with the first.
+  void set_clocks(std::uint8_t level) {
+    model_.ap_clk = level;
+    if constexpr (requires(Model& model) { model.ap_clk_2; }) {
+      model_.ap_clk_2 = level;
+    }
+    if constexpr (requires(Model& model) { model.ap_rst_n_2; }) {
+      model_.ap_rst_n_2 = model_.ap_rst_n;
+    }
+  }
+
   VerilatedContext context_;
 
  protected:

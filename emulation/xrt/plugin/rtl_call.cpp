@@ -17,11 +17,14 @@ namespace {
 
 constexpr std::uint32_t start_bit = 1;
 constexpr std::uint32_t done_bit = 2;
+constexpr std::uint32_t continue_bit = 16;
 constexpr double femtoseconds = 1e15;
 // Clocks in which nothing moved.
-constexpr std::uint64_t patience = 10'000'000;  ///< of a kernel that hangs, if it waits for nothing
-constexpr std::uint64_t most_when_busy = 1'000'000;  ///< of one that waits, though registers change
-constexpr std::uint64_t clocks_of_polling = 1000;    ///< then streams are asked once in an interval
+constexpr std::uint64_t patience = 10'000'000;  ///< then it waits, or hangs
+constexpr std::uint64_t before_look = 100'000;  ///< of one that computes, at others
+constexpr std::uint64_t between_looks = 1'000'000;
+constexpr std::uint64_t clocks_after_end = 1000;   ///< of one that is done, whatever it computes
+constexpr std::uint64_t clocks_of_polling = 1000;  ///< then streams are asked once in an interval
 constexpr std::uint64_t polling_interval = 64;
 constexpr std::uint64_t least_idle = 64;  ///< of one that waits, beside those of memory
 
@@ -30,12 +33,19 @@ class Run {
   Run(isthmus_kernel_run& run, VerilogKernel& kernel)
       : run_(run),
         kernel_(*kernel.bench),
+        masters_(kernel.masters),
         is_controlled_(kernel.controlled),
+        is_chained_(kernel.chained),
         state_(kernel.state),
         memory_clocks_(2 * static_cast<std::uint64_t>(run.memory_latency_s * run.clock_hz)) {
     for (const AxisPins& pins : kernel.streams) {
       streams_.emplace_back(pins, [this](const AxisPins& which, const isthmus_stream_word& word,
                                          int wait) { return stream(which, word, wait); });
+    }
+    for (const Offered& offered : kernel.offered) {
+      rules_.emplace_back(offered, [this](const std::string& does, const std::string& where) {
+        warn(does, where);
+      });
     }
   }
   Run(const Run&) = delete;
@@ -44,7 +54,7 @@ class Run {
 
   void call() {
     const auto latency = static_cast<Time>(run_.memory_latency_s * femtoseconds);
-    std::deque<LinkedMemory> memories;
+    std::deque<WatchedMemory> memories;
     for (std::size_t n = 0; n < kernel_.masters(); ++n) {
       const Contents contents{
           .read = [this](std::uint64_t from, std::span<std::byte> to) { return read(from, to); },
@@ -52,15 +62,25 @@ class Run {
                           std::uint64_t strobes) { return write(to, from, strobes); }};
       kernel_.connect(
           n, memories.emplace_back(
+                 masters_[n],
+                 [this](const std::string& does, const std::string& where) { warn(does, where); },
                  contents, LinkedMemoryOptions{.read_latency = latency, .write_latency = latency}));
+    }
+    if (is_controlled_ && !is_done_after_start()) {
+      return;
     }
     if (!is_controlled_) {
       begin();
-      for (;;) {  // until the card is closed
-        kernel_.clock();
-        look_around();
-      }
     }
+    while (!must_end_) {  // what offers words, and takes some, as nobody waits for
+      kernel_.clock();
+      look_around();
+    }
+  }
+
+ private:
+  /// One run; whether the module may go on to move words.
+  bool is_done_after_start() {
     for (const auto& [offset, bytes] : registers()) {
       for (std::uint32_t at = 0; at < bytes; at += sizeof(std::uint32_t)) {
         std::uint32_t word = 0;
@@ -74,17 +94,20 @@ class Run {
     while ((kernel_.read_register(0, nullptr) & done_bit) == 0) {
       look_around();
     }
-    while (std::ranges::any_of(streams_, &AxisStream::offers)) {  // of what it has done
-      kernel_.clock();
-      look_around();
-    }
     run_.cycles = cycles();
+    if (is_chained_) {
+      kernel_.write_register(0, continue_bit, 0xF);
+    }
+    is_done_ = !streams_.empty() && run_.done(run_.card, run_.cycles) == ISTHMUS_STREAM_DONE;
+    return is_done_;
   }
 
- private:
   void begin() {
     std::vector<PinServer*> servers;
     for (AxisStream& one : streams_) {
+      servers.push_back(&one);
+    }
+    for (Handshake& one : rules_) {
       servers.push_back(&one);
     }
     kernel_.connect(std::move(servers));
@@ -94,24 +117,42 @@ class Run {
   /// Without those in which it waited.
   [[nodiscard]] std::uint64_t cycles() const { return kernel_.edges() - began_ - waited_; }
 
-  /// Lets the kernel wait where further clocks would change nothing.
+  /// Lets the kernel wait where further clocks would change nothing, or would for long.
   void look_around() {
     if (idle() < least_idle + memory_clocks_) {
       looks_ = 0;
-    } else if (idle() > patience) {
-      if (!wait_for_streams(false)) {
+      looks_at_others_ = before_look;
+    } else if (is_done_) {
+      rest_after_end();
+    } else if (const bool still = !streams_.empty() && is_still(); still || idle() > patience) {
+      const auto wanted = wanted_streams(is_controlled_ && !still);
+      if (wanted.empty() && is_controlled_) {
         throw std::runtime_error(
-            "no end (bit 1 of the register at 0), no access to memory and no word of a stream "
-            "for " +
-            std::to_string(patience) + " clocks");
+            "it is not done (bit 1 of its register at 0): no access to memory and no word of a "
+            "stream for " +
+            std::to_string(idle()) + " clocks" + (still ? ", and no register changes" : ""));
       }
-    } else if (!streams_.empty()) {
-      const bool still = is_still();
-      if (still || idle() > most_when_busy) {
-        wait_for_streams(!still);
+      wait(run_.stream_wait, wanted);
+    } else if (idle() > looks_at_others_) {
+      looks_at_others_ = idle() + between_looks;
+      if (const auto wanted = wanted_streams(true); !wanted.empty()) {
+        wait(run_.stream_look, wanted);
       }
     }
   }
+
+  /// What it still computes comes with its next run.
+  void rest_after_end() {
+    if (idle() > clocks_after_end + memory_clocks_) {
+      if (const auto wanted = wanted_streams(true); !wanted.empty()) {
+        wait(run_.stream_wait, wanted);
+      } else {
+        must_end_ = true;
+      }
+    }
+  }
+
+  /// Clocks in which nothing moved; after its end, no word.
   [[nodiscard]] std::uint64_t idle() const { return kernel_.edges() - latest_; }
 
   /// Compares what the module remembers with what it did at the look before: seldom, for it may be
@@ -124,21 +165,33 @@ class Run {
     return look == 1 && std::ranges::equal(before_, state_);
   }
 
-  /// Waits for one of those that the module wants; false where there are none.
-  bool wait_for_streams(bool asks) {
+  /// What the module wants and is not there; with `asks`, only where it says so.
+  [[nodiscard]] std::vector<std::uint32_t> wanted_streams(bool asks) const {
     std::vector<std::uint32_t> wanted;
     for (const AxisStream& one : streams_) {
       if (one.waits() && (!asks || one.asks())) {
         wanted.push_back(one.pins().argument);
       }
     }
-    if (wanted.empty()) {
-      return false;
+    return wanted;
+  }
+
+  /// The clocks in which nothing moved are a wait, unless the module is to compute further.
+  void wait(decltype(isthmus_kernel_run::stream_wait) call,
+            const std::vector<std::uint32_t>& wanted) {
+    const int answer = call(run_.card, wanted.data(), wanted.size(), cycles() - idle());
+    if (!is_failure(answer) && answer == ISTHMUS_STREAM_DONE) {
+      waited_ += idle();
+      latest_ = kernel_.edges();
     }
-    waited_ += idle();
-    check(run_.stream_wait(run_.card, wanted.data(), wanted.size(), cycles()));
-    latest_ = kernel_.edges();
-    return true;
+  }
+
+  /// Whether the module must stop: at once, after its end with its clock, so that it loses no word.
+  bool is_failure(int answer) {
+    const bool failed = answer == ISTHMUS_STREAM_FAILED;
+    check(failed && !is_done_ ? answer : 0);
+    must_end_ = must_end_ || failed;
+    return failed;
   }
 
   bool stream(const AxisPins& pins, const isthmus_stream_word& word, int wait) {
@@ -148,15 +201,16 @@ class Run {
     }
     const auto call = pins.reads ? run_.stream_read : run_.stream_write;
     const int answer = call(run_.card, pins.argument, &word, cycles(), wait);
-    check(answer == ISTHMUS_STREAM_FAILED ? answer : 0);
-    const bool done = answer == ISTHMUS_STREAM_DONE;
+    const bool done = !is_failure(answer) && answer == ISTHMUS_STREAM_DONE;
     latest_ = done ? kernel_.edges() : latest_;
     return done;
   }
 
+  void note_access() { latest_ = is_done_ ? latest_ : kernel_.edges(); }
+
   /// Of a beat that lies in a buffer only in part the rest is 0, as nobody may count on it.
   bool read(std::uint64_t from, std::span<std::byte> to) {
-    latest_ = kernel_.edges();
+    note_access();
     const std::uint64_t there = run_.bytes_at(run_.card, from);
     const std::size_t part =
         there == 0 ? to.size() : std::min(to.size(), static_cast<std::size_t>(there));
@@ -166,7 +220,7 @@ class Run {
   }
 
   bool write(std::uint64_t to, std::span<const std::byte> from, std::uint64_t strobes) {
-    latest_ = kernel_.edges();
+    note_access();
     const auto written = [strobes](std::size_t n) { return ((strobes >> n) & 1U) != 0; };
     for (std::size_t begin = 0; begin < from.size();) {
       std::size_t end = begin;
@@ -181,6 +235,10 @@ class Run {
     return true;
   }
 
+  void warn(const std::string& does, const std::string& where) {
+    check(run_.warn(run_.card, does.c_str(), where.c_str()));
+  }
+
   /// The card knows what went wrong, and says so.
   static void check(int failed) {
     if (failed != 0) {
@@ -190,14 +248,20 @@ class Run {
 
   isthmus_kernel_run& run_;
   BenchKernel& kernel_;
+  const std::vector<std::string>& masters_;
   bool is_controlled_;
+  bool is_chained_;
   std::span<const std::byte> state_;
   std::uint64_t memory_clocks_;  ///< clocks after which memory has answered
   std::deque<AxisStream> streams_;
+  std::deque<Handshake> rules_;
   std::uint64_t began_ = 0;
   std::uint64_t latest_ = 0;  ///< clock in which something moved
   std::uint64_t waited_ = 0;
   std::uint64_t looks_ = 0;
+  std::uint64_t looks_at_others_ = before_look;  ///< after so many idle clocks
+  bool is_done_ = false;                         ///< and only moves words
+  bool must_end_ = false;
   std::vector<std::byte> before_;
 };
 
@@ -207,7 +271,7 @@ class Run {
 extern "C" __attribute__((visibility("default"))) int isthmus_kernel(isthmus_kernel_run* run) {
   using namespace isthmus::card;
   try {
-    if (run->abi < 4) {
+    if (run->abi < 5) {
       throw std::runtime_error("it was built for a newer Isthmus");
     }
     // Kept: what a module remembers from run to run, it remembers here, each instance for itself.

@@ -5,8 +5,10 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
+#include "rtl_rules.hpp"
 #include "rtl_stream.hpp"
 #include "verilated_kernel.hpp"
 
@@ -22,8 +24,11 @@ std::vector<Register> registers();
 
 struct VerilogKernel {
   std::unique_ptr<BenchKernel> bench;
-  bool controlled = true;  ///< has registers; else it runs from its reset on
+  bool controlled = true;            ///< has registers; else it runs from its reset on
+  bool chained = false;              ///< is told to continue when it is done
+  std::vector<std::string> masters;  ///< names, such as m_axi_gmem
   std::vector<AxisPins> streams;
+  std::vector<Offered> offered;
   std::span<const std::byte> state;  ///< all that the module remembers
 };
 

@@ -204,6 +204,11 @@ void Warnings::note(const std::string& key, const std::string& text) {
   }
 }
 
+void Reach::warn(const std::string& does, const std::string& where) {
+  const std::string text = "kernel " + unit_->instance + ' ' + does;
+  warnings_->tell(text, text + where);
+}
+
 void Reach::warn(std::uint64_t address, std::uint64_t bytes, const char* does) {
   const Buffer* nearest = buffer_of(address);
   const std::string argument = nearest == nullptr ? "" : *nearest->name;

@@ -14,6 +14,7 @@ using Function = int (*)(isthmus_kernel_run*);
 
 /// Memory as a plug-in reaches it; what goes wrong is kept, for no exception may pass it.
 struct Bridge {
+  const KernelRun* run;
   Reach* reach;
   StreamAccess* streams;
   std::string wrong;
@@ -106,8 +107,33 @@ int stream_write(void* card, std::uint32_t argument, const isthmus_stream_word* 
 int stream_wait(void* card, const std::uint32_t* arguments, std::uint64_t count,
                 std::uint64_t cycles) {
   return streamed(card, [&](StreamAccess& streams) {
-    return streams.wait({arguments, static_cast<std::size_t>(count)}, cycles);
+    return streams.wait({arguments, static_cast<std::size_t>(count)}, cycles, false);
   });
+}
+
+int stream_look(void* card, const std::uint32_t* arguments, std::uint64_t count,
+                std::uint64_t cycles) {
+  return streamed(card, [&](StreamAccess& streams) {
+    return streams.wait({arguments, static_cast<std::size_t>(count)}, cycles, true);
+  });
+}
+
+KernelOutcome outcome_after(const KernelRun& run, std::uint64_t cycles) {
+  KernelOutcome outcome = outcome_of(run, 1);
+  outcome.logic = Pace::of_rate(run.timing->kernel_hertz()).of(static_cast<std::int64_t>(cycles));
+  outcome.duration = std::max(outcome.duration, outcome.logic);
+  return outcome;
+}
+
+int done(void* card, std::uint64_t cycles) {
+  const KernelRun& run = *static_cast<Bridge*>(card)->run;
+  return streamed(card, [&](StreamAccess& streams) {
+    return streams.done(outcome_after(run, cycles)) ? StreamAnswer::done : StreamAnswer::not_now;
+  });
+}
+
+int warn(void* card, const char* does, const char* where) {
+  return guarded(card, [&](Reach& reach) { reach.warn(does, where); });
 }
 
 class Plugin final : public KernelModel {
@@ -115,7 +141,7 @@ class Plugin final : public KernelModel {
   explicit Plugin(Function function) : function_(function) {}
 
   KernelOutcome run(const KernelRun& run) override {
-    Bridge bridge{.reach = run.reach, .streams = run.streams, .wrong = {}};
+    Bridge bridge{.run = &run, .reach = run.reach, .streams = run.streams, .wrong = {}};
     isthmus_kernel_run call{};
     call.abi = ISTHMUS_KERNEL_ABI;
     call.kernel = run.unit->kernel.c_str();
@@ -134,6 +160,9 @@ class Plugin final : public KernelModel {
     call.stream_read = &stream_read;
     call.stream_write = &stream_write;
     call.stream_wait = &stream_wait;
+    call.stream_look = &stream_look;
+    call.done = &done;
+    call.warn = &warn;
     const int failed = function_(&call);
     if (failed != 0 || !bridge.wrong.empty()) {
       call.error[sizeof(call.error) - 1] = '\0';
@@ -141,10 +170,7 @@ class Plugin final : public KernelModel {
       throw KernelError("kernel '" + run.unit->kernel + "' failed: " +
                         (own.empty() ? "it returned " + std::to_string(failed) : own));
     }
-    KernelOutcome outcome = outcome_of(run, 1);
-    outcome.logic = Pace::of_rate(call.clock_hz).of(static_cast<std::int64_t>(call.cycles));
-    outcome.duration = std::max(outcome.duration, outcome.logic);
-    return outcome;
+    return outcome_after(run, call.cycles);
   }
 
  private:

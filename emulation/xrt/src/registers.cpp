@@ -160,6 +160,11 @@ void Device::find_deadlock() {
   const bool others = std::ranges::any_of(
       units_, [](const Unit& unit) { return unit.running && !unit.waits && !unit.runs_on; });
   const bool stuck = !others && meter_->is_program_stuck();
+  if (!others && (stuck || !meter_->has_clock()) && flow_.let_compute()) {
+    stuck_for_ = {};
+    advance_flows();
+    return;
+  }
   const auto now = std::chrono::steady_clock::now();
   const auto since = std::min<Duration>(now - std::exchange(looked_, now), most_between_looks);
   // XRT waits in slices: for a moment now and then the program is seen to run.

@@ -88,7 +88,7 @@ struct Contents {
 };
 
 /// Memory behind a link: a latency, a rate for each direction, so many bursts in flight.
-class LinkedMemory final : public MemoryPort {
+class LinkedMemory : public MemoryPort {
  public:
   /// `bytes` lie at `base`; what a burst touches outside of them is answered with decode_error.
   LinkedMemory(std::uint64_t base, std::span<std::byte> bytes, LinkedMemoryOptions options);

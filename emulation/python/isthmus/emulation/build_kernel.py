@@ -29,7 +29,10 @@ PARTS = PROCESS.parent
 """Holds the folder ``include``, for plug-ins, and ``plugin``, sources that are linked to them."""
 _SHOWN_LINES = 12
 _CPP = (".cpp", ".cc", ".cxx", ".c")
-_BENCH = ("rtl_call.cpp", "rtl_stream.cpp", "kernel.cpp", "masters.cpp", "linked_memory.cpp")
+_BENCH = (
+    "rtl_call.cpp", "rtl_rules.cpp", "rtl_stream.cpp", "kernel.cpp", "masters.cpp",
+    "linked_memory.cpp",
+)  # fmt: skip
 _WRAPPED = ("memcpy", "memmove", "memset")
 
 
@@ -215,7 +218,7 @@ class _Model:
 
 
 def _model(source: Path, kernel: Kernel, folders: Sequence[Path], folder: Path) -> _Model:
-    headers = verilated.verilate(source, kernel.name, folder, folders)
+    headers = verilated.verilate(source, kernel.name, folder, [*folders, PARTS / "plugin" / "xpm"])
     module = verilated.module((folder / "Vkernel.h").read_text("utf-8"), source)
     verilated.check(module, kernel, source)
     return _Model(kernel, headers, module, verilated.numbered(module, kernel, source))
@@ -228,8 +231,10 @@ def _compile_verilog(source: Path, model: _Model, folder: Path) -> Path:
         "arguments": kernel.arguments,
         "masters": model.module.masters,
         "control": model.module.control,
-        "controlled": kernel.control == "ap_ctrl_hs",
+        "controlled": kernel.control != "ap_ctrl_none",
+        "chained": kernel.control == "ap_ctrl_chain",
         "streams": model.streams,
+        "offered": verilated.offered(model.module),
         "sideband": verilated.SIDEBAND,
     }
     (folder / "rtl.cpp").write_text(filled_template("rtl.cpp", facts), "utf-8")

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import jinja2
 
@@ -13,8 +16,18 @@ from isthmus.xclbin.design import completed
 from isthmus.xclbin.sizes import size_of
 
 ELEMENTS = 1024
+_MOVERS = (("inputs", "feed", "fills"), ("outputs", "drain", "empties"))
+_STREAM = re.compile(r"hls::stream<\s*([^,]+?)\s*>")
 _WORD_BYTES = 4
 _SCALAR = "3"
+
+
+@dataclass(frozen=True)
+class _File:
+    name: str
+    template: str
+    what: str
+    facts: dict[str, Any]
 
 
 def write(prototype: Prototype, folder: Path, *, verilog: bool = False) -> dict[Path, str]:
@@ -22,33 +35,43 @@ def write(prototype: Prototype, folder: Path, *, verilog: bool = False) -> dict[
 
     Raises UsageError where a file is there, or for a prototype that no kernel can have.
     """
-    if other := next((p for p in prototype.parameters if p.reference), None):
-        raise UsageError(
-            f"kernel {prototype.name}: no host program is written for the reference '{other}'; "
-            "kernels with streams: the gallery in docs/kernels.md"
-        )
     placed = completed(prototype.kernel)
-    facts = _facts(prototype)
+    streamed = any(p.stream for p in prototype.parameters)
+    facts = _stream_facts(prototype) if streamed else _facts(prototype)
     if verilog:
-        facts |= _registers(prototype, placed)
-    files = {"kernel.sv": "the kernel", "kernel.cpp": "the same in C++, for the host to compare"}
-    if not verilog:
-        files = {"kernel.cpp": "the kernel"}
-    files |= {"kernel.toml": "its description", "host.cpp": "a host program that says PASS"}
-    paths = {name: folder / name.replace("kernel", prototype.name) for name in files}
-    if there := next((path for path in paths.values() if path.exists()), None):
+        facts |= _registers(prototype, placed, facts)
+    name = prototype.name
+    files = [_File(f"{name}.cpp", "kernel.cpp", "the kernel", facts)]
+    if verilog:
+        files = [
+            _File(f"{name}.sv", "kernel.sv", "the kernel", facts),
+            _File(f"{name}.cpp", "kernel.cpp", "the same in C++, for the host to compare", facts),
+        ]
+    for direction, kernel, what in _MOVERS:
+        for stream in facts[direction] if streamed else ():
+            more = facts | {"stream": stream, "feeds": direction == "inputs"}
+            files.append(_File(f"{kernel}_{stream}.cpp", "mover.cpp", f"{what} {stream}", more))
+    host = "host_streams.cpp" if streamed else "host.cpp"
+    files += [
+        _File(f"{name}.toml", "kernel.toml", "the description", facts),
+        _File("host.cpp", host, "a host program that says PASS", facts),
+    ]
+    paths = {folder / file.name: file for file in files}
+    if len(paths) < len(files):
+        raise UsageError(f"kernel {name} has the name of another file: call it otherwise")
+    if there := next((path for path in paths if path.exists()), None):
         raise UsageError(f"{there} exists; nothing is overwritten: name another folder with --out")
-    rendered = {paths[name]: filled_template(name, facts) for name in files}
+    rendered = {path: filled_template(file.template, file.facts) for path, file in paths.items()}
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for path, made in rendered.items():
             path.write_text(made, "utf-8")
     except OSError as error:
         raise UsageError(f"{folder}: {error.strerror}") from error
-    return {paths[name]: what for name, what in files.items()}
+    return {path: file.what for path, file in paths.items()}
 
 
-def filled_template(name: str, facts: dict[str, object]) -> str:
+def filled_template(name: str, facts: dict[str, Any]) -> str:
     """A template of the folder ``templates``, filled."""
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(Path(__file__).parent / "templates"),
@@ -61,34 +84,115 @@ def filled_template(name: str, facts: dict[str, object]) -> str:
     return environment.get_template(f"{name}.j2").render(facts)
 
 
-def _facts(prototype: Prototype) -> dict[str, object]:
+def _facts(prototype: Prototype) -> dict[str, Any]:
+    if other := next((p for p in prototype.parameters if p.reference), None):
+        raise UsageError(
+            f"kernel {prototype.name}: no host program is written for the reference '{other}'"
+        )
     pointers = [p for p in prototype.parameters if p.pointer]
     outputs = [p for p in pointers if not p.const and p.element != "void"]
     inputs = [p for p in pointers if p.const and p.element != "void"]
 
-    def value(parameter: Parameter) -> str:
-        return "elements" if parameter == prototype.count else _SCALAR
-
     def given(parameter: Parameter, member: str) -> str:
-        return f"{parameter.name}_buffer.{member}" if parameter.pointer else value(parameter)
+        own = f"{parameter.name}_buffer.{member}"
+        return own if parameter.pointer else _value(parameter, prototype)
 
     return {
-        "prototype": str(prototype),
-        "name": prototype.name,
-        "arguments": prototype.parameters,
+        **_common(prototype),
         "pointers": pointers,
         "outputs": outputs,
         "inputs": inputs,
-        "count": prototype.count.name if prototype.count else "",
-        "elements": ELEMENTS,
+        "streams": [],
         "there": [given(p, "there") for p in prototype.parameters],
         "here": [given(p, "here.data()") for p in prototype.parameters],
         "same": [f"{p.name}_buffer.same()" for p in pointers if not p.const],
     }
 
 
-def _registers(prototype: Prototype, placed: Kernel) -> dict[str, object]:
-    """What the module of a kernel needs: its registers, and which pointers it moves between."""
+def _common(prototype: Prototype) -> dict[str, Any]:
+    return {
+        "prototype": str(prototype),
+        "name": prototype.name,
+        "arguments": prototype.parameters,
+        "count": prototype.count.name if prototype.count else "",
+        "elements": ELEMENTS,
+    }
+
+
+def _value(parameter: Parameter, prototype: Prototype) -> str:
+    return "elements" if parameter == prototype.count else _SCALAR
+
+
+def _stream_facts(prototype: Prototype) -> dict[str, Any]:
+    """Of a kernel with streams: which it reads, and which it writes, as their names say."""
+    where = f"kernel {prototype.name}"
+    streams = [p for p in prototype.parameters if p.stream]
+    if other := next(
+        (p for p in prototype.parameters if not p.stream and (p.pointer or p.reference)), None
+    ):
+        raise UsageError(
+            f"{where}: a kernel with streams begins with streams and values alone; add '{other}' "
+            "when it passes"
+        )
+    words = {found[1] if (found := _STREAM.fullmatch(p.element)) else None for p in streams}
+    word = next(iter(words))
+    if len(words) > 1 or word is None or size_of(word) is None:
+        raise UsageError(
+            f"{where}: its streams begin with words of one type with a known size, such as "
+            "hls::stream<int>; ap_axiu: see packets in kernels/gallery"
+        )
+    outputs = [p for p in streams if p.name.lower().startswith("out")] or streams[1:][-1:]
+    inputs = [p.name for p in streams if p not in outputs]
+    if not inputs or not outputs:
+        raise UsageError(
+            f"{where}: it begins with a stream to read and one to write, whose name begins with "
+            "'out' or which is the last: 'hls::stream<int>& in, hls::stream<int>& out'"
+        )
+    return {
+        **_common(prototype),
+        "pointers": [],
+        "streams": [p.name for p in streams],
+        "inputs": inputs,
+        "outputs": [p.name for p in outputs],
+        "word": word,
+        "values": [
+            (n, _value(p, prototype)) for n, p in enumerate(prototype.parameters) if not p.stream
+        ],
+        "here": [
+            f"{p.name}_words" if p.stream else _value(p, prototype) for p in prototype.parameters
+        ],
+    }
+
+
+def _registers(prototype: Prototype, placed: Kernel, facts: dict[str, Any]) -> dict[str, Any]:
+    """What the module of a kernel needs: its registers, and what it moves, and how wide that is."""
+    moved = {"bits": 8 * (size_of(facts["word"]) or 0)} if facts["streams"] else _pair(prototype)
+    registers = [
+        (a, at)
+        for a in placed.arguments
+        if a.qualifier != "stream"
+        for at in range(0, a.size or 0, _WORD_BYTES)
+    ]
+    count = prototype.count
+    return {
+        **moved,
+        "placed": placed.arguments,
+        "words": [
+            (
+                (a.offset or 0) + at,
+                a.name,
+                min(8 * (a.size or 0), 8 * (at + _WORD_BYTES)) - 1,
+                8 * at,
+            )
+            for a, at in registers
+        ],
+        "last": f"64'({count.name}_)" if count else f"64'd{ELEMENTS}",
+        "no_elements": _no_elements(count),
+    }
+
+
+def _pair(prototype: Prototype) -> dict[str, Any]:
+    """The pointers between which a module moves elements."""
     sizes = [
         (pointer, size_of(pointer.element)) for pointer in prototype.parameters if pointer.pointer
     ]
@@ -100,24 +204,11 @@ def _registers(prototype: Prototype, placed: Kernel) -> dict[str, object]:
             f"kernel {prototype.name}: --verilog writes a module that moves elements of 1 to 8 "
             "bytes from a 'const int* in' to an 'int* out'; the prototype has no such two"
         )
-    words = [
-        (a.offset or 0) + at for a in placed.arguments for at in range(0, a.size or 0, _WORD_BYTES)
-    ]
-    names = [
-        (a.name, min(8 * (a.size or 0), 8 * (at + _WORD_BYTES)) - 1, 8 * at)
-        for a in placed.arguments
-        for at in range(0, a.size or 0, _WORD_BYTES)
-    ]
-    count = prototype.count
     return {
-        "placed": placed.arguments,
-        "words": [(word, *name) for word, name in zip(words, names, strict=True)],
         "input": pair[0],
         "output": pair[1],
         "bits": 8 * pair[2],
         "shift": pair[2].bit_length() - 1,
-        "last": f"{count.name}_" if count else ELEMENTS,
-        "no_elements": _no_elements(count),
     }
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from isthmus.errors import UsageError
 from isthmus.xclbin import Argument, Kernel
+from isthmus.xclbin.sizes import size_of
 
 EXAMPLE = "void scale(const int* in, int* out, int n)"
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/|^[ \t]*#(?:\\\n|[^\n])*", re.DOTALL | re.MULTILINE)
@@ -78,7 +79,7 @@ class Prototype:
     def count(self) -> Parameter | None:
         """The argument that most likely says how many elements there are."""
         values = (p for p in self.parameters if not p.pointer and not p.reference)
-        integers = [p for p in values if _INTEGERS.fullmatch(p.element)]
+        integers = [p for p in values if _INTEGERS.fullmatch(p.element) and size_of(p.element) != 1]
         named = [p for p in integers if p.name.lower().startswith(_COUNTS)]
         return next(iter(named or integers), None)
 

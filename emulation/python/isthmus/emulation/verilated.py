@@ -113,6 +113,8 @@ def module(header: str, source: Path) -> Module:
         if name not in bits:
             raise UsageError(f"{source} has no port {name}, which every kernel has")
         left.pop(name)
+    for name in ("ap_clk_2", "ap_rst_n_2"):
+        left.pop(name, None)
     groups, streams = _bundles(left, source)
     there = groups.pop("s_axi_control", {})
     control = _pins(there, _CONTROL, source, "s_axi_control") if there else []
@@ -136,14 +138,15 @@ def module(header: str, source: Path) -> Module:
 
 def check(found: Module, kernel: Kernel, source: Path) -> None:
     """Raises UsageError where a description and a module do not fit."""
-    if kernel.control not in {"ap_ctrl_hs", "ap_ctrl_none"}:
+    if kernel.control not in {"ap_ctrl_hs", "ap_ctrl_chain", "ap_ctrl_none"}:
         raise UsageError(
-            f"{source}: kernels in Verilog have the control ap_ctrl_hs or ap_ctrl_none"
+            f"{source}: no kernel in Verilog has the control {kernel.control}; known are "
+            "ap_ctrl_hs, ap_ctrl_chain and ap_ctrl_none"
         )
     registered = [a for a in kernel.arguments if a.qualifier != "stream"]
     if kernel.control == "ap_ctrl_none" and (found.masters or registered or not found.streams):
         raise UsageError(f"{source}: a kernel with control = 'ap_ctrl_none' has streams alone here")
-    if kernel.control == "ap_ctrl_hs" and not found.control:
+    if kernel.control != "ap_ctrl_none" and not found.control:
         raise UsageError(
             f"{source} has no ports s_axi_control_*; a kernel without them has streams alone, and "
             "control = 'ap_ctrl_none' in its description"
@@ -199,6 +202,21 @@ def numbered(found: Module, kernel: Kernel, source: Path) -> list[tuple[int, Str
     return pairs
 
 
+def offered(found: Module) -> list[tuple[str, str, str, list[str]]]:
+    """What the module offers: whose rules hold there, and the pins valid, ready and all others."""
+    channels = [
+        ("AXI4-Stream", stream.pins["tvalid"], stream.pins["tready"],
+         [stream.pins[signal] for signal in ("tdata", *SIDEBAND) if signal in stream.pins])
+        for stream in found.streams if not stream.reads
+    ]  # fmt: skip
+    for reads, pins in found.masters:
+        for channel in ("ar",) if reads else ("aw", "w"):
+            named = {name: pin for name, pin in pins if name.startswith(channel)}
+            valid, ready = named.pop(f"{channel}valid"), named.pop(f"{channel}ready")
+            channels.append(("AXI4", valid, ready, list(named.values())))
+    return channels
+
+
 def _bundles(
     ports: Mapping[str, str], source: Path
 ) -> tuple[dict[str, dict[str, str]], dict[str, dict[str, str]]]:
@@ -218,7 +236,7 @@ def _bundles(
         what = "port" if len(stray) == 1 else "ports"
         raise UsageError(
             f"{source}: no kernel has the {what} {', '.join(stray)}; known are ap_clk, ap_rst_n, "
-            "interrupt, s_axi_control_*, m_axi_NAME_* and, of streams, "
+            "ap_clk_2, ap_rst_n_2, interrupt, s_axi_control_*, m_axi_NAME_* and, of streams, "
             f"NAME_{', _'.join((*_HANDSHAKE, *SIDEBAND))}"
         )
     return groups, streams

@@ -44,9 +44,13 @@ def new(
     said = [f"{path}: {what}" for path, what in made.items()]
     for n in range(0, len(said), 2):
         print("; ".join(said[n : n + 2]))
-    kernel = next(path for path, what in made.items() if what.startswith("the kernel"))
-    print(f"  {program()} card kernel build {shlex.quote(str(kernel))}")
-    headers = f" -I$({program()} card include)/hls" if "ap_" in str(parsed) else ""
+    kernel = next(path for path, what in made.items() if what == "the kernel")
+    movers = [path for path, what in made.items() if what.startswith(("fills", "empties"))]
+    sources = " ".join(shlex.quote(str(path)) for path in (kernel, *movers))
+    description = f" --from {here}/{parsed.name}.toml" if movers else ""
+    print(f"  {program()} card kernel build {sources}{description}")
+    needed = movers or "ap_" in str(parsed)
+    headers = f" -I$({program()} card include)/hls" if needed else ""
     print(f"  {_HOST.format(here)}{headers} {_LIBRARIES}")
     print(f"  {program()} card exec --kernels {here} -- {here}/host {here}/{parsed.name}.xclbin")
 

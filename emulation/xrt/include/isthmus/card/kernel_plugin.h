@@ -13,7 +13,7 @@
 extern "C" {
 #endif
 
-#define ISTHMUS_KERNEL_ABI 4
+#define ISTHMUS_KERNEL_ABI 5
 
 /* A word of a stream to or from another kernel: data, as wide on both sides, and what accompanies
  * them: TLAST in the first byte, then TKEEP, TSTRB, TUSER, TID and TDEST as ap_axi_sdata.h has
@@ -85,6 +85,17 @@ struct isthmus_kernel_run {
   /* Since version 4: waits until one of `count` arguments has data, or room. `cycles` may be less
    * than before: what it asked in vain at each clock counts as waiting. */
   int (*stream_wait)(void* card, const uint32_t* arguments, uint64_t count, uint64_t cycles);
+
+  /* Since version 5. For code that computes meanwhile: the same, but ISTHMUS_STREAM_NOT_NOW when
+   * nothing else can go on, and it should compute further. */
+  int (*stream_look)(void* card, const uint32_t* arguments, uint64_t count, uint64_t cycles);
+  /* The run is over after so many cycles, and its registers and memory are as it left them. With
+   * the answer ISTHMUS_STREAM_DONE the function may go on to move words of streams, until a call
+   * answers ISTHMUS_STREAM_FAILED; with any other it returns now. */
+  int (*done)(void* card, uint64_t cycles);
+  /* Tells the user what the kernel does wrong, such as "lowers out_tvalid ...", without its name;
+   * `where` is added, and said for the first time alone. */
+  int (*warn)(void* card, const char* does, const char* where);
 };
 
 /* The plug-in defines this: does all of the kernel's work, returns 0. */

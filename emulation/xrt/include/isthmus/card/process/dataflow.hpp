@@ -37,7 +37,7 @@ class Dataflow {
   static constexpr std::uint32_t forever = 0;
   /// `times` runs, one after the other, of unit number `unit` start at `now` (femtoseconds, modulo
   /// 2^64). Throws KernelError where one of it has not ended; what runs forever is not started
-  /// twice.
+  /// twice. What goes on after its end ends now.
   void start(std::size_t unit, std::uint64_t now, std::uint32_t times, Body body);
   /// What runs forever ends with the run that it is in; at once where it is between two.
   void stop(std::size_t unit);
@@ -51,6 +51,9 @@ class Dataflow {
   /// Lets all runs go on as far as they can; those that have ended. Throws what they throw, and
   /// KernelError where those that run forever never come to wait.
   std::vector<Ended> advance();
+  /// Lets those go on that wait and compute meanwhile, with the next `advance`; whether there are
+  /// such. For when nothing else can go on: they may compute in vain for long.
+  bool let_compute();
   /// Who waits for what; empty where nobody does, but those that run forever.
   [[nodiscard]] std::string waiting() const;
 
@@ -59,8 +62,9 @@ class Dataflow {
   class Run;
 
   [[nodiscard]] bool others_can_go_on(const Run& run) const;
-  /// Who passes on words for ever, and what to do.
-  [[nodiscard]] std::string endless() const;
+  /// Stops who goes on after its end; throws KernelError where it is not for these that words are
+  /// passed on for ever.
+  void end_what_is_alone();
   [[nodiscard]] bool others_come_before(const Run& run) const;
   [[nodiscard]] Run* latest_of(std::size_t unit) const;
 
@@ -68,9 +72,7 @@ class Dataflow {
   Pace clock_;
   bool gone_ = false;
   std::uint64_t moves_ = 0;  ///< of words, by runs that do not run forever
-  /// How many words a run that runs forever may move, beyond what the streams hold, while no other
-  /// run moves one: a ring of such runs would go on for ever.
-  std::uint64_t most_alone_ = 1'000'000;
+  std::uint64_t held_ = 0;   ///< moves that fill all streams and empty them
   std::vector<std::unique_ptr<Stream>> streams_;
   std::vector<std::unique_ptr<Run>> runs_;  ///< in the order of their starts
 };

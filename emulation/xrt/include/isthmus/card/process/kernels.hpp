@@ -51,6 +51,8 @@ class Reach {
   void load(std::uint64_t address, std::span<std::byte> to);
   void store(std::uint64_t address, std::span<const std::byte> from);
   void count(std::uint64_t address, std::uint64_t bytes, bool writes);
+  /// Tells the user that the kernel `does` something wrong; of where, for the first time alone.
+  void warn(const std::string& does, const std::string& where);
   /// What a buffer in the card's memory has from an address on, 0 where there is none.
   [[nodiscard]] std::uint64_t bytes_at(std::uint64_t address) const {
     return of_host(address) ? 0 : card_->bytes_at(address);
@@ -101,11 +103,17 @@ enum class StreamWait : std::uint8_t {
   this_clock  ///< the same, in vain also where they come later than `cycles`
 };
 
+struct KernelOutcome {
+  Time duration = 0;
+  std::uint64_t bytes = 0;  ///< read and written, each sweep counted
+  Time logic = 0;           ///< what it takes beside memory
+};
+
 enum class StreamAnswer : std::uint8_t { done, not_now, gone };
 
 /// The streams of one run of a kernel, by the number of its argument; `cycles` is what its logic
-/// has taken so far, without waits. Where the answer is `gone` the card is closed, and the run must
-/// end.
+/// has taken so far, without waits. Where the answer is `gone` the card is closed, or the kernel is
+/// started anew after its end: the function must end.
 class StreamAccess {
  public:
   StreamAccess() = default;
@@ -117,8 +125,14 @@ class StreamAccess {
                             StreamWait wait) = 0;
   virtual StreamAnswer write(std::uint32_t argument, const StreamWord& word, std::uint64_t cycles,
                              StreamWait wait) = 0;
-  /// Waits until one of these has data, or room. What `cycles` is less than before was a wait.
-  virtual StreamAnswer wait(std::span<const std::uint32_t> arguments, std::uint64_t cycles) = 0;
+  /// Waits until one of these has data, or room; none: until it must end. What `cycles` is less
+  /// than before was a wait. One that `computes` meanwhile is told `not_now` where nothing else can
+  /// go on.
+  virtual StreamAnswer wait(std::span<const std::uint32_t> arguments, std::uint64_t cycles,
+                            bool computes) = 0;
+  /// The run is over with this outcome, but its kernel still moves words, until it is told `gone`;
+  /// false where it must not.
+  virtual bool done(const KernelOutcome& outcome) = 0;
 };
 
 /// One run: where the arguments are, and what can be reached.
@@ -133,12 +147,6 @@ struct KernelRun {
   [[nodiscard]] std::uint64_t argument(std::size_t index) const;
   /// Result `index` of the card's own kernels, behind the arguments; left out where it has no room.
   void result(std::size_t index, std::uint64_t value) const;
-};
-
-struct KernelOutcome {
-  Time duration = 0;
-  std::uint64_t bytes = 0;  ///< read and written, each sweep counted
-  Time logic = 0;           ///< what it takes beside memory
 };
 
 class KernelModel {

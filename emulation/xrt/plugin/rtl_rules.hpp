@@ -1,0 +1,71 @@
+// What AXI4 and AXI4-Stream forbid a module, and a board does not forgive it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "isthmus/card/axi.hpp"
+#include "masters.hpp"
+
+namespace isthmus::card::plugin {
+
+/// Tells what the module does, and where, for the first time.
+using Warn = std::function<void(const std::string& does, const std::string& where)>;
+
+struct NamedPin {
+  std::string name;
+  Pin pin;
+};
+
+/// A channel on which the module offers something: a stream that it writes, addresses or data.
+struct Offered {
+  std::string rules;  ///< whose they are
+  NamedPin valid, ready;
+  std::vector<NamedPin> payload;
+};
+
+/// What is offered stays as it is until it is taken.
+class Handshake final : public PinServer {
+ public:
+  Handshake(Offered offered, Warn warn) : offered_(std::move(offered)), warn_(std::move(warn)) {}
+
+  void show() override {}
+  void note() override;
+
+ private:
+  void check() const;
+
+  Offered offered_;
+  Warn warn_;
+  bool waits_ = false;
+  std::vector<std::vector<std::byte>> before_;
+};
+
+/// Memory that looks at the bursts of one master.
+class WatchedMemory final : public LinkedMemory {
+ public:
+  WatchedMemory(std::string master, Warn warn, Contents contents, LinkedMemoryOptions options)
+      : LinkedMemory(std::move(contents), options),
+        master_(std::move(master)),
+        warn_(std::move(warn)) {}
+
+  bool read(const Burst& burst, Time now) override;
+  bool write(const Burst& burst, Time now) override;
+  bool write_beat(std::span<const std::byte> data, std::uint64_t strobes, bool last,
+                  Time now) override;
+
+ private:
+  void check(const Burst& burst, const char* does) const;
+
+  std::string master_;
+  Warn warn_;
+  std::deque<std::uint32_t> beats_;  ///< of bursts to be written
+  std::uint32_t beat_ = 0;           ///< of the first of them
+};
+
+}  // namespace isthmus::card::plugin
