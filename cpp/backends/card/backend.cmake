@@ -7,6 +7,7 @@ foreach(line ${card_board_lines})
 endforeach()
 isthmus_add_backend(
   card
+  VARIES
   SOURCES
   card.cpp
   host_memory.cpp

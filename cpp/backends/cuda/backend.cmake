@@ -8,6 +8,7 @@ file(READ ${ISTHMUS_CUDA_KERNELS}/exchange.ptx ISTHMUS_CUDA_EXCHANGE_PTX)
 configure_file(${CMAKE_CURRENT_LIST_DIR}/ptx.hpp.in ${CMAKE_CURRENT_BINARY_DIR}/cuda/ptx.hpp @ONLY)
 isthmus_add_backend(
   cuda
+  NEEDS_DEVICE
   SOURCES cuda.cpp operations.cpp transfers.cpp kernels.cpp objects.cpp offload.cpp joint.cpp peer_exchange.cpp
           peer_kernels.cpp peer_copies.cpp peer_plan.cpp peers.cpp api.cpp nccl.cpp nccl_exchange.cpp nvml.cpp)
 target_include_directories(isthmus_cuda PRIVATE ${CMAKE_CURRENT_BINARY_DIR}/cuda)

@@ -6,6 +6,7 @@ configure_file(${CMAKE_CURRENT_LIST_DIR}/channel_source.hpp.in
                ${CMAKE_CURRENT_BINARY_DIR}/opencl/channel_source.hpp @ONLY)
 isthmus_add_backend(
   opencl
+  VARIES
   SOURCES opencl.cpp operations.cpp kernel_operations.cpp binary_kernels.cpp reached.cpp objects.cpp
           offload.cpp api.cpp channels.cpp cables.cpp
   LIBRARIES isthmus_emulated_card)

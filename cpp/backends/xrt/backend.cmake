@@ -7,7 +7,7 @@ find_path(UUID_INCLUDE_DIR uuid/uuid.h)
 if(XRT_INCLUDE_DIR AND XRT_COREUTIL AND UUID_INCLUDE_DIR)
   get_filename_component(xrt_file ${XRT_COREUTIL} REALPATH)
   string(REGEX REPLACE ".*\\.so\\." "" xrt_version ${xrt_file})
-  isthmus_add_backend(xrt SOURCES loader.cpp)
+  isthmus_add_backend(xrt NEEDS_DEVICE VARIES SOURCES loader.cpp)
   target_compile_definitions(isthmus_xrt PRIVATE ISTHMUS_XRT_VERSION="${xrt_version}")
   # Calls XRT, which loader.cpp opens before: not linked with it.
   isthmus_add_library(xrt_native xrt SOURCES xrt.cpp session.cpp operations.cpp kernels.cpp buffers.cpp
