@@ -29,13 +29,34 @@ namespace {
 /// stream puts its own back.
 std::vector<Window>* windows = nullptr;
 Window* latest = nullptr;
+std::uint64_t lowest = 0;  ///< address of all of them
+std::uint64_t beside = 0;  ///< from there to the end of the highest
+
+void watch(std::vector<Window>* those) {
+  windows = those;
+  latest = nullptr;
+  lowest = ~std::uint64_t{0};
+  std::uint64_t end = 0;
+  for (const Window& window : *those) {
+    const auto address = reinterpret_cast<std::uint64_t>(window.mapping);
+    lowest = std::min(lowest, address);
+    end = std::max(end, address + window.mapped);
+  }
+  beside = end > lowest ? end - lowest : 0;
+}
+
+void ignore() {
+  windows = nullptr;
+  latest = nullptr;
+  beside = 0;
+}
 
 void count(const volatile void* pointer, std::uint64_t size, bool write) {
   const auto address = reinterpret_cast<std::uint64_t>(pointer);
   const auto in = [address](const Window& window) {
     return address - reinterpret_cast<std::uint64_t>(window.mapping) < window.mapped;
   };
-  if (windows == nullptr) {
+  if (address - lowest >= beside) {
     return;
   }
   if (latest == nullptr || !in(*latest)) {
@@ -54,8 +75,7 @@ class Run {
   Run(const Run&) = delete;
   Run& operator=(const Run&) = delete;
   ~Run() {
-    windows = nullptr;
-    latest = nullptr;
+    ignore();
     for (const Window& window : windows_) {
       munmap(window.mapping, window.mapped);
       if (window.before != nullptr) {
@@ -87,13 +107,11 @@ class Run {
       }
       values[n] = window.begin + (values[n] - window.card_address);
     }
-    windows = &windows_;
+    watch(&windows_);
     kernel.call(values.data());
-    windows = nullptr;
+    ignore();
     for (Window& window : windows_) {
-      if (window.before != nullptr) {
-        window.find_unreported();
-      }
+      window.find_written();
       finish(window);
     }
     for (std::size_t n = 0; n < kernel.count; ++n) {
@@ -122,8 +140,7 @@ class Run {
     bool moves(decltype(isthmus_kernel_run::stream_read) call, const isthmus_stream_word& word,
                how wait) {
       const int answer = call(run_->run_.card, argument_, &word, run_->cycles(), wait);
-      windows = &run_->windows_;
-      latest = nullptr;
+      watch(&run_->windows_);
       if (answer == ISTHMUS_STREAM_FAILED) {
         check(answer);
       }

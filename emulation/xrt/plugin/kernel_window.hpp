@@ -52,12 +52,6 @@ class Pieces {
       next = ends_.erase(next);
     }
   }
-  /// From the first one to the end of the last.
-  void join() {
-    if (!ends_.empty()) {
-      add(ends_.begin()->first, ends_.rbegin()->second);
-    }
-  }
   [[nodiscard]] const std::map<std::uint64_t, std::uint64_t>& ends() const { return ends_; }
 
  private:
@@ -84,7 +78,11 @@ struct Window {
   std::byte* before = nullptr;  ///< what it was, where the kernel may write
   Accesses reads, writes;
   Pieces written;
-  bool alone = true;  ///< nobody else writes to the buffer before the run ends
+  /// Nobody else writes to the buffer before the run ends: where the first and the last byte that
+  /// is written lie suffices.
+  bool alone = true;
+  std::uint64_t first_written = ~std::uint64_t{0};
+  std::uint64_t end_written = 0;
 
   void count(std::uint64_t address, std::uint64_t size, bool write) {
     const std::uint64_t at = address - begin;
@@ -100,16 +98,15 @@ struct Window {
     }
     Accesses& accesses = write ? writes : reads;
     accesses.bytes += size;
-    const std::uint64_t first = at / argument->element_bytes;
-    const std::uint64_t last =
-        (at + std::max<std::uint64_t>(size, 1) - 1) / argument->element_bytes;
+    const std::uint64_t first = element_of(at);
+    const std::uint64_t last = size > 1 ? element_of(at + size - 1) : first;
     accesses.beats += last - first + (first == accesses.element ? 0 : 1);
     accesses.element = last;
-    if (write) {
+    if (write && alone) {
+      first_written = std::min(first_written, at);
+      end_written = std::max(end_written, at + size);
+    } else if (write) {
       written.add(at, at + size);
-      if (alone) {
-        written.join();
-      }
     }
   }
 
@@ -130,9 +127,15 @@ struct Window {
     std::memcpy(before, copy(), bytes);
   }
 
-  /// Takes for written what has changed unreported: compilers say nothing of structures that
+  /// With what has changed unreported: compilers say nothing of structures that
   /// functions return, nor of what libraries do.
-  void find_unreported() {
+  void find_written() {
+    if (end_written > 0) {
+      written.add(first_written, end_written);
+    }
+    if (before == nullptr) {
+      return;
+    }
     std::uint64_t from = 0;
     std::vector<std::pair<std::uint64_t, std::uint64_t>> gaps;
     for (const auto& [begin, end] : written.ends()) {
@@ -164,6 +167,13 @@ struct Window {
   }
 
  private:
+  [[nodiscard]] std::uint64_t element_of(std::uint64_t at) const {
+    const std::uint64_t bytes_of_one = argument->element_bytes;
+    return (bytes_of_one & (bytes_of_one - 1)) == 0
+               ? at >> static_cast<unsigned>(__builtin_ctzll(bytes_of_one))
+               : at / bytes_of_one;
+  }
+
   void find_unreported(std::uint64_t begin, std::uint64_t end) {
     while (begin < end && std::memcmp(copy() + begin, before + begin, end - begin) != 0) {
       const auto differ = [this](std::uint64_t at) { return copy()[at] != before[at]; };
@@ -175,7 +185,7 @@ struct Window {
         ++same;
       }
       written.add(begin, same);
-      const std::uint64_t element = (same - 1) / argument->element_bytes;
+      const std::uint64_t element = element_of(same - 1);
       const std::uint64_t fresh = element - begin / argument->element_bytes +
                                   (begin / argument->element_bytes != writes.element ? 1 : 0);
       writes.beats += fresh;

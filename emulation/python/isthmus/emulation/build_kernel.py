@@ -106,19 +106,35 @@ def build(
         for model in models.values():
             sides |= model.sides
         built = design.build(sides=sides, unconnected=unconnected)
+        made = _compiled(Path(folder), kernel_sources, parts, kernels, models, folders)
         for name, source in kernel_sources.items():
-            made = (
-                _compile_verilog(source, models[name], places[name])
-                if name in models
-                else _compile([source, *parts], kernels[name], folders, places[name])
-            )
             library = source.with_name(f"{name}.so")
             library.unlink(missing_ok=True)  # a program that runs keeps the old one
-            shutil.move(made, library)
+            shutil.move(made[name], library)
             libraries.append(library)
     described_by.unlink(missing_ok=True)
     save(built, described_by)
     return [*libraries, described_by]
+
+
+def _compiled(
+    folder: Path,
+    sources: Mapping[str, Path],
+    parts: Sequence[Path],
+    kernels: Mapping[str, Kernel],
+    models: Mapping[str, _Model],
+    folders: Sequence[Path],
+) -> dict[str, Path]:
+    """The plug-in of each kernel, all at once; a failing one leaves none."""
+    accesses = _accesses(folder) if len(models) < len(kernels) else None
+
+    def one(name: str) -> Path:
+        if accesses is None or name in models:
+            return _compile_verilog(sources[name], models[name], folder / name)
+        return _compile([sources[name], *parts], kernels[name], folders, folder / name, accesses)
+
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        return dict(zip(kernels, pool.map(one, kernels), strict=True))
 
 
 def _kernel_sources(
@@ -243,8 +259,19 @@ def _shown(kernel: Kernel) -> str:
     return f"{kernel.name}({', '.join(f'{a.type} {a.name}' for a in kernel.arguments)})"
 
 
+_OPTIONS = ("-O2", "-fPIC", "-fvisibility=hidden")
+
+
+def _accesses(folder: Path) -> Path:
+    """What counts the accesses of a kernel in C++, compiled."""
+    source, made = PARTS / "plugin" / "kernel_call.cpp", folder / "accesses.o"
+    options = ["-std=c++20", f"-I{PARTS}/include", *_OPTIONS]
+    _run([*compiler(), *options, "-c", source, "-o", made], source)
+    return made
+
+
 def _compile(
-    sources: Sequence[Path], kernel: Kernel, folders: Sequence[Path], folder: Path
+    sources: Sequence[Path], kernel: Kernel, folders: Sequence[Path], folder: Path, accesses: Path
 ) -> Path:
     """The plug-in: the kernel's code, instrumented, and what counts its accesses.
 
@@ -254,17 +281,15 @@ def _compile(
     call = folder / "call.cpp"
     facts = {"source": source.resolve(), "name": kernel.name, "arguments": kernel.arguments}
     call.write_text(filled_template("call.cpp", facts), "utf-8")
-    common = [*_dialect(source, folders), "-O2", "-fPIC", "-fvisibility=hidden"]
+    common = [*_dialect(source, folders), *_OPTIONS]
     # A local static object is made once, by the one thread there is, without a lock.
     alone = "-fno-threadsafe-statics"
     instrumented = ["-g", "-fsanitize=thread", alone, *(f"-fno-builtin-{one}" for one in _WRAPPED)]
     quiet = ["-Wno-unknown-pragmas", "-Wno-unused-label"]
-    objects = [folder / "accesses.o"]
+    objects = [accesses]
     for number, one in enumerate((call, *(other.resolve() for other in others))):
         objects.append(folder / f"kernel{number}.o")
         _run([*compiler(), *common, *instrumented, *quiet, "-c", one, "-o", objects[-1]], source)
-    accesses = PARTS / "plugin" / "kernel_call.cpp"
-    _run([*compiler(), *common, "-std=c++20", "-c", accesses, "-o", objects[0]], source)
     library = folder / f"{kernel.name}.so"
     wraps = [f"-Wl,--wrap={one}" for one in _WRAPPED]
     complete = "-Wl,-z,defs"  # what is missing is said here, not when a program loads it

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from isthmus.errors import UsageError
 from isthmus.xclbin import Argument, Kernel
@@ -128,7 +129,7 @@ def defined_in(source: str, name: str) -> Prototype | None:
 
     With what its pragmas say of its interface: ``ap_ctrl_none``, and the bundles of pointers.
     """
-    text = _COMMENT.sub(_only_interfaces, source)
+    text = _code(source)
     for head in re.finditer(rf"([\w:<>]+)\s+({re.escape(name)})\s*\(", text):
         inside = _body(text[head.end() :], "()")
         rest = text[head.end() + len(inside) + 1 :].lstrip()
@@ -149,6 +150,11 @@ def _with_interfaces(prototype: Prototype, body: str) -> Prototype:
         if "m_axi" in modes and "port" in said and "bundle" in said:
             bundles[said["port"]] = said["bundle"]
     return replace(prototype, control=control, bundles=tuple(bundles.items()))
+
+
+@lru_cache(maxsize=16)  # sources have megabytes, and some have many kernels
+def _code(source: str) -> str:
+    return _COMMENT.sub(_only_interfaces, source)
 
 
 def _only_interfaces(found: re.Match[str]) -> str:
