@@ -42,6 +42,8 @@ extern "C" void probe(const int* in, int* out, int what, int n) {
   if (what == 2) std::memcpy(out, in, sizeof(int) * n);
   if (what == 3) out[n] = 1;
   if (what == 4) out[0] = in[-1];
+  if (what == 5) out[0] = in[n + 1] + 7;
+  if (what == 6) out[1 << 28] = 1;
 }
 """
 """A kernel that does what its argument ``what`` says."""

@@ -340,7 +340,7 @@ def test_folders_of_kernels_are_told_apart_by_colons(card_exec: Run, tmp_path: P
 
 
 @pytest.mark.parametrize("given", ["vendors", "vendors/one.icd"])
-def test_other_platforms_of_opencl_stay(
+def test_platforms_of_opencl_that_the_user_names_stay(
     card_exec: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: str
 ) -> None:
     folder = tmp_path / "vendors"
@@ -349,6 +349,8 @@ def test_other_platforms_of_opencl_stay(
     monkeypatch.setenv("OCL_ICD_VENDORS", str(tmp_path / given))
     ran = card_exec("--", "sh", "-c", "ls $OCL_ICD_VENDORS")
     assert ran.output.split() == ["one.icd", "xilinxopencl.icd"], ran.errors
+    monkeypatch.delenv("OCL_ICD_VENDORS")  # others stand before AMD's, and programs take the first
+    assert card_exec("--", "sh", "-c", "ls $OCL_ICD_VENDORS").output == "xilinxopencl.icd\n"
 
 
 @pytest.fixture

@@ -422,8 +422,8 @@ def test_what_the_code_says_of_a_stream_counts(
 @pytest.mark.parametrize(
     ("arguments", "what"),
     [
-        (("a.cpp", "b.cpp"), "--from FILE.toml"),
-        (("a.cpp", "b.cpp", "--from", "all.toml", "--top", "a"), "no --top"),
+        (("a.cpp", "b.cpp"), "streams connected to nothing"),
+        (("a.cpp", "b.cpp", "--from", "all.toml", "--top", "a"), "no instance 'b_1'"),
         (("a.cpp", "--from", "none.toml"), "none.toml: no such file"),
         (("a.cpp", "--from", "all.toml"), "no instance 'b_1'; there are a_1"),
         (("a.cpp", "--from", "no.toml"), "a_1.out is a stream connected to nothing"),

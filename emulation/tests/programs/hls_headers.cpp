@@ -2,7 +2,12 @@
 // names what is wrong.
 #include <ap_axi_sdata.h>
 #include <ap_int.h>
+#include <ap_shift_reg.h>
+#include <ap_utils.h>
+#include <hls_math.h>
+#include <hls_print.h>
 #include <hls_stream.h>
+#include <hls_vector.h>
 
 #include <cstdio>
 #include <sstream>
@@ -17,6 +22,57 @@ int wrong = 0;
     std::printf("line %d: %s\n", __LINE__, #what); \
     ++wrong;                                       \
   }
+
+void vectors() {
+  using Four = hls::vector<int, 4>;
+  const Four counted = {1, 2, 3, 4};
+  Four sum = counted + 10;
+  CHECK(sum[0] == 11 && sum[3] == 14);
+  sum *= counted;
+  CHECK(sum[3] == 56);
+  CHECK((2 * counted - 1)[2] == 5);
+  CHECK((-counted)[1] == -2 && (~counted)[0] == -2);
+  CHECK((counted << 2)[3] == 16 && (counted % 2)[2] == 1);
+  const hls::vector<bool, 4> more = counted > 2;
+  CHECK(!more[1] && more[2] && !(!more)[3]);
+  CHECK((counted == Four{1, 0, 3, 0}).reduce_add());
+  CHECK(counted.reduce_add() == 10 && counted.reduce_mult() == 24 && counted.reduce_xor() == 4);
+  CHECK((++sum)[0] == 12 && (sum++)[0] == 12 && (sum--)[0] == 13 && (--sum)[0] == 11);
+  CHECK(sizeof(Four) == 16 && alignof(Four) == 16);
+  CHECK(sizeof(hls::vector<std::uint8_t, 12>) == 12 && alignof(hls::vector<std::uint8_t, 12>) == 4);
+  const hls::vector<ap_uint<8>, 2> bytes = ap_uint<8>(200);
+  CHECK((bytes + bytes)[1] == 144);
+  int total = 0;
+  for (const int value : counted) {
+    total += value;
+  }
+  CHECK(total == 10);
+  bool refused = false;
+  try {
+    const Four three = {1, 2, 3};
+    refused = three[0] == 0;
+  } catch (const std::invalid_argument&) {
+    refused = true;
+  }
+  CHECK(refused);
+  hls::stream<Four> stream("of vectors");
+  stream << counted;
+  CHECK(stream.read().reduce_or() == 7);
+}
+
+void others() {
+  ap_shift_reg<int, 3> shifted("shifted");
+  CHECK(shifted.shift(1) == 0 && shifted.shift(2) == 0 && shifted.shift(3) == 0);
+  CHECK(shifted.read() == 1 && shifted.read(0) == 3);
+  CHECK(shifted.shift(4, 1) == 2 && shifted.read(1) == 3);
+  CHECK(shifted.shift(5, 0, false) == 4 && shifted.read(0) == 4);
+  CHECK(hls::sqrt(2.25F) == 1.5F && hls::abs(-3) == 3 && hls::rsqrt(4.0) == 0.5);
+  CHECK(hls::max(2, 3) == 3 && hls::min(2, 3) == 2 && hls::recip(4.0F) == 0.25F);
+  CHECK(hls::floor(-1.5) == -2 && hls::isnan(hls::log(-1.0)));
+  ap_wait();
+  ap_wait_n(3);
+  hls::print("");
+}
 
 void narrow() {
   ap_uint<8> byte = 250;
@@ -183,6 +239,8 @@ void streams() {
 }  // namespace
 
 int main() {
+  vectors();
+  others();
   narrow();
   bits();
   words();

@@ -39,6 +39,20 @@ void host_only(const Arguments& arguments) {
   run(card, buffer(), buffer(), std::stoi(arguments[1]));
 }
 
+/// The output's buffer is gone before the kernel starts.
+void freed(const Arguments& arguments) {
+  Card card(arguments[0]);
+  const auto buffer = [&] { return filled(xrt::bo(card.device, elements * sizeof(int), 0)); };
+  xrt::bo in = buffer();
+  xrt::run run(xrt::kernel(card.device, card.uuid, "probe"));
+  run.set_arg(0, in);
+  run.set_arg(1, buffer());
+  run.set_arg(2, std::stoi(arguments[1]));
+  run.set_arg(3, elements);
+  run.start();
+  run.wait();
+}
+
 /// The output is the second half of the input's buffer.
 void parts(const Arguments& arguments) {
   Card card(arguments[0]);
@@ -50,5 +64,6 @@ void parts(const Arguments& arguments) {
 }  // namespace
 
 int main(int count, char** given) {
-  return act(count, given, {{"apart", apart}, {"host_only", host_only}, {"parts", parts}});
+  return act(count, given,
+             {{"apart", apart}, {"freed", freed}, {"host_only", host_only}, {"parts", parts}});
 }

@@ -17,6 +17,7 @@
 
 #include "hls/hls_stream.h"  // not AMD's of the name
 #include "isthmus/card/kernel_plugin.h"
+#include "kernel_window.hpp"
 
 namespace isthmus::card::plugin {
 
@@ -24,92 +25,38 @@ extern const Kernel kernel;
 
 namespace {
 
-constexpr std::uint64_t page_bytes = 4096;
-constexpr std::uint64_t guard_bytes = std::uint64_t{1} << 32U;  ///< each side
-
-struct Accesses {
-  std::uint64_t bytes = 0;
-  std::uint64_t beats = 0;  ///< changes from one element to another
-  std::uint64_t element = ~std::uint64_t{0};
-};
-
-/// Bytes, as pieces that do not touch.
-class Pieces {
- public:
-  void add(std::uint64_t begin, std::uint64_t end) {
-    auto next = ends_.upper_bound(begin);
-    auto here = next;
-    if (next != ends_.begin() && std::prev(next)->second >= begin) {
-      --here;
-      here->second = std::max(here->second, end);
-    } else {
-      here = ends_.emplace_hint(next, begin, end);
-    }
-    while (next != ends_.end() && next->first <= here->second) {
-      here->second = std::max(here->second, next->second);
-      next = ends_.erase(next);
-    }
-  }
-  /// From the first one to the end of the last.
-  void join() {
-    if (!ends_.empty()) {
-      add(ends_.begin()->first, ends_.rbegin()->second);
-    }
-  }
-  [[nodiscard]] const std::map<std::uint64_t, std::uint64_t>& ends() const { return ends_; }
-
- private:
-  std::map<std::uint64_t, std::uint64_t> ends_;  ///< by begin
-};
-
-/// A copy of one argument's buffer, between pages that nothing may touch.
-struct Window {
-  const Argument* argument = nullptr;
-  std::uint64_t card_address = 0;
-  std::uint64_t bytes = 0;
-  std::uint64_t mapped = 0;
-  std::byte* mapping = nullptr;
-  std::uint64_t begin = 0;  ///< the copy's address here
-  Accesses reads, writes;
-  Pieces written;
-  bool alone = true;  ///< nobody else writes to the buffer before the run ends
-
-  void count(std::uint64_t address, std::uint64_t size, bool write) {
-    const std::uint64_t at = address - begin;
-    if (address < begin || at > bytes || size > bytes - at) {
-      const auto byte = static_cast<std::int64_t>(at);
-      throw std::out_of_range(std::string(write ? "it writes " : "it reads ") +
-                              std::to_string(size) + " bytes at byte " + std::to_string(byte) +
-                              " of argument " + argument->name + ", whose buffer has " +
-                              std::to_string(bytes));
-    }
-    Accesses& accesses = write ? writes : reads;
-    accesses.bytes += size;
-    const std::uint64_t first = at / argument->element_bytes;
-    const std::uint64_t last =
-        (at + std::max<std::uint64_t>(size, 1) - 1) / argument->element_bytes;
-    accesses.beats += last - first + (first == accesses.element ? 0 : 1);
-    accesses.element = last;
-    if (write) {
-      written.add(at, at + size);
-      if (alone) {
-        written.join();
-      }
-    }
-  }
-};
-
 /// Those of the run that goes on: of a kernel's process one does at a time. One that waits at a
 /// stream puts its own back.
 std::vector<Window>* windows = nullptr;
 Window* latest = nullptr;
+std::uint64_t lowest = 0;  ///< address of all of them
+std::uint64_t beside = 0;  ///< from there to the end of the highest
+
+void watch(std::vector<Window>* those) {
+  windows = those;
+  latest = nullptr;
+  lowest = ~std::uint64_t{0};
+  std::uint64_t end = 0;
+  for (const Window& window : *those) {
+    const auto address = reinterpret_cast<std::uint64_t>(window.mapping);
+    lowest = std::min(lowest, address);
+    end = std::max(end, address + window.mapped);
+  }
+  beside = end > lowest ? end - lowest : 0;
+}
+
+void ignore() {
+  windows = nullptr;
+  latest = nullptr;
+  beside = 0;
+}
 
 void count(const volatile void* pointer, std::uint64_t size, bool write) {
   const auto address = reinterpret_cast<std::uint64_t>(pointer);
   const auto in = [address](const Window& window) {
     return address - reinterpret_cast<std::uint64_t>(window.mapping) < window.mapped;
   };
-  if (windows == nullptr) {
+  if (address - lowest >= beside) {
     return;
   }
   if (latest == nullptr || !in(*latest)) {
@@ -128,10 +75,12 @@ class Run {
   Run(const Run&) = delete;
   Run& operator=(const Run&) = delete;
   ~Run() {
-    windows = nullptr;
-    latest = nullptr;
+    ignore();
     for (const Window& window : windows_) {
       munmap(window.mapping, window.mapped);
+      if (window.before != nullptr) {
+        munmap(window.before, window.bytes);
+      }
     }
   }
 
@@ -152,12 +101,17 @@ class Run {
     // A part of a buffer lies in the copy of the whole, which comes before.
     std::ranges::stable_sort(buffers, {}, [&values](std::size_t n) { return values[n]; });
     for (const std::size_t n : buffers) {
-      values[n] = here(kernel.arguments[n], values[n]);
+      Window& window = window_of(kernel.arguments[n], values[n]);
+      if (kernel.arguments[n].writes) {
+        window.remember();
+      }
+      values[n] = window.begin + (values[n] - window.card_address);
     }
-    windows = &windows_;
+    watch(&windows_);
     kernel.call(values.data());
-    windows = nullptr;
-    for (const Window& window : windows_) {
+    ignore();
+    for (Window& window : windows_) {
+      window.find_written();
       finish(window);
     }
     for (std::size_t n = 0; n < kernel.count; ++n) {
@@ -186,8 +140,7 @@ class Run {
     bool moves(decltype(isthmus_kernel_run::stream_read) call, const isthmus_stream_word& word,
                how wait) {
       const int answer = call(run_->run_.card, argument_, &word, run_->cycles(), wait);
-      windows = &run_->windows_;
-      latest = nullptr;
+      watch(&run_->windows_);
       if (answer == ISTHMUS_STREAM_FAILED) {
         check(answer);
       }
@@ -213,25 +166,20 @@ class Run {
     return most;
   }
 
-  /// Where the copy of a buffer lies; two arguments with one buffer have one copy.
-  std::uint64_t here(const Argument& argument, std::uint64_t address) {
-    for (const Window& window : windows_) {
+  /// The copy of a buffer; two arguments with one buffer have one copy.
+  Window& window_of(const Argument& argument, std::uint64_t address) {
+    for (Window& window : windows_) {
       if (address - window.card_address < window.bytes) {
-        return window.begin + (address - window.card_address);
+        return window;
       }
     }
     Window window;
+    window.run = &run_;
     window.argument = &argument;
     window.alone = ends_.empty();
     window.card_address = address;
     window.bytes = run_.bytes_at(run_.card, address);
-    if (window.bytes == 0 && address != 0) {
-      throw std::runtime_error("argument " + std::string(argument.name) +
-                               " has no buffer in the card's memory, and a kernel of C++ code "
-                               "cannot reach the host's");
-    }
-    const std::uint64_t pages = (window.bytes + page_bytes - 1) / page_bytes * page_bytes;
-    window.mapped = pages + 2 * guard_bytes;
+    window.mapped = whole_pages(window.bytes) + 2 * guard_bytes;
     void* mapping =
         mmap(nullptr, window.mapped, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (mapping == MAP_FAILED) {
@@ -241,11 +189,8 @@ class Run {
     window.mapping = static_cast<std::byte*>(mapping);
     window.begin = reinterpret_cast<std::uint64_t>(mapping) + guard_bytes;
     windows_.push_back(window);
-    if (window.bytes > 0) {
-      mprotect(window.mapping + guard_bytes, pages, PROT_READ | PROT_WRITE);
-      check(run_.load(run_.card, address, window.mapping + guard_bytes, window.bytes));
-    }
-    return window.begin;
+    windows_.back().extend(window.bytes, window.bytes);
+    return windows_.back();
   }
 
   /// Writes back what was written, and nothing beside, which others may have written while the run
@@ -255,18 +200,11 @@ class Run {
       check(run_.moved(run_.card, window.card_address, window.reads.bytes, 0));
     }
     for (const auto& [begin, end] : window.written.ends()) {
-      check(run_.store(run_.card, window.card_address + begin, window.mapping + guard_bytes + begin,
-                       end - begin));
+      const std::uint64_t from = begin - (begin == window.bytes && begin > 0 ? 1 : 0);
+      check(run_.store(run_.card, window.card_address + from, window.copy() + from, end - from));
     }
     if (window.writes.bytes > 0) {
       check(run_.moved(run_.card, window.card_address, window.writes.bytes, 1));
-    }
-  }
-
-  /// The card knows what went wrong, and says so.
-  static void check(int failed) {
-    if (failed != 0) {
-      throw std::runtime_error("");
     }
   }
 

@@ -32,6 +32,7 @@ struct Argument {
   std::uint64_t bytes = 0;   ///< of a value, 8 of an address
   Kind kind = Kind::value;
   std::uint64_t element_bytes = 0;  ///< of what a pointer points to
+  bool writes = false;              ///< a pointer to what is not const
 };
 
 struct Kernel {
@@ -78,6 +79,11 @@ constexpr std::uint64_t element_bytes() {
   }
 }
 
+template <class T>
+constexpr bool writes() {
+  return std::is_pointer_v<T> && !std::is_const_v<std::remove_pointer_t<T>>;
+}
+
 /// An argument while the kernel is called.
 template <class T, Kind kind = kind_of<T>()>
 struct Given {
@@ -116,6 +122,8 @@ struct Call<function, Result (*)(Types...)> {
   static constexpr std::array<std::uint64_t, count + 1> elements = {element_bytes<Types>()..., 0};
   static constexpr std::array<std::uint64_t, count + 1> sizes = {sizeof(Types)..., 0};
   static constexpr std::array<Kind, count + 1> kinds = {kind_of<Types>()..., Kind::value};
+
+  static constexpr std::array<bool, count + 1> written = {writes<Types>()..., false};
 
   static void with(std::uint64_t* values) { each(values, std::index_sequence_for<Types...>()); }
 

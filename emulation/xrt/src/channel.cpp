@@ -149,6 +149,32 @@ void ProgramMemory::read(std::uint64_t address, std::span<std::byte> to) {
   }
 }
 
+std::uint64_t ProgramMemory::bytes_at(std::uint64_t address, std::uint64_t most) {
+  // The program does not tell; it refuses what begins in a buffer and ends behind it.
+  std::vector<std::byte> scratch(portion_bytes);
+  const auto has = [&](std::uint64_t at, std::uint64_t bytes) {
+    try {
+      read(address + at, std::span(scratch).first(static_cast<std::size_t>(bytes)));
+      return true;
+    } catch (const MemoryError&) {
+      return false;
+    }
+  };
+  std::uint64_t found = 0;
+  while (has(found, portion_bytes)) {
+    found += portion_bytes - 1;  // by one less, so that one goes across the end
+    if (found >= most) {
+      return most;
+    }
+  }
+  std::uint64_t lacks = portion_bytes;
+  for (std::uint64_t bytes = 0; lacks - bytes > 1;) {
+    const std::uint64_t middle = bytes + (lacks - bytes) / 2;
+    (has(found, middle) ? bytes : lacks) = middle;
+  }
+  return found + lacks - 1;
+}
+
 void ProgramMemory::write(std::uint64_t address, std::span<const std::byte> from) {
   while (!from.empty()) {
     const auto piece = from.first(std::min(from.size(), portion_bytes));

@@ -107,7 +107,8 @@ Description Description::parse(std::istream& text) {
       const std::string kind = words.word();
       memory.host = kind == "host";
       memory.hbm = kind == "hbm";
-      if (!memory.host && !memory.hbm && kind != "card") {
+      memory.chip = kind == "chip";
+      if (!memory.host && !memory.hbm && !memory.chip && kind != "card") {
         refuse(line);
       }
       memory.address = words.number();
@@ -154,7 +155,7 @@ std::size_t Description::bank_of(std::uint64_t address) const {
     if (&other == memory) {
       break;
     }
-    bank += other.host ? 0 : 1;
+    bank += other.host || (memory != nullptr && memory->chip != other.chip) ? 0 : 1;
   }
   return bank;
 }

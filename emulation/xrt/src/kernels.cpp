@@ -166,6 +166,14 @@ bool Reach::of_host(std::uint64_t address) const {
   return memory != nullptr && memory->host;
 }
 
+std::uint64_t Reach::bytes_at(std::uint64_t address) const {
+  if (!of_host(address)) {
+    return card_->bytes_at(address);
+  }
+  const MemoryRange& memory = *description_->memory_of(address);
+  return host_->bytes_at(address, memory.bytes - (address - memory.address));
+}
+
 void Reach::count(std::uint64_t address, std::uint64_t bytes, bool writes) {
   const Buffer* buffer = buffer_of(address);
   const MemoryRange* memory = description_->memory_of(address);

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +16,7 @@ from pathlib import Path
 import msgspec
 
 from isthmus import xclbin
-from isthmus.emulation import prototype, verilated
+from isthmus.emulation import connectivity, prototype, verilated
 from isthmus.emulation.new_kernel import filled_template
 from isthmus.emulation.session import PROCESS
 from isthmus.errors import IsthmusError, UsageError
@@ -39,76 +40,153 @@ _WRAPPED = ("memcpy", "memmove", "memset")
 def build(
     sources: Sequence[Path],
     *,
-    name: str | None = None,
+    tops: Sequence[str] = (),
     description: Path | None = None,
+    configs: Sequence[Path] = (),
+    out: Path | None = None,
     folders: Sequence[Path] = (),
     mode: ModeName,
 ) -> list[Path]:
-    """Makes a NAME.so beside each source and one xclbin, in place of older ones.
+    """Makes a NAME.so beside the source of each kernel and one xclbin, in place of older ones.
 
-    ``name`` is the kernel's, else the source's. The xclbin has the name of the ``description``,
-    which describes all kernels together and is needed for several; else that of the source, which
-    one beside it may describe. ``folders`` hold headers or modules. Raises UsageError where sources
-    and description do not fit, IsthmusError with the compiler's words.
+    Kernels are named as their sources; where ``tops`` names them, each is looked for in all
+    sources, and C++ that defines none is compiled into each. The ``description`` is of all kernels
+    together, else one that lies beside a single source; ``configs`` are AMD's linker's, and say
+    what is connected. The xclbin is ``out``, else it is named as the description, the first of
+    ``configs`` or the source. ``folders`` hold headers or modules. Raises UsageError where these do
+    not fit, IsthmusError with the compiler's words.
     """
     for source in sources:
         _check_source(source)
-    if len(sources) > 1 and (name is not None or description is None):
-        raise UsageError(
-            "several kernels are named as their files, and one description connects them: "
-            "--from FILE.toml, and no --top"
-        )
-    described = description or sources[0].with_suffix(".toml")
-    if (description or _in_verilog(sources[0])) and not described.exists():
+    texts = {s: _text(s, folders) for s in sources if not _in_verilog(s)}
+    kernel_sources = _kernel_sources(sources, tops, texts)
+    first_name, first = next(iter(kernel_sources.items()))
+    alone = len(kernel_sources) == 1 and description is None
+    described = description or first.with_suffix(".toml")
+    use = described.exists() if alone else description is not None
+    if (description or (alone and _in_verilog(first))) and not described.exists():
         raise UsageError(
             f"{described}: no such file; it names the kernel's arguments, as isthmus card kernel "
             f"new --verilog '{prototype.EXAMPLE}' writes it"
         )
-    names = {source: name or source.stem for source in sources}
-    design = load(described) if described.exists() else Design(name=names[sources[0]])
+    design = load(described) if use else Design(name=first_name)
     sides: dict[tuple[str, str], Side] = {}
-    for source in sources:
-        if not _in_verilog(source):
-            found = _prototype(source, names[source])
+    for name, source in kernel_sources.items():
+        if source in texts:
+            found = _prototype(source, texts[source], name)
             sides |= {(found.name, a.name): Side(None, word_bytes(a.type)) for a in found.arguments}
-            design = _with_prototype(design, found, source, described, alone=description is None)
+            design = _with_prototype(design, found, source, described, alone=alone)
+        elif not alone and description is None:
+            own = load(source.with_suffix(".toml")).kernels
+            design = msgspec.structs.replace(design, kernels=(*design.kernels, *own))
+    if configs:
+        design = connectivity.load(configs).applied(design)
     design = design.for_mode(mode)
-    alone = not described.exists()  # a kernel that the descriptions of others may connect
-    design.build(sides=sides, unconnected=alone)  # first: it says what is wrong there
+    unconnected = alone and not use and not configs  # others' descriptions may connect its streams
+    design.build(sides=sides, unconnected=unconnected)  # first: it says what is wrong there
     there = {kernel.name: kernel for kernel in design.kernels}
-    if missing := next((one for one in names.values() if one not in there), None):
+    if missing := next((one for one in kernel_sources if one not in there), None):
         raise UsageError(f"{described} describes no kernel {missing}")
-    xclbin_name = description.stem if description else names[sources[0]]
-    described_by = described.with_name(f"{xclbin_name}.xclbin")
+    named_by = description or (configs[0] if configs else first.with_name(f"{first_name}.so"))
+    described_by = out or named_by.with_suffix(".xclbin")
     if described_by.exists() and not _is_ours(described_by):
         raise UsageError(f"{described_by} was not made by Isthmus: move it away")
-    kernels = {source: completed(there[names[source]]) for source in sources}
+    kernels = {name: completed(there[name]) for name in kernel_sources}
+    parts = [source for source in texts if source not in kernel_sources.values()]
     libraries = []
     with tempfile.TemporaryDirectory(prefix="isthmus-kernel-") as folder:
-        places = {source: Path(folder) / kernel.name for source, kernel in kernels.items()}
+        places = {name: Path(folder) / name for name in kernels}
         for place in places.values():
             place.mkdir()
         models = {
-            source: _model(source, kernel, folders, places[source])
-            for source, kernel in kernels.items()
+            name: _model(source, kernels[name], folders, places[name])
+            for name, source in kernel_sources.items()
             if _in_verilog(source)
         }
         for model in models.values():
             sides |= model.sides
-        built = design.build(sides=sides, unconnected=alone)
-        for source, kernel in kernels.items():
-            made = (
-                _compile_verilog(source, models[source], places[source])
-                if source in models
-                else _compile(source, kernel, folders, places[source])
-            )
-            library = source.with_name(f"{names[source]}.so")
+        built = design.build(sides=sides, unconnected=unconnected)
+        made = _compiled(Path(folder), kernel_sources, parts, kernels, models, folders)
+        for name, source in kernel_sources.items():
+            library = source.with_name(f"{name}.so")
             library.unlink(missing_ok=True)  # a program that runs keeps the old one
-            shutil.move(made, library)
+            shutil.move(made[name], library)
             libraries.append(library)
     described_by.unlink(missing_ok=True)
     save(built, described_by)
     return [*libraries, described_by]
+
+
+def _compiled(
+    folder: Path,
+    sources: Mapping[str, Path],
+    parts: Sequence[Path],
+    kernels: Mapping[str, Kernel],
+    models: Mapping[str, _Model],
+    folders: Sequence[Path],
+) -> dict[str, Path]:
+    """The plug-in of each kernel, all at once; a failing one leaves none."""
+    accesses = _accesses(folder) if len(models) < len(kernels) else None
+
+    def one(name: str) -> Path:
+        if accesses is None or name in models:
+            return _compile_verilog(sources[name], models[name], folder / name)
+        return _compile([sources[name], *parts], kernels[name], folders, folder / name, accesses)
+
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        return dict(zip(kernels, pool.map(one, kernels), strict=True))
+
+
+def _kernel_sources(
+    sources: Sequence[Path], tops: Sequence[str], texts: Mapping[Path, str]
+) -> dict[str, Path]:
+    """The source of each kernel, by the kernel's name."""
+    if not tops:
+        found = {source.stem: source for source in sources}
+        if len(found) < len(sources):
+            raise UsageError("two sources have one name: name the kernels with --top")
+        return found
+    if len(sources) == 1:
+        return dict.fromkeys(tops, sources[0])
+    found = {}
+    for name in tops:
+        holding = [
+            source
+            for source in sources
+            if (
+                prototype.defined_in(texts[source], name)
+                if source in texts
+                else source.stem == name
+            )
+        ]
+        if len(holding) != 1:
+            where = "several sources define" if holding else "none of the sources defines"
+            raise UsageError(f"{where} the kernel {name}")
+        found[name] = holding[0]
+    return found
+
+
+def _text(source: Path, folders: Sequence[Path]) -> str:
+    """C++ as the compiler sees it, without macros; as it stands where it does not get so far."""
+    command = [*compiler(), *_dialect(source, folders), "-w", "-E", "-P", source]
+    try:
+        done = subprocess.run(list(map(str, command)), capture_output=True, check=False)
+    except FileNotFoundError as error:
+        raise _no_compiler(command[0]) from error
+    found = source.read_bytes() if done.returncode else done.stdout
+    return found.decode("utf-8", "replace")
+
+
+def _dialect(source: Path, folders: Sequence[Path]) -> list[object]:
+    """How kernels' code is read: the standard, and where its headers are."""
+    includes = [f"-I{path}" for path in (source.resolve().parent, *folders, PARTS / "include")]
+    vitis = os.environ.get("XILINX_HLS")
+    return [
+        "-std=c++17",
+        *includes,
+        "-isystem",
+        f"{vitis}/include" if vitis else f"{PARTS}/include/hls",
+    ]
 
 
 def _in_verilog(source: Path) -> bool:
@@ -118,6 +196,11 @@ def _in_verilog(source: Path) -> bool:
 def _check_source(source: Path) -> None:
     if not source.is_file():
         raise UsageError(f"{source}: no such file")
+    if source.suffix == ".cl":
+        raise UsageError(
+            f"{source} is OpenCL C, which cannot be built here: write the kernel in C++, or in "
+            "Verilog"
+        )
     if not _in_verilog(source) and source.suffix not in _CPP:
         raise UsageError(
             f"{source}: neither C++ ({', '.join(_CPP)}) nor Verilog "
@@ -133,9 +216,9 @@ def _is_ours(path: Path) -> bool:
         return False
 
 
-def _prototype(source: Path, name: str) -> Kernel:
+def _prototype(source: Path, text: str, name: str) -> Kernel:
     """The kernel that a source in C++ defines."""
-    found = prototype.defined_in(source.read_text("utf-8", "replace"), name)
+    found = prototype.defined_in(text, name)
     if found is None:
         raise UsageError(f"{source} defines no function {name}(...): name the kernel's with --top")
     return found.kernel
@@ -176,24 +259,41 @@ def _shown(kernel: Kernel) -> str:
     return f"{kernel.name}({', '.join(f'{a.type} {a.name}' for a in kernel.arguments)})"
 
 
-def _compile(source: Path, kernel: Kernel, folders: Sequence[Path], folder: Path) -> Path:
-    """The plug-in: the kernel's code, instrumented, and what counts its accesses."""
+_OPTIONS = ("-O2", "-fPIC", "-fvisibility=hidden")
+
+
+def _accesses(folder: Path) -> Path:
+    """What counts the accesses of a kernel in C++, compiled."""
+    source, made = PARTS / "plugin" / "kernel_call.cpp", folder / "accesses.o"
+    options = ["-std=c++20", f"-I{PARTS}/include", *_OPTIONS]
+    _run([*compiler(), *options, "-c", source, "-o", made], source)
+    return made
+
+
+def _compile(
+    sources: Sequence[Path], kernel: Kernel, folders: Sequence[Path], folder: Path, accesses: Path
+) -> Path:
+    """The plug-in: the kernel's code, instrumented, and what counts its accesses.
+
+    The first of the sources defines the kernel.
+    """
+    source, *others = sources
     call = folder / "call.cpp"
     facts = {"source": source.resolve(), "name": kernel.name, "arguments": kernel.arguments}
     call.write_text(filled_template("call.cpp", facts), "utf-8")
-    includes = [f"-I{path}" for path in (source.resolve().parent, *folders, PARTS / "include")]
-    vitis = os.environ.get("XILINX_HLS")
-    includes += ["-isystem", f"{vitis}/include" if vitis else f"{PARTS}/include/hls"]
-    common = ["-std=c++17", "-O2", "-fPIC", "-fvisibility=hidden", *includes]
-    instrumented = ["-g", "-fsanitize=thread", *(f"-fno-builtin-{one}" for one in _WRAPPED)]
+    common = [*_dialect(source, folders), *_OPTIONS]
+    # A local static object is made once, by the one thread there is, without a lock.
+    alone = "-fno-threadsafe-statics"
+    instrumented = ["-g", "-fsanitize=thread", alone, *(f"-fno-builtin-{one}" for one in _WRAPPED)]
     quiet = ["-Wno-unknown-pragmas", "-Wno-unused-label"]
-    objects = [folder / "kernel.o", folder / "accesses.o"]
-    _run([*compiler(), *common, *instrumented, *quiet, "-c", call, "-o", objects[0]], source)
-    accesses = PARTS / "plugin" / "kernel_call.cpp"
-    _run([*compiler(), *common, "-std=c++20", "-c", accesses, "-o", objects[1]], source)
+    objects = [accesses]
+    for number, one in enumerate((call, *(other.resolve() for other in others))):
+        objects.append(folder / f"kernel{number}.o")
+        _run([*compiler(), *common, *instrumented, *quiet, "-c", one, "-o", objects[-1]], source)
     library = folder / f"{kernel.name}.so"
     wraps = [f"-Wl,--wrap={one}" for one in _WRAPPED]
-    _run([*compiler(), "-shared", *wraps, *objects, "-o", library], source)
+    complete = "-Wl,-z,defs"  # what is missing is said here, not when a program loads it
+    _run([*compiler(), "-shared", complete, *wraps, *objects, "-o", library], source)
     return library
 
 
@@ -263,6 +363,10 @@ def compiler() -> list[str]:
     return shlex.split(os.environ.get("CXX", "c++"))
 
 
+def _no_compiler(name: object) -> IsthmusError:
+    return IsthmusError(f"no C++ compiler {name}: install g++, or name one in CXX")
+
+
 def _run(command: Sequence[object], source: Path) -> None:
     """Runs a compiler; raises IsthmusError with the beginning of what it says where it fails."""
     try:
@@ -275,11 +379,10 @@ def _run(command: Sequence[object], source: Path) -> None:
             check=False,
         )
     except FileNotFoundError as error:
-        raise IsthmusError(
-            f"no C++ compiler {command[0]}: install g++, or name one in CXX"
-        ) from error
+        raise _no_compiler(command[0]) from error
     if done.returncode:
         lines = (done.stderr or done.stdout).splitlines()
-        first = next((n for n, line in enumerate(lines) if "error" in line), 0)
+        wrong = re.compile("error|undefined reference")
+        first = next((n for n, line in enumerate(lines) if wrong.search(line)), 0)
         shown = "\n".join(lines[first : first + _SHOWN_LINES])
         raise IsthmusError(f"{source} does not compile", detail=shown)

@@ -83,15 +83,18 @@ def environment(session: Session) -> dict[str, str]:
 
 
 def _vendors(session: Session) -> Path:
-    """A folder that tells OpenCL's loader of AMD's platform, beside those that it knows.
+    """A folder that tells OpenCL's loader of AMD's platform, beside those that the user named.
 
-    ocl-icd, the loader of most distributions, takes no list of files; where its variable names one
-    file, that one is kept. What cannot be read is left out, as loaders do.
+    Others that are installed are left out: many programs take the first platform, and loaders put
+    those with GPUs or CPUs before one with accelerators. ocl-icd, the loader of most distributions,
+    takes no list of files; where its variable names one file, that one is kept. What cannot be read
+    is left out, as loaders do.
     """
     folder = session.directory / "vendors"
     folder.mkdir(exist_ok=True)
-    known = Path(os.environ.get("OCL_ICD_VENDORS") or "/etc/OpenCL/vendors")
-    for file in known.glob("*.icd") if known.is_dir() else (known,):
+    named = os.environ.get("OCL_ICD_VENDORS")
+    known = [Path(named)] if named else []
+    for file in known[0].glob("*.icd") if known and known[0].is_dir() else known:
         readable = file.is_file() and os.access(file, os.R_OK)
         if readable and "xilinx" not in file.read_text("utf-8", "replace"):
             shutil.copy(file, folder)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from isthmus.errors import UsageError
 from isthmus.xclbin import Argument, Kernel
@@ -13,10 +14,18 @@ EXAMPLE = "void scale(const int* in, int* out, int n)"
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/|^[ \t]*#(?:\\\n|[^\n])*", re.DOTALL | re.MULTILINE)
 _FUNCTION = re.compile(r"\s*(.*?)\b([A-Za-z_]\w*)\s*\((.*)\)\s*;?\s*", re.DOTALL)
 _ARGUMENT = re.compile(r"(.*?[\w>*&\s])\b([A-Za-z_]\w*)\s*(\[\w*\])?", re.DOTALL)
-_TYPE = re.compile(r"[A-Za-z_][\w:]*(?: [A-Za-z_]\w*)*(?:<[\w\s,:<>]*>)?")
+_TYPE = re.compile(r"[A-Za-z_][\w:]*(?: [A-Za-z_]\w*)*(?:<[\w\s,:<>()*/+-]*>)?")
+_TEMPLATE = re.compile(r"<.*>", re.DOTALL)
+_IN_BRACKETS = re.compile(r"\(\s*(\d+)\s*\)")
+_PRODUCT = re.compile(r"(?<!\w)(\d+)\s*([*/])\s*(\d+)(?!\w)")
+_SUM = re.compile(r"(?<![\w*/)])\s*(\d+)\s*([+-])\s*(\d+)(?!\s*[*/\w(])")
 _BITS = re.compile(r"(?:\w+::)*ap_u?int<\s*(\d+)\s*>")
 _WIDEST = 64
 _INTEGERS = re.compile(r"(?:unsigned|signed|char|short|int|long|u?int\d+_t|size_t|\s)+")
+_INTERFACE = re.compile(
+    r"^[ \t]*#[ \t]*pragma[ \t]+HLS[ \t]+INTERFACE[ \t]+((?:\\\n|[^\n])*)",
+    re.MULTILINE | re.IGNORECASE,
+)
 _COUNTS = ("n", "count", "size", "elements", "length", "number")
 
 
@@ -65,15 +74,25 @@ class Prototype:
 
     name: str
     parameters: tuple[Parameter, ...]
+    control: str = "ap_ctrl_hs"
+    bundles: tuple[tuple[str, str], ...] = ()
+    """Arguments, and the names of their ports to memory."""
 
     @property
     def kernel(self) -> Kernel:
         """The kernel as an xclbin describes it."""
+        ports = {name: f"M_AXI_{bundle.upper()}" for name, bundle in self.bundles}
         arguments = (
-            Argument(p.name, p.type, "stream" if p.stream else None, size=p.size)
+            Argument(
+                p.name,
+                p.type,
+                "stream" if p.stream else None,
+                size=p.size,
+                port=ports.get(p.name) if p.pointer else None,
+            )
             for p in self.parameters
         )
-        return Kernel(self.name, tuple(arguments))
+        return Kernel(self.name, tuple(arguments), control=self.control)
 
     @property
     def count(self) -> Parameter | None:
@@ -106,10 +125,71 @@ def parse(text: str) -> Prototype:
 
 
 def defined_in(source: str, name: str) -> Prototype | None:
-    """The function of that name which a C++ source defines; None where there is none."""
-    text = _COMMENT.sub(" ", source)
-    found = re.search(rf"([\w:<>]+)\s+({re.escape(name)}\s*\([^(){{}}]*\))\s*\{{", text)
-    return None if found is None else parse(f"{found[1]} {found[2]}")
+    """The function of that name which a C++ source defines; None where there is none.
+
+    With what its pragmas say of its interface: ``ap_ctrl_none``, and the bundles of pointers.
+    """
+    text = _code(source)
+    for head in re.finditer(rf"([\w:<>]+)\s+({re.escape(name)})\s*\(", text):
+        inside = _body(text[head.end() :], "()")
+        rest = text[head.end() + len(inside) + 1 :].lstrip()
+        if rest.startswith("{"):
+            prototype = parse(f"{head[1]} {name}({_folded(inside)})")
+            return _with_interfaces(prototype, _body(rest[1:], "{}"))
+    return None
+
+
+def _with_interfaces(prototype: Prototype, body: str) -> Prototype:
+    control, bundles = prototype.control, {}
+    for pragma in _INTERFACE.findall(body):
+        words = re.sub(r"\s*=\s*", "=", pragma.replace("\\\n", " ")).split()
+        said = dict(word.split("=", 1) for word in words if "=" in word)
+        modes = {word.lower() for word in (*words, said.get("mode", ""))}
+        if "ap_ctrl_none" in modes:
+            control = "ap_ctrl_none"
+        if "m_axi" in modes and "port" in said and "bundle" in said:
+            bundles[said["port"]] = said["bundle"]
+    return replace(prototype, control=control, bundles=tuple(bundles.items()))
+
+
+@lru_cache(maxsize=16)  # sources have megabytes, and some have many kernels
+def _code(source: str) -> str:
+    return _COMMENT.sub(_only_interfaces, source)
+
+
+def _only_interfaces(found: re.Match[str]) -> str:
+    return found[0] if _INTERFACE.match(found[0]) else " "
+
+
+def _body(text: str, brackets: str) -> str:
+    """Up to the bracket that closes what was opened before."""
+    depth = 1
+    for at, letter in enumerate(text):
+        depth += (letter == brackets[0]) - (letter == brackets[1])
+        if depth == 0:
+            return text[:at]
+    return text
+
+
+def _folded(text: str) -> str:
+    """With values in place of the arithmetic that macros leave: ``((512) / (8 * 4))`` is 16."""
+    calculate = {
+        "*": int.__mul__,
+        "/": lambda one, other: one // max(other, 1),
+        "+": int.__add__,
+        "-": int.__sub__,
+    }
+
+    def value(found: re.Match[str]) -> str:
+        return str(calculate[found[2]](int(found[1]), int(found[3])))
+
+    before = ""
+    while text != before:
+        before = text
+        text = _IN_BRACKETS.sub(r"\1", text)
+        products = _PRODUCT.sub(value, text)
+        text = products if products != text else _SUM.sub(value, text)
+    return text
 
 
 def _split(inside: str) -> list[str]:
@@ -130,7 +210,8 @@ def _parameter(text: str, kernel: str) -> Parameter:
     where = f"kernel {kernel}: argument '{shown}'"
     if found is None:
         raise UsageError(f"{where} has no type and name; write it as 'const int* in' or 'int n'")
-    spaced = found[1].replace("*", " * ").replace("&", " & ")
+    template = _TEMPLATE.search(found[1])
+    spaced = _TEMPLATE.sub("<>", found[1]).replace("*", " * ").replace("&", " & ")
     words = spaced.replace("__restrict__", " ").split()
     stars = words.count("*") + (found[3] is not None)
     reference = words.count("&") > 0
@@ -141,7 +222,9 @@ def _parameter(text: str, kernel: str) -> Parameter:
     if stars > 1:
         raise UsageError(f"{where} is a pointer to pointers, which no kernel can follow")
     left = [word for word in words if word not in {"*", "&", "const", "volatile", "restrict"}]
-    element = " ".join(left)
+    element = " ".join(left).replace(" <>", "<>")
+    if template is not None:
+        element = element.replace("<>", " ".join(template[0].split()))
     if _TYPE.fullmatch(element) is None or (element == "void" and not stars):
         raise UsageError(f"{where} has no type that can be read: '{element}'")
     bits = _BITS.fullmatch(element)

@@ -3,7 +3,7 @@
 This is the section BITSTREAM, which on a board holds the bitstream. Lines of words:
 
     isthmus.card/1
-    memory card|hbm|host ADDRESS BYTES NAME
+    memory card|hbm|chip|host ADDRESS BYTES NAME
     kernel KERNEL INSTANCE ADDRESS RANGE
     free                                            the kernel above has no control register
     restarts                                        it has a count of how often it is to run
@@ -23,7 +23,12 @@ from isthmus.xclbin.metadata import Kernel
 from isthmus.xclbin.streams import Stream
 from isthmus.xclbin.tables import Memory
 
-_MEMORIES: dict[int, str] = {MemoryType.HOST: "host", MemoryType.HBM: "hbm"}
+_MEMORIES: dict[int, str] = {
+    MemoryType.HOST: "host",
+    MemoryType.HBM: "hbm",
+    MemoryType.BRAM: "chip",
+    MemoryType.URAM: "chip",
+}
 _MEMORY_QUALIFIERS = {"global", "constant"}
 
 

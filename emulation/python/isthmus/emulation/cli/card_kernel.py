@@ -64,7 +64,13 @@ def build(
         Path | None,
         typer.Option("--from", help="description of all kernels together, with their streams"),
     ] = None,
-    top: Annotated[str | None, typer.Option(help="the kernel's name [the file's]")] = None,
+    config: Annotated[
+        list[Path] | None, typer.Option(help="what AMD's linker is told to connect; repeatable")
+    ] = None,
+    top: Annotated[
+        list[str] | None, typer.Option(help="a kernel's name [the file's]; repeatable")
+    ] = None,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="the xclbin")] = None,
     include: Annotated[
         list[Path] | None, typer.Option("--include", "-I", help="folder with headers")
     ] = None,
@@ -79,6 +85,12 @@ def build(
     if chosen is None:
         raise UsageError(f"no mode '{mode}'; choose {', '.join(names)}")
     for made in build_kernel.build(
-        sources, name=top, description=description, folders=include or (), mode=chosen
+        sources,
+        tops=top or (),
+        description=description,
+        configs=config or (),
+        out=out,
+        folders=include or (),
+        mode=chosen,
     ):
         print(made)

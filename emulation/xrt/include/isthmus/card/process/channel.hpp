@@ -46,6 +46,8 @@ class ProgramMemory {
   /// it says that nothing is there.
   void read(std::uint64_t address, std::span<std::byte> to);
   void write(std::uint64_t address, std::span<const std::byte> from);
+  /// What a buffer has from an address on, `most` at most; the same errors.
+  std::uint64_t bytes_at(std::uint64_t address, std::uint64_t most);
   /// Tells the program's side to end, which waits for it.
   void close();
 

@@ -23,6 +23,7 @@ inline constexpr std::uint64_t most_registers = std::uint64_t{64} << 10U;
 struct MemoryRange {
   bool host = false;  ///< the program's memory, else the card's
   bool hbm = false;   ///< high-bandwidth memory of the card's
+  bool chip = false;  ///< within its FPGA
   std::uint64_t address = 0;
   std::uint64_t bytes = 0;
   std::string name;

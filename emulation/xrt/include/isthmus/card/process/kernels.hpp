@@ -53,10 +53,8 @@ class Reach {
   void count(std::uint64_t address, std::uint64_t bytes, bool writes);
   /// Tells the user that the kernel `does` something wrong; of where, for the first time alone.
   void warn(const std::string& does, const std::string& where);
-  /// What a buffer in the card's memory has from an address on, 0 where there is none.
-  [[nodiscard]] std::uint64_t bytes_at(std::uint64_t address) const {
-    return of_host(address) ? 0 : card_->bytes_at(address);
-  }
+  /// What a buffer has from an address on, 0 where there is none.
+  [[nodiscard]] std::uint64_t bytes_at(std::uint64_t address) const;
 
   /// What was read and written so far. Each argument that is a buffer has a port of its own, which
   /// moves what lies from its address on up to the next argument's; a port per bank and direction.

@@ -1,0 +1,159 @@
+"""Reads the configuration files of AMD's linker: instances of kernels, their memories, streams."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import msgspec
+
+from isthmus.errors import UsageError
+from isthmus.units import parse_size
+from isthmus.xclbin import Bank, Design, Instance, Kernel
+
+_GROUP = re.compile(r"([A-Za-z]+)\[(\d+)(?::(\d+))?\](?:\.\S*)?")
+_OLD_BANK = re.compile(r"bank(\d+)")
+_KINDS = {
+    "HBM": ("hbm", "256Mi", 32),
+    "DDR": ("ddr4", "16Gi", 4),
+    "PLRAM": ("bram", "128Ki", 0),
+    "HOST": ("host", "16Gi", 0),
+}
+"""Of each kind of memory: its type, the size of one, and how many a board has at least."""
+_MOST = 64
+
+
+@dataclass
+class Connectivity:
+    """What ``[connectivity]`` of such files says, in their words."""
+
+    instances: dict[str, list[str]] = field(default_factory=dict)
+    """``nk``: names, by kernel."""
+    memories: dict[str, list[str]] = field(default_factory=dict)
+    """``sp``: memories, by ``INSTANCE.ARGUMENT`` or ``INSTANCE.m_axi_BUNDLE``."""
+    streams: list[str] = field(default_factory=list)
+    """``stream_connect``."""
+
+    def applied(self, design: Design) -> Design:
+        """The design with these instances, connections and memories; raises UsageError."""
+        kernels = tuple(self._with_instances(kernel) for kernel in design.kernels)
+        there = {kernel.name for kernel in kernels}
+        if unknown := next((name for name in self.instances if name not in there), None):
+            raise UsageError(f"nk={unknown}: no kernel of that name is built here")
+        changed = msgspec.structs.replace(
+            design, kernels=kernels, stream_connect=(*design.stream_connect, *self.streams)
+        )
+        if not self.memories:
+            return changed
+        return msgspec.structs.replace(
+            changed,
+            memories=tuple(_banks(part for one in self.memories.values() for part in one)),
+            connect=dict(self._connections(kernels)),
+        )
+
+    def _with_instances(self, kernel: Kernel) -> Kernel:
+        names = self.instances.get(kernel.name)
+        made = tuple(map(Instance, names)) if names else kernel.instances
+        return msgspec.structs.replace(kernel, instances=made or (Instance(f"{kernel.name}_1"),))
+
+    def _connections(self, kernels: Iterable[Kernel]) -> Iterable[tuple[str, tuple[str, ...]]]:
+        kernel_of = {i.name: kernel for kernel in kernels for i in kernel.instances}
+        for place, memories in self.memories.items():
+            instance, _, argument = place.partition(".")
+            if instance not in kernel_of:
+                raise UsageError(f"sp={place}: no instance {instance}; {', '.join(kernel_of)}")
+            arguments = kernel_of[instance].arguments
+            port = argument.upper()
+            reached = [a.name for a in arguments if a.name == argument] or [
+                a.name for a in arguments if a.type.endswith("*") and (a.port or _GMEM) == port
+            ]
+            if not reached:
+                raise UsageError(f"sp={place}: no argument or port {argument} that reaches memory")
+            for name in reached:
+                yield f"{instance}.{name}", tuple(memories)
+
+
+_GMEM = "M_AXI_GMEM"
+
+
+def load(paths: Iterable[Path]) -> Connectivity:
+    """Reads such files; what they say of placement, clocks and the compiler does nothing here.
+
+    Raises UsageError that names the line which cannot be read.
+    """
+    found = Connectivity()
+    for path in paths:
+        try:
+            lines = path.read_text("utf-8").splitlines()
+        except (OSError, UnicodeDecodeError) as error:
+            reason = error.strerror if isinstance(error, OSError) else "not a text"
+            raise UsageError(f"{path}: {reason}") from error
+        section = ""
+        for number, line in enumerate(lines, 1):
+            text = line.partition("#")[0].strip()
+            if text.startswith("["):
+                section = text.strip("[] ").lower()
+                continue
+            key, _, value = (part.strip() for part in text.partition("="))
+            if section == "connectivity" or key.startswith("connectivity."):
+                try:
+                    _take(found, key.removeprefix("connectivity."), value)
+                except ValueError:
+                    raise UsageError(f"{path}, line {number}: cannot read '{text}'") from None
+    return found
+
+
+def _take(found: Connectivity, key: str, value: str) -> None:
+    if key == "nk":
+        kernel, *rest = value.split(":")
+        count = int(rest[0]) if rest else 1
+        names = re.split("[.,]", rest[1]) if len(rest) > 1 else []
+        if not 0 < count <= _MOST or (names and len(names) != count):
+            raise ValueError
+        found.instances[kernel] = names or [f"{kernel}_{n + 1}" for n in range(count)]
+    elif key == "sp":
+        place, _, memory = value.partition(":")
+        if "." not in place or not memory:
+            raise ValueError
+        found.memories.setdefault(place, []).extend(_named(memory))
+    elif key in {"sc", "stream_connect"}:
+        found.streams.append(value)
+
+
+def _named(memory: str) -> list[str]:
+    """``HBM[0:3]`` are four; ``bank1`` is what DDR[1] was called before."""
+    if old := _OLD_BANK.fullmatch(memory):
+        memory = f"DDR[{old[1]}]"
+    group = _GROUP.fullmatch(memory)
+    if group is None:
+        return [memory]
+    first, last = int(group[2]), int(group[3] or group[2])
+    if last < first or last >= _MOST:
+        raise ValueError
+    return [f"{group[1]}[{n}]" for n in range(first, last + 1)]
+
+
+def _banks(names: Iterable[str]) -> list[Bank]:
+    """Memories with these among them, numbered as a board numbers its own: from the first on."""
+    most: dict[str, int] = {}
+    others = []
+    for name in names:
+        group = _GROUP.fullmatch(name)
+        if group is None:
+            others.append(name)
+        else:
+            most[group[1]] = max(most.get(group[1], 0), int(group[2]) + 1)
+    if not set(most) & {"HBM", "DDR"} and not others:
+        most["DDR"] = 1
+    banks = [Bank(name) for name in dict.fromkeys(others)]
+    for kind in sorted(most, key=lambda kind: (*_KINDS, kind).index(kind)):
+        type_name, size, least = _KINDS.get(kind, ("ddr4", "4Gi", 0))
+        banks += [
+            msgspec.convert(
+                {"name": f"{kind}[{n}]", "type": type_name, "size": parse_size(size)}, Bank
+            )
+            for n in range(max(most[kind], least))
+        ]
+    return banks

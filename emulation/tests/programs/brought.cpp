@@ -1,0 +1,56 @@
+// Kernels as others bring them: several instances, memories by the linker's configuration.
+#include <xrt/xrt_bo.h>
+#include <xrt/xrt_kernel.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "on_card.hpp"
+
+namespace {
+
+constexpr int words = 64;
+constexpr int elements = 16 * words;
+
+xrt::bo made(Card& card, const xrt::kernel& kernel, int argument, bool host) {
+  const auto kind = host ? xrt::bo::flags::host_only : xrt::bo::flags::normal;
+  xrt::bo buffer(card.device, elements * sizeof(int), kind, kernel.group_id(argument));
+  int* const values = buffer.map<int*>();
+  std::iota(values, values + elements, 1);
+  buffer.sync(XCL_BO_SYNC_BO_TO_DEVICE);
+  return buffer;
+}
+
+/// out[i] = in[i] + 3, for numbers from 1 on.
+int wrong(xrt::bo out) {
+  out.sync(XCL_BO_SYNC_BO_FROM_DEVICE);
+  const int* const values = out.map<int*>();
+  int wrong = 0;
+  for (int i = 0; i < elements; ++i) {
+    wrong += values[i] != i + 4 ? 1 : 0;
+  }
+  return wrong;
+}
+
+void all(const Arguments& arguments) {
+  Card card(arguments[0]);
+  for (const std::string side : {"left", "right"}) {
+    xrt::kernel work(card.device, card.uuid, "work:{" + side + "}");
+    xrt::bo in = made(card, work, 0, side == "left");
+    xrt::bo out = made(card, work, 1, side == "left");
+    work(in, out, words).wait();
+    tell(side, wrong(out));
+    tell(side + "_group", work.group_id(1));
+  }
+  xrt::kernel pairs(card.device, card.uuid, "pairs");
+  xrt::bo out(card.device, elements * sizeof(long), pairs.group_id(0));
+  std::fill_n(out.map<long*>(), elements, -1);
+  out.sync(XCL_BO_SYNC_BO_TO_DEVICE);
+  pairs(out, elements / 4).wait();
+  out.sync(XCL_BO_SYNC_BO_FROM_DEVICE);
+  tell("pairs", std::accumulate(out.map<long*>(), out.map<long*>() + elements, 0.0));
+}
+
+}  // namespace
+
+int main(int count, char** given) { return act(count, given, {{"all", all}}); }

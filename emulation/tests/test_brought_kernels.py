@@ -1,0 +1,188 @@
+"""Kernels as others bring them: in several files, with the configuration of AMD's linker."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from on_cards import SOURCES, Run, card_exec, compiled, emulated
+
+from conftest import Command
+from isthmus import xclbin
+from isthmus.emulation import connectivity
+from isthmus.emulation.prototype import defined_in
+from isthmus.errors import UsageError
+from isthmus.xclbin import Argument, Design, Kernel
+
+__all__ = ["card_exec", "emulated"]  # fixtures
+pytestmark = pytest.mark.usefixtures("emulated")
+WORK = """
+#include <hls_stream.h>
+#include <hls_vector.h>
+#include "helper.hpp"
+#define BITS 512
+typedef hls::vector<int, (BITS / (8 * 4))> Words;
+struct Four { long values[4]; };
+__attribute__((noinline)) static Four four(long first) {
+  return {{first, first + 1, first + 2, first + 3}};  // the compiler does not say what it writes
+}
+extern "C" {
+void work(const hls::vector<int, (BITS / (8 * 4))>* in, Words* out,
+#ifdef DEBUGGED
+          int* seen,
+#endif
+          int words) {
+#pragma HLS INTERFACE m_axi port = in bundle = gmem0
+#pragma HLS INTERFACE mode=m_axi bundle=gmem1 port=out
+  static hls::stream<Words> between("between");
+  for (int i = 0; i < words; ++i) between << in[i];
+  for (int i = 0; i < words; ++i) out[i] = helped(between.read());
+}
+void pairs(Four* out, int n) {
+  for (int i = 0; i < n; ++i) out[i] = four(i);
+}
+}
+"""
+HELPER = """
+#include "helper.hpp"
+hls::vector<int, 16> helped(const hls::vector<int, 16>& value) { return value + 3; }
+"""
+CONFIG = """
+# placement and clocks are nothing to the emulated card
+[clock]
+freqHz=300000000:left
+[connectivity]
+nk=work:2:left.right
+sp=left.m_axi_gmem0:HOST[0]
+sp=left.out:HOST[0]
+sp=right.m_axi_gmem0:PLRAM[1]
+sp=right.m_axi_gmem1:DDR[1]
+sp=pairs_1.out:bank2
+slr=left:SLR1
+"""
+
+
+def test_kernels_of_several_files_run_where_the_linker_was_told(
+    isthmus: Command, card_exec: Run, tmp_path: Path
+) -> None:
+    (tmp_path / "all.cpp").write_text(WORK)
+    (tmp_path / "helper.cpp").write_text(HELPER)
+    (tmp_path / "helper.hpp").write_text(
+        "#pragma once\n#include <hls_vector.h>\n"
+        "hls::vector<int, 16> helped(const hls::vector<int, 16>& value);\n"
+    )
+    (tmp_path / "link.cfg").write_text(CONFIG)
+    built = isthmus(
+        "card", "kernel", "build", "all.cpp", "helper.cpp", "--top", "work", "--top", "pairs",
+        "--config", "link.cfg", "-o", "made.xclbin",
+    )  # fmt: skip
+    assert built.returncode == 0, built.stderr
+    assert built.stdout.split() == ["work.so", "pairs.so", "made.xclbin"]
+    memories = [memory.name for memory in xclbin.load(tmp_path / "made.xclbin").memories]
+    assert memories == ["DDR[0]", "DDR[1]", "DDR[2]", "DDR[3]", "PLRAM[0]", "PLRAM[1]", "HOST[0]"]
+    program = compiled(SOURCES / "brought.cpp", tmp_path / "program")
+    ran = card_exec("--kernels", tmp_path, "--", program, "all", tmp_path / "made.xclbin")
+    assert ran.code == 0, ran.errors
+    values = sum(4 * i + 6 for i in range(256))
+    expected = {"left": 0, "left_group": 6, "right": 0, "right_group": 1, "pairs": values}
+    assert ran.figures == expected
+    assert "warning" not in "".join(ran.errors)
+
+
+def applied(text: str, tmp_path: Path) -> Design:
+    file = tmp_path / "link.cfg"
+    file.write_text(text)
+    arguments = (Argument("a", "int*", port="M_AXI_GMEM0"), Argument("b", "int*"))
+    kernels = (Kernel("k", arguments), Kernel("other", arguments))
+    return connectivity.load([file]).applied(Design(kernels=kernels))
+
+
+def test_configurations_of_the_linker_are_read(tmp_path: Path) -> None:
+    design = applied(
+        "[connectivity]\nnk = k:3 # three\nsp=k_1.a:HBM[0:2].4.RAMA\nsp=k_2.m_axi_gmem:DDR[1]\n"
+        "sp=other_1.b:bank0\nstream_connect=k_1.x:k_2.y:64\n",
+        tmp_path,
+    )
+    assert [i.name for k in design.kernels for i in k.instances] == ["k_1", "k_2", "k_3", "other_1"]
+    assert design.connect == {
+        "k_1.a": ("HBM[0]", "HBM[1]", "HBM[2]"),
+        "k_2.b": ("DDR[1]",),
+        "other_1.b": ("DDR[0]",),
+    }
+    assert design.stream_connect == ("k_1.x:k_2.y:64",)
+    names = [bank.name for bank in design.memories]
+    assert names == [*(f"HBM[{n}]" for n in range(32)), *(f"DDR[{n}]" for n in range(4))]
+    assert (
+        applied("connectivity.nk=other:1:mine\n", tmp_path).kernels[1].instances[0].name == "mine"
+    )
+    assert applied("[connectivity]\nslr=k_1:SLR0\n", tmp_path).memories == Design().memories
+
+
+@pytest.mark.parametrize(
+    ("line", "what"),
+    [
+        ("nk=gone:2", "nk=gone: no kernel of that name"),
+        ("nk=k:two", "line 2: cannot read 'nk=k:two'"),
+        ("nk=k:2:one", "line 2: cannot read 'nk=k:2:one'"),
+        ("nk=k:0", "line 2: cannot read"),
+        ("sp=k_1:DDR[0]", "line 2: cannot read"),
+        ("sp=k_1.a:DDR[3:1]", "line 2: cannot read"),
+        ("sp=k_1.a:DDR[9999999999]", "line 2: cannot read"),
+        ("sp=k_9.a:DDR[0]", "no instance k_9"),
+        ("sp=k_1.m_axi_gmem7:DDR[0]", "no argument or port m_axi_gmem7"),
+    ],
+)
+def test_what_a_configuration_cannot_mean_is_said(tmp_path: Path, line: str, what: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        applied(f"[connectivity]\n{line}\n", tmp_path)
+    assert what in str(refused.value)
+    with pytest.raises(UsageError):
+        connectivity.load([tmp_path / "gone.cfg"])
+
+
+def test_pragmas_of_a_function_say_how_it_is_connected() -> None:
+    source = (
+        "void k(int* a, int* b, hls::vector<int, ((512) / (8 * 4))>* c) {\n"
+        "  // #pragma HLS INTERFACE m_axi port=b bundle=wrong\n"
+        "#pragma HLS interface M_AXI bundle = one port=a offset = slave\n"
+        "  { }\n}\n"
+        "void other(int* a) {\n#pragma HLS INTERFACE ap_ctrl_none port=return\n}\n"
+    )
+    found = defined_in(source, "k")
+    assert found is not None
+    assert [a.port for a in found.kernel.arguments] == ["M_AXI_ONE", None, None]
+    assert found.parameters[2].type == "hls::vector<int, 16>*"
+    assert found.kernel.control == "ap_ctrl_hs"
+    other = defined_in(source, "other")
+    assert other is not None
+    assert other.kernel.control == "ap_ctrl_none"
+
+
+@pytest.mark.parametrize(
+    ("sources", "arguments", "what"),
+    [
+        ({"a.cpp": "void a(int* x) { y(); }\n"}, ["a.cpp"], "'y' was not declared"),
+        ({"a.cpp": "int y(); void a(int* x) { *x = y(); }\n"}, ["a.cpp"], "undefined reference"),
+        (
+            {"a.cpp": "void a(int* x) {}\n", "b.cpp": "void b(int* x) {}\n"},
+            ["a.cpp", "b.cpp", "--top", "c"],
+            "none of the sources defines the kernel c",
+        ),
+        (
+            {"a.cpp": "void c(int* x) {}\n", "b.cpp": "void c(int* x) {}\n"},
+            ["a.cpp", "b.cpp", "--top", "c"],
+            "several sources define the kernel c",
+        ),
+        ({"a.cl": "kernel void a(global int* x) {}\n"}, ["a.cl"], "OpenCL C"),
+    ],
+)
+def test_what_is_missing_is_said_when_a_kernel_is_built(
+    isthmus: Command, tmp_path: Path, sources: dict[str, str], arguments: list[str], what: str
+) -> None:
+    for name, text in sources.items():
+        (tmp_path / name).write_text(text)
+    ended = isthmus("card", "kernel", "build", *arguments)
+    assert ended.returncode in {1, 2}
+    assert what in ended.stderr
+    assert not list(tmp_path.glob("*.so"))
+    assert not list(tmp_path.glob("*.xclbin"))

@@ -1,0 +1,27 @@
+// Stands in for AMD's header of the name, where that is not there: a shift register.
+#pragma once
+
+#include <cstddef>
+
+template <class T, unsigned depth>
+class ap_shift_reg {
+ public:
+  ap_shift_reg() = default;
+  explicit ap_shift_reg(const char* /*name*/) {}
+
+  /// What was at `at`, before `value` comes in at 0; nothing moves where it is not enabled.
+  T shift(const T& value, unsigned at = depth - 1, bool enable = true) {
+    const T found = values_[at];
+    if (enable) {
+      for (unsigned n = depth - 1; n > 0; --n) {
+        values_[n] = values_[n - 1];
+      }
+      values_[0] = value;
+    }
+    return found;
+  }
+  [[nodiscard]] T read(unsigned at = depth - 1) const { return values_[at]; }
+
+ private:
+  T values_[depth] = {};
+};

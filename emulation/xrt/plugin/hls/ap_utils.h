@@ -1,0 +1,8 @@
+// Stands in for AMD's header of the name, where that is not there: pauses of a kernel, which change
+// no data.
+#pragma once
+
+inline void ap_wait() {}
+inline void ap_wait_n(int /*clocks*/) {}
+template <int clocks>
+void ap_wait_n() {}

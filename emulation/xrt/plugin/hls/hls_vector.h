@@ -1,0 +1,123 @@
+// Stands in for AMD's header of the name, where that is not there: as many values of one type,
+// which are computed with all at once.
+#pragma once
+
+#include <cstddef>
+#include <initializer_list>
+#include <stdexcept>
+
+namespace hls {
+
+/// As long as its values, and it begins where the greatest power of two lies that divides that.
+template <class T, std::size_t count>
+class alignas((sizeof(T) * count) & -(sizeof(T) * count)) vector {
+ public:
+  using value_type = T;
+
+  vector() = default;
+  /// All of them are `value`.
+  vector(const T& value) {
+    for (T& one : values_) {
+      one = value;
+    }
+  }
+  /// Throws std::invalid_argument where these are not as many as the vector has.
+  vector(std::initializer_list<T> values) {
+    if (values.size() != count) {
+      throw std::invalid_argument("hls::vector: as many values as it has are given, or one");
+    }
+    std::size_t at = 0;
+    for (const T& one : values) {
+      values_[at++] = one;
+    }
+  }
+
+  static constexpr std::size_t size() { return count; }
+  T& operator[](std::size_t at) { return values_[at]; }
+  const T& operator[](std::size_t at) const { return values_[at]; }
+  T* begin() { return values_; }
+  T* end() { return values_ + count; }
+  const T* begin() const { return values_; }
+  const T* end() const { return values_ + count; }
+
+  /// `action` of each value, as a vector.
+  template <class Action>
+  auto isthmus_each(const Action& action) const {
+    vector<decltype(action(values_[0], std::size_t{0})), count> made;
+    for (std::size_t at = 0; at < count; ++at) {
+      made[at] = action(values_[at], at);
+    }
+    return made;
+  }
+
+  vector operator-() const {
+    return isthmus_each([](const T& one, std::size_t) { return static_cast<T>(-one); });
+  }
+  vector operator~() const {
+    return isthmus_each([](const T& one, std::size_t) { return static_cast<T>(~one); });
+  }
+  auto operator!() const {
+    return isthmus_each([](const T& one, std::size_t) { return !one; });
+  }
+  vector& operator++() { return *this = *this + vector(T(1)); }
+  vector& operator--() { return *this = *this - vector(T(1)); }
+  vector operator++(int) {
+    const vector before = *this;
+    ++*this;
+    return before;
+  }
+  vector operator--(int) {
+    const vector before = *this;
+    --*this;
+    return before;
+  }
+
+#define ISTHMUS_OPERATION(op)                                                                 \
+  friend vector operator op(const vector& left, const vector& right) {                        \
+    return left.isthmus_each(                                                                 \
+        [&right](const T& one, std::size_t at) { return static_cast<T>(one op right[at]); }); \
+  }                                                                                           \
+  vector& operator op## = (const vector& other) { return *this = *this op other; }
+  ISTHMUS_OPERATION(+)
+  ISTHMUS_OPERATION(-)
+  ISTHMUS_OPERATION(*)
+  ISTHMUS_OPERATION(/)
+  ISTHMUS_OPERATION(%)
+  ISTHMUS_OPERATION(&)
+  ISTHMUS_OPERATION(|)
+  ISTHMUS_OPERATION(^)
+  ISTHMUS_OPERATION(<<)
+  ISTHMUS_OPERATION(>>)
+#undef ISTHMUS_OPERATION
+
+#define ISTHMUS_COMPARISON(op)                                                                   \
+  friend vector<bool, count> operator op(const vector& left, const vector& right) {              \
+    return left.isthmus_each(                                                                    \
+        [&right](const T& one, std::size_t at) { return static_cast<bool>(one op right[at]); }); \
+  }
+  ISTHMUS_COMPARISON(==)
+  ISTHMUS_COMPARISON(!=)
+  ISTHMUS_COMPARISON(<)
+  ISTHMUS_COMPARISON(>)
+  ISTHMUS_COMPARISON(<=)
+  ISTHMUS_COMPARISON(>=)
+#undef ISTHMUS_COMPARISON
+
+#define ISTHMUS_REDUCTION(name, op)                                                      \
+  [[nodiscard]] T reduce_##name() const {                                                \
+    T all = values_[0];                                                                  \
+    for (std::size_t at = 1; at < count; ++at) all = static_cast<T>(all op values_[at]); \
+    return all;                                                                          \
+  }
+  ISTHMUS_REDUCTION(add, +)
+  ISTHMUS_REDUCTION(mult, *)
+  ISTHMUS_REDUCTION(and, &)
+  ISTHMUS_REDUCTION(or, |)
+  ISTHMUS_REDUCTION(xor, ^)
+#undef ISTHMUS_REDUCTION
+
+ private:
+  T values_[count];
+};
+
+}  // namespace hls

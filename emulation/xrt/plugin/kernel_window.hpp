@@ -1,0 +1,199 @@
+// The copy of a buffer that a kernel of C++ code works on: what it reads and writes there is
+// counted.
+#pragma once
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <iterator>
+#include <map>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "isthmus/card/kernel_call.hpp"
+#include "isthmus/card/kernel_plugin.h"
+
+namespace isthmus::card::plugin {
+
+inline constexpr std::uint64_t page_bytes = 4096;
+inline constexpr std::uint64_t guard_bytes = std::uint64_t{1} << 32U;  ///< each side
+/// Behind a buffer this much is reached, as on a board; what is farther off is an error.
+inline constexpr std::uint64_t tail_bytes = std::uint64_t{1} << 20U;
+
+constexpr std::uint64_t whole_pages(std::uint64_t bytes) {
+  return (bytes + page_bytes - 1) / page_bytes * page_bytes;
+}
+
+struct Accesses {
+  std::uint64_t bytes = 0;
+  std::uint64_t beats = 0;  ///< changes from one element to another
+  std::uint64_t element = ~std::uint64_t{0};
+};
+
+/// Bytes, as pieces that do not touch.
+class Pieces {
+ public:
+  void add(std::uint64_t begin, std::uint64_t end) {
+    auto next = ends_.upper_bound(begin);
+    auto here = next;
+    if (next != ends_.begin() && std::prev(next)->second >= begin) {
+      --here;
+      here->second = std::max(here->second, end);
+    } else {
+      here = ends_.emplace_hint(next, begin, end);
+    }
+    while (next != ends_.end() && next->first <= here->second) {
+      here->second = std::max(here->second, next->second);
+      next = ends_.erase(next);
+    }
+  }
+  [[nodiscard]] const std::map<std::uint64_t, std::uint64_t>& ends() const { return ends_; }
+
+ private:
+  std::map<std::uint64_t, std::uint64_t> ends_;  ///< by begin
+};
+
+/// The card knows what went wrong, and says so.
+inline void check(int failed) {
+  if (failed != 0) {
+    throw std::runtime_error("");
+  }
+}
+
+/// A copy of one argument's buffer, between pages that nothing may touch.
+struct Window {
+  const isthmus_kernel_run* run = nullptr;
+  const Argument* argument = nullptr;
+  std::uint64_t card_address = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t copied = 0;  ///< more, where the kernel reached for what lies behind
+  std::uint64_t mapped = 0;
+  std::byte* mapping = nullptr;
+  std::uint64_t begin = 0;      ///< the copy's address here
+  std::byte* before = nullptr;  ///< what it was, where the kernel may write
+  Accesses reads, writes;
+  Pieces written;
+  /// Nobody else writes to the buffer before the run ends: where the first and the last byte that
+  /// is written lie suffices.
+  bool alone = true;
+  std::uint64_t first_written = ~std::uint64_t{0};
+  std::uint64_t end_written = 0;
+
+  void count(std::uint64_t address, std::uint64_t size, bool write) {
+    const std::uint64_t at = address - begin;
+    if (address < begin || at > bytes + tail_bytes || size > bytes + tail_bytes - at) {
+      const auto byte = static_cast<std::int64_t>(at);
+      throw std::out_of_range(std::string(write ? "it writes " : "it reads ") +
+                              std::to_string(size) + " bytes at byte " + std::to_string(byte) +
+                              " of argument " + argument->name + ", whose buffer has " +
+                              std::to_string(bytes));
+    }
+    if (at + size > copied) {
+      extend(at + size, write ? at : at + size);
+    }
+    Accesses& accesses = write ? writes : reads;
+    accesses.bytes += size;
+    const std::uint64_t first = element_of(at);
+    const std::uint64_t last = size > 1 ? element_of(at + size - 1) : first;
+    accesses.beats += last - first + (first == accesses.element ? 0 : 1);
+    accesses.element = last;
+    if (write && alone) {
+      first_written = std::min(first_written, at);
+      end_written = std::max(end_written, at + size);
+    } else if (write) {
+      written.add(at, at + size);
+    }
+  }
+
+  [[nodiscard]] std::byte* copy() const { return mapping + guard_bytes; }
+
+  /// Keeps what the buffer holds now.
+  void remember() {
+    if (before != nullptr || bytes == 0) {
+      return;
+    }
+    void* made = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (made == MAP_FAILED) {
+      throw std::runtime_error("no memory for the buffer of argument " +
+                               std::string(argument->name));
+    }
+    before = static_cast<std::byte*>(made);
+    std::memcpy(before, copy(), bytes);
+  }
+
+  /// With what has changed unreported: compilers say nothing of structures that
+  /// functions return, nor of what libraries do.
+  void find_written() {
+    if (end_written > 0) {
+      written.add(first_written, end_written);
+    }
+    if (before == nullptr) {
+      return;
+    }
+    std::uint64_t from = 0;
+    std::vector<std::pair<std::uint64_t, std::uint64_t>> gaps;
+    for (const auto& [begin, end] : written.ends()) {
+      gaps.emplace_back(from, begin);
+      from = end;
+    }
+    gaps.emplace_back(from, bytes);
+    for (auto [at, end] : gaps) {
+      for (; at < end; at += page_bytes) {
+        find_unreported(at, std::min(at + page_bytes, end));
+      }
+    }
+  }
+
+  /// Makes the copy longer, with what the card has there up to `known`; of what lies behind the
+  /// buffer the card warns.
+  void extend(std::uint64_t end, std::uint64_t known) {
+    if (whole_pages(end) > whole_pages(copied)) {
+      mprotect(copy(), whole_pages(end), PROT_READ | PROT_WRITE);
+    }
+    if (known > copied) {
+      // From the buffer's last byte on: what lies behind may be another buffer, which is no excuse.
+      const std::uint64_t from = copied - (copied > 0 && copied == bytes ? 1 : 0);
+      const std::byte kept = copy()[from];
+      check(run->load(run->card, card_address + from, copy() + from, known - from));
+      copy()[from] = from < copied ? kept : copy()[from];
+    }
+    copied = end;
+  }
+
+ private:
+  [[nodiscard]] std::uint64_t element_of(std::uint64_t at) const {
+    const std::uint64_t bytes_of_one = argument->element_bytes;
+    return (bytes_of_one & (bytes_of_one - 1)) == 0
+               ? at >> static_cast<unsigned>(__builtin_ctzll(bytes_of_one))
+               : at / bytes_of_one;
+  }
+
+  void find_unreported(std::uint64_t begin, std::uint64_t end) {
+    while (begin < end && std::memcmp(copy() + begin, before + begin, end - begin) != 0) {
+      const auto differ = [this](std::uint64_t at) { return copy()[at] != before[at]; };
+      while (!differ(begin)) {
+        ++begin;
+      }
+      std::uint64_t same = begin;
+      while (same < end && differ(same)) {
+        ++same;
+      }
+      written.add(begin, same);
+      const std::uint64_t element = element_of(same - 1);
+      const std::uint64_t fresh = element - begin / argument->element_bytes +
+                                  (begin / argument->element_bytes != writes.element ? 1 : 0);
+      writes.beats += fresh;
+      writes.bytes += fresh * argument->element_bytes;
+      writes.element = element;
+      begin = same;
+    }
+  }
+};
+
+}  // namespace isthmus::card::plugin
