@@ -44,6 +44,7 @@ extern "C" void probe(const int* in, int* out, int what, int n) {
   if (what == 4) out[0] = in[-1];
   if (what == 5) out[0] = in[n + 1] + 7;
   if (what == 6) out[1 << 28] = 1;
+  if (what == 7) out[n + 5000] = 1;
 }
 """
 """A kernel that does what its argument ``what`` says."""

@@ -189,7 +189,7 @@ class Run {
     window.mapping = static_cast<std::byte*>(mapping);
     window.begin = reinterpret_cast<std::uint64_t>(mapping) + guard_bytes;
     windows_.push_back(window);
-    windows_.back().extend(window.bytes, window.bytes);
+    windows_.back().extend(window.bytes);
     return windows_.back();
   }
 
@@ -200,8 +200,7 @@ class Run {
       check(run_.moved(run_.card, window.card_address, window.reads.bytes, 0));
     }
     for (const auto& [begin, end] : window.written.ends()) {
-      const std::uint64_t from = begin - (begin == window.bytes && begin > 0 ? 1 : 0);
-      check(run_.store(run_.card, window.card_address + from, window.copy() + from, end - from));
+      check(run_.store(run_.card, window.card_address + begin, window.copy() + begin, end - begin));
     }
     if (window.writes.bytes > 0) {
       check(run_.moved(run_.card, window.card_address, window.writes.bytes, 1));
@@ -221,7 +220,7 @@ extern "C" {
 
 __attribute__((visibility("default"))) int isthmus_kernel(isthmus_kernel_run* run) {
   try {
-    if (run->abi < 3) {
+    if (run->abi < 5) {
       throw std::runtime_error("it was built for a newer Isthmus");
     }
     isthmus::card::plugin::Run(*run).call();

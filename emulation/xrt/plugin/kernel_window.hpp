@@ -93,8 +93,11 @@ struct Window {
                               " of argument " + argument->name + ", whose buffer has " +
                               std::to_string(bytes));
     }
+    if (at + size > bytes) {
+      warn(at, size, write);
+    }
     if (at + size > copied) {
-      extend(at + size, write ? at : at + size);
+      extend(at + size);
     }
     Accesses& accesses = write ? writes : reads;
     accesses.bytes += size;
@@ -139,7 +142,7 @@ struct Window {
     std::uint64_t from = 0;
     std::vector<std::pair<std::uint64_t, std::uint64_t>> gaps;
     for (const auto& [begin, end] : written.ends()) {
-      gaps.emplace_back(from, begin);
+      gaps.emplace_back(from, std::min(begin, bytes));
       from = end;
     }
     gaps.emplace_back(from, bytes);
@@ -150,23 +153,31 @@ struct Window {
     }
   }
 
-  /// Makes the copy longer, with what the card has there up to `known`; of what lies behind the
-  /// buffer the card warns.
-  void extend(std::uint64_t end, std::uint64_t known) {
+  /// Makes the copy longer, with what the card has there.
+  void extend(std::uint64_t end) {
     if (whole_pages(end) > whole_pages(copied)) {
       mprotect(copy(), whole_pages(end), PROT_READ | PROT_WRITE);
     }
-    if (known > copied) {
-      // From the buffer's last byte on: what lies behind may be another buffer, which is no excuse.
-      const std::uint64_t from = copied - (copied > 0 && copied == bytes ? 1 : 0);
-      const std::byte kept = copy()[from];
-      check(run->load(run->card, card_address + from, copy() + from, known - from));
-      copy()[from] = from < copied ? kept : copy()[from];
-    }
+    check(run->load(run->card, card_address + copied, copy() + copied, end - copied));
     copied = end;
   }
 
  private:
+  /// Once each way: what lies behind may be another buffer, of which the card knows nothing wrong.
+  void warn(std::uint64_t at, std::uint64_t size, bool write) {
+    if (std::exchange(write ? warned_of_write_ : warned_of_read_, true)) {
+      return;
+    }
+    const std::string does = write ? "writes" : "reads";
+    const std::string where = std::to_string(size) + " bytes at byte " + std::to_string(at) +
+                              " of argument " + argument->name;
+    const std::string has = bytes == 0 ? ", whose address is that of no buffer (freed before?)"
+                                       : ", whose buffer has " + std::to_string(bytes);
+    check(run->warn(run->card,
+                    (does + ' ' + where + has + "; a board would go on, so it goes on").c_str(),
+                    ""));
+  }
+
   [[nodiscard]] std::uint64_t element_of(std::uint64_t at) const {
     const std::uint64_t bytes_of_one = argument->element_bytes;
     return (bytes_of_one & (bytes_of_one - 1)) == 0
@@ -194,6 +205,9 @@ struct Window {
       begin = same;
     }
   }
+
+  bool warned_of_read_ = false;
+  bool warned_of_write_ = false;
 };
 
 }  // namespace isthmus::card::plugin

@@ -245,53 +245,59 @@ void Reach::check_range(std::uint64_t address, std::uint64_t bytes) const {
 }
 
 /// In halves, down to what cannot be reached: that is zero.
-void Reach::read_host(std::uint64_t address, std::span<std::byte> to) {
+void Reach::read_host(std::uint64_t address, std::span<std::byte> to, bool warns) {
   try {
     host_->read(address, to);
   } catch (const MemoryError&) {
-    warn(address, to.size(), "reads");
+    if (warns) {
+      warn(address, to.size(), "reads");
+    }
     if (to.size() <= least_part) {
       std::ranges::fill(to, std::byte{0});
       return;
     }
     const std::size_t half = to.size() / 2;
-    read_host(address, to.first(half));
-    read_host(address + half, to.subspan(half));
+    read_host(address, to.first(half), warns);
+    read_host(address + half, to.subspan(half), warns);
   }
 }
 
 /// In halves, down to what cannot be reached: that is lost.
-void Reach::write_host(std::uint64_t address, std::span<const std::byte> from) {
+void Reach::write_host(std::uint64_t address, std::span<const std::byte> from, bool warns) {
   try {
     host_->write(address, from);
   } catch (const MemoryError&) {
-    warn(address, from.size(), "writes");
+    if (warns) {
+      warn(address, from.size(), "writes");
+    }
     if (from.size() > least_part) {
       const std::size_t half = from.size() / 2;
-      write_host(address, from.first(half));
-      write_host(address + half, from.subspan(half));
+      write_host(address, from.first(half), warns);
+      write_host(address + half, from.subspan(half), warns);
     }
   }
 }
 
 void Reach::read(std::uint64_t address, std::span<std::byte> to) {
   count(address, to.size(), false);
-  load(address, to);
+  get(address, to, true);
 }
 
 void Reach::write(std::uint64_t address, std::span<const std::byte> from) {
   count(address, from.size(), true);
-  store(address, from);
+  put(address, from, true);
 }
 
-void Reach::load(std::uint64_t address, std::span<std::byte> to) {
+void Reach::get(std::uint64_t address, std::span<std::byte> to, bool warns) {
   if (of_host(address)) {
-    read_host(address, to);
+    read_host(address, to, warns);
     return;
   }
   if (!card_->holds(address, to.size())) {
     check_range(address, to.size());
-    warn(address, to.size(), "reads");
+    if (warns) {
+      warn(address, to.size(), "reads");
+    }
   }
   while (!to.empty()) {
     const std::span<const std::byte> part = card_->reach(address, to.size());
@@ -301,14 +307,16 @@ void Reach::load(std::uint64_t address, std::span<std::byte> to) {
   }
 }
 
-void Reach::store(std::uint64_t address, std::span<const std::byte> from) {
+void Reach::put(std::uint64_t address, std::span<const std::byte> from, bool warns) {
   if (of_host(address)) {
-    write_host(address, from);
+    write_host(address, from, warns);
     return;
   }
   if (!card_->holds(address, from.size())) {
     check_range(address, from.size());
-    warn(address, from.size(), "writes");
+    if (warns) {
+      warn(address, from.size(), "writes");
+    }
   }
   while (!from.empty()) {
     const std::span<std::byte> part = card_->reach(address, from.size());

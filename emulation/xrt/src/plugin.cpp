@@ -66,7 +66,9 @@ int moved(void* card, std::uint64_t address, std::uint64_t bytes, int written) {
 }
 
 std::uint64_t bytes_at(void* card, std::uint64_t address) {
-  return static_cast<Bridge*>(card)->reach->bytes_at(address);
+  std::uint64_t found = 0;
+  guarded(card, [&](Reach& reach) { found = reach.bytes_at(address); });
+  return found;
 }
 
 template <class Action>

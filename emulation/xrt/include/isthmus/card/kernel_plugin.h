@@ -65,9 +65,9 @@ struct isthmus_kernel_run {
   char error[256]; /* why it returned other than 0 */
 
   /* Since version 2, for code that has pointers: a copy of a buffer, whose accesses it counts.
-   * `bytes_at` is what a buffer has from an address on, 0 where there is none; `load`
-   * and `store` are `read` and `write` that take no time, `moved` tells how many bytes they stand
-   * for. */
+   * `bytes_at` is what a buffer has from an address on, 0 where there is none; `load` and `store`
+   * are `read` and `write` that take no time and warn of nothing, `moved` tells how many bytes they
+   * stand for. */
   uint64_t (*bytes_at)(void* card, uint64_t address);
   int (*load)(void* card, uint64_t address, void* to, uint64_t bytes);
   int (*store)(void* card, uint64_t address, const void* from, uint64_t bytes);

@@ -47,9 +47,9 @@ class Reach {
 
   void read(std::uint64_t address, std::span<std::byte> to);
   void write(std::uint64_t address, std::span<const std::byte> from);
-  /// The same, uncounted.
-  void load(std::uint64_t address, std::span<std::byte> to);
-  void store(std::uint64_t address, std::span<const std::byte> from);
+  /// The same, neither counted nor warned of.
+  void load(std::uint64_t address, std::span<std::byte> to) { get(address, to, false); }
+  void store(std::uint64_t address, std::span<const std::byte> from) { put(address, from, false); }
   void count(std::uint64_t address, std::uint64_t bytes, bool writes);
   /// Tells the user that the kernel `does` something wrong; of where, for the first time alone.
   void warn(const std::string& does, const std::string& where);
@@ -75,8 +75,10 @@ class Reach {
   [[nodiscard]] bool of_host(std::uint64_t address) const;
   void warn(std::uint64_t address, std::uint64_t bytes, const char* does);
   void check_range(std::uint64_t address, std::uint64_t bytes) const;
-  void read_host(std::uint64_t address, std::span<std::byte> to);
-  void write_host(std::uint64_t address, std::span<const std::byte> from);
+  void get(std::uint64_t address, std::span<std::byte> to, bool warns);
+  void put(std::uint64_t address, std::span<const std::byte> from, bool warns);
+  void read_host(std::uint64_t address, std::span<std::byte> to, bool warns);
+  void write_host(std::uint64_t address, std::span<const std::byte> from, bool warns);
 
   const Description* description_;
   CardMemory* card_;
