@@ -46,7 +46,6 @@ TEST_CASE("What is offered stays until it is taken", "[card][process]") {
   Handshake handshake(channel.offered(), told.warn());
   const auto clock = [&](const Channel& next) {
     channel = next;
-    handshake.show();
     handshake.note();
   };
   clock({.valid = 1, .ready = 1, .data = 1});
@@ -102,7 +101,7 @@ TEST_CASE("The last beat of a burst says so, and no other", "[card][process]") {
   Told told;
   WatchedMemory watched = memory(told);
   const std::array<std::byte, 4> data{};
-  const auto burst = [&](std::vector<bool> lasts) {
+  const auto burst = [&](const std::vector<bool>& lasts) {
     const Burst asked{.address = 0, .beats = 2, .beat_bytes = 4};
     CHECK(watched.write(asked, 0));
     for (const bool last : lasts) {

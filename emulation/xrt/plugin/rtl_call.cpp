@@ -37,15 +37,11 @@ class Run {
         is_controlled_(kernel.controlled),
         is_chained_(kernel.chained),
         state_(kernel.state),
-        memory_clocks_(2 * static_cast<std::uint64_t>(run.memory_latency_s * run.clock_hz)) {
+        memory_clocks_(2 * static_cast<std::uint64_t>(run.memory_latency_s * run.clock_hz)),
+        handshakes_(kernel.offered, warn_) {
     for (const AxisPins& pins : kernel.streams) {
       streams_.emplace_back(pins, [this](const AxisPins& which, const isthmus_stream_word& word,
                                          int wait) { return stream(which, word, wait); });
-    }
-    for (const Offered& offered : kernel.offered) {
-      rules_.emplace_back(offered, [this](const std::string& does, const std::string& where) {
-        warn(does, where);
-      });
     }
   }
   Run(const Run&) = delete;
@@ -60,11 +56,9 @@ class Run {
           .read = [this](std::uint64_t from, std::span<std::byte> to) { return read(from, to); },
           .write = [this](std::uint64_t to, std::span<const std::byte> from,
                           std::uint64_t strobes) { return write(to, from, strobes); }};
-      kernel_.connect(
-          n, memories.emplace_back(
-                 masters_[n],
-                 [this](const std::string& does, const std::string& where) { warn(does, where); },
-                 contents, LinkedMemoryOptions{.read_latency = latency, .write_latency = latency}));
+      kernel_.connect(n, memories.emplace_back(masters_[n], warn_, contents,
+                                               LinkedMemoryOptions{.read_latency = latency,
+                                                                   .write_latency = latency}));
     }
     if (is_controlled_ && !is_done_after_start()) {
       return;
@@ -107,9 +101,7 @@ class Run {
     for (AxisStream& one : streams_) {
       servers.push_back(&one);
     }
-    for (Handshake& one : rules_) {
-      servers.push_back(&one);
-    }
+    servers.push_back(&handshakes_);
     kernel_.connect(std::move(servers));
     began_ = latest_ = kernel_.edges();
   }
@@ -235,10 +227,6 @@ class Run {
     return true;
   }
 
-  void warn(const std::string& does, const std::string& where) {
-    check(run_.warn(run_.card, does.c_str(), where.c_str()));
-  }
-
   /// The card knows what went wrong, and says so.
   static void check(int failed) {
     if (failed != 0) {
@@ -254,7 +242,10 @@ class Run {
   std::span<const std::byte> state_;
   std::uint64_t memory_clocks_;  ///< clocks after which memory has answered
   std::deque<AxisStream> streams_;
-  std::deque<Handshake> rules_;
+  Warn warn_ = [this](const std::string& does, const std::string& where) {
+    check(run_.warn(run_.card, does.c_str(), where.c_str()));
+  };
+  Handshakes handshakes_;
   std::uint64_t began_ = 0;
   std::uint64_t latest_ = 0;  ///< clock in which something moved
   std::uint64_t waited_ = 0;

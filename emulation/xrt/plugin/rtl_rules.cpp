@@ -10,32 +10,37 @@ constexpr std::uint64_t boundary = 4096;
 
 }  // namespace
 
-void Handshake::note() {
-  const bool waited = waits_;
-  if (waited) {
-    check();
+Handshake::Handshake(Offered offered, Warn warn)
+    : offered_(std::move(offered)), warn_(std::move(warn)) {
+  std::size_t bytes = 0;
+  for (const NamedPin& one : offered_.payload) {
+    bytes += one.pin.bytes().size();
   }
-  waits_ = offered_.valid.pin.get() != 0 && offered_.ready.pin.get() == 0;
-  if (waits_ && !waited) {
-    before_.clear();
-    for (const NamedPin& one : offered_.payload) {
-      before_.emplace_back(one.pin.bytes().begin(), one.pin.bytes().end());
-    }
+  before_.resize(bytes);
+}
+
+void Handshake::keep() {
+  auto to = before_.begin();
+  for (const NamedPin& one : offered_.payload) {
+    to = std::ranges::copy(one.pin.bytes(), to).out;
   }
 }
 
 void Handshake::check() const {
-  const std::string until = offered_.ready.name + ", which breaks " + offered_.rules;
+  const auto tell = [this](const std::string& does) {
+    warn_(does + offered_.ready.name + ", which breaks " + offered_.rules, "");
+  };
   if (offered_.valid.pin.get() == 0) {
-    warn_("lowers " + offered_.valid.name + " before it was answered by " + until, "");
+    tell("lowers " + offered_.valid.name + " before it was answered by ");
     return;
   }
-  for (std::size_t n = 0; n < before_.size(); ++n) {
-    if (!std::ranges::equal(before_[n], offered_.payload[n].pin.bytes())) {
-      warn_("changes " + offered_.payload[n].name + " while " + offered_.valid.name +
-                " waits for " + until,
-            "");
+  auto before = before_.begin();
+  for (const NamedPin& one : offered_.payload) {
+    const std::span<const std::byte> now = one.pin.bytes();
+    if (!std::equal(now.begin(), now.end(), before)) {
+      tell("changes " + one.name + " while " + offered_.valid.name + " waits for ");
     }
+    before += static_cast<std::ptrdiff_t>(now.size());
   }
 }
 

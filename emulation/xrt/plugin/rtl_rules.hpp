@@ -30,20 +30,49 @@ struct Offered {
 };
 
 /// What is offered stays as it is until it is taken.
-class Handshake final : public PinServer {
+class Handshake {
  public:
-  Handshake(Offered offered, Warn warn) : offered_(std::move(offered)), warn_(std::move(warn)) {}
+  Handshake(Offered offered, Warn warn);
 
-  void show() override {}
-  void note() override;
+  /// At each clock.
+  void note() {
+    const bool waits = offered_.valid.pin.get() != 0 && offered_.ready.pin.get() == 0;
+    if (waits_) {
+      check();
+    } else if (waits) {
+      keep();
+    }
+    waits_ = waits;
+  }
 
  private:
+  void keep();
   void check() const;
 
   Offered offered_;
   Warn warn_;
   bool waits_ = false;
-  std::vector<std::vector<std::byte>> before_;
+  std::vector<std::byte> before_;  ///< all of the payload
+};
+
+/// All of a module.
+class Handshakes final : public PinServer {
+ public:
+  Handshakes(const std::vector<Offered>& offered, const Warn& warn) {
+    for (const Offered& one : offered) {
+      all_.emplace_back(one, warn);
+    }
+  }
+
+  void show() override {}
+  void note() override {
+    for (Handshake& one : all_) {
+      one.note();
+    }
+  }
+
+ private:
+  std::vector<Handshake> all_;
 };
 
 /// Memory that looks at the bursts of one master.

@@ -187,7 +187,7 @@ StreamAnswer Dataflow::Run::reach(const Side& side, std::uint64_t cycles, Stream
     }
   }
   // A module that is stopped still moves what it was shown before, for that is in its clock.
-  if (flow_->gone_ || (stopped_ && !(wait == StreamWait::try_now && side.is_ready()))) {
+  if (flow_->gone_ || (stopped_ && (wait != StreamWait::try_now || !side.is_ready()))) {
     return StreamAnswer::gone;
   }
   if (!side.is_ready()) {
