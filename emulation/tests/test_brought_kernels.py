@@ -12,7 +12,7 @@ from isthmus import xclbin
 from isthmus.emulation import connectivity
 from isthmus.emulation.prototype import defined_in
 from isthmus.errors import UsageError
-from isthmus.xclbin import Argument, Design, Kernel
+from isthmus.xclbin import Argument, Bank, Design, Kernel
 
 __all__ = ["card_exec", "emulated"]  # fixtures
 pytestmark = pytest.mark.usefixtures("emulated")
@@ -34,6 +34,8 @@ void work(const hls::vector<int, (BITS / (8 * 4))>* in, Words* out,
           int words) {
 #pragma HLS INTERFACE m_axi port = in bundle = gmem0
 #pragma HLS INTERFACE mode=m_axi bundle=gmem1 port=out
+  static int asked = 0;
+  if (words == 0) out[0] = Words(++asked);
   static hls::stream<Words> between("between");
   for (int i = 0; i < words; ++i) between << in[i];
   for (int i = 0; i < words; ++i) out[i] = helped(between.read());
@@ -84,7 +86,10 @@ def test_kernels_of_several_files_run_where_the_linker_was_told(
     ran = card_exec("--kernels", tmp_path, "--", program, "all", tmp_path / "made.xclbin")
     assert ran.code == 0, ran.errors
     values = sum(4 * i + 6 for i in range(256))
-    expected = {"left": 0, "left_group": 6, "right": 0, "right_group": 1, "pairs": values}
+    expected = {
+        "left": 0, "left_group": 6, "left_asked": 2,
+        "right": 0, "right_group": 1, "right_asked": 2, "pairs": values,
+    }  # fmt: skip
     assert ran.figures == expected
     assert "warning" not in "".join(ran.errors)
 
@@ -138,6 +143,37 @@ def test_what_a_configuration_cannot_mean_is_said(tmp_path: Path, line: str, wha
     assert what in str(refused.value)
     with pytest.raises(UsageError):
         connectivity.load([tmp_path / "gone.cfg"])
+
+
+def test_memories_and_connections_of_a_description_stay(tmp_path: Path) -> None:
+    described = Design(
+        kernels=(Kernel("k", (Argument("a", "int*"), Argument("b", "int*"))),),
+        memories=(Bank("slow"), Bank("DDR[1]", size=1 << 20)),
+        connect={"k_1.b": ("slow",), "k_1.a": ("slow",)},
+    )
+    file = tmp_path / "link.cfg"
+    file.write_text("[connectivity]\nsp=k_1.a:DDR[1]\n")
+    design = connectivity.load([file]).applied(described)
+    names = [bank.name for bank in design.memories]
+    assert names == ["slow", "DDR[1]", "DDR[0]", "DDR[2]", "DDR[3]"]
+    assert design.memories[1].size == 1 << 20
+    assert design.connect == {"k_1.b": ("slow",), "k_1.a": ("DDR[1]",)}
+
+
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        ("((512) / (8 * 4))", "16"),
+        ("8 - 16 + 32", "24"),
+        ("4*8", "32"),
+        ("N * 2 + 3", "N * 2 + 3"),
+        ("10 / 0", "10 / 0"),
+    ],
+)
+def test_arithmetic_of_a_type_is_done(written: str, read: str) -> None:
+    found = defined_in(f"void k(V<int, {written}>* a, int n) {{}}", "k")
+    assert found is not None
+    assert found.parameters[0].type == f"V<int, {read}>*"
 
 
 def test_pragmas_of_a_function_say_how_it_is_connected() -> None:

@@ -41,6 +41,10 @@ void all(const Arguments& arguments) {
     work(in, out, words).wait();
     tell(side, wrong(out));
     tell(side + "_group", work.group_id(1));
+    work(in, out, 0).wait();
+    work(in, out, 0).wait();
+    out.sync(XCL_BO_SYNC_BO_FROM_DEVICE);
+    tell(side + "_asked", *out.map<int*>());
   }
   xrt::kernel pairs(card.device, card.uuid, "pairs");
   xrt::bo out(card.device, elements * sizeof(long), pairs.group_id(0));

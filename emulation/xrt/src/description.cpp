@@ -155,7 +155,9 @@ std::size_t Description::bank_of(std::uint64_t address) const {
     if (&other == memory) {
       break;
     }
-    bank += other.host || (memory != nullptr && memory->chip != other.chip) ? 0 : 1;
+    const bool of_its_kind =
+        memory == nullptr || (memory->chip == other.chip && memory->hbm == other.hbm);
+    bank += !other.host && of_its_kind ? 1 : 0;
   }
   return bank;
 }

@@ -1,9 +1,12 @@
 #include "plugin.hpp"
 
 #include <dlfcn.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
 
 #include "isthmus/card/kernel_plugin.h"
 
@@ -179,6 +182,20 @@ class Plugin final : public KernelModel {
   Function function_;
 };
 
+/// Loads a library; never unloaded, for one process has the kernels of one xclbin. One that is
+/// there already is loaded once more: on a card each instance of a kernel has a state of its own.
+void* loaded(const std::filesystem::path& file) {
+  if (dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD) == nullptr) {
+    return dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+  }
+  const int copy = memfd_create(file.filename().c_str(), MFD_CLOEXEC);
+  const std::string path = "/proc/self/fd/" + std::to_string(copy);
+  std::ofstream(path, std::ios::binary) << std::ifstream(file, std::ios::binary).rdbuf();
+  void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  close(copy);
+  return library;
+}
+
 }  // namespace
 
 std::unique_ptr<KernelModel> load_plugin(const std::string& name,
@@ -188,8 +205,7 @@ std::unique_ptr<KernelModel> load_plugin(const std::string& name,
     if (!std::filesystem::exists(file)) {
       continue;
     }
-    // Never unloaded: one process has the kernels of one xclbin.
-    void* library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+    void* library = loaded(file);
     if (library == nullptr) {
       throw KernelError(file.string() + " does not load: " + dlerror());
     }

@@ -77,8 +77,7 @@ def build(
             sides |= {(found.name, a.name): Side(None, word_bytes(a.type)) for a in found.arguments}
             design = _with_prototype(design, found, source, described, alone=alone)
         elif not alone and description is None:
-            own = load(source.with_suffix(".toml")).kernels
-            design = msgspec.structs.replace(design, kernels=(*design.kernels, *own))
+            design = _joined(design, load(source.with_suffix(".toml")))
     if configs:
         design = connectivity.load(configs).applied(design)
     design = design.for_mode(mode)
@@ -86,7 +85,8 @@ def build(
     design.build(sides=sides, unconnected=unconnected)  # first: it says what is wrong there
     there = {kernel.name: kernel for kernel in design.kernels}
     if missing := next((one for one in kernel_sources if one not in there), None):
-        raise UsageError(f"{described} describes no kernel {missing}")
+        by = kernel_sources[missing].with_suffix(".toml") if description is None else description
+        raise UsageError(f"{by} describes no kernel {missing}")
     named_by = description or (configs[0] if configs else first.with_name(f"{first_name}.so"))
     described_by = out or named_by.with_suffix(".xclbin")
     if described_by.exists() and not _is_ours(described_by):
@@ -135,6 +135,21 @@ def _compiled(
 
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         return dict(zip(kernels, pool.map(one, kernels), strict=True))
+
+
+def _joined(one: Design, other: Design) -> Design:
+    """Both, where the other describes kernels of its own."""
+    new = other.memories != Design().memories
+    there = {bank.name for bank in one.memories} if one.memories != Design().memories else set()
+    kept = one.memories if there else ()
+    memories = (*kept, *(bank for bank in other.memories if bank.name not in there))
+    return msgspec.structs.replace(
+        one,
+        kernels=(*one.kernels, *other.kernels),
+        memories=memories if new else one.memories,
+        connect={**one.connect, **other.connect},
+        stream_connect=(*one.stream_connect, *other.stream_connect),
+    )
 
 
 def _kernel_sources(

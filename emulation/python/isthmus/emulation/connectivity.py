@@ -47,10 +47,13 @@ class Connectivity:
         )
         if not self.memories:
             return changed
+        banks = _banks(part for one in self.memories.values() for part in one)
+        described = () if design.memories == Design().memories else design.memories
+        there = {bank.name for bank in described}
         return msgspec.structs.replace(
             changed,
-            memories=tuple(_banks(part for one in self.memories.values() for part in one)),
-            connect=dict(self._connections(kernels)),
+            memories=(*described, *(bank for bank in banks if bank.name not in there)),
+            connect={**design.connect, **dict(self._connections(kernels))},
         )
 
     def _with_instances(self, kernel: Kernel) -> Kernel:
@@ -63,7 +66,8 @@ class Connectivity:
         for place, memories in self.memories.items():
             instance, _, argument = place.partition(".")
             if instance not in kernel_of:
-                raise UsageError(f"sp={place}: no instance {instance}; {', '.join(kernel_of)}")
+                known = ", ".join(kernel_of)
+                raise UsageError(f"sp={place}: no instance {instance}; there are {known}")
             arguments = kernel_of[instance].arguments
             port = argument.upper()
             reached = [a.name for a in arguments if a.name == argument] or [

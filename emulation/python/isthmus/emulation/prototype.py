@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -16,9 +17,7 @@ _FUNCTION = re.compile(r"\s*(.*?)\b([A-Za-z_]\w*)\s*\((.*)\)\s*;?\s*", re.DOTALL
 _ARGUMENT = re.compile(r"(.*?[\w>*&\s])\b([A-Za-z_]\w*)\s*(\[\w*\])?", re.DOTALL)
 _TYPE = re.compile(r"[A-Za-z_][\w:]*(?: [A-Za-z_]\w*)*(?:<[\w\s,:<>()*/+-]*>)?")
 _TEMPLATE = re.compile(r"<.*>", re.DOTALL)
-_IN_BRACKETS = re.compile(r"\(\s*(\d+)\s*\)")
-_PRODUCT = re.compile(r"(?<!\w)(\d+)\s*([*/])\s*(\d+)(?!\w)")
-_SUM = re.compile(r"(?<![\w*/)])\s*(\d+)\s*([+-])\s*(\d+)(?!\s*[*/\w(])")
+_ARITHMETIC = re.compile(r"([<,\[]\s*)([\d()][\d\s()*/+-]*)(?=[,>\]])")
 _BITS = re.compile(r"(?:\w+::)*ap_u?int<\s*(\d+)\s*>")
 _WIDEST = 64
 _INTEGERS = re.compile(r"(?:unsigned|signed|char|short|int|long|u?int\d+_t|size_t|\s)+")
@@ -172,24 +171,28 @@ def _body(text: str, brackets: str) -> str:
 
 
 def _folded(text: str) -> str:
-    """With values in place of the arithmetic that macros leave: ``((512) / (8 * 4))`` is 16."""
-    calculate = {
-        "*": int.__mul__,
-        "/": lambda one, other: one // max(other, 1),
-        "+": int.__add__,
-        "-": int.__sub__,
-    }
+    """With values in place of arithmetic in types: ``<int, ((512) / (8 * 4))>``."""
+    return _ARITHMETIC.sub(lambda found: found[1] + _value(found[2]), text)
 
-    def value(found: re.Match[str]) -> str:
-        return str(calculate[found[2]](int(found[1]), int(found[3])))
 
-    before = ""
-    while text != before:
-        before = text
-        text = _IN_BRACKETS.sub(r"\1", text)
-        products = _PRODUCT.sub(value, text)
-        text = products if products != text else _SUM.sub(value, text)
-    return text
+def _value(text: str) -> str:
+    """What integers with ``+ - * / ( )`` come to, as C++ divides; anything else as it is."""
+    calculate = {ast.Add: int.__add__, ast.Sub: int.__sub__, ast.Mult: int.__mul__}
+
+    def value(node: ast.expr) -> int:
+        if isinstance(node, ast.Constant) and isinstance(node.value, int):
+            return node.value
+        if not isinstance(node, ast.BinOp):
+            raise TypeError
+        left, right = value(node.left), value(node.right)
+        if isinstance(node.op, ast.Div) and left >= 0 and right > 0:
+            return left // right
+        return calculate[type(node.op)](left, right)
+
+    try:
+        return str(value(ast.parse(" ".join(text.split()), mode="eval").body))
+    except (SyntaxError, TypeError, KeyError):
+        return text
 
 
 def _split(inside: str) -> list[str]:

@@ -3,7 +3,7 @@
 
 #include <cstddef>
 
-template <class T, unsigned depth>
+template <class T, unsigned depth = 32>
 class ap_shift_reg {
  public:
   ap_shift_reg() = default;

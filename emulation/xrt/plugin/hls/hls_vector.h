@@ -2,6 +2,8 @@
 // which are computed with all at once.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <initializer_list>
 #include <stdexcept>
@@ -21,6 +23,7 @@ class alignas((sizeof(T) * count) & -(sizeof(T) * count)) vector {
       one = value;
     }
   }
+  vector(const std::array<T, count>& values) { std::copy(values.begin(), values.end(), values_); }
   /// Throws std::invalid_argument where these are not as many as the vector has.
   vector(std::initializer_list<T> values) {
     if (values.size() != count) {
@@ -42,23 +45,14 @@ class alignas((sizeof(T) * count) & -(sizeof(T) * count)) vector {
 
   /// `action` of each value, as a vector.
   template <class Action>
-  auto isthmus_each(const Action& action) const {
-    vector<decltype(action(values_[0], std::size_t{0})), count> made;
+  vector isthmus_each(const Action& action) const {
+    vector made;
     for (std::size_t at = 0; at < count; ++at) {
       made[at] = action(values_[at], at);
     }
     return made;
   }
 
-  vector operator-() const {
-    return isthmus_each([](const T& one, std::size_t) { return static_cast<T>(-one); });
-  }
-  vector operator~() const {
-    return isthmus_each([](const T& one, std::size_t) { return static_cast<T>(~one); });
-  }
-  auto operator!() const {
-    return isthmus_each([](const T& one, std::size_t) { return !one; });
-  }
   vector& operator++() { return *this = *this + vector(T(1)); }
   vector& operator--() { return *this = *this - vector(T(1)); }
   vector operator++(int) {
@@ -90,18 +84,17 @@ class alignas((sizeof(T) * count) & -(sizeof(T) * count)) vector {
   ISTHMUS_OPERATION(>>)
 #undef ISTHMUS_OPERATION
 
-#define ISTHMUS_COMPARISON(op)                                                                   \
-  friend vector<bool, count> operator op(const vector& left, const vector& right) {              \
-    return left.isthmus_each(                                                                    \
-        [&right](const T& one, std::size_t at) { return static_cast<bool>(one op right[at]); }); \
+  // The first values that differ decide.
+  friend bool operator==(const vector& left, const vector& right) {
+    return std::equal(left.begin(), left.end(), right.begin());
   }
-  ISTHMUS_COMPARISON(==)
-  ISTHMUS_COMPARISON(!=)
-  ISTHMUS_COMPARISON(<)
-  ISTHMUS_COMPARISON(>)
-  ISTHMUS_COMPARISON(<=)
-  ISTHMUS_COMPARISON(>=)
-#undef ISTHMUS_COMPARISON
+  friend bool operator<(const vector& left, const vector& right) {
+    return std::lexicographical_compare(left.begin(), left.end(), right.begin(), right.end());
+  }
+  friend bool operator!=(const vector& left, const vector& right) { return !(left == right); }
+  friend bool operator>(const vector& left, const vector& right) { return right < left; }
+  friend bool operator<=(const vector& left, const vector& right) { return !(right < left); }
+  friend bool operator>=(const vector& left, const vector& right) { return !(left < right); }
 
 #define ISTHMUS_REDUCTION(name, op)                                                      \
   [[nodiscard]] T reduce_##name() const {                                                \

@@ -2,6 +2,7 @@
 module xpm_fifo_async #(
     parameter FIFO_MEMORY_TYPE = "auto",
     parameter ECC_MODE = "no_ecc",
+    parameter EN_SIM_ASSERT_ERR = "warning",
     parameter int RELATED_CLOCKS = 0,
     parameter SIM_ASSERT_CHK = 0,
     parameter int CASCADE_HEIGHT = 0,

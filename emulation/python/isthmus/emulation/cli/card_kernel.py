@@ -65,12 +65,18 @@ def build(
         typer.Option("--from", help="description of all kernels together, with their streams"),
     ] = None,
     config: Annotated[
-        list[Path] | None, typer.Option(help="what AMD's linker is told to connect; repeatable")
+        list[Path] | None,
+        typer.Option(help="configuration of AMD's linker (v++ --config); repeatable"),
     ] = None,
     top: Annotated[
         list[str] | None, typer.Option(help="a kernel's name [the file's]; repeatable")
     ] = None,
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="the xclbin")] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out", "-o", help="the xclbin [named as the description, configuration or source]"
+        ),
+    ] = None,
     include: Annotated[
         list[Path] | None, typer.Option("--include", "-I", help="folder with headers")
     ] = None,
