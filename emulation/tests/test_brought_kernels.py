@@ -189,6 +189,8 @@ def test_pragmas_of_a_function_say_how_it_is_connected() -> None:
     assert [a.port for a in found.kernel.arguments] == ["M_AXI_ONE", None, None]
     assert found.parameters[2].type == "hls::vector<int, 16>*"
     assert found.kernel.control == "ap_ctrl_hs"
+    in_a_header = "template <class T> T\ncopies<T>:: k(T* a) { return *a; }\n"
+    assert defined_in(in_a_header + source + "int k(int) { }\n", "k") == found
     other = defined_in(source, "other")
     assert other is not None
     assert other.kernel.control == "ap_ctrl_none"

@@ -129,13 +129,18 @@ def defined_in(source: str, name: str) -> Prototype | None:
     With what its pragmas say of its interface: ``ap_ctrl_none``, and the bundles of pointers.
     """
     text = _code(source)
+    found: list[tuple[str, str, str]] = []
     for head in re.finditer(rf"([\w:<>]+)\s+({re.escape(name)})\s*\(", text):
         inside = _body(text[head.end() :], "()")
         rest = text[head.end() + len(inside) + 1 :].lstrip()
         if rest.startswith("{"):
-            prototype = parse(f"{head[1]} {name}({_folded(inside)})")
-            return _with_interfaces(prototype, _body(rest[1:], "{}"))
-    return None
+            found.append((head[1], inside, rest))
+    if not found:
+        return None
+    # Headers come before it, and may define others of the name.
+    result, inside, rest = next((one for one in reversed(found) if one[0] == "void"), found[-1])
+    prototype = parse(f"{result} {name}({_folded(inside)})")
+    return _with_interfaces(prototype, _body(rest[1:], "{}"))
 
 
 def _with_interfaces(prototype: Prototype, body: str) -> Prototype:
