@@ -184,6 +184,7 @@ void on_scheduler_locked(const pthread_mutex_t* mutex) {
     return;
   }
   xrt_scheduler.thread = this_thread();
+  xrt_scheduler.parked = false;  // one that began with commands to take has never been
   const unsigned given = xrt_submissions.given();
   const bool acted = xrt_scheduler.acted.exchange(false);
   const bool takes = xrt_scheduler.taken != given;

@@ -174,6 +174,13 @@ def test_cards_work_at_a_time(native: Run) -> None:
     assert 0.99 < least(both, {"ratio": 1.01})["ratio"] < 1.01
 
 
+def test_units_work_at_a_time_from_the_first_start_on(native: Run) -> None:
+    """XRT's scheduler may begin its work only when both have been started."""
+    ran = [native("two_units", "--clock", "card", "--board", "u250") for _ in range(5)]
+    assert ran[0].figures["both"] < 1.1 * ran[0].figures["one"]
+    assert all(one.figures == ran[0].figures for one in ran)
+
+
 @pytest.mark.parametrize("what", ["overlapping", "two_cards", "copying"])
 def test_without_the_programs_computing_all_runs_are_alike(native: Run, what: str) -> None:
     """Beside two threads that keep the processors busy, too."""

@@ -318,6 +318,29 @@ void looking(const Arguments& arguments) {
 }
 
 /// Two cards, one after the other and at a time.
+/// Two kernels, each on a unit of its own, started as soon as they are open: both at once, and one.
+void two_units(const Arguments& arguments) {
+  Card card(arguments[0]);
+  const xrt::bo buffer(card.device, mebibyte, 0);
+  std::vector<xrt::run> runs;
+  for (const char* name : {"read_bandwidth", "write_bandwidth"}) {
+    xrt::run& run = runs.emplace_back(xrt::kernel(card.device, card.uuid, name));
+    run.set_arg(0, buffer);
+    run.set_arg(1, static_cast<std::int64_t>(mebibyte));
+    run.set_arg(2, std::int64_t{1000});
+  }
+  tell("both", lasted([&] {
+         runs[0].start();
+         runs[1].start();
+         runs[0].wait();
+         runs[1].wait();
+       }));
+  tell("one", lasted([&] {
+         runs[0].start();
+         runs[0].wait();
+       }));
+}
+
 void two_cards(const Arguments& arguments) {
   Card first(arguments[0], 0);
   Card second(arguments[0], 1);
@@ -389,6 +412,7 @@ int main(int count, char** given) {
                  {"waiting", waiting},
                  {"looking", looking},
                  {"two_cards", two_cards},
+                 {"two_units", two_units},
                  {"forking", forking},
                  {"adding", adding},
                  {"going_on", going_on},
