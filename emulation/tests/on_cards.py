@@ -33,7 +33,13 @@ LIBRARIES = {
 IN_VERILOG = pytest.mark.skipif(shutil.which("verilator") is None, reason="no verilator here")
 XRT = ["-I/usr/include/xrt", "-lxrt_coreutil", "-luuid", "-pthread"]
 PROBE = """
+#include <cstdint>
 #include <cstring>
+#include <string>
+struct Big { long values[8]; };
+__attribute__((noinline)) static Big big(long value) {
+  return {{value, value, value, value, value, value, value, value}};  // an unreported write
+}
 extern "C" void probe(const int* in, int* out, int what, int n) {
   int own[4] = {1, 2, 3, 4};
   for (int sweep = 0; sweep < (what == 1 ? 3 : what == 0 ? 1 : 0); ++sweep) {
@@ -45,6 +51,12 @@ extern "C" void probe(const int* in, int* out, int what, int n) {
   if (what == 5) out[0] = in[n + 1] + 7;
   if (what == 6) out[1 << 28] = 1;
   if (what == 7) out[n + 5000] = 1;
+  if (what == 8) reinterpret_cast<Big*>(out)[n / 16] = big(n);
+  if (what == 9) *reinterpret_cast<volatile int*>(std::uintptr_t(what - 9)) = 1;
+  if (what == 10) {
+    const std::string ends(100, char(n));
+    out[1 << 28] = ends[n % 10];
+  }
 }
 """
 """A kernel that does what its argument ``what`` says."""

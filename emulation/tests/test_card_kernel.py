@@ -243,6 +243,7 @@ def test_each_access_counts_wherever_the_buffers_lie(
         (3, f"writes 4 bytes at byte {BYTES} of argument out"),
         (5, f"reads 4 bytes at byte {BYTES + 4} of argument in"),
         (7, f"writes 4 bytes at byte {BYTES + 4 * 5000} of argument out"),
+        (8, f"writes at byte {BYTES} of argument out"),
     ],
 )
 def test_what_lies_behind_a_buffer_is_reached_as_on_a_board(
@@ -268,6 +269,8 @@ def test_a_buffer_that_was_freed_is_reached_as_on_a_board(probed: Callable[..., 
     [
         (4, f"it reads 4 bytes at byte -4 of argument in, whose buffer has {BYTES}"),
         (6, f"it writes 4 bytes at byte {4 << 28} of argument out, whose buffer has {BYTES}"),
+        (9, "kernel 'probe' failed: it writes to 0x0, where nothing is: a null pointer, or"),
+        (10, f"it writes 4 bytes at byte {4 << 28} of argument out, whose buffer has {BYTES}"),
     ],
 )
 def test_an_access_far_from_a_buffer_is_named(

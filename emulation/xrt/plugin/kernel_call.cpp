@@ -4,8 +4,12 @@
 #include "isthmus/card/kernel_call.hpp"
 
 #include <sys/mman.h>
+#include <ucontext.h>
 
 #include <algorithm>
+#include <array>
+#include <csetjmp>
+#include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <deque>
@@ -13,6 +17,7 @@
 #include <map>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "hls/hls_stream.h"  // not AMD's of the name
@@ -45,6 +50,67 @@ void watch(std::vector<Window>* those) {
   beside = end > lowest ? end - lowest : 0;
 }
 
+/// Where a run of this thread goes on when its kernel cannot. Nothing can be thrown through a
+/// kernel's code: its accesses are calls of which the compiler holds that they never throw.
+thread_local sigjmp_buf* escape = nullptr;
+thread_local std::array<char, 256> reason{};
+
+[[noreturn]] void leave() {
+  siglongjmp(*std::exchange(escape, nullptr), 1);  // NOLINT(cert-err52-cpp)
+}
+
+/// Does what may throw; false where it did, for `reason`.
+template <class Action>
+bool done(const Action& action) {
+  try {
+    action();
+    return true;
+  } catch (const std::exception& error) {
+    std::snprintf(reason.data(), reason.size(), "%s", error.what());
+    return false;
+  }
+}
+
+struct sigaction before_ours{};
+
+/// A kernel touched what is not there: the end of a buffer, or no memory at all.
+void on_fault(int number, siginfo_t* what, void* context) {
+  const auto address = reinterpret_cast<std::uint64_t>(what->si_addr);
+  if (escape == nullptr) {  // not a kernel's of this library
+    if ((before_ours.sa_flags & SA_SIGINFO) != 0) {
+      before_ours.sa_sigaction(number, what, context);
+    } else {
+      std::signal(number, SIG_DFL);
+    }
+    return;
+  }
+  constexpr int write_bit = 2;
+  const bool write =
+      (static_cast<ucontext_t*>(context)->uc_mcontext.gregs[REG_ERR] & write_bit) != 0;
+  for (Window& window : *windows) {
+    if (address - reinterpret_cast<std::uint64_t>(window.mapping) < window.mapped) {
+      if (!done([&] { window.fault(address, write); })) {
+        leave();
+      }
+      return;
+    }
+  }
+  std::snprintf(reason.data(), reason.size(),
+                "it %s 0x%llx, where nothing is: a null pointer, or the end of an array of its own",
+                write ? "writes to" : "reads from", static_cast<unsigned long long>(address));
+  leave();
+}
+
+void watch_faults() {
+  static const bool once = [] {
+    struct sigaction ours{};
+    ours.sa_sigaction = &on_fault;
+    ours.sa_flags = SA_SIGINFO;
+    return sigaction(SIGSEGV, &ours, &before_ours) == 0;
+  }();
+  static_cast<void>(once);
+}
+
 void ignore() {
   windows = nullptr;
   latest = nullptr;
@@ -66,7 +132,9 @@ void count(const volatile void* pointer, std::uint64_t size, bool write) {
     }
     latest = &*found;
   }
-  latest->count(address, size, write);
+  if (!done([&] { latest->count(address, size, write); })) {
+    leave();
+  }
 }
 
 class Run {
@@ -108,7 +176,7 @@ class Run {
       values[n] = window.begin + (values[n] - window.card_address);
     }
     watch(&windows_);
-    kernel.call(values.data());
+    call_kernel();
     ignore();
     for (Window& window : windows_) {
       window.find_written();
@@ -124,6 +192,20 @@ class Run {
   }
 
  private:
+  void call_kernel() {
+    struct Left {
+      ~Left() { escape = nullptr; }
+    };
+    const Left left;  // also by an exception of a stream's
+    watch_faults();
+    sigjmp_buf here;
+    if (sigsetjmp(here, 1) != 0) {  // NOLINT(cert-err52-cpp)
+      throw std::runtime_error(reason.data());
+    }
+    escape = &here;
+    kernel.call(values_.data());
+  }
+
   /// One end of a stream, which moves a word a clock.
   class End final : public hls::isthmus_outside {
    public:

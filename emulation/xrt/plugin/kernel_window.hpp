@@ -10,6 +10,8 @@
 #include <cstring>
 #include <iterator>
 #include <map>
+#include <ranges>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -86,13 +88,7 @@ struct Window {
 
   void count(std::uint64_t address, std::uint64_t size, bool write) {
     const std::uint64_t at = address - begin;
-    if (address < begin || at > bytes + tail_bytes || size > bytes + tail_bytes - at) {
-      const auto byte = static_cast<std::int64_t>(at);
-      throw std::out_of_range(std::string(write ? "it writes " : "it reads ") +
-                              std::to_string(size) + " bytes at byte " + std::to_string(byte) +
-                              " of argument " + argument->name + ", whose buffer has " +
-                              std::to_string(bytes));
-    }
+    check_place(at, address < begin, size, write);
     if (at + size > bytes) {
       warn(at, size, write);
     }
@@ -105,11 +101,19 @@ struct Window {
     const std::uint64_t last = size > 1 ? element_of(at + size - 1) : first;
     accesses.beats += last - first + (first == accesses.element ? 0 : 1);
     accesses.element = last;
-    if (write && alone) {
-      first_written = std::min(first_written, at);
-      end_written = std::max(end_written, at + size);
-    } else if (write) {
-      written.add(at, at + size);
+    if (write) {
+      note_written(at, at + size);
+    }
+  }
+
+  /// The kernel touched a page that is not there yet, unreported; throws as `count` does.
+  void fault(std::uint64_t address, bool write) {
+    check_place(address - begin, address < begin, 0, write);
+    const std::uint64_t at = address - begin;
+    warn(at, 0, write);
+    extend(whole_pages(at + 1));
+    if (write) {  // what of the page it writes is not known
+      note_written(at / page_bytes * page_bytes, copied);
     }
   }
 
@@ -139,6 +143,17 @@ struct Window {
     if (before == nullptr) {
       return;
     }
+    // The rest of the last page was 0.
+    const auto is_set = [](std::byte one) { return one != std::byte{0}; };
+    const std::span rest(copy() + copied, copy() + whole_pages(copied));
+    if (const auto first = std::ranges::find_if(rest, is_set); first != rest.end()) {
+      const auto last = std::ranges::find_if(rest | std::views::reverse, is_set).base();
+      const auto place = [&](auto at) {
+        return copied + static_cast<std::uint64_t>(at - rest.begin());
+      };
+      warn(place(first), 0, true);
+      written.add(place(first), place(last));
+    }
     std::uint64_t from = 0;
     std::vector<std::pair<std::uint64_t, std::uint64_t>> gaps;
     for (const auto& [begin, end] : written.ends()) {
@@ -163,19 +178,38 @@ struct Window {
   }
 
  private:
+  void note_written(std::uint64_t from, std::uint64_t to) {
+    if (alone) {
+      first_written = std::min(first_written, from);
+      end_written = std::max(end_written, to);
+    } else {
+      written.add(from, to);
+    }
+  }
+
+  void check_place(std::uint64_t at, bool below, std::uint64_t size, bool write) const {
+    if (below || at > bytes + tail_bytes || size > bytes + tail_bytes - at) {
+      throw std::out_of_range("it " + what(at, size, write) + ", whose buffer has " +
+                              std::to_string(bytes));
+    }
+  }
+
+  /// "reads 4 bytes at byte 8 of argument in"; how many may not be known.
+  [[nodiscard]] std::string what(std::uint64_t at, std::uint64_t size, bool write) const {
+    return (write ? "writes" : "reads") + (size > 0 ? ' ' + std::to_string(size) + " bytes" : "") +
+           " at byte " + std::to_string(static_cast<std::int64_t>(at)) + " of argument " +
+           argument->name;
+  }
+
   /// Once each way: what lies behind may be another buffer, of which the card knows nothing wrong.
   void warn(std::uint64_t at, std::uint64_t size, bool write) {
     if (std::exchange(write ? warned_of_write_ : warned_of_read_, true)) {
       return;
     }
-    const std::string does = write ? "writes" : "reads";
-    const std::string where = std::to_string(size) + " bytes at byte " + std::to_string(at) +
-                              " of argument " + argument->name;
     const std::string has = bytes == 0 ? ", whose address is that of no buffer (freed before?)"
                                        : ", whose buffer has " + std::to_string(bytes);
-    check(run->warn(run->card,
-                    (does + ' ' + where + has + "; a board would go on, so it goes on").c_str(),
-                    ""));
+    const std::string text = what(at, size, write) + has + "; a board would go on, so it goes on";
+    check(run->warn(run->card, text.c_str(), ""));
   }
 
   [[nodiscard]] std::uint64_t element_of(std::uint64_t at) const {
