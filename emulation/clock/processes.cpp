@@ -49,8 +49,10 @@ constinit std::array<Started, process::most_cards> device_processes{};
 
 /// In a copy of the program that runs only this: no function of libc that keeps a state.
 [[noreturn]] void become_device_process(const char* folder, const char* command) {
-  const int nothing = open("/dev/null", O_WRONLY | O_CLOEXEC);
-  if (nothing >= 0 && dup2(nothing, STDOUT_FILENO) >= 0 && chdir(folder) == 0) {
+  // What kernels print goes to stderr: the program's output is its own.
+  const int printed =
+      fcntl(STDERR_FILENO, F_GETFD) >= 0 ? STDERR_FILENO : open("/dev/null", O_WRONLY | O_CLOEXEC);
+  if (printed >= 0 && dup2(printed, STDOUT_FILENO) >= 0 && chdir(folder) == 0) {
     std::array<char*, 2> arguments = {const_cast<char*>(command), nullptr};  // NOLINT(*-const-cast)
     execve(command, arguments.data(), environ);
   }

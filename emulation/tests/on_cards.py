@@ -34,6 +34,7 @@ IN_VERILOG = pytest.mark.skipif(shutil.which("verilator") is None, reason="no ve
 XRT = ["-I/usr/include/xrt", "-lxrt_coreutil", "-luuid", "-pthread"]
 PROBE = """
 #include <cstdint>
+#include <cstdio>
 #include <cstring>
 #include <string>
 struct Big { long values[8]; };
@@ -42,6 +43,7 @@ __attribute__((noinline)) static Big big(long value) {
 }
 extern "C" void probe(const int* in, int* out, int what, int n) {
   int own[4] = {1, 2, 3, 4};
+  if (what == 2) std::printf("copies %d words\\n", n);
   for (int sweep = 0; sweep < (what == 1 ? 3 : what == 0 ? 1 : 0); ++sweep) {
     for (int i = 0; i < n; ++i) out[i] = in[i] + own[(i + n) % 4];
   }

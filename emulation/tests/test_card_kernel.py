@@ -233,6 +233,7 @@ def test_each_access_counts_wherever_the_buffers_lie(
     assert moved_by_kernel(once.errors) == "8.19 kB"
     assert moved_by_kernel(thrice.errors) == "24.6 kB"
     copied = probed(buffers, 2)
+    assert "copies 1024 words" in copied.errors
     assert copied.figures["sum"] == SUM_OF_FIRST
     assert moved_by_kernel(copied.errors) == "8.19 kB"
 

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
 
@@ -169,6 +170,7 @@ class Plugin final : public KernelModel {
     call.done = &done;
     call.warn = &warn;
     const int failed = function_(&call);
+    std::fflush(stdout);  // what it printed
     if (failed != 0 || !bridge.wrong.empty()) {
       call.error[sizeof(call.error) - 1] = '\0';
       const std::string own = call.error[0] != '\0' ? std::string(&call.error[0]) : bridge.wrong;
