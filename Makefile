@@ -5,8 +5,7 @@ SETUP := @$(PYTHON) tools/setup.py
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := help
 STAGE := @$(PYTHON) tools/stage.py
-# What protects rarely touched ground is tested where CI is set, and by test-all. Half of the time tests
-# in Python wait: then the sanitizers go on, in CI.
+# What protects rarely touched ground is tested where CI is set, and by test-all.
 PYTEST = $(if $(CI),,-m "not slow")
 CPP_SOURCES := git ls-files -co --exclude-standard '*.cpp' '*.hpp'
 .PHONY: help setup fpga-emulator mpi run dev test test-all conformance sanitize coverage lint lint-all ruff mypy schema clang-format clang-tidy format docs bench faults fuzz soak nightly wheel sbom
@@ -36,9 +35,8 @@ run: ## measure what is here (ARGS="--device ..." to choose) and write the repor
 test: ## C++ tests, then Python tests; not the slow ones (ARGS="tests/test_x.py -k ..." to choose)
 	$(SETUP) test $(if $(PYTEST),,slow)
 	@status=0; $(PYTHON) tools/cpp_tests.py || status=1; \
-	$(if $(CI),nice $(PYTHON) tools/cpp_tests.py --further > build/further.log 2>&1 & further=$$!;) \
+	$(if $(CI),$(PYTHON) tools/cpp_tests.py --further || status=1;) \
 	$(PYTHON) tools/stage.py "Python tests" $(BIN)/python -m pytest -n auto $(PYTEST) $(ARGS) || status=1; \
-	$(if $(CI),wait $$further || status=1; cat build/further.log;) \
 	exit $$status
 
 test-all: ## every test but the sanitizers'
