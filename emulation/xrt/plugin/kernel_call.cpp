@@ -13,8 +13,6 @@
 #include <cstdio>
 #include <cstring>
 #include <deque>
-#include <iterator>
-#include <map>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -153,7 +151,7 @@ class Run {
   }
 
   void call() {
-    std::vector<std::uint64_t>& values = values_;
+    std::vector<std::uint64_t> values(kernel.count + 1);
     std::vector<std::size_t> buffers;
     for (std::size_t n = 0; n < kernel.count; ++n) {
       const Argument& argument = kernel.arguments[n];
@@ -176,7 +174,7 @@ class Run {
       values[n] = window.begin + (values[n] - window.card_address);
     }
     watch(&windows_);
-    call_kernel();
+    call_kernel(values.data());
     ignore();
     for (Window& window : windows_) {
       window.find_written();
@@ -192,7 +190,7 @@ class Run {
   }
 
  private:
-  void call_kernel() {
+  static void call_kernel(std::uint64_t* values) {
     struct Left {
       ~Left() { escape = nullptr; }
     };
@@ -203,7 +201,7 @@ class Run {
       throw std::runtime_error(reason.data());
     }
     escape = &here;
-    kernel.call(values_.data());
+    kernel.call(values);
   }
 
   /// One end of a stream, which moves a word a clock.
@@ -291,7 +289,6 @@ class Run {
 
   isthmus_kernel_run& run_;
   std::vector<Window> windows_;
-  std::vector<std::uint64_t> values_ = std::vector<std::uint64_t>(kernel.count + 1);
   std::deque<End> ends_;  // which stay where they are
 };
 

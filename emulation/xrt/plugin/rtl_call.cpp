@@ -6,7 +6,6 @@
 #include <cstdio>
 #include <cstring>
 #include <deque>
-#include <map>
 #include <stdexcept>
 #include <string>
 
@@ -265,14 +264,11 @@ extern "C" __attribute__((visibility("default"))) int isthmus_kernel(isthmus_ker
     if (run->abi < 5) {
       throw std::runtime_error("it was built for a newer Isthmus");
     }
-    // Kept: what a module remembers from run to run, it remembers here, each instance for itself.
-    static std::map<std::string, plugin::VerilogKernel> kernels;
-    auto found = kernels.find(run->instance);
-    if (found == kernels.end()) {
-      const auto clock = static_cast<Time>(plugin::femtoseconds / run->clock_hz);
-      found = kernels.emplace(run->instance, plugin::make_kernel(clock)).first;
-    }
-    plugin::Run(*run, found->second).call();
+    // Kept: what a module remembers from run to run, it remembers here; the card loads this library
+    // once for each instance.
+    static plugin::VerilogKernel kernel =
+        plugin::make_kernel(static_cast<Time>(plugin::femtoseconds / run->clock_hz));
+    plugin::Run(*run, kernel).call();
     return 0;
   } catch (const std::exception& error) {
     std::snprintf(run->error, sizeof(run->error), "%s", error.what());

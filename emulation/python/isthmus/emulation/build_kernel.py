@@ -139,17 +139,12 @@ def _compiled(
 
 def _joined(one: Design, other: Design) -> Design:
     """Both, where the other describes kernels of its own."""
-    new = other.memories != Design().memories
-    there = {bank.name for bank in one.memories} if one.memories != Design().memories else set()
-    kept = one.memories if there else ()
-    memories = (*kept, *(bank for bank in other.memories if bank.name not in there))
-    return msgspec.structs.replace(
+    joined = msgspec.structs.replace(
         one,
         kernels=(*one.kernels, *other.kernels),
-        memories=memories if new else one.memories,
-        connect={**one.connect, **other.connect},
         stream_connect=(*one.stream_connect, *other.stream_connect),
     )
+    return connectivity.with_memories(joined, connectivity.named_memories(other), other.connect)
 
 
 def _kernel_sources(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -48,13 +48,7 @@ class Connectivity:
         if not self.memories:
             return changed
         banks = _banks(part for one in self.memories.values() for part in one)
-        described = () if design.memories == Design().memories else design.memories
-        there = {bank.name for bank in described}
-        return msgspec.structs.replace(
-            changed,
-            memories=(*described, *(bank for bank in banks if bank.name not in there)),
-            connect={**design.connect, **dict(self._connections(kernels))},
-        )
+        return with_memories(changed, banks, dict(self._connections(kernels)))
 
     def _with_instances(self, kernel: Kernel) -> Kernel:
         names = self.instances.get(kernel.name)
@@ -80,6 +74,23 @@ class Connectivity:
 
 
 _GMEM = "M_AXI_GMEM"
+
+
+def named_memories(design: Design) -> tuple[Bank, ...]:
+    """Its memories, where it names any."""
+    return () if design.memories == Design().memories else design.memories
+
+
+def with_memories(
+    design: Design, banks: Iterable[Bank], connect: Mapping[str, tuple[str, ...]]
+) -> Design:
+    """The design with these memories behind those that it names, and these connections."""
+    own = named_memories(design)
+    there = {bank.name for bank in own}
+    memories = (*own, *(bank for bank in banks if bank.name not in there))
+    return msgspec.structs.replace(
+        design, memories=memories or design.memories, connect={**design.connect, **connect}
+    )
 
 
 def load(paths: Iterable[Path]) -> Connectivity:
