@@ -27,6 +27,7 @@ LIBRARIES = {
     "verilog": ["xrt_coreutil", "uuid", "pthread"],
     "graphs": ["xrt_coreutil", "uuid", "pthread"],
     "queues": ["xilinxopencl", "xrt_coreutil", "uuid", "pthread"],
+    "opencl_c": ["xilinxopencl", "xrt_coreutil", "uuid", "pthread"],
     "opencl": ["xilinxopencl", "pthread"],
     "opencl_loader": [":libOpenCL.so.1", "pthread"],
 }
@@ -97,7 +98,7 @@ def programs(run_isthmus: Command) -> Path:
 
     def make(folder: Path) -> None:
         for name, libraries in LIBRARIES.items():
-            source = SOURCES / f"{name.partition('_')[0]}.cpp"
+            source = SOURCES / f"{name.removesuffix('_loader')}.cpp"
             made = subprocess.run(
                 [compiler, "-std=c++20", "-O1", "-w", "-I/usr/include/xrt", source,
                  "-o", folder / name, *(f"-l{library}" for library in libraries)],

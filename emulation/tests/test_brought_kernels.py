@@ -219,7 +219,6 @@ def test_pragmas_of_a_function_say_how_it_is_connected() -> None:
             ["a.cpp", "b.cpp", "--top", "c"],
             "several sources define the kernel c",
         ),
-        ({"a.cl": "kernel void a(global int* x) {}\n"}, ["a.cl"], "OpenCL C"),
     ],
 )
 def test_what_is_missing_is_said_when_a_kernel_is_built(

@@ -16,13 +16,14 @@ from pathlib import Path
 import msgspec
 
 from isthmus import xclbin
-from isthmus.emulation import connectivity, prototype, verilated
+from isthmus.emulation import connectivity, opencl_c, prototype, verilated
 from isthmus.emulation.new_kernel import filled_template
 from isthmus.emulation.session import PROCESS
 from isthmus.errors import IsthmusError, UsageError
 from isthmus.xclbin import Argument, Design, Kernel, save
 from isthmus.xclbin.description import load
 from isthmus.xclbin.design import MADE_BY, ModeName, completed
+from isthmus.xclbin.metadata import WorkGroup, work_arguments
 from isthmus.xclbin.sizes import word_bytes
 from isthmus.xclbin.streams import Side
 
@@ -49,17 +50,22 @@ def build(
 ) -> list[Path]:
     """Makes a NAME.so beside the source of each kernel and one xclbin, in place of older ones.
 
-    Kernels are named as their sources; where ``tops`` names them, each is looked for in all
-    sources, and C++ that defines none is compiled into each. The ``description`` is of all kernels
-    together, else one that lies beside a single source; ``configs`` are AMD's linker's, and say
-    what is connected. The xclbin is ``out``, else it is named as the description, the first of
-    ``configs`` or the source. ``folders`` hold headers or modules. Raises UsageError where these do
-    not fit, IsthmusError with the compiler's words.
+    Kernels are named as their sources, in OpenCL C as the source says; where ``tops`` names them,
+    each is looked for in all sources, and C++ that defines none is compiled into each. The
+    ``description`` is of all kernels together, else one that lies beside a single source;
+    ``configs`` are AMD's linker's, and say what is connected. The xclbin is ``out``, else it is
+    named as the description, the first of ``configs`` or the source. ``folders`` hold headers or
+    modules. Raises UsageError where these do not fit, IsthmusError with the compiler's words.
     """
     for source in sources:
         _check_source(source)
-    texts = {s: _text(s, folders) for s in sources if not _in_verilog(s)}
-    kernel_sources = _kernel_sources(sources, tops, texts)
+    in_opencl = {s: _translated(s, folders) for s in sources if s.suffix == opencl_c.SUFFIX}
+    texts = {
+        s: in_opencl[s].text if s in in_opencl else _text(s, folders)
+        for s in sources
+        if not _in_verilog(s)
+    }
+    kernel_sources = _kernel_sources(sources, tops, texts, in_opencl)
     first_name, first = next(iter(kernel_sources.items()))
     alone = len(kernel_sources) == 1 and description is None
     described = description or first.with_suffix(".toml")
@@ -73,7 +79,7 @@ def build(
     sides: dict[tuple[str, str], Side] = {}
     for name, source in kernel_sources.items():
         if source in texts:
-            found = _prototype(source, texts[source], name)
+            found = _prototype(source, texts[source], name, in_opencl.get(source))
             sides |= {(found.name, a.name): Side(None, word_bytes(a.type)) for a in found.arguments}
             design = _with_prototype(design, found, source, described, alone=alone)
         elif not alone and description is None:
@@ -87,12 +93,13 @@ def build(
     if missing := next((one for one in kernel_sources if one not in there), None):
         by = kernel_sources[missing].with_suffix(".toml") if description is None else description
         raise UsageError(f"{by} describes no kernel {missing}")
-    named_by = description or (configs[0] if configs else first.with_name(f"{first_name}.so"))
+    by_source = first.with_name(f"{first_name}.so") if tops else first
+    named_by = description or (configs[0] if configs else by_source)
     described_by = out or named_by.with_suffix(".xclbin")
     if described_by.exists() and not _is_ours(described_by):
         raise UsageError(f"{described_by} was not made by Isthmus: move it away")
     kernels = {name: completed(there[name]) for name in kernel_sources}
-    parts = [source for source in texts if source not in kernel_sources.values()]
+    parts = [s for s in texts if s not in kernel_sources.values() and s not in in_opencl]
     libraries = []
     with tempfile.TemporaryDirectory(prefix="isthmus-kernel-") as folder:
         places = {name: Path(folder) / name for name in kernels}
@@ -106,7 +113,8 @@ def build(
         for model in models.values():
             sides |= model.sides
         built = design.build(sides=sides, unconnected=unconnected)
-        made = _compiled(Path(folder), kernel_sources, parts, kernels, models, folders)
+        cpp = _Cpp(parts, in_opencl, folders)
+        made = _compiled(Path(folder), kernel_sources, cpp, kernels, models)
         for name, source in kernel_sources.items():
             library = source.with_name(f"{name}.so")
             library.unlink(missing_ok=True)  # a program that runs keeps the old one
@@ -120,10 +128,9 @@ def build(
 def _compiled(
     folder: Path,
     sources: Mapping[str, Path],
-    parts: Sequence[Path],
+    cpp: _Cpp,
     kernels: Mapping[str, Kernel],
     models: Mapping[str, _Model],
-    folders: Sequence[Path],
 ) -> dict[str, Path]:
     """The plug-in of each kernel, all at once; a failing one leaves none."""
     accesses = _accesses(folder) if len(models) < len(kernels) else None
@@ -131,7 +138,7 @@ def _compiled(
     def one(name: str) -> Path:
         if accesses is None or name in models:
             return _compile_verilog(sources[name], models[name], folder / name)
-        return _compile([sources[name], *parts], kernels[name], folders, folder / name, accesses)
+        return _compile(sources[name], cpp, kernels[name], folder / name, accesses)
 
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         return dict(zip(kernels, pool.map(one, kernels), strict=True))
@@ -148,14 +155,21 @@ def _joined(one: Design, other: Design) -> Design:
 
 
 def _kernel_sources(
-    sources: Sequence[Path], tops: Sequence[str], texts: Mapping[Path, str]
+    sources: Sequence[Path],
+    tops: Sequence[str],
+    texts: Mapping[Path, str],
+    in_opencl: Mapping[Path, opencl_c.Translation],
 ) -> dict[str, Path]:
     """The source of each kernel, by the kernel's name."""
     if not tops:
-        found = {source.stem: source for source in sources}
-        if len(found) < len(sources):
+        named = [
+            (name, source)
+            for source in sources
+            for name in (in_opencl[source].kernels if source in in_opencl else [source.stem])
+        ]
+        if len(dict(named)) < len(named):
             raise UsageError("two sources have one name: name the kernels with --top")
-        return found
+        return dict(named)
     if len(sources) == 1:
         return dict.fromkeys(tops, sources[0])
     found = {}
@@ -187,6 +201,16 @@ def _text(source: Path, folders: Sequence[Path]) -> str:
     return found.decode("utf-8", "replace")
 
 
+def _translated(source: Path, folders: Sequence[Path]) -> opencl_c.Translation:
+    """A source in OpenCL C."""
+    includes = [f"-I{path}" for path in (source.resolve().parent, *folders)]
+    text = _run([*compiler(), *opencl_c.DIALECT, *includes, "-w", "-E", source], source)
+    found = opencl_c.translated(text, source)
+    if not found.kernels:
+        raise UsageError(f"{source} defines no kernel: in OpenCL C it begins with __kernel void")
+    return found
+
+
 def _dialect(source: Path, folders: Sequence[Path]) -> list[object]:
     """How kernels' code is read: the standard, and where its headers are."""
     includes = [f"-I{path}" for path in (source.resolve().parent, *folders, PARTS / "include")]
@@ -206,14 +230,9 @@ def _in_verilog(source: Path) -> bool:
 def _check_source(source: Path) -> None:
     if not source.is_file():
         raise UsageError(f"{source}: no such file")
-    if source.suffix == ".cl":
+    if not _in_verilog(source) and source.suffix not in (*_CPP, opencl_c.SUFFIX):
         raise UsageError(
-            f"{source} is OpenCL C, which cannot be built here: write the kernel in C++, or in "
-            "Verilog"
-        )
-    if not _in_verilog(source) and source.suffix not in _CPP:
-        raise UsageError(
-            f"{source}: neither C++ ({', '.join(_CPP)}) nor Verilog "
+            f"{source}: neither C++ ({', '.join(_CPP)}), OpenCL C ({opencl_c.SUFFIX}) nor Verilog "
             f"({', '.join(verilated.SUFFIXES)})"
         )
 
@@ -226,12 +245,15 @@ def _is_ours(path: Path) -> bool:
         return False
 
 
-def _prototype(source: Path, text: str, name: str) -> Kernel:
-    """The kernel that a source in C++ defines."""
+def _prototype(source: Path, text: str, name: str, opencl: opencl_c.Translation | None) -> Kernel:
+    """The kernel that a source in C++ defines, or in OpenCL C."""
     found = prototype.defined_in(text, name)
-    if found is None:
+    group: WorkGroup | None = None
+    if opencl is not None:
+        group = opencl.kernels.get(name)
+    if found is None or (opencl is not None and group is None):
         raise UsageError(f"{source} defines no function {name}(...): name the kernel's with --top")
-    return found.kernel
+    return msgspec.structs.replace(found.kernel, work_group=group)
 
 
 def _with_prototype(
@@ -252,7 +274,9 @@ def _with_prototype(
             f"{described} has {_shown(given)}, {source.name} has {_shown(found)}: "
             f"change one of them"
         )
-    return design
+    same = msgspec.structs.replace(given, work_group=found.work_group)
+    kernels = (same if kernel is given else kernel for kernel in design.kernels)
+    return msgspec.structs.replace(design, kernels=tuple(kernels))
 
 
 def _named(kernel: Kernel) -> list[tuple[str, str]]:
@@ -269,7 +293,8 @@ def _shown(kernel: Kernel) -> str:
     return f"{kernel.name}({', '.join(f'{a.type} {a.name}' for a in kernel.arguments)})"
 
 
-_OPTIONS = ("-O2", "-fPIC", "-fvisibility=hidden")
+# Without the checks that some systems add: they replace memcpy, and know one stack alone.
+_OPTIONS = ("-O2", "-fPIC", "-fvisibility=hidden", "-U_FORTIFY_SOURCE")
 
 
 def _accesses(folder: Path) -> Path:
@@ -280,24 +305,42 @@ def _accesses(folder: Path) -> Path:
     return made
 
 
-def _compile(
-    sources: Sequence[Path], kernel: Kernel, folders: Sequence[Path], folder: Path, accesses: Path
-) -> Path:
-    """The plug-in: the kernel's code, instrumented, and what counts its accesses.
+@dataclass(frozen=True)
+class _Cpp:
+    """What kernels in C++ and OpenCL C are compiled with."""
 
-    The first of the sources defines the kernel.
-    """
-    source, *others = sources
+    parts: Sequence[Path]
+    """Sources without a kernel."""
+    in_opencl: Mapping[Path, opencl_c.Translation]
+    folders: Sequence[Path]
+
+
+def _compile(source: Path, cpp: _Cpp, kernel: Kernel, folder: Path, accesses: Path) -> Path:
+    """The plug-in: the kernel's code, instrumented, and what counts its accesses."""
     call = folder / "call.cpp"
-    facts = {"source": source.resolve(), "name": kernel.name, "arguments": kernel.arguments}
+    facts: dict[str, object] = {
+        "source": source.resolve(), "name": kernel.name, "arguments": kernel.arguments,
+        "work": work_arguments(kernel), "opencl": source in cpp.in_opencl,
+    }  # fmt: skip
+    if opencl := cpp.in_opencl.get(source):
+        translated = folder / "source.cpp"
+        translated.write_text(opencl.text, "utf-8")
+        facts |= {
+            "source": translated,
+            "parts": {length: opencl.parts(length) for length in opencl_c.LENGTHS},
+            "required": kernel.work_group,
+            "waits": "true" if opencl.waits else "false",
+        }
     call.write_text(filled_template("call.cpp", facts), "utf-8")
-    common = [*_dialect(source, folders), *_OPTIONS]
+    common = [*_dialect(source, cpp.folders), *_OPTIONS]
     # A local static object is made once, by the one thread there is, without a lock.
     alone = "-fno-threadsafe-statics"
     instrumented = ["-g", "-fsanitize=thread", alone, *(f"-fno-builtin-{one}" for one in _WRAPPED)]
     quiet = ["-Wno-unknown-pragmas", "-Wno-unused-label"]
+    if opencl:  # C allows more than C++
+        quiet += ["-w", "-fpermissive", "-Wno-narrowing"]
     objects = [accesses]
-    for number, one in enumerate((call, *(other.resolve() for other in others))):
+    for number, one in enumerate((call, *(part.resolve() for part in cpp.parts))):
         objects.append(folder / f"kernel{number}.o")
         _run([*compiler(), *common, *instrumented, *quiet, "-c", one, "-o", objects[-1]], source)
     library = folder / f"{kernel.name}.so"
@@ -377,7 +420,7 @@ def _no_compiler(name: object) -> IsthmusError:
     return IsthmusError(f"no C++ compiler {name}: install g++, or name one in CXX")
 
 
-def _run(command: Sequence[object], source: Path) -> None:
+def _run(command: Sequence[object], source: Path) -> str:
     """Runs a compiler; raises IsthmusError with the beginning of what it says where it fails."""
     try:
         done = subprocess.run(
@@ -396,3 +439,4 @@ def _run(command: Sequence[object], source: Path) -> None:
         first = next((n for n, line in enumerate(lines) if wrong.search(line)), 0)
         shown = "\n".join(lines[first : first + _SHOWN_LINES])
         raise IsthmusError(f"{source} does not compile", detail=shown)
+    return done.stdout

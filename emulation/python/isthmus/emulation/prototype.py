@@ -183,25 +183,25 @@ def _body(text: str, brackets: str) -> str:
 
 def _folded(text: str) -> str:
     """With values in place of arithmetic in types: ``<int, ((512) / (8 * 4))>``."""
-    return _ARITHMETIC.sub(lambda found: found[1] + _value(found[2]), text)
+    return _ARITHMETIC.sub(lambda found: found[1] + value(found[2]), text)
 
 
-def _value(text: str) -> str:
+def value(text: str) -> str:
     """What integers with ``+ - * / ( )`` come to, as C++ divides; anything else as it is."""
     calculate = {ast.Add: int.__add__, ast.Sub: int.__sub__, ast.Mult: int.__mul__}
 
-    def value(node: ast.expr) -> int:
+    def of(node: ast.expr) -> int:
         if isinstance(node, ast.Constant) and isinstance(node.value, int):
             return node.value
         if not isinstance(node, ast.BinOp):
             raise TypeError
-        left, right = value(node.left), value(node.right)
+        left, right = of(node.left), of(node.right)
         if isinstance(node.op, ast.Div) and left >= 0 and right > 0:
             return left // right
         return calculate[type(node.op)](left, right)
 
     try:
-        return str(value(ast.parse(" ".join(text.split()), mode="eval").body))
+        return str(of(ast.parse(" ".join(text.split()), mode="eval").body))
     except (SyntaxError, TypeError, KeyError):
         return text
 

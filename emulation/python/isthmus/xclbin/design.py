@@ -13,7 +13,14 @@ from isthmus.errors import UsageError
 from isthmus.xclbin import card, metadata, streams, tables
 from isthmus.xclbin.container import Header, Section, Xclbin
 from isthmus.xclbin.kinds import ClockType, Control, MemoryType, Mode, SectionKind
-from isthmus.xclbin.metadata import Argument, Instance, Kernel, Port, Qualifier
+from isthmus.xclbin.metadata import (
+    Argument,
+    Instance,
+    Kernel,
+    Port,
+    Qualifier,
+    work_arguments,
+)
 from isthmus.xclbin.sizes import size_of
 from isthmus.xclbin.tables import Clock, Connection, Ip, Memory
 
@@ -196,6 +203,7 @@ def completed(kernel: Kernel) -> Kernel:
     )
     _refuse_control_characters(a.type for a in arguments)
     _refuse_control_characters(text for p in full.ports for text in (p.mode, p.type))
+    end = max([end, *((a.offset or 0) + (a.size or 0) for a in work_arguments(full))])
     if full.address_range < _FIRST_ARGUMENT or end > full.address_range:
         raise UsageError(f"kernel {kernel.name}: its arguments reach beyond its address range")
     return full

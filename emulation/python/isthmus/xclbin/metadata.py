@@ -7,6 +7,7 @@ The XML's elements and attributes are those that XRT 2.13 and its OpenCL read
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import prod
 from typing import Literal
 from xml.etree import ElementTree
 
@@ -23,6 +24,11 @@ _DEFAULT_RANGE = 0x10000
 
 Qualifier = Literal["scalar", "global", "constant", "local", "stream"]
 QUALIFIERS: tuple[Qualifier, ...] = ("scalar", "global", "constant", "local", "stream")
+WorkGroup = tuple[int, int, int]
+_WORK = ("group_id", "global_offset", "global_size", "local_size", "work_dim")
+_FIRST_WORK = 0x10
+_MOST_ITEMS = 4096
+"""In a group, where the kernel requires no number."""
 
 
 class _Described(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -75,11 +81,29 @@ class Kernel(_Described, frozen=True):
     interrupt: bool = True
     auto_restart: bool = False
     """Has a register, at 0x10, that says how often it is to run; its arguments lie behind 0x18."""
+    work_group: WorkGroup | None = None
+    """Of a kernel in OpenCL C: the work-items of a group that it requires; 0: any number."""
 
     @property
     def address_range(self) -> int:
         """Bytes of an instance's registers: those of its first slave port, as XRT has it."""
         return next((p.range for p in self.ports if p.mode == "slave"), _DEFAULT_RANGE)
+
+
+def work_arguments(kernel: Kernel) -> tuple[Argument, ...]:
+    """Registers, behind the arguments, in which XRT's OpenCL says which work-items a start is for.
+
+    XRT knows them by their names; three of a name are one for each dimension.
+    """
+    if kernel.work_group is None:
+        return ()
+    end = max(((a.offset or 0) + (a.size or 0) for a in kernel.arguments), default=0)
+    first = max(end + -end % 8, _FIRST_WORK)
+    names = [name for name in _WORK for _ in range(1 if name == "work_dim" else 3)]
+    return tuple(
+        Argument(name, "size_t", "scalar", size=8, offset=first + 8 * place)
+        for place, name in enumerate(names)
+    )
 
 
 def xml_of(
@@ -108,10 +132,14 @@ def xml_of(
 
 
 def _add_kernel(core: ElementTree.Element, kernel: Kernel) -> None:
+    group = kernel.work_group
+    required = (1, 1, 1) if group is None else group
+    # XRT takes a greatest size of the first dimension alone for that of all together.
+    greatest = required if any(required) else (_MOST_ITEMS, 0, 0)
     element = _add(
-        core, "kernel", name=kernel.name, language="c", attributes="",
+        core, "kernel", name=kernel.name, language="c" if group is None else "clc", attributes="",
         vlnv=f"isthmus:kernel:{kernel.name}:1.0", hwControlProtocol=kernel.control,
-        preferredWorkGroupSizeMultiple="0", workGroupSize="1",
+        preferredWorkGroupSizeMultiple="0", workGroupSize=str(prod(filter(None, greatest))),
         interrupt="true" if kernel.interrupt else "false",
         countedAutoRestart="1" if kernel.auto_restart else None,
     )  # fmt: skip
@@ -121,7 +149,7 @@ def _add_kernel(core: ElementTree.Element, kernel: Kernel) -> None:
             element, "port", name=port.name, mode=port.mode, portType=port.type, base="0x0",
             range=_hex(port.range), dataWidth=str(port.data_width),
         )  # fmt: skip
-    for argument in kernel.arguments:
+    for argument in (*kernel.arguments, *work_arguments(kernel)):
         qualifier, size = argument.qualifier, _hex(argument.size)
         _add(
             element, "arg", name=argument.name, type=argument.type, port=argument.port,
@@ -129,8 +157,8 @@ def _add_kernel(core: ElementTree.Element, kernel: Kernel) -> None:
             id="" if argument.index is None else str(argument.index),
             offset=_hex(argument.offset), size=size, hostOffset="0x0", hostSize=size,
         )  # fmt: skip
-    for shape in ("compileWorkGroupSize", "maxWorkGroupSize"):
-        _add(element, shape, x="1", y="1", z="1")
+    for shape, sizes in (("compileWorkGroupSize", required), ("maxWorkGroupSize", greatest)):
+        _add(element, shape, **dict(zip("xyz", map(str, sizes), strict=True)))
     for instance in kernel.instances:
         place = _add(element, "instance", name=instance.name)
         if instance.address is not None:

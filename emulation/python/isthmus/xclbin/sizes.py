@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 
 _SIZES = {
-    1: ("bool", "char", "signed char", "unsigned char", "int8_t", "uint8_t"),
-    2: ("short", "unsigned short", "int16_t", "uint16_t"),
-    4: ("int", "signed", "unsigned int", "unsigned", "float", "int32_t", "uint32_t"),
+    1: ("bool", "char", "signed char", "unsigned char", "uchar", "int8_t", "uint8_t"),
+    2: ("short", "unsigned short", "ushort", "int16_t", "uint16_t"),
+    4: ("int", "signed", "unsigned int", "unsigned", "uint", "float", "int32_t", "uint32_t"),
     8: (
         "long",
         "long long",
         "unsigned long",
+        "ulong",
         "unsigned long long",
         "double",
         "int64_t",
@@ -21,12 +22,15 @@ _SIZES = {
 }
 _INT_UNSAID = re.compile(r"(?<=long|hort) int$|(?<=signed) int$")
 _SIZE_OF = {name: size for size, names in _SIZES.items() for name in names}
+_VECTOR = re.compile(r"(u?(?:char|short|int|long)|float|double)(2|3|4|8|16)")
 _STREAM = re.compile(r"hls::stream<\s*(.+?)\s*(?:,\s*\d+\s*)?>\s*&?")
 _BITS = re.compile(r"(?:\w+::)*(?:ap_u?int<\s*(\d+)\s*>|(?:ap_axi[su]|qdma_axis)<\s*(\d+)\s*,.*>)")
 
 
 def size_of(type_name: str) -> int | None:
-    """Bytes of a type in C; None where its name alone does not tell."""
+    """Bytes of a type in C or OpenCL C; None where its name alone does not tell."""
+    if vector := _VECTOR.fullmatch(type_name):
+        return _SIZE_OF[vector[1]] * (4 if vector[2] == "3" else int(vector[2]))
     return _SIZE_OF.get(_INT_UNSAID.sub("", type_name))
 
 

@@ -58,7 +58,7 @@ def new(
 def build(
     sources: Annotated[
         list[Path],
-        typer.Argument(help="C++, HLS C++ or Verilog; NAME.toml beside one describes it"),
+        typer.Argument(help="C++, HLS C++, OpenCL C or Verilog; NAME.toml beside one describes it"),
     ],
     description: Annotated[
         Path | None,
