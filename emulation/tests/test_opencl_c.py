@@ -26,7 +26,7 @@ def built(run_isthmus: Command) -> Path:
         (folder / "opencl_c.cl").write_text(SOURCE.read_text())
         made = run_isthmus("card", "kernel", "build", "opencl_c.cl", cwd=folder)
         assert made.returncode == 0, made.stderr
-        names = ["turned", "doubled", "astray", "who", "wide", "words"]
+        names = ["turned", "doubled", "astray", "values", "who", "wide", "words"]
         assert made.stdout.split() == [*(f"{name}.so" for name in names), "opencl_c.xclbin"]
 
     return made_once("opencl_c", make)
@@ -54,7 +54,7 @@ def test_the_language_is_as_opencl_c_has_it(ran: Callable[..., Ran]) -> None:
 def test_opencl_starts_a_kernel_for_each_group(ran: Callable[..., Ran]) -> None:
     invalid_work_group_size = -54  # the source requires groups of 64, a task has one of 1
     assert ran("groups").figures == {
-        "task": invalid_work_group_size, "turned": 256, "doubled": 256, "known": 32,
+        "task": invalid_work_group_size, "turned": 256, "doubled": 256, "known": 32, "values": 1,
     }  # fmt: skip
 
 

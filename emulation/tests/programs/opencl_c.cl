@@ -41,6 +41,13 @@ kernel void __attribute__((reqd_work_group_size(16, 1, 1))) astray(global int *o
   barrier(CLK_GLOBAL_MEM_FENCE);
 }
 
+// Vectors as values.
+kernel void __attribute__((reqd_work_group_size(1, 1, 1)))
+values(const char3 small, const long8 large, global long *out, const float2 two) {
+  for (int i = 0; i < 8; ++i) out[i] = large[i] + small.z;
+  out[8] = get_local_size(0) + (long)two.y;
+}
+
 // Who each work-item is, of two dimensions that begin at (2, 3).
 kernel void who(global uint8 *out) {
   const uint at = (get_global_id(1) - 3) * get_global_size(0) + get_global_id(0) - 2;

@@ -93,6 +93,24 @@ struct Started {
   }
 };
 
+void values(const OpenCl& card) {
+  const Started starts(card, "values", 0);
+  const std::array<cl_char, 4> small{1, 2, 3, 4};
+  const std::array<cl_long, 8> large{0, 1, 2, 3, 4, 5, 6, 1L << 40};
+  const std::array<cl_float, 2> two{1, 100};
+  const cl_mem out = card.buffer(elements * sizeof(int));
+  check(clSetKernelArg(starts.kernel, 0, sizeof(small), &small));
+  check(clSetKernelArg(starts.kernel, 1, sizeof(large), &large));
+  check(clSetKernelArg(starts.kernel, 2, sizeof(out), &out));
+  check(clSetKernelArg(starts.kernel, 3, sizeof(two), &two));
+  check(clEnqueueTask(card.queue, starts.kernel, 0, nullptr, nullptr));
+  std::array<cl_long, 9> found{};
+  check(clEnqueueReadBuffer(card.queue, out, CL_TRUE, 0, sizeof(found), found.data(), 0, nullptr,
+                            nullptr));
+  const std::array<cl_long, 9> expected{3, 4, 5, 6, 7, 8, 9, (1L << 40) + 3, 101};
+  tell("values", found == expected ? 1 : 0);
+}
+
 void groups(const Arguments& arguments) {
   const OpenCl card(arguments[0], 0);
   const Started turns(card, "turned", 2);
@@ -131,6 +149,7 @@ void groups(const Arguments& arguments) {
     }
   }
   tell("known", known);
+  values(card);
 }
 
 }  // namespace

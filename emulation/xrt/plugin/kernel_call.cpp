@@ -151,27 +151,34 @@ class Run {
   }
 
   void call() {
-    std::vector<std::uint64_t> values(kernel.count + 1);
+    std::vector<std::size_t> words;  // where each argument begins
+    std::size_t end = 0;
+    for (std::size_t n = 0; n < kernel.count; ++n) {
+      words.push_back(end);
+      end += words_of(kernel.arguments[n].bytes);
+    }
+    std::vector<std::uint64_t> values(end + 1);
+    const auto value = [&](std::size_t n) -> std::uint64_t& { return values[words[n]]; };
     std::vector<std::size_t> buffers;
     for (std::size_t n = 0; n < kernel.count; ++n) {
       const Argument& argument = kernel.arguments[n];
-      std::memcpy(&values[n], run_.registers + argument.offset,
-                  std::min<std::uint64_t>(argument.bytes, sizeof(values[n])));
+      std::memcpy(&value(n), run_.registers + argument.offset,
+                  std::min(argument.bytes, run_.register_bytes - argument.offset));
       if (argument.kind == Kind::buffer) {
         buffers.push_back(n);
       } else if (argument.kind == Kind::stream) {
-        hls::isthmus_outside& end = ends_.emplace_back(*this, static_cast<std::uint32_t>(n));
-        values[n] = reinterpret_cast<std::uint64_t>(&end);
+        hls::isthmus_outside& outside = ends_.emplace_back(*this, static_cast<std::uint32_t>(n));
+        value(n) = reinterpret_cast<std::uint64_t>(&outside);
       }
     }
     // A part of a buffer lies in the copy of the whole, which comes before.
-    std::ranges::stable_sort(buffers, {}, [&values](std::size_t n) { return values[n]; });
+    std::ranges::stable_sort(buffers, {}, value);
     for (const std::size_t n : buffers) {
-      Window& window = window_of(kernel.arguments[n], values[n]);
+      Window& window = window_of(kernel.arguments[n], value(n));
       if (kernel.arguments[n].writes) {
         window.remember();
       }
-      values[n] = window.begin + (values[n] - window.card_address);
+      value(n) = window.begin + (value(n) - window.card_address);
     }
     watch(&windows_);
     call_kernel(values.data());
@@ -183,7 +190,7 @@ class Run {
     for (std::size_t n = 0; n < kernel.count; ++n) {
       const Argument& argument = kernel.arguments[n];
       if (argument.kind == Kind::result) {
-        std::memcpy(run_.registers + argument.offset, &values[n], argument.bytes);
+        std::memcpy(run_.registers + argument.offset, &value(n), argument.bytes);
       }
     }
     run_.cycles = cycles();

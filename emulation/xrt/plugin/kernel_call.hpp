@@ -29,16 +29,21 @@ enum class Kind {
 struct Argument {
   const char* name = nullptr;
   std::uint64_t offset = 0;  ///< of its register
-  std::uint64_t bytes = 0;   ///< of a value, 8 of an address
+  std::uint64_t bytes = 0;   ///< of a value, 8 of any other
   Kind kind = Kind::value;
   std::uint64_t element_bytes = 0;  ///< of what a pointer points to
   bool writes = false;              ///< a pointer to what is not const
 };
 
+constexpr std::size_t words_of(std::uint64_t bytes) {
+  return static_cast<std::size_t>((bytes + sizeof(std::uint64_t) - 1) / sizeof(std::uint64_t));
+}
+
 struct Kernel {
   const Argument* arguments;
   std::size_t count;
-  /// With the arguments' values: registers, addresses of buffers here, or streams' outer ends.
+  /// With the arguments' values: registers, addresses of buffers here, or streams' outer ends. Each
+  /// begins a word: `words_of` its bytes.
   void (*call)(std::uint64_t* values);
 };
 
@@ -72,11 +77,16 @@ constexpr std::uint64_t element_bytes() {
     }
   } else {
     using Value = std::remove_reference_t<T>;
-    static_assert(kind_of<T>() == Kind::stream || (sizeof(Value) <= sizeof(std::uint64_t) &&
-                                                   std::is_trivially_copyable_v<Value>),
-                  "a scalar argument has at most 8 bytes");
+    static_assert(kind_of<T>() == Kind::stream || std::is_trivially_copy_constructible_v<Value>,
+                  "a scalar argument is copied byte by byte");
     return 0;
   }
+}
+
+/// Of a value; 8 of an address, or of a stream's end.
+template <class T>
+constexpr std::uint64_t argument_bytes() {
+  return kind_of<T>() == Kind::stream ? sizeof(std::uint64_t) : sizeof(T);
 }
 
 template <class T>
@@ -120,17 +130,25 @@ template <auto function, class Result, class... Types>
 struct Call<function, Result (*)(Types...)> {
   static constexpr std::size_t count = sizeof...(Types);
   static constexpr std::array<std::uint64_t, count + 1> elements = {element_bytes<Types>()..., 0};
-  static constexpr std::array<std::uint64_t, count + 1> sizes = {sizeof(Types)..., 0};
+  static constexpr std::array<std::uint64_t, count + 1> sizes = {argument_bytes<Types>()..., 0};
   static constexpr std::array<Kind, count + 1> kinds = {kind_of<Types>()..., Kind::value};
 
   static constexpr std::array<bool, count + 1> written = {writes<Types>()..., false};
+  /// In which word each begins, and where the last ends.
+  static constexpr std::array<std::size_t, count + 1> words = [] {
+    std::array<std::size_t, count + 1> begin{};
+    for (std::size_t n = 0; n < count; ++n) {
+      begin[n + 1] = begin[n] + words_of(sizes[n]);
+    }
+    return begin;
+  }();
 
   static void with(std::uint64_t* values) { each(values, std::index_sequence_for<Types...>()); }
 
  private:
   template <std::size_t... n>
   static void each([[maybe_unused]] std::uint64_t* values, std::index_sequence<n...> /*which*/) {
-    [[maybe_unused]] std::tuple<Given<Types>...> given(values[n]...);
+    [[maybe_unused]] std::tuple<Given<Types>...> given(values[words[n]]...);
     function(std::get<n>(given).pass()...);
   }
 };
