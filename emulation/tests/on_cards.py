@@ -61,6 +61,10 @@ extern "C" void probe(const int* in, int* out, int what, int n) {
     const std::string ends(100, char(n));
     out[1 << 28] = ends[n % 10];
   }
+  if (what == 11) {
+    for (int i = 0; i < n; i += 256) out[1000 * i] = in[1000 * i] + 1;
+    std::snprintf(reinterpret_cast<char*>(out + 900000), 16, "%d", n);  // unreported writes
+  }
 }
 """
 """A kernel that does what its argument ``what`` says."""

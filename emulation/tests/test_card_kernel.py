@@ -240,6 +240,18 @@ def test_each_access_counts_wherever_the_buffers_lie(
     assert moved_by_kernel(copied.errors) == "8.19 kB"
 
 
+@pytest.mark.parametrize("buffers", ["large", "large_host_only"])
+def test_what_a_kernel_touches_of_a_large_buffer_arrives(
+    probed: Callable[..., Ran], buffers: str
+) -> None:
+    ran = probed(buffers, 11)
+    assert ran.figures == {
+        "sum": SUM_OF_FIRST + 1, "changed": 6, "first": 2, "last": 768002,
+        "text": int.from_bytes(b"1024", "little"),
+    }  # fmt: skip
+    assert moved_by_kernel(ran.errors) == "40 B"
+
+
 @pytest.mark.parametrize(
     ("what", "said"),
     [

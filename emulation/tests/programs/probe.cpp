@@ -39,6 +39,24 @@ void host_only(const Arguments& arguments) {
   run(card, buffer(), buffer(), std::stoi(arguments[1]));
 }
 
+/// Of which the kernel touches little.
+void large(const Arguments& arguments, bool host) {
+  Card card(arguments[0]);
+  const auto kind = host ? xrt::bo::flags::host_only : xrt::bo::flags::normal;
+  const auto buffer = [&] { return filled(xrt::bo(card.device, 4 << 20, kind, host ? 1 : 0)); };
+  xrt::bo out = buffer();
+  run(card, buffer(), out, std::stoi(arguments[1]));
+  const int* const values = out.map<int*>();
+  int changed = 0;
+  for (int i = 0; i < 1 << 20; ++i) {
+    changed += values[i] != i + 1 ? 1 : 0;
+  }
+  tell("changed", changed);
+  tell("first", values[0]);
+  tell("last", values[768000]);
+  tell("text", values[900000]);
+}
+
 /// The output's buffer is gone before the kernel starts.
 void freed(const Arguments& arguments) {
   Card card(arguments[0]);
@@ -65,5 +83,10 @@ void parts(const Arguments& arguments) {
 
 int main(int count, char** given) {
   return act(count, given,
-             {{"apart", apart}, {"freed", freed}, {"host_only", host_only}, {"parts", parts}});
+             {{"apart", apart},
+              {"large", [](const Arguments& given) { large(given, false); }},
+              {"large_host_only", [](const Arguments& given) { large(given, true); }},
+              {"freed", freed},
+              {"host_only", host_only},
+              {"parts", parts}});
 }

@@ -276,7 +276,7 @@ class Run {
     window.mapping = static_cast<std::byte*>(mapping);
     window.begin = reinterpret_cast<std::uint64_t>(mapping) + guard_bytes;
     windows_.push_back(window);
-    windows_.back().extend(window.bytes);
+    windows_.back().start();
     return windows_.back();
   }
 

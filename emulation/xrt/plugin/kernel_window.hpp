@@ -27,6 +27,11 @@ inline constexpr std::uint64_t guard_bytes = std::uint64_t{1} << 32U;  ///< each
 /// Behind a buffer this much is reached, as on a board; what is farther off is an error.
 inline constexpr std::uint64_t tail_bytes = std::uint64_t{1} << 20U;
 
+/// A longer buffer is copied block by block, as the kernel touches it: one that is started for each
+/// of many work-groups touches little of it. So large at least, and at most so many.
+inline constexpr std::uint64_t block_bytes = std::uint64_t{1} << 18U;
+inline constexpr std::uint64_t most_blocks = 4096;
+
 constexpr std::uint64_t whole_pages(std::uint64_t bytes) {
   return (bytes + page_bytes - 1) / page_bytes * page_bytes;
 }
@@ -85,6 +90,19 @@ struct Window {
   bool alone = true;
   std::uint64_t first_written = ~std::uint64_t{0};
   std::uint64_t end_written = 0;
+  std::uint64_t block = block_bytes;
+  std::vector<bool> missing;  ///< blocks that are not copied yet; none where all was at once
+
+  /// Others may write to the buffer meanwhile where it is not alone: then all is copied now.
+  void start() {
+    if (!alone || bytes <= block_bytes) {
+      extend(bytes);
+      return;
+    }
+    block = std::max(block_bytes, whole_pages(bytes / most_blocks));
+    missing.assign((bytes + block - 1) / block, true);
+    copied = bytes;
+  }
 
   void count(std::uint64_t address, std::uint64_t size, bool write) {
     const std::uint64_t at = address - begin;
@@ -110,6 +128,9 @@ struct Window {
   void fault(std::uint64_t address, bool write) {
     check_place(address - begin, address < begin, 0, write);
     const std::uint64_t at = address - begin;
+    if (at < whole_pages(bytes) && fetch(std::min(at, bytes - 1) / block)) {
+      return;
+    }
     warn(at, 0, write);
     extend(whole_pages(at + 1));
     if (write) {  // what of the page it writes is not known
@@ -131,21 +152,23 @@ struct Window {
                                std::string(argument->name));
     }
     before = static_cast<std::byte*>(made);
-    std::memcpy(before, copy(), bytes);
+    if (missing.empty()) {
+      std::memcpy(before, copy(), bytes);
+    }
   }
 
   /// With what has changed unreported: compilers say nothing of structures that
   /// functions return, nor of what libraries do.
   void find_written() {
-    if (end_written > 0) {
-      written.add(first_written, end_written);
-    }
+    each_there(first_written, end_written,
+               [this](std::uint64_t from, std::uint64_t to) { written.add(from, to); });
     if (before == nullptr) {
       return;
     }
     // The rest of the last page was 0.
     const auto is_set = [](std::byte one) { return one != std::byte{0}; };
-    const std::span rest(copy() + copied, copy() + whole_pages(copied));
+    const bool none = !missing.empty() && missing.back();
+    const std::span rest(copy() + copied, copy() + (none ? copied : whole_pages(copied)));
     if (const auto first = std::ranges::find_if(rest, is_set); first != rest.end()) {
       const auto last = std::ranges::find_if(rest | std::views::reverse, is_set).base();
       const auto place = [&](auto at) {
@@ -161,23 +184,62 @@ struct Window {
       from = end;
     }
     gaps.emplace_back(from, bytes);
-    for (auto [at, end] : gaps) {
-      for (; at < end; at += page_bytes) {
-        find_unreported(at, std::min(at + page_bytes, end));
-      }
+    for (const auto& [from_here, to_here] : gaps) {
+      each_there(from_here, to_here, [this](std::uint64_t at, std::uint64_t end) {
+        for (; at < end; at += page_bytes) {
+          find_unreported(at, std::min(at + page_bytes, end));
+        }
+      });
     }
   }
 
   /// Makes the copy longer, with what the card has there.
   void extend(std::uint64_t end) {
-    if (whole_pages(end) > whole_pages(copied)) {
-      mprotect(copy(), whole_pages(end), PROT_READ | PROT_WRITE);
+    if (!missing.empty()) {
+      fetch(missing.size() - 1);
     }
+    open(whole_pages(copied), whole_pages(end));
     check(run->load(run->card, card_address + copied, copy() + copied, end - copied));
     copied = end;
   }
 
  private:
+  /// Copies a block; false where it is there.
+  bool fetch(std::uint64_t which) {
+    if (which >= missing.size() || !missing[which]) {
+      return false;
+    }
+    const std::uint64_t from = which * block;
+    const std::uint64_t size = std::min(block, bytes - from);
+    open(from, whole_pages(from + size));
+    check(run->load(run->card, card_address + from, copy() + from, size));
+    if (before != nullptr) {  // not by memcpy, which would count as the kernel's
+      check(run->load(run->card, card_address + from, before + from, size));
+    }
+    missing[which] = false;
+    return true;
+  }
+
+  void open(std::uint64_t from, std::uint64_t to) const {
+    if (to > from) {
+      mprotect(copy() + from, to - from, PROT_READ | PROT_WRITE);
+    }
+  }
+
+  /// Calls `what` for the parts from the one byte to the other that are there.
+  template <class What>
+  void each_there(std::uint64_t from, std::uint64_t to, const What& what) {
+    while (from < to) {
+      const std::uint64_t which = from / block;
+      const bool last = which + 1 >= missing.size();  // with what lies behind the buffer
+      const std::uint64_t end = last ? to : std::min(to, (which + 1) * block);
+      if (missing.empty() || !missing[last ? missing.size() - 1 : which]) {
+        what(from, end);
+      }
+      from = end;
+    }
+  }
+
   void note_written(std::uint64_t from, std::uint64_t to) {
     if (alone) {
       first_written = std::min(first_written, from);
