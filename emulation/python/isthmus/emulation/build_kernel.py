@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import os
-import re
-import shlex
 import shutil
-import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -16,10 +13,10 @@ from pathlib import Path
 import msgspec
 
 from isthmus import xclbin
-from isthmus.emulation import connectivity, opencl_c, prototype, verilated
+from isthmus.emulation import compiler, connectivity, opencl_c, prototype, verilated
 from isthmus.emulation.new_kernel import filled_template
 from isthmus.emulation.session import PROCESS
-from isthmus.errors import IsthmusError, UsageError
+from isthmus.errors import UsageError
 from isthmus.xclbin import Argument, Design, Kernel, save
 from isthmus.xclbin.description import load
 from isthmus.xclbin.design import MADE_BY, ModeName, completed
@@ -29,7 +26,6 @@ from isthmus.xclbin.streams import Side
 
 PARTS = PROCESS.parent
 """Holds the folder ``include``, for plug-ins, and ``plugin``, sources that are linked to them."""
-_SHOWN_LINES = 12
 _CPP = (".cpp", ".cc", ".cxx", ".c")
 _BENCH = (
     "rtl_call.cpp", "rtl_rules.cpp", "rtl_stream.cpp", "kernel.cpp", "masters.cpp",
@@ -192,19 +188,16 @@ def _kernel_sources(
 
 def _text(source: Path, folders: Sequence[Path]) -> str:
     """C++ as the compiler sees it, without macros; as it stands where it does not get so far."""
-    command = [*compiler(), *_dialect(source, folders), "-w", "-E", "-P", source]
     try:
-        done = subprocess.run(list(map(str, command)), capture_output=True, check=False)
-    except FileNotFoundError as error:
-        raise _no_compiler(command[0]) from error
-    found = source.read_bytes() if done.returncode else done.stdout
-    return found.decode("utf-8", "replace")
+        return compiler.run([*_dialect(source, folders), "-w", "-E", "-P", source], source)
+    except compiler.DoesNotCompileError:
+        return source.read_text("utf-8", "replace")
 
 
 def _translated(source: Path, folders: Sequence[Path]) -> opencl_c.Translation:
     """A source in OpenCL C."""
     includes = [f"-I{path}" for path in (source.resolve().parent, *folders)]
-    text = _run([*compiler(), *opencl_c.DIALECT, *includes, "-w", "-E", source], source)
+    text = compiler.run([*opencl_c.DIALECT, *includes, "-w", "-E", source], source)
     found = opencl_c.translated(text, source)
     if not found.kernels:
         raise UsageError(f"{source} defines no kernel: in OpenCL C it begins with __kernel void")
@@ -301,7 +294,7 @@ def _accesses(folder: Path) -> Path:
     """What counts the accesses of a kernel in C++, compiled."""
     source, made = PARTS / "plugin" / "kernel_call.cpp", folder / "accesses.o"
     options = ["-std=c++20", f"-I{PARTS}/include", *_OPTIONS]
-    _run([*compiler(), *options, "-c", source, "-o", made], source)
+    compiler.run([*options, "-c", source, "-o", made], source)
     return made
 
 
@@ -342,11 +335,11 @@ def _compile(source: Path, cpp: _Cpp, kernel: Kernel, folder: Path, accesses: Pa
     objects = [accesses]
     for number, one in enumerate((call, *(part.resolve() for part in cpp.parts))):
         objects.append(folder / f"kernel{number}.o")
-        _run([*compiler(), *common, *instrumented, *quiet, "-c", one, "-o", objects[-1]], source)
+        compiler.run([*common, *instrumented, *quiet, "-c", one, "-o", objects[-1]], source)
     library = folder / f"{kernel.name}.so"
     wraps = [f"-Wl,--wrap={one}" for one in _WRAPPED]
     complete = "-Wl,-z,defs"  # what is missing is said here, not when a program loads it
-    _run([*compiler(), "-shared", complete, *wraps, *objects, "-o", library], source)
+    compiler.run(["-shared", complete, *wraps, *objects, "-o", library], source)
     return library
 
 
@@ -402,41 +395,10 @@ def _compile_verilog(source: Path, model: _Model, folder: Path) -> Path:
     include = [f"-I{path}" for path in includes]
 
     def one(path: Path, made: Path) -> None:
-        _run([*compiler(), *options, *include, "-c", path, "-o", made], source)
+        compiler.run([*options, *include, "-c", path, "-o", made], source)
 
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         list(pool.map(one, sources, objects))
     library = folder / f"{kernel.name}.so"
-    _run([*compiler(), "-shared", "-pthread", *objects, "-o", library], source)
+    compiler.run(["-shared", "-pthread", *objects, "-o", library], source)
     return library
-
-
-def compiler() -> list[str]:
-    """The C++ compiler: CXX, else c++, with the options that CXX has."""
-    return shlex.split(os.environ.get("CXX", "c++"))
-
-
-def _no_compiler(name: object) -> IsthmusError:
-    return IsthmusError(f"no C++ compiler {name}: install g++, or name one in CXX")
-
-
-def _run(command: Sequence[object], source: Path) -> str:
-    """Runs a compiler; raises IsthmusError with the beginning of what it says where it fails."""
-    try:
-        done = subprocess.run(
-            list(map(str, command)),
-            env={**os.environ, "LC_ALL": "C"},
-            capture_output=True,
-            text=True,
-            errors="replace",
-            check=False,
-        )
-    except FileNotFoundError as error:
-        raise _no_compiler(command[0]) from error
-    if done.returncode:
-        lines = (done.stderr or done.stdout).splitlines()
-        wrong = re.compile("error|undefined reference")
-        first = next((n for n, line in enumerate(lines) if wrong.search(line)), 0)
-        shown = "\n".join(lines[first : first + _SHOWN_LINES])
-        raise IsthmusError(f"{source} does not compile", detail=shown)
-    return done.stdout

@@ -1,0 +1,47 @@
+"""The C++ compiler."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+from isthmus.errors import IsthmusError
+
+_SHOWN_LINES = 12
+
+
+class DoesNotCompileError(IsthmusError):
+    """The compiler does not take a source."""
+
+
+def run(options: Sequence[object], source: Path) -> str:
+    """What CXX, else c++, prints, with the options that CXX has and these.
+
+    Raises DoesNotCompileError with the beginning of what it says where it fails, IsthmusError
+    where there is none.
+    """
+    command = [*shlex.split(os.environ.get("CXX", "c++")), *map(str, options)]
+    try:
+        done = subprocess.run(
+            command,
+            env={**os.environ, "LC_ALL": "C"},
+            capture_output=True,
+            text=True,
+            errors="replace",
+            check=False,
+        )
+    except FileNotFoundError as error:
+        raise IsthmusError(
+            f"no C++ compiler {command[0]}: install g++, or name one in CXX"
+        ) from error
+    if done.returncode:
+        lines = (done.stderr or done.stdout).splitlines()
+        wrong = re.compile("error|undefined reference")
+        first = next((n for n, line in enumerate(lines) if wrong.search(line)), 0)
+        shown = "\n".join(lines[first : first + _SHOWN_LINES])
+        raise DoesNotCompileError(f"{source} does not compile", detail=shown)
+    return done.stdout
