@@ -94,6 +94,24 @@ def test_kernels_of_several_files_run_where_the_linker_was_told(
     assert "warning" not in "".join(ran.errors)
 
 
+def test_values_of_few_bytes_arrive_by_opencl(
+    isthmus: Command, card_exec: Run, tmp_path: Path
+) -> None:
+    (tmp_path / "small.cpp").write_text(
+        'extern "C" void small(int* out, bool yes, signed char letter, short number) {\n'
+        "  out[0] = yes; out[1] = letter; out[2] = number;\n}\n"
+    )
+    built = isthmus("card", "kernel", "build", "small.cpp")
+    assert built.returncode == 0, built.stderr
+    opencl = ("-Wl,--no-as-needed", "-lxilinxopencl")
+    program = compiled(SOURCES / "small.cpp", tmp_path / "program", *opencl)
+    ran = card_exec("--kernels", tmp_path, "--", program, tmp_path / "small.xclbin")
+    assert ran.code == 0, ran.errors
+    assert ran.figures == {"yes": 1, "letter": -7, "number": -300}
+    sizes = [a.size for k in xclbin.load(tmp_path / "small.xclbin").kernels for a in k.arguments]
+    assert sizes == [8, 1, 1, 2]
+
+
 def applied(text: str, tmp_path: Path) -> Design:
     file = tmp_path / "link.cfg"
     file.write_text(text)
