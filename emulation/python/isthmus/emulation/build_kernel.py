@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 
@@ -23,7 +24,7 @@ from isthmus.errors import IsthmusError, UsageError
 from isthmus.xclbin import Argument, Design, Kernel, save
 from isthmus.xclbin.description import load
 from isthmus.xclbin.design import MADE_BY, ModeName, completed
-from isthmus.xclbin.sizes import word_bytes
+from isthmus.xclbin.sizes import size_of, word_bytes
 from isthmus.xclbin.streams import Side
 
 PARTS = PROCESS.parent
@@ -45,6 +46,7 @@ def build(
     configs: Sequence[Path] = (),
     out: Path | None = None,
     folders: Sequence[Path] = (),
+    defines: Sequence[str] = (),
     mode: ModeName,
 ) -> list[Path]:
     """Makes a NAME.so beside the source of each kernel and one xclbin, in place of older ones.
@@ -53,12 +55,14 @@ def build(
     sources, and C++ that defines none is compiled into each. The ``description`` is of all kernels
     together, else one that lies beside a single source; ``configs`` are AMD's linker's, and say
     what is connected. The xclbin is ``out``, else it is named as the description, the first of
-    ``configs`` or the source. ``folders`` hold headers or modules. Raises UsageError where these do
-    not fit, IsthmusError with the compiler's words.
+    ``configs`` or the source. ``folders`` hold headers or modules, ``defines`` are macros of C++,
+    ``NAME`` or ``NAME=VALUE``. Raises UsageError where these do not fit, IsthmusError with the
+    compiler's words.
     """
     for source in sources:
         _check_source(source)
-    texts = {s: _text(s, folders) for s in sources if not _in_verilog(s)}
+    options = [*(f"-I{path}" for path in folders), *(f"-D{macro}" for macro in defines)]
+    texts = {s: _text(s, options) for s in sources if not _in_verilog(s)}
     kernel_sources = _kernel_sources(sources, tops, texts)
     first_name, first = next(iter(kernel_sources.items()))
     alone = len(kernel_sources) == 1 and description is None
@@ -73,7 +77,7 @@ def build(
     sides: dict[tuple[str, str], Side] = {}
     for name, source in kernel_sources.items():
         if source in texts:
-            found = _prototype(source, texts[source], name)
+            found = _sized(_prototype(source, texts[source], name), source, options)
             sides |= {(found.name, a.name): Side(None, word_bytes(a.type)) for a in found.arguments}
             design = _with_prototype(design, found, source, described, alone=alone)
         elif not alone and description is None:
@@ -106,7 +110,7 @@ def build(
         for model in models.values():
             sides |= model.sides
         built = design.build(sides=sides, unconnected=unconnected)
-        made = _compiled(Path(folder), kernel_sources, parts, kernels, models, folders)
+        made = _compiled(Path(folder), kernel_sources, parts, kernels, models, options)
         for name, source in kernel_sources.items():
             library = source.with_name(f"{name}.so")
             library.unlink(missing_ok=True)  # a program that runs keeps the old one
@@ -123,7 +127,7 @@ def _compiled(
     parts: Sequence[Path],
     kernels: Mapping[str, Kernel],
     models: Mapping[str, _Model],
-    folders: Sequence[Path],
+    options: Sequence[str],
 ) -> dict[str, Path]:
     """The plug-in of each kernel, all at once; a failing one leaves none."""
     accesses = _accesses(folder) if len(models) < len(kernels) else None
@@ -131,7 +135,7 @@ def _compiled(
     def one(name: str) -> Path:
         if accesses is None or name in models:
             return _compile_verilog(sources[name], models[name], folder / name)
-        return _compile([sources[name], *parts], kernels[name], folders, folder / name, accesses)
+        return _compile([sources[name], *parts], kernels[name], options, folder / name, accesses)
 
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         return dict(zip(kernels, pool.map(one, kernels), strict=True))
@@ -176,9 +180,9 @@ def _kernel_sources(
     return found
 
 
-def _text(source: Path, folders: Sequence[Path]) -> str:
+def _text(source: Path, options: Sequence[str]) -> str:
     """C++ as the compiler sees it, without macros; as it stands where it does not get so far."""
-    command = [*compiler(), *_dialect(source, folders), "-w", "-E", "-P", source]
+    command = [*compiler(), *_dialect(source, options), "-w", "-E", "-P", source]
     try:
         done = subprocess.run(list(map(str, command)), capture_output=True, check=False)
     except FileNotFoundError as error:
@@ -187,13 +191,14 @@ def _text(source: Path, folders: Sequence[Path]) -> str:
     return found.decode("utf-8", "replace")
 
 
-def _dialect(source: Path, folders: Sequence[Path]) -> list[object]:
-    """How kernels' code is read: the standard, and where its headers are."""
-    includes = [f"-I{path}" for path in (source.resolve().parent, *folders, PARTS / "include")]
+def _dialect(source: Path, options: Sequence[str]) -> list[object]:
+    """How kernels' code is read: the standard, macros, and where its headers are."""
     vitis = os.environ.get("XILINX_HLS")
     return [
         "-std=c++17",
-        *includes,
+        f"-I{source.resolve().parent}",
+        *options,
+        f"-I{PARTS}/include",
         "-isystem",
         f"{vitis}/include" if vitis else f"{PARTS}/include/hls",
     ]
@@ -232,6 +237,41 @@ def _prototype(source: Path, text: str, name: str) -> Kernel:
     if found is None:
         raise UsageError(f"{source} defines no function {name}(...): name the kernel's with --top")
     return found.kernel
+
+
+_KINDS = ("value", "buffer", "stream", "result")
+"""Kinds of arguments, in the order of kernel_call.hpp."""
+
+
+def _sized(kernel: Kernel, source: Path, options: Sequence[str]) -> Kernel:
+    """The kernel with what the compiler knows of arguments whose types' names tell no size."""
+
+    def unknown(argument: Argument) -> bool:
+        told = argument.size or argument.qualifier or argument.type.endswith("*")
+        return not told and size_of(argument.type.removesuffix("&")) is None
+
+    if not any(map(unknown, kernel.arguments)):
+        return kernel
+    with tempfile.TemporaryDirectory(prefix="isthmus-kernel-") as folder:
+        asked = Path(folder) / "sizes.cpp"
+        facts = {"source": source.resolve(), "name": kernel.name, "count": len(kernel.arguments)}
+        asked.write_text(filled_template("sizes.cpp", facts), "utf-8")
+        command = [*compiler(), *_dialect(source, options), "-w", "-fsyntax-only", asked]
+        done = _ended(command)
+    found = re.search(r"isthmus_sizes<([-\d, ]+)>", done.stderr)
+    if found is None:
+        raise _does_not_compile(source, done)
+    numbers = list(map(int, found[1].split(",")))
+    arguments = list(kernel.arguments)
+    for n, argument in enumerate(arguments):
+        if unknown(argument):
+            kind, size = _KINDS[numbers[2 * n]], numbers[2 * n + 1]
+            name = f"{argument.type}*" if kind == "buffer" else argument.type
+            qualifier: Literal["stream"] | None = "stream" if kind == "stream" else None
+            arguments[n] = msgspec.structs.replace(
+                argument, type=name, size=None if qualifier else size, qualifier=qualifier
+            )
+    return msgspec.structs.replace(kernel, arguments=tuple(arguments))
 
 
 def _with_prototype(
@@ -281,7 +321,7 @@ def _accesses(folder: Path) -> Path:
 
 
 def _compile(
-    sources: Sequence[Path], kernel: Kernel, folders: Sequence[Path], folder: Path, accesses: Path
+    sources: Sequence[Path], kernel: Kernel, options: Sequence[str], folder: Path, accesses: Path
 ) -> Path:
     """The plug-in: the kernel's code, instrumented, and what counts its accesses.
 
@@ -291,7 +331,7 @@ def _compile(
     call = folder / "call.cpp"
     facts = {"source": source.resolve(), "name": kernel.name, "arguments": kernel.arguments}
     call.write_text(filled_template("call.cpp", facts), "utf-8")
-    common = [*_dialect(source, folders), *_OPTIONS]
+    common = [*_dialect(source, options), *_OPTIONS]
     # A local static object is made once, by the one thread there is, without a lock.
     alone = "-fno-threadsafe-statics"
     instrumented = ["-g", "-fsanitize=thread", alone, *(f"-fno-builtin-{one}" for one in _WRAPPED)]
@@ -379,8 +419,14 @@ def _no_compiler(name: object) -> IsthmusError:
 
 def _run(command: Sequence[object], source: Path) -> None:
     """Runs a compiler; raises IsthmusError with the beginning of what it says where it fails."""
+    done = _ended(command)
+    if done.returncode:
+        raise _does_not_compile(source, done)
+
+
+def _ended(command: Sequence[object]) -> subprocess.CompletedProcess[str]:
     try:
-        done = subprocess.run(
+        return subprocess.run(
             list(map(str, command)),
             env={**os.environ, "LC_ALL": "C"},
             capture_output=True,
@@ -390,9 +436,11 @@ def _run(command: Sequence[object], source: Path) -> None:
         )
     except FileNotFoundError as error:
         raise _no_compiler(command[0]) from error
-    if done.returncode:
-        lines = (done.stderr or done.stdout).splitlines()
-        wrong = re.compile("error|undefined reference")
-        first = next((n for n, line in enumerate(lines) if wrong.search(line)), 0)
-        shown = "\n".join(lines[first : first + _SHOWN_LINES])
-        raise IsthmusError(f"{source} does not compile", detail=shown)
+
+
+def _does_not_compile(source: Path, done: subprocess.CompletedProcess[str]) -> IsthmusError:
+    lines = (done.stderr or done.stdout).splitlines()
+    wrong = re.compile("error|undefined reference")
+    first = next((n for n, line in enumerate(lines) if wrong.search(line)), 0)
+    shown = "\n".join(lines[first : first + _SHOWN_LINES])
+    return IsthmusError(f"{source} does not compile", detail=shown)
