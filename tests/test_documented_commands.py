@@ -240,7 +240,9 @@ def shortened(line: Line) -> str:
         axes = {size, "--sizes"} if size else set()
         few = [] if axes & set(words) or not size else [size, "4Ki"]
         quick = [] if "--quick" in words else ["--quick"]
-        budget = [] if "--budget" in words else ["--budget", "2"]
+        # What other commands read must have something in it, on a busy machine too.
+        seconds = "10" if "--out" in words else "2"
+        budget = [] if "--budget" in words else ["--budget", seconds]
         extra = shlex.join([*quick, *budget, *few])
         head, sign, tail = command.partition(" > ")
         command = f"{head.rstrip()} {extra}{sign}{tail}"

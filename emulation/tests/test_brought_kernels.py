@@ -240,7 +240,13 @@ def test_configurations_of_the_linker_are_read(tmp_path: Path) -> None:
         ("sp=k_1.a:DDR[3:1]", "line 2: cannot read"),
         ("sp=k_1.a:DDR[9999999999]", "line 2: cannot read"),
         ("sp=k_9.a:DDR[0]", "no instance k_9"),
-        ("sp=k_1.m_axi_gmem7:DDR[0]", "no argument or port m_axi_gmem7"),
+        (
+            "sp=k_1.m_axi_gmem7:DDR[0]",
+            "no argument or port m_axi_gmem7 that reaches memory; there are a, b, m_axi_gmem0, "
+            "m_axi_gmem",
+        ),
+        ("sp=k_1.a:DDX[0]", "sp=k_1.a:DDX[0]: no such memory; there are HBM[N], DDR[N]"),
+        ("sp=k_1.a:MC_NOC0", "sp=k_1.a:MC_NOC0: no such memory"),
     ],
 )
 def test_what_a_configuration_cannot_mean_is_said(tmp_path: Path, line: str, what: str) -> None:
@@ -300,6 +306,8 @@ def test_pragmas_of_a_function_say_how_it_is_connected() -> None:
     other = defined_in(source, "other")
     assert other is not None
     assert other.kernel.control == "ap_ctrl_none"
+    with pytest.raises(UsageError, match=r"names port=z, which is none of its arguments \(a\)"):
+        defined_in("void k(int* a) {\n#pragma HLS INTERFACE m_axi port=z bundle=g\n}\n", "k")
 
 
 @pytest.mark.parametrize(

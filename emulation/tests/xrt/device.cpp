@@ -264,6 +264,37 @@ TEST_CASE("A kernel with streams that starts itself again can be stopped", "[car
   }
 }
 
+TEST_CASE("What is to end does so when all that was to be started is", "[card][process]") {
+  std::string text = description;
+  text.insert(text.rfind("end\n"), "restarts\n");
+  Bench bench(text);
+  bench.write_registers(read_at + restart_counter, std::array<std::uint32_t, 1>{0xffff'ffff});
+  bench.write_registers(read_at, std::array<std::uint32_t, 1>{1});
+  const auto looks_until_it_ends = [&] {
+    int looks = 1;
+    while (bench.read_register(read_at) == 1) {
+      ++looks;
+    }
+    return looks;
+  };
+  bench.meter.slot().ending = Ending::bitstream;
+  CHECK(bench.read_register(read_at) == 1);
+  CHECK(bench.read_register(read_at) == 1);
+  bench.write_registers(vadd_at, std::vector<std::uint32_t>(14));  // another is not started
+  CHECK(bench.read_register(read_at) == 6);
+
+  bench.meter.slot().ending = Ending::none;
+  bench.write_registers(read_at, std::array<std::uint32_t, 1>{1});
+  CHECK(bench.read_register(read_at) == 1);
+  bench.meter.slot().ending = Ending::program;
+  CHECK(bench.read_register(read_at) == 1);
+  CHECK(bench.read_register(read_at) == 1);
+  std::vector<std::uint32_t> started(14);
+  started[0] = 1;
+  bench.write_registers(vadd_at, started);
+  CHECK(looks_until_it_ends() == 3);
+}
+
 TEST_CASE("Sweeps are computed once and take their time", "[card][process]") {
   Bench bench;
   constexpr std::uint32_t bytes = 1U << 20U;

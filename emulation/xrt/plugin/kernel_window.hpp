@@ -208,7 +208,7 @@ struct Window {
     }
     const std::string has = bytes == 0 ? ", whose address is that of no buffer (freed before?)"
                                        : ", whose buffer has " + std::to_string(bytes);
-    const std::string text = what(at, size, write) + has + "; a board would go on, so it goes on";
+    const std::string text = what(at, size, write) + has + "; a board would go on";
     check(run->warn(run->card, text.c_str(), ""));
   }
 

@@ -233,7 +233,7 @@ void Reach::warn(std::uint64_t address, std::uint64_t bytes, const char* does) {
   } else {
     text << ", past the end of the buffer of argument " << argument;
   }
-  text << "; a board would go on, so it goes on";
+  text << "; a board would go on";
   warnings_->tell(unit_->instance + '/' + argument + '/' + does, text.str());
 }
 

@@ -47,7 +47,16 @@ class Connectivity:
         )
         if not self.memories:
             return changed
-        banks = _banks(part for one in self.memories.values() for part in one)
+        own = {bank.name for bank in named_memories(design)}
+        most: dict[str, int] = {}
+        for place, memory in ((p, m) for p, each in self.memories.items() for m in each):
+            group = _GROUP.fullmatch(memory)
+            if group and group[1] in _KINDS:
+                most[group[1]] = max(most.get(group[1], 0), int(group[2]) + 1)
+            elif memory not in own:
+                kinds = ", ".join(f"{kind}[N]" for kind in _KINDS)
+                raise UsageError(f"sp={place}:{memory}: no such memory; there are {kinds}")
+        banks = _banks(most) if most else []
         return with_memories(changed, banks, dict(self._connections(kernels)))
 
     def _with_instances(self, kernel: Kernel) -> Kernel:
@@ -68,7 +77,13 @@ class Connectivity:
                 a.name for a in arguments if a.type.endswith("*") and (a.port or _GMEM) == port
             ]
             if not reached:
-                raise UsageError(f"sp={place}: no argument or port {argument} that reaches memory")
+                there = [a for a in arguments if a.type.endswith("*")]
+                ports = [(a.port or _GMEM).lower() for a in there]
+                known = ", ".join(dict.fromkeys([*(a.name for a in there), *ports]))
+                raise UsageError(
+                    f"sp={place}: no argument or port {argument} that reaches memory; "
+                    f"there are {known or 'none'}"
+                )
             for name in reached:
                 yield f"{instance}.{name}", tuple(memories)
 
@@ -150,25 +165,12 @@ def _named(memory: str) -> list[str]:
     return [f"{group[1]}[{n}]" for n in range(first, last + 1)]
 
 
-def _banks(names: Iterable[str]) -> list[Bank]:
-    """Memories with these among them, numbered as a board numbers its own: from the first on."""
-    most: dict[str, int] = {}
-    others = []
-    for name in names:
-        group = _GROUP.fullmatch(name)
-        if group is None:
-            others.append(name)
-        else:
-            most[group[1]] = max(most.get(group[1], 0), int(group[2]) + 1)
-    if not set(most) & {"HBM", "DDR"} and not others:
-        most["DDR"] = 1
-    banks = [Bank(name) for name in dict.fromkeys(others)]
-    for kind in sorted(most, key=lambda kind: (*_KINDS, kind).index(kind)):
-        type_name, size, least = _KINDS.get(kind, ("ddr4", "4Gi", 0))
-        banks += [
-            msgspec.convert(
-                {"name": f"{kind}[{n}]", "type": type_name, "size": parse_size(size)}, Bank
-            )
-            for n in range(max(most[kind], least))
-        ]
-    return banks
+def _banks(most: dict[str, int]) -> list[Bank]:
+    """So many of each kind at least, numbered as a board numbers its own: from the first on."""
+    counts = most if {"HBM", "DDR"} & most.keys() else {"DDR": 1, **most}
+    return [
+        msgspec.convert({"name": f"{kind}[{n}]", "type": type_name, "size": parse_size(size)}, Bank)
+        for kind, (type_name, size, least) in _KINDS.items()
+        if kind in counts
+        for n in range(max(counts[kind], least))
+    ]

@@ -28,10 +28,20 @@ class _File:
     template: str
     what: str
     facts: dict[str, Any]
+    built: bool = False
 
 
-def write(prototype: Prototype, folder: Path, *, verilog: bool = False) -> dict[Path, str]:
-    """Writes a kernel's files into a folder that has none of them; gives what each of them is.
+@dataclass(frozen=True)
+class Written:
+    """A file, what it is, and whether ``card kernel build`` takes it."""
+
+    path: Path
+    what: str
+    built: bool
+
+
+def write(prototype: Prototype, folder: Path, *, verilog: bool = False) -> list[Written]:
+    """Writes a kernel's files into a folder that has none of them; the kernel's own comes first.
 
     Raises UsageError where a file is there, or for a prototype that no kernel can have.
     """
@@ -41,16 +51,17 @@ def write(prototype: Prototype, folder: Path, *, verilog: bool = False) -> dict[
     if verilog:
         facts |= _registers(prototype, placed, facts)
     name = prototype.name
-    files = [_File(f"{name}.cpp", "kernel.cpp", "the kernel", facts)]
+    files = [_File(f"{name}.cpp", "kernel.cpp", "the kernel", facts, built=True)]
     if verilog:
         files = [
-            _File(f"{name}.sv", "kernel.sv", "the kernel", facts),
+            _File(f"{name}.sv", "kernel.sv", "the kernel", facts, built=True),
             _File(f"{name}.cpp", "kernel.cpp", "the same in C++, for the host to compare", facts),
         ]
     for direction, kernel, what in _MOVERS:
         for stream in facts[direction] if streamed else ():
             more = facts | {"stream": stream, "feeds": direction == "inputs"}
-            files.append(_File(f"{kernel}_{stream}.cpp", "mover.cpp", f"{what} {stream}", more))
+            moves = f"{what} {stream}"
+            files.append(_File(f"{kernel}_{stream}.cpp", "mover.cpp", moves, more, built=True))
     host = "host_streams.cpp" if streamed else "host.cpp"
     files += [
         _File(f"{name}.toml", "kernel.toml", "the description", facts),
@@ -68,7 +79,7 @@ def write(prototype: Prototype, folder: Path, *, verilog: bool = False) -> dict[
             path.write_text(made, "utf-8")
     except OSError as error:
         raise UsageError(f"{folder}: {error.strerror}") from error
-    return {path: file.what for path, file in paths.items()}
+    return [Written(path, file.what, file.built) for path, file in paths.items()]
 
 
 def filled_template(name: str, facts: dict[str, Any]) -> str:

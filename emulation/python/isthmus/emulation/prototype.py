@@ -146,6 +146,7 @@ def defined_in(source: str, name: str) -> Prototype | None:
 
 def _with_interfaces(prototype: Prototype, body: str) -> Prototype:
     control, bundles = prototype.control, {}
+    there = [parameter.name for parameter in prototype.parameters]
     for pragma in _INTERFACE.findall(body):
         words = re.sub(r"\s*=\s*", "=", pragma.replace("\\\n", " ")).split()
         said = dict(word.split("=", 1) for word in words if "=" in word)
@@ -153,6 +154,11 @@ def _with_interfaces(prototype: Prototype, body: str) -> Prototype:
         if "ap_ctrl_none" in modes:
             control = "ap_ctrl_none"
         if "m_axi" in modes and "port" in said and "bundle" in said:
+            if said["port"].isidentifier() and said["port"] not in there:
+                raise UsageError(
+                    f"kernel {prototype.name}: a pragma names port={said['port']}, which is none "
+                    f"of its arguments ({', '.join(there)})"
+                )
             bundles[said["port"]] = said["bundle"]
     return replace(prototype, control=control, bundles=tuple(bundles.items()))
 

@@ -61,14 +61,23 @@ class Stream:
 
 
 @dataclass(frozen=True)
+class Master:
+    """The channels for reading, or for writing, of a module's AXI4 port."""
+
+    name: str
+    """``m_axi_gmem``."""
+    reads: bool
+    pins: Pins
+
+
+@dataclass(frozen=True)
 class Module:
     """A module's ports as a kernel's; each pin with its name in Verilator's model."""
 
     control: Pins
-    masters: list[tuple[bool, Pins]]
-    """Whether it reads, else it writes."""
+    masters: list[Master]
     names: tuple[str, ...]
-    """Of the masters: ``m_axi_gmem``."""
+    """Of all AXI4 ports."""
     address_bits: int
     """Of the control registers."""
     streams: tuple[Stream, ...] = ()
@@ -123,7 +132,7 @@ def module(header: str, source: Path) -> Module:
         for reads, wanted, first in ((True, _READ, "arvalid"), (False, _WRITE, "awvalid")):
             if first in signals:
                 pins = _pins(signals, wanted, source, group)
-                masters.append((reads, pins))
+                masters.append(Master(group, reads, pins))
                 width = bits[dict(pins)["rdata" if reads else "wdata"]]
                 if width > _WIDEST_BITS or width & (width - 1) or width % 8:
                     raise UsageError(f"{source}: {group} has {width} bits; 8 to 512 are known")
@@ -209,9 +218,9 @@ def offered(found: Module) -> list[tuple[str, str, str, list[str]]]:
          [stream.pins[signal] for signal in ("tdata", *SIDEBAND) if signal in stream.pins])
         for stream in found.streams if not stream.reads
     ]  # fmt: skip
-    for reads, pins in found.masters:
-        for channel in ("ar",) if reads else ("aw", "w"):
-            named = {name: pin for name, pin in pins if name.startswith(channel)}
+    for master in found.masters:
+        for channel in ("ar",) if master.reads else ("aw", "w"):
+            named = {name: pin for name, pin in master.pins if name.startswith(channel)}
             valid, ready = named.pop(f"{channel}valid"), named.pop(f"{channel}ready")
             channels.append(("AXI4", valid, ready, list(named.values())))
     return channels

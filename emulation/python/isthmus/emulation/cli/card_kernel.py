@@ -41,15 +41,14 @@ def new(
     folder = out or Path(parsed.name)
     made = new_kernel.write(parsed, folder, verilog=verilog)
     here = shlex.quote(str(folder))
-    said = [f"{path}: {what}" for path, what in made.items()]
+    said = [f"{file.path}: {file.what}" for file in made]
     for n in range(0, len(said), 2):
         print("; ".join(said[n : n + 2]))
-    kernel = next(path for path, what in made.items() if what == "the kernel")
-    movers = [path for path, what in made.items() if what.startswith(("fills", "empties"))]
-    sources = " ".join(shlex.quote(str(path)) for path in (kernel, *movers))
-    description = f" --from {here}/{parsed.name}.toml" if movers else ""
-    print(f"  {program()} card kernel build {sources}{description}")
-    needed = movers or "ap_" in str(parsed)
+    sources = [shlex.quote(str(file.path)) for file in made if file.built]
+    streamed = len(sources) > 1
+    description = f" --from {here}/{parsed.name}.toml" if streamed else ""
+    print(f"  {program()} card kernel build {' '.join(sources)}{description}")
+    needed = streamed or "ap_" in str(parsed)
     headers = f" -I$({program()} card include)/hls" if needed else ""
     print(f"  {_HOST.format(here)}{headers} {_LIBRARIES}")
     print(f"  {program()} card exec --kernels {here} -- {here}/host {here}/{parsed.name}.xclbin")
