@@ -419,6 +419,21 @@ ISTHMUS_OPERATOR(<=, at_most)
 ISTHMUS_OPERATOR(>=, at_least)
 #undef ISTHMUS_OPERATOR
 
+// HLS has none of these.
+#define ISTHMUS_REFUSED(op)                                                                      \
+  template <class Left, class Right, isthmus_bits::fixed_and_floating<Left, Right> = 0>          \
+  Left operator op(const Left& left, const Right& /*right*/) {                                   \
+    static_assert(sizeof(Left) == 0,                                                             \
+                  "ap_fixed and a number of floating point: make one type of both, for example " \
+                  "ap_fixed<16, 8>(2.5)");                                                       \
+    return left;                                                                                 \
+  }
+ISTHMUS_REFUSED(+)
+ISTHMUS_REFUSED(-)
+ISTHMUS_REFUSED(*)
+ISTHMUS_REFUSED(/)
+#undef ISTHMUS_REFUSED
+
 #define ISTHMUS_COMPARISON(op)                                                          \
   template <class Left, class Right, isthmus_bits::fixed_and_floating<Left, Right> = 0> \
   bool operator op(const Left& left, const Right& right) {                              \
