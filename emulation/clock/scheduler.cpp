@@ -163,7 +163,7 @@ bool end_kernels(void* handle, unsigned card) {
   return ended;
 }
 
-bool starts_scheduler() { return starts || original_begin == nullptr; }
+bool starts_scheduler() { return starts; }
 
 void await_completion() {
   if (!xrt_scheduler.completing || !is_of_program()) {

@@ -25,6 +25,7 @@ LIBRARIES = {
     "crossing": ["xrt_coreutil", "uuid", "pthread"],
     "streams": ["xrt_coreutil", "uuid", "pthread"],
     "verilog": ["xrt_coreutil", "uuid", "pthread"],
+    "graphs": ["xrt_coreutil", "uuid", "pthread"],
     "queues": ["xilinxopencl", "xrt_coreutil", "uuid", "pthread"],
     "opencl": ["xilinxopencl", "pthread"],
     "opencl_loader": [":libOpenCL.so.1", "pthread"],

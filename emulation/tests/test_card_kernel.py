@@ -164,7 +164,9 @@ def test_the_host_program_finds_a_kernel_that_differs(isthmus: Command, tmp_path
     subprocess.run(compile_host, cwd=tmp_path, check=True)
     kernel = tmp_path / "scale" / "scale.cpp"
     kernel.write_text(kernel.read_text().replace("in[i]", "in[i] + (i == 1000)"))
-    assert isthmus("card", "kernel", "build", "scale/scale.cpp").returncode == 0
+    built = isthmus("card", "kernel", "build", "scale/scale.cpp")
+    assert built.stdout.split() == ["scale/scale.so", "scale/scale.xclbin"]
+    assert "card exec --kernels scale -- PROGRAM scale/scale.xclbin" in built.stderr
     ended = isthmus(*execute[execute.index("card") :])
     assert ended.returncode == 1
     assert "FAIL" in ended.stdout

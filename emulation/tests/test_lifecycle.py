@@ -120,6 +120,17 @@ def other(run_isthmus: Command, tmp_path_factory: pytest.TempPathFactory) -> Pat
 
 
 @CLOCKS
+def test_threads_of_xrt_that_begin_before_main_are_the_programs(
+    card_exec: Run, programs: Path, clock: str
+) -> None:
+    """They were taken for XRT's scheduler, for which simulated time does not wait."""
+    ran = card_exec(
+        "--clock", clock, "--", programs / "graphs", "chain", programs / "hw_emu.xclbin"
+    )
+    assert (ran.code, ran.figures) == (0, {"sum": SUM}), ran.errors
+
+
+@CLOCKS
 def test_bitstreams_are_loaded_in_turn(
     lifecycle: Run, programs: Path, other: Path, clock: str
 ) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import sys
 from pathlib import Path
 from typing import Annotated, get_args
 
@@ -87,13 +88,14 @@ def build(
 ) -> None:
     """Makes a NAME.so beside each source, and an xclbin, and prints their names."""
     from isthmus.emulation import build_kernel
+    from isthmus.program import program
     from isthmus.xclbin.design import ModeName
 
     names: tuple[ModeName, ...] = get_args(ModeName)
     chosen = next((name for name in names if name == mode), None)
     if chosen is None:
         raise UsageError(f"no mode '{mode}'; choose {', '.join(names)}")
-    for made in build_kernel.build(
+    made = build_kernel.build(
         sources,
         tops=top or (),
         description=description,
@@ -102,5 +104,11 @@ def build(
         folders=include or (),
         defines=define or (),
         mode=chosen,
-    ):
-        print(made)
+    )
+    print(*made, sep="\n")
+    *libraries, described_by = made
+    folders = dict.fromkeys(shlex.quote(str(library.parent)) for library in libraries)
+    options = ["--as-hardware"] if chosen == "hw" else []
+    options += [f"--kernels {folder}" for folder in folders]
+    run = f"{program()} card exec {' '.join(options)} -- PROGRAM {shlex.quote(str(described_by))}"
+    print(f"Run it with: {run}", file=sys.stderr)
