@@ -197,8 +197,9 @@ class parts {
     return before;
   }
 
-  /// Its digits after a prefix (0b, 0o, 0x), all that its bits have; or, of the radix 10, as few as
-  /// there are. A negative number has a sign where that is wanted, and not with the radix 2.
+  /// Its digits after a prefix (0b, 0o, 0x), as AMD's simulation prints them: of the radix 2 all;
+  /// of 8 and 16 none of the zeros before the others, but one where the number is wide. A negative
+  /// number has a sign where that is wanted, and not with the radix 2.
   [[nodiscard]] std::string to_string(int radix = 2, bool sign = true) const {
     const int step = radix == 16 ? 4 : radix == 8 ? 3 : 1;
     if (radix != 10 && radix != 1 << step) {
@@ -214,13 +215,22 @@ class parts {
     if (radix == 10) {
       return decimal(size).text(negative);
     }
-    std::string digits = negative ? "-0" : "0";
-    digits += radix == 16 ? 'x' : radix == 8 ? 'o' : 'b';
+    std::string digits;
     for (int low = (bits - 1) / step * step; low >= 0; low -= step) {
       const int high = low + step > bits + 1 ? bits : low + step - 1;
-      digits += "0123456789ABCDEF"[size.get(high, low).to_uint64()];
+      const char* const all = bits > 64 ? "0123456789ABCDEF" : "0123456789abcdef";
+      digits += all[size.get(high, low).to_uint64()];
     }
-    return digits;
+    const std::size_t zeros = radix == 2 ? 0 : digits.find_first_not_of('0');
+    if (zeros != 0) {
+      digits = zeros == std::string::npos ? "" : digits.substr(zeros);
+      digits = (bits > 64 || digits.empty() ? "0" : "") + digits;
+    }
+    return (negative ? "-0" : "0") +
+           std::string(1, radix == 16  ? 'x'
+                          : radix == 8 ? 'o'
+                                       : 'b') +
+           digits;
   }
 
  protected:
@@ -684,21 +694,9 @@ ap_int_base<one + other, false> operator,(const ap_int_base<one, first>& left,
 
 template <int bits, bool is_signed>
 std::ostream& operator<<(std::ostream& out, const ap_int_base<bits, is_signed>& number) {
-  if constexpr (bits > 64) {
-    const auto base = out.flags() & std::ios::basefield;
-    if (base != std::ios::hex && base != std::ios::oct) {
-      return out << number.to_string(10);
-    }
-    const std::string digits = number.to_string(base == std::ios::hex ? 16 : 8, false);
-    std::size_t first = digits.find_first_not_of('0', 2);
-    std::string text = digits.substr(first == std::string::npos ? digits.size() - 1 : first);
-    for (char& digit : text) {
-      digit = static_cast<char>(digit | 0x20);  // as C++ prints its integers
-    }
-    return out << text;
-  } else {
-    return out << static_cast<typename ap_int_base<bits, is_signed>::Value>(number);
-  }
+  const auto base = out.flags() & std::ios::basefield;
+  const int radix = base == std::ios::hex ? 16 : base == std::ios::oct ? 8 : 10;
+  return out << number.to_string(radix, radix == 10);
 }
 
 /// Digits of the radix that the stream has (std::dec, std::hex), or of their prefix.
