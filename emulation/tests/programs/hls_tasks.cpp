@@ -73,6 +73,7 @@ void tasks() {
 }
 
 void endless(hls::stream<int>& out) { out.write(1); }
+void emptied(hls::stream<int>& in) { in.read(); }
 void failing(hls::stream<int>& in) {
   if (in.read() == 2) {
     throw std::runtime_error("a task");
@@ -88,6 +89,14 @@ void others_of_tasks() {
       sum += ones.read();
     }
     CHECK(sum == 100000);
+  }
+  {
+    hls::stream<int> round;
+    hls::stream<int> never;
+    hls::task source(endless, round);
+    hls::task sink(emptied, round);
+    hls::isthmus_most_in_vain = 1U << 20U;
+    CHECK(throws([&] { never.read(); }));
   }
   hls::stream<int> in;
   hls::stream<int> none;

@@ -49,8 +49,9 @@ class isthmus_outside {
 class isthmus_tasks {
  public:
   /// Asked by that function: lets tasks run until `ready` says so of `what`, or until none goes on;
-  /// false where none ever will. Asked by a task: others go on first, until that is so, or, where
-  /// it does not `wait`, for a while. `outside` says that another kernel is waited for.
+  /// false where none ever will. Throws std::runtime_error where they go on for ever in vain. Asked
+  /// by a task: others go on first, until that is so, or, where it does not `wait`, for a while.
+  /// `outside` says that another kernel is waited for.
   virtual bool run_until(bool (*ready)(const void*), const void* what, bool outside, bool wait) = 0;
 
  protected:

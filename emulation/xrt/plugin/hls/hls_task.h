@@ -21,6 +21,9 @@
 
 namespace hls {
 
+/// So many words among tasks alone are taken for endless: minutes.
+inline unsigned long long isthmus_most_in_vain = 1ULL << 30U;
+
 /// A function with a stack of its own, which is called again and again.
 class isthmus_turns {
  public:
@@ -57,6 +60,8 @@ class isthmus_turns {
         running->wait(wait ? ready : nullptr, what, outside);
         return true;
       }
+      unsigned long long most = isthmus_moved + isthmus_most_in_vain;
+      unsigned long long crossed = isthmus_crossed;
       constexpr int patience = 100;  // turns of tasks that ask without waiting, and move nothing
       for (int vain = 0;;) {
         if (ready(what)) {
@@ -69,6 +74,14 @@ class isthmus_turns {
           there[n]->go_on();
           asks = asks || there[n]->ready_ == nullptr;
           for_others = for_others || there[n]->outside_;
+        }
+        if (crossed != isthmus_crossed) {
+          crossed = isthmus_crossed;
+          most = isthmus_moved + isthmus_most_in_vain;
+        } else if (isthmus_moved > most) {
+          throw std::runtime_error(
+              "tasks pass words round without end, and none to another kernel or to what made "
+              "them");
         }
         vain = isthmus_moved == moved ? vain + 1 : 0;
         if (vain >= (asks ? patience : 1)) {
