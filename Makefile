@@ -110,7 +110,7 @@ wheel: ## an sdist, and from it a wheel for this Python, in dist/
 	@$(BIN)/python tools/make_wheel.py
 
 sbom: ## what an installation consists of, as CycloneDX: dist/isthmus.cdx.json
-	$(SETUP) run package
+	$(SETUP) run sbom
 	@mkdir -p dist
 	@$(BIN)/cyclonedx-py environment $(BIN)/python --pyproject pyproject.toml --output-reproducible -o dist/isthmus.cdx.json
 

@@ -162,6 +162,7 @@ USES: dict[str, tuple[tuple[str, ...], tuple[SystemPackage, ...]]] = {
     "bench": ((), (CLPEAK, GOOGLE_BENCHMARK, OPENCL_DEVELOPMENT, VERILATOR)),
     "mpi": (("mpi",), ()),
     "package": (("package",), XRT),
+    "sbom": (("sbom",), ()),
     "synthesis": ((), (YOSYS,)),
     "fpga-emulator": (("fpga-emulator",), (OPENCL_LOADER,)),
 }
