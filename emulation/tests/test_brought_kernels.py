@@ -94,6 +94,112 @@ def test_kernels_of_several_files_run_where_the_linker_was_told(
     assert "warning" not in "".join(ran.errors)
 
 
+STRANGE = """
+#include <ap_fixed.h>
+#include <hls_burst_maxi.h>
+#include <hls_task.h>
+#include <memory>
+typedef struct { short times, more; } By;
+typedef unsigned Count;
+namespace {
+void halved(hls::stream<int>& in, hls::stream<int>& out) {
+  static int runs = 0;
+  const ap_fixed<8, 7> half = ap_fixed<8, 7>(in.read()) / 2;
+  out.write(half.range(7, 0).to_int() + 1000 * (runs++ / 16));
+}
+}
+extern "C" void strange(hls::burst_maxi<int> in, int out[COUNT / 4][4], By by, Count rows,
+                        Count& largest) {
+  hls_thread_local hls::stream<int> whole, halves;
+  hls_thread_local hls::task halving(halved, whole, halves);
+  const auto count = std::make_shared<Count>(rows * 4);
+  in.read_request(0, *count);
+  for (Count n = 0; n < *count; ++n) whole.write(in.read());
+  for (Count n = 0; n < *count; ++n) {
+    const Count value = halves.read() * by.times + by.more;
+    if (value > largest) largest = value;
+    out[n / 4][n % 4] = value;
+  }
+}
+"""
+
+
+def test_what_strangers_kernels_have_is_built_and_runs(
+    isthmus: Command, card_exec: Run, tmp_path: Path
+) -> None:
+    (tmp_path / "strange.cpp").write_text(STRANGE)
+    built = isthmus("card", "kernel", "build", "strange.cpp", "-D", "COUNT=16")
+    assert built.returncode == 0, built.stderr
+    program = compiled(SOURCES / "strange.cpp", tmp_path / "program")
+    ran = card_exec("--kernels", tmp_path, "--", program, "alone", tmp_path / "strange.xclbin")
+    assert ran.code == 0, ran.errors
+    halves = 2 * sum(range(16)) + 16 * 100  # in halves: as many as its bits say
+    assert ran.figures == {
+        "first": halves, "first_largest": 130,
+        "second": halves + 16 * 2000, "second_largest": 2130,
+    }  # fmt: skip
+    assert "2 kernel runs of" in ran.errors[-1]
+    assert "over 256 B" in ran.errors[-1]  # of the burst, and of the array, each once
+
+
+TASKS = """
+#include <hls_task.h>
+static void first(hls::stream<int>& in, hls::stream<int>& between) { between << 3 * in.read(); }
+static void second(hls::stream<int>& between, hls::stream<int>& out) {
+  for (int count = 0;; ++count) out << between.read() + count;
+}
+extern "C" void source(const int* in, hls::stream<int>& out, int n) {
+  for (int i = 0; i < n; ++i) out << in[i];
+}
+extern "C" void sink(hls::stream<int>& in, int* out, int n) {
+  for (int i = 0; i < n; ++i) out[i] = in.read();
+}
+extern "C" void middle(hls::stream<int>& in, hls::stream<int>& out) {
+#pragma HLS INTERFACE ap_ctrl_none port = return
+  hls_thread_local hls::stream<int> between;
+  hls_thread_local hls::task to(second, between, out);
+  hls_thread_local hls::task from(first, in, between);
+}
+"""
+
+
+def test_tasks_of_a_kernel_without_control_pass_on_what_comes(
+    isthmus: Command, card_exec: Run, tmp_path: Path
+) -> None:
+    (tmp_path / "tasks.cpp").write_text(TASKS)
+    (tmp_path / "link.cfg").write_text(
+        "[connectivity]\nstream_connect=source_1.out:middle_1.in:4\n"
+        "stream_connect=middle_1.out:sink_1.in:4\n"
+    )
+    tops = [word for name in ("source", "middle", "sink") for word in ("--top", name)]
+    built = isthmus("card", "kernel", "build", "tasks.cpp", *tops, "--config", "link.cfg")
+    assert built.returncode == 0, built.stderr
+    program = compiled(SOURCES / "strange.cpp", tmp_path / "program")
+    ran = card_exec("--kernels", tmp_path, "--", program, "streams", tmp_path / "link.xclbin")
+    assert ran.code == 0, ran.errors
+    of_one = 4 * sum(range(100))
+    assert ran.figures == {"first": of_one, "second": of_one + 100 * 100}
+    assert "warning" not in "".join(ran.errors)
+
+
+def test_values_of_few_bytes_arrive_by_opencl(
+    isthmus: Command, card_exec: Run, tmp_path: Path
+) -> None:
+    (tmp_path / "small.cpp").write_text(
+        'extern "C" void small(int* out, bool yes, signed char letter, short number) {\n'
+        "  out[0] = yes; out[1] = letter; out[2] = number;\n}\n"
+    )
+    built = isthmus("card", "kernel", "build", "small.cpp")
+    assert built.returncode == 0, built.stderr
+    opencl = ("-Wl,--no-as-needed", "-lxilinxopencl")
+    program = compiled(SOURCES / "small.cpp", tmp_path / "program", *opencl)
+    ran = card_exec("--kernels", tmp_path, "--", program, tmp_path / "small.xclbin")
+    assert ran.code == 0, ran.errors
+    assert ran.figures == {"yes": 1, "letter": -7, "number": -300}
+    sizes = [a.size for k in xclbin.load(tmp_path / "small.xclbin").kernels for a in k.arguments]
+    assert sizes == [8, 1, 1, 2]
+
+
 def applied(text: str, tmp_path: Path) -> Design:
     file = tmp_path / "link.cfg"
     file.write_text(text)

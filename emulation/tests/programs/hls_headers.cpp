@@ -153,26 +153,26 @@ void words() {
     sum += ap_uint<96>(1) << 63;
   }
   CHECK(static_cast<int>(sum >> 63) == 100);
-  CHECK(ap_uint<68>("0x123456789abcdef01").to_string(16) == "123456789abcdef01");
+  CHECK(ap_uint<68>("0x123456789abcdef01").to_string(16) == "0x123456789ABCDEF01");
 }
 
 void results() {
   const ap_uint<64> a = ~0ULL;
   const ap_uint<64> b = 1;
   const ap_uint<65> sum = a + b;
-  CHECK(sum.to_string(16) == "10000000000000000");
+  CHECK(sum.to_string(16) == "0x10000000000000000");
   CHECK(b - a < 0);
   const ap_uint<128> square = a * a;
-  CHECK(square.to_string(16) == "fffffffffffffffe0000000000000001");
+  CHECK(square.to_string(16) == "0xFFFFFFFFFFFFFFFE0000000000000001");
   const ap_uint<40> d = (1ULL << 40) - 1;
   const ap_uint<80> product = d * d;
-  CHECK(product.to_string(16) == "fffffffffe0000000001");
+  CHECK(product.to_string(16) == "0xFFFFFFFFFE0000000001");
   const ap_uint<32> c = ~0U;
   CHECK(c * c > 0);
   CHECK(c * c == 0xFFFFFFFE00000001ULL);
   const ap_int<64> least = 1LL << 63;
   const ap_int<64> minus = -1;
-  CHECK((least + minus).to_string(16) == "17fffffffffffffff");
+  CHECK((least + minus).to_string(16, false) == "0x17FFFFFFFFFFFFFFF");
   CHECK(least * minus == ap_uint<64>(1ULL << 63) && -least > 0 && least / minus > 0);
   CHECK(minus < a && minus < 1U && minus * a < 0 && a > minus);
   CHECK(minus % 7U == -1 && a / 10 == ~0ULL / 10 && 7 - b == 6);
@@ -209,6 +209,22 @@ void digits() {
   CHECK(ap_int<8>("-128") == -128 && ap_uint<8>("+0x1F") == 31 && ap_int<6>("0o17", 8) == 15);
   CHECK(ap_uint<64>("18446744073709551615") == ~0ULL && ap_uint<4>("101", 2) == 5);
   CHECK(is_refused<ap_uint<128>>("12a") && is_refused<ap_uint<8>>("2", 2));
+  CHECK(ap_uint<8>(10).to_string() == "0b00001010" && ap_uint<8>(10).to_string(8) == "0o12");
+  CHECK(ap_int<72>(-1).to_string(16) == "-0x01" && ap_uint<72>(0).to_string(16) == "0x0");
+  CHECK(ap_int<12>(-5).to_string(10) == "-5" && ap_int<12>(-5).to_string(16, false) == "0xffb");
+  std::stringstream text("12 -7 ff 0x10 z");
+  ap_uint<72> wide;
+  ap_int<8> narrow;
+  text >> wide >> narrow;
+  CHECK(wide == 12 && narrow == -7);
+  text >> std::hex >> wide >> narrow;
+  CHECK(wide == 255 && narrow == 16 && !(text >> narrow));
+  std::ostringstream shown;
+  shown << (ap_uint<128>(1) << 100) << ' ' << -(ap_int<100>(1) << 70) << ' ' << std::hex
+        << ap_uint<72>("0x0fedcba9876543210") << ' ' << ap_uint<72>(0) << ' ' << ap_uint<9>(255);
+  CHECK(shown.str() ==
+        "1267650600228229401496703205376 -1180591620717411303424 "
+        "0x0FEDCBA9876543210 0x0 0xff");
   CHECK(is_refused<ap_uint<8>>("") && is_refused<ap_uint<8>>("1", 7));
 }
 

@@ -209,6 +209,15 @@ class Run {
     }
     escape = &here;
     kernel.call(values);
+    finish_tasks();
+  }
+
+  /// Lets tasks of the kernel (hls_task.h) do what they can with what is there.
+  static void finish_tasks() {
+    if (hls::isthmus_beside != nullptr) {
+      hls::isthmus_beside->run_until([](const void* /*nothing*/) { return false; }, nullptr, false,
+                                     false);
+    }
   }
 
   /// One end of a stream, which moves a word a clock.
@@ -335,6 +344,57 @@ ISTHMUS_ACCESS(2)
 ISTHMUS_ACCESS(4)
 ISTHMUS_ACCESS(8)
 ISTHMUS_ACCESS(16)
+
+// What std::atomic and std::shared_ptr do.
+#define ISTHMUS_ATOMIC_CHANGE(bits, name)                                                      \
+  std::uint##bits##_t __tsan_atomic##bits##_##name(volatile std::uint##bits##_t* at,           \
+                                                   std::uint##bits##_t value, int /*order*/) { \
+    isthmus::card::plugin::count(at, sizeof(*at), false);                                      \
+    isthmus::card::plugin::count(at, sizeof(*at), true);                                       \
+    return __atomic_##name(at, value, __ATOMIC_SEQ_CST);                                       \
+  }
+#define ISTHMUS_ATOMICS(bits)                                                                     \
+  std::uint##bits##_t __tsan_atomic##bits##_load(const volatile std::uint##bits##_t* at,          \
+                                                 int /*order*/) {                                 \
+    isthmus::card::plugin::count(at, sizeof(*at), false);                                         \
+    return __atomic_load_n(at, __ATOMIC_SEQ_CST);                                                 \
+  }                                                                                               \
+  void __tsan_atomic##bits##_store(volatile std::uint##bits##_t* at, std::uint##bits##_t value,   \
+                                   int /*order*/) {                                               \
+    isthmus::card::plugin::count(at, sizeof(*at), true);                                          \
+    __atomic_store_n(at, value, __ATOMIC_SEQ_CST);                                                \
+  }                                                                                               \
+  std::uint##bits##_t __tsan_atomic##bits##_exchange(volatile std::uint##bits##_t* at,            \
+                                                     std::uint##bits##_t value, int /*order*/) {  \
+    isthmus::card::plugin::count(at, sizeof(*at), false);                                         \
+    isthmus::card::plugin::count(at, sizeof(*at), true);                                          \
+    return __atomic_exchange_n(at, value, __ATOMIC_SEQ_CST);                                      \
+  }                                                                                               \
+  int __tsan_atomic##bits##_compare_exchange_strong(                                              \
+      volatile std::uint##bits##_t* at, std::uint##bits##_t* expected, std::uint##bits##_t value, \
+      int /*order*/, int /*else*/) {                                                              \
+    isthmus::card::plugin::count(at, sizeof(*at), false);                                         \
+    isthmus::card::plugin::count(at, sizeof(*at), true);                                          \
+    return static_cast<int>(__atomic_compare_exchange_n(at, expected, value, false,               \
+                                                        __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST));     \
+  }                                                                                               \
+  int __tsan_atomic##bits##_compare_exchange_weak(                                                \
+      volatile std::uint##bits##_t* at, std::uint##bits##_t* expected, std::uint##bits##_t value, \
+      int order, int otherwise) {                                                                 \
+    return __tsan_atomic##bits##_compare_exchange_strong(at, expected, value, order, otherwise);  \
+  }                                                                                               \
+  ISTHMUS_ATOMIC_CHANGE(bits, fetch_add)                                                          \
+  ISTHMUS_ATOMIC_CHANGE(bits, fetch_sub)                                                          \
+  ISTHMUS_ATOMIC_CHANGE(bits, fetch_and)                                                          \
+  ISTHMUS_ATOMIC_CHANGE(bits, fetch_or)                                                           \
+  ISTHMUS_ATOMIC_CHANGE(bits, fetch_xor)
+ISTHMUS_ATOMICS(8)
+ISTHMUS_ATOMICS(16)
+ISTHMUS_ATOMICS(32)
+ISTHMUS_ATOMICS(64)
+void __tsan_atomic_thread_fence(int /*order*/) {}
+void __tsan_atomic_signal_fence(int /*order*/) {}
+
 void __tsan_read_range(const void* at, std::size_t bytes) {
   isthmus::card::plugin::count(at, bytes, false);
 }

@@ -55,9 +55,25 @@ struct IsStream<hls::stream<T, depth>> : std::true_type {
                 "streams between kernels need Isthmus's hls_stream.h: build without XILINX_HLS");
 };
 
+/// What leads to memory: a pointer, or a port of hls_burst_maxi.h.
+template <class T, class = void>
+struct Memory {
+  static constexpr bool is = false;
+};
+template <class T>
+struct Memory<T*> {
+  static constexpr bool is = true;
+  using Element = T;
+};
+template <class T>
+struct Memory<T, std::void_t<typename T::isthmus_element>> {
+  static constexpr bool is = true;
+  using Element = typename T::isthmus_element;
+};
+
 template <class T>
 constexpr Kind kind_of() {
-  if constexpr (std::is_pointer_v<T>) {
+  if constexpr (Memory<T>::is) {
     return Kind::buffer;
   } else if constexpr (!std::is_reference_v<T>) {
     return Kind::value;
@@ -68,8 +84,8 @@ constexpr Kind kind_of() {
 
 template <class T>
 constexpr std::uint64_t element_bytes() {
-  if constexpr (std::is_pointer_v<T>) {
-    using Element = std::remove_cv_t<std::remove_pointer_t<T>>;
+  if constexpr (Memory<T>::is) {
+    using Element = std::remove_cv_t<std::remove_all_extents_t<typename Memory<T>::Element>>;
     if constexpr (std::is_void_v<Element>) {
       return 1;
     } else {
@@ -86,30 +102,44 @@ constexpr std::uint64_t element_bytes() {
 /// Of a value; 8 of an address, or of a stream's end.
 template <class T>
 constexpr std::uint64_t argument_bytes() {
-  return kind_of<T>() == Kind::stream ? sizeof(std::uint64_t) : sizeof(T);
+  constexpr bool is_value = kind_of<T>() == Kind::value || kind_of<T>() == Kind::result;
+  return is_value ? sizeof(T) : sizeof(std::uint64_t);
 }
 
 template <class T>
 constexpr bool writes() {
-  return std::is_pointer_v<T> && !std::is_const_v<std::remove_pointer_t<T>>;
+  if constexpr (Memory<T>::is) {
+    return !std::is_const_v<typename Memory<T>::Element>;
+  } else {
+    return false;
+  }
 }
 
-/// An argument while the kernel is called.
-template <class T, Kind kind = kind_of<T>()>
+/// The argument of number `n`, while the kernel is called.
+template <class T, std::size_t n, Kind kind = kind_of<T>()>
 struct Given {
   explicit Given(std::uint64_t& stored) { std::memcpy(&value, &stored, sizeof(value)); }
   T pass() { return value; }
   std::remove_const_t<T> value;
 };
-template <class T>
-struct Given<T, Kind::stream> {
-  explicit Given(std::uint64_t& stored)
-      : stream(*reinterpret_cast<hls::isthmus_outside*>(stored)) {}
-  T pass() { return stream; }
-  std::remove_reference_t<T> stream;
+template <class T, std::size_t n>
+struct Given<T, n, Kind::buffer> {
+  explicit Given(std::uint64_t& stored) : address(stored) {}
+  T pass() { return reinterpret_cast<typename Memory<T>::Element*>(address); }
+  std::uint64_t address;
 };
-template <class T>
-struct Given<T, Kind::result> {
+template <class T, std::size_t n>
+struct Given<T, n, Kind::stream> {
+  explicit Given(std::uint64_t& stored) {
+    pass().isthmus_lead_to(*reinterpret_cast<hls::isthmus_outside*>(stored));
+  }
+  T pass() {
+    static std::remove_reference_t<T> stream;  // the same in each run: tasks keep it
+    return stream;
+  }
+};
+template <class T, std::size_t n>
+struct Given<T, n, Kind::result> {
   explicit Given(std::uint64_t& stored) : stored_(stored) {
     std::memcpy(&value, &stored, sizeof(value));
   }
@@ -148,7 +178,7 @@ struct Call<function, Result (*)(Types...)> {
  private:
   template <std::size_t... n>
   static void each([[maybe_unused]] std::uint64_t* values, std::index_sequence<n...> /*which*/) {
-    [[maybe_unused]] std::tuple<Given<Types>...> given(values[words[n]]...);
+    [[maybe_unused]] std::tuple<Given<Types, n>...> given(values[words[n]]...);
     function(std::get<n>(given).pass()...);
   }
 };

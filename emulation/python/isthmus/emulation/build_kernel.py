@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 
@@ -21,7 +23,7 @@ from isthmus.xclbin import Argument, Design, Kernel, save
 from isthmus.xclbin.description import load
 from isthmus.xclbin.design import MADE_BY, ModeName, completed
 from isthmus.xclbin.metadata import WorkGroup, work_arguments
-from isthmus.xclbin.sizes import word_bytes
+from isthmus.xclbin.sizes import size_of, word_bytes
 from isthmus.xclbin.streams import Side
 
 PARTS = PROCESS.parent
@@ -42,6 +44,7 @@ def build(
     configs: Sequence[Path] = (),
     out: Path | None = None,
     folders: Sequence[Path] = (),
+    defines: Sequence[str] = (),
     mode: ModeName,
 ) -> list[Path]:
     """Makes a NAME.so beside the source of each kernel and one xclbin, in place of older ones.
@@ -51,13 +54,15 @@ def build(
     ``description`` is of all kernels together, else one that lies beside a single source;
     ``configs`` are AMD's linker's, and say what is connected. The xclbin is ``out``, else it is
     named as the description, the first of ``configs`` or the source. ``folders`` hold headers or
-    modules. Raises UsageError where these do not fit, IsthmusError with the compiler's words.
+    modules, ``defines`` are macros of C++ and OpenCL C, ``NAME`` or ``NAME=VALUE``. Raises
+    UsageError where these do not fit, IsthmusError with the compiler's words.
     """
     for source in sources:
         _check_source(source)
-    in_opencl = {s: _translated(s, folders) for s in sources if s.suffix == opencl_c.SUFFIX}
+    options = [*(f"-I{path}" for path in folders), *(f"-D{macro}" for macro in defines)]
+    in_opencl = {s: _translated(s, options) for s in sources if s.suffix == opencl_c.SUFFIX}
     texts = {
-        s: in_opencl[s].text if s in in_opencl else _text(s, folders)
+        s: in_opencl[s].text if s in in_opencl else _text(s, options)
         for s in sources
         if not _in_verilog(s)
     }
@@ -75,7 +80,7 @@ def build(
     sides: dict[tuple[str, str], Side] = {}
     for name, source in kernel_sources.items():
         if source in texts:
-            found = _prototype(source, texts[source], name, in_opencl.get(source))
+            found = _prototype(source, texts[source], name, in_opencl.get(source), options)
             sides |= {(found.name, a.name): Side(None, word_bytes(a.type)) for a in found.arguments}
             design = _with_prototype(design, found, source, described, alone=alone)
         elif not alone and description is None:
@@ -109,8 +114,9 @@ def build(
         for model in models.values():
             sides |= model.sides
         built = design.build(sides=sides, unconnected=unconnected)
-        cpp = _Cpp(parts, in_opencl, folders)
-        made = _compiled(Path(folder), kernel_sources, cpp, kernels, models)
+        made = _compiled(
+            Path(folder), kernel_sources, _Cpp(parts, in_opencl, options), kernels, models
+        )
         for name, source in kernel_sources.items():
             library = source.with_name(f"{name}.so")
             library.unlink(missing_ok=True)  # a program that runs keeps the old one
@@ -186,31 +192,32 @@ def _kernel_sources(
     return found
 
 
-def _text(source: Path, folders: Sequence[Path]) -> str:
+def _text(source: Path, options: Sequence[str]) -> str:
     """C++ as the compiler sees it, without macros; as it stands where it does not get so far."""
     try:
-        return compiler.run([*_dialect(source, folders), "-w", "-E", "-P", source], source)
+        return compiler.run([*_dialect(source, options), "-w", "-E", "-P", source], source)
     except compiler.DoesNotCompileError:
         return source.read_text("utf-8", "replace")
 
 
-def _translated(source: Path, folders: Sequence[Path]) -> opencl_c.Translation:
+def _translated(source: Path, options: Sequence[str]) -> opencl_c.Translation:
     """A source in OpenCL C."""
-    includes = [f"-I{path}" for path in (source.resolve().parent, *folders)]
-    text = compiler.run([*opencl_c.DIALECT, *includes, "-w", "-E", source], source)
+    dialect = [*opencl_c.DIALECT, f"-I{source.resolve().parent}", *options]
+    text = compiler.run([*dialect, "-w", "-E", source], source)
     found = opencl_c.translated(text, source)
     if not found.kernels:
         raise UsageError(f"{source} defines no kernel: in OpenCL C it begins with __kernel void")
     return found
 
 
-def _dialect(source: Path, folders: Sequence[Path]) -> list[object]:
-    """How kernels' code is read: the standard, and where its headers are."""
-    includes = [f"-I{path}" for path in (source.resolve().parent, *folders, PARTS / "include")]
+def _dialect(source: Path, options: Sequence[str]) -> list[object]:
+    """How kernels' code is read: the standard, macros, and where its headers are."""
     vitis = os.environ.get("XILINX_HLS")
     return [
         "-std=c++17",
-        *includes,
+        f"-I{source.resolve().parent}",
+        *options,
+        f"-I{PARTS}/include",
         "-isystem",
         f"{vitis}/include" if vitis else f"{PARTS}/include/hls",
     ]
@@ -238,7 +245,13 @@ def _is_ours(path: Path) -> bool:
         return False
 
 
-def _prototype(source: Path, text: str, name: str, opencl: opencl_c.Translation | None) -> Kernel:
+def _prototype(
+    source: Path,
+    text: str,
+    name: str,
+    opencl: opencl_c.Translation | None,
+    options: Sequence[str],
+) -> Kernel:
     """The kernel that a source in C++ defines, or in OpenCL C."""
     found = prototype.defined_in(text, name)
     group: WorkGroup | None = None
@@ -246,7 +259,43 @@ def _prototype(source: Path, text: str, name: str, opencl: opencl_c.Translation 
         group = opencl.kernels.get(name)
     if found is None or (opencl is not None and group is None):
         raise UsageError(f"{source} defines no function {name}(...): name the kernel's with --top")
+    if opencl is None:
+        return _sized(found.kernel, source, options)
     return msgspec.structs.replace(found.kernel, work_group=group)
+
+
+_KINDS = ("value", "buffer", "stream", "result")
+"""Kinds of arguments, in the order of kernel_call.hpp."""
+
+
+def _sized(kernel: Kernel, source: Path, options: Sequence[str]) -> Kernel:
+    """The kernel with what the compiler knows of arguments whose types' names tell no size."""
+
+    def unknown(argument: Argument) -> bool:
+        told = argument.size or argument.qualifier or argument.type.endswith("*")
+        return not told and size_of(argument.type.removesuffix("&")) is None
+
+    if not any(map(unknown, kernel.arguments)):
+        return kernel
+    with tempfile.TemporaryDirectory(prefix="isthmus-kernel-") as folder:
+        asked = Path(folder) / "sizes.cpp"
+        facts = {"source": source.resolve(), "name": kernel.name, "count": len(kernel.arguments)}
+        asked.write_text(filled_template("sizes.cpp", facts), "utf-8")
+        done = compiler.ended([*_dialect(source, options), "-w", "-fsyntax-only", asked])
+    found = re.search(r"isthmus_sizes<([-\d, ]+)>", done.stderr)
+    if found is None:
+        raise compiler.failure(source, done)
+    numbers = list(map(int, found[1].split(",")))
+    arguments = list(kernel.arguments)
+    for n, argument in enumerate(arguments):
+        if unknown(argument):
+            kind, size = _KINDS[numbers[2 * n]], numbers[2 * n + 1]
+            name = f"{argument.type}*" if kind == "buffer" else argument.type
+            qualifier: Literal["stream"] | None = "stream" if kind == "stream" else None
+            arguments[n] = msgspec.structs.replace(
+                argument, type=name, size=None if qualifier else size, qualifier=qualifier
+            )
+    return msgspec.structs.replace(kernel, arguments=tuple(arguments))
 
 
 def _with_prototype(
@@ -305,7 +354,7 @@ class _Cpp:
     parts: Sequence[Path]
     """Sources without a kernel."""
     in_opencl: Mapping[Path, opencl_c.Translation]
-    folders: Sequence[Path]
+    options: Sequence[str]
 
 
 def _compile(source: Path, cpp: _Cpp, kernel: Kernel, folder: Path, accesses: Path) -> Path:
@@ -325,7 +374,7 @@ def _compile(source: Path, cpp: _Cpp, kernel: Kernel, folder: Path, accesses: Pa
             "waits": "true" if opencl.waits else "false",
         }
     call.write_text(filled_template("call.cpp", facts), "utf-8")
-    common = [*_dialect(source, cpp.folders), *_OPTIONS]
+    common = [*_dialect(source, cpp.options), *_OPTIONS]
     # A local static object is made once, by the one thread there is, without a lock.
     alone = "-fno-threadsafe-statics"
     instrumented = ["-g", "-fsanitize=thread", alone, *(f"-fno-builtin-{one}" for one in _WRAPPED)]

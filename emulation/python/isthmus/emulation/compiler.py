@@ -19,14 +19,21 @@ class DoesNotCompileError(IsthmusError):
 
 
 def run(options: Sequence[object], source: Path) -> str:
-    """What CXX, else c++, prints, with the options that CXX has and these.
+    """What the compiler prints.
 
-    Raises DoesNotCompileError with the beginning of what it says where it fails, IsthmusError
-    where there is none.
+    Raises DoesNotCompileError with the beginning of what it says where it fails.
     """
+    done = ended(options)
+    if done.returncode:
+        raise failure(source, done)
+    return done.stdout
+
+
+def ended(options: Sequence[object]) -> subprocess.CompletedProcess[str]:
+    """CXX, else c++, with the options that CXX has and these; IsthmusError where there is none."""
     command = [*shlex.split(os.environ.get("CXX", "c++")), *map(str, options)]
     try:
-        done = subprocess.run(
+        return subprocess.run(
             command,
             env={**os.environ, "LC_ALL": "C"},
             capture_output=True,
@@ -38,10 +45,12 @@ def run(options: Sequence[object], source: Path) -> str:
         raise IsthmusError(
             f"no C++ compiler {command[0]}: install g++, or name one in CXX"
         ) from error
-    if done.returncode:
-        lines = (done.stderr or done.stdout).splitlines()
-        wrong = re.compile("error|undefined reference")
-        first = next((n for n, line in enumerate(lines) if wrong.search(line)), 0)
-        shown = "\n".join(lines[first : first + _SHOWN_LINES])
-        raise DoesNotCompileError(f"{source} does not compile", detail=shown)
-    return done.stdout
+
+
+def failure(source: Path, done: subprocess.CompletedProcess[str]) -> DoesNotCompileError:
+    """What a compiler that has failed says."""
+    lines = (done.stderr or done.stdout).splitlines()
+    wrong = re.compile("error|undefined reference")
+    first = next((n for n, line in enumerate(lines) if wrong.search(line)), 0)
+    shown = "\n".join(lines[first : first + _SHOWN_LINES])
+    return DoesNotCompileError(f"{source} does not compile", detail=shown)

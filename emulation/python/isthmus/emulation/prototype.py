@@ -14,11 +14,12 @@ from isthmus.xclbin.sizes import size_of
 EXAMPLE = "void scale(const int* in, int* out, int n)"
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/|^[ \t]*#(?:\\\n|[^\n])*", re.DOTALL | re.MULTILINE)
 _FUNCTION = re.compile(r"\s*(.*?)\b([A-Za-z_]\w*)\s*\((.*)\)\s*;?\s*", re.DOTALL)
-_ARGUMENT = re.compile(r"(.*?[\w>*&\s])\b([A-Za-z_]\w*)\s*(\[\w*\])?", re.DOTALL)
+_ARGUMENT = re.compile(r"(.*?[\w>*&\s])\b([A-Za-z_]\w*)\s*((?:\[[^]]*\]\s*)*)", re.DOTALL)
 _TYPE = re.compile(r"[A-Za-z_][\w:]*(?: [A-Za-z_]\w*)*(?:<[\w\s,:<>()*/+-]*>)?")
 _TEMPLATE = re.compile(r"<.*>", re.DOTALL)
 _ARITHMETIC = re.compile(r"([<,\[]\s*)([\d()][\d\s()*/+-]*)(?=[,>\]])")
-_BITS = re.compile(r"(?:\w+::)*ap_u?int<\s*(\d+)\s*>")
+_BITS = re.compile(r"(?:\w+::)*ap_u?(?:int<\s*(\d+)\s*>|fixed<\s*(\d+)\s*,[^>]*>)")
+_PORT = re.compile(r"(?:hls::)?burst_maxi<\s*(.+?)\s*>")
 _WIDEST = 64
 _INTEGERS = re.compile(r"(?:unsigned|signed|char|short|int|long|u?int\d+_t|size_t|\s)+")
 _INTERFACE = re.compile(
@@ -60,7 +61,7 @@ class Parameter:
         bits = None if self.pointer else _BITS.fullmatch(self.element)
         if bits is None:
             return None
-        return next((size for size in (1, 2, 4) if int(bits[1]) <= 8 * size), 8)
+        return next((size for size in (1, 2, 4) if int(bits[1] or bits[2]) <= 8 * size), 8)
 
     def __str__(self) -> str:
         const = "const " if self.const else ""
@@ -227,7 +228,7 @@ def _parameter(text: str, kernel: str) -> Parameter:
     template = _TEMPLATE.search(found[1])
     spaced = _TEMPLATE.sub("<>", found[1]).replace("*", " * ").replace("&", " & ")
     words = spaced.replace("__restrict__", " ").split()
-    stars = words.count("*") + (found[3] is not None)
+    stars = words.count("*") + bool(found[3])
     reference = words.count("&") > 0
     if "hls::stream" in found[1] and (stars or not reference):
         raise UsageError(f"{where} is a stream, given by reference: 'hls::stream<int>& in'")
@@ -241,7 +242,10 @@ def _parameter(text: str, kernel: str) -> Parameter:
         element = element.replace("<>", " ".join(template[0].split()))
     if _TYPE.fullmatch(element) is None or (element == "void" and not stars):
         raise UsageError(f"{where} has no type that can be read: '{element}'")
+    port = _PORT.fullmatch(element)
+    if port and not (stars or reference):
+        return Parameter(found[2], port[1], pointer=True, const="const" in port[1].split())
     bits = _BITS.fullmatch(element)
-    if bits and not stars and int(bits[1]) > _WIDEST:
+    if bits and not stars and int(bits[1] or bits[2]) > _WIDEST:
         raise UsageError(f"{where} is wider than {_WIDEST} bits, the most that a value can have")
     return Parameter(found[2], element, stars == 1, "const" in words, reference)

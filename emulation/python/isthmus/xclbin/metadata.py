@@ -21,6 +21,7 @@ from isthmus.xclbin.tables import Clock
 _LONGEST_TEXT = 4 << 20
 _TARGETS = {Mode.HW: "bitstream", Mode.HW_EMU: "hw_em", Mode.SW_EMU: "csim"}
 _DEFAULT_RANGE = 0x10000
+_REGISTER_BYTES = 4
 
 Qualifier = Literal["scalar", "global", "constant", "local", "stream"]
 QUALIFIERS: tuple[Qualifier, ...] = ("scalar", "global", "constant", "local", "stream")
@@ -151,11 +152,13 @@ def _add_kernel(core: ElementTree.Element, kernel: Kernel) -> None:
         )  # fmt: skip
     for argument in (*kernel.arguments, *work_arguments(kernel)):
         qualifier, size = argument.qualifier, _hex(argument.size)
+        # A register has 4 bytes; OpenCL's values in smaller ones never reach the kernel.
+        register = None if argument.size is None else _hex(max(argument.size, _REGISTER_BYTES))
         _add(
             element, "arg", name=argument.name, type=argument.type, port=argument.port,
             addressQualifier=None if qualifier is None else str(QUALIFIERS.index(qualifier)),
             id="" if argument.index is None else str(argument.index),
-            offset=_hex(argument.offset), size=size, hostOffset="0x0", hostSize=size,
+            offset=_hex(argument.offset), size=register, hostOffset="0x0", hostSize=size,
         )  # fmt: skip
     for shape, sizes in (("compileWorkGroupSize", required), ("maxWorkGroupSize", greatest)):
         _add(element, shape, **dict(zip("xyz", map(str, sizes), strict=True)))
@@ -215,7 +218,7 @@ def _argument(element: ElementTree.Element) -> Argument:
         name=_text(element, "name"),
         type=element.get("type", ""),
         qualifier=None if qualifier is None else QUALIFIERS[qualifier],
-        size=_number(element, "size"),
+        size=_number(element, "hostSize" if element.get("hostSize") else "size"),
         offset=_number(element, "offset"),
         port=element.get("port"),
         index=_number(element, "id"),

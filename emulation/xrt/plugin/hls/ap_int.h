@@ -6,10 +6,17 @@
 // elsewhere as its low 64.
 #pragma once
 
+#if __cplusplus < 201703L
+#error "Isthmus's headers of HLS need -std=c++17 or later"
+#endif
+
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
-#include <ostream>
+#include <iostream>
 #include <stdexcept>
 #include <string>
 #include <type_traits>
@@ -31,6 +38,47 @@ __extension__ using int128 = __int128;
 constexpr std::uint64_t low(int bits) {
   return bits >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << bits) - 1;
 }
+
+/// A whole number in decimal digits, the last one first.
+class decimal {
+ public:
+  template <class Number>
+  explicit decimal(const Number& number) {
+    for (int bit = Number::width - 1; bit >= 0; --bit) {
+      change(2, number.test(bit) ? 1 : 0);
+    }
+  }
+  void change(unsigned factor, unsigned more) {
+    for (char& digit : digits_) {
+      more += factor * static_cast<unsigned>(digit - '0');
+      digit = static_cast<char>('0' + more % 10);
+      more /= 10;
+    }
+    for (; more != 0; more /= 10) {
+      digits_ += static_cast<char>('0' + more % 10);
+    }
+  }
+  /// With a point before the last `behind` digits, if these are not zero.
+  [[nodiscard]] std::string text(bool negative, std::size_t behind = 0) const {
+    std::string digits = digits_;
+    digits.append(digits.size() > behind ? 0 : behind + 1 - digits.size(), '0');
+    std::size_t zeros = 0;
+    while (zeros < behind && digits[zeros] == '0') {
+      ++zeros;
+    }
+    std::string text = negative ? "-" : "";
+    text.append(digits.rbegin(), digits.rend() - static_cast<std::ptrdiff_t>(behind));
+    if (behind > zeros) {
+      text += '.';
+      text.append(digits.rend() - static_cast<std::ptrdiff_t>(behind),
+                  digits.rend() - static_cast<std::ptrdiff_t>(zeros));
+    }
+    return text;
+  }
+
+ private:
+  std::string digits_;
+};
 
 template <class T>
 using number = std::enable_if_t<std::is_arithmetic_v<T> || std::is_enum_v<T>, int>;
@@ -149,15 +197,40 @@ class parts {
     return before;
   }
 
-  /// Its digits, of the radix 2 or 16.
-  [[nodiscard]] std::string to_string(int radix = 2) const {
-    const int step = radix == 16 ? 4 : 1;
+  /// Its digits after a prefix (0b, 0o, 0x), as AMD's simulation prints them: of the radix 2 all;
+  /// of 8 and 16 none of the zeros before the others, but one where the number is wide. A negative
+  /// number has a sign where that is wanted, and not with the radix 2.
+  [[nodiscard]] std::string to_string(int radix = 2, bool sign = true) const {
+    const int step = radix == 16 ? 4 : radix == 8 ? 3 : 1;
+    if (radix != 10 && radix != 1 << step) {
+      throw std::invalid_argument("ap_int: a radix other than 2, 8, 10 and 16");
+    }
+    const bool negative = sign && radix != 2 && self() < 0;
+    ap_int_base<bits + 1, true> size = self();
+    if (negative) {
+      size = -size;
+    } else {
+      size = ap_int_base<bits, false>(self());
+    }
+    if (radix == 10) {
+      return decimal(size).text(negative);
+    }
     std::string digits;
     for (int low = (bits - 1) / step * step; low >= 0; low -= step) {
-      const int high = low + step > bits ? bits - 1 : low + step - 1;
-      digits += "0123456789abcdef"[self().get(high, low).to_uint64()];
+      const int high = low + step > bits + 1 ? bits : low + step - 1;
+      const char* const all = bits > 64 ? "0123456789ABCDEF" : "0123456789abcdef";
+      digits += all[size.get(high, low).to_uint64()];
     }
-    return digits;
+    const std::size_t zeros = radix == 2 ? 0 : digits.find_first_not_of('0');
+    if (zeros != 0) {
+      digits = zeros == std::string::npos ? "" : digits.substr(zeros);
+      digits = (bits > 64 || digits.empty() ? "0" : "") + digits;
+    }
+    return (negative ? "-0" : "0") +
+           std::string(1, radix == 16  ? 'x'
+                          : radix == 8 ? 'o'
+                                       : 'b') +
+           digits;
   }
 
  protected:
@@ -621,11 +694,25 @@ ap_int_base<one + other, false> operator,(const ap_int_base<one, first>& left,
 
 template <int bits, bool is_signed>
 std::ostream& operator<<(std::ostream& out, const ap_int_base<bits, is_signed>& number) {
-  if constexpr (bits > 64) {
-    return out << "0x" << number.to_string(16);
-  } else {
-    return out << static_cast<typename ap_int_base<bits, is_signed>::Value>(number);
+  const auto base = out.flags() & std::ios::basefield;
+  const int radix = base == std::ios::hex ? 16 : base == std::ios::oct ? 8 : 10;
+  return out << number.to_string(radix, radix == 10);
+}
+
+/// Digits of the radix that the stream has (std::dec, std::hex), or of their prefix.
+template <int bits, bool is_signed>
+std::istream& operator>>(std::istream& in, ap_int_base<bits, is_signed>& number) {
+  std::string digits;
+  if (in >> digits) {
+    try {
+      const auto base = in.flags() & std::ios::basefield;
+      const int radix = base == std::ios::hex ? 16 : base == std::ios::oct ? 8 : 10;
+      number = ap_int_base<bits, is_signed>(digits.c_str(), radix);
+    } catch (const std::invalid_argument&) {
+      in.setstate(std::ios::failbit);
+    }
   }
+  return in;
 }
 
 template <int bits>

@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <cstdlib>
+#include <type_traits>
 
 namespace hls {
 
@@ -19,11 +20,39 @@ using std::copysign, std::frexp, std::ilogb, std::ldexp, std::logb, std::modf, s
 using std::erf, std::erfc, std::lgamma, std::tgamma;
 using std::isfinite, std::isinf, std::isnan, std::isnormal, std::signbit;
 
-template <class T>
+// Those of ap_fixed are not here: to its last bits they are HLS's own.
+#define ISTHMUS_REFUSED(name)                                                                  \
+  template <class T, class... Others, class = typename T::isthmus_fixed>                       \
+  T name(const T& value, const Others&... /*others*/) {                                        \
+    static_assert(sizeof(T) == 0,                                                              \
+                  "this hls_math.h has no functions of ap_fixed: compute in float or double"); \
+    return value;                                                                              \
+  }
+ISTHMUS_REFUSED(abs)
+ISTHMUS_REFUSED(atan)
+ISTHMUS_REFUSED(atan2)
+ISTHMUS_REFUSED(cbrt)
+ISTHMUS_REFUSED(ceil)
+ISTHMUS_REFUSED(cos)
+ISTHMUS_REFUSED(exp)
+ISTHMUS_REFUSED(floor)
+ISTHMUS_REFUSED(log)
+ISTHMUS_REFUSED(log10)
+ISTHMUS_REFUSED(log2)
+ISTHMUS_REFUSED(pow)
+ISTHMUS_REFUSED(recip)
+ISTHMUS_REFUSED(round)
+ISTHMUS_REFUSED(rsqrt)
+ISTHMUS_REFUSED(sin)
+ISTHMUS_REFUSED(sqrt)
+ISTHMUS_REFUSED(tan)
+#undef ISTHMUS_REFUSED
+
+template <class T, std::enable_if_t<std::is_arithmetic_v<T>, int> = 0>
 T recip(T value) {
   return T(1) / value;
 }
-template <class T>
+template <class T, std::enable_if_t<std::is_arithmetic_v<T>, int> = 0>
 T rsqrt(T value) {
   return T(1) / std::sqrt(value);
 }

@@ -3,8 +3,16 @@
 // another kernel.
 #pragma once
 
+#if __cplusplus < 201703L
+#error "Isthmus's headers of HLS need -std=c++17 or later"
+#endif
+
+#include <cassert>
 #include <cstddef>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
+#include <iostream>
 #include <queue>
 #include <stdexcept>
 #include <string>
@@ -37,62 +45,109 @@ class isthmus_outside {
   ~isthmus_outside() = default;
 };
 
+/// Tasks (hls_task.h), which run beside the function that made them.
+class isthmus_tasks {
+ public:
+  /// Asked by that function: lets tasks run until `ready` says so of `what`, or until none goes on;
+  /// false where none ever will. Throws std::runtime_error where they go on for ever in vain. Asked
+  /// by a task: others go on first, until that is so, or, where it does not `wait`, for a while.
+  /// `outside` says that another kernel is waited for.
+  virtual bool run_until(bool (*ready)(const void*), const void* what, bool outside, bool wait) = 0;
+
+ protected:
+  ~isthmus_tasks() = default;
+};
+inline isthmus_tasks* isthmus_beside = nullptr;  ///< where there are any
+inline unsigned long long isthmus_moved = 0;     ///< words, by all streams
+inline unsigned long long isthmus_crossed = 0;   ///< of these, between kernels
+
 template <class T, int depth = 0>
-class stream {
+class stream;
+
+template <class T>
+class stream<T, 0> {
  public:
   using isthmus_value = T;
 
   stream() = default;
   explicit stream(std::string name) : name_(std::move(name)) {}
-  explicit stream(isthmus_outside& outside) : outside_(&outside) {}
   stream(const stream&) = delete;
   stream& operator=(const stream&) = delete;
+  void isthmus_lead_to(isthmus_outside& outside) { outside_ = &outside; }
+  /// As it is, without a turn of others.
+  [[nodiscard]] bool isthmus_has_one() const {
+    T value{};
+    return outside_ != nullptr ? reads(value, isthmus_outside::look) : !values_.empty();
+  }
 
   [[nodiscard]] bool empty() const {
-    T value{};
-    return outside_ != nullptr ? !reads(value, isthmus_outside::look) : values_.empty();
+    const bool there = isthmus_has_one();
+    return !there && !(others_go_on(&has_one_now, false) && isthmus_has_one());
   }
   [[nodiscard]] bool full() const {
-    return outside_ != nullptr && !writes(T{}, isthmus_outside::look);
+    return outside_ != nullptr && !writes(T{}, isthmus_outside::look) &&
+           !(others_go_on(&has_room_now, false) && writes(T{}, isthmus_outside::look));
   }
   [[nodiscard]] std::size_t size() const {
-    return outside_ != nullptr ? static_cast<std::size_t>(!empty()) : values_.size();
+    return outside_ != nullptr || empty() ? static_cast<std::size_t>(!empty()) : values_.size();
   }
   /// Throws std::runtime_error where it is empty: on a card the kernel would wait for ever.
   T read() {
     T value{};
-    if (outside_ != nullptr) {
-      reads(value, isthmus_outside::wait);
-      return value;
-    }
-    if (values_.empty()) {
-      throw std::runtime_error("stream '" + name_ + "' is read while it is empty");
-    }
-    value = values_.front();
-    values_.pop();
+    read(value);
     return value;
   }
-  void read(T& value) { value = read(); }
+  void read(T& value) {
+    if (outside_ != nullptr) {
+      while (!reads(value,
+                    isthmus_beside == nullptr ? isthmus_outside::wait : isthmus_outside::try_now)) {
+        if (!others_go_on(&has_one_now, true)) {
+          reads(value, isthmus_outside::wait);
+          return;
+        }
+      }
+      return;
+    }
+    while (values_.empty()) {
+      if (!others_go_on(&has_one_now, true)) {
+        throw std::runtime_error("stream '" + name_ + "' is read while it is empty");
+      }
+    }
+    take(value);
+  }
   bool read_nb(T& value) {
     if (outside_ != nullptr) {
-      return reads(value, isthmus_outside::try_now);
+      return reads(value, isthmus_outside::try_now) ||
+             (others_go_on(&has_one_now, false) && reads(value, isthmus_outside::try_now));
     }
     const bool there = !empty();
     if (there) {
-      value = read();
+      take(value);
     }
     return there;
   }
   void write(const T& value) {
-    if (outside_ != nullptr) {
-      writes(value, isthmus_outside::wait);
-    } else {
+    if (outside_ == nullptr) {
+      constexpr std::size_t many = 65536;  // a task that never waits lets others go on
+      if (isthmus_beside != nullptr && values_.size() >= many) {
+        others_go_on(&has_room_now, false);
+      }
+      ++isthmus_moved;
       values_.push(value);
+      return;
+    }
+    while (!writes(value,
+                   isthmus_beside == nullptr ? isthmus_outside::wait : isthmus_outside::try_now)) {
+      if (!others_go_on(&has_room_now, true)) {
+        writes(value, isthmus_outside::wait);
+        return;
+      }
     }
   }
   bool write_nb(const T& value) {
     if (outside_ != nullptr) {
-      return writes(value, isthmus_outside::try_now);
+      return writes(value, isthmus_outside::try_now) ||
+             (others_go_on(&has_room_now, false) && writes(value, isthmus_outside::try_now));
     }
     write(value);
     return true;
@@ -109,11 +164,29 @@ class stream {
  private:
   using word = isthmus_word<T>;
 
+  static bool has_one_now(const void* which) {
+    return static_cast<const stream*>(which)->isthmus_has_one();
+  }
+  static bool has_room_now(const void* which) {
+    const auto& one = *static_cast<const stream*>(which);
+    return one.outside_ == nullptr || one.writes(T{}, isthmus_outside::look);
+  }
+  bool others_go_on(bool (*ready)(const void*), bool wait) const {
+    return isthmus_beside != nullptr &&
+           isthmus_beside->run_until(ready, this, outside_ != nullptr, wait);
+  }
+  void take(T& value) {
+    ++isthmus_moved;
+    value = values_.front();
+    values_.pop();
+  }
+
   bool reads(T& value, isthmus_outside::how how) const {
     unsigned char data[word::data_bytes];
     unsigned char sideband[word::sideband_bytes + 1];
     word::pack(value, data, sideband);  // what the other side does not say stays
-    const bool done = outside_->read(data, word::data_bytes, sideband, word::sideband_bytes, how);
+    const bool done =
+        moved(outside_->read(data, word::data_bytes, sideband, word::sideband_bytes, how), how);
     if (done && how != isthmus_outside::look) {
       word::unpack(value, data, sideband);
     }
@@ -123,12 +196,25 @@ class stream {
     unsigned char data[word::data_bytes];
     unsigned char sideband[word::sideband_bytes + 1];
     word::pack(value, data, sideband);
-    return outside_->write(data, word::data_bytes, sideband, word::sideband_bytes, how);
+    return moved(outside_->write(data, word::data_bytes, sideband, word::sideband_bytes, how), how);
+  }
+  static bool moved(bool done, isthmus_outside::how how) {
+    const int words = done && how != isthmus_outside::look ? 1 : 0;
+    isthmus_moved += words;
+    isthmus_crossed += words;
+    return done;
   }
 
   std::string name_;
   std::queue<T> values_;
   isthmus_outside* outside_ = nullptr;
+};
+
+/// Its depth changes nothing here.
+template <class T, int depth>
+class stream : public stream<T, 0> {
+ public:
+  using stream<T, 0>::stream;
 };
 
 }  // namespace hls

@@ -80,6 +80,10 @@ def build(
     include: Annotated[
         list[Path] | None, typer.Option("--include", "-I", help="folder with headers")
     ] = None,
+    define: Annotated[
+        list[str] | None,
+        typer.Option("--define", "-D", help="macro for C++, NAME or NAME=VALUE; repeatable"),
+    ] = None,
     mode: Annotated[str, typer.Option(help="hw_emu, or hw for card exec --as-hardware")] = "hw_emu",
 ) -> None:
     """Makes a NAME.so beside each source, and an xclbin, and prints their names."""
@@ -98,6 +102,7 @@ def build(
         configs=config or (),
         out=out,
         folders=include or (),
+        defines=define or (),
         mode=chosen,
     )
     print(*made, sep="\n")

@@ -1,0 +1,110 @@
+// Stands in for AMD's header of the name, where that is not there: memory that a kernel asks for
+// before it reads or writes it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <deque>
+#include <memory>
+#include <stdexcept>
+#include <string>
+
+namespace hls {
+
+/// A port to memory. Copies share what was asked for. All throw std::runtime_error where a kernel
+/// would wait for ever on a card: nothing was asked for, or not all of it was written.
+template <class T>
+class burst_maxi {
+ public:
+  using isthmus_element = T;
+
+  burst_maxi(T* memory) : memory_(memory) {}
+
+  /// Of `count` elements from the one at `at`, after those that were asked for before.
+  void read_request(std::size_t at, std::size_t count) {
+    asked_->reads.add(at * sizeof(T), count * sizeof(T));
+  }
+  void write_request(std::size_t at, std::size_t count) {
+    asked_->writes.add(at * sizeof(T), count * sizeof(T));
+    asked_->answers.push_back(asked_->writes.all);
+  }
+  /// Of `count` values of another type, from a byte on.
+  template <class Value>
+  void read_request_unaligned(std::size_t byte, std::size_t count) {
+    asked_->reads.add(byte, count * sizeof(Value));
+  }
+  template <class Value>
+  void write_request_unaligned(std::size_t byte, std::size_t count) {
+    asked_->writes.add(byte, count * sizeof(Value));
+    asked_->answers.push_back(asked_->writes.all);
+  }
+  template <class Value = T>
+  Value read() {
+    return *next<Value>(asked_->reads, "read() without a read_request()");
+  }
+  template <class Value = T>
+  void write(const Value& value) {
+    *next<Value>(asked_->writes, "write() without a write_request()") = value;
+  }
+  /// The bytes whose bits are 1 in `enabled`.
+  template <class Enabled>
+  void write(const T& value, const Enabled& enabled) {
+    T* const to = next<T>(asked_->writes, "write() without a write_request()");
+    for (std::size_t n = 0; n < sizeof(T); ++n) {
+      if (enabled[static_cast<int>(n)]) {
+        reinterpret_cast<unsigned char*>(to)[n] = reinterpret_cast<const unsigned char*>(&value)[n];
+      }
+    }
+  }
+  /// All of the oldest request is written.
+  void write_response() {
+    if (asked_->answers.empty() || asked_->writes.done < asked_->answers.front()) {
+      throw std::runtime_error("burst_maxi: write_response() before all of a write_request()");
+    }
+    asked_->answers.pop_front();
+  }
+
+ private:
+  struct Requests {
+    struct Part {
+      std::size_t byte, left;
+    };
+    std::deque<Part> parts;
+    std::uint64_t all = 0;  ///< bytes asked for
+    std::uint64_t done = 0;
+
+    void add(std::size_t byte, std::size_t bytes) {
+      if (bytes > 0) {
+        parts.push_back({byte, bytes});
+        all += bytes;
+      }
+    }
+  };
+  struct Asked {
+    Requests reads, writes;
+    std::deque<std::uint64_t> answers;  ///< bytes to be written before each
+  };
+
+  template <class Value>
+  Value* next(Requests& requests, const char* missing) {
+    if (requests.parts.empty() || requests.parts.front().left < sizeof(Value)) {
+      throw std::runtime_error(std::string("burst_maxi: ") + missing);
+    }
+    typename Requests::Part& part = requests.parts.front();
+    auto* const found =
+        reinterpret_cast<Value*>(reinterpret_cast<unsigned char*>(memory_) + part.byte);
+    part.byte += sizeof(Value);
+    part.left -= sizeof(Value);
+    requests.done += sizeof(Value);
+    if (part.left == 0) {
+      requests.parts.pop_front();
+    }
+    return found;
+  }
+
+  T* memory_;
+  std::shared_ptr<Asked> asked_ = std::make_shared<Asked>();
+};
+
+}  // namespace hls

@@ -1,0 +1,99 @@
+// Stands in for AMD's header of the name, where that is not there: blocks that one function fills
+// and another one reads, one after the other.
+#pragma once
+
+#include <hls_stream.h>
+
+#include <cstddef>
+#include <deque>
+#include <stdexcept>
+#include <utility>
+
+namespace hls {
+
+template <class Block>
+class read_lock;
+template <class Block>
+class write_lock;
+
+/// It holds any number of blocks. `Block` is an array.
+template <class Block, int depth = 2>
+class stream_of_blocks;
+
+template <class Block>
+class stream_of_blocks<Block, 2> {
+ public:
+  stream_of_blocks() = default;
+  explicit stream_of_blocks(const char* /*name*/) {}
+  stream_of_blocks(const stream_of_blocks&) = delete;
+  stream_of_blocks& operator=(const stream_of_blocks&) = delete;
+
+  [[nodiscard]] bool empty() const { return full_ == 0; }
+  [[nodiscard]] bool full() const { return false; }
+
+ private:
+  friend class read_lock<Block>;
+  friend class write_lock<Block>;
+  struct Held {
+    Block values;
+  };
+  static bool has_one(const void* which) {
+    return !static_cast<const stream_of_blocks*>(which)->empty();
+  }
+
+  std::deque<Held> blocks_;  // which stay where they are
+  std::size_t full_ = 0;
+};
+
+template <class Block, int depth>
+class stream_of_blocks : public stream_of_blocks<Block, 2> {
+ public:
+  using stream_of_blocks<Block, 2>::stream_of_blocks;
+};
+
+/// The next block, which goes when the lock does.
+template <class Block>
+class read_lock {
+ public:
+  /// Throws std::runtime_error where there is none: on a card the kernel would wait for ever.
+  explicit read_lock(stream_of_blocks<Block>& of) : of_(of) {
+    while (of.empty()) {
+      if (isthmus_beside == nullptr || !isthmus_beside->run_until(&of.has_one, &of, false, true)) {
+        throw std::runtime_error("a stream of blocks is read while it is empty");
+      }
+    }
+  }
+  read_lock(const read_lock&) = delete;
+  read_lock& operator=(const read_lock&) = delete;
+  ~read_lock() {
+    of_.blocks_.pop_front();
+    --of_.full_;
+    ++isthmus_moved;
+  }
+  operator Block&() { return of_.blocks_.front().values; }
+  auto& operator[](std::size_t at) { return of_.blocks_.front().values[at]; }
+
+ private:
+  stream_of_blocks<Block>& of_;
+};
+
+/// A block of any values, which can be read when the lock goes.
+template <class Block>
+class write_lock {
+ public:
+  explicit write_lock(stream_of_blocks<Block>& of) : of_(of), held_(of.blocks_.emplace_back()) {}
+  write_lock(const write_lock&) = delete;
+  write_lock& operator=(const write_lock&) = delete;
+  ~write_lock() {
+    ++of_.full_;
+    ++isthmus_moved;
+  }
+  operator Block&() { return held_.values; }
+  auto& operator[](std::size_t at) { return held_.values[at]; }
+
+ private:
+  stream_of_blocks<Block>& of_;
+  typename stream_of_blocks<Block>::Held& held_;
+};
+
+}  // namespace hls
