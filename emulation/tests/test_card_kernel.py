@@ -194,7 +194,11 @@ def test_the_host_program_finds_a_kernel_that_differs(isthmus: Command, tmp_path
             "k.toml has k(int* a), k.cpp has k(int* a, int n): change one of them",
         ),
         ({"k.cpp": "void k(int* a) { b = 1; }"}, 1, "'b' was not declared"),
-        ({"k.cpp": "struct S { int a[4]; };\nvoid k(S a) {}"}, 1, "has at most 8 bytes"),
+        (
+            {"k.cpp": "struct S { S(const S&); int a; };\nvoid k(S a) {}"},
+            1,
+            "a scalar argument is copied byte by byte",
+        ),
     ],
 )
 def test_what_cannot_be_built_is_said(
