@@ -27,7 +27,7 @@ from isthmus.xclbin.sizes import size_of, word_bytes
 from isthmus.xclbin.streams import Side
 
 PARTS = PROCESS.parent
-"""Holds the folder ``include``, for plug-ins, and ``plugin``, sources that are linked to them."""
+"""Holds the folder ``include``, for plug-ins, and ``plugin``, what is linked to them."""
 _CPP = (".cpp", ".cc", ".cxx", ".c")
 _BENCH = (
     "rtl_call.cpp", "rtl_rules.cpp", "rtl_stream.cpp", "kernel.cpp", "masters.cpp",
@@ -135,12 +135,11 @@ def _compiled(
     models: Mapping[str, _Model],
 ) -> dict[str, Path]:
     """The plug-in of each kernel, all at once; a failing one leaves none."""
-    accesses = _accesses(folder) if len(models) < len(kernels) else None
 
     def one(name: str) -> Path:
-        if accesses is None or name in models:
+        if name in models:
             return _compile_verilog(sources[name], models[name], folder / name)
-        return _compile(sources[name], cpp, kernels[name], folder / name, accesses)
+        return _compile(sources[name], cpp, kernels[name], folder / name)
 
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         return dict(zip(kernels, pool.map(one, kernels), strict=True))
@@ -335,18 +334,6 @@ def _shown(kernel: Kernel) -> str:
     return f"{kernel.name}({', '.join(f'{a.type} {a.name}' for a in kernel.arguments)})"
 
 
-# Without the checks that some systems add: they replace memcpy, and know one stack alone.
-_OPTIONS = ("-O2", "-fPIC", "-fvisibility=hidden", "-U_FORTIFY_SOURCE")
-
-
-def _accesses(folder: Path) -> Path:
-    """What counts the accesses of a kernel in C++, compiled."""
-    source, made = PARTS / "plugin" / "kernel_call.cpp", folder / "accesses.o"
-    options = ["-std=c++20", f"-I{PARTS}/include", *_OPTIONS]
-    compiler.run([*options, "-c", source, "-o", made], source)
-    return made
-
-
 @dataclass(frozen=True)
 class _Cpp:
     """What kernels in C++ and OpenCL C are compiled with."""
@@ -357,7 +344,11 @@ class _Cpp:
     options: Sequence[str]
 
 
-def _compile(source: Path, cpp: _Cpp, kernel: Kernel, folder: Path, accesses: Path) -> Path:
+# Without the checks that some systems add: they replace memcpy, and know one stack alone.
+_OPTIONS = ("-O2", "-fPIC", "-fvisibility=hidden", "-U_FORTIFY_SOURCE")
+
+
+def _compile(source: Path, cpp: _Cpp, kernel: Kernel, folder: Path) -> Path:
     """The plug-in: the kernel's code, instrumented, and what counts its accesses."""
     call = folder / "call.cpp"
     facts: dict[str, object] = {
@@ -381,7 +372,7 @@ def _compile(source: Path, cpp: _Cpp, kernel: Kernel, folder: Path, accesses: Pa
     quiet = ["-Wno-unknown-pragmas", "-Wno-unused-label"]
     if opencl:  # C allows more than C++
         quiet += ["-w", "-fpermissive", "-Wno-narrowing"]
-    objects = [accesses]
+    objects = [PARTS / "plugin" / "kernel_call.o"]
     for number, one in enumerate((call, *(part.resolve() for part in cpp.parts))):
         objects.append(folder / f"kernel{number}.o")
         compiler.run([*common, *instrumented, *quiet, "-c", one, "-o", objects[-1]], source)
