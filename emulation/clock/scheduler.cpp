@@ -36,6 +36,8 @@ thread_local constinit const void* gives = nullptr;
 /// This thread is starting it.
 thread_local constinit bool starts = false;
 
+/// XRT's functions were, with or without success.
+constinit bool looked_for = false;
 constinit void* original_start = nullptr;
 constinit void* original_wait = nullptr;
 constinit void* original_begin = nullptr;
@@ -139,6 +141,7 @@ void redirect_scheduler(void* library, std::span<unsigned char> code) {
       Redirection{"_ZN8xrt_core3sws4initEPNS_6deviceE", address_of(init_scheduler), &original_init},
       Redirection{"_ZN8xrt_core3sws4stopEv", address_of(end_scheduler), &original_end}};
   redirect_calls(library, code, thread);
+  looked_for = true;
   device_of_handle = dlsym(library, "_ZN8xrt_core17get_userpf_deviceEPv");
   Dl_info found{};
   if (original_init != nullptr && dladdr(original_init, &found) != 0) {
@@ -163,7 +166,8 @@ bool end_kernels(void* handle, unsigned card) {
   return ended;
 }
 
-bool starts_scheduler() { return starts; }
+/// Where XRT's start of its scheduler was not found, each thread of that library that begins since.
+bool starts_scheduler() { return starts || (looked_for && original_begin == nullptr); }
 
 void await_completion() {
   if (!xrt_scheduler.completing || !is_of_program()) {

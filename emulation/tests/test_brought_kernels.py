@@ -94,7 +94,7 @@ def test_kernels_of_several_files_run_where_the_linker_was_told(
     assert "warning" not in "".join(ran.errors)
 
 
-STRANGE = """
+FEATURES = """
 #include <ap_fixed.h>
 #include <hls_burst_maxi.h>
 #include <hls_task.h>
@@ -108,7 +108,7 @@ void halved(hls::stream<int>& in, hls::stream<int>& out) {
   out.write(half.range(7, 0).to_int() + 1000 * (runs++ / 16));
 }
 }
-extern "C" void strange(hls::burst_maxi<int> in, int out[COUNT / 4][4], By by, Count rows,
+extern "C" void features(hls::burst_maxi<int> in, int out[COUNT / 4][4], By by, Count rows,
                         Count& largest) {
   hls_thread_local hls::stream<int> whole, halves;
   hls_thread_local hls::task halving(halved, whole, halves);
@@ -124,14 +124,14 @@ extern "C" void strange(hls::burst_maxi<int> in, int out[COUNT / 4][4], By by, C
 """
 
 
-def test_what_strangers_kernels_have_is_built_and_runs(
+def test_kernels_with_bursts_tasks_and_typedefs_run(
     isthmus: Command, card_exec: Run, tmp_path: Path
 ) -> None:
-    (tmp_path / "strange.cpp").write_text(STRANGE)
-    built = isthmus("card", "kernel", "build", "strange.cpp", "-D", "COUNT=16")
+    (tmp_path / "features.cpp").write_text(FEATURES)
+    built = isthmus("card", "kernel", "build", "features.cpp", "-D", "COUNT=16")
     assert built.returncode == 0, built.stderr
-    program = compiled(SOURCES / "strange.cpp", tmp_path / "program")
-    ran = card_exec("--kernels", tmp_path, "--", program, "alone", tmp_path / "strange.xclbin")
+    program = compiled(SOURCES / "features.cpp", tmp_path / "program")
+    ran = card_exec("--kernels", tmp_path, "--", program, "alone", tmp_path / "features.xclbin")
     assert ran.code == 0, ran.errors
     halves = 2 * sum(range(16)) + 16 * 100  # in halves: as many as its bits say
     assert ran.figures == {
@@ -140,6 +140,25 @@ def test_what_strangers_kernels_have_is_built_and_runs(
     }  # fmt: skip
     assert "2 kernel runs of" in ran.errors[-1]
     assert "over 256 B" in ran.errors[-1]  # of the burst, and of the array, each once
+
+
+def test_the_compiler_says_what_types_of_other_names_are(isthmus: Command, tmp_path: Path) -> None:
+    (tmp_path / "named.cpp").write_text(
+        "#include <hls_burst_maxi.h>\n#include <hls_stream.h>\n"
+        "typedef int* Pointer;\nstruct StreamSettings { int depth; };\n"
+        "using Words = hls::stream<int>;\n"
+        "void named(Pointer a, hls::burst_maxi<int> b, StreamSettings& c, Words& d) {\n"
+        "#pragma HLS INTERFACE m_axi port = a bundle = gmem0\n"
+        "#pragma HLS INTERFACE m_axi port = b bundle = gmem1\n"
+        "  c.depth = a[0];\n  d.write(1);\n}\n"
+    )
+    built = isthmus("card", "kernel", "build", "named.cpp")
+    assert built.returncode == 0, built.stderr
+    (kernel,) = xclbin.load(tmp_path / "named.xclbin").kernels
+    a, b, c, d = kernel.arguments
+    assert (a.port, b.port) == ("M_AXI_GMEM0", "M_AXI_GMEM1")
+    assert [one.qualifier for one in (a, b, c, d)] == ["global", "global", "scalar", "stream"]
+    assert c.size == 4
 
 
 TASKS = """
@@ -174,7 +193,7 @@ def test_tasks_of_a_kernel_without_control_pass_on_what_comes(
     tops = [word for name in ("source", "middle", "sink") for word in ("--top", name)]
     built = isthmus("card", "kernel", "build", "tasks.cpp", *tops, "--config", "link.cfg")
     assert built.returncode == 0, built.stderr
-    program = compiled(SOURCES / "strange.cpp", tmp_path / "program")
+    program = compiled(SOURCES / "features.cpp", tmp_path / "program")
     ran = card_exec("--kernels", tmp_path, "--", program, "streams", tmp_path / "link.xclbin")
     assert ran.code == 0, ran.errors
     of_one = 4 * sum(range(100))
@@ -182,12 +201,13 @@ def test_tasks_of_a_kernel_without_control_pass_on_what_comes(
     assert "warning" not in "".join(ran.errors)
 
 
-def test_values_of_few_bytes_arrive_by_opencl(
+def test_values_that_do_not_fill_their_registers_arrive_by_opencl(
     isthmus: Command, card_exec: Run, tmp_path: Path
 ) -> None:
     (tmp_path / "small.cpp").write_text(
-        'extern "C" void small(int* out, bool yes, signed char letter, short number) {\n'
-        "  out[0] = yes; out[1] = letter; out[2] = number;\n}\n"
+        "struct Three { short value[3]; };\n"
+        'extern "C" void small(int* out, bool yes, signed char letter, short number, Three three) {'
+        "\n  out[0] = yes; out[1] = letter; out[2] = number; out[3] = three.value[2];\n}\n"
     )
     built = isthmus("card", "kernel", "build", "small.cpp")
     assert built.returncode == 0, built.stderr
@@ -195,9 +215,9 @@ def test_values_of_few_bytes_arrive_by_opencl(
     program = compiled(SOURCES / "small.cpp", tmp_path / "program", *opencl)
     ran = card_exec("--kernels", tmp_path, "--", program, tmp_path / "small.xclbin")
     assert ran.code == 0, ran.errors
-    assert ran.figures == {"yes": 1, "letter": -7, "number": -300}
+    assert ran.figures == {"yes": 1, "letter": -7, "number": -300, "third": 3}
     sizes = [a.size for k in xclbin.load(tmp_path / "small.xclbin").kernels for a in k.arguments]
-    assert sizes == [8, 1, 1, 2]
+    assert sizes == [8, 1, 1, 2, 6]
 
 
 def applied(text: str, tmp_path: Path) -> Design:

@@ -12,6 +12,7 @@
 #include <complex>
 #include <cstdio>
 #include <stdexcept>
+#include <utility>
 
 namespace {
 
@@ -74,6 +75,10 @@ void tasks() {
 
 void endless(hls::stream<int>& out) { out.write(1); }
 void emptied(hls::stream<int>& in) { in.read(); }
+void endless_blocks(hls::stream_of_blocks<int[4]>& out) {
+  hls::write_lock<int[4]> block(out);
+  block[3] = 1;
+}
 void failing(hls::stream<int>& in) {
   if (in.read() == 2) {
     throw std::runtime_error("a task");
@@ -91,12 +96,22 @@ void others_of_tasks() {
     CHECK(sum == 100000);
   }
   {
+    hls::stream_of_blocks<int[4]> blocks;
+    hls::task source(endless_blocks, blocks);
+    int sum = 0;
+    for (int n = 0; n < 1000; ++n) {
+      sum += hls::read_lock<int[4]>(blocks)[3];
+    }
+    CHECK(sum == 1000);
+  }
+  {
     hls::stream<int> round;
     hls::stream<int> never;
     hls::task source(endless, round);
     hls::task sink(emptied, round);
-    hls::isthmus_most_in_vain = 1U << 20U;
+    const unsigned long long most = std::exchange(hls::isthmus_most_in_vain, 1U << 20U);
     CHECK(throws([&] { never.read(); }));
+    hls::isthmus_most_in_vain = most;
   }
   hls::stream<int> in;
   hls::stream<int> none;

@@ -15,9 +15,9 @@ constexpr std::uint32_t ap_idle = 4;
 /// Of a kernel that has none: half an hour, for times wrap.
 constexpr Time far_future = Time{1} << 61;
 constexpr std::size_t word = sizeof(std::uint32_t);
-/// XRT's scheduler goes round its commands: after so many looks it has been round twice, and has
-/// started all that it was given before.
-constexpr unsigned looks_for_all_started = 3;
+/// XRT's scheduler polls its commands in turn: after so many polls of one it has started all that
+/// it was given before.
+constexpr unsigned polls_until_all_started = 3;
 /// Of a program that can no longer go on by itself, in real time.
 constexpr std::chrono::seconds before_warning{1};
 constexpr std::chrono::seconds before_end{30};
@@ -183,7 +183,7 @@ void Device::find_deadlock() {
 }
 
 void Device::start(Unit& unit) {
-  look_anew();
+  count_polls_anew();
   std::uint32_t times = 1;
   if (unit.place.auto_restart) {
     std::memcpy(&times, unit.registers.data() + restart_counter, word);
@@ -240,25 +240,25 @@ void Device::stop(Unit& unit) {
   tell_next_end();
 }
 
-void Device::look_anew() {
+void Device::count_polls_anew() {
   for (Unit& unit : units_) {
-    unit.looks = 0;
+    unit.polls = 0;
   }
 }
 
-/// Whether a run that would not end by itself is to end: before, all that was to be started is,
-/// for it may bring what this one waits for.
-bool Device::is_ended(Unit& unit) {
+/// Counts a poll. A run that does not end by itself is ended only when XRT has started all that it
+/// was given, for that may bring what this one waits for.
+bool Device::may_end_now(Unit& unit) {
   const bool to_end = (unit.waits || unit.runs_on) && meter_->ending() != Ending::none;
-  unit.looks = to_end ? unit.looks + 1 : 0;
-  return unit.looks >= looks_for_all_started;
+  unit.polls = to_end ? unit.polls + 1 : 0;
+  return unit.polls >= polls_until_all_started;
 }
 
 std::uint32_t Device::status(Unit& unit) {
   if (!unit.running) {
     return ap_idle;
   }
-  const bool ended = is_ended(unit);
+  const bool ended = may_end_now(unit);
   if (!ended && unit.waits && !unit.runs_on) {
     tell_next_end();
     find_deadlock();
@@ -274,7 +274,7 @@ std::uint32_t Device::status(Unit& unit) {
     warnings_.note("end", flow_.waiting() + when + ", as on a board");
   }
   unit.running = false;
-  look_anew();
+  count_polls_anew();
   tell_next_end();
   meter_->end_kernel();
   return ap_done | ap_idle;

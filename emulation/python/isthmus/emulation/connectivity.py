@@ -54,7 +54,7 @@ class Connectivity:
             if group and group[1] in _KINDS:
                 most[group[1]] = max(most.get(group[1], 0), int(group[2]) + 1)
             elif memory not in own:
-                kinds = ", ".join(f"{kind}[N]" for kind in _KINDS)
+                kinds = ", ".join([*(f"{kind}[N]" for kind in _KINDS), *sorted(own)])
                 raise UsageError(f"sp={place}:{memory}: no such memory; there are {kinds}")
         banks = _banks(most) if most else []
         return with_memories(changed, banks, dict(self._connections(kernels)))

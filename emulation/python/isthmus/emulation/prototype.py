@@ -52,8 +52,8 @@ class Parameter:
 
     @property
     def stream(self) -> bool:
-        """Whether it leads to another kernel; an alias of such a type has the word in its name."""
-        return self.reference and "stream" in self.element.lower()
+        """Whether it leads to another kernel; of an alias of such a type the compiler knows."""
+        return self.reference and self.element.startswith(("hls::stream", "stream<"))
 
     @property
     def size(self) -> int | None:
@@ -88,7 +88,7 @@ class Prototype:
                 p.type,
                 "stream" if p.stream else None,
                 size=p.size,
-                port=ports.get(p.name) if p.pointer else None,
+                port=ports.get(p.name),
             )
             for p in self.parameters
         )

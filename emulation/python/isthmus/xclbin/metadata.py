@@ -152,8 +152,9 @@ def _add_kernel(core: ElementTree.Element, kernel: Kernel) -> None:
         )  # fmt: skip
     for argument in (*kernel.arguments, *work_arguments(kernel)):
         qualifier, size = argument.qualifier, _hex(argument.size)
-        # A register has 4 bytes; OpenCL's values in smaller ones never reach the kernel.
-        register = None if argument.size is None else _hex(max(argument.size, _REGISTER_BYTES))
+        # XRT's OpenCL passes values in whole registers: what lies behind the last never arrives.
+        whole = None if argument.size is None else -(-argument.size // _REGISTER_BYTES)
+        register = None if whole is None else _hex(whole * _REGISTER_BYTES)
         _add(
             element, "arg", name=argument.name, type=argument.type, port=argument.port,
             addressQualifier=None if qualifier is None else str(QUALIFIERS.index(qualifier)),

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <deque>
 #include <stdexcept>
+#include <string>
 #include <utility>
 
 namespace hls {
@@ -24,7 +25,7 @@ template <class Block>
 class stream_of_blocks<Block, 2> {
  public:
   stream_of_blocks() = default;
-  explicit stream_of_blocks(const char* /*name*/) {}
+  explicit stream_of_blocks(std::string name) : name_(std::move(name)) {}
   stream_of_blocks(const stream_of_blocks&) = delete;
   stream_of_blocks& operator=(const stream_of_blocks&) = delete;
 
@@ -34,6 +35,7 @@ class stream_of_blocks<Block, 2> {
  private:
   friend class read_lock<Block>;
   friend class write_lock<Block>;
+
   struct Held {
     Block values;
   };
@@ -41,6 +43,19 @@ class stream_of_blocks<Block, 2> {
     return !static_cast<const stream_of_blocks*>(which)->empty();
   }
 
+  static bool has_few(const void* which) {
+    return static_cast<const stream_of_blocks*>(which)->full_ < many;
+  }
+  /// A new block; a task that never waits lets others go on where there are many.
+  Held& add() {
+    if (isthmus_beside != nullptr && !has_few(this)) {
+      isthmus_beside->run_until(&has_few, this, false, false);
+    }
+    return blocks_.emplace_back();
+  }
+
+  static constexpr std::size_t many = 64;
+  std::string name_;
   std::deque<Held> blocks_;  // which stay where they are
   std::size_t full_ = 0;
 };
@@ -59,7 +74,7 @@ class read_lock {
   explicit read_lock(stream_of_blocks<Block>& of) : of_(of) {
     while (of.empty()) {
       if (isthmus_beside == nullptr || !isthmus_beside->run_until(&of.has_one, &of, false, true)) {
-        throw std::runtime_error("a stream of blocks is read while it is empty");
+        throw std::runtime_error("stream of blocks '" + of.name_ + "' is read while it is empty");
       }
     }
   }
@@ -81,7 +96,7 @@ class read_lock {
 template <class Block>
 class write_lock {
  public:
-  explicit write_lock(stream_of_blocks<Block>& of) : of_(of), held_(of.blocks_.emplace_back()) {}
+  explicit write_lock(stream_of_blocks<Block>& of) : of_(of), held_(of.add()) {}
   write_lock(const write_lock&) = delete;
   write_lock& operator=(const write_lock&) = delete;
   ~write_lock() {

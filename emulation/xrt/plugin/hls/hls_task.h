@@ -30,7 +30,9 @@ class isthmus_turns {
   explicit isthmus_turns(std::function<void()> called) : called_(std::move(called)) {
     void* stack = mmap(nullptr, stack_bytes, PROT_READ | PROT_WRITE,
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
-    if (stack == MAP_FAILED || getcontext(&here_) != 0) {
+    constexpr std::size_t guard_bytes = 4096;  // a stack that overflows reaches this
+    if (stack == MAP_FAILED || mprotect(stack, guard_bytes, PROT_NONE) != 0 ||
+        getcontext(&here_) != 0) {
       throw std::runtime_error("no memory for a task");
     }
     here_.uc_stack.ss_sp = stack;
@@ -80,8 +82,8 @@ class isthmus_turns {
           most = isthmus_moved + isthmus_most_in_vain;
         } else if (isthmus_moved > most) {
           throw std::runtime_error(
-              "tasks pass words round without end, and none to another kernel or to what made "
-              "them");
+              "tasks pass words among themselves without end, while the kernel waits for a word "
+              "that none of them writes");
         }
         vain = isthmus_moved == moved ? vain + 1 : 0;
         if (vain >= (asks ? patience : 1)) {

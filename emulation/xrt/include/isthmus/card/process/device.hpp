@@ -59,8 +59,7 @@ class Device {
     bool by_xrt = false;
     bool flows = false;  ///< has streams to others
     bool waits = false;  ///< has not ended, which others decide
-    /// How often its status was read since it is to end, and since a run began or ended last.
-    unsigned looks = 0;
+    unsigned polls = 0;  ///< since it is to end, and a run began or ended last
   };
 
   void check_memories() const;
@@ -88,8 +87,8 @@ class Device {
   void stop(Unit& unit);
   bool write_copier(std::uint64_t address, std::span<const std::byte> data);
   std::uint32_t status(Unit& unit);
-  bool is_ended(Unit& unit);
-  void look_anew();
+  bool may_end_now(Unit& unit);
+  void count_polls_anew();
   void register_access(const Unit& unit, bool load);
 
   Description description_;

@@ -1,4 +1,5 @@
-// Kernels with what strangers' headers have: run twice, each.
+// Runs kernels with bursts, tasks, typedefs and arrays of two dimensions, each twice, for their
+// state stays.
 #include <xrt/xrt_bo.h>
 #include <xrt/xrt_kernel.h>
 
@@ -28,14 +29,14 @@ xrt::bo counted(Card& card, const xrt::kernel& kernel, int argument, int element
 
 void alone(const Arguments& arguments) {
   Card card(arguments[0]);
-  xrt::kernel strange(card.device, card.uuid, "strange", xrt::kernel::cu_access_mode::exclusive);
-  xrt::bo in = counted(card, strange, 0, 16);
-  xrt::bo out = counted(card, strange, 1, 16);
+  xrt::kernel features(card.device, card.uuid, "features", xrt::kernel::cu_access_mode::exclusive);
+  xrt::bo in = counted(card, features, 0, 16);
+  xrt::bo out = counted(card, features, 1, 16);
   for (const char* const run : {"first", "second"}) {
-    auto started = strange(in, out, By{2, 100}, 4);
+    auto started = features(in, out, By{2, 100}, 4);
     started.wait();
     tell(run, sum(out, 16));
-    tell(std::string(run) + "_largest", strange.read_register(0x38));
+    tell(std::string(run) + "_largest", features.read_register(0x38));
   }
 }
 
