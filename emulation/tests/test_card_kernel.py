@@ -259,22 +259,23 @@ def test_what_a_kernel_touches_of_a_large_buffer_arrives(
 
 
 @pytest.mark.parametrize(
-    ("what", "said"),
+    ("buffers", "what", "said", "has"),
     [
-        (3, f"writes 4 bytes at byte {BYTES} of argument out"),
-        (5, f"reads 4 bytes at byte {BYTES + 4} of argument in"),
-        (7, f"writes 4 bytes at byte {BYTES + 4 * 5000} of argument out"),
-        (8, f"writes at byte {BYTES} of argument out"),
+        ("apart", 3, f"writes 4 bytes at byte {BYTES} of argument out", BYTES),
+        ("apart", 5, f"reads 4 bytes at byte {BYTES + 4} of argument in", BYTES),
+        ("apart", 7, f"writes 4 bytes at byte {BYTES + 4 * 5000} of argument out", BYTES),
+        ("apart", 8, f"writes at byte {BYTES} of argument out", BYTES),
+        ("large", 12, f"writes 4 bytes at byte {(4 << 20) + BYTES} of argument out", 4 << 20),
     ],
 )
 def test_what_lies_behind_a_buffer_is_reached_as_on_a_board(
-    probed: Callable[..., Ran], what: int, said: str
+    probed: Callable[..., Ran], buffers: str, what: int, said: str, has: int
 ) -> None:
-    ran = probed("apart", what)
+    ran = probed(buffers, what)
     assert ran.code == 0
     (warning,) = [line for line in ran.errors if "warning" in line]
-    assert f"kernel probe_1 {said}, whose buffer has {BYTES}; a board would go on" in warning
-    assert probed("apart", what, "--fail-on-warning").code == 3
+    assert f"kernel probe_1 {said}, whose buffer has {has}; a board would go on" in warning
+    assert probed(buffers, what, "--fail-on-warning").code == 3
 
 
 def test_a_buffer_that_was_freed_is_reached_as_on_a_board(probed: Callable[..., Ran]) -> None:
