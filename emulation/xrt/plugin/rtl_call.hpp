@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "kernel.hpp"
 #include "rtl_rules.hpp"
 #include "rtl_stream.hpp"
-#include "verilated_kernel.hpp"
 
 namespace isthmus::card::plugin {
 

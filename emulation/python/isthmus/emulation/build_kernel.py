@@ -29,10 +29,6 @@ from isthmus.xclbin.streams import Side
 PARTS = PROCESS.parent
 """Holds the folder ``include``, for plug-ins, and ``plugin``, what is linked to them."""
 _CPP = (".cpp", ".cc", ".cxx", ".c")
-_BENCH = (
-    "rtl_call.cpp", "rtl_rules.cpp", "rtl_stream.cpp", "kernel.cpp", "masters.cpp",
-    "linked_memory.cpp",
-)  # fmt: skip
 _WRAPPED = ("memcpy", "memmove", "memset")
 
 
@@ -344,6 +340,11 @@ class _Cpp:
     options: Sequence[str]
 
 
+def _linked(call: str) -> list[object]:
+    """Options that link all of what Isthmus has compiled for kernels of a kind."""
+    return ["-Wl,--whole-archive", PARTS / "plugin" / f"lib{call}.a", "-Wl,--no-whole-archive"]
+
+
 # Without the checks that some systems add: they replace memcpy, and know one stack alone.
 _OPTIONS = ("-O2", "-fPIC", "-fvisibility=hidden", "-U_FORTIFY_SOURCE")
 
@@ -372,14 +373,15 @@ def _compile(source: Path, cpp: _Cpp, kernel: Kernel, folder: Path) -> Path:
     quiet = ["-Wno-unknown-pragmas", "-Wno-unused-label"]
     if opencl:  # C allows more than C++
         quiet += ["-w", "-fpermissive", "-Wno-narrowing"]
-    objects = [PARTS / "plugin" / "kernel_call.o"]
+    objects = []
     for number, one in enumerate((call, *(part.resolve() for part in cpp.parts))):
         objects.append(folder / f"kernel{number}.o")
         compiler.run([*common, *instrumented, *quiet, "-c", one, "-o", objects[-1]], source)
     library = folder / f"{kernel.name}.so"
     wraps = [f"-Wl,--wrap={one}" for one in _WRAPPED]
     complete = "-Wl,-z,defs"  # what is missing is said here, not when a program loads it
-    compiler.run(["-shared", complete, *wraps, *objects, "-o", library], source)
+    linked = _linked("kernel_call")
+    compiler.run(["-shared", complete, *wraps, *objects, *linked, "-o", library], source)
     return library
 
 
@@ -427,7 +429,7 @@ def _compile_verilog(source: Path, model: _Model, folder: Path) -> Path:
     includes = [folder, PARTS / "plugin", PARTS / "include", verilator, verilator / "vltstd"]
     options = ["-std=c++20", "-O2", "-w", "-fPIC", "-fvisibility=hidden", "-DVL_NO_LEGACY"]
     # Most of the time goes into headers, which all of these share: one source includes them all.
-    parts = [*sorted(folder.glob("*.cpp")), *(PARTS / "plugin" / name for name in _BENCH)]
+    parts = sorted(folder.glob("*.cpp"))
     whole = folder / "whole.cpp"
     whole.write_text("".join(f'#include "{path}"\n' for path in parts), "utf-8")
     sources = [whole, verilator / "verilated.cpp", verilator / "verilated_threads.cpp"]
@@ -440,5 +442,5 @@ def _compile_verilog(source: Path, model: _Model, folder: Path) -> Path:
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         list(pool.map(one, sources, objects))
     library = folder / f"{kernel.name}.so"
-    compiler.run(["-shared", "-pthread", *objects, "-o", library], source)
+    compiler.run(["-shared", "-pthread", *objects, *_linked("rtl_call"), "-o", library], source)
     return library
