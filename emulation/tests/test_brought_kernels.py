@@ -252,10 +252,12 @@ def test_configurations_of_the_linker_are_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "what"),
     [
-        ("nk=gone:2", "nk=gone: no kernel of that name"),
+        ("nk=gone:2", "nk=gone: no kernel of that name is built here; there are k, other"),
         ("nk=k:two", "line 2: cannot read 'nk=k:two'"),
         ("nk=k:2:one", "line 2: cannot read 'nk=k:2:one'"),
         ("nk=k:0", "line 2: cannot read"),
+        ("spp=k_1.a:DDR[0]", "line 2: cannot read 'spp=k_1.a:DDR[0]'"),
+        ("[conectivity]", "line 2: cannot read '[conectivity]'"),
         ("sp=k_1:DDR[0]", "line 2: cannot read"),
         ("sp=k_1.a:DDR[3:1]", "line 2: cannot read"),
         ("sp=k_1.a:DDR[9999999999]", "line 2: cannot read"),
@@ -275,6 +277,8 @@ def test_what_a_configuration_cannot_mean_is_said(tmp_path: Path, line: str, wha
     assert what in str(refused.value)
     with pytest.raises(UsageError):
         connectivity.load([tmp_path / "gone.cfg"])
+    with pytest.raises(UsageError, match=r"stands in no section: write \[connectivity\] above it"):
+        applied("platform=any\nnk=k:2\n", tmp_path)
 
 
 def test_memories_and_connections_of_a_description_stay(tmp_path: Path) -> None:

@@ -262,7 +262,9 @@ def test_the_timeline_says_that_it_is_simulated(native: Run, tmp_path: Path) -> 
     result = trace(tmp_path / "trace.json")
     assert result["metadata"]["clock"] == "simulated, not hardware"
     shown = [event for event in result["traceEvents"] if event["ph"] == "X"]
-    assert [event["cat"] for event in shown] == [*["pin", "write"] * 3, "kernel", "read"]
+    assert [event["cat"] for event in shown] == [
+        *["pin", "write"] * 3, "launch", "kernel", "read",
+    ]  # fmt: skip
     assert shown[0]["ts"] == 0
     assert all(before["ts"] < after["ts"] for before, after in pairwise(shown))
     again = native("adding", "--trace", "trace.json")

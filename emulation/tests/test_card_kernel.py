@@ -70,6 +70,7 @@ def test_prototypes_are_read(text: str, arguments: list[str]) -> None:
     [
         ("scale", "write it as 'void scale("),
         ("int k(int a)", "returns nothing"),
+        ("__kernel void k(int a)", "card kernel build FILE.cl builds it"),
         ("void k(int)", "argument 'int' has no type and name"),
         ("void k(int a,)", "argument '' has no type and name"),
         ("void k(int a, float* a)", "two arguments are named 'a'"),

@@ -69,6 +69,7 @@ def test_what_waited_for_what_is_told(probed: Callable[..., Ran]) -> None:
     told = ran.errors[ran.errors.index(next(e for e in ran.errors if e.startswith("card 0"))) : -1]
     assert any("host to card: 4.1 kB" in line for line in told)
     kernel = next(n for n, line in enumerate(told) if "kernel probe_1: 8.19 kB" in line)
+    assert "kernel probe_1 launched" in told[kernel - 1]
     assert any("card to host" in line for line in told[kernel:])
     assert "card waits for program" in "".join(told)
     shares = [float(line.split(", ")[-1].split(" %")[0]) for line in told if line.endswith(" %")]

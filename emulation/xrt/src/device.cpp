@@ -126,7 +126,8 @@ void Device::check_memories() const {
   for (const MemoryRange& range : description_.memories) {
     if (range.hbm && !(board.memory && board.memory->hbm)) {
       throw CardError("the xclbin has high-bandwidth memory, " + range.name + ", the board " +
-                      board.name + " has none; a board that has says memory.hbm=true");
+                      board.name + " has none: give one that has, such as --board " + board.name +
+                      ",memory.hbm=true,memory.banks=32");
     }
   }
 }

@@ -191,7 +191,8 @@ void Device::start(Unit& unit) {
     times = unit.runs_on ? 1 : std::max(times, 1U);
   }
   if (unit.by_xrt) {
-    meter_->spend(timing_->launch(static_cast<Time>(meter_->slot().waited_fs.load())));
+    meter_->spend(timing_->launch(static_cast<Time>(meter_->slot().waited_fs.load())), "launch",
+                  unit.place.instance, 0);
   }
   if (unit.waits) {  // its run before was ended: what is queued behind it ends likewise
     unit.running = true;

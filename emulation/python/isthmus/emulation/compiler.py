@@ -50,7 +50,8 @@ def ended(options: Sequence[object]) -> subprocess.CompletedProcess[str]:
 def failure(source: Path, done: subprocess.CompletedProcess[str]) -> DoesNotCompileError:
     """What a compiler that has failed says."""
     lines = (done.stderr or done.stdout).splitlines()
-    wrong = re.compile("error|undefined reference")
+    # What a template is made for comes before the error, and has the user's line.
+    wrong = re.compile("error|undefined reference|required from here")
     first = next((n for n, line in enumerate(lines) if wrong.search(line)), 0)
     shown = "\n".join(lines[first : first + _SHOWN_LINES])
     return DoesNotCompileError(f"{source} does not compile", detail=shown)

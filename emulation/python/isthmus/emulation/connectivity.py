@@ -23,6 +23,13 @@ _KINDS = {
 }
 """Of each kind of memory: its type, the size of one, and how many a board has at least."""
 _MOST = 64
+_SECTIONS = {
+    "advanced", "aie", "clock", "connectivity", "debug", "emconfig", "hls", "linkhook", "package",
+    "profile", "vivado",
+}  # fmt: skip
+"""Of such files (UG1702, configuration file)."""
+_OF_HARDWARE = {"connect", "noc.connect", "noc.read_bw", "noc.write_bw", "slr"}
+"""Keys of ``[connectivity]`` that change nothing here."""
 
 
 @dataclass
@@ -41,7 +48,10 @@ class Connectivity:
         kernels = tuple(self._with_instances(kernel) for kernel in design.kernels)
         there = {kernel.name for kernel in kernels}
         if unknown := next((name for name in self.instances if name not in there), None):
-            raise UsageError(f"nk={unknown}: no kernel of that name is built here")
+            known = ", ".join(sorted(there))
+            raise UsageError(
+                f"nk={unknown}: no kernel of that name is built here; there are {known}"
+            )
         changed = msgspec.structs.replace(
             design, kernels=kernels, stream_connect=(*design.stream_connect, *self.streams)
         )
@@ -123,16 +133,29 @@ def load(paths: Iterable[Path]) -> Connectivity:
         section = ""
         for number, line in enumerate(lines, 1):
             text = line.partition("#")[0].strip()
-            if text.startswith("["):
-                section = text.strip("[] ").lower()
-                continue
-            key, _, value = (part.strip() for part in text.partition("="))
-            if section == "connectivity" or key.startswith("connectivity."):
-                try:
-                    _take(found, key.removeprefix("connectivity."), value)
-                except ValueError:
-                    raise UsageError(f"{path}, line {number}: cannot read '{text}'") from None
+            try:
+                section = _section(text) if text.startswith("[") else section
+                _read(found, section, text)
+            except ValueError:
+                raise UsageError(f"{path}, line {number}: cannot read '{text}'") from None
     return found
+
+
+def _section(text: str) -> str:
+    name = text.strip("[] ").lower()
+    if name.partition(".")[0] not in _SECTIONS:
+        raise ValueError
+    return name
+
+
+def _read(found: Connectivity, section: str, text: str) -> None:
+    key, _, value = (part.strip() for part in text.partition("="))
+    if not text or text.startswith("["):
+        return
+    if section == "connectivity" or key.startswith("connectivity."):
+        _take(found, key.removeprefix("connectivity."), value)
+    elif not section and key in {"nk", "sp", "sc", "stream_connect"}:
+        raise UsageError(f"'{text}' stands in no section: write [connectivity] above it")
 
 
 def _take(found: Connectivity, key: str, value: str) -> None:
@@ -150,6 +173,8 @@ def _take(found: Connectivity, key: str, value: str) -> None:
         found.memories.setdefault(place, []).extend(_named(memory))
     elif key in {"sc", "stream_connect"}:
         found.streams.append(value)
+    elif key not in _OF_HARDWARE:
+        raise ValueError
 
 
 def _named(memory: str) -> list[str]:

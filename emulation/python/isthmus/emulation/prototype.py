@@ -112,6 +112,11 @@ def parse(text: str) -> Prototype:
     if found is None:
         raise UsageError(f"cannot read {text!r} as a kernel; write it as '{EXAMPLE}'")
     result, name, inside = " ".join(found[1].split()), found[2], found[3].strip()
+    if "kernel" in result.lstrip("_").split():
+        raise UsageError(
+            f"kernel {name}: this is OpenCL C, for which no files are written here: isthmus card "
+            "kernel build FILE.cl builds it"
+        )
     if result != "void":
         raise UsageError(
             f"kernel {name}: a kernel returns nothing, here it returns '{result}': begin with void"

@@ -163,9 +163,7 @@ def root(installation: xrt.Installation, *, as_hardware: bool) -> Root:
         )
     before = shim.read_bytes()
     after = cured(before, installation.version, shim.resolve())
-    cure = (
-        "" if after is None else f"{shim}: a private copy without its use of freed memory is used"
-    )
+    cure = "" if after is None else f"{shim} uses freed memory: a private, corrected copy is loaded"
     copy = _eased(before if after is None else after, installation.version)
     files = {shim.name: copy}
     if as_hardware:

@@ -15,7 +15,7 @@ _LANES = (
     ("kernels", {"kernel"}),
     ("transfers", {"write", "read", "copy"}),
     ("registers", {"register"}),
-    ("driver's software", {"pin", "program"}),
+    ("driver's software", {"pin", "program", "launch"}),
 )
 _TEXTS = {
     "write": "host to card",
@@ -53,7 +53,8 @@ def _row(begin_fs: int, duration_fs: int, what: str) -> str:
 
 
 def _what(event: Event) -> str:
-    what = f"kernel {event.name}" if event.kind == "kernel" else _TEXTS.get(event.kind, event.kind)
+    kernels = {"kernel": f"kernel {event.name}", "launch": f"kernel {event.name} launched"}
+    what = kernels.get(event.kind) or _TEXTS.get(event.kind, event.kind)
     if not event.bytes or event.kind == "pin" or not event.duration_fs:
         return what
     rate = event.bytes / (_FS * event.duration_fs) / 1e9
