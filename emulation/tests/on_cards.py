@@ -66,6 +66,9 @@ extern "C" void probe(const int* in, int* out, int what, int n) {
     std::snprintf(reinterpret_cast<char*>(out + 900000), 16, "%d", n);  // unreported writes
   }
   if (what == 12) out[(1 << 20) + n] = 1;
+  if (what == 13) {
+    for (volatile int ever = 1; ever == 1;) continue;
+  }
 }
 """
 """A kernel that does what its argument ``what`` says."""

@@ -304,6 +304,14 @@ def test_an_access_far_from_a_buffer_is_named(
     assert any(said in line for line in ran.errors), ran.errors
 
 
+@pytest.mark.slow
+def test_a_kernel_that_never_ends_is_named(card_exec: Run, probe: Path) -> None:
+    program = [probe / "program", "apart", probe / "probe.xclbin", 13]
+    ran = card_exec("--kernels", probe, "--", "timeout", "-s", "KILL", "20", *program)
+    assert ran.code != 0
+    assert any("kernel probe_1 has computed for 10 s of wall time" in line for line in ran.errors)
+
+
 def test_host_memory_is_reached(probed: Callable[..., Ran]) -> None:
     ran, on_card = probed("host_only", 0), probed("apart", 0)
     assert ran.code == 0, ran.errors

@@ -1,7 +1,14 @@
 // A card's kernels by their registers.
+#include <signal.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <array>
+#include <cstdio>
 #include <cstring>
 #include <limits>
+#include <optional>
+#include <string>
 #include <utility>
 
 #include "isthmus/card/process/device.hpp"
@@ -22,6 +29,38 @@ constexpr unsigned polls_until_all_started = 3;
 constexpr std::chrono::seconds before_warning{1};
 constexpr std::chrono::seconds before_end{30};
 constexpr std::chrono::milliseconds most_between_looks{100};
+
+constexpr unsigned seconds_before_note = 10;
+
+/// Tells the user of a kernel whose function computes for long, for it may never end.
+class LongRun {
+ public:
+  explicit LongRun(const std::string& instance) {
+    static const bool handled = [] {
+      struct sigaction action{};
+      action.sa_handler = tell;
+      action.sa_flags = SA_RESTART;
+      return sigaction(SIGALRM, &action, nullptr) == 0;
+    }();
+    if (handled) {
+      std::snprintf(text.data(), text.size(),
+                    "isthmus: emulated card: kernel %s has computed for %u s of wall time and has "
+                    "not ended\n",
+                    instance.c_str(), seconds_before_note);
+      alarm(seconds_before_note);
+    }
+  }
+  LongRun(const LongRun&) = delete;
+  LongRun& operator=(const LongRun&) = delete;
+  ~LongRun() { alarm(0); }
+
+ private:
+  static void tell(int /*signal*/) {
+    [[maybe_unused]] const ssize_t written =
+        ::write(STDERR_FILENO, text.data(), ::strnlen(text.data(), text.size()));
+  }
+  static inline std::array<char, 512> text{};
+};
 
 /// Of the unit that copies, for messages.
 const ComputeUnit& copier() {
@@ -119,6 +158,10 @@ KernelOutcome Device::run(Unit& unit, StreamAccess* streams) {
                       .reach = &reach,
                       .timing = timing_,
                       .streams = streams};
+  std::optional<LongRun> long_run;
+  if (streams == nullptr) {  // else it may wait, which is told otherwise
+    long_run.emplace(unit.place.instance);
+  }
   return unit.model->run(run);
 }
 
