@@ -97,6 +97,7 @@ class Run {
 
   void begin() {
     std::vector<PinServer*> servers;
+    servers.reserve(streams_.size() + 1);
     for (AxisStream& one : streams_) {
       servers.push_back(&one);
     }

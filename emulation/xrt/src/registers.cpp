@@ -1,9 +1,9 @@
 // A card's kernels by their registers.
-#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <limits>

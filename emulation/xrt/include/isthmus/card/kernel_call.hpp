@@ -19,7 +19,7 @@ class isthmus_outside;
 
 namespace isthmus::card::plugin {
 
-enum class Kind {
+enum class Kind : std::uint8_t {
   value,
   buffer,  ///< a pointer
   stream,  ///< a reference to one
@@ -68,7 +68,7 @@ struct Memory<T*> {
 template <class T>
 struct Memory<T, std::void_t<typename T::isthmus_element>> {
   static constexpr bool is = true;
-  using Element = typename T::isthmus_element;
+  using Element = typename T::isthmus_element;  // NOLINT(*-redundant-typename): C++17 needs it
 };
 
 template <class T>
@@ -125,12 +125,16 @@ struct Given {
 template <class T, std::size_t n>
 struct Given<T, n, Kind::buffer> {
   explicit Given(std::uint64_t& stored) : address(stored) {}
-  T pass() { return reinterpret_cast<typename Memory<T>::Element*>(address); }
+  T pass() {
+    // NOLINTNEXTLINE(*-redundant-typename, *-int-to-ptr): C++17 needs the one, registers the other
+    return reinterpret_cast<typename Memory<T>::Element*>(address);
+  }
   std::uint64_t address;
 };
 template <class T, std::size_t n>
 struct Given<T, n, Kind::stream> {
   explicit Given(std::uint64_t& stored) {
+    // NOLINTNEXTLINE(*-int-to-ptr)
     pass().isthmus_lead_to(*reinterpret_cast<hls::isthmus_outside*>(stored));
   }
   T pass() {
@@ -177,6 +181,7 @@ struct Call<function, Result (*)(Types...)> {
 
  private:
   template <std::size_t... n>
+  // NOLINTNEXTLINE(*-non-const-parameter): results are written through it
   static void each([[maybe_unused]] std::uint64_t* values, std::index_sequence<n...> /*which*/) {
     [[maybe_unused]] std::tuple<Given<Types, n>...> given(values[words[n]]...);
     function(std::get<n>(given).pass()...);
