@@ -36,7 +36,7 @@ thread_local constinit const void* gives = nullptr;
 /// This thread is starting it.
 thread_local constinit bool starts = false;
 
-/// XRT's functions were, with or without success.
+/// Whether XRT's functions have been looked for, found or not.
 constinit bool looked_for = false;
 constinit void* original_start = nullptr;
 constinit void* original_wait = nullptr;

@@ -7,7 +7,8 @@
   if (!(condition)) wrong[1 + wrong[0]++] = __LINE__
 
 constant int step = 1;
-typedef int4 four;
+typedef const int4 fixed;
+typedef int4 four, *fours;
 typedef struct {
   int x, lo;
 } pair;
@@ -116,4 +117,14 @@ kernel void words(global int *wrong) {
   pair new = {.x = 3, .lo = 4};
   CHECK(twice(new.x) == 6 && new.lo == 4);
   CHECK(get_global_id(0) == 0 && get_global_size(2) == 1 && get_num_groups(5) == 1);
+  int3 three = (int3)(6, 7, 8) / (int3)(1, 2, 0);
+  CHECK(three.x == 6 && three.y == 3 && ((int3)(6, 7, 8) % (int3)(4)).z == 0);
+  fixed same = (fixed)(1, 2, 3, 4);
+  CHECK(((const int4)(1, 2, 3, 4)).w == 4 && same.y == 2);
+  int channel = 3, pipe = 2;
+  CHECK(channel * 2 == 6 && pipe * channel == 6);
+  pair atoms = {.x = 1, .lo = 2};
+  int atom_x = atoms.x;
+  CHECK(atom_x == 1);
+  wrong[1023] = 1;
 }

@@ -22,6 +22,7 @@ void words(const Arguments& arguments) {
   wrong.sync(XCL_BO_SYNC_BO_FROM_DEVICE);
   tell("wrong", lines[0]);
   tell("line", lines[1]);
+  tell("ends", lines[1023]);
 }
 
 /// How many of the first numbers are those of groups of 64 that were turned round and got 5 more.

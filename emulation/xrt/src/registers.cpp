@@ -44,21 +44,25 @@ class LongRun {
     }();
     if (handled) {
       std::snprintf(text.data(), text.size(),
-                    "isthmus: emulated card: kernel %s has computed for %u s of wall time and has "
-                    "not ended\n",
+                    "isthmus: emulated card: kernel %s has computed for %u s of wall time and goes "
+                    "on; it may never end: Ctrl-C ends the program\n",
                     instance.c_str(), seconds_before_note);
+      told = 0;
       alarm(seconds_before_note);
     }
   }
   LongRun(const LongRun&) = delete;
   LongRun& operator=(const LongRun&) = delete;
   ~LongRun() { alarm(0); }
+  [[nodiscard]] static bool was_told() { return told != 0; }
 
  private:
   static void tell(int /*signal*/) {
     [[maybe_unused]] const ssize_t written =
         ::write(STDERR_FILENO, text.data(), ::strnlen(text.data(), text.size()));
+    told = 1;
   }
+  static inline volatile std::sig_atomic_t told = 0;
   static inline std::array<char, 512> text{};
 };
 
@@ -159,10 +163,12 @@ KernelOutcome Device::run(Unit& unit, StreamAccess* streams) {
                       .timing = timing_,
                       .streams = streams};
   std::optional<LongRun> long_run;
-  if (streams == nullptr) {  // else it may wait, which is told otherwise
+  if (streams == nullptr && !unit.is_long) {  // one with streams may wait
     long_run.emplace(unit.place.instance);
   }
-  return unit.model->run(run);
+  const KernelOutcome outcome = unit.model->run(run);
+  unit.is_long = unit.is_long || (long_run && LongRun::was_told());
+  return outcome;
 }
 
 /// Of a unit that streams connect with others.

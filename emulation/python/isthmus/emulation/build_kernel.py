@@ -165,7 +165,9 @@ def _kernel_sources(
             for name in (in_opencl[source].kernels if source in in_opencl else [source.stem])
         ]
         if len(dict(named)) < len(named):
-            raise UsageError("two sources have one name: name the kernels with --top")
+            twice = next(name for name, _ in named if [n for n, _ in named].count(name) > 1)
+            both = ", ".join(str(source) for name, source in named if name == twice)
+            raise UsageError(f"{both}: two kernels {twice}: name the kernels with --top")
         return dict(named)
     if len(sources) == 1:
         return dict.fromkeys(tops, sources[0])

@@ -35,6 +35,8 @@ _LOAD = re.compile(r"(vload|vstore)(2|3|4|8|16)")
 _QUICK = re.compile(
     r"(?:native|half)_(cos|divide|exp|exp2|exp10|log|log2|log10|powr|recip|rsqrt|sin|sqrt|tan)"
 )
+_ATOMIC = re.compile(r"atom_(?:add|sub|xchg|inc|dec|cmpxchg|min|max|and|or|xor)")
+_PRIVATE = {"private", "__private"}
 _KERNEL = {"kernel", "__kernel"}
 _LOCAL = {"local", "__local"}
 _DROPPED = (
@@ -54,11 +56,12 @@ _OTHER = {
     **{word: f"{word}_" for word in _CPP.split()},
 }
 _MISSING = re.compile(
-    r"pipe|channel|image[123]d\w*_t|sampler_t|half(?:2|3|4|8|16)?|queue_t|ndrange_t|reserve_id_t"
+    r"pipe|image[123]d\w*_t|sampler_t|half(?:2|3|4|8|16)?|queue_t|ndrange_t|reserve_id_t"
 )
+_OWN_VECTOR = re.compile(r"\b(?:__)?(?:ext_vector_type|vector_size)(?:__)?\b")
 _LAYOUT = re.compile(r"\b(?:__)?(?:packed|aligned)(?:__)?\b")
 _REQUIRED = re.compile(r"\b(?:__)?reqd_work_group_size(?:__)?\s*\(([^,]+),([^,]+),([^,)]+)\)")
-_BARRIERS = {"barrier", "work_group_barrier"}
+_BARRIERS = {"barrier", "work_group_barrier", "wait_group_events"}
 _ANY: WorkGroup = (0, 0, 0)
 
 
@@ -145,16 +148,29 @@ class _Translator:
         word = self._word(at)
         if word in {"__attribute__", "__attribute"}:
             return self._attributes(at)
-        if self._is_vector(self._word(at + 1)) and [self._word(at + n) for n in (0, 2, 3)] == [
-            "(",
-            ")",
-            "(",
-        ]:  # (int4)(1, 2, 3, 4)
-            return self._word(at + 1), at + 3
+        if vector := self._literal(at):
+            return vector
         if _WORD.fullmatch(word):
             return self._of_word(word, at), at + 1
         self._count(word)
         return word, at + 1
+
+    def _literal(self, at: int) -> tuple[str, int] | None:
+        """The type of ``(int4)(1, 2, 3, 4)``, and where its second bracket is; else None."""
+        name = at + 1
+        while self._word(at) == "(" and self._word(name) in {"const", "volatile", *_PRIVATE}:
+            name += 1
+        around = [self._word(n) for n in (at, name + 1, name + 2)]
+        is_one = around == ["(", ")", "("] and self._is_vector(self._word(name))
+        return (self._word(name), name + 2) if is_one else None
+
+    def _define(self, at: int) -> None:
+        """A typedef: the names that it gives to types of vectors."""
+        end = next((n for n in range(at, len(self._tokens)) if self._word(n) == ";"), at)
+        if any(map(self._is_vector, map(self._word, range(at, end)))):
+            self._vectors |= {
+                self._word(n) for n in range(at, end) if self._word(n + 1) in {",", ";"}
+            }
 
     def _count(self, word: str) -> None:
         self._brackets += (word == "(") - (word == ")")
@@ -174,7 +190,12 @@ class _Translator:
             behind += 1
             if depth == 0:
                 break
-        text = "".join(word for word, _ in self._tokens[at:behind])
+        text = "".join(map("".join, self._tokens[at:behind])).rstrip()
+        if _OWN_VECTOR.search(text):
+            raise UsageError(
+                f"{self._place(at)}: {text}: types of vectors are built by the names that OpenCL C "
+                "has for them, such as float4"
+            )
         if found := _REQUIRED.search(text):
             sizes = [value(part) for part in found.groups()]
             if not all(size.isdigit() for size in sizes):
@@ -197,9 +218,10 @@ class _Translator:
             return self._of_local(at)
         if word in _OTHER:
             return _OTHER[word]
-        if word == "typedef" and self._is_vector(behind):
-            self._vectors.add(self._word(at + 2))
-        if _MISSING.fullmatch(word) and (_WORD.fullmatch(behind) or behind == "*"):
+        if word == "typedef":
+            self._define(at)
+        is_type = _WORD.fullmatch(behind) or (behind == "*" and word != "pipe")
+        if is_type and _MISSING.fullmatch(word):
             raise UsageError(
                 f"{self._place(at)}: {word}: OpenCL C is built without pipes, images, half and "
                 "queues of a device; write the kernel without it, or in C++"
@@ -227,7 +249,7 @@ class _Translator:
             return f"{found[1]}<{found[2]}>"
         if found := _QUICK.fullmatch(word):
             return found[1]
-        return word.replace("atom_", "atomic_") if word.startswith("atom_") else word
+        return word.replace("atom_", "atomic_") if _ATOMIC.fullmatch(word) else word
 
     def _is_vector(self, word: str) -> bool:
         return _VECTOR.fullmatch(word) is not None or word in self._vectors

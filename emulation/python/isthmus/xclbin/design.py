@@ -183,7 +183,7 @@ def completed(kernel: Kernel) -> Kernel:
     next_offset = _FIRST_BEHIND_COUNTERS if kernel.auto_restart else _FIRST_ARGUMENT
     end = 0
     for index, argument in enumerate(kernel.arguments):
-        done = _complete_argument(argument, index, next_offset, f"kernel {kernel.name}")
+        done = _complete_argument(argument, index, next_offset, kernel)
         arguments.append(done)
         if done.qualifier != "stream":
             end = max(end, (done.offset or 0) + (done.size or 0))
@@ -209,12 +209,15 @@ def completed(kernel: Kernel) -> Kernel:
     return full
 
 
-def _complete_argument(argument: Argument, index: int, offset: int, where: str) -> Argument:
-    what = f"{where}: argument {argument.name!r}"
+def _complete_argument(argument: Argument, index: int, offset: int, kernel: Kernel) -> Argument:
+    what = f"kernel {kernel.name}: argument {argument.name!r}"
     qualifier = argument.qualifier or _qualifier(argument.type)
     size = argument.size
     if size is None:
-        size = size_of(argument.type.removesuffix("&")) if qualifier == "scalar" else _ADDRESS_BYTES
+        size = _ADDRESS_BYTES
+        if qualifier == "scalar":
+            opencl = kernel.work_group is not None
+            size = size_of(argument.type.removesuffix("&"), opencl=opencl)
     if size is None:
         raise UsageError(f"{what}: say its size, for that of {argument.type!r} is not known")
     if argument.offset is not None:

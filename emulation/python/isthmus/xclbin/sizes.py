@@ -27,9 +27,9 @@ _STREAM = re.compile(r"hls::stream<\s*(.+?)\s*(?:,\s*\d+\s*)?>\s*&?")
 _BITS = re.compile(r"(?:\w+::)*(?:ap_u?int<\s*(\d+)\s*>|(?:ap_axi[su]|qdma_axis)<\s*(\d+)\s*,.*>)")
 
 
-def size_of(type_name: str) -> int | None:
-    """Bytes of a type in C or OpenCL C; None where its name alone does not tell."""
-    if vector := _VECTOR.fullmatch(type_name):
+def size_of(type_name: str, *, opencl: bool = False) -> int | None:
+    """Bytes of a type in C, or in OpenCL C; None where its name alone does not tell."""
+    if opencl and (vector := _VECTOR.fullmatch(type_name)):
         return _SIZE_OF[vector[1]] * (4 if vector[2] == "3" else int(vector[2]))
     return _SIZE_OF.get(_INT_UNSAID.sub("", type_name))
 

@@ -148,14 +148,20 @@ struct Vec : Elements<T, n> {
   ISTHMUS_OPERATOR(+)
   ISTHMUS_OPERATOR(-)
   ISTHMUS_OPERATOR(*)
-  ISTHMUS_OPERATOR(/)
-  ISTHMUS_OPERATOR(%)
   ISTHMUS_OPERATOR(&)
   ISTHMUS_OPERATOR(|)
   ISTHMUS_OPERATOR(^)
   ISTHMUS_OPERATOR(<<)
   ISTHMUS_OPERATOR(>>)
 #undef ISTHMUS_OPERATOR
+#define ISTHMUS_DIVISION(op)                                          \
+  ISTHMUS_INLINE friend Vec operator op(const Vec& a, const Vec& b) { \
+    return of(a.native op b.divisor());                               \
+  }                                                                   \
+  ISTHMUS_INLINE Vec& operator op## = (const Vec& b) { return *this = *this op b; }
+  ISTHMUS_DIVISION(/)
+  ISTHMUS_DIVISION(%)
+#undef ISTHMUS_DIVISION
   // -1 in each element for which it is true.
 #define ISTHMUS_COMPARISON(op)                                         \
   ISTHMUS_INLINE friend Mask operator op(const Vec& a, const Vec& b) { \
@@ -188,6 +194,15 @@ struct Vec : Elements<T, n> {
   }
 
  private:
+  /// 1 for an integer that is 0: to divide by that is no error in OpenCL C, and in the fourth place
+  /// of a vector of 3 nothing was put.
+  ISTHMUS_INLINE Type divisor() const {
+    if constexpr (std::is_integral_v<T>) {
+      return native - (Type)(native == 0);
+    } else {
+      return native;
+    }
+  }
   template <class Given>
   ISTHMUS_INLINE void fill(int& at, const Given& given) {
     for (int index = 0; index < Shape<Given>::length; ++index) {

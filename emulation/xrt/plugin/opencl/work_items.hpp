@@ -169,7 +169,7 @@ template <class T>
 event_t async_work_group_copy(T* to, const T* from, std::size_t count, event_t event) {
   return async_work_group_strided_copy(to, 1, from, 1, count, event);
 }
-inline void wait_group_events(int /*count*/, event_t* /*events*/) {}
+inline void wait_group_events(int /*count*/, event_t* /*events*/) { barrier(CLK_LOCAL_MEM_FENCE); }
 template <class T>
 void prefetch(const T* /*from*/, std::size_t /*count*/) {}
 

@@ -57,9 +57,10 @@ class Device {
     /// Whether XRT runs it by itself, as it does a kernel: then what it does to the control
     /// register is in the launch. Else a program works with its registers.
     bool by_xrt = false;
-    bool flows = false;  ///< has streams to others
-    bool waits = false;  ///< has not ended, which others decide
-    unsigned polls = 0;  ///< since it is to end, and a run began or ended last
+    bool flows = false;    ///< has streams to others
+    bool waits = false;    ///< has not ended, which others decide
+    bool is_long = false;  ///< its function has computed for long, which was told
+    unsigned polls = 0;    ///< since it is to end, and a run began or ended last
   };
 
   void check_memories() const;
