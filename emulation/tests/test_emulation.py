@@ -220,7 +220,7 @@ def test_what_happened_is_told(program: Path, xclbin: Path, session: emulation.S
     heading, *lines = events.read_text().splitlines()
     assert "board u250" in heading
     kinds = [line.split("\t")[0] for line in lines]
-    assert kinds == ["write", "write", "kernel", "read"]
+    assert kinds == ["write", "write", "launch", "kernel", "read"]
 
 
 def test_equal_programs_take_equal_simulated_time(program: Path, xclbin: Path) -> None:

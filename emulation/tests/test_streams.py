@@ -73,8 +73,7 @@ extern "C" void sink(hls::stream<int>& in, int* out, int n) {
     "packets": """
 #include <ap_axi_sdata.h>
 #include <hls_stream.h>
-typedef hls::stream<ap_axiu<32, 0, 0, 0> > packet_stream;
-extern "C" void source(const int* in, packet_stream& out, int n) {
+extern "C" void source(const int* in, hls::stream<ap_axiu<32, 0, 0, 0> >& out, int n) {
   for (int i = 0; i < n; ++i) {
     ap_axiu<32, 0, 0, 0> packet;
     packet.data = in[i];
@@ -113,6 +112,11 @@ FREE = f"{THREE}[[kernels]]\nname = 'twice'\ncontrol = 'ap_ctrl_none'\n" + (
     "arguments = [{ name = 'in', type = 'hls::stream<int>' },"
     " { name = 'out', type = 'hls::stream<int>' }]\n"
 )
+WIDE = f"{DIRECT}[[kernels]]\nname = 'sink'\narguments = [" + (
+    "{ name = 'in', type = 'wide_stream&', qualifier = 'stream' },"
+    " { name = 'out', type = 'int*' }, { name = 'n', type = 'int' }]\n"
+)
+"""The type does not tell how wide its words are: the card finds out."""
 DESIGNS = {
     "direct": (DIRECT, ("source", "sink")),
     "shallow": (DIRECT.replace("in']", "in:2']"), ("source", "sink")),
@@ -122,7 +126,7 @@ DESIGNS = {
     "sparse": (DIRECT, ("source", "sparse")),
     "packets": (DIRECT, ("packets", "unpacks")),
     "plain": (DIRECT, ("packets", "sink")),
-    "wide": (DIRECT, ("source", "wide")),
+    "wide": (WIDE, ("source", "wide")),
     "apart": ("stream_connect = []\n", ("source", "sink")),
 }
 
