@@ -5,15 +5,9 @@
 #include <cstdio>
 #include <sstream>
 
+#include "hls_check.hpp"
+
 namespace {
-
-int wrong = 0;
-
-#define CHECK(...)                                        \
-  if (!(__VA_ARGS__)) {                                   \
-    std::printf("line %d: %s\n", __LINE__, #__VA_ARGS__); \
-    ++wrong;                                              \
-  }
 
 template <ap_q_mode mode>
 double halves(double value) {

@@ -13,15 +13,9 @@
 #include <sstream>
 #include <stdexcept>
 
+#include "hls_check.hpp"
+
 namespace {
-
-int wrong = 0;
-
-#define CHECK(what)                                \
-  if (!(what)) {                                   \
-    std::printf("line %d: %s\n", __LINE__, #what); \
-    ++wrong;                                       \
-  }
 
 void vectors() {
   using Four = hls::vector<int, 4>;

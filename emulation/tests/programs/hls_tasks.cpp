@@ -14,15 +14,9 @@
 #include <stdexcept>
 #include <utility>
 
+#include "hls_check.hpp"
+
 namespace {
-
-int wrong = 0;
-
-#define CHECK(...)                                        \
-  if (!(__VA_ARGS__)) {                                   \
-    std::printf("line %d: %s\n", __LINE__, #__VA_ARGS__); \
-    ++wrong;                                              \
-  }
 
 template <class Action>
 bool throws(const Action& action) {

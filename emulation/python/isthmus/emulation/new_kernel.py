@@ -23,24 +23,19 @@ _SCALAR = "3"
 
 
 @dataclass(frozen=True)
-class _File:
+class File:
+    """A file of a kernel's."""
+
     name: str
     template: str
     what: str
+    """What it is, for the user."""
     facts: dict[str, Any]
     built: bool = False
+    """Whether ``card kernel build`` takes it."""
 
 
-@dataclass(frozen=True)
-class Written:
-    """A file, what it is, and whether ``card kernel build`` takes it."""
-
-    path: Path
-    what: str
-    built: bool
-
-
-def write(prototype: Prototype, folder: Path, *, verilog: bool = False) -> list[Written]:
+def write(prototype: Prototype, folder: Path, *, verilog: bool = False) -> dict[Path, File]:
     """Writes a kernel's files into a folder that has none of them; the kernel's own comes first.
 
     Raises UsageError where a file is there, or for a prototype that no kernel can have.
@@ -51,21 +46,21 @@ def write(prototype: Prototype, folder: Path, *, verilog: bool = False) -> list[
     if verilog:
         facts |= _registers(prototype, placed, facts)
     name = prototype.name
-    files = [_File(f"{name}.cpp", "kernel.cpp", "the kernel", facts, built=True)]
+    files = [File(f"{name}.cpp", "kernel.cpp", "the kernel", facts, built=True)]
     if verilog:
         files = [
-            _File(f"{name}.sv", "kernel.sv", "the kernel", facts, built=True),
-            _File(f"{name}.cpp", "kernel.cpp", "the same in C++, for the host to compare", facts),
+            File(f"{name}.sv", "kernel.sv", "the kernel", facts, built=True),
+            File(f"{name}.cpp", "kernel.cpp", "the same in C++, for the host to compare", facts),
         ]
     for direction, kernel, what in _MOVERS:
         for stream in facts[direction] if streamed else ():
             more = facts | {"stream": stream, "feeds": direction == "inputs"}
             moves = f"{what} {stream}"
-            files.append(_File(f"{kernel}_{stream}.cpp", "mover.cpp", moves, more, built=True))
+            files.append(File(f"{kernel}_{stream}.cpp", "mover.cpp", moves, more, built=True))
     host = "host_streams.cpp" if streamed else "host.cpp"
     files += [
-        _File(f"{name}.toml", "kernel.toml", "the description", facts),
-        _File("host.cpp", host, "a host program that says PASS", facts),
+        File(f"{name}.toml", "kernel.toml", "the description", facts),
+        File("host.cpp", host, "a host program that says PASS", facts),
     ]
     paths = {folder / file.name: file for file in files}
     if len(paths) < len(files):
@@ -79,7 +74,7 @@ def write(prototype: Prototype, folder: Path, *, verilog: bool = False) -> list[
             path.write_text(made, "utf-8")
     except OSError as error:
         raise UsageError(f"{folder}: {error.strerror}") from error
-    return [Written(path, file.what, file.built) for path, file in paths.items()]
+    return paths
 
 
 def filled_template(name: str, facts: dict[str, Any]) -> str:

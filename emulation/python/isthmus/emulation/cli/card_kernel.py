@@ -42,10 +42,10 @@ def new(
     folder = out or Path(parsed.name)
     made = new_kernel.write(parsed, folder, verilog=verilog)
     here = shlex.quote(str(folder))
-    said = [f"{file.path}: {file.what}" for file in made]
+    said = [f"{path}: {file.what}" for path, file in made.items()]
     for n in range(0, len(said), 2):
         print("; ".join(said[n : n + 2]))
-    sources = [shlex.quote(str(file.path)) for file in made if file.built]
+    sources = [shlex.quote(str(path)) for path, file in made.items() if file.built]
     streamed = len(sources) > 1
     description = f" --from {here}/{parsed.name}.toml" if streamed else ""
     print(f"  {program()} card kernel build {' '.join(sources)}{description}")
