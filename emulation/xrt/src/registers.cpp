@@ -1,14 +1,15 @@
 // A card's kernels by their registers.
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <csignal>
-#include <cstdio>
 #include <cstring>
 #include <limits>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "isthmus/card/process/device.hpp"
@@ -30,8 +31,6 @@ constexpr std::chrono::seconds before_warning{1};
 constexpr std::chrono::seconds before_end{30};
 constexpr std::chrono::milliseconds most_between_looks{100};
 
-constexpr unsigned seconds_before_note = 10;
-
 /// Tells the user of a kernel whose function computes for long, for it may never end.
 class LongRun {
  public:
@@ -42,13 +41,10 @@ class LongRun {
       action.sa_flags = SA_RESTART;
       return sigaction(SIGALRM, &action, nullptr) == 0;
     }();
+    told = 0;
+    named = &instance;
     if (handled) {
-      std::snprintf(text.data(), text.size(),
-                    "isthmus: emulated card: kernel %s has computed for %u s of wall time and goes "
-                    "on; it may never end: Ctrl-C ends the program\n",
-                    instance.c_str(), seconds_before_note);
-      told = 0;
-      alarm(seconds_before_note);
+      alarm(seconds);
     }
   }
   LongRun(const LongRun&) = delete;
@@ -57,13 +53,23 @@ class LongRun {
   [[nodiscard]] static bool was_told() { return told != 0; }
 
  private:
-  static void tell(int /*signal*/) {
+  static constexpr unsigned seconds = 10;  // which the text says, too
+
+  static void tell(int /*signal*/) {  // all is text already: this may be in the midst of anything
+    const auto piece = [](std::string_view text) {
+      return iovec{.iov_base = const_cast<char*>(text.data()),  // NOLINT(*-const-cast)
+                   .iov_len = text.size()};
+    };
+    const std::array line = {
+        piece("isthmus: emulated card: kernel "), piece(*named),
+        piece(" has computed for 10 s of wall time and goes on; it may never end: Ctrl-C ends the "
+              "program\n")};
     [[maybe_unused]] const ssize_t written =
-        ::write(STDERR_FILENO, text.data(), ::strnlen(text.data(), text.size()));
+        ::writev(STDERR_FILENO, line.data(), static_cast<int>(line.size()));
     told = 1;
   }
   static inline volatile std::sig_atomic_t told = 0;
-  static inline std::array<char, 512> text{};
+  static inline const std::string* named = nullptr;
 };
 
 /// Of the unit that copies, for messages.
