@@ -115,9 +115,9 @@ def passes(tests: Tests) -> bool:
     built = configure(tests.folder, "-DISTHMUS_TESTS=ON", *tests.options) and run(
         f"Building {tests.folder.relative_to(ROOT)}", [*tests.prefix, *build]
     )
-    passed = (
-        built and subprocess.run([*tests.prefix, *test, *tests.only], check=False).returncode == 0
-    )
+    environment = {**os.environ, "ASAN_OPTIONS": "handle_sigill=1"}  # a trap tells its place
+    command = [*tests.prefix, *test, *tests.only]
+    passed = built and not subprocess.run(command, check=False, env=environment).returncode
     closing = f"{cases(tests.folder)} test cases" if built else "not built"
     note(tests.name, time.monotonic() - begin, passed, closing)
     return passed

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cstring>
 #include <fstream>
 #include <new>
 #include <utility>
@@ -87,7 +88,7 @@ void add_on_host(const Offload& offload, Vectors vectors, std::uint64_t seed, Ph
       fresh.emplace(offload.memory(), vectors.elements, offload.relative_offset());
       vectors.c = fresh->get().c;
     } else {
-      std::fill_n(vectors.c, vectors.elements, 0);
+      std::memset(vectors.c, 0, vectors.elements * sizeof(Element));  // at any alignment
     }
     phases(name, [&] { work(vectors); });
     judge(record, adds_up(vectors, seed), name);

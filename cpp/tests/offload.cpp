@@ -1,6 +1,7 @@
 #include "isthmus/offload.hpp"
 
 #include <catch2/catch.hpp>
+#include <cstring>
 
 #include "isthmus/backend.hpp"
 
@@ -63,7 +64,7 @@ TEST_CASE("adds in software agree at every place in a page, and a wrong element 
       const Vectors vectors = host.get();
       populate(vectors, 0x1234567890ABCDEFU);
       for (const auto add : {software_vadd, software_vadd_simd}) {
-        std::fill_n(vectors.c, elements, 0);
+        std::memset(vectors.c, 0, elements * sizeof(Element));
         CHECK_FALSE(adds_up(vectors, 0x1234567890ABCDEFU));
         add(vectors);
         CHECK(adds_up(vectors, 0x1234567890ABCDEFU));
