@@ -59,6 +59,7 @@ def _can_both_be_seen(one: str, other: str) -> bool:
     return len(checks_of) == 2 and checks_of not in hidden and not reached_by_translation
 
 
+@pytest.mark.slow
 def test_two_faults_are_both_found(tmp_path: Path) -> None:
     tried = 0
     for one, other in filter(lambda pair: _can_both_be_seen(*pair), combinations(FAULTS, 2)):
