@@ -14,6 +14,8 @@ from isthmus.xclbin import Kernel
 from isthmus.xclbin.sizes import word_bytes
 
 SUFFIXES = (".sv", ".v")
+RUNTIME = ("verilated.cpp", "verilated_threads.cpp")
+"""Verilator's sources that each model is linked to."""
 _PORT = re.compile(r"VL_(IN|OUT)(?:8|16|64|W)?\(&(\w+),(\d+),(\d+)")
 _RENAMED = "__sym__"
 """What Verilator puts before names that it reserves, such as ``interrupt``."""
