@@ -19,7 +19,8 @@ _RUNTIME = PARTS / "plugin" / "libverilated.a"
 """Verilator's own, compiled with Isthmus where Verilator was there."""
 _DIGESTS = PARTS / "plugin" / "verilated.sha256"
 """Of the files that it was compiled from."""
-_OPTIONS = ("-std=c++20", "-O2", "-w", "-fPIC", "-fvisibility=hidden", "-DVL_NO_LEGACY")
+# The headers of the standard library are most of what is compiled, and fewer in C++17.
+_OPTIONS = ("-std=c++17", "-O2", "-w", "-fPIC", "-fvisibility=hidden", "-DVL_NO_LEGACY")
 
 
 @dataclass(frozen=True)
@@ -44,21 +45,15 @@ class Model:
 
     def compiled(self, folder: Path) -> Path:
         """The plug-in, made in the folder that has Verilator's sources."""
-        kernel = self.kernel
         facts: dict[str, object] = {
-            "arguments": kernel.arguments,
-            "masters": self.module.masters,
-            "control": self.module.control,
-            "controlled": kernel.control != "ap_ctrl_none",
-            "chained": kernel.control == "ap_ctrl_chain",
+            "kernel": self.kernel,
+            "module": self.module,
             "streams": self.streams,
             "offered": verilated.offered(self.module),
             "sideband": verilated.SIDEBAND,
         }
         (folder / "rtl.cpp").write_text(filled_template("rtl.cpp", facts), "utf-8")
-        places = [
-            folder, PARTS / "plugin", PARTS / "include", self.headers, self.headers / "vltstd"
-        ]  # fmt: skip
+        places = [folder, PARTS / "plugin", self.headers, self.headers / "vltstd"]
         options = [*_OPTIONS, *(f"-I{place}" for place in places)]
         # Most of the time goes into headers, which all of these share: one source has them all.
         parts = sorted(folder.glob("*.cpp"))
@@ -74,7 +69,7 @@ class Model:
 
         with ThreadPoolExecutor(os.cpu_count()) as pool:
             list(pool.map(one, sources, objects))
-        library = folder / f"{kernel.name}.so"
+        library = folder / f"{self.kernel.name}.so"
         linked = [*objects, *compiler.whole("rtl_call"), *([_RUNTIME] if there else [])]
         compiler.run(["-shared", "-pthread", *linked, "-o", library], self.source)
         return library
