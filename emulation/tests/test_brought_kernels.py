@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from on_cards import SOURCES, Run, card_exec, compiled, emulated
+from on_cards import OPENCL, SOURCES, Run, card_exec, compiled, emulated
 
 from conftest import Command
 from isthmus import xclbin
@@ -211,8 +211,7 @@ def test_values_that_do_not_fill_their_registers_arrive_by_opencl(
     )
     built = isthmus("card", "kernel", "build", "small.cpp")
     assert built.returncode == 0, built.stderr
-    opencl = ("-Wl,--no-as-needed", "-lxilinxopencl")
-    program = compiled(SOURCES / "small.cpp", tmp_path / "program", *opencl)
+    program = compiled(SOURCES / "small.cpp", tmp_path / "program", OPENCL)
     ran = card_exec("--kernels", tmp_path, "--", program, tmp_path / "small.xclbin")
     assert ran.code == 0, ran.errors
     assert ran.figures == {"yes": 1, "letter": -7, "number": -300, "third": 3}

@@ -107,17 +107,14 @@ std::unique_ptr<RtlKernel> make_rtl_kernel(std::string_view name, Time period) {
   throw std::invalid_argument("no RTL kernel \"" + std::string(name) + "\"; known: " + known);
 }
 
-struct RtlSram::Model {
-  VerilatedContext context;
-  Vsram_controller pins{&context};
-};
+struct RtlSram::Model : VerilatedModule<Vsram_controller> {};
 
 RtlSram::RtlSram() : model_(std::make_unique<Model>()) {
   clock(std::nullopt, std::nullopt);
   model_->pins.ap_rst_n = 1;
 }
 
-RtlSram::~RtlSram() { model_->pins.final(); }
+RtlSram::~RtlSram() = default;
 
 std::optional<std::uint64_t> RtlSram::clock(std::optional<Write> write,
                                             std::optional<std::uint32_t> read) {

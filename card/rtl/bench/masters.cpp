@@ -1,15 +1,18 @@
 #include "masters.hpp"
 
+#include <bit>
 #include <cstring>
 
 namespace isthmus::card {
+
+static_assert(std::endian::native == std::endian::little);  // pins are
 
 namespace {
 
 /// A kernel without a length sends single beats, one without a size beats as wide as its bus.
 Burst burst_of(const Pin& address, const Pin& length, const Pin& size, const Pin& id,
                const Pin& data) {
-  const auto wide = static_cast<std::uint32_t>(data.bytes().size());
+  const auto wide = static_cast<std::uint32_t>(data.size());
   return {.address = address.get(),
           .beats = static_cast<std::uint32_t>(length.get()) + 1,
           .beat_bytes = size.is_there() ? std::uint32_t{1} << size.get() : wide,
@@ -26,7 +29,7 @@ void ReadMaster::show(Time now) {
     pins_.rvalid.set(0);
   }
   if (pins_.rvalid.get() == 0) {
-    const auto response = port_->read_beat(pins_.rdata.bytes(), now);
+    const auto response = port_->read_beat(pins_.rdata, now);
     if (response) {
       const Burst& burst = bursts_.front();
       pins_.rvalid.set(1);
@@ -91,7 +94,7 @@ void WriteMaster::take(Time now) {
   }
   pins_.awready.set(taken ? 1 : 0);
   taken = pins_.wvalid.get() != 0 &&
-          port_->write_beat(pins_.wdata.bytes(), pins_.wstrb.get(),
+          port_->write_beat(pins_.wdata, pins_.wstrb.get(),
                             !pins_.wlast.is_there() || pins_.wlast.get() != 0, now);
   pins_.wready.set(taken ? 1 : 0);
 }
@@ -102,7 +105,7 @@ void StreamSender::take(Time now) {
   bool taken = false;
   if (port_ != nullptr && pins_.tvalid.get() != 0) {
     StreamBeat beat;
-    std::memcpy(beat.data.data(), pins_.tdata.bytes().data(), beat.data.size());
+    std::memcpy(beat.data.data(), pins_.tdata.begin(), beat.data.size());
     beat.keep = static_cast<std::uint32_t>(pins_.tkeep.get());
     beat.last = pins_.tlast.get() != 0;
     taken = port_->put(beat, now);
@@ -116,7 +119,7 @@ void StreamReceiver::show(Time now) {
   }
   if (port_ != nullptr && pins_.tvalid.get() == 0) {
     if (const auto beat = port_->get(now)) {
-      std::memcpy(pins_.tdata.bytes().data(), beat->data.data(), beat->data.size());
+      std::memcpy(pins_.tdata.begin(), beat->data.data(), beat->data.size());
       pins_.tkeep.set(beat->keep);
       pins_.tlast.set(beat->last ? 1 : 0);
       pins_.tvalid.set(1);

@@ -1,19 +1,15 @@
-// The pins of a verilated kernel: one bench for every kernel, whatever its widths.
+// The pins of a verilated kernel: one bench for every kernel, whatever its widths. Each kernel of
+// one's own compiles this, in C++17: it includes little.
 #pragma once
 
-#include <algorithm>
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <span>
 
 namespace isthmus::card {
 
-static_assert(std::endian::native == std::endian::little);
-
-/// A pin or a bus of pins, which Verilator keeps in 1, 2, 4 or 8 bytes, or in words of 4. One that
-/// the kernel lacks reads as 0, and forgets what is written.
+/// A pin or a bus of pins, which Verilator keeps in 1, 2, 4 or 8 bytes, or in words of 4; a range
+/// of these bytes. One that the kernel lacks reads as 0, and forgets what is written.
 class Pin {
  public:
   Pin() = default;
@@ -28,7 +24,7 @@ class Pin {
     }
     std::uint64_t value = 0;
     if (bytes_ > 0) {
-      std::memcpy(&value, at_, std::min(bytes_, sizeof(value)));
+      std::memcpy(&value, at_, low_bytes());
     }
     return value;
   }
@@ -36,12 +32,18 @@ class Pin {
     if (bytes_ == 1) {
       *at_ = static_cast<std::byte>(value);
     } else if (bytes_ > 0) {
-      std::memcpy(at_, &value, std::min(bytes_, sizeof(value)));
+      std::memcpy(at_, &value, low_bytes());
     }
   }
-  [[nodiscard]] std::span<std::byte> bytes() const { return {at_, bytes_}; }
+  [[nodiscard]] std::byte* begin() const { return at_; }
+  [[nodiscard]] std::byte* end() const { return at_ + bytes_; }
+  [[nodiscard]] std::size_t size() const { return bytes_; }
 
  private:
+  [[nodiscard]] std::size_t low_bytes() const {
+    return bytes_ < sizeof(std::uint64_t) ? bytes_ : sizeof(std::uint64_t);
+  }
+
   std::byte* at_ = nullptr;
   std::size_t bytes_ = 0;
 };

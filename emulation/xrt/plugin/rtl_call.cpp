@@ -1,15 +1,18 @@
 // Runs a verilated kernel: writes its registers, starts it, serves its masters from the card's
 // memory at that memory's latency and its streams at each clock, and counts the clocks to its end.
-#include "rtl_call.hpp"
-
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <deque>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 #include "isthmus/card/kernel_plugin.h"
+#include "kernel.hpp"
+#include "rtl_module.hpp"
+#include "rtl_rules.hpp"
+#include "rtl_stream.hpp"
 
 namespace isthmus::card::plugin {
 namespace {
@@ -27,18 +30,45 @@ constexpr std::uint64_t clocks_of_polling = 1000;  ///< then streams are asked o
 constexpr std::uint64_t polling_interval = 64;
 constexpr std::uint64_t least_idle = 64;  ///< of one that waits, beside those of memory
 
+/// The module on the bench, reset.
+class VerilogKernel final : public BenchKernel {
+ public:
+  VerilogKernel(VerilogModule module, Time period)
+      : BenchKernel(period), module_(std::move(module)) {
+    for (const auto& [name, pins] : module_.readers) {
+      add_reader(pins);
+      names_.emplace_back(name);
+    }
+    for (const auto& [name, pins] : module_.writers) {
+      add_writer(pins);
+      names_.emplace_back(name);
+    }
+    begin(module_.control, module_.reset_n, Pin());
+  }
+
+  [[nodiscard]] const VerilogModule& module() const { return module_; }
+  [[nodiscard]] const std::string& master(std::size_t n) const { return names_[n]; }
+
+ private:
+  void edge() override { module_.model->edge(); }
+  bool settle() override {
+    module_.model->eval();
+    return true;
+  }
+
+  VerilogModule module_;
+  std::vector<std::string> names_;  ///< of masters
+};
+
 class Run {
  public:
   Run(isthmus_kernel_run& run, VerilogKernel& kernel)
       : run_(run),
-        kernel_(*kernel.bench),
-        masters_(kernel.masters),
-        is_controlled_(kernel.controlled),
-        is_chained_(kernel.chained),
-        state_(kernel.state),
+        kernel_(kernel),
+        module_(kernel.module()),
         memory_clocks_(2 * static_cast<std::uint64_t>(run.memory_latency_s * run.clock_hz)),
-        handshakes_(kernel.offered, warn_) {
-    for (const AxisPins& pins : kernel.streams) {
+        handshakes_(module_.offered, warn_) {
+    for (const AxisPins& pins : module_.streams) {
       streams_.emplace_back(pins, [this](const AxisPins& which, const isthmus_stream_word& word,
                                          int wait) { return stream(which, word, wait); });
     }
@@ -55,14 +85,14 @@ class Run {
           .read = [this](std::uint64_t from, std::span<std::byte> to) { return read(from, to); },
           .write = [this](std::uint64_t to, std::span<const std::byte> from,
                           std::uint64_t strobes) { return write(to, from, strobes); }};
-      kernel_.connect(n, memories.emplace_back(masters_[n], warn_, contents,
+      kernel_.connect(n, memories.emplace_back(kernel_.master(n), warn_, contents,
                                                LinkedMemoryOptions{.read_latency = latency,
                                                                    .write_latency = latency}));
     }
-    if (is_controlled_ && !is_done_after_start()) {
+    if (module_.controlled && !is_done_after_start()) {
       return;
     }
-    if (!is_controlled_) {
+    if (!module_.controlled) {
       begin();
     }
     while (!must_end_) {  // what offers words, and takes some, as nobody waits for
@@ -74,7 +104,7 @@ class Run {
  private:
   /// One run; whether the module may go on to move words.
   bool is_done_after_start() {
-    for (const auto& [offset, bytes] : registers()) {
+    for (const auto& [offset, bytes] : module_.registers) {
       for (std::uint32_t at = 0; at < bytes; at += sizeof(std::uint32_t)) {
         std::uint32_t word = 0;
         std::memcpy(&word, run_.registers + offset + at,
@@ -88,7 +118,7 @@ class Run {
       look_around();
     }
     run_.cycles = cycles();
-    if (is_chained_) {
+    if (module_.chained) {
       kernel_.write_register(0, continue_bit, 0xF);
     }
     is_done_ = !streams_.empty() && run_.done(run_.card, run_.cycles) == ISTHMUS_STREAM_DONE;
@@ -117,8 +147,8 @@ class Run {
     } else if (is_done_) {
       rest_after_end();
     } else if (const bool still = !streams_.empty() && is_still(); still || idle() > patience) {
-      const auto wanted = wanted_streams(is_controlled_ && !still);
-      if (wanted.empty() && is_controlled_) {
+      const auto wanted = wanted_streams(module_.controlled && !still);
+      if (wanted.empty() && module_.controlled) {
         throw std::runtime_error(
             "it is not done (bit 1 of its register at 0): no access to memory and no word of a "
             "stream for " +
@@ -152,9 +182,9 @@ class Run {
   bool is_still() {
     const std::uint64_t look = looks_++ % polling_interval;
     if (look == 0) {
-      before_.assign(state_.begin(), state_.end());
+      before_.assign(module_.state.begin(), module_.state.end());
     }
-    return look == 1 && std::ranges::equal(before_, state_);
+    return look == 1 && std::ranges::equal(before_, module_.state);
   }
 
   /// What the module wants and is not there; with `asks`, only where it says so.
@@ -235,11 +265,8 @@ class Run {
   }
 
   isthmus_kernel_run& run_;
-  BenchKernel& kernel_;
-  const std::vector<std::string>& masters_;
-  bool is_controlled_;
-  bool is_chained_;
-  std::span<const std::byte> state_;
+  VerilogKernel& kernel_;
+  const VerilogModule& module_;
   std::uint64_t memory_clocks_;  ///< clocks after which memory has answered
   std::deque<AxisStream> streams_;
   Warn warn_ = [this](const std::string& does, const std::string& where) {
@@ -267,8 +294,8 @@ extern "C" __attribute__((visibility("default"))) int isthmus_kernel(isthmus_ker
     }
     // Kept: what a module remembers from run to run, it remembers here; the card loads this library
     // once for each instance.
-    static plugin::VerilogKernel kernel =
-        plugin::make_kernel(static_cast<Time>(plugin::femtoseconds / run->clock_hz));
+    static plugin::VerilogKernel kernel(plugin::make_module(),
+                                        static_cast<Time>(plugin::femtoseconds / run->clock_hz));
     plugin::Run(*run, kernel).call();
     return 0;
   } catch (const std::exception& error) {

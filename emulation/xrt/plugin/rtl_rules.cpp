@@ -14,7 +14,7 @@ Handshake::Handshake(Offered offered, Warn warn)
     : offered_(std::move(offered)), warn_(std::move(warn)) {
   std::size_t bytes = 0;
   for (const NamedPin& one : offered_.payload) {
-    bytes += one.pin.bytes().size();
+    bytes += one.pin.size();
   }
   before_.resize(bytes);
 }
@@ -22,7 +22,7 @@ Handshake::Handshake(Offered offered, Warn warn)
 void Handshake::keep() {
   auto to = before_.begin();
   for (const NamedPin& one : offered_.payload) {
-    to = std::ranges::copy(one.pin.bytes(), to).out;
+    to = std::ranges::copy(one.pin, to).out;
   }
 }
 
@@ -31,16 +31,15 @@ void Handshake::check() const {
     warn_(does + offered_.ready.name + ", which breaks " + offered_.rules, "");
   };
   if (offered_.valid.pin.get() == 0) {
-    tell("lowers " + offered_.valid.name + " before it was answered by ");
+    tell(std::string("lowers ") + offered_.valid.name + " before it was answered by ");
     return;
   }
   auto before = before_.begin();
   for (const NamedPin& one : offered_.payload) {
-    const std::span<const std::byte> now = one.pin.bytes();
-    if (!std::equal(now.begin(), now.end(), before)) {
-      tell("changes " + one.name + " while " + offered_.valid.name + " waits for ");
+    if (!std::equal(one.pin.begin(), one.pin.end(), before)) {
+      tell(std::string("changes ") + one.name + " while " + offered_.valid.name + " waits for ");
     }
-    before += static_cast<std::ptrdiff_t>(now.size());
+    before += static_cast<std::ptrdiff_t>(one.pin.size());
   }
 }
 

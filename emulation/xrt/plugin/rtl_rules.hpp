@@ -11,23 +11,12 @@
 
 #include "isthmus/card/axi.hpp"
 #include "masters.hpp"
+#include "rtl_module.hpp"
 
 namespace isthmus::card::plugin {
 
 /// Tells what the module does, and where, for the first time.
 using Warn = std::function<void(const std::string& does, const std::string& where)>;
-
-struct NamedPin {
-  std::string name;
-  Pin pin;
-};
-
-/// A channel on which the module offers something: a stream that it writes, addresses or data.
-struct Offered {
-  std::string rules;  ///< whose they are
-  NamedPin valid, ready;
-  std::vector<NamedPin> payload;
-};
 
 /// What is offered stays as it is until it is taken.
 class Handshake {

@@ -19,14 +19,12 @@ void set_ones(std::byte* at, std::size_t bits) {
   }
 }
 
-void get(const Bus& bus, std::byte* to) {
-  std::copy_n(bus.pin.bytes().begin(), bytes_of(bus.bits), to);
-}
+void get(const Bus& bus, std::byte* to) { std::copy_n(bus.pin.begin(), bytes_of(bus.bits), to); }
 
 /// Verilator counts on it that bits beyond the width are 0.
 void set(const Bus& bus, const std::byte* from) {
-  const std::span<std::byte> to = bus.pin.bytes();
-  std::copy_n(from, bytes_of(bus.bits), to.begin());
+  std::byte* to = bus.pin.begin();
+  std::copy_n(from, bytes_of(bus.bits), to);
   if (const std::uint32_t rest = bus.bits % 8; rest > 0) {
     to[bus.bits / 8] &= std::byte{0xFF} >> (8 - rest);
   }

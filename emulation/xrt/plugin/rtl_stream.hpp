@@ -2,7 +2,6 @@
 // them.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -11,22 +10,9 @@
 
 #include "isthmus/card/kernel_plugin.h"
 #include "masters.hpp"
+#include "rtl_module.hpp"
 
 namespace isthmus::card::plugin {
-
-/// Pins with their number; one that the module lacks has none.
-struct Bus {
-  Pin pin;
-  std::uint32_t bits = 0;
-};
-
-struct AxisPins {
-  std::uint32_t argument = 0;  ///< of the kernel, by number
-  bool reads = false;          ///< the kernel reads, else it writes
-  Pin tvalid, tready;
-  Bus tdata;
-  std::array<Bus, 6> sideband;  ///< tlast, tkeep, tstrb, tuser, tid, tdest
-};
 
 /// Shows what is there at a clock, data or room, and moves a word where both sides are ready.
 class AxisStream final : public PinServer {

@@ -15,9 +15,9 @@ from typing import Literal
 import msgspec
 
 from isthmus import xclbin
-from isthmus.emulation import compiler, connectivity, opencl_c, prototype, verilated
+from isthmus.emulation import compiler, connectivity, opencl_c, prototype, verilated, verilog_plugin
+from isthmus.emulation.compiler import PARTS
 from isthmus.emulation.new_kernel import filled_template
-from isthmus.emulation.session import PROCESS
 from isthmus.errors import UsageError
 from isthmus.xclbin import Argument, Design, Kernel, save
 from isthmus.xclbin.description import load
@@ -26,8 +26,6 @@ from isthmus.xclbin.metadata import WorkGroup, work_arguments
 from isthmus.xclbin.sizes import size_of, word_bytes
 from isthmus.xclbin.streams import Side
 
-PARTS = PROCESS.parent
-"""Holds the folder ``include``, for plug-ins, and ``plugin``, what is linked to them."""
 _CPP = (".cpp", ".cc", ".cxx", ".c")
 _WRAPPED = ("memcpy", "memmove", "memset")
 
@@ -103,7 +101,7 @@ def build(
         for place in places.values():
             place.mkdir()
         models = {
-            name: _model(source, kernels[name], folders, places[name])
+            name: verilog_plugin.model(source, kernels[name], folders, places[name])
             for name, source in kernel_sources.items()
             if _in_verilog(source)
         }
@@ -128,13 +126,13 @@ def _compiled(
     sources: Mapping[str, Path],
     cpp: _Cpp,
     kernels: Mapping[str, Kernel],
-    models: Mapping[str, _Model],
+    models: Mapping[str, verilog_plugin.Model],
 ) -> dict[str, Path]:
     """The plug-in of each kernel, all at once; a failing one leaves none."""
 
     def one(name: str) -> Path:
         if name in models:
-            return _compile_verilog(sources[name], models[name], folder / name)
+            return models[name].compiled(folder / name)
         return _compile(sources[name], cpp, kernels[name], folder / name)
 
     with ThreadPoolExecutor(os.cpu_count()) as pool:
@@ -342,11 +340,6 @@ class _Cpp:
     options: Sequence[str]
 
 
-def _linked(call: str) -> list[object]:
-    """Options that link all of what Isthmus has compiled for kernels of a kind."""
-    return ["-Wl,--whole-archive", PARTS / "plugin" / f"lib{call}.a", "-Wl,--no-whole-archive"]
-
-
 # Without the checks that some systems add: they replace memcpy, and know one stack alone.
 _OPTIONS = ("-O2", "-fPIC", "-fvisibility=hidden", "-U_FORTIFY_SOURCE")
 
@@ -382,67 +375,6 @@ def _compile(source: Path, cpp: _Cpp, kernel: Kernel, folder: Path) -> Path:
     library = folder / f"{kernel.name}.so"
     wraps = [f"-Wl,--wrap={one}" for one in _WRAPPED]
     complete = "-Wl,-z,defs"  # what is missing is said here, not when a program loads it
-    linked = _linked("kernel_call")
+    linked = compiler.whole("kernel_call")
     compiler.run(["-shared", complete, *wraps, *objects, *linked, "-o", library], source)
-    return library
-
-
-@dataclass(frozen=True)
-class _Model:
-    """Verilator's model of a module that is a kernel."""
-
-    kernel: Kernel
-    headers: Path
-    """A folder of Verilator's."""
-    module: verilated.Module
-    streams: list[tuple[int, verilated.Stream]]
-    """By the numbers of their arguments."""
-
-    @property
-    def sides(self) -> dict[tuple[str, str], Side]:
-        """What the module says of its streams."""
-        return {
-            (self.kernel.name, self.kernel.arguments[number].name): Side(one.reads, one.word_bytes)
-            for number, one in self.streams
-        }
-
-
-def _model(source: Path, kernel: Kernel, folders: Sequence[Path], folder: Path) -> _Model:
-    headers = verilated.verilate(source, kernel.name, folder, [*folders, PARTS / "plugin" / "xpm"])
-    module = verilated.module((folder / "Vkernel.h").read_text("utf-8"), source)
-    verilated.check(module, kernel, source)
-    return _Model(kernel, headers, module, verilated.numbered(module, kernel, source))
-
-
-def _compile_verilog(source: Path, model: _Model, folder: Path) -> Path:
-    """The plug-in: Verilator's model of the kernel, and the bench that serves its ports."""
-    kernel, verilator = model.kernel, model.headers
-    facts: dict[str, object] = {
-        "arguments": kernel.arguments,
-        "masters": model.module.masters,
-        "control": model.module.control,
-        "controlled": kernel.control != "ap_ctrl_none",
-        "chained": kernel.control == "ap_ctrl_chain",
-        "streams": model.streams,
-        "offered": verilated.offered(model.module),
-        "sideband": verilated.SIDEBAND,
-    }
-    (folder / "rtl.cpp").write_text(filled_template("rtl.cpp", facts), "utf-8")
-    includes = [folder, PARTS / "plugin", PARTS / "include", verilator, verilator / "vltstd"]
-    options = ["-std=c++20", "-O2", "-w", "-fPIC", "-fvisibility=hidden", "-DVL_NO_LEGACY"]
-    # Most of the time goes into headers, which all of these share: one source includes them all.
-    parts = sorted(folder.glob("*.cpp"))
-    whole = folder / "whole.cpp"
-    whole.write_text("".join(f'#include "{path}"\n' for path in parts), "utf-8")
-    sources = [whole, verilator / "verilated.cpp", verilator / "verilated_threads.cpp"]
-    objects = [folder / f"{path.stem}.o" for path in sources]
-    include = [f"-I{path}" for path in includes]
-
-    def one(path: Path, made: Path) -> None:
-        compiler.run([*options, *include, "-c", path, "-o", made], source)
-
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        list(pool.map(one, sources, objects))
-    library = folder / f"{kernel.name}.so"
-    compiler.run(["-shared", "-pthread", *objects, *_linked("rtl_call"), "-o", library], source)
     return library

@@ -10,7 +10,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from isthmus.errors import IsthmusError
+from isthmus.system import built
 
+PARTS = built.FOLDER / "emulation"
+"""Holds the folder ``include``, for plug-ins, and ``plugin``, what is linked to them."""
 _SHOWN_LINES = 12
 
 
@@ -45,6 +48,11 @@ def ended(options: Sequence[object]) -> subprocess.CompletedProcess[str]:
         raise IsthmusError(
             f"no C++ compiler {command[0]}: install g++, or name one in CXX"
         ) from error
+
+
+def whole(library: str) -> list[object]:
+    """Options that link all of a library that was compiled with Isthmus."""
+    return ["-Wl,--whole-archive", PARTS / "plugin" / f"lib{library}.a", "-Wl,--no-whole-archive"]
 
 
 def failure(source: Path, done: subprocess.CompletedProcess[str]) -> DoesNotCompileError:

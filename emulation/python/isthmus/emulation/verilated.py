@@ -14,6 +14,8 @@ from isthmus.xclbin import Kernel
 from isthmus.xclbin.sizes import word_bytes
 
 SUFFIXES = (".sv", ".v")
+RUNTIME = ("verilated.cpp", "verilated_threads.cpp")
+"""Verilator's sources that each model is linked to."""
 _PORT = re.compile(r"VL_(IN|OUT)(?:8|16|64|W)?\(&(\w+),(\d+),(\d+)")
 _RENAMED = "__sym__"
 """What Verilator puts before names that it reserves, such as ``interrupt``."""
@@ -80,6 +82,8 @@ class Module:
     """Of all AXI4 ports."""
     address_bits: int
     """Of the control registers."""
+    second: tuple[str, ...]
+    """What it has of a second clock: ``ap_clk_2``, ``ap_rst_n_2``."""
     streams: tuple[Stream, ...] = ()
 
 
@@ -122,8 +126,7 @@ def module(header: str, source: Path) -> Module:
         if name not in bits:
             raise UsageError(f"{source} has no port {name}, which every kernel has")
         left.pop(name)
-    for name in ("ap_clk_2", "ap_rst_n_2"):
-        left.pop(name, None)
+    second = tuple(name for name in ("ap_clk_2", "ap_rst_n_2") if left.pop(name, None) == name)
     groups, streams = _bundles(left, source)
     there = groups.pop("s_axi_control", {})
     control = _pins(there, _CONTROL, source, "s_axi_control") if there else []
@@ -140,7 +143,7 @@ def module(header: str, source: Path) -> Module:
         if unknown := sorted(signals.keys() - _IGNORED_PINS - {*known}):
             raise UsageError(f"{source}: {group} is AXI4, which has no {unknown[0]}")
     return Module(
-        control, masters, tuple(groups), bits[dict(control)["awaddr"]] if control else 0,
+        control, masters, tuple(groups), bits[dict(control)["awaddr"]] if control else 0, second,
         tuple(_stream(group, signals, bits, inputs, source) for group, signals in streams.items()),
     )  # fmt: skip
 
