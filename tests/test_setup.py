@@ -154,6 +154,21 @@ def test_what_failed_is_not_tried_again_by_itself_but_can_be_asked_for(
     assert capsys.readouterr().out == ""
     with pytest.raises(setup.SetupError, match="pip failed"):
         setup.install_requirements(["mpi"], setup.Stamps())
+    assert "  | no such package" in capsys.readouterr().out
+
+
+def test_requirements_are_installed_while_isthmus_is_built(
+    tree: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    put(tree / "pyproject.toml", 'requires = []\ndependencies = ["numpy"]\n')
+    waiting = put(tree / "pip", f"#!/bin/sh\nuntil [ -e {tree}/built ]; do sleep 0.01; done\n")
+    waiting.chmod(0o755)
+    monkeypatch.setattr(setup, "PYTHON", waiting)
+    with setup.requirements_beside(["dependencies"], setup.Stamps()):
+        assert not setup.Stamps().has("dependencies", "numpy")
+        put(tree / "built", "")
+    assert setup.Stamps().has("dependencies", "numpy")
+    assert "Installing what isthmus imports from PyPI ... done" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("how_far", ["[ 42%]", "[17/97]"])

@@ -7,9 +7,10 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 LINES_KEPT = 60  # of a failed command's output
 PLAIN_EVERY_S = 10.0
@@ -70,3 +71,27 @@ def why_not(
     if not keep_quiet:
         print("\n".join(f"  | {line}" for line in last), flush=True)
     return next((line for line in reversed(last) if line), f"exit status {process.returncode}")
+
+
+def beside(title: str, command: Sequence[str]) -> Callable[[], bool]:
+    """Starts a command that runs beside others; returns what waits for it.
+
+    Waiting says whether it succeeded, and prints its line, with the end of its output if it failed.
+    """
+    with tempfile.TemporaryFile("w+", errors="replace") as output:
+        process = subprocess.Popen(
+            list(command), stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT
+        )
+        kept = os.dup(output.fileno())
+
+    def wait() -> bool:
+        print(f"{title} ...", end="", flush=True)
+        succeeded = process.wait() == 0
+        print(" done" if succeeded else " failed", flush=True)
+        with os.fdopen(kept, errors="replace") as output:
+            output.seek(0)
+            for line in () if succeeded else deque(output, LINES_KEPT):
+                print(f"  | {line.rstrip()}", flush=True)
+        return succeeded
+
+    return wait

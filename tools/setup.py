@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import ast
+import contextlib
 import ctypes.util
 import fcntl
 import importlib.util
@@ -20,12 +21,12 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from fingerprints import COMPILER, of_build, of_compiler, of_found
-from progress import run, why_not
+from progress import beside, run, why_not
 
 ROOT = Path(__file__).resolve().parent.parent
 VENV = ROOT / ".venv"
@@ -286,19 +287,32 @@ def pip_install(*arguments: str) -> list[str]:
     return [str(PYTHON), "-m", "pip", "install", *options, *arguments]
 
 
-def install_requirements(extras: list[str], stamps: Stamps) -> None:
-    """Installs what the build and `isthmus` need from PyPI, then what the uses add."""
+@contextlib.contextmanager
+def requirements_beside(names: list[str], stamps: Stamps) -> Iterator[None]:
+    """Installs lists of requirements from PyPI while the caller does something else."""
     titles = {"requires": "the build's tools", "dependencies": "what isthmus imports"}
-    wanted = {name: table(name) for name in ("requires", "dependencies", *extras)}
+    wanted = {name: table(name) for name in names}
     new = {name: some for name, some in wanted.items() if not stamps.has(name, " ".join(some))}
     if not new:
+        yield
         return
     what = ", ".join(titles.get(name, f"what {name} needs") for name in new)
     packages = [package for some in new.values() for package in some]
-    if not run(f"Installing {what} from PyPI", pip_install(*packages)):
+    installed = beside(f"Installing {what} from PyPI", pip_install(*packages))
+    try:
+        yield
+    finally:
+        done = installed()
+    if not done:
         raise SetupError("pip failed: see above; is the network there?")
     for name, some in new.items():
         stamps.add(name, " ".join(some))
+
+
+def install_requirements(names: list[str], stamps: Stamps) -> None:
+    """Installs lists of requirements from PyPI."""
+    with requirements_beside(names, stamps):
+        pass
 
 
 def install_if_possible(name: str, title: str, cure: str, stamps: Stamps) -> None:
@@ -400,7 +414,10 @@ def set_up(uses: list[str]) -> None:
     offer_system_packages(uses, stamps)
     commands = () if WITHOUT_ISTHMUS.issuperset(uses) else COMMANDS
     extras = dict.fromkeys((*commands, *(extra for use in uses for extra in USES[use][0])))
-    install_requirements([*extras], stamps)
+    install_requirements(["requires"], stamps)
+    with requirements_beside(["dependencies", *extras], stamps):
+        if commands:
+            build_isthmus(stamps)
     if not commands:
         return
     instead = f"as root, {apt_command([POCL])}"
@@ -410,7 +427,6 @@ def set_up(uses: list[str]) -> None:
     if "slow" in uses:
         title = "Intel's FPGA emulator (its own licence)"
         install_if_possible("fpga-emulator", title, "make fpga-emulator, which says why", stamps)
-    build_isthmus(stamps)
 
 
 def main() -> int:
