@@ -7,6 +7,7 @@ import fcntl
 import os
 import shlex
 import shutil
+import sys
 import tempfile
 import time
 from collections import Counter
@@ -153,17 +154,31 @@ def _no_process_is_left() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def run_isthmus() -> Iterator[Command]:
+def prepared() -> Iterator[Prepared]:
+    """What the next two run commands with."""
+    process = Prepared()
+    yield process
+    process.close()
+
+
+@pytest.fixture(scope="session")
+def path(prepared: Prepared) -> str:
+    """``PATH`` of shells in which ``isthmus`` is this one."""
+    return os.pathsep.join(
+        (str(prepared.folder), str(Path(sys.executable).parent), os.environ["PATH"])
+    )
+
+
+@pytest.fixture(scope="session")
+def run_isthmus(prepared: Prepared) -> Command:
     """Runs ``isthmus ARGS`` in the folder ``cwd`` and returns how it ended and what it printed."""
-    prepared = Prepared()
 
     def run(
         *arguments: str, cwd: Path, env: dict[str, str] | None = None, timeout: float = LIMIT_S
     ) -> CompletedProcess[str]:
         return prepared.run(arguments, cwd, {**os.environ, **(env or {})}, timeout)
 
-    yield run
-    prepared.close()
+    return run
 
 
 def made_once(name: str, make: Callable[[Path], None]) -> Path:

@@ -7,78 +7,83 @@ against commands that are started anew.
 
 from __future__ import annotations
 
-import array
 import atexit
 import contextlib
 import gc
 import importlib
 import io
-import json
+import marshal
 import os
+import select
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NoReturn
 
 _LONGEST_REQUEST = 1 << 20
 _STARTED_AS_PROGRAMS = ("isthmus.__main__", "isthmus.measure.worker", "isthmus.measure.rank")
+_PROGRAM = """#!{python} -IS
+import _socket, array, marshal, os, sys
+peer = _socket.socket(_socket.AF_UNIX, _socket.SOCK_SEQPACKET)
+peer.connect({socket!r})
+peer.sendmsg(
+    [marshal.dumps((sys.argv, os.getcwd(), dict(os.environ)))],
+    [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, array.array("i", [0, 1, 2]))],
+)
+code = marshal.loads(peer.recv(64))
+sys.exit(code if code >= 0 else 128 - code)
+"""
+"""The program ``isthmus`` for shells: it hands on what it was given, and ends as that ends."""
 
 
 class Prepared:
-    """The process from the tests' side."""
+    """The process from the tests' side. ``folder`` has the program ``isthmus`` for shells."""
 
     def __init__(self) -> None:
-        self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        with theirs:
+        self.folder = Path(tempfile.mkdtemp())
+        self._name = str(self.folder / "socket")
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
+            listener.bind(self._name)
+            listener.listen(64)
             self._process = subprocess.Popen(
-                [sys.executable, __file__, str(theirs.fileno())], pass_fds=[theirs.fileno()],
-                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                [sys.executable, __file__, str(listener.fileno())], pass_fds=[listener.fileno()],
+                stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
             )  # fmt: skip
+        program = self.folder / "isthmus"
+        program.write_text(_PROGRAM.format(python=sys.executable, socket=self._name), "utf-8")
+        program.chmod(0o755)
 
     def run(
         self, arguments: tuple[str, ...], cwd: Path, env: Mapping[str, str], timeout: float
     ) -> subprocess.CompletedProcess[str]:
         """Runs ``isthmus ARGUMENTS``; as ``subprocess.run`` does that captures all as text."""
-        request = json.dumps({"arguments": arguments, "cwd": str(cwd), "env": dict(env)}).encode()
-        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        files = [os.memfd_create(name) for name in ("out", "err")]
+        command = [str(Path(sys.executable).with_name("isthmus")), *arguments]
+        request = marshal.dumps((command, str(cwd), dict(env)))
+        nothing = os.open(os.devnull, os.O_RDONLY)
+        out, err = (os.memfd_create(name) for name in ("out", "err"))
         try:
-            with ours, theirs:
-                socket.send_fds(self._control, [request], [theirs.fileno(), *files])
-                theirs.close()
-                child = _number(ours)
-                ours.settimeout(timeout)
+            with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as peer:
+                peer.connect(self._name)
+                socket.send_fds(peer, [request], [nothing, out, err])
+                peer.settimeout(timeout)
                 try:
-                    status = _number(ours)
+                    code = marshal.loads(peer.recv(64))
                 except TimeoutError:
-                    os.killpg(child, signal.SIGKILL)
-                    raise subprocess.TimeoutExpired(list(arguments), timeout) from None
-            out, err = (Path(f"/proc/self/fd/{file}").read_text(encoding="utf-8") for file in files)
+                    raise subprocess.TimeoutExpired(command, timeout) from None
+            texts = [Path(f"/proc/self/fd/{file}").read_text("utf-8") for file in (out, err)]
         finally:
-            for file in files:
+            for file in (nothing, out, err):
                 os.close(file)
-        code = os.waitstatus_to_exitcode(status)
-        return subprocess.CompletedProcess(["isthmus", *arguments], code, out, err)
+        return subprocess.CompletedProcess(command, code, *texts)
 
     def close(self) -> None:
         """Ends the process; commands have ended before."""
-        self._control.close()
-        self._process.wait()
-
-
-def _number(peer: socket.socket) -> int:
-    said = array.array("q", peer.recv(8))
-    assert said, "the prepared process is gone"
-    return said[0]
-
-
-def _say(peer: socket.socket, number: int) -> None:
-    with contextlib.suppress(OSError):  # nobody waits any more
-        peer.send(array.array("q", [number]))
+        self._process.communicate()
 
 
 def _load() -> None:
@@ -105,18 +110,18 @@ def _load() -> None:
         cli.app(["show", "--nonsense"])
 
 
-def _run(request: bytes, out: int, err: int) -> None:
+def _run(request: bytes, files: Sequence[int]) -> None:
     """Turns this process into a command; does not return."""
     from isthmus import cli
 
-    request_ = json.loads(request)
+    sys.argv, cwd, environment = marshal.loads(request)
     os.setsid()
-    os.chdir(request_["cwd"])
+    os.chdir(cwd)
     os.environ.clear()
-    os.environ.update(request_["env"])
-    os.dup2(out, 1)
-    os.dup2(err, 2)
-    sys.argv = [str(Path(sys.executable).with_name("isthmus")), *request_["arguments"]]
+    os.environ.update(environment)
+    for number, file in enumerate(files):
+        os.dup2(file, number)
+        os.close(file)
     try:
         cli.main()
     except SystemExit as ended:
@@ -132,26 +137,28 @@ def _end(code: int) -> NoReturn:
     os._exit(code)
 
 
-def _serve(control: socket.socket) -> None:
+def _serve(listener: socket.socket) -> None:
     # Nobody asks how those ended that wait for commands.
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
-    while True:
-        request, given, _, _ = socket.recv_fds(control, _LONGEST_REQUEST, 3)
-        if not request:
-            return
+    while sys.stdin not in select.select([sys.stdin, listener], [], [])[0]:
+        peer, _ = listener.accept()
         if os.fork():
-            for file in given:
-                os.close(file)
+            peer.close()
             continue
-        control.close()
+        listener.close()
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-        peer = socket.socket(fileno=given[0])
+        request, files, _, _ = socket.recv_fds(peer, _LONGEST_REQUEST, 3)
         child = os.fork()
         if not child:
             peer.close()
-            _run(request, *given[1:])
-        _say(peer, child)
-        _say(peer, os.waitpid(child, 0)[1])
+            _run(request, files)
+        for file in files:
+            os.close(file)
+        ended = os.pidfd_open(child)
+        if peer in select.select([ended, peer], [], [])[0]:  # who asked for it is gone
+            os.killpg(child, signal.SIGKILL)
+        with contextlib.suppress(OSError):
+            peer.send(marshal.dumps(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])))
         os._exit(0)
 
 

@@ -1,7 +1,7 @@
 """Every command line of ``isthmus`` and ``make`` in the documentation: accepted, and run.
 
-The tutorials are run as they stand, in order. Commands of other pages are run with few sizes and a
-short budget; ``ONLY_PARSED`` lists those whose options are only parsed, with the reason.
+The tutorials are run as they stand, in order. Commands of other pages are run with few sizes and
+little precision; ``ONLY_PARSED`` lists those whose options are only parsed, with the reason.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -27,7 +27,6 @@ from isthmus.studies import registry
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
-PROGRAMS = Path(sys.executable).parent
 SECTION = re.DOTALL | re.MULTILINE
 BLOCK = re.compile(r"^ *```(?:sh|yaml|)\n(.*?)^ *```", SECTION)
 COMMAND = re.compile(
@@ -168,14 +167,11 @@ def test_every_target_of_make_exists() -> None:
             assert {word for word in words[1:] if "=" not in word} <= set(targets), line
 
 
-def shell(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    """Runs a command in a folder, where ``isthmus`` is this one and no browser opens."""
-    environment = {
-        **os.environ, "PATH": f"{PROGRAMS}:{os.environ['PATH']}", "BROWSER": "true",
-    }  # fmt: skip
+def shell(command: str, folder: Path, path: str) -> subprocess.CompletedProcess[str]:
+    """Runs a command in a folder, where no browser opens."""
     return subprocess.run(
-        ["bash", "-c", command], cwd=folder, env=environment, check=False, capture_output=True,
-        text=True, timeout=LIMIT_S,
+        ["bash", "-c", command], cwd=folder, env={**os.environ, "PATH": path, "BROWSER": "true"},
+        check=False, capture_output=True, text=True, timeout=LIMIT_S,
     )  # fmt: skip
 
 
@@ -196,30 +192,33 @@ def steps(page: Path) -> Iterator[tuple[str, int]]:
 @pytest.mark.parametrize(
     "page", [*TUTORIALS, ROOT / "docs" / "mistakes.md"], ids=lambda page: page.stem
 )
-def test_a_tutorial_can_be_followed(page: Path, tmp_path: Path, pocl: str) -> None:
+def test_a_tutorial_can_be_followed(page: Path, tmp_path: Path, pocl: str, path: str) -> None:
     assert pocl
     assert page.read_text("utf-8").count("\n") <= 150
     for text, exit_code in steps(page):
-        done = shell(text, tmp_path)
+        done = shell(text, tmp_path, path)
         assert done.returncode == exit_code, f"{text}\n{done.stdout}\n{done.stderr}"
 
 
-def prepared(folder: Path) -> None:
+def prepared(path: str, folder: Path) -> None:
     """Files of the names that the pages use."""
     card = "--device card:u250 --quick --memory aligned,pinned"
-    transfers = f"isthmus run transfer {card} --bytes 1Mi,64Mi --out RUN.json"
-    offloads = f"isthmus run allocation {card} --elements 16Mi --out RUN2.json"
-    made = shell(f"{transfers} && {offloads}", folder)
+    made = shell(
+        f"isthmus run transfer {card} --bytes 64Ki,1Mi --out run.json && "
+        f"isthmus run transfer {card} --bytes 64Mi --out RUN.json && "
+        f"isthmus run allocation {card} --elements 1Mi --out RUN2.json",
+        folder, path,
+    )  # fmt: skip
     assert not made.returncode, made.stderr
     for name in (
-        "run", "first", "before", "after", "base", "ours", "software", "model", "bw",
+        "first", "before", "after", "base", "ours", "software", "model", "bw",
         "before.isthmus", "after.isthmus",
     ):  # fmt: skip
-        shutil.copy(folder / "RUN.json", folder / f"{name}.json")
+        shutil.copy(folder / "run.json", folder / f"{name}.json")
     for name in ("before", "after", "shared/fleet", "shared/fleet-before"):
         (folder / name).mkdir(parents=True)
         for i in range(7):
-            text = (folder / "RUN.json").read_text("utf-8")
+            text = (folder / "run.json").read_text("utf-8")
             text = re.sub(r'"host": "[^"]*"', f'"host": "node{i}"', text)
             (folder / name / f"{i}.json").write_text(text, "utf-8")
     data = ROOT / "tests" / "data" / "import"
@@ -231,7 +230,7 @@ def prepared(folder: Path) -> None:
 
 
 def shortened(line: Line) -> str:
-    """The command with few sizes and a short budget, where it measures."""
+    """The command with few sizes, little precision and one process each, where it measures."""
     words = line.arguments
     command, marker, comment = line.text.partition("  #")
     if words[:1] == ["run"] and len(words) > 1:
@@ -243,36 +242,41 @@ def shortened(line: Line) -> str:
         # What other commands read must have something in it, on a busy machine too.
         seconds = "10" if "--out" in words else "2"
         budget = [] if "--budget" in words else ["--budget", seconds]
-        extra = shlex.join([*quick, *budget, *few])
+        command = re.sub(r" --precision \S+", "", command)
+        command = re.sub(r"(--bytes \w+):\w+", r"\1,4Ki", command)
+        enough = ["--precision", "0.9"]  # reached with any samples
+        once = [] if "--reruns" in words else ["--reruns", "1"]
+        extra = shlex.join([*quick, *budget, *enough, *once, *few])
         head, sign, tail = command.partition(" > ")
         command = f"{head.rstrip()} {extra}{sign}{tail}"
     return command.replace("/shared/", "shared/") + (marker and f" {marker}{comment}")
 
 
-RUN_IN_TUTORIALS = {
-    (line.bare, line.exit_code)
-    for line in ALL
-    if ROOT / "docs" / line.page in TUTORIALS and not line.reason
+RUN_BY = {
+    (line.bare, line.exit_code): line.page
+    for line in sorted(ALL, key=lambda line: ROOT / "docs" / line.page in TUTORIALS)
+    if not line.reason
 }
+"""The page that runs a command, of those that have it: a tutorial, if one does."""
 PAGES_RUN = sorted({line.page for line in ALL if not line.reason} - {p.name for p in TUTORIALS})
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES_RUN)
-def test_every_command_of_a_page_runs(page: str, tmp_path: Path, pocl: str) -> None:
+def test_every_command_of_a_page_runs(page: str, tmp_path: Path, pocl: str, path: str) -> None:
     assert pocl
-    made = made_once("documented", prepared)
+    made = made_once("documented", partial(prepared, path))
     folder = tmp_path / "folder"
     shutil.copytree(made, folder)
     for line in ALL:
         if line.page != page or line.reason:
             continue
-        if (line.bare, line.exit_code) in RUN_IN_TUTORIALS and ".json" not in line.bare:
+        if RUN_BY[line.bare, line.exit_code] != page and ".json" not in line.bare:
             continue
         for out in re.findall(r"--out (\S+\.json)", line.text):
             (folder / out).unlink(missing_ok=True)
         for out in re.findall(r"import (\w+)\.json", line.text):  # imported again
             (folder / f"{out}.isthmus.json").unlink(missing_ok=True)
-        done = shell(shortened(line), folder)
+        done = shell(shortened(line), folder, path)
         expected = next((code for part, code in ENDS.items() if part in line.text), 0)
         assert done.returncode == expected, f"{shortened(line)}\n{done.stdout}\n{done.stderr}"

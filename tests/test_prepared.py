@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -64,6 +65,31 @@ def test_environment_and_folder_are_its_own(isthmus: Command, tmp_path: Path) ->
     done = isthmus("devices", env={"OCL_ICD_VENDORS": "vendors"}).stdout
     assert "/nowhere/libmine.so" in done
     assert "/nowhere/libmine.so" not in isthmus("devices").stdout
+
+
+LINES = """
+cd there && isthmus show ../run.json --format csv | head -2 | cut -d, -f1-4
+isthmus show ../run.json > out; echo $?; wc -l out
+isthmus nonsense 2>&1 > out | tail -1; echo ${PIPESTATUS[0]}
+! OCL_ICD_VENDORS=$PWD isthmus run transfer --device opencl:pocl --out pocl.json 2>&1; ls
+isthmus show /dev/stdin --format md < ../run.json
+"""
+
+
+def test_a_shell_cannot_tell_which_isthmus_it_starts(
+    isthmus: Command, path: str, tmp_path: Path
+) -> None:
+    assert isthmus(*ONE, "--out", "run.json").returncode == 0
+
+    def said(path: str) -> str:
+        shutil.rmtree(tmp_path / "there", ignore_errors=True)
+        (tmp_path / "there").mkdir()
+        return subprocess.run(
+            ["bash", "-c", LINES], cwd=tmp_path, env={**os.environ, "PATH": path}, check=True,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        ).stdout  # fmt: skip
+
+    assert said(path) == said(path.partition(os.pathsep)[2])
 
 
 def test_one_that_takes_too_long_is_killed(isthmus: Command, tmp_path: Path) -> None:

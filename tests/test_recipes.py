@@ -19,8 +19,8 @@ from isthmus.results.run_file import Rerun, Run, load, save
 from launchers import AS_ROOT
 
 ROOT = Path(__file__).parents[1]
-PATH = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-REFRAME = shutil.which("reframe", path=PATH)
+HERE = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+REFRAME = shutil.which("reframe", path=HERE)
 MPIRUN = shutil.which("mpirun")
 
 
@@ -35,9 +35,11 @@ def recipe(mark: str, folder: Path, name: str) -> Path:
     return path
 
 
-def done(folder: Path, *command: str, **variables: str) -> subprocess.CompletedProcess[str]:
+def done(
+    folder: Path, path: str, *command: str, **variables: str
+) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        command, cwd=folder, env={**os.environ, "PATH": PATH, **variables}, check=False,
+        command, cwd=folder, env={**os.environ, "PATH": path, **variables}, check=False,
         capture_output=True, text=True, timeout=LIMIT_S,
     )  # fmt: skip
 
@@ -46,8 +48,8 @@ def done(folder: Path, *command: str, **variables: str) -> subprocess.CompletedP
 def base(run_isthmus: Command, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run of the card, in a file."""
     folder = tmp_path_factory.mktemp("card")
-    ran = run_isthmus("run", "transfer", "--device", "card:u250", "--quick", "--out", "base.json",
-                      cwd=folder)  # fmt: skip
+    ran = run_isthmus("run", "transfer", "--device", "card:u250", "--quick", "--bytes", "4Ki,16Mi",
+                      "--out", "base.json", cwd=folder)  # fmt: skip
     assert ran.returncode == 0, ran.stderr
     return folder / "base.json"
 
@@ -70,7 +72,9 @@ def of_node(run: Run, name: str, faster: float) -> Run:
 
 
 @pytest.mark.slow
-def test_the_prolog_drains_a_node_that_is_slower_than_its_like(base: Path, tmp_path: Path) -> None:
+def test_the_prolog_drains_a_node_that_is_slower_than_its_like(
+    base: Path, tmp_path: Path, path: str
+) -> None:
     fleet = tmp_path / "fleet"
     fleet.mkdir()
     script = recipe("# prolog.sh", tmp_path, "prolog.sh")
@@ -78,7 +82,7 @@ def test_the_prolog_drains_a_node_that_is_slower_than_its_like(base: Path, tmp_p
         for i in range(7):
             (fleet / f"other{i}.json").unlink(missing_ok=True)
             save(of_node(load(base), f"other{i}", faster), fleet / f"other{i}.json")
-        ran = done(tmp_path, str(script), FLEET=str(fleet), DEVICE="card:u250")
+        ran = done(tmp_path, path, str(script), FLEET=str(fleet), DEVICE="card:u250")
         assert ran.returncode == code, ran.stderr
     assert len(list(fleet.iterdir())) == 8
 
@@ -87,13 +91,13 @@ def test_the_prolog_drains_a_node_that_is_slower_than_its_like(base: Path, tmp_p
 @pytest.mark.skipif(MPIRUN is None, reason="no mpirun here")
 def test_each_node_has_a_run_of_its_own_under_a_launcher(tmp_path: Path) -> None:
     """Two ranks of this host are one node; each first, with a folder of its own, they are two."""
-    measure = "exec isthmus run transfer --device card:u250 --quick --per-node --out"
+    measure = "exec isthmus run transfer --device card:u250 --quick --bytes 4Ki --per-node --out"
     two = (
         "export OMPI_COMM_WORLD_LOCAL_RANK=0 MPI_LOCALRANKID=0; "
         f'{measure} two/"$OMPI_COMM_WORLD_RANK$PMI_RANK"'
     )
     for script in (f"{measure} one", two):
-        ran = done(tmp_path, str(MPIRUN), "-n", "2", "sh", "-c", script,
+        ran = done(tmp_path, HERE, str(MPIRUN), "-n", "2", "sh", "-c", script,
                    **{**AS_ROOT, "OMPI_MCA_rmaps_base_oversubscribe": "1",
                       "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe"})  # fmt: skip
         assert ran.returncode == 0, ran.stderr
@@ -110,11 +114,11 @@ def test_each_node_has_a_run_of_its_own_under_a_launcher(tmp_path: Path) -> None
 @pytest.mark.skipif(REFRAME is None, reason="no ReFrame here")
 @pytest.mark.parametrize(("device", "code"), [("card:u250", 0), ("card:u250,link.lanes=8", 1)])
 def test_reframe_passes_what_is_as_fast_and_fails_what_is_slower(
-    device: str, code: int, base: Path, tmp_path: Path
+    device: str, code: int, base: Path, tmp_path: Path, path: str
 ) -> None:
     check = recipe("import reframe", tmp_path, "isthmus_check.py")
     ran = done(
-        tmp_path, str(REFRAME), "--prefix", str(tmp_path), "-c", str(check), "-r",
+        tmp_path, path, str(REFRAME), "--prefix", str(tmp_path), "-c", str(check), "-r",
         "-S", f"base={base}", "-S", f"device={device}",
         RFM_ENABLE_RESULTS_STORAGE="n",
     )  # fmt: skip
@@ -126,7 +130,7 @@ def test_reframe_passes_what_is_as_fast_and_fails_what_is_slower(
 @pytest.mark.slow
 @pytest.mark.parametrize(("after", "code"), [("card:u250", 0), ("card:u250,link.lanes=8", 3)])
 def test_the_steps_of_the_action_fail_a_commit_that_is_slower(
-    after: str, code: int, tmp_path: Path
+    after: str, code: int, tmp_path: Path, path: str
 ) -> None:
     """A repository whose commits choose the device by a file; two turns, as GitHub's shell runs."""
     text = (ROOT / "docs" / "recipes.md").read_text("utf-8")
@@ -145,11 +149,12 @@ def test_the_steps_of_the_action_fail_a_commit_that_is_slower(
         commits.append(subprocess.run(shown, check=True, capture_output=True, text=True).stdout)
     codes = []
     for step in steps[1:]:
-        script = step["run"].replace("1 2 3 4 5 6", "1 2").replace("xrt:0", '"$(cat device)"')
+        script = step["run"].replace("1 2 3 4 5 6", "1 2")
+        script = script.replace("xrt:0", '"$(cat device)" --bytes 4Ki,16Mi')
         for name, commit in zip(("github.event.pull_request.base.sha", "github.sha"), commits,
                                 strict=True):  # fmt: skip
             script = script.replace(f"${{{{ {name} }}}}", commit.strip())
-        ran = done(tmp_path, "bash", "-e", "-c", script,
+        ran = done(tmp_path, path, "bash", "-e", "-c", script,
                    GITHUB_STEP_SUMMARY=str(tmp_path / "summary.md"))  # fmt: skip
         codes.append(ran.returncode)
     assert codes == [0, 0, code]
