@@ -21,7 +21,7 @@ SMALL = ("--bytes", "4Ki", "--precision", "0.9", "--out", "run.json")
 LONG = ("beff", "--device", "host", "--bytes", "1:1Mi", "--precision", "0.00001",
         "--budget", "100000", "--out", "run.json")  # fmt: skip
 """Nobody waits for its end."""
-SILENCE_S = 15.0
+SILENCE_S = 6.0
 """Of ranks that beat once a second: who hangs is told from who only waits for a processor."""
 
 
@@ -167,8 +167,9 @@ def test_a_rank_that_hangs_in_its_device_is_named(tmp_path: Path) -> None:
     """It lives and beats: only what it is at tells it from the one that waits for it."""
     devices = ("--device", "null,move=correct", "--device", "null,move=correct,hang=40")
     process = launchers.any_launcher().start(
-        2, tmp_path, "beff", *devices, "--channel", "staged", *SMALL, silence_s=SILENCE_S
-    )
+        2, tmp_path, "beff", *devices, "--channel", "staged", *SMALL, "--budget", "5",
+        silence_s=SILENCE_S,
+    )  # fmt: skip
     with launchers.ended(process):
         _, err = process.communicate(timeout=LIMIT_S)
         assert process.returncode != 0
