@@ -92,7 +92,7 @@ def _load() -> None:
     from isthmus import cli, published
     from isthmus.system import built
 
-    for name in ("pandas", "scipy.optimize", "altair", "rich.console", "rich.table"):
+    for name in ("pandas", "scipy.optimize", "rich.console", "rich.table"):
         importlib.import_module(name)
     # Sources, and what the build installed beside the compiled parts.
     for root in {Path(isthmus.__file__).parent, built.FOLDER}:
@@ -104,8 +104,6 @@ def _load() -> None:
     published.sources()  # all of its files are this package's
     # Libraries load parts of themselves when they are first used.
     importlib.import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
-    altair, pandas = sys.modules["altair"], sys.modules["pandas"]
-    altair.Chart(pandas.DataFrame({"x": [1]})).mark_point().encode(x="x").to_dict()
     with contextlib.redirect_stderr(io.StringIO()), contextlib.suppress(SystemExit):
         cli.app(["show", "--nonsense"])
 

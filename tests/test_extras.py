@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 EXTRAS = (
-    "altair", "jinja2", "markupsafe", "mpi4py", "pandas", "pyarrow", "pyopencl", "scipy",
+    "jinja2", "markupsafe", "mpi4py", "pandas", "pyarrow", "pyopencl", "scipy",
     "vl_convert",
 )  # fmt: skip
 BLOCK = f"""
@@ -78,7 +78,7 @@ def test_each_module_of_the_extras_is_named_by_one() -> None:
     from isthmus.cli import _extra
 
     assert {module: _extra(module) for module in EXTRAS if module != "markupsafe"} == {
-        "altair": "report", "jinja2": "report", "vl_convert": "report", "scipy": "fit",
+        "jinja2": "report", "vl_convert": "report", "scipy": "fit",
         "mpi4py": "mpi", "pandas": "report", "pyarrow": "parquet", "pyopencl": "pocl",
     }  # fmt: skip
     assert not _extra("numpy")

@@ -14,7 +14,7 @@ import typer
 from isthmus.cli import app
 from isthmus.command import App
 
-PLOTS = {"altair", "vl_convert", "jinja2"}
+PLOTS = {"vl_convert", "jinja2"}
 ARRAYS = {"numpy", "pandas", "scipy"}
 MEASURING = {"isthmus._core", "isthmus.measure", "isthmus.studies", "psutil", "msgspec"}
 CONSOLE = {"rich.console", "rich.table"}

@@ -29,7 +29,6 @@ class PyIsthmus(PythonPackage):
     depends_on("py-tomli@2:", type=("build", "run"), when="^python@:3.10")
     depends_on("py-typer@0.12:0.28", type=("build", "run"))
     with when("+report"):
-        depends_on("py-altair@5.4:", type=("build", "run"))
         depends_on("py-jinja2@3.1:", type=("build", "run"))
         depends_on("py-pandas@2:", type=("build", "run"))
         depends_on("py-vl-convert-python@1.6:", type=("build", "run"))

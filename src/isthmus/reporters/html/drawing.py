@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-import altair as alt
 import pandas as pd
 
 from isthmus.analysis.sentences import shortened
@@ -24,11 +23,13 @@ from isthmus.reporters.html.layout import (
     TICK,
     TIME,
     TIP,
-    Chart,
     Options,
     ends_of,
     fitting,
+    layer,
+    named,
     place,
+    quantity,
     room_for,
     scale,
     specification,
@@ -126,16 +127,16 @@ def lines(
         right, most = room_for(labels, width)
         inner, height = width - LEFT - right, max(190, min(290, round(width * 0.42)))
         domain, ticks = ends_of(ys, log=log)
-        x = alt.X(
-            "x:Q",
+        x = quantity(
+            "x",
             title=of_what,
-            scale=alt.Scale(type="log", base=2, domain=[min(xs), max(xs)], nice=False),
-            axis=alt.Axis(values=_size_ticks(xs, inner), labelExpr=SIZE),
+            scale={"type": "log", "base": 2, "domain": [min(xs), max(xs)], "nice": False},
+            axis={"values": _size_ticks(xs, inner), "labelExpr": SIZE},
         )
         y: Options = {
             "title": None,
             "scale": scale(domain, log=log),
-            "axis": alt.Axis(values=ticks, labelExpr=RATE if unit == "GB/s" else TIME),
+            "axis": {"values": ticks, "labelExpr": RATE if unit == "GB/s" else TIME},
         }
 
         def down(value: float) -> float:
@@ -163,20 +164,19 @@ def _size_ticks(sizes: Sequence[float], width: float) -> list[float]:
     return [2.0**power for power in range(low, high + 1) if (power - low) % step == 0]
 
 
-def _limits(panel: Panel, down: _Scale, up: _Scale, height: float, y: Options) -> Iterator[Chart]:
+def _limits(panel: Panel, down: _Scale, up: _Scale, height: float, y: Options) -> Iterator[Options]:
     if panel.limits:
         above = [down(value) - 8 for value, _ in panel.limits]
         rows = pd.DataFrame(panel.limits, columns=["y", "label"]).assign(
             at=[up(place) for place in spread(above, LINE, -4, height)], colour=LIGHT["ink"]
         )
-        rule = alt.Chart(rows).mark_rule(color=LIGHT["ink"], strokeDash=[1, 3], aria=False)
-        yield rule.encode(y=alt.Y("y:Q", **y))
+        at = {"y": quantity("y", **y)}
+        yield layer(rows, "rule", at, color=LIGHT["ink"], strokeDash=[1, 3], aria=False)
         for halo in ({"stroke": LIGHT["ground"], "strokeWidth": 4}, {}):  # lines pass behind it
-            text = writing(rows, align="left", **halo)
-            yield text.encode(x=alt.value(4), y=alt.Y("at:Q", **y))
+            yield writing(rows, {"x": {"value": 4}, "y": quantity("at", **y)}, align="left", **halo)
 
 
-def _drawn(panel: Panel, x: alt.X, y: Options, domain: Sequence[float]) -> Iterator[Chart]:
+def _drawn(panel: Panel, x: Options, y: Options, domain: Sequence[float]) -> Iterator[Options]:
     rows = pd.concat(
         [
             line.rows.assign(
@@ -189,30 +189,28 @@ def _drawn(panel: Panel, x: alt.X, y: Options, domain: Sequence[float]) -> Itera
     )  # fmt: skip
     for name, measured in zip(CURVE, ("y", "low", "high"), strict=True):
         rows[name] = rows[name].fillna(rows[measured]).clip(*domain)
-    look = {"color": COLOUR, "detail": alt.Detail("line:N")}
+    of_line = {"x": x, "color": COLOUR, "detail": named("line")}
     uncertain = rows[(rows["model_high"] > rows["model_low"] * 1.02)]["line"].unique()
     if len(uncertain):
-        yield (
-            alt.Chart(rows[rows["line"].isin(uncertain)])
-            .mark_area(opacity=0.18, aria=False)
-            .encode(x=x, y=alt.Y("model_low:Q", **y), y2=alt.Y2("model_high:Q"), **look)
-        )
+        part = rows[rows["line"].isin(uncertain)]
+        band = {"y": quantity("model_low", **y), "y2": {"field": "model_high"}}
+        yield layer(part, "area", {**of_line, **band}, opacity=0.18, aria=False)
     for modelled, part in rows.groupby("modelled"):
         dash: Options = {"strokeDash": [6, 3]} if modelled else {}
-        line = alt.Chart(part).mark_line(strokeWidth=1.8, aria=False, **dash)
-        yield line.encode(x=x, y=alt.Y("model:Q", **y), **look)
-    marks = alt.Chart(rows).mark_circle(size=22, strokeWidth=1.3, opacity=1)
-    stroke = alt.Stroke("colour:N", **AS_GIVEN)
-    yield marks.encode(x=x, y=alt.Y("y:Q", **y), stroke=stroke, fill=FILL, description=TIP)
+        curve = {**of_line, "y": quantity("model", **y)}
+        yield layer(part, "line", curve, strokeWidth=1.8, aria=False, **dash)
+    marks = {"x": x, "y": quantity("y", **y), "stroke": COLOUR, "fill": FILL, "description": TIP}
+    yield layer(rows, "circle", marks, size=22, strokeWidth=1.3, opacity=1)
 
 
-def _published(panel: Panel, x: alt.X, y: Options) -> Iterator[Chart]:
+def _diamonds(rows: pd.DataFrame, places: Options) -> Options:
+    look = {"shape": "diamond", "size": 46, "color": LIGHT["ink"], "filled": False, "opacity": 1}
+    return layer(rows, "point", {**places, "description": TIP}, **look)
+
+
+def _published(panel: Panel, x: Options, y: Options) -> Iterator[Options]:
     if panel.published is not None:
-        yield (
-            alt.Chart(panel.published)
-            .mark_point(shape="diamond", size=46, color=LIGHT["ink"], filled=False, opacity=1)
-            .encode(x=x, y=alt.Y("y:Q", **y), description=TIP)
-        )
+        yield _diamonds(panel.published, {"x": x, "y": quantity("y", **y)})
 
 
 def _labels(
@@ -221,9 +219,9 @@ def _labels(
     up: _Scale,
     size: tuple[float, float],
     most: int,
-    x: alt.X,
+    x: Options,
     y: Options,
-) -> Iterator[Chart]:
+) -> Iterator[Options]:
     """Names at the lines' ends, moved apart, each with a thin leader."""
     width, height = size
     rows = pd.DataFrame(
@@ -240,12 +238,13 @@ def _labels(
         last = panel.published.iloc[-1][["x", "y"]]
         rows.loc[len(rows)] = {"label": PUBLISHED, "colour": LIGHT["ink"], **last}
     rows["at"] = [up(at) for at in spread([down(v) for v in rows["y"]], LINE, 0, height)]
-    leader = alt.Chart(rows).mark_rule(strokeWidth=0.6, opacity=0.7, aria=False)
-    yield leader.encode(
-        x=x, x2=alt.value(width + 9), y=alt.Y("y:Q", **y), y2=alt.Y2("at:Q"), color=COLOUR
-    )
-    named = writing(rows, align="left", fontWeight=600)
-    yield named.encode(x=alt.value(width + 11), y=alt.Y("at:Q", **y))
+    leader = {
+        "x": x, "x2": {"value": width + 9},
+        "y": quantity("y", **y), "y2": {"field": "at"}, "color": COLOUR,
+    }  # fmt: skip
+    yield layer(rows, "rule", leader, strokeWidth=0.6, opacity=0.7, aria=False)
+    beside = {"x": {"value": width + 11}, "y": quantity("at", **y)}
+    yield writing(rows, beside, align="left", fontWeight=600)
 
 
 def dots(rows: Sequence[Dot]) -> Callable[[int, int, bool], dict[str, Any]]:
@@ -265,35 +264,31 @@ def dots(rows: Sequence[Dot]) -> Callable[[int, int, bool], dict[str, Any]]:
         x: Options = {
             "title": None,
             "scale": scale(domain, log=log),
-            "axis": alt.Axis(values=fitting(ticks, inner), labelExpr=TIME, grid=True),
+            "axis": {"values": fitting(ticks, inner), "labelExpr": TIME, "grid": True},
         }
-        y, at = _rows(len(rows)), alt.Chart(frame)
-        stroke = alt.Stroke("colour:N", **AS_GIVEN)
+        y = _rows(len(rows))
+        span = {"x": quantity("low", **x), "x2": {"field": "high"}, "y": y, "color": COLOUR}
+        marks = {
+            "x": quantity("value", **x), "y": y, "stroke": COLOUR, "fill": FILL, "description": TIP,
+        }  # fmt: skip
+        known = frame.dropna(subset=["published"])
+        titles = frame.assign(colour=LIGHT["ink"], label=names)
+        figures = frame.assign(colour=LIGHT["quiet"], label=frame["text"])
         layers = [
-            at.mark_rule(strokeWidth=2, aria=False).encode(
-                x=alt.X("low:Q", **x), x2=alt.X2("high:Q"), y=y, color=COLOUR
-            ),
-            at.mark_circle(size=60, strokeWidth=1.6, opacity=1).encode(
-                x=alt.X("value:Q", **x), y=y, stroke=stroke, fill=FILL, description=TIP
-            ),
-            alt.Chart(frame.dropna(subset=["published"]))
-            .mark_point(shape="diamond", size=46, color=LIGHT["ink"], filled=False, opacity=1)
-            .encode(x=alt.X("published:Q", **x), y=y, description=TIP),
-            writing(frame.assign(colour=LIGHT["ink"], label=names), align="right").encode(
-                x=alt.value(-8), y=y
-            ),
-            writing(frame.assign(colour=LIGHT["quiet"], label=frame["text"]), align="left").encode(
-                x=alt.value(inner + 10), y=y
-            ),
+            layer(frame, "rule", span, strokeWidth=2, aria=False),
+            layer(frame, "circle", marks, size=60, strokeWidth=1.6, opacity=1),
+            _diamonds(known, {"x": quantity("published", **x), "y": y}),
+            writing(titles, {"x": {"value": -8}, "y": y}, align="right"),
+            writing(figures, {"x": {"value": inner + 10}, "y": y}, align="left"),
         ]
         return specification(layers, width, height, (left, right))
 
     return draw
 
 
-def _rows(count: int, field: str = "row") -> alt.Y:
+def _rows(count: int, column: str = "row") -> Options:
     """Rows from the top, by number."""
-    return alt.Y(f"{field}:Q", axis=None, scale=alt.Scale(domain=[count, 0], nice=False))
+    return quantity(column, axis=None, scale={"domain": [count, 0], "nice": False})
 
 
 _TINTS = (0.55, 0.2, 0.4, 0.12)
@@ -320,26 +315,25 @@ def stacks(rows: Sequence[Stack]) -> Callable[[int, int, bool], dict[str, Any]]:
         ticks = [tick for tick in ends_of([longest], log=False)[1] if tick <= longest * 1.001]
         x: Options = {
             "title": None,
-            "scale": alt.Scale(domain=[0, longest], nice=False),
-            "axis": alt.Axis(values=fitting(ticks, inner), labelExpr=TIME),
+            "scale": {"domain": [0, longest], "nice": False},
+            "axis": {"values": fitting(ticks, inner), "labelExpr": TIME},
         }
         y = _rows(len(rows))
         room = inner * (parts["end"] - parts["start"]) / longest
-        named = parts[room > CHARACTER * parts["label"].str.len() + 6]
+        roomy = parts[room > CHARACTER * parts["label"].str.len() + 6].assign(colour=LIGHT["ink"])
+        bars = {
+            "x": quantity("start", **x), "x2": {"field": "end"},
+            "y": _rows(len(rows), "top"), "y2": {"field": "bottom"}, "color": COLOUR,
+            "fillOpacity": quantity("tint", **AS_GIVEN), "description": TIP,
+        }  # fmt: skip
+        after = {"x": quantity("end", **x), "y": y}
+        sums = whole.assign(label=whole["text"])
         layers = [
-            alt.Chart(parts)
-            .mark_rect(stroke=LIGHT["ground"], strokeWidth=1)
-            .encode(
-                x=alt.X("start:Q", **x), x2=alt.X2("end:Q"),
-                y=_rows(len(rows), "top"), y2=alt.Y2("bottom:Q"), color=COLOUR,
-                fillOpacity=alt.FillOpacity("tint:Q", **AS_GIVEN), description=TIP,
-            ),
-            writing(named.assign(colour=LIGHT["ink"])).encode(x=alt.X("middle:Q", **x), y=y),
-            writing(whole.assign(label=titles), align="right").encode(x=alt.value(-8), y=y),
-            writing(whole.assign(label=whole["text"]), align="left", dx=6, fontWeight=600).encode(
-                x=alt.X("end:Q", **x), y=y
-            ),
-        ]  # fmt: skip
+            layer(parts, "rect", bars, stroke=LIGHT["ground"], strokeWidth=1),
+            writing(roomy, {"x": quantity("middle", **x), "y": y}),
+            writing(whole.assign(label=titles), {"x": {"value": -8}, "y": y}, align="right"),
+            writing(sums, after, align="left", dx=6, fontWeight=600),
+        ]
         return specification(layers, width, _BAR * len(rows), (left, right))
 
     return draw

@@ -6,10 +6,9 @@ Colours are those of ``LIGHT``; a page replaces them by its own.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-import altair as alt
 import pandas as pd
 
 from isthmus.units import format_size
@@ -66,8 +65,7 @@ SIZE = "+".join(
 )  # fmt: skip
 
 Options = dict[str, Any]
-Chart = Any
-"""Altair's, which comes without types."""
+"""A part of a specification in Vega-Lite's words."""
 
 
 def size_text(size: float) -> str:
@@ -98,11 +96,11 @@ def ends_of(
     return [first * step, last * step], [i * step for i in range(first, last + 1)]
 
 
-def scale(domain: list[float], *, log: bool) -> alt.Scale:
+def scale(domain: list[float], *, log: bool) -> Options:
     """A scale that begins and ends where its domain does."""
     if log:
-        return alt.Scale(type="log", domain=domain, nice=False)
-    return alt.Scale(type="linear", domain=domain, nice=False, zero=False)
+        return {"type": "log", "domain": domain, "nice": False}
+    return {"type": "linear", "domain": domain, "nice": False, "zero": False}
 
 
 def fitting(ticks: list[float], width: float) -> list[float]:
@@ -141,36 +139,72 @@ def spread(places: Sequence[float], gap: float, low: float, high: float) -> list
     return moved
 
 
+def quantity(column: str, **options: Any) -> Options:
+    """A channel that shows a column's numbers."""
+    return {"field": column, "type": "quantitative", **options}
+
+
+def named(column: str, **options: Any) -> Options:
+    """A channel that tells a column's values apart."""
+    return {"field": column, "type": "nominal", **options}
+
+
 AS_GIVEN: Options = {"scale": None, "legend": None}
-COLOUR = alt.Color("colour:N", **AS_GIVEN)
-FILL = alt.Fill("fill:N", **AS_GIVEN)
-TIP = alt.Description("tip:N")
+COLOUR = named("colour", **AS_GIVEN)
+FILL = named("fill", **AS_GIVEN)
+TIP = named("tip")
 
 
-def writing(rows: pd.DataFrame, **options: Any) -> Chart:
-    """A layer of texts, not yet placed, in the colours of a column ``colour``."""
-    chart = alt.Chart(rows).mark_text(baseline="middle", aria=False, **options)
-    return chart.encode(text=alt.Text("label:N"), color=COLOUR)
+def layer(rows: pd.DataFrame, mark: str, channels: Options, **look: Any) -> Options:
+    """A mark for each of the rows; not yet of JSON's types."""
+    return {"data": rows, "mark": {"type": mark, **look}, "encoding": channels}
+
+
+def writing(rows: pd.DataFrame, place: Options, **look: Any) -> Options:
+    """A layer of texts, in the colours of a column ``colour``."""
+    channels = {"text": named("label"), "color": COLOUR, **place}
+    return layer(rows, "text", channels, baseline="middle", aria=False, **look)
 
 
 def specification(
-    layers: Sequence[Chart],
+    layers: Iterable[Options],
     width: float,
     height: float,
     sides: tuple[float, float],
     title: str = "",
-) -> dict[str, Any]:
+) -> Options:
     """``width`` is that of the whole plot; ``sides`` is what stands left and right of the axes."""
     left, right = sides
-    titled = {"title": title} if title else {}
-    chart = alt.layer(*layers).properties(width=width - left - right, height=height, **titled)
-    spec: dict[str, Any] = chart.to_dict(validate=False)
-    del spec["config"]  # Altair's own theme
-    below = 34 if title else 20
-    # Renderers differ in the width of text: a fit to one of them would cut labels in another.
-    spec["autosize"] = {"type": "none"}
-    spec["padding"] = {"left": left, "right": right, "top": 30 if title else 4, "bottom": below}
-    return spec
+    tables: dict[str, pd.DataFrame] = {}  # several layers may show one
+
+    def of_table(one: Options) -> Options:
+        name = next((name for name, rows in tables.items() if rows is one["data"]), None)
+        name = name or f"rows{len(tables)}"
+        tables[name] = one["data"]
+        return {**one, "data": {"name": name}}
+
+    return {
+        "layer": [of_table(one) for one in layers],
+        "datasets": {name: _records(rows) for name, rows in tables.items()},
+        "width": width - left - right,
+        "height": height,
+        **({"title": title} if title else {}),
+        # Renderers differ in the width of text: a fit to one of them would cut labels in another.
+        "autosize": {"type": "none"},
+        "padding": {
+            "left": left, "right": right, "top": 30 if title else 4, "bottom": 34 if title else 20,
+        },
+    }  # fmt: skip
+
+
+def _records(rows: pd.DataFrame) -> list[dict[str, Any]]:
+    """Rows in JSON's types, which have no NaN."""
+
+    def known(value: Any) -> Any:
+        return value if not isinstance(value, float) or math.isfinite(value) else None
+
+    records = rows.to_dict("records")
+    return [{str(name): known(value) for name, value in row.items()} for row in records]
 
 
 def room_for(labels: Sequence[str], width: int) -> tuple[float, int]:

@@ -9,7 +9,6 @@ from functools import cache
 from html import escape
 from typing import NamedTuple
 
-import altair as alt
 import vl_convert
 from markupsafe import Markup
 
@@ -22,8 +21,6 @@ from isthmus.reporters.html.layout import (
 )
 from isthmus.written import csv_text
 
-alt.data_transformers.disable_max_rows()
-_VEGA_LITE = ".".join(alt.SCHEMA_VERSION.lstrip("v").split(".")[:2])
 _NARROW = 360
 """Pixels of a panel on a telephone, and of a column of a paper at 96 per inch."""
 _WIDE = {1: 556, 2: 556, 3: 360}
@@ -62,7 +59,7 @@ class Drawing(NamedTuple):
 @cache
 def _svg(figure: Figure, panel: int, width: int, log: bool) -> str:
     spec = figure.draw(panel, width, log)
-    return vl_convert.vegalite_to_svg(spec, vl_version=_VEGA_LITE, config=THEME)
+    return vl_convert.vegalite_to_svg(spec, config=THEME)
 
 
 def drawing(figure: Figure, *, first: bool = False) -> Drawing:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -270,7 +270,12 @@ def _source_text(row: Row) -> str:
     what = [row.item] if size is None or row.item != format_size(size) else []
     what += [size_text(size)] if size is not None else []
     by = published_sources()[row.source].by
-    return f"published, {boards.load(row.board).title} ({by}), {', '.join(what)}: {row.text}"
+    return f"published, {_title(row.board)} ({by}), {', '.join(what)}: {row.text}"
+
+
+@cache
+def _title(board: str) -> str:
+    return boards.load(board).title
 
 
 def seen(panels: Sequence[Panel]) -> str:
