@@ -21,7 +21,7 @@ SMALL = ("--bytes", "4Ki", "--precision", "0.9", "--out", "run.json")
 LONG = ("beff", "--device", "host", "--bytes", "1:1Mi", "--precision", "0.00001",
         "--budget", "100000", "--out", "run.json")  # fmt: skip
 """Nobody waits for its end."""
-SILENCE_S = 6.0
+SILENCE_S = 10.0
 """Of ranks that beat once a second: who hangs is told from who only waits for a processor."""
 
 
