@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from itertools import combinations, pairwise
 from typing import NamedTuple
 
@@ -141,6 +142,13 @@ def curve(
     for breaks, Y.-C. Yao, "Estimating the number of change-points via Schwarz' criterion",
     Statistics and Probability Letters 6 (1988), 181.
     """
+    return _curve_through(tuple(moved), tuple(seconds), confidence, most_breaks)
+
+
+@lru_cache(maxsize=1024)  # tables, findings and plots ask for the same
+def _curve_through(
+    moved: tuple[float, ...], seconds: tuple[float, ...], confidence: float, most_breaks: int
+) -> Curve | None:
     sizes, times = np.asarray(moved, dtype=np.float64), np.asarray(seconds, dtype=np.float64)
     usable = np.isfinite(sizes) & np.isfinite(times) & (times > 0.0)
     positions = np.flatnonzero(usable)
