@@ -10,7 +10,7 @@ import sys
 import tempfile
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 LINES_KEPT = 60  # of a failed command's output
 PLAIN_EVERY_S = 10.0
@@ -66,33 +66,32 @@ def why_not(
         print(f"\r\033[K{title} ...", end="")
     outcome = f"{time.monotonic() - begin:.0f} s" if process.returncode == 0 else "failed"
     print(f" {outcome}" if reported == begin else f"\n  {outcome}", flush=True)
-    return _why(process.returncode, last, keep_quiet=keep_quiet)
-
-
-def _why(status: int, last: Iterable[str], *, keep_quiet: bool) -> str:
-    """Why a command failed, nothing if it did not, from the last lines that it wrote."""
-    if status == 0:
+    if process.returncode == 0:
         return ""
-    lines = list(last)
     if not keep_quiet:
-        print("\n".join(f"  | {line}" for line in lines), flush=True)
-    return next((line for line in reversed(lines) if line), f"exit status {status}")
+        print("\n".join(f"  | {line}" for line in last), flush=True)
+    return next((line for line in reversed(last) if line), f"exit status {process.returncode}")
 
 
-def beside(title: str, command: Sequence[str]) -> Callable[..., str]:
-    """Starts a command that runs beside others; returns what waits for it, as ``why_not`` does."""
+def beside(title: str, command: Sequence[str]) -> Callable[[], bool]:
+    """Starts a command that runs beside others; returns what waits for it.
+
+    Waiting says whether it succeeded, and prints its line, with the end of its output if it failed.
+    """
     with tempfile.TemporaryFile("w+", errors="replace") as output:
         process = subprocess.Popen(
             list(command), stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT
         )
         kept = os.dup(output.fileno())
 
-    def wait(*, keep_quiet: bool = True) -> str:
+    def wait() -> bool:
         print(f"{title} ...", end="", flush=True)
-        print(" done" if process.wait() == 0 else " failed", flush=True)
+        succeeded = process.wait() == 0
+        print(" done" if succeeded else " failed", flush=True)
         with os.fdopen(kept, errors="replace") as output:
             output.seek(0)
-            last = [line.rstrip() for line in deque(output, LINES_KEPT)]
-        return _why(process.returncode, last, keep_quiet=keep_quiet)
+            for line in () if succeeded else deque(output, LINES_KEPT):
+                print(f"  | {line.rstrip()}", flush=True)
+        return succeeded
 
     return wait

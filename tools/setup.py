@@ -302,8 +302,8 @@ def requirements_beside(names: list[str], stamps: Stamps) -> Iterator[None]:
     try:
         yield
     finally:
-        reason = installed(keep_quiet=False)
-    if reason:
+        done = installed()
+    if not done:
         raise SetupError("pip failed: see above; is the network there?")
     for name, some in new.items():
         stamps.add(name, " ".join(some))
@@ -315,19 +315,13 @@ def install_requirements(names: list[str], stamps: Stamps) -> None:
         pass
 
 
-@contextlib.contextmanager
-def beside_if_possible(name: str, title: str, cure: str, stamps: Stamps) -> Iterator[None]:
-    """Installs an extra meanwhile, or says what else would do; does not try twice by itself."""
+def install_if_possible(name: str, title: str, cure: str, stamps: Stamps) -> None:
+    """Installs an extra, or says what else would do; does not try twice by itself."""
     wanted, failed = table(name), f"{name} failed"
     if any(stamps.has(step, " ".join(wanted)) for step in (name, failed)):
-        yield
         return
     command = pip_install("--only-binary=:all:", *wanted)
-    installed = beside(f"Installing {title} from PyPI", command)
-    try:
-        yield
-    finally:
-        reason = installed()
+    reason = why_not(f"Installing {title} from PyPI", command)
     if reason:
         print(f"  going on without it: {reason}")
         print(f"  to get one: {cure}")
@@ -421,22 +415,18 @@ def set_up(uses: list[str]) -> None:
     commands = () if WITHOUT_ISTHMUS.issuperset(uses) else COMMANDS
     extras = dict.fromkeys((*commands, *(extra for use in uses for extra in USES[use][0])))
     install_requirements(["requires"], stamps)
-    with contextlib.ExitStack() as meanwhile:
-        meanwhile.enter_context(requirements_beside(["dependencies", *extras], stamps))
+    with requirements_beside(["dependencies", *extras], stamps):
         if commands:
-            for name, title, cure in optional(uses):
-                meanwhile.enter_context(beside_if_possible(name, title, cure, stamps))
             build_isthmus(stamps)
-
-
-def optional(uses: list[str]) -> Iterator[tuple[str, str, str]]:
-    """Extras that may be missing: name, title, and what else would do."""
-    yield "pocl", "PoCL (OpenCL on the CPU)", f"as root, {apt_command([POCL])}"
+    if not commands:
+        return
+    instead = f"as root, {apt_command([POCL])}"
+    install_if_possible("pocl", "PoCL (OpenCL on the CPU)", instead, stamps)
     if "test" in uses:
-        yield "mpi", "MPI", "make mpi, which says what is in the way"
+        install_if_possible("mpi", "MPI", "make mpi, which says what is in the way", stamps)
     if "slow" in uses:
         title = "Intel's FPGA emulator (its own licence)"
-        yield "fpga-emulator", title, "make fpga-emulator, which says why"
+        install_if_possible("fpga-emulator", title, "make fpga-emulator, which says why", stamps)
 
 
 def main() -> int:
