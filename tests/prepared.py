@@ -154,7 +154,9 @@ def _serve(listener: socket.socket) -> None:
             os.close(file)
         ended = os.pidfd_open(child)
         if peer in select.select([ended, peer], [], [])[0]:  # who asked for it is gone
-            os.killpg(child, signal.SIGKILL)
+            with contextlib.suppress(ProcessLookupError):  # it has no group of its own yet
+                os.killpg(child, signal.SIGKILL)
+            os.kill(child, signal.SIGKILL)
         with contextlib.suppress(OSError):
             peer.send(marshal.dumps(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])))
         os._exit(0)

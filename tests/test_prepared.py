@@ -89,7 +89,9 @@ def test_a_shell_cannot_tell_which_isthmus_it_starts(
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
         ).stdout  # fmt: skip
 
-    assert said(path) == said(path.partition(os.pathsep)[2])
+    rest = path.partition(os.pathsep)[2]
+    assert shutil.which("isthmus", path=path) != shutil.which("isthmus", path=rest)
+    assert said(path) == said(rest)
 
 
 def test_one_that_takes_too_long_is_killed(isthmus: Command, tmp_path: Path) -> None:

@@ -161,7 +161,8 @@ def test_requirements_are_installed_while_isthmus_is_built(
     tree: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     put(tree / "pyproject.toml", 'requires = []\ndependencies = ["numpy"]\n')
-    waiting = put(tree / "pip", f"#!/bin/sh\nuntil [ -e {tree}/built ]; do sleep 0.01; done\n")
+    wait = f"for i in $(seq 6000); do [ -e {tree}/built ] && exit; sleep 0.01; done; exit 1"
+    waiting = put(tree / "pip", f"#!/bin/sh\n{wait}\n")
     waiting.chmod(0o755)
     monkeypatch.setattr(setup, "PYTHON", waiting)
     with setup.requirements_beside(["dependencies"], setup.Stamps()):

@@ -115,7 +115,8 @@ def passes(tests: Tests) -> bool:
     built = configure(tests.folder, "-DISTHMUS_TESTS=ON", *tests.options) and run(
         f"Building {tests.folder.relative_to(ROOT)}", [*tests.prefix, *build]
     )
-    environment = {**os.environ, "ASAN_OPTIONS": "handle_sigill=1"}  # a trap tells its place
+    asan = f"handle_sigill=1:{os.environ.get('ASAN_OPTIONS', '')}"  # a trap tells its place
+    environment = {**os.environ, "ASAN_OPTIONS": asan}
     command = [*tests.prefix, *test, *tests.only]
     passed = built and not subprocess.run(command, check=False, env=environment).returncode
     closing = f"{cases(tests.folder)} test cases" if built else "not built"
