@@ -7,10 +7,9 @@ import re
 import shutil
 import subprocess
 import sys
-import tempfile
 import time
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 LINES_KEPT = 60  # of a failed command's output
 PLAIN_EVERY_S = 10.0
@@ -30,7 +29,30 @@ def why_not(
     *,
     keep_quiet: bool = True,
 ) -> str:
-    """Runs a command below one line of progress; returns why it failed, nothing if it did not.
+    """Runs a command below one line of progress; returns why it failed, nothing if it did not."""
+    return follow(title, start(command, environment), keep_quiet=keep_quiet)
+
+
+def start(
+    command: Sequence[str], environment: Mapping[str, str] | None = None
+) -> subprocess.Popen[str]:
+    """Starts a command, to be followed later.
+
+    It pauses where its output fills a pipe before that: 64 KiB, twice what pip says.
+    """
+    return subprocess.Popen(
+        list(command),
+        env={**os.environ, **(environment or {})},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+    )
+
+
+def follow(title: str, process: subprocess.Popen[str], *, keep_quiet: bool = True) -> str:
+    """Waits for what ``start`` started, below one line of progress; returns as ``why_not`` does.
 
     The line ends with what the command says last, of a build how far it is. Where there is no
     terminal that is a line of its own now and then.
@@ -41,15 +63,7 @@ def why_not(
     last: deque[str] = deque(maxlen=LINES_KEPT)
     at = ""
     print(f"{title} ...", end="", flush=True)
-    with subprocess.Popen(
-        list(command),
-        env={**os.environ, **(environment or {})},
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        errors="replace",
-    ) as process:
+    with process:
         for line in process.stdout or ():
             last.append(line.rstrip())
             far = HOW_FAR.search(line)
@@ -71,27 +85,3 @@ def why_not(
     if not keep_quiet:
         print("\n".join(f"  | {line}" for line in last), flush=True)
     return next((line for line in reversed(last) if line), f"exit status {process.returncode}")
-
-
-def beside(title: str, command: Sequence[str]) -> Callable[[], bool]:
-    """Starts a command that runs beside others; returns what waits for it.
-
-    Waiting says whether it succeeded, and prints its line, with the end of its output if it failed.
-    """
-    with tempfile.TemporaryFile("w+", errors="replace") as output:
-        process = subprocess.Popen(
-            list(command), stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT
-        )
-        kept = os.dup(output.fileno())
-
-    def wait() -> bool:
-        print(f"{title} ...", end="", flush=True)
-        succeeded = process.wait() == 0
-        print(" done" if succeeded else " failed", flush=True)
-        with os.fdopen(kept, errors="replace") as output:
-            output.seek(0)
-            for line in () if succeeded else deque(output, LINES_KEPT):
-                print(f"  | {line.rstrip()}", flush=True)
-        return succeeded
-
-    return wait

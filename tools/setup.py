@@ -26,7 +26,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fingerprints import COMPILER, of_build, of_compiler, of_found
-from progress import beside, run, why_not
+from progress import follow, run, start, why_not
 
 ROOT = Path(__file__).resolve().parent.parent
 VENV = ROOT / ".venv"
@@ -298,12 +298,12 @@ def requirements_beside(names: list[str], stamps: Stamps) -> Iterator[None]:
         return
     what = ", ".join(titles.get(name, f"what {name} needs") for name in new)
     packages = [package for some in new.values() for package in some]
-    installed = beside(f"Installing {what} from PyPI", pip_install(*packages))
+    pip = start(pip_install(*packages))
     try:
         yield
     finally:
-        done = installed()
-    if not done:
+        reason = follow(f"Installing {what} from PyPI", pip, keep_quiet=False)
+    if reason:
         raise SetupError("pip failed: see above; is the network there?")
     for name, some in new.items():
         stamps.add(name, " ".join(some))
