@@ -72,14 +72,15 @@ class Prepared:
                 socket.send_fds(peer, [request], [nothing, out, err])
                 peer.settimeout(timeout)
                 try:
-                    code = marshal.loads(peer.recv(64))
+                    said = peer.recv(64)
                 except TimeoutError:
                     raise subprocess.TimeoutExpired(command, timeout) from None
+            assert said, "the prepared process is gone"
             texts = [Path(f"/proc/self/fd/{file}").read_text("utf-8") for file in (out, err)]
         finally:
             for file in (nothing, out, err):
                 os.close(file)
-        return subprocess.CompletedProcess(command, code, *texts)
+        return subprocess.CompletedProcess(command, marshal.loads(said), *texts)
 
     def close(self) -> None:
         """Ends the process; commands have ended before."""
