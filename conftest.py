@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import gc
 import os
 import shlex
 import shutil
@@ -38,6 +39,9 @@ TOGETHER = {
     "test_terminal.py", "test_validation.py", "test_vitis_kernels.py", "test_vitis_serial.py",
 }  # fmt: skip
 """Files whose tests share what takes seconds to make: one process runs all of such a file."""
+MEMORY = Path("/dev/shm")
+MEMORY_BYTES = 4 << 30
+"""Tests write there where so much is free: the journal of a disk takes a tenth of all their time."""
 PER_SESSION = "ISTHMUS_TEST_FOLDER"
 OF_EMULATION = Path(__file__).parent / "emulation" / "tests"
 """All tests in this folder have the marker ``emulation``; others may have it too."""
@@ -72,12 +76,22 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.skip(reason=emulation.ABSENT))
 
 
+def _scratch() -> str:
+    """Where tests write: in memory, if there is enough and programs may be started from it."""
+    if "TMPDIR" in os.environ or not os.access(MEMORY, os.W_OK | os.X_OK):
+        return tempfile.gettempdir()
+    free = min(shutil.disk_usage(MEMORY).free, psutil.virtual_memory().available)
+    runs_programs = not os.statvfs(MEMORY).f_flag & os.ST_NOEXEC
+    return str(MEMORY) if runs_programs and free >= MEMORY_BYTES else "/tmp"
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Gives the session, and each process of it, folders that no other Isthmus uses."""
     if not hasattr(config, "workerinput"):
         # Short: sockets lie in such folders, and their names have 108 bytes.
-        os.environ[PER_SESSION] = tempfile.mkdtemp(prefix="isthmus-tests-", dir="/tmp")
-    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", tempfile.gettempdir())  # what failed is kept
+        os.environ[PER_SESSION] = tempfile.mkdtemp(prefix="isthmus-tests-", dir=_scratch())
+        # What failed is kept.
+        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(Path(os.environ[PER_SESSION]).parent))
     session = Path(os.environ[PER_SESSION])
     own = session / os.environ.get("PYTEST_XDIST_WORKER", "main")
     own.mkdir()
@@ -89,6 +103,11 @@ def pytest_configure(config: pytest.Config) -> None:
     # Nothing here is large: threads of BLAS would only fight for processors.
     os.environ["OPENBLAS_NUM_THREADS"] = "1"
     tempfile.tempdir = None
+
+
+def pytest_collection_finish() -> None:
+    """What is there now stays to the end: nobody need look for garbage in it."""
+    gc.freeze()
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -112,6 +131,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
 
 def pytest_unconfigure(config: pytest.Config) -> None:
     """Removes the session's folder."""
+    gc.unfreeze()
     if not hasattr(config, "workerinput") and (session := os.environ.pop(PER_SESSION, "")):
         shutil.rmtree(session, ignore_errors=True)
 
