@@ -41,7 +41,7 @@ TOGETHER = {
 """Files whose tests share what takes seconds to make: one process runs all of such a file."""
 MEMORY = Path("/dev/shm")
 MEMORY_BYTES = 4 << 30
-"""Tests write there where so much is free: the journal of a disk takes a tenth of all their time."""
+"""Tests write there where so much is free: files by the ten thousand keep a disk's journal busy."""
 PER_SESSION = "ISTHMUS_TEST_FOLDER"
 OF_EMULATION = Path(__file__).parent / "emulation" / "tests"
 """All tests in this folder have the marker ``emulation``; others may have it too."""
