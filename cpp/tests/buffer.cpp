@@ -59,7 +59,7 @@ class PlainMemory final : public Memory {
   explicit PlainMemory(std::size_t bytes) : data_(bytes) {}
   [[nodiscard]] std::size_t bytes() const noexcept override { return data_.size(); }
   void put(std::size_t offset, std::span<const std::byte> from) override {
-    std::ranges::copy(from, data_.begin() + static_cast<std::ptrdiff_t>(offset));
+    std::copy_n(from.begin(), from.size(), data_.begin() + static_cast<std::ptrdiff_t>(offset));
   }
   void get(std::size_t offset, std::span<std::byte> to) override {
     std::copy_n(data_.begin() + static_cast<std::ptrdiff_t>(offset), to.size(), to.begin());

@@ -116,7 +116,7 @@ class ThreadCommunicator final : public isthmus::Communicator {
       if (data.size() > awaited.data.size()) {
         throw isthmus::BackendError("a message is longer than its receive");
       }
-      std::ranges::copy(data, awaited.data.begin());
+      std::copy_n(data.begin(), data.size(), awaited.data.begin());
     }
     awaited_.clear();
   }

@@ -25,8 +25,8 @@ class Bench {
   KernelTime run(Kernel kernel, std::int64_t iterations, Target target = Target::host,
                  Implementation implementation = Implementation::rtl) {
     const auto data = noise(bytes_, 1);
-    std::ranges::copy(data, input_.data());
-    std::ranges::copy(data, near_input_->data());
+    std::copy_n(data.begin(), data.size(), input_.data());
+    std::copy_n(data.begin(), data.size(), near_input_->data());
     std::fill_n(output_.data(), bytes_, std::byte{0x5A});
     std::fill_n(near_output_->data(), bytes_, std::byte{0x5A});
     KernelCall call{.kernel = kernel,

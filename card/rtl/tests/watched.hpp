@@ -166,9 +166,10 @@ inline void run(RtlKernel& kernel) {
 
 /// Bytes that differ all over.
 inline std::vector<std::byte> noise(std::size_t size, std::uint32_t seed) {
-  std::mt19937 random(seed);
+  std::vector<std::uint64_t> words(size / sizeof(std::uint64_t) + 1);
+  std::ranges::generate(words, std::mt19937_64(seed));
   std::vector<std::byte> bytes(size);
-  std::ranges::generate(bytes, [&] { return static_cast<std::byte>(random()); });
+  std::memcpy(bytes.data(), words.data(), size);
   return bytes;
 }
 
