@@ -137,30 +137,39 @@ def _end(code: int) -> NoReturn:
 
 
 def _serve(listener: socket.socket) -> None:
-    # Nobody asks how those ended that wait for commands.
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
-    while sys.stdin not in select.select([sys.stdin, listener], [], [])[0]:
-        peer, _ = listener.accept()
-        if os.fork():
+    """Each request becomes a command; one that nobody waits for any more is killed."""
+    commands: dict[int, tuple[int, socket.socket]] = {}  # by what says that it has ended
+    while True:
+        peers = [peer for _, peer in commands.values()]
+        ready = select.select([sys.stdin, listener, *commands, *peers], [], [])[0]
+        if sys.stdin in ready:
+            return
+        if listener in ready:
+            peer, _ = listener.accept()
+            request, files, _, _ = socket.recv_fds(peer, _LONGEST_REQUEST, 3)
+            child = os.fork()
+            if not child:
+                for end in (listener, peer, *peers):
+                    end.close()
+                for ended in commands:
+                    os.close(ended)
+                _run(request, files)
+            for file in files:
+                os.close(file)
+            commands[os.pidfd_open(child)] = child, peer
+        for ended, (child, peer) in list(commands.items()):
+            if ended not in ready and peer not in ready:
+                continue
+            if ended not in ready:
+                with contextlib.suppress(ProcessLookupError):  # it has no group of its own yet
+                    os.killpg(child, signal.SIGKILL)
+                os.kill(child, signal.SIGKILL)
+            code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+            with contextlib.suppress(OSError):
+                peer.send(marshal.dumps(code))
             peer.close()
-            continue
-        listener.close()
-        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-        request, files, _, _ = socket.recv_fds(peer, _LONGEST_REQUEST, 3)
-        child = os.fork()
-        if not child:
-            peer.close()
-            _run(request, files)
-        for file in files:
-            os.close(file)
-        ended = os.pidfd_open(child)
-        if peer in select.select([ended, peer], [], [])[0]:  # who asked for it is gone
-            with contextlib.suppress(ProcessLookupError):  # it has no group of its own yet
-                os.killpg(child, signal.SIGKILL)
-            os.kill(child, signal.SIGKILL)
-        with contextlib.suppress(OSError):
-            peer.send(marshal.dumps(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])))
-        os._exit(0)
+            os.close(ended)
+            del commands[ended]
 
 
 if __name__ == "__main__":

@@ -161,15 +161,40 @@ def test_requirements_are_installed_while_isthmus_is_built(
     tree: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     put(tree / "pyproject.toml", 'requires = []\ndependencies = ["numpy"]\n')
-    wait = f"for i in $(seq 6000); do [ -e {tree}/built ] && exit; sleep 0.01; done; exit 1"
-    waiting = put(tree / "pip", f"#!/bin/sh\n{wait}\n")
-    waiting.chmod(0o755)
-    monkeypatch.setattr(setup, "PYTHON", waiting)
-    with setup.requirements_beside(["dependencies"], setup.Stamps()):
-        assert not setup.Stamps().has("dependencies", "numpy")
-        put(tree / "built", "")
-    assert setup.Stamps().has("dependencies", "numpy")
-    assert "Installing what isthmus imports from PyPI ... 0 s" in capsys.readouterr().out
+    build = f"for i in $(seq 6000); do [ -e {tree}/installed ] && exit; sleep 0.01; done; exit 1"
+    install = f"case $* in *--editable*) {build};; *) touch {tree}/installed;; esac"
+    pip = put(tree / "pip", f"#!/bin/sh\n{install}\n")
+    pip.chmod(0o755)
+    monkeypatch.setattr(setup, "PYTHON", pip)
+    monkeypatch.setattr(setup, "python_headers", lambda: tree)
+    stamps = setup.Stamps()
+    with setup.isthmus_built(stamps):
+        setup.install_requirements(["dependencies"], stamps)
+    assert capsys.readouterr().out.splitlines() == [
+        "Installing what isthmus imports from PyPI ... 0 s",
+        "Building isthmus ... 0 s",
+    ]
+    with setup.isthmus_built(stamps):  # is there
+        setup.install_requirements(["dependencies"], stamps)
+    assert capsys.readouterr().out == ""
+
+
+def test_a_build_that_fails_is_shown_after_what_is_done_beside_it(
+    tree: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    put(tree / "pyproject.toml", "requires = []\ndependencies = []\n")
+    pip = put(tree / "pip", "#!/bin/sh\necho no compiler; exit 1\n")
+    pip.chmod(0o755)
+    monkeypatch.setattr(setup, "PYTHON", pip)
+    monkeypatch.setattr(setup, "python_headers", lambda: tree)
+    with (
+        pytest.raises(setup.SetupError, match="the build failed"),
+        setup.isthmus_built(setup.Stamps()),
+    ):
+        print("beside")
+    assert capsys.readouterr().out.splitlines() == [
+        "beside", "Building isthmus ... failed", "  | no compiler",
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("how_far", ["[ 42%]", "[17/97]"])

@@ -27,7 +27,7 @@ AS_OTHERS = "/plugin/hls/"
 """Headers that stand in for AMD's: names, types and C++17 are AMD's choice."""
 BUILD = ROOT / "build" / "clang-tidy"
 CLEAN = BUILD / "clean.json"  # fingerprints of what was found clean
-INCLUDE = re.compile(r'^\s*#include "(?:\.\./)*([^"]+)"', re.MULTILINE)
+INCLUDE = re.compile(r'^\s*#include "([^"]+)"', re.MULTILINE)
 DAY_S = 86_400
 
 
@@ -63,18 +63,24 @@ def changed(since: str) -> set[Path] | None:
 
 
 class Includes:
-    """Which files of ours each one includes; a name stands for every file that ends with it."""
+    """Which files of ours each one includes.
+
+    A name is a path from the file that includes it, else stands for every file that ends so.
+    """
 
     def __init__(self) -> None:
         files = [path for room in ROOMS for path in (ROOT / room).glob("**/*.[ch]pp")]
-        headers = [path for path in files if path.suffix == ".hpp"]
+        headers = {path for path in files if path.suffix == ".hpp"}
+
+        def named(name: str, file: Path) -> set[Path]:
+            here = Path(os.path.normpath(file.parent / name))
+            ending = {one for one in headers if one.as_posix().endswith("/" + name)}
+            return {here} if here in headers else ending
+
         self._direct = {
-            file: {
-                header
-                for name in INCLUDE.findall(file.read_text(encoding="utf-8"))
-                for header in headers
-                if header.as_posix().endswith("/" + name)
-            }
+            file: set().union(
+                *(named(name, file) for name in INCLUDE.findall(file.read_text(encoding="utf-8")))
+            )
             for file in files
         }
 
@@ -148,6 +154,7 @@ def main() -> int:
     }
     known = set(json.loads(CLEAN.read_text(encoding="utf-8"))) if CLEAN.exists() else set()
     due = [file for file, print_ in concerned.items() if print_ not in known]
+    due.sort(key=lambda file: file.stat().st_size, reverse=True)  # none is left to one processor
     with ThreadPoolExecutor(int(JOBS)) as pool:
         results = zip(due, pool.map(complaint, due), strict=True)
         complaints = {file: text for file, text in results if text}

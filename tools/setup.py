@@ -287,32 +287,19 @@ def pip_install(*arguments: str) -> list[str]:
     return [str(PYTHON), "-m", "pip", "install", *options, *arguments]
 
 
-@contextlib.contextmanager
-def requirements_beside(names: list[str], stamps: Stamps) -> Iterator[None]:
-    """Installs lists of requirements from PyPI while the caller does something else."""
+def install_requirements(names: list[str], stamps: Stamps) -> None:
+    """Installs lists of requirements from PyPI."""
     titles = {"requires": "the build's tools", "dependencies": "what isthmus imports"}
     wanted = {name: table(name) for name in names}
     new = {name: some for name, some in wanted.items() if not stamps.has(name, " ".join(some))}
     if not new:
-        yield
         return
     what = ", ".join(titles.get(name, f"what {name} needs") for name in new)
     packages = [package for some in new.values() for package in some]
-    pip = start(pip_install(*packages))
-    try:
-        yield
-    finally:
-        reason = follow(f"Installing {what} from PyPI", pip, keep_quiet=False)
-    if reason:
+    if not run(f"Installing {what} from PyPI", pip_install(*packages)):
         raise SetupError("pip failed: see above; is the network there?")
     for name, some in new.items():
         stamps.add(name, " ".join(some))
-
-
-def install_requirements(names: list[str], stamps: Stamps) -> None:
-    """Installs lists of requirements from PyPI."""
-    with requirements_beside(names, stamps):
-        pass
 
 
 def install_if_possible(name: str, title: str, cure: str, stamps: Stamps) -> None:
@@ -386,13 +373,18 @@ def python_headers() -> Path:
     raise SetupError(f"Python.h is not here; ask an administrator for: apt-get install {package}")
 
 
-def build_isthmus(stamps: Stamps) -> None:
-    """Compiles what changed, and installs `isthmus` so that its Python sources are live."""
+@contextlib.contextmanager
+def isthmus_built(stamps: Stamps) -> Iterator[None]:
+    """Compiles what changed while the caller does something else, which takes as long.
+
+    After that `isthmus` is installed, so that its Python sources are live.
+    """
     compiler, libraries = of_compiler(), of_found()
     forget_what_changed(stamps, compiler, libraries)
     options = os.environ.get("CMAKE_ARGS", "")
     fingerprint = of_build(ROOT, compiler, libraries, options)
     if stamps.has("isthmus", fingerprint):
+        yield
         return
     environment = {
         "CMAKE_ARGS": shlex.join(
@@ -401,9 +393,25 @@ def build_isthmus(stamps: Stamps) -> None:
         "CMAKE_BUILD_PARALLEL_LEVEL": str(os.cpu_count() or 1),
     }
     command = pip_install("-v", "--no-deps", "--no-build-isolation", "--editable", str(ROOT))
-    if not run("Building isthmus", command, environment):
+    build = start(command, environment)
+    try:
+        yield
+    finally:
+        reason = follow("Building isthmus", build, keep_quiet=False)
+    if reason:
         raise SetupError("the build failed: see above")
     stamps.add("isthmus", fingerprint)
+
+
+def install_what_is_possible(uses: list[str], stamps: Stamps) -> None:
+    """Installs what Isthmus goes on without where it cannot be installed."""
+    instead = f"as root, {apt_command([POCL])}"
+    install_if_possible("pocl", "PoCL (OpenCL on the CPU)", instead, stamps)
+    if "test" in uses:
+        install_if_possible("mpi", "MPI", "make mpi, which says what is in the way", stamps)
+    if "slow" in uses:
+        title = "Intel's FPGA emulator (its own licence)"
+        install_if_possible("fpga-emulator", title, "make fpga-emulator, which says why", stamps)
 
 
 def set_up(uses: list[str]) -> None:
@@ -415,18 +423,12 @@ def set_up(uses: list[str]) -> None:
     commands = () if WITHOUT_ISTHMUS.issuperset(uses) else COMMANDS
     extras = dict.fromkeys((*commands, *(extra for use in uses for extra in USES[use][0])))
     install_requirements(["requires"], stamps)
-    with requirements_beside(["dependencies", *extras], stamps):
-        if commands:
-            build_isthmus(stamps)
     if not commands:
+        install_requirements(["dependencies", *extras], stamps)
         return
-    instead = f"as root, {apt_command([POCL])}"
-    install_if_possible("pocl", "PoCL (OpenCL on the CPU)", instead, stamps)
-    if "test" in uses:
-        install_if_possible("mpi", "MPI", "make mpi, which says what is in the way", stamps)
-    if "slow" in uses:
-        title = "Intel's FPGA emulator (its own licence)"
-        install_if_possible("fpga-emulator", title, "make fpga-emulator, which says why", stamps)
+    with isthmus_built(stamps):
+        install_requirements(["dependencies", *extras], stamps)
+        install_what_is_possible(uses, stamps)
 
 
 def main() -> int:
