@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <utility>
 
 #include "isthmus/card/process/device.hpp"
@@ -30,6 +31,8 @@ constexpr unsigned polls_until_all_started = 3;
 constexpr std::chrono::seconds before_warning{1};
 constexpr std::chrono::seconds before_end{30};
 constexpr std::chrono::milliseconds most_between_looks{100};
+/// XRT polls as often as it is answered, which alone keeps a processor busy.
+constexpr std::chrono::milliseconds stuck_answer{5};
 
 /// Tells the user of a kernel whose function computes for long, for it may never end.
 class LongRun {
@@ -235,6 +238,7 @@ void Device::find_deadlock() {
   if (stuck_for_ > before_end) {
     throw KernelError(who + ": the program is ended");
   }
+  std::this_thread::sleep_for(stuck_answer);
 }
 
 void Device::start(Unit& unit) {
