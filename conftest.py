@@ -100,8 +100,9 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ["ISTHMUS_LOCK"] = str(own / "measuring.lock")
     # Workers start by the hundred: what they import is compiled once.
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
-    # Nothing here is large: threads of BLAS would only fight for processors.
-    os.environ["OPENBLAS_NUM_THREADS"] = "1"
+    # Nothing here is large: threads of BLAS would only fight for processors, and so would ranks
+    # that wait for others: Open MPI's look for messages without a pause.
+    os.environ.update(OPENBLAS_NUM_THREADS="1", OMPI_MCA_mpi_yield_when_idle="1")
     tempfile.tempdir = None
 
 
