@@ -22,6 +22,7 @@ import pytest
 from hypothesis import settings
 
 from isthmus.system import emulation
+from isthmus.system.memory import available_bytes
 from prepared import Prepared
 
 IN_CI = "CI" in os.environ
@@ -41,7 +42,7 @@ TOGETHER = {
 """Files whose tests share what takes seconds to make: one process runs all of such a file."""
 MEMORY = Path("/dev/shm")
 MEMORY_BYTES = 4 << 30
-"""Tests write there where so much is free: files by the ten thousand keep a disk's journal busy."""
+"""Tests write there if so much is free: tens of thousands of files keep a disk's journal busy."""
 PER_SESSION = "ISTHMUS_TEST_FOLDER"
 OF_EMULATION = Path(__file__).parent / "emulation" / "tests"
 """All tests in this folder have the marker ``emulation``; others may have it too."""
@@ -77,18 +78,18 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def _scratch() -> str:
-    """Where tests write: in memory, if there is enough and programs may be started from it."""
-    if "TMPDIR" in os.environ or not os.access(MEMORY, os.W_OK | os.X_OK):
-        return tempfile.gettempdir()
-    free = min(shutil.disk_usage(MEMORY).free, psutil.virtual_memory().available)
-    runs_programs = not os.statvfs(MEMORY).f_flag & os.ST_NOEXEC
-    return str(MEMORY) if runs_programs and free >= MEMORY_BYTES else "/tmp"
+    """Where tests write: memory, if there is enough and programs start from it; else TMPDIR."""
+    if "TMPDIR" not in os.environ and os.access(MEMORY, os.W_OK | os.X_OK):
+        free = min(shutil.disk_usage(MEMORY).free, available_bytes())
+        if free >= MEMORY_BYTES and not os.statvfs(MEMORY).f_flag & os.ST_NOEXEC:
+            return str(MEMORY)
+    return tempfile.gettempdir()
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Gives the session, and each process of it, folders that no other Isthmus uses."""
     if not hasattr(config, "workerinput"):
-        # Short: sockets lie in such folders, and their names have 108 bytes.
+        # Sockets lie in such folders, and their names have 108 bytes: a long TMPDIR is too long.
         os.environ[PER_SESSION] = tempfile.mkdtemp(prefix="isthmus-tests-", dir=_scratch())
         # What failed is kept.
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(Path(os.environ[PER_SESSION]).parent))
@@ -100,8 +101,8 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ["ISTHMUS_LOCK"] = str(own / "measuring.lock")
     # Workers start by the hundred: what they import is compiled once.
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
-    # Nothing here is large: threads of BLAS would only fight for processors, and so would ranks
-    # that wait for others: Open MPI's look for messages without a pause.
+    # Nothing here is large: threads of BLAS would only fight for processors. So would ranks that
+    # wait, for Open MPI looks for messages without a pause: they are to yield.
     os.environ.update(OPENBLAS_NUM_THREADS="1", OMPI_MCA_mpi_yield_when_idle="1")
     tempfile.tempdir = None
 
@@ -132,7 +133,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
 
 def pytest_unconfigure(config: pytest.Config) -> None:
     """Removes the session's folder."""
-    gc.unfreeze()
+    gc.unfreeze()  # nanobind would report as leaked what is never collected
     if not hasattr(config, "workerinput") and (session := os.environ.pop(PER_SESSION, "")):
         shutil.rmtree(session, ignore_errors=True)
 

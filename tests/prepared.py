@@ -138,13 +138,12 @@ def _end(code: int) -> NoReturn:
 
 def _serve(listener: socket.socket) -> None:
     """Each request becomes a command; one that nobody waits for any more is killed."""
-    commands: dict[int, tuple[int, socket.socket]] = {}  # by what says that it has ended
+    commands: dict[int, tuple[int, socket.socket]] = {}  # by pidfd, readable once it has ended
     while True:
         peers = [peer for _, peer in commands.values()]
         ready = select.select([sys.stdin, listener, *commands, *peers], [], [])[0]
-        if sys.stdin in ready:
-            return
-        if listener in ready:
+        over = sys.stdin in ready  # who started this process is gone
+        if listener in ready and not over:
             peer, _ = listener.accept()
             request, files, _, _ = socket.recv_fds(peer, _LONGEST_REQUEST, 3)
             child = os.fork()
@@ -158,7 +157,7 @@ def _serve(listener: socket.socket) -> None:
                 os.close(file)
             commands[os.pidfd_open(child)] = child, peer
         for ended, (child, peer) in list(commands.items()):
-            if ended not in ready and peer not in ready:
+            if not over and ended not in ready and peer not in ready:
                 continue
             if ended not in ready:
                 with contextlib.suppress(ProcessLookupError):  # it has no group of its own yet
@@ -170,6 +169,8 @@ def _serve(listener: socket.socket) -> None:
             peer.close()
             os.close(ended)
             del commands[ended]
+        if over:
+            return
 
 
 if __name__ == "__main__":

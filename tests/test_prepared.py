@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import psutil
 import pytest
 
 from conftest import LIMIT_S, Command
+from prepared import Prepared
 
 ONE = ("run", "transfer", "--device", "card:u250", "--bytes", "64", "--operation", "write")
 
@@ -102,6 +105,17 @@ def test_one_that_takes_too_long_is_killed(isthmus: Command, tmp_path: Path) -> 
     while any(works_in(process, tmp_path) for process in psutil.process_iter()):
         assert time.monotonic() < deadline, "the command or its worker goes on"
         time.sleep(0.05)
+
+
+def test_commands_end_with_who_asked_for_them(tmp_path: Path) -> None:
+    prepared = Prepared()
+    endless = ("run", "transfer", "--device", "null:20us", "--precision", "0.00001")
+    with ThreadPoolExecutor() as pool:
+        done = pool.submit(prepared.run, endless, tmp_path, os.environ, LIMIT_S)
+        while not any(works_in(process, tmp_path) for process in psutil.process_iter()):
+            assert not done.done()
+        prepared.close()
+        assert done.result().returncode == -signal.SIGKILL
 
 
 def works_in(process: psutil.Process, folder: Path) -> bool:

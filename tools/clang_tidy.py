@@ -65,7 +65,8 @@ def changed(since: str) -> set[Path] | None:
 class Includes:
     """Which files of ours each one includes.
 
-    A name is a path from the file that includes it, else stands for every file that ends so.
+    A name is a path from the file that includes it; if nothing is there, it stands for every header
+    that ends with it.
     """
 
     def __init__(self) -> None:
@@ -74,7 +75,8 @@ class Includes:
 
         def named(name: str, file: Path) -> set[Path]:
             here = Path(os.path.normpath(file.parent / name))
-            ending = {one for one in headers if one.as_posix().endswith("/" + name)}
+            end = "/" + name.rpartition("../")[2]
+            ending = {one for one in headers if one.as_posix().endswith(end)}
             return {here} if here in headers else ending
 
         self._direct = {
@@ -154,7 +156,8 @@ def main() -> int:
     }
     known = set(json.loads(CLEAN.read_text(encoding="utf-8"))) if CLEAN.exists() else set()
     due = [file for file, print_ in concerned.items() if print_ not in known]
-    due.sort(key=lambda file: file.stat().st_size, reverse=True)  # none is left to one processor
+    # The longest first, about: at the end no processor waits for one.
+    due.sort(key=lambda file: file.stat().st_size, reverse=True)
     with ThreadPoolExecutor(int(JOBS)) as pool:
         results = zip(due, pool.map(complaint, due), strict=True)
         complaints = {file: text for file, text in results if text}

@@ -45,8 +45,8 @@ def few(short: bool, values: range) -> list[int]:
 
 def _shared_memory() -> set[str]:
     """Names of shared memory, but that of MPI's ranks: no trial starts any."""
-    ours = (one.name for one in Path("/dev/shm").iterdir() if "_segment." not in one.name)
-    return set(ours)
+    files = (one.name for one in Path("/dev/shm").iterdir() if one.is_file())
+    return {name for name in files if "_segment." not in name}
 
 
 @dataclass

@@ -40,7 +40,7 @@ def start(
 ) -> subprocess.Popen[str]:
     """Starts a command, to be followed later.
 
-    It pauses where its output fills a pipe before that: 1 MiB, far more than pip and compilers say.
+    It pauses where its output fills a pipe before that: 1 MiB, or 64 KiB where no more is allowed.
     """
     process = subprocess.Popen(
         list(command),
@@ -52,18 +52,26 @@ def start(
         errors="replace",
     )
     if process.stdout:
-        with contextlib.suppress(OSError):  # a system may allow less
+        with contextlib.suppress(OSError):
             fcntl.fcntl(process.stdout, fcntl.F_SETPIPE_SZ, 1 << 20)
     return process
 
 
-def follow(title: str, process: subprocess.Popen[str], *, keep_quiet: bool = True) -> str:
+def follow(
+    title: str,
+    process: subprocess.Popen[str],
+    *,
+    keep_quiet: bool = True,
+    began: float | None = None,
+) -> str:
     """Waits for what ``start`` started, below one line of progress; returns as ``why_not`` does.
 
+    ``began``: when that was, by ``time.monotonic()``; else now.
     The line ends with what the command says last, of a build how far it is. Where there is no
     terminal that is a line of its own now and then.
     """
-    begin = reported = time.monotonic()
+    reported = first = time.monotonic()
+    begin = first if began is None else began
     live = sys.stdout.isatty()
     room = shutil.get_terminal_size().columns - len(title) - 6
     last: deque[str] = deque(maxlen=LINES_KEPT)
@@ -85,7 +93,7 @@ def follow(title: str, process: subprocess.Popen[str], *, keep_quiet: bool = Tru
     if live:
         print(f"\r\033[K{title} ...", end="")
     outcome = f"{time.monotonic() - begin:.0f} s" if process.returncode == 0 else "failed"
-    print(f" {outcome}" if reported == begin else f"\n  {outcome}", flush=True)
+    print(f" {outcome}" if reported == first else f"\n  {outcome}", flush=True)
     if process.returncode == 0:
         return ""
     if not keep_quiet:

@@ -21,6 +21,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -375,9 +376,9 @@ def python_headers() -> Path:
 
 @contextlib.contextmanager
 def isthmus_built(stamps: Stamps) -> Iterator[None]:
-    """Compiles what changed while the caller does something else, which takes as long.
+    """Compiles what changed in the background, while the caller does something else.
 
-    After that `isthmus` is installed, so that its Python sources are live.
+    The build also installs `isthmus`, so that its Python sources are live.
     """
     compiler, libraries = of_compiler(), of_found()
     forget_what_changed(stamps, compiler, libraries)
@@ -393,18 +394,19 @@ def isthmus_built(stamps: Stamps) -> Iterator[None]:
         "CMAKE_BUILD_PARALLEL_LEVEL": str(os.cpu_count() or 1),
     }
     command = pip_install("-v", "--no-deps", "--no-build-isolation", "--editable", str(ROOT))
-    build = start(command, environment)
+    build, began = start(command, environment), time.monotonic()
     try:
         yield
     finally:
-        reason = follow("Building isthmus", build, keep_quiet=False)
+        reason = follow("Building isthmus", build, keep_quiet=False, began=began)
+        if not reason:
+            stamps.add("isthmus", fingerprint)
     if reason:
         raise SetupError("the build failed: see above")
-    stamps.add("isthmus", fingerprint)
 
 
 def install_what_is_possible(uses: list[str], stamps: Stamps) -> None:
-    """Installs what Isthmus goes on without where it cannot be installed."""
+    """Installs what is useful but not needed, and says so where that fails."""
     instead = f"as root, {apt_command([POCL])}"
     install_if_possible("pocl", "PoCL (OpenCL on the CPU)", instead, stamps)
     if "test" in uses:

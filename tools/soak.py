@@ -158,7 +158,7 @@ def sample(began: float, process: int, temporary: Path) -> Sample:
         one.num_threads(),
         len(psutil.Process().children(recursive=True)),
         sum(1 for _ in temporary.rglob("*")),
-        sum(1 for _ in Path("/dev/shm").iterdir()),
+        sum(one.is_file() for one in Path("/dev/shm").iterdir()),
     )
 
 

@@ -31,7 +31,8 @@ constexpr unsigned polls_until_all_started = 3;
 constexpr std::chrono::seconds before_warning{1};
 constexpr std::chrono::seconds before_end{30};
 constexpr std::chrono::milliseconds most_between_looks{100};
-/// XRT polls as often as it is answered, which alone keeps a processor busy.
+/// A poll of a stuck program is answered so late: XRT polls as often as it is answered, which keeps
+/// a processor busy.
 constexpr std::chrono::milliseconds stuck_answer{5};
 
 /// Tells the user of a kernel whose function computes for long, for it may never end.
