@@ -90,9 +90,9 @@ def pytest_configure(config: pytest.Config) -> None:
     """Gives the session, and each process of it, folders that no other Isthmus uses."""
     if not hasattr(config, "workerinput"):
         # Sockets lie in such folders, and their names have 108 bytes: a long TMPDIR is too long.
-        os.environ[PER_SESSION] = tempfile.mkdtemp(prefix="isthmus-tests-", dir=_scratch())
-        # What failed is kept.
-        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(Path(os.environ[PER_SESSION]).parent))
+        scratch = _scratch()
+        os.environ[PER_SESSION] = tempfile.mkdtemp(prefix="isthmus-tests-", dir=scratch)
+        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", scratch)  # what failed is kept
     session = Path(os.environ[PER_SESSION])
     own = session / os.environ.get("PYTEST_XDIST_WORKER", "main")
     own.mkdir()

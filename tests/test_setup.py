@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -45,6 +46,20 @@ def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     put(tmp_path / "build" / "wheel" / "CMakeCache.txt", "XRT_INCLUDE_DIR=/usr/include")
     put(tmp_path / "build" / "wheel" / "engine.o")
     return tmp_path
+
+
+@pytest.fixture
+def pip(tree: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Path]:
+    """Makes set-up run a line of shell where it would run pip; returns the file."""
+
+    def runs(line: str) -> Path:
+        file = put(tree / "pip", f"#!/bin/sh\n{line}\n")
+        file.chmod(0o755)
+        monkeypatch.setattr(setup, "PYTHON", file)
+        monkeypatch.setattr(setup, "python_headers", lambda: tree)
+        return file
+
+    return runs
 
 
 def test_a_header_that_appears_changes_what_was_found(tmp_path: Path) -> None:
@@ -142,12 +157,10 @@ def test_missing_packages_are_listed_with_the_command_that_brings_them(tmp_path:
 
 
 def test_what_failed_is_not_tried_again_by_itself_but_can_be_asked_for(
-    tree: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tree: Path, pip: Callable[[str], Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
     put(tree / "pyproject.toml", 'requires = []\ndependencies = []\nmpi = ["mpi4py>=4.1"]\n')
-    refusing = put(tree / "pip", "#!/bin/sh\necho no such package; exit 1\n")
-    refusing.chmod(0o755)
-    monkeypatch.setattr(setup, "PYTHON", refusing)
+    pip("echo no such package; exit 1")
     setup.install_if_possible("mpi", "MPI", "make mpi", setup.Stamps())
     assert "to get one: make mpi" in capsys.readouterr().out
     setup.install_if_possible("mpi", "MPI", "make mpi", setup.Stamps())
@@ -158,15 +171,12 @@ def test_what_failed_is_not_tried_again_by_itself_but_can_be_asked_for(
 
 
 def test_requirements_are_installed_while_isthmus_is_built(
-    tree: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tree: Path, pip: Callable[[str], Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
     put(tree / "pyproject.toml", 'requires = []\ndependencies = ["numpy"]\n')
     build = f"for i in $(seq 6000); do [ -e {tree}/installed ] && exit; sleep 0.01; done; exit 1"
     install = f"case $* in *--editable*) {build};; *) touch {tree}/installed;; esac"
-    pip = put(tree / "pip", f"#!/bin/sh\n{install}\n")
-    pip.chmod(0o755)
-    monkeypatch.setattr(setup, "PYTHON", pip)
-    monkeypatch.setattr(setup, "python_headers", lambda: tree)
+    pip(install)
     stamps = setup.Stamps()
     with setup.isthmus_built(stamps):
         setup.install_requirements(["dependencies"], stamps)
@@ -179,30 +189,22 @@ def test_requirements_are_installed_while_isthmus_is_built(
     assert capsys.readouterr().out == ""
 
 
-def test_a_build_is_kept_where_pip_fails_beside_it(
-    tree: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_build_is_kept_where_pip_fails_beside_it(tree: Path, pip: Callable[[str], Path]) -> None:
     put(tree / "pyproject.toml", 'requires = []\ndependencies = ["numpy"]\n')
-    pip = put(tree / "pip", "#!/bin/sh\ncase $* in *--editable*) ;; *) exit 1;; esac\n")
-    pip.chmod(0o755)
-    monkeypatch.setattr(setup, "PYTHON", pip)
-    monkeypatch.setattr(setup, "python_headers", lambda: tree)
+    file = pip("case $* in *--editable*) ;; *) exit 1;; esac")
     stamps = setup.Stamps()
     with pytest.raises(setup.SetupError, match="pip failed"), setup.isthmus_built(stamps):
         setup.install_requirements(["dependencies"], stamps)
-    pip.unlink()
+    file.unlink()
     with setup.isthmus_built(stamps):
         assert not stamps.has("dependencies", "numpy")
 
 
 def test_a_build_that_fails_is_shown_after_what_is_done_beside_it(
-    tree: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tree: Path, pip: Callable[[str], Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
     put(tree / "pyproject.toml", "requires = []\ndependencies = []\n")
-    pip = put(tree / "pip", "#!/bin/sh\necho no compiler; exit 1\n")
-    pip.chmod(0o755)
-    monkeypatch.setattr(setup, "PYTHON", pip)
-    monkeypatch.setattr(setup, "python_headers", lambda: tree)
+    pip("echo no compiler; exit 1")
     with (
         pytest.raises(setup.SetupError, match="the build failed"),
         setup.isthmus_built(setup.Stamps()),

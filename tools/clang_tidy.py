@@ -75,9 +75,10 @@ class Includes:
 
         def named(name: str, file: Path) -> set[Path]:
             here = Path(os.path.normpath(file.parent / name))
+            if here in headers:
+                return {here}
             end = "/" + name.rpartition("../")[2]
-            ending = {one for one in headers if one.as_posix().endswith(end)}
-            return {here} if here in headers else ending
+            return {one for one in headers if one.as_posix().endswith(end)}
 
         self._direct = {
             file: set().union(
