@@ -60,6 +60,7 @@ def test_phases_exclude_one_another_and_add_up_in_every_repetition(
     assert {p.operation for p in run.points if p.reruns} == {*ACCELERATOR, "remainder", "total"}
 
 
+@pytest.mark.slow
 def test_an_offload_on_pocl_from_several_kinds_of_memory(
     isthmus: Command, tmp_path: Path, pocl: str
 ) -> None:

@@ -72,6 +72,7 @@ def test_messages_between_hosts(isthmus: Command, tmp_path: Path, name: str, ran
     assert run.environment["mpi"].startswith(launcher.name)
 
 
+@pytest.mark.slow
 def test_through_the_host(isthmus: Command, tmp_path: Path, pocl: str) -> None:
     done = launchers.any_launcher().run(
         2, tmp_path, "beff", "--device", pocl, "--channel", "staged", *SMALL
@@ -193,6 +194,7 @@ def test_ctrl_c_leaves_a_valid_file(tmp_path: Path, name: str) -> None:
     assert run_file.load(tmp_path / "run.json").status == "interrupted"
 
 
+@pytest.mark.slow
 def test_resume_goes_on_with_the_same_ranks(isthmus: Command, tmp_path: Path) -> None:
     launcher = launchers.any_launcher()
     few = ("--bytes", "1,64", "--precision", "0.9", "--out", "run.json")

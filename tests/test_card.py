@@ -207,6 +207,7 @@ def test_a_board_of_ones_own_is_a_file(run: Callable[..., Rows], tmp_path: Path)
     assert own["median_s"] == changed["median_s"]
 
 
+@pytest.mark.slow
 def test_company_and_seed_of_the_order_change_no_figure(run: Callable[..., Rows]) -> None:
     single = run("card:f1-vu9p", sizes="1,70001,1Mi")
     company = run("card:u250", "card:f1-vu9p", "null:20us", sizes="1Mi,1,70001")

@@ -78,8 +78,9 @@ def entries(text: str) -> dict[str, dict[str, str]]:
 
 @pytest.mark.parametrize(
     ("study", "card", "source"),
-    [("mmio", "stratix4-gen2x8", "mmio"), ("hostmem", "u250", "host-memory"),
-     ("beff", "520n", "b_eff"), ("transfer", "f1-vu9p", "opencl-xrt")],
+    [("mmio", "stratix4-gen2x8", "mmio"), ("beff", "520n", "b_eff"),
+     pytest.param("hostmem", "u250", "host-memory", marks=pytest.mark.slow),
+     pytest.param("transfer", "f1-vu9p", "opencl-xrt", marks=pytest.mark.slow)],
 )  # fmt: skip
 def test_sources_behind_a_board_are_cited(
     study: str, card: str, source: str, isthmus: Command

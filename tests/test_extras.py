@@ -49,6 +49,7 @@ def bare(tmp_path: Path) -> Run:
     return run
 
 
+@pytest.mark.slow
 def test_measuring_and_comparing_need_no_extra(bare: Run) -> None:
     few = ("--device", "null:10us", "--bytes", "4Ki", "--reruns", "3", "--operation", "read")
     for name in ("a.json", "b.json"):

@@ -15,7 +15,16 @@ sys.path.append(str(Path(__file__).parents[1] / "tools"))
 import faults
 from fault_trial import POINTS, Trial
 
-RARE = ("ranks of MPI", "n-th call of", "date steps", "disk full", "SIGSTOP", "SIGTERM", "output")
+RARE = (
+    "ranks of MPI",
+    "hangs",
+    "n-th call of",
+    "date steps",
+    "disk full",
+    "SIGSTOP",
+    "SIGTERM",
+    "output",
+)
 """In faults that are provoked where CI is set: each takes a second or more."""
 
 

@@ -32,6 +32,7 @@ def test_a_degraded_machine_is_found_with_what_is_slow(count: int) -> None:
     assert worst.ratio == pytest.approx(1.5, rel=0.1)
 
 
+@pytest.mark.slow
 def test_healthy_machines_are_not_named() -> None:
     """Forty fleets: of a hundred, one may have a false alarm."""
     named = [slow_of(inspect(machines(20, {}, seed=seed))) for seed in range(40)]
@@ -57,6 +58,7 @@ def test_a_baseline_needs_something_in_common_and_more_than_one_machine() -> Non
     assert "two machines" in single.baseline
 
 
+@pytest.mark.slow
 def test_equal_fleets_differ_in_no_baseline() -> None:
     shifts = [
         inspect(machines(8, {}, seed=2 * i), baseline=machines(8, {}, seed=2 * i + 1)).shifts

@@ -160,10 +160,13 @@ def rows(isthmus: Command, *arguments: str) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(shown.stdout)))
 
 
+@pytest.mark.parametrize(
+    ("sizes", "iterations"), [("4097", "3"), pytest.param("1,1Mi", "1,3", marks=pytest.mark.slow)]
+)
 def test_opencl_kernels_reach_the_memory_that_the_runtime_shares(
-    isthmus: Command, pocl: str
+    isthmus: Command, pocl: str, sizes: str, iterations: str
 ) -> None:
-    points = rows(isthmus, "--device", pocl, "--bytes", "1,4097,1Mi", "--iterations", "1,3")
+    points = rows(isthmus, "--device", pocl, "--bytes", sizes, "--iterations", iterations)
     assert {row["verified"] for row in points} == {"true"}
     assert {row["target"] for row in points} == {"host", "device"}
     assert {row["implementation"] for row in points} == {"board"}

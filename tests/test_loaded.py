@@ -46,6 +46,7 @@ def test_the_examples_of_the_docs_run(
     assert "link.lanes" in printed
 
 
+@pytest.mark.slow
 def test_the_notebook_prints_what_it_shows() -> None:
     root = DOCS.parents[1]
     checked = [sys.executable, str(root / "tools" / "notebook.py"), "--check"]

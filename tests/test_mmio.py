@@ -148,6 +148,7 @@ def test_published_figures_touch_of_a_real_card_only_what_is_named(
 
 @needs_backend
 @needs_pci
+@pytest.mark.slow
 def test_a_whole_source_says_too_that_a_real_card_needs_registers_named(
     isthmus: Isthmus, tmp_path: Path
 ) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import msgspec
 import pandas as pd
+import pytest
 
 from conftest import Command
 from isthmus.analysis.changes import Side, compare
@@ -89,6 +90,7 @@ def test_three_runs_and_runs_of_different_studies_are_not_compared(tmp_path: Pat
         assert "Not compared" not in text
 
 
+@pytest.mark.slow
 def test_stored_runs_of_two_gpus_are_one_page(run_isthmus: Command, tmp_path: Path) -> None:
     for name in ("h100", "h200"):
         packed = (RESULTS / f"2026-11-22-{name}-transfer.json.gz").read_bytes()
@@ -102,6 +104,7 @@ def test_stored_runs_of_two_gpus_are_one_page(run_isthmus: Command, tmp_path: Pa
     assert len(text.encode()) < 2_500_000
 
 
+@pytest.mark.slow
 def test_two_boards_keep_their_names_and_no_rate_exceeds_its_link(
     run_isthmus: Command, tmp_path: Path
 ) -> None:

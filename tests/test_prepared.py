@@ -79,6 +79,7 @@ isthmus show /dev/stdin --format md < ../run.json
 """
 
 
+@pytest.mark.slow
 def test_a_shell_cannot_tell_which_isthmus_it_starts(
     isthmus: Command, path: str, tmp_path: Path
 ) -> None:

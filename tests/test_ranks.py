@@ -80,7 +80,7 @@ def received(address: tuple[str, int], message: bytes) -> bytes:
     return answer
 
 
-@pytest.mark.parametrize("one_host", [True, False])
+@pytest.mark.parametrize("one_host", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_strangers_take_no_part(one_host: bool) -> None:
     pipe, of_leader = Pipe()
     sent: list[bytes] = []

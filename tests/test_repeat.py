@@ -118,6 +118,7 @@ def stored(name: str) -> Run:
     return msgspec.json.decode(gzip.decompress(packed), type=Run)
 
 
+@pytest.mark.slow
 def test_a_run_of_several_ranks_is_repeated_under_its_launcher(
     isthmus: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -91,6 +91,7 @@ def test_the_words_that_say_how_are_explained_where_they_appear(isthmus, tmp_pat
     assert all(f"{word} = {meaning}" in flat for word, meaning in KINDS.items())
 
 
+@pytest.mark.slow
 def test_gib_are_said_in_the_unit_of_run_too(isthmus, tmp_path):
     said = isthmus("reproduce", "host-memory/maximum", "--out", str(tmp_path)).stdout
     assert "23.355 GiB/s" in said
@@ -283,6 +284,7 @@ def test_a_row_of_several_points_is_computed_process_by_process():
     assert paired.interval.half_width > 1.1 * apart.interval.half_width
 
 
+@pytest.mark.slow
 def test_small_transfers_are_a_hybrid_and_need_xrt(isthmus, tmp_path):
     """The range that the source states is no single number: inside it the residual is 0."""
     options = ("reproduce", "opencl-xrt/small-transfers", "--out", str(tmp_path / "runs"))

@@ -239,7 +239,9 @@ LONG = ("--device", "null:20us", "--precision", "0.0001", "--reruns", "2", "--bu
 QUICK = (*LONG[:3], "0.5", *LONG[4:])
 
 
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(
+    "how", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)]
+)
 def test_ctrl_c_leaves_a_valid_file_and_resume_goes_on(
     isthmus: Command, tmp_path: Path, how: signal.Signals
 ) -> None:
@@ -334,6 +336,7 @@ def test_a_pause_before_resume_is_no_time_of_the_run(isthmus: Command, tmp_path:
     assert " min" not in again.stdout
 
 
+@pytest.mark.slow
 def test_a_study_that_was_installed_since_is_no_part_of_the_run(
     isthmus: Command, tmp_path: Path
 ) -> None:
@@ -547,6 +550,7 @@ def _limited(kind: int, value: int) -> Callable[[], None]:
     return lambda: resource.setrlimit(kind, (value, value))
 
 
+@pytest.mark.slow
 def test_a_folder_that_goes_away_costs_no_result(tmp_path: Path) -> None:
     folder = tmp_path / "gone"
     folder.mkdir()

@@ -140,6 +140,7 @@ def test_a_package_that_cannot_be_loaded_is_named_in_one_line(
     assert "repair or uninstall it" in done.stderr
 
 
+@pytest.mark.slow
 def test_a_package_is_not_loaded_by_commands_that_do_not_name_it(tmp_path: Path) -> None:
     def ended(*words: str) -> int:
         return subprocess.run(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import re
@@ -32,8 +31,8 @@ LIBRARIES = {
     "queues": OPENCL,
     "opencl_c": OPENCL,
     "opencl": ["-lxilinxopencl", "-pthread"],
+    "opencl_loader": ["-l:libOpenCL.so.1", "-pthread"],
 }
-LOADER = ["-l:libOpenCL.so.1", "-pthread"]
 XRT = """
 #include <xrt/xrt_bo.h>
 #include <xrt/xrt_device.h>
@@ -95,6 +94,8 @@ class Ran:
 
 
 Run = Callable[..., Ran]
+Made = Callable[[str], Path]
+"""Where what has this name lies; it is made when it is first asked for."""
 
 
 @pytest.fixture(scope="session")
@@ -133,19 +134,22 @@ def compiled(source: Path, program: Path, libraries: Sequence[str] = NATIVE) -> 
 
 
 @pytest.fixture(scope="session")
-def programs(run_isthmus: Command) -> Path:
-    """A folder with the compiled programs and the card's xclbins."""
+def programs(run_isthmus: Command) -> Made:
+    """Gives a program, or an xclbin of the card: made when it is first asked for."""
 
-    def make(folder: Path) -> None:
-        for name, libraries in LIBRARIES.items():
-            compiled(SOURCES / f"{name}.cpp", folder / name, libraries)
-        with contextlib.suppress(pytest.skip.Exception):  # OpenCL's loader may be missing
-            compiled(SOURCES / "opencl.cpp", folder / "opencl_loader", LOADER)
-        for mode in ("hw", "hw_emu"):
-            made = run_isthmus("card", "xclbin", "--mode", mode, "-o", f"{mode}.xclbin", cwd=folder)
-            assert made.returncode == 0, made.stderr
+    def made(name: str) -> Path:
+        def make(folder: Path) -> None:
+            if name in LIBRARIES:
+                source = SOURCES / f"{name.removesuffix('_loader')}.cpp"
+                compiled(source, folder / name, LIBRARIES[name])
+                return
+            mode = name.removesuffix(".xclbin")
+            ended = run_isthmus("card", "xclbin", "--mode", mode, "-o", name, cwd=folder)
+            assert ended.returncode == 0, ended.stderr
 
-    return made_once("programs", make)
+        return made_once(f"program-{name}", make) / name
+
+    return made
 
 
 @pytest.fixture

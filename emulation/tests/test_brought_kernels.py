@@ -124,6 +124,7 @@ extern "C" void features(hls::burst_maxi<int> in, int out[COUNT / 4][4], By by, 
 """
 
 
+@pytest.mark.slow
 def test_kernels_with_bursts_tasks_and_typedefs_run(
     isthmus: Command, card_exec: Run, tmp_path: Path
 ) -> None:
@@ -142,6 +143,7 @@ def test_kernels_with_bursts_tasks_and_typedefs_run(
     assert "over 256 B" in ran.errors[-1]  # of the burst, and of the array, each once
 
 
+@pytest.mark.slow
 def test_the_compiler_says_what_types_of_other_names_are(isthmus: Command, tmp_path: Path) -> None:
     (tmp_path / "named.cpp").write_text(
         "#include <hls_burst_maxi.h>\n#include <hls_stream.h>\n"
@@ -182,6 +184,7 @@ extern "C" void middle(hls::stream<int>& in, hls::stream<int>& out) {
 """
 
 
+@pytest.mark.slow
 def test_tasks_of_a_kernel_without_control_pass_on_what_comes(
     isthmus: Command, card_exec: Run, tmp_path: Path
 ) -> None:
@@ -201,6 +204,7 @@ def test_tasks_of_a_kernel_without_control_pass_on_what_comes(
     assert "warning" not in "".join(ran.errors)
 
 
+@pytest.mark.slow
 def test_values_that_do_not_fill_their_registers_arrive_by_opencl(
     isthmus: Command, card_exec: Run, tmp_path: Path
 ) -> None:

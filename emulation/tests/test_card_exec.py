@@ -18,7 +18,7 @@ from typing import Any
 
 import psutil
 import pytest
-from on_cards import Ran, Run, card_exec, emulated, programs
+from on_cards import Made, Ran, Run, card_exec, emulated, programs
 
 from conftest import LIMIT_S, Command
 from isthmus.emulation import execution
@@ -67,9 +67,9 @@ extern "C" int isthmus_kernel(isthmus_kernel_run* run) {
 
 
 @pytest.fixture
-def native(card_exec: Run, programs: Path) -> Run:
+def native(card_exec: Run, programs: Made) -> Run:
     def run(what: str, *options: str, mode: str = "hw_emu") -> Ran:
-        return card_exec(*options, "--", programs / "native", what, programs / f"{mode}.xclbin")
+        return card_exec(*options, "--", programs("native"), what, programs(f"{mode}.xclbin"))
 
     return run
 
@@ -182,6 +182,7 @@ def test_units_work_at_a_time_from_the_first_start_on(native: Run) -> None:
 
 
 @pytest.mark.parametrize("what", ["overlapping", "two_cards", "copying"])
+@pytest.mark.slow
 def test_without_the_programs_computing_all_runs_are_alike(native: Run, what: str) -> None:
     """Beside two threads that keep the processors busy, too."""
     options = ("--clock", "card", "--board", "u250", "--board", "u250")
@@ -203,15 +204,13 @@ def test_without_the_programs_computing_all_runs_are_alike(native: Run, what: st
 
 @pytest.mark.parametrize("program", ["opencl", "opencl_loader"])
 def test_events_of_opencl_have_the_cards_time(
-    card_exec: Run, programs: Path, tmp_path: Path, program: str
+    card_exec: Run, programs: Made, tmp_path: Path, program: str
 ) -> None:
-    if not (programs / program).exists():
-        pytest.skip("no loader of OpenCL to link with (ocl-icd-libopencl1)")
     path = tmp_path / "trace.json"
 
     def events() -> dict[str, float]:
         figures = card_exec(
-            "--trace", path.name, "--", programs / program, programs / "hw_emu.xclbin"
+            "--trace", path.name, "--", programs(program), programs("hw_emu.xclbin")
         ).figures
         (kernel,) = durations(path, "kernel")
         (move,) = durations(path, "write")
@@ -273,7 +272,7 @@ def test_the_timeline_says_that_it_is_simulated(native: Run, tmp_path: Path) -> 
 
 
 def test_a_kernel_of_ones_own_runs(
-    card_exec: Run, isthmus: Command, programs: Path, tmp_path: Path
+    card_exec: Run, isthmus: Command, programs: Made, tmp_path: Path
 ) -> None:
     source = tmp_path / "add.cpp"
     source.write_text(ADDITION)
@@ -287,7 +286,7 @@ def test_a_kernel_of_ones_own_runs(
     )
     (tmp_path / "mine.toml").write_text(DESCRIPTION)
     isthmus("xclbin", "write", "--from", "mine.toml", "-o", "mine.xclbin")
-    program = ("--", programs / "native", "adding", "mine.xclbin", "vadd_of_mine")
+    program = ("--", programs("native"), "adding", "mine.xclbin", "vadd_of_mine")
     assert card_exec("--kernels", folder, *program).figures["sum"] == -1000 * 1001
     assert card_exec(*program).code != 0  # nobody has said where that kernel is
 
@@ -363,9 +362,9 @@ def test_platforms_of_opencl_that_the_user_names_stay(
 
 
 @pytest.fixture
-def going_on(programs: Path, tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
+def going_on(programs: Made, tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
     """A program that uses its card until it is ended."""
-    program = [programs / "native", "going_on", programs / "hw_emu.xclbin"]
+    program = [programs("native"), "going_on", programs("hw_emu.xclbin")]
     for number in SIGNALS:  # what the shell, or nohup, ignores would be ignored here too
         signal.signal(number, signal.default_int_handler)
     with subprocess.Popen(

@@ -123,9 +123,16 @@ def test_a_definition_is_found_among_others() -> None:
     "text",
     [
         "void scale(const int* in, int* out, int n)",
-        "void mix(const float* a, const double* b, float* c, unsigned char by, uint64_t count)",
-        "void kernel(const unsigned long int* device, unsigned long* run, int n)",
-        "void j(hls::stream<int>& a, hls::stream<int>& out, hls::stream<int>& b, char s, long n)",
+        *(
+            pytest.param(text, marks=pytest.mark.slow)
+            for text in (
+                "void mix(const float* a, const double* b, float* c, unsigned char by, "
+                "uint64_t count)",
+                "void kernel(const unsigned long int* device, unsigned long* run, int n)",
+                "void j(hls::stream<int>& a, hls::stream<int>& out, hls::stream<int>& b, char s, "
+                "long n)",
+            )
+        ),
         pytest.param(
             "--verilog void wide(const double* a, double* b)", marks=[IN_VERILOG, pytest.mark.slow]
         ),
@@ -334,11 +341,15 @@ def test_host_memory_is_reached(probed: Callable[..., Ran]) -> None:
 
 
 def gallery() -> list[object]:
-    """Kernels by name; Verilator's compilation takes long."""
+    """Kernels by name: one of them is tried after each change, all of them in CI."""
     folders = sorted(path for path in GALLERY.iterdir() if path.is_dir())
     return [
         pytest.param(
-            path.name, marks=[IN_VERILOG, pytest.mark.slow] if list(path.glob("*.sv")) else []
+            path.name,
+            marks=[
+                *([IN_VERILOG] if list(path.glob("*.sv")) else []),
+                *([] if path.name == "scale" else [pytest.mark.slow]),
+            ],
         )
         for path in folders
     ]

@@ -7,7 +7,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from on_cards import Ran, Run, card_exec, emulated, probe, probed, programs
+from on_cards import Made, Ran, Run, card_exec, emulated, probe, probed, programs
 
 __all__ = ["card_exec", "emulated", "probe", "probed", "programs"]  # fixtures
 pytestmark = pytest.mark.usefixtures("emulated")
@@ -45,8 +45,8 @@ def test_a_program_that_waits_too_long_for_the_card_ends_with_3(
     assert "more than --max-simulated 10us" in failure.get("message", "")
 
 
-def test_a_program_that_does_not_end_is_ended_at_its_limit(card_exec: Run, programs: Path) -> None:
-    program = [programs / "native", "going_on", programs / "hw_emu.xclbin"]
+def test_a_program_that_does_not_end_is_ended_at_its_limit(card_exec: Run, programs: Made) -> None:
+    program = [programs("native"), "going_on", programs("hw_emu.xclbin")]
     ran = card_exec("--max-simulated", "1ms", "--", *program)
     assert ran.code == 3
     assert "more than --max-simulated 1ms: the program was ended" in ran.errors[-1]

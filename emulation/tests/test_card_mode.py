@@ -93,6 +93,7 @@ def test_the_hybrid_is_an_answer_of_its_own(measured: Measured) -> None:
     assert (table["software_s"] > 0).all()
 
 
+@pytest.mark.slow
 def test_two_apis_on_a_card_say_which_share_of_the_time_one_takes(
     card_mode: Command, isthmus: Command, tmp_path: Path
 ) -> None:

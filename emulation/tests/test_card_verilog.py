@@ -7,7 +7,17 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from on_cards import IN_VERILOG, Ran, Run, card_exec, compiled, emulated, moved_by_kernel, programs
+from on_cards import (
+    IN_VERILOG,
+    Made,
+    Ran,
+    Run,
+    card_exec,
+    compiled,
+    emulated,
+    moved_by_kernel,
+    programs,
+)
 
 from conftest import Command, made_once
 from isthmus import xclbin
@@ -234,14 +244,14 @@ def test_without_verilator_it_is_named(
 @pytest.mark.slow
 @IN_VERILOG
 def test_a_module_of_ones_own_needs_a_description_alone(
-    isthmus: Command, card_exec: Run, programs: Path, tmp_path: Path
+    isthmus: Command, card_exec: Run, programs: Made, tmp_path: Path
 ) -> None:
     """The card's own vadd: three masters of 512 bits, modules in files of their own."""
     (tmp_path / "vadd.toml").write_text(VADD)
     shutil.copy(RTL / "vadd.sv", tmp_path)
     built = isthmus("card", "kernel", "build", "vadd.sv", "-I", str(RTL))
     assert built.returncode == 0, built.stderr
-    program = (programs / "native", "adding", tmp_path / "vadd.xclbin")
+    program = (programs("native"), "adding", tmp_path / "vadd.xclbin")
     ran = card_exec("--kernels", tmp_path, "--", *program)
     assert ran.figures["sum"] == 1000 * 1001
     assert moved_by_kernel(ran.errors) == "12 kB"
@@ -277,7 +287,7 @@ def test_a_word_that_is_offered_when_the_kernel_is_done_is_not_lost(
 @pytest.mark.slow
 @IN_VERILOG
 def test_streams_lead_from_cpp_to_verilog_and_back(
-    isthmus: Command, card_exec: Run, programs: Path, tmp_path: Path
+    isthmus: Command, card_exec: Run, programs: Made, tmp_path: Path
 ) -> None:
     """A kernel with control, two of one without, and C++ at both ends; a word a clock."""
     for source in ("source.cpp", "twice.sv", "sink.cpp"):
@@ -293,7 +303,7 @@ def test_streams_lead_from_cpp_to_verilog_and_back(
     assert built.returncode == 0, built.stderr
 
     def ran(file: str, *order: str) -> Ran:
-        program = (programs / "streams", "rounds", tmp_path / file, 2, *order)
+        program = (programs("streams"), "rounds", tmp_path / file, 2, *order)
         return card_exec("--clock", "card", "--kernels", tmp_path, "--", *program)
 
     for order in ("sink twice source", "source twice sink"):
@@ -338,9 +348,9 @@ def moody(run_isthmus: Command) -> Path:
 
 
 @pytest.fixture
-def act(card_exec: Run, programs: Path, moody: Path) -> Run:
+def act(card_exec: Run, programs: Made, moody: Path) -> Run:
     def run(what: int, n: int, steps: str, *options: str) -> Ran:
-        program = (programs / "verilog", "act", moody / "moody.xclbin", what, n, steps)
+        program = (programs("verilog"), "act", moody / "moody.xclbin", what, n, steps)
         return card_exec("--clock", "card", "--kernels", moody, *options, "--", *program)
 
     return run

@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from on_cards import Run, card_exec, emulated, programs
+from on_cards import Made, Run, card_exec, emulated, programs
 
 from conftest import Command, made_once
 from isthmus import boards
@@ -87,11 +87,11 @@ def copiers(run_isthmus: Command) -> Path:
 
 
 def test_a_kernel_takes_the_time_of_all_its_ports_at_once(
-    card_exec: Run, programs: Path, copiers: Path
+    card_exec: Run, programs: Made, copiers: Path
 ) -> None:
     def seconds(kernel: str, ports: int) -> float:
         options = ("--clock", "card", "--kernels", copiers, "--board", "u250")
-        program = (programs / "crossing", "ports", copiers / "copy.xclbin", kernel, ports, 16)
+        program = (programs("crossing"), "ports", copiers / "copy.xclbin", kernel, ports, 16)
         figures = card_exec(*options, "--", *program).figures
         assert figures["wrong"] == 0
         return figures["seconds"]
@@ -108,12 +108,12 @@ def test_a_kernel_takes_the_time_of_all_its_ports_at_once(
     assert seconds("copy_of_4", 4) == one
 
 
-def test_transfers_of_threads_share_link_and_channels(card_exec: Run, programs: Path) -> None:
+def test_transfers_of_threads_share_link_and_channels(card_exec: Run, programs: Made) -> None:
     """Alike in all runs: cards get calls in the order of the program's time."""
 
     def seconds(*threads: tuple[str, int, int]) -> float:
         words = [word for thread in threads for word in thread]
-        program = (programs / "crossing", "transfers", programs / "hw_emu.xclbin", *words)
+        program = (programs("crossing"), "transfers", programs("hw_emu.xclbin"), *words)
         figures = card_exec("--clock", "card", "--board", "u250", "--", *program).figures
         return figures["seconds"]
 
@@ -129,10 +129,10 @@ def test_transfers_of_threads_share_link_and_channels(card_exec: Run, programs: 
     assert seconds(("h2d", small, 100), ("d2h", small, 100)) == pytest.approx(one, rel=0.01)
 
 
-def test_a_buffer_costs_the_pinning_of_its_pages(card_exec: Run, programs: Path) -> None:
+def test_a_buffer_costs_the_pinning_of_its_pages(card_exec: Run, programs: Made) -> None:
     def seconds(size: int, pin_ns: float) -> float:
         options = ("--clock", "card", "--board", f"u250,offload.pin_ns={pin_ns}")
-        program = (programs / "crossing", "allocating", programs / "hw_emu.xclbin", size)
+        program = (programs("crossing"), "allocating", programs("hw_emu.xclbin"), size)
         return card_exec(*options, "--", *program).figures["seconds"]
 
     assert seconds(1 << 20, 500) == pytest.approx(256 * 500e-9, abs=1e-9)
@@ -141,10 +141,10 @@ def test_a_buffer_costs_the_pinning_of_its_pages(card_exec: Run, programs: Path)
 
 
 def test_queued_transfers_of_opencl_overlap_as_far_as_the_link_allows(
-    card_exec: Run, programs: Path
+    card_exec: Run, programs: Made
 ) -> None:
     options = ("--as-hardware", "--board", "u200")
-    program = (programs / "queues", "queued", programs / "hw.xclbin", 1 << 20, 32)
+    program = (programs("queues"), "queued", programs("hw.xclbin"), 1 << 20, 32)
     rates = card_exec(*options, "--", *program).figures
     assert max(rates["h2d"], rates["d2h"]) < LINK_BPS
     assert rates["both"] < 2 * LINK_BPS

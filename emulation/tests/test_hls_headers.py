@@ -13,11 +13,23 @@ from on_cards import SOURCES
 HEADERS = SOURCES.parents[1] / "xrt" / "plugin" / "hls"
 
 
-@pytest.mark.parametrize("options", [("-std=c++17", "-fsanitize=undefined"), ("-std=c++20",)])
-@pytest.mark.parametrize("name", ["hls_headers", "hls_fixed", "hls_tasks"])
-def test_what_headers_give_is_as_hls_has_it(
-    options: tuple[str, ...], name: str, tmp_path: Path
-) -> None:
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("hls_headers", ["-std=c++20"]),
+        *(
+            pytest.param(name, options, marks=pytest.mark.slow)
+            for name, options in (
+                ("hls_headers", ["-std=c++17", "-fsanitize=undefined"]),
+                ("hls_fixed", ["-std=c++20"]),
+                ("hls_fixed", ["-std=c++17", "-fsanitize=undefined"]),
+                ("hls_tasks", ["-std=c++20"]),
+                ("hls_tasks", ["-std=c++17", "-fsanitize=undefined"]),
+            )
+        ),
+    ],
+)
+def test_what_headers_give_is_as_hls_has_it(name: str, options: list[str], tmp_path: Path) -> None:
     program = tmp_path / "program"
     compiler = os.environ.get("CXX", "c++")
     source = SOURCES / f"{name}.cpp"

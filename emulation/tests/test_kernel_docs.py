@@ -64,6 +64,7 @@ def test_the_gallerys_table_has_every_kernel() -> None:
 
 
 @pytest.mark.parametrize(("budget", "code"), [("100ms", 0), ("1us", 3)])
+@pytest.mark.slow
 def test_the_recipe_judges_a_program_and_leaves_its_results(
     budget: str, code: int, tmp_path: Path
 ) -> None:

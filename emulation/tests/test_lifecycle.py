@@ -9,7 +9,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from on_cards import SOURCES, Ran, Run, card_exec, emulated, programs
+from on_cards import SOURCES, Made, Ran, Run, card_exec, emulated, programs
 
 from conftest import Command, made_once
 from isthmus import boards
@@ -61,23 +61,25 @@ arguments = [{ name = "value", type = "unsigned int" }]
 
 
 @pytest.fixture
-def lifecycle(card_exec: Run, programs: Path) -> Run:
+def lifecycle(card_exec: Run, programs: Made) -> Run:
     def run(what: str, *rest: object, options: tuple[str, ...] = (), xclbin: object = None) -> Ran:
-        file = xclbin or programs / "hw_emu.xclbin"
-        return card_exec(*options, "--", programs / "lifecycle", what, file, *rest)
+        file = xclbin or programs("hw_emu.xclbin")
+        return card_exec(*options, "--", programs("lifecycle"), what, file, *rest)
 
     return run
 
 
-@pytest.fixture(scope="module")
-def late_waits(programs: Path) -> Path:
+@pytest.fixture(scope="session")
+def late_waits() -> Path:
     """A library that, preloaded, makes threads lose their processor where that does most harm."""
-    library = programs / "late_waits.so"
-    compiler = os.environ.get("CXX", "c++")
-    source = SOURCES / "late_waits.cpp"
-    command = [compiler, "-std=c++20", "-O1", "-shared", "-fPIC", source, "-o", library]
-    subprocess.run(command, check=True)
-    return library
+
+    def make(folder: Path) -> None:
+        compiler = os.environ.get("CXX", "c++")
+        source = SOURCES / "late_waits.cpp"
+        command = [compiler, "-std=c++20", "-O1", "-shared", "-fPIC", source]
+        subprocess.run([*command, "-o", folder / "late_waits.so"], check=True)
+
+    return made_once("late_waits", make) / "late_waits.so"
 
 
 @pytest.fixture(scope="session")
@@ -121,20 +123,18 @@ def other(run_isthmus: Command, tmp_path_factory: pytest.TempPathFactory) -> Pat
 
 @CLOCKS
 def test_threads_of_xrt_that_begin_before_main_are_the_programs(
-    card_exec: Run, programs: Path, clock: str
+    card_exec: Run, programs: Made, clock: str
 ) -> None:
     """They were taken for XRT's scheduler, for which simulated time does not wait."""
-    ran = card_exec(
-        "--clock", clock, "--", programs / "graphs", "chain", programs / "hw_emu.xclbin"
-    )
+    ran = card_exec("--clock", clock, "--", programs("graphs"), "chain", programs("hw_emu.xclbin"))
     assert (ran.code, ran.figures) == (0, {"sum": SUM}), ran.errors
 
 
 @CLOCKS
 def test_bitstreams_are_loaded_in_turn(
-    lifecycle: Run, programs: Path, other: Path, clock: str
+    lifecycle: Run, programs: Made, other: Path, clock: str
 ) -> None:
-    files = (other, programs / "hw_emu.xclbin", other)
+    files = (other, programs("hw_emu.xclbin"), other)
     ran = lifecycle("second_bitstream", *files, options=("--clock", clock))
     assert set(ran.figures.values()) == {SUM}
     assert len(ran.figures) == 4
@@ -164,11 +164,11 @@ def test_a_programs_children_are_its_own(lifecycle: Run, clock: str) -> None:
 @CLOCKS
 @pytest.mark.parametrize("what", ["many_runs", "restarts"])
 def test_no_wake_up_of_xrts_scheduler_is_lost(
-    card_exec: Run, programs: Path, late_waits: Path, clock: str, what: str
+    card_exec: Run, programs: Made, late_waits: Path, clock: str, what: str
 ) -> None:
     preload = f'LD_PRELOAD="$LD_PRELOAD {late_waits}" exec "$@"'
-    program = ("sh", "-c", preload, "sh", programs / "lifecycle", what)
-    ran = card_exec("--clock", clock, "--", *program, programs / "hw_emu.xclbin", 50)
+    program = ("sh", "-c", preload, "sh", programs("lifecycle"), what)
+    ran = card_exec("--clock", clock, "--", *program, programs("hw_emu.xclbin"), 50)
     assert ran.code == 0, ran.errors
     assert ran.figures
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from on_cards import SOURCES, Ran, Run, card_exec, emulated, moved_by_kernel, programs
+from on_cards import SOURCES, Made, Ran, Run, card_exec, emulated, moved_by_kernel, programs
 
 from conftest import Command, made_once
 from isthmus import xclbin
@@ -34,12 +34,12 @@ def built(run_isthmus: Command) -> Path:
 
 @pytest.fixture
 def ran(
-    request: pytest.FixtureRequest, card_exec: Run, built: Path, programs: Path
+    request: pytest.FixtureRequest, card_exec: Run, built: Path, programs: Made
 ) -> Callable[..., Ran]:
     request.getfixturevalue("emulated")
 
     def run(what: str, code: int = 0) -> Ran:
-        program = [programs / "opencl_c", what, built / "opencl_c.xclbin"]
+        program = [programs("opencl_c"), what, built / "opencl_c.xclbin"]
         ended = card_exec("--fail-on-warning", "--kernels", built, "--", *program)
         assert ended.code == code, ended.errors
         return ended
@@ -47,10 +47,12 @@ def ran(
     return run
 
 
+@pytest.mark.slow
 def test_the_language_is_as_opencl_c_has_it(ran: Callable[..., Ran]) -> None:
     assert ran("words").figures == {"wrong": 0, "line": 0, "ends": 1}
 
 
+@pytest.mark.slow
 def test_opencl_starts_a_kernel_for_each_group(ran: Callable[..., Ran]) -> None:
     invalid_work_group_size = -54  # the source requires groups of 64, a task has one of 1
     assert ran("groups").figures == {
@@ -58,21 +60,25 @@ def test_opencl_starts_a_kernel_for_each_group(ran: Callable[..., Ran]) -> None:
     }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_the_native_api_starts_one_group(ran: Callable[..., Ran]) -> None:
     assert ran("native").figures == {"turned": 64}
 
 
+@pytest.mark.slow
 def test_reads_and_writes_of_vectors_are_counted_once(ran: Callable[..., Ran]) -> None:
     done = ran("wide")
     assert done.figures["sum"] == sum(range(1024)) + 16 * 16 * sum(range(64))
     assert moved_by_kernel(done.errors) == "8.19 kB"
 
 
+@pytest.mark.slow
 def test_an_item_that_goes_astray_behind_a_barrier_is_named(ran: Callable[..., Ran]) -> None:
     errors = "\n".join(ran("astray", 128 + signal.SIGTERM).errors)
     assert "'astray' failed: it writes 4 bytes at byte 1073741824 of argument out" in errors
 
 
+@pytest.mark.slow
 def test_xrt_is_told_of_work_groups(built: Path) -> None:
     kernels = {kernel.name: kernel for kernel in xclbin.load(built / "opencl_c.xclbin").kernels}
     arguments = [a for a in kernels["wide"].arguments if a.index is not None]

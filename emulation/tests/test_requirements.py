@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from on_cards import programs
+from on_cards import Made, programs
 
 from conftest import LIMIT_S, Command
 from isthmus import emulation
@@ -100,13 +100,13 @@ def test_a_version_that_is_not_tested_is_told_once(
 
 
 def test_simulated_times_are_left_out_where_they_are_not_right(
-    here: xrt.Installation, isthmus: Command, programs: Path, tmp_path: Path
+    here: xrt.Installation, isthmus: Command, programs: Made, tmp_path: Path
 ) -> None:
-    program = ("card", "exec", "--clock", "wall", "--", programs / "native", "adding")
+    program = ("card", "exec", "--clock", "wall", "--", programs("native"), "adding")
     told = {}
     for version in ("2.13.1", "2.20.0"):
         other = another_version(here, version, tmp_path / version)
-        ran = isthmus(*map(str, program), str(programs / "hw_emu.xclbin"), env=other)
+        ran = isthmus(*map(str, program), str(programs("hw_emu.xclbin")), env=other)
         assert ran.returncode == 0, ran.stderr
         told[version] = ran.stderr.splitlines()[-1]
     assert "waited for link, card and kernels" in told["2.13.1"]

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from on_cards import Ran, Run, card_exec, emulated, programs, trace_of
+from on_cards import Made, Ran, Run, card_exec, emulated, programs, trace_of
 
 from conftest import Command, made_once
 from isthmus import xclbin
@@ -132,45 +132,56 @@ DESIGNS = {
 
 
 @pytest.fixture(scope="session")
-def designs(run_isthmus: Command) -> Path:
-    """A folder for each design, with its kernels and its xclbin."""
+def made_kernel(run_isthmus: Command) -> Made:
+    """Gives a kernel of one of the sources."""
 
-    def make(folder: Path) -> None:
-        made = {}
-        for text, source in SOURCES.items():
-            kernel = re.findall(r"void (\w+)\(", source)[0]
-            (folder / text).mkdir()
-            (folder / text / f"{kernel}.cpp").write_text(source)
-            built = run_isthmus("card", "kernel", "build", f"{kernel}.cpp", cwd=folder / text)
+    def made(text: str) -> Path:
+        name = re.findall(r"void (\w+)\(", SOURCES[text])[0]
+
+        def make(folder: Path) -> None:
+            (folder / f"{name}.cpp").write_text(SOURCES[text])
+            built = run_isthmus("card", "kernel", "build", f"{name}.cpp", cwd=folder)
             assert built.returncode == 0, built.stderr
-            made[text] = folder / text / f"{kernel}.so"
-        for name, (description, sources) in DESIGNS.items():
-            place = folder / f"design-{name}"
-            place.mkdir()
-            for text in sources:
-                shutil.copy(made[text], place)
-            (place / "all.toml").write_text(description)
-            design = load(place / "all.toml")
+
+        return made_once(f"kernel-{text}", make) / f"{name}.so"
+
+    return made
+
+
+@pytest.fixture(scope="session")
+def designs(made_kernel: Made) -> Made:
+    """Gives a design's xclbin, in a folder with its kernels."""
+
+    def made(name: str) -> Path:
+        description, sources = DESIGNS[name]
+
+        def make(folder: Path) -> None:
+            for kernel in map(made_kernel, sources):
+                shutil.copy(kernel, folder)
+            (folder / "all.toml").write_text(description)
+            design = load(folder / "all.toml")
             described = {kernel.name: kernel for kernel in design.kernels}
             for text in sources:
-                found = defined_in(SOURCES[text], made[text].stem)
+                found = defined_in(SOURCES[text], made_kernel(text).stem)
                 assert found is not None
                 described.setdefault(found.name, found.kernel)
             whole = msgspec.structs.replace(design, kernels=tuple(described.values()))
             built = whole.for_mode("hw_emu").build(unconnected=name == "apart")
-            xclbin.save(built, place / "all.xclbin")
+            xclbin.save(built, folder / "all.xclbin")
 
-    return made_once("streams", make)
+        return made_once(f"design-{name}", make) / "all.xclbin"
+
+    return made
 
 
 @pytest.fixture
-def streamed(card_exec: Run, programs: Path, designs: Path) -> Run:
+def streamed(card_exec: Run, programs: Made, designs: Made) -> Run:
     def run(
         what: str, design: str, *rest: object, options: tuple[str, ...] = (), clock: str = "card"
     ) -> Ran:
-        folder = designs / f"design-{design}"
-        program = [programs / "streams", what, folder / "all.xclbin", *rest]
-        return card_exec("--clock", clock, "--kernels", folder, *options, "--", *program)
+        file = designs(design)
+        program = [programs("streams"), what, file, *rest]
+        return card_exec("--clock", clock, "--kernels", file.parent, *options, "--", *program)
 
     return run
 
@@ -205,7 +216,16 @@ def kernels_of(trace: Path) -> dict[str, Busy]:
 
 
 @needs_xrt
-@pytest.mark.parametrize("design", ["direct", "shallow", "polling", "packets", "plain"])
+@pytest.mark.parametrize(
+    "design",
+    [
+        "direct",
+        *(
+            pytest.param(d, marks=pytest.mark.slow)
+            for d in ("shallow", "polling", "packets", "plain")
+        ),
+    ],
+)
 @pytest.mark.parametrize("order", [("source", "sink"), ("sink", "source")])
 def test_what_one_kernel_sends_another_gets(
     streamed: Run, design: str, order: tuple[str, ...]
@@ -216,6 +236,7 @@ def test_what_one_kernel_sends_another_gets(
 
 
 @needs_xrt
+@pytest.mark.slow
 @pytest.mark.parametrize("order", ["source twice sink", "sink twice source", "twice sink source"])
 def test_three_stages_take_as_long_as_one(streamed: Run, order: str, tmp_path: Path) -> None:
     trace = tmp_path / "trace.json"
@@ -231,6 +252,7 @@ def test_three_stages_take_as_long_as_one(streamed: Run, order: str, tmp_path: P
 
 
 @needs_xrt
+@pytest.mark.slow
 def test_a_kernel_without_control_passes_on_what_comes(streamed: Run) -> None:
     ran = streamed("rounds", "free", 2, "sink", "source")
     assert ran.code == 0, ran.errors
@@ -239,6 +261,7 @@ def test_a_kernel_without_control_passes_on_what_comes(streamed: Run) -> None:
 
 
 @needs_xrt
+@pytest.mark.slow
 def test_times_are_the_same_each_time_and_beside_others_work(streamed: Run) -> None:
     command = ("rounds", "three", 5, "sink", "source", "twice")
 
@@ -266,6 +289,7 @@ def test_a_consumer_runs_until_its_producer_has_sent_all(streamed: Run, tmp_path
 
 
 @needs_xrt
+@pytest.mark.slow
 def test_a_kernel_leaves_what_it_did_not_write(streamed: Run) -> None:
     ran = streamed("beside", "sparse")
     assert ran.code == 0, ran.errors
@@ -319,10 +343,9 @@ def test_a_run_that_is_destroyed_lives_until_its_kernel_ends(streamed: Run) -> N
 @needs_xrt
 @pytest.mark.parametrize("clock", ["card", "wall"])
 def test_kernels_that_wait_end_before_another_bitstream_is_loaded(
-    streamed: Run, designs: Path, clock: str
+    streamed: Run, designs: Made, clock: str
 ) -> None:
-    other = designs / "design-shallow" / "all.xclbin"
-    ran = streamed("replaced", "direct", other, clock=clock)
+    ran = streamed("replaced", "direct", designs("shallow"), clock=clock)
     assert (ran.code, ran.figures) == (0, {"sum": SUM}), ran.errors
     said = "sink_1 waits for data on source_1.out:sink_1.in when another bitstream is loaded"
     assert [said in line for line in ran.errors].count(True) == 1
@@ -332,7 +355,9 @@ def test_kernels_that_wait_end_before_another_bitstream_is_loaded(
 @pytest.mark.parametrize(
     ("design", "said"),
     [
-        ("wide", "source_1.out has words of 4 bytes, sink_1.in of 8"),
+        pytest.param(
+            "wide", "source_1.out has words of 4 bytes, sink_1.in of 8", marks=pytest.mark.slow
+        ),
         ("apart", "none of its streams is connected: see stream_connect"),
     ],
 )

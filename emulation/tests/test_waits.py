@@ -3,20 +3,18 @@ time. A program that hangs is ended after a minute."""
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
-from on_cards import Run, card_exec, emulated, programs
+from on_cards import Made, Run, card_exec, emulated, programs
 
 __all__ = ["card_exec", "emulated", "programs"]  # fixtures
 pytestmark = pytest.mark.usefixtures("emulated")
 
 
 @pytest.fixture
-def figure(card_exec: Run, programs: Path) -> Run:
+def figure(card_exec: Run, programs: Made) -> Run:
     def run(what: str, *options: str) -> float:
-        limited = ("timeout", "--signal=KILL", 60, programs / "waits", what)
-        ran = card_exec(*options, "--", *limited, programs / "hw_emu.xclbin")
+        limited = ("timeout", "--signal=KILL", 60, programs("waits"), what)
+        ran = card_exec(*options, "--", *limited, programs("hw_emu.xclbin"))
         assert ran.code == 0, ran.errors
         (value,) = ran.figures.values()
         return value
@@ -28,6 +26,7 @@ def test_a_call_under_a_mutex_that_a_timed_wait_needs_ends(figure: Run) -> None:
     assert figure("lock_held") == 5
 
 
+@pytest.mark.slow
 def test_a_signal_handler_reads_a_clock(figure: Run) -> None:
     assert figure("signals") == 1
 
