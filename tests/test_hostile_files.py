@@ -149,7 +149,8 @@ def test_any_value_anywhere_is_summarised_or_refused(
             for key in place[:-1]:
                 target = target[key]
             if data.draw(st.integers(0, 9)):
-                target[place[-1]] = data.draw(_LEAVES)
+                # A copy: what a later change puts into it must not come back in the next draw.
+                target[place[-1]] = copy.deepcopy(data.draw(_LEAVES))
             else:
                 del target[place[-1]]
         except (KeyError, IndexError, TypeError):
