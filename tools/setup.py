@@ -139,25 +139,14 @@ WITHOUT_ISTHMUS = {"package"}
 USES: dict[str, tuple[tuple[str, ...], tuple[SystemPackage, ...]]] = {
     "run": ((), ()),
     "test": (
-        ("test", "rtl"),
-        (
-            CATCH2,
-            BROWSER,
-            OPENCL_HEADERS,
-            OPENCL_LOADER,
-            POCL,
-            VERILATOR,
-            ICARUS,
-            QEMU,
-            MPICH,
-            OPEN_MPI,
-            YOSYS,
-            TCL,
-            *XRT,
-        ),
+        ("test",),
+        (CATCH2, OPENCL_HEADERS, OPENCL_LOADER, POCL, VERILATOR, MPICH, OPEN_MPI, TCL, *XRT),
     ),
     # What only tests with the marker ``slow`` need.
-    "slow": (("parquet", "reframe", "docs", "package", "slow"), ()),
+    "slow": (
+        ("rtl", "parquet", "reframe", "docs", "package", "slow"),
+        (BROWSER, ICARUS, QEMU, YOSYS),
+    ),
     "conformance": ((), (CATCH2,)),
     "lint": (("lint", "docs"), (CATCH2, OPENCL_HEADERS, *XRT)),
     "docs": (("docs",), ()),
