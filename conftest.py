@@ -204,6 +204,12 @@ def run_isthmus(prepared: Prepared) -> Command:
     return run
 
 
+def slow(*cases: object) -> list[object]:
+    """Cases of a parametrised test, each a value or a tuple of values, with the marker ``slow``."""
+    values = (case if isinstance(case, tuple) else (case,) for case in cases)
+    return [pytest.param(*each, marks=pytest.mark.slow) for each in values]
+
+
 def made_once(name: str, make: Callable[[Path], None]) -> Path:
     """A folder that all processes of these tests share: the first makes it, the others wait."""
     folder = Path(os.environ[PER_SESSION]) / name

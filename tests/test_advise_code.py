@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from conftest import Command
+from conftest import Command, slow
 from isthmus.analysis.advice import Advice, Option, Way
 from isthmus.cli.advise import program
 from isthmus.errors import UsageError
@@ -93,10 +93,7 @@ def test_a_program_notices_data_that_do_not_arrive(pocl: str, tmp_path: Path) ->
 
 XRT = [
     ("alloc_host", 4, "d2h"),
-    *(
-        pytest.param(*case, marks=pytest.mark.slow)
-        for case in (("pageable", 1, "h2d"), ("use_host_ptr", 4, "h2d"), ("hugepage", 1, "d2h"))
-    ),
+    *slow(("pageable", 1, "h2d"), ("use_host_ptr", 4, "h2d"), ("hugepage", 1, "d2h")),
 ]
 
 

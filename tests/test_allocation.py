@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import synthetic
-from conftest import Command
+from conftest import Command, slow
 from isthmus.analysis.context import Answer, answers
 from isthmus.analysis.findings import findings
 from isthmus.analysis.summary import summarise
@@ -253,9 +253,7 @@ PHASES = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    "seed", [*range(4), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(4, 20))]
-)
+@pytest.mark.parametrize("seed", [*range(4), *slow(*range(4, 20))])
 def test_no_false_alarm_where_nothing_differs(seed: int) -> None:
     same = dict.fromkeys(("aligned", "pageable", "offset1", "offset64", "offset2048"), PHASES)
     run = offload_run(same, spread=0.02, seed=seed, count=24)

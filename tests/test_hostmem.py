@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from conftest import Command
+from conftest import Command, slow
 from isthmus import boards
 from isthmus.analysis.reproduction import rates
 from isthmus.models import host_memory
@@ -160,9 +160,7 @@ def rows(isthmus: Command, *arguments: str) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(shown.stdout)))
 
 
-@pytest.mark.parametrize(
-    ("sizes", "iterations"), [("4097", "3"), pytest.param("1,1Mi", "1,3", marks=pytest.mark.slow)]
-)
+@pytest.mark.parametrize(("sizes", "iterations"), [("4097", "3"), *slow(("1,1Mi", "1,3"))])
 def test_opencl_kernels_reach_the_memory_that_the_runtime_shares(
     isthmus: Command, pocl: str, sizes: str, iterations: str
 ) -> None:

@@ -17,7 +17,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from conftest import LIMIT_S
+from conftest import LIMIT_S, slow
 from isthmus.errors import IsthmusError
 from isthmus.measure import protocol
 from isthmus.measure.ranks import Hello, Leader, Rank, Rendezvous, connect, encode
@@ -80,7 +80,7 @@ def received(address: tuple[str, int], message: bytes) -> bytes:
     return answer
 
 
-@pytest.mark.parametrize("one_host", [True, pytest.param(False, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("one_host", [True, *slow(False)])
 def test_strangers_take_no_part(one_host: bool) -> None:
     pipe, of_leader = Pipe()
     sent: list[bytes] = []

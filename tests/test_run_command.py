@@ -19,7 +19,7 @@ import msgspec
 import pytest
 
 import synthetic
-from conftest import LIMIT_S, Command
+from conftest import LIMIT_S, Command, slow
 from isthmus import __version__
 from isthmus.analysis.summary import COLUMNS
 from isthmus.cli import app
@@ -239,9 +239,7 @@ LONG = ("--device", "null:20us", "--precision", "0.0001", "--reruns", "2", "--bu
 QUICK = (*LONG[:3], "0.5", *LONG[4:])
 
 
-@pytest.mark.parametrize(
-    "how", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)]
-)
+@pytest.mark.parametrize("how", [signal.SIGINT, *slow(signal.SIGTERM)])
 def test_ctrl_c_leaves_a_valid_file_and_resume_goes_on(
     isthmus: Command, tmp_path: Path, how: signal.Signals
 ) -> None:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import Command
+from conftest import Command, slow
 from isthmus.backends import by_scheme
 from isthmus.errors import IsthmusError, NoDeviceError
 from isthmus.measure import protocol
@@ -164,11 +164,7 @@ def test_without_any_bitstream_the_cure_is_told() -> None:
     [
         (NATIVE, "SIGKILL"),
         (OPENCL, "SIGABRT"),
-        *(
-            pytest.param(NATIVE, ending, marks=pytest.mark.slow)
-            for ending in ENDINGS
-            if ending != "SIGKILL"
-        ),
+        *slow(*((NATIVE, ending) for ending in ENDINGS if ending != "SIGKILL")),
     ],
 )
 def test_a_dying_device_process_takes_nobody_with_it(

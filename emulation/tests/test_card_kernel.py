@@ -27,7 +27,7 @@ from on_cards import (
     programs,
 )
 
-from conftest import Command
+from conftest import Command, slow
 from isthmus import xclbin
 from isthmus.emulation.prototype import defined_in, parse
 from isthmus.errors import UsageError
@@ -123,15 +123,11 @@ def test_a_definition_is_found_among_others() -> None:
     "text",
     [
         "void scale(const int* in, int* out, int n)",
-        *(
-            pytest.param(text, marks=pytest.mark.slow)
-            for text in (
-                "void mix(const float* a, const double* b, float* c, unsigned char by, "
-                "uint64_t count)",
-                "void kernel(const unsigned long int* device, unsigned long* run, int n)",
-                "void j(hls::stream<int>& a, hls::stream<int>& out, hls::stream<int>& b, char s, "
-                "long n)",
-            )
+        *slow(
+            "void mix(const float* a, const double* b, float* c, unsigned char by, uint64_t count)",
+            "void kernel(const unsigned long int* device, unsigned long* run, int n)",
+            "void j(hls::stream<int>& a, hls::stream<int>& out, hls::stream<int>& b, char s, "
+            "long n)",
         ),
         pytest.param(
             "--verilog void wide(const double* a, double* b)", marks=[IN_VERILOG, pytest.mark.slow]

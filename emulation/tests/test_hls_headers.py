@@ -10,6 +10,9 @@ from pathlib import Path
 import pytest
 from on_cards import SOURCES
 
+from conftest import slow
+
+SANITIZED = ["-std=c++17", "-fsanitize=undefined"]
 HEADERS = SOURCES.parents[1] / "xrt" / "plugin" / "hls"
 
 
@@ -17,15 +20,13 @@ HEADERS = SOURCES.parents[1] / "xrt" / "plugin" / "hls"
     ("name", "options"),
     [
         ("hls_headers", ["-std=c++20"]),
-        *(
-            pytest.param(name, options, marks=pytest.mark.slow)
-            for name, options in (
-                ("hls_headers", ["-std=c++17", "-fsanitize=undefined"]),
-                ("hls_fixed", ["-std=c++20"]),
-                ("hls_fixed", ["-std=c++17", "-fsanitize=undefined"]),
-                ("hls_tasks", ["-std=c++20"]),
-                ("hls_tasks", ["-std=c++17", "-fsanitize=undefined"]),
-            )
+        *slow(
+            ("hls_headers", SANITIZED),
+            *(
+                (name, o)
+                for name in ("hls_fixed", "hls_tasks")
+                for o in (["-std=c++20"], SANITIZED)
+            ),
         ),
     ],
 )

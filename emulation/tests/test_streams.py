@@ -17,7 +17,7 @@ import msgspec
 import pytest
 from on_cards import Made, Ran, Run, card_exec, emulated, programs, trace_of
 
-from conftest import Command, made_once
+from conftest import Command, made_once, slow
 from isthmus import xclbin
 from isthmus.emulation.prototype import defined_in
 from isthmus.errors import UsageError
@@ -216,16 +216,7 @@ def kernels_of(trace: Path) -> dict[str, Busy]:
 
 
 @needs_xrt
-@pytest.mark.parametrize(
-    "design",
-    [
-        "direct",
-        *(
-            pytest.param(d, marks=pytest.mark.slow)
-            for d in ("shallow", "polling", "packets", "plain")
-        ),
-    ],
-)
+@pytest.mark.parametrize("design", ["direct", *slow("shallow", "polling", "packets", "plain")])
 @pytest.mark.parametrize("order", [("source", "sink"), ("sink", "source")])
 def test_what_one_kernel_sends_another_gets(
     streamed: Run, design: str, order: tuple[str, ...]
@@ -355,9 +346,7 @@ def test_kernels_that_wait_end_before_another_bitstream_is_loaded(
 @pytest.mark.parametrize(
     ("design", "said"),
     [
-        pytest.param(
-            "wide", "source_1.out has words of 4 bytes, sink_1.in of 8", marks=pytest.mark.slow
-        ),
+        *slow(("wide", "source_1.out has words of 4 bytes, sink_1.in of 8")),
         ("apart", "none of its streams is connected: see stream_connect"),
     ],
 )
