@@ -166,6 +166,7 @@ Nanoseconds end() {
     if (seen_an_end || started) {
       xrt_scheduler.acted = true;
       xrt_scheduler.idle = false;
+      ++xrt_scheduler.steps;
     }
   }
   call.guard = nullptr;
@@ -219,11 +220,8 @@ int find_code(dl_phdr_info* object, std::size_t /*size*/, void* /*none*/) {
   return 0;
 }
 
-}  // namespace
-
-bool has_card() { return program_time.has_started(); }
-
-bool is_next(Nanoseconds time) {
+/// As far as a look at one after the other tells.
+bool seems_next(Nanoseconds time) {
   if (program_time.earliest_other() < time || deadlines.earliest() < time) {
     return false;
   }
@@ -243,6 +241,16 @@ bool is_next(Nanoseconds time) {
     }
   }
   return xrt_scheduler.is_settled();
+}
+
+}  // namespace
+
+bool has_card() { return program_time.has_started(); }
+
+bool is_next(Nanoseconds time) {
+  const unsigned steps = xrt_scheduler.steps;
+  const Nanoseconds used = program_time.used_before(time);
+  return seems_next(time) && xrt_scheduler.steps == steps && program_time.used_before(time) == used;
 }
 
 void end_waiting_kernels(process::Ending with, std::optional<unsigned> card) {

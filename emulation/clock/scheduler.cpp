@@ -223,6 +223,7 @@ void on_signalled() {
 void on_parked(bool parked) {
   if (is_scheduler()) {
     xrt_scheduler.parked = parked;
+    ++xrt_scheduler.steps;
     // What was started anew before it was released is there twice.
     while (parked && release_completed()) {
     }

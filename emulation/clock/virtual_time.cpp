@@ -239,6 +239,24 @@ Nanoseconds VirtualTime::earliest_other() {
   return earliest_but(own);
 }
 
+Nanoseconds VirtualTime::used_before(Nanoseconds time) {
+  const Locked lock(locked_);
+  Nanoseconds sum = 0;
+  for (std::size_t index = 0; index < end_; ++index) {
+    const Thread& thread = threads_[index];
+    const pid_t id = thread.id;
+    if (id == 0 || &thread == own || thread.role != Role::program ||
+        thread.doing != Doing::unknown) {
+      continue;
+    }
+    const Nanoseconds used = id > 0 ? system_.processor_time(id) : 0;
+    if (time_of(thread, used) < time) {
+      sum += used + 1;  // one that has begun meanwhile shows too
+    }
+  }
+  return sum;
+}
+
 bool VirtualTime::is_first(Nanoseconds time) {
   const Locked lock(locked_);
   return std::none_of(threads_.begin(), threads_.begin() + end_, [&](const Thread& thread) {

@@ -97,6 +97,10 @@ class VirtualTime {
   /// Up to when nothing is done by other threads of the program: the least time of one that runs,
   /// or is in a call.
   [[nodiscard]] Nanoseconds earliest_other();
+  /// Processor time that other threads of the program which are not yet at `time` have used, but
+  /// for those that wait there for it. Where it is the same before and after a look at them, none
+  /// of them has run meanwhile, and so none was woken after it was seen to wait.
+  [[nodiscard]] Nanoseconds used_before(Nanoseconds time);
   /// Whether the caller is to act before all others that may act at `time` or before: of several
   /// that wait there, in the order of their places, which is that of their start.
   [[nodiscard]] bool is_first(Nanoseconds time);

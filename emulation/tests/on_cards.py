@@ -20,6 +20,7 @@ from isthmus.errors import NoDeviceError
 SOURCES = Path(__file__).parent / "programs"
 NATIVE = ["-lxrt_coreutil", "-luuid", "-pthread"]
 OPENCL = ["-lxilinxopencl", *NATIVE]
+PRELOADED = ["-O1", "-shared", "-fPIC"]
 LIBRARIES = {
     "native": NATIVE,
     "lifecycle": NATIVE,
@@ -32,6 +33,8 @@ LIBRARIES = {
     "opencl_c": OPENCL,
     "opencl": ["-lxilinxopencl", "-pthread"],
     "opencl_loader": ["-l:libOpenCL.so.1", "-pthread"],
+    "late_looks.so": PRELOADED,
+    "late_waits.so": PRELOADED,
 }
 XRT = """
 #include <xrt/xrt_bo.h>
@@ -140,7 +143,7 @@ def programs(run_isthmus: Command) -> Made:
     def made(name: str) -> Path:
         def make(folder: Path) -> None:
             if name in LIBRARIES:
-                source = SOURCES / f"{name.removesuffix('_loader')}.cpp"
+                source = SOURCES / f"{name.removesuffix('.so').removesuffix('_loader')}.cpp"
                 compiled(source, folder / name, LIBRARIES[name])
                 return
             mode = name.removesuffix(".xclbin")
@@ -150,6 +153,11 @@ def programs(run_isthmus: Command) -> Made:
         return made_once(f"program-{name}", make) / name
 
     return made
+
+
+def preloading(library: Path, *command: object) -> tuple[object, ...]:
+    """The command with one more library before those that it is linked with."""
+    return ("sh", "-c", f'LD_PRELOAD="$LD_PRELOAD {library}" exec "$@"', "sh", *command)
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from on_cards import SOURCES, Made, Ran, Run, card_exec, emulated, programs
+from on_cards import Made, Ran, Run, card_exec, emulated, preloading, programs
 
 from conftest import Command, made_once
 from isthmus import boards
@@ -67,19 +67,6 @@ def lifecycle(card_exec: Run, programs: Made) -> Run:
         return card_exec(*options, "--", programs("lifecycle"), what, file, *rest)
 
     return run
-
-
-@pytest.fixture(scope="session")
-def late_waits() -> Path:
-    """A library that, preloaded, makes threads lose their processor where that does most harm."""
-
-    def make(folder: Path) -> None:
-        compiler = os.environ.get("CXX", "c++")
-        source = SOURCES / "late_waits.cpp"
-        command = [compiler, "-std=c++20", "-O1", "-shared", "-fPIC", source]
-        subprocess.run([*command, "-o", folder / "late_waits.so"], check=True)
-
-    return made_once("late_waits", make) / "late_waits.so"
 
 
 @pytest.fixture(scope="session")
@@ -164,10 +151,9 @@ def test_a_programs_children_are_its_own(lifecycle: Run, clock: str) -> None:
 @CLOCKS
 @pytest.mark.parametrize("what", ["many_runs", "restarts"])
 def test_no_wake_up_of_xrts_scheduler_is_lost(
-    card_exec: Run, programs: Made, late_waits: Path, clock: str, what: str
+    card_exec: Run, programs: Made, clock: str, what: str
 ) -> None:
-    preload = f'LD_PRELOAD="$LD_PRELOAD {late_waits}" exec "$@"'
-    program = ("sh", "-c", preload, "sh", programs("lifecycle"), what)
+    program = preloading(programs("late_waits.so"), programs("lifecycle"), what)
     ran = card_exec("--clock", clock, "--", *program, programs("hw_emu.xclbin"), 50)
     assert ran.code == 0, ran.errors
     assert ran.figures

@@ -4,7 +4,7 @@ time. A program that hangs is ended after a minute."""
 from __future__ import annotations
 
 import pytest
-from on_cards import Made, Run, card_exec, emulated, programs
+from on_cards import Made, Run, card_exec, emulated, preloading, programs
 
 __all__ = ["card_exec", "emulated", "programs"]  # fixtures
 pytestmark = pytest.mark.usefixtures("emulated")
@@ -42,6 +42,15 @@ def test_a_timed_wait_goes_on_at_the_time_of_the_other_thread(figure: Run, what:
 
 def test_a_deadline_days_away_is_not_over_early(figure: Run) -> None:
     assert figure("far_deadlines") == 0
+
+
+@pytest.mark.slow
+def test_a_wait_goes_on_where_others_act_between_looks_at_them(
+    card_exec: Run, programs: Made
+) -> None:
+    waits = (programs("waits"), "far_deadlines", programs("hw_emu.xclbin"))
+    ran = card_exec("--", *preloading(programs("late_looks.so"), *waits))
+    assert (ran.code, ran.figures) == (0, {"early": 0}), ran.errors
 
 
 def test_select_leaves_the_rest_before_a_card_is_open(figure: Run) -> None:

@@ -119,6 +119,26 @@ TEST_CASE("Threads that compute hold others up, those that wait do not", "[virtu
   CHECK(bench.time.earliest_other() == VirtualTime::never);
 }
 
+TEST_CASE("A thread that has run between two looks shows, before the time that is asked for",
+          "[virtual_time]") {
+  constexpr Nanoseconds time = epoch + 1000;
+  Bench bench;
+  bench.as(2, [] {}, true);
+  fakes[2].runs = false;
+  const Nanoseconds before = bench.time.used_before(time);
+  CHECK(bench.time.used_before(time) == before);
+  fakes[1].used = 500;  // the one that looks
+  CHECK(bench.time.used_before(time) == before);
+  fakes[2].used = 1;
+  const Nanoseconds after = bench.time.used_before(time);
+  CHECK(after != before);
+  bench.as(3, [] {}, true);  // it has used nothing yet
+  CHECK(bench.time.used_before(time) != after);
+  const Nanoseconds beyond = bench.time.used_before(epoch);
+  fakes[2].used = 5000;
+  CHECK(bench.time.used_before(epoch) == beyond);
+}
+
 TEST_CASE("A thread that is going to be started holds others up", "[virtual_time]") {
   Bench bench;
   VirtualTime::Thread* const place = bench.time.reserve(Role::program, epoch + 40);
