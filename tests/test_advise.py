@@ -359,7 +359,7 @@ def test_simulated_first_use_is_counted(isthmus: Command) -> None:
 
 
 def test_pocl_is_measured_and_its_program_runs(isthmus: Command, pocl: str) -> None:
-    ended = isthmus("advise", "64Ki", "--device", pocl, "--budget", "3", "--out", "run.json")
+    ended = isthmus("advise", "64Ki", "--device", pocl, "--budget", "10", "--out", "run.json")
     assert ended.returncode == 0, ended.stderr
     assert ended.stdout.startswith("64Ki to the device: ")
     code = isthmus("advise", "64Ki", "run.json", "--code").stdout

@@ -71,7 +71,6 @@ def test_messages_between_hosts(isthmus: Command, tmp_path: Path, name: str, ran
     assert run.environment["mpi"].startswith(launcher.name)
 
 
-@pytest.mark.slow
 def test_through_the_host(isthmus: Command, tmp_path: Path, pocl: str) -> None:
     done = launchers.any_launcher().run(
         2, tmp_path, "beff", "--device", pocl, "--channel", "staged", *SMALL

@@ -220,37 +220,64 @@ int find_code(dl_phdr_info* object, std::size_t /*size*/, void* /*none*/) {
   return 0;
 }
 
-/// As far as a look at one after the other tells.
-bool seems_next(Nanoseconds time) {
-  if (program_time.earliest_other() < time || deadlines.earliest() < time) {
-    return false;
-  }
-  if (is_scheduler() || xrt_scheduler.is_held_up()) {
-    return true;
-  }
+/// Whether the card's kernels that end before `time` are seen to have ended, and XRT's scheduler
+/// has nothing else to do.
+bool kernels_are_beyond(Nanoseconds time) {
   const Nanoseconds seen = VirtualTime::seen();
   const Nanoseconds near = seen == 0 ? time : std::min(time, seen + most_ahead);
+  const auto wanted = static_cast<std::uint64_t>(near) * femtoseconds;
+  int busy = 0;
   // Others are a program's own, which itself asks for their end.
   for (std::size_t index = 0; index < connection_count && xrt_scheduler.running > 0; ++index) {
     const CardSlot* slot = connections[index].slot;
-    const auto wanted = static_cast<std::uint64_t>(near) * femtoseconds;
+    if (slot == nullptr || slot->state != process::SlotState::open || slot->busy == 0) {
+      continue;
+    }
+    busy += static_cast<int>(slot->busy);
     // A difference, for times wrap.
-    if (slot != nullptr && slot->state == process::SlotState::open && slot->busy != 0 &&
-        static_cast<std::int64_t>(slot->done_fs - wanted) < 0) {
+    if (static_cast<std::int64_t>(slot->done_fs - wanted) < 0) {
       return false;
     }
   }
+  // A kernel has ended, which the scheduler is being told.
+  if (xrt_scheduler.in_call && busy < xrt_scheduler.running) {
+    return false;
+  }
   return xrt_scheduler.is_settled();
 }
+
+/// So often may others disturb a look, as threads do that wait in a loop of their own.
+constexpr int most_disturbed = 100;
+thread_local constinit int disturbed = 0;
 
 }  // namespace
 
 bool has_card() { return program_time.has_started(); }
 
 bool is_next(Nanoseconds time) {
+  // It looks at one after the other. Who was seen to wait may have been woken by one that waits by
+  // now, where the caller has lost its processor: what was seen counts if nobody acted meanwhile.
   const unsigned steps = xrt_scheduler.steps;
-  const Nanoseconds used = program_time.used_before(time);
-  return seems_next(time) && xrt_scheduler.steps == steps && program_time.used_before(time) == used;
+  const Nanoseconds used = xrt_scheduler.used();
+  const std::int64_t activity = program_time.activity_before(time);
+  if (program_time.earliest_other() < time || deadlines.earliest() < time) {
+    disturbed = 0;
+    return false;
+  }
+  const bool held_up = !is_scheduler() && xrt_scheduler.is_held_up();
+  if (!is_scheduler() && !held_up && !kernels_are_beyond(time)) {
+    disturbed = 0;
+    return false;
+  }
+  const bool alone = xrt_scheduler.steps == steps &&
+                     program_time.activity_before(time) == activity &&
+                     (!held_up || xrt_scheduler.used() == used);
+  disturbed = alone ? 0 : disturbed + 1;
+  if (disturbed > most_disturbed) {
+    disturbed = 0;
+    return true;
+  }
+  return alone;
 }
 
 void end_waiting_kernels(process::Ending with, std::optional<unsigned> card) {

@@ -193,6 +193,7 @@ void on_scheduler_locked(const pthread_mutex_t* mutex) {
   const bool acted = xrt_scheduler.acted.exchange(false);
   const bool takes = xrt_scheduler.taken != given;
   xrt_scheduler.idle = !acted && !takes;
+  xrt_scheduler.steps += acted || takes ? 1 : 0;
   xrt_scheduler.taken = given;
   // It has nothing to do before. While a kernel runs its end may be.
   const bool next = xrt_submissions.any_to_start() && xrt_scheduler.running == 0;
@@ -203,6 +204,7 @@ void on_scheduler_locked(const pthread_mutex_t* mutex) {
 
 void on_scheduler_unlocked() {
   if (xrt_scheduler.completing && is_scheduler()) {
+    ++xrt_scheduler.steps;
     xrt_scheduler.completing = false;
   }
 }
@@ -223,7 +225,6 @@ void on_signalled() {
 void on_parked(bool parked) {
   if (is_scheduler()) {
     xrt_scheduler.parked = parked;
-    ++xrt_scheduler.steps;
     // What was started anew before it was released is there twice.
     while (parked && release_completed()) {
     }

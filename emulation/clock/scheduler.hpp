@@ -27,9 +27,8 @@ struct Scheduler {
   std::atomic<bool> parked = true;  ///< waits for commands
   std::atomic<bool> in_call = false;
   std::atomic<pid_t> thread = 0;
-  /// Changes with each start and end of a kernel that it sees, and when it begins or ends to wait.
-  std::atomic<unsigned> steps = 0;
-  std::atomic<int> running = 0;  ///< kernels that it has started, and whose end it has not seen
+  std::atomic<unsigned> steps = 0;  ///< counts what it does, but for asking whether kernels run
+  std::atomic<int> running = 0;     ///< kernels that it has started, and whose end it has not seen
   std::atomic<Nanoseconds> last_end = 0;  ///< that it has seen
 
   /// It has seen the end of a kernel and has not yet marked its command as done.
@@ -40,11 +39,13 @@ struct Scheduler {
     return is_scheduler() && xrt_submissions.any_to_start() ? now - xrt_submissions.next() : 0;
   }
   /// Something else holds it up, which may be the thread that asks: a callback of the program's.
-  /// It has not run while this looks: else it may wait by now for something that it does.
   [[nodiscard]] bool is_held_up() const {
+    return thread != 0 && !parked && !in_call && !completing && !runs(thread);
+  }
+  /// Processor time.
+  [[nodiscard]] Nanoseconds used() const {
     const pid_t id = thread;
-    const Nanoseconds used = id == 0 ? 0 : processor_time(id);
-    return id != 0 && !parked && !in_call && !completing && !runs(id) && processor_time(id) == used;
+    return id == 0 ? 0 : processor_time(id);
   }
   /// Whether all it will do is to see kernels end.
   [[nodiscard]] bool is_settled() const {

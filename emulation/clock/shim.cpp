@@ -154,7 +154,9 @@ ISTHMUS_INTERPOSED void wait_for_condition_variable(pthread_cond_t* condition,
   const Nanoseconds end = real_time(CLOCK_MONOTONIC) + most_between_looks;
   const timespec time{.tv_sec = end / second, .tv_nsec = end % second};
   on_parked(true);
-  real_clock_wait(condition, *lock, CLOCK_MONOTONIC, &time);
+  VirtualTime::begin_slice();
+  const bool woken = real_clock_wait(condition, *lock, CLOCK_MONOTONIC, &time) == 0;
+  program_time.end_slice(woken);
   on_parked(false);
   follow_others(condition);
 }

@@ -64,6 +64,7 @@ VirtualTime::Thread* VirtualTime::reserve(Role role, Nanoseconds began) {
       thread.role = role;
       thread.doing = Doing::unknown;
       thread.counts = true;
+      thread.in_slice = false;
       thread.seen = 0;
       thread.base = std::max(began, latest_);
       thread.id = reserved_id;
@@ -205,6 +206,7 @@ void VirtualTime::leave(Nanoseconds time) {
   }
   own->doing = Doing::unknown;
   own->used = turn.used;
+  ended_ += own->role == Role::program ? 1 : 0;
 }
 
 void VirtualTime::abandon() {
@@ -212,6 +214,7 @@ void VirtualTime::abandon() {
   if (own != nullptr) {
     own->used = turn.used;
     own->doing = Doing::unknown;
+    ++ended_;
   }
 }
 
@@ -239,22 +242,35 @@ Nanoseconds VirtualTime::earliest_other() {
   return earliest_but(own);
 }
 
-Nanoseconds VirtualTime::used_before(Nanoseconds time) {
+std::int64_t VirtualTime::activity_before(Nanoseconds time) {
   const Locked lock(locked_);
-  Nanoseconds sum = 0;
+  std::int64_t activity = ended_;
   for (std::size_t index = 0; index < end_; ++index) {
     const Thread& thread = threads_[index];
     const pid_t id = thread.id;
     if (id == 0 || &thread == own || thread.role != Role::program ||
-        thread.doing != Doing::unknown) {
+        thread.doing != Doing::unknown || thread.in_slice) {
       continue;
     }
     const Nanoseconds used = id > 0 ? system_.processor_time(id) : 0;
     if (time_of(thread, used) < time) {
-      sum += used + 1;  // one that has begun meanwhile shows too
+      activity += used + 1;  // one that has begun meanwhile shows, too
     }
   }
-  return sum;
+  return activity;
+}
+
+void VirtualTime::begin_slice() {
+  if (own != nullptr) {
+    own->in_slice = true;
+  }
+}
+
+void VirtualTime::end_slice(bool woken) {
+  if (own != nullptr) {
+    own->in_slice = false;
+    ended_ += woken ? 1 : 0;
+  }
 }
 
 bool VirtualTime::is_first(Nanoseconds time) {

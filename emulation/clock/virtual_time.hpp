@@ -56,9 +56,10 @@ class VirtualTime {
     std::atomic<pid_t> id = 0;  ///< 0: free, negative: not yet known
     Role role = Role::program;
     Doing doing = Doing::unknown;
-    bool counts = true;    ///< what it computes
-    Nanoseconds base = 0;  ///< its time when it had used `used`
-    Nanoseconds used = 0;  ///< processor time
+    bool counts = true;                  ///< what it computes
+    std::atomic<bool> in_slice = false;  ///< of a wait without a deadline
+    Nanoseconds base = 0;                ///< its time when it had used `used`
+    Nanoseconds used = 0;                ///< processor time
     Nanoseconds goal = 0;
     Nanoseconds seen = 0;
   };
@@ -97,10 +98,14 @@ class VirtualTime {
   /// Up to when nothing is done by other threads of the program: the least time of one that runs,
   /// or is in a call.
   [[nodiscard]] Nanoseconds earliest_other();
-  /// Processor time that other threads of the program which are not yet at `time` have used, but
-  /// for those that wait there for it. Where it is the same before and after a look at them, none
-  /// of them has run meanwhile, and so none was woken after it was seen to wait.
-  [[nodiscard]] Nanoseconds used_before(Nanoseconds time);
+  /// Changes when another thread of the program does something before `time`: computes, or ends a
+  /// wait or a call. Threads that wait in slices, and look now and then, do nothing by that.
+  [[nodiscard]] std::int64_t activity_before(Nanoseconds time);
+  /// The calling thread waits without a deadline, and looks now and then: a slice of that begins,
+  /// or ends, as the thread was woken or looks. They take no lock, which many threads would want.
+  static void begin_slice();
+  void end_slice(bool woken);
+
   /// Whether the caller is to act before all others that may act at `time` or before: of several
   /// that wait there, in the order of their places, which is that of their start.
   [[nodiscard]] bool is_first(Nanoseconds time);
@@ -123,8 +128,9 @@ class VirtualTime {
   std::atomic<bool> locked_ = false;
   std::atomic<bool> started_ = false;
   Nanoseconds free_ = 0;
-  Nanoseconds looking_ = 0;  ///< processor time that a turn takes beside what it sees
-  Nanoseconds latest_ = 0;   ///< to which all threads that waited were brought
+  Nanoseconds looking_ = 0;              ///< processor time that a turn takes beside what it sees
+  std::atomic<std::int64_t> ended_ = 0;  ///< waits and calls of the program
+  Nanoseconds latest_ = 0;               ///< to which all threads that waited were brought
   std::array<Thread, most_threads> threads_{};
   std::atomic<std::size_t> end_ = 0;  ///< all beyond are free
 };

@@ -20,7 +20,6 @@ from isthmus.errors import NoDeviceError
 SOURCES = Path(__file__).parent / "programs"
 NATIVE = ["-lxrt_coreutil", "-luuid", "-pthread"]
 OPENCL = ["-lxilinxopencl", *NATIVE]
-PRELOADED = ["-O1", "-shared", "-fPIC"]
 LIBRARIES = {
     "native": NATIVE,
     "lifecycle": NATIVE,
@@ -33,8 +32,6 @@ LIBRARIES = {
     "opencl_c": OPENCL,
     "opencl": ["-lxilinxopencl", "-pthread"],
     "opencl_loader": ["-l:libOpenCL.so.1", "-pthread"],
-    "late_looks.so": PRELOADED,
-    "late_waits.so": PRELOADED,
 }
 XRT = """
 #include <xrt/xrt_bo.h>
@@ -138,17 +135,19 @@ def compiled(source: Path, program: Path, libraries: Sequence[str] = NATIVE) -> 
 
 @pytest.fixture(scope="session")
 def programs(run_isthmus: Command) -> Made:
-    """Gives a program, or an xclbin of the card: made when it is first asked for."""
+    """Gives a program, a library to preload or an xclbin, each made when first asked for."""
 
     def made(name: str) -> Path:
         def make(folder: Path) -> None:
-            if name in LIBRARIES:
-                source = SOURCES / f"{name.removesuffix('.so').removesuffix('_loader')}.cpp"
+            stem, _, kind = name.partition(".")
+            source = SOURCES / f"{stem.removesuffix('_loader')}.cpp"
+            if kind == "xclbin":
+                ended = run_isthmus("card", "xclbin", "--mode", stem, "-o", name, cwd=folder)
+                assert ended.returncode == 0, ended.stderr
+            elif kind == "so":
+                _compile("cannot find", "-O1", "-shared", "-fPIC", source, "-o", folder / name)
+            else:
                 compiled(source, folder / name, LIBRARIES[name])
-                return
-            mode = name.removesuffix(".xclbin")
-            ended = run_isthmus("card", "xclbin", "--mode", mode, "-o", name, cwd=folder)
-            assert ended.returncode == 0, ended.stderr
 
         return made_once(f"program-{name}", make) / name
 

@@ -159,6 +159,12 @@ def test_a_cancelled_wait_holds_nobody_up(native: Run) -> None:
     assert least(waited, {"share": 0.5})["share"] < 0.5  # else as long in real time as its run
 
 
+def test_threads_that_wait_for_a_kernel_hold_nobody_up(card_exec: Run, programs: Made) -> None:
+    crowd = (programs("native"), "crowd", programs("hw_emu.xclbin"), 64)
+    ran = card_exec("--", "timeout", "--signal=KILL", 120, *crowd)
+    assert (ran.code, ran.figures["ended"]) == (0, 64), ran.errors
+
+
 def test_no_thread_sees_time_go_back(native: Run) -> None:
     figures = native("looking").figures
     assert figures["looks"] > 1000

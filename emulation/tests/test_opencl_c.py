@@ -52,7 +52,6 @@ def test_the_language_is_as_opencl_c_has_it(ran: Callable[..., Ran]) -> None:
     assert ran("words").figures == {"wrong": 0, "line": 0, "ends": 1}
 
 
-@pytest.mark.slow
 def test_opencl_starts_a_kernel_for_each_group(ran: Callable[..., Ran]) -> None:
     invalid_work_group_size = -54  # the source requires groups of 64, a task has one of 1
     assert ran("groups").figures == {
@@ -60,7 +59,6 @@ def test_opencl_starts_a_kernel_for_each_group(ran: Callable[..., Ran]) -> None:
     }  # fmt: skip
 
 
-@pytest.mark.slow
 def test_the_native_api_starts_one_group(ran: Callable[..., Ran]) -> None:
     assert ran("native").figures == {"turned": 64}
 

@@ -5,6 +5,7 @@
 #include <catch2/catch.hpp>
 #include <functional>
 #include <thread>
+#include <utility>
 
 namespace isthmus::card::clock {
 namespace {
@@ -119,24 +120,36 @@ TEST_CASE("Threads that compute hold others up, those that wait do not", "[virtu
   CHECK(bench.time.earliest_other() == VirtualTime::never);
 }
 
-TEST_CASE("A thread that has run between two looks shows, before the time that is asked for",
+TEST_CASE("What others do before a time shows, whether they are seen at it or not",
           "[virtual_time]") {
   constexpr Nanoseconds time = epoch + 1000;
   Bench bench;
   bench.as(2, [] {}, true);
   fakes[2].runs = false;
-  const Nanoseconds before = bench.time.used_before(time);
-  CHECK(bench.time.used_before(time) == before);
+  auto changes = [&, before = bench.time.activity_before(time)]() mutable {
+    return std::exchange(before, bench.time.activity_before(time)) != before;
+  };
+  CHECK_FALSE(changes());
   fakes[1].used = 500;  // the one that looks
-  CHECK(bench.time.used_before(time) == before);
+  CHECK_FALSE(changes());
   fakes[2].used = 1;
-  const Nanoseconds after = bench.time.used_before(time);
-  CHECK(after != before);
+  CHECK(changes());
   bench.as(3, [] {}, true);  // it has used nothing yet
-  CHECK(bench.time.used_before(time) != after);
-  const Nanoseconds beyond = bench.time.used_before(epoch);
+  CHECK(changes());
+  bench.as(4, [&] {
+    bench.time.enter(Doing::waiting);
+    bench.time.abandon();
+  });
+  CHECK(changes());
+  bench.as(4, [&] {
+    VirtualTime::begin_slice();
+    bench.time.end_slice(false);
+  });
+  CHECK_FALSE(changes());
   fakes[2].used = 5000;
-  CHECK(bench.time.used_before(epoch) == beyond);
+  CHECK(changes());  // it went beyond
+  fakes[2].used = 6000;
+  CHECK_FALSE(changes());
 }
 
 TEST_CASE("A thread that is going to be started holds others up", "[virtual_time]") {

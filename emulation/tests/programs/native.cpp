@@ -64,6 +64,28 @@ double copies(Card& card, std::size_t bytes, int count) {
   });
 }
 
+/// Copies while so many threads wait for a kernel; and the threads, which go on after it.
+void crowd(const Arguments& arguments) {
+  Card card(arguments[0]);
+  LongRun kernel(card, 4096);
+  kernel.run.start();
+  std::atomic<int> ended = 0;
+  std::vector<std::thread> threads;
+  for (int i = 0; i < std::stoi(arguments[1]); ++i) {
+    threads.emplace_back([&] {
+      kernel.run.wait();
+      ++ended;
+    });
+  }
+  const double began = wall_now();
+  tell("copies", copies(card, 64 << 10, 100));
+  tell("copies_wall", wall_now() - began);
+  for (std::thread& thread : threads) {
+    thread.join();
+  }
+  tell("ended", ended);
+}
+
 /// The median of batches, for between two calls the program may lose its processor.
 void copying(const Arguments& arguments) {
   constexpr std::size_t batches = 21;
@@ -408,6 +430,7 @@ int main(int count, char** given) {
              {
                  {"computing", computing},
                  {"copying", copying},
+                 {"crowd", crowd},
                  {"overlapping", overlapping},
                  {"waiting", waiting},
                  {"looking", looking},
