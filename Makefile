@@ -51,7 +51,7 @@ sanitize: ## C++ tests with the address, undefined and thread sanitizers, and wi
 	@$(PYTHON) tools/cpp_tests.py --further
 
 coverage: ## which lines of cpp/, card/ and emulation/ the C++ tests run
-	$(SETUP) test
+	$(SETUP) test coverage
 	@$(PYTHON) tools/cpp_tests.py --coverage
 
 faults: ## provoke faults in real runs, and count what is lost, wrong or left (ARGS=--short: less)

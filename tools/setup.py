@@ -147,6 +147,7 @@ USES: dict[str, tuple[tuple[str, ...], tuple[SystemPackage, ...]]] = {
         ("rtl", "parquet", "reframe", "docs", "package", "slow"),
         (BROWSER, ICARUS, QEMU, YOSYS),
     ),
+    "coverage": (("coverage",), ()),
     "conformance": ((), (CATCH2,)),
     "lint": (("lint", "docs"), (CATCH2, OPENCL_HEADERS, *XRT)),
     "docs": (("docs",), ()),
