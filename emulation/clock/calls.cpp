@@ -246,7 +246,8 @@ bool kernels_are_beyond(Nanoseconds time) {
   return xrt_scheduler.is_settled();
 }
 
-/// So often may others disturb a look, as threads do that wait in a loop of their own.
+/// How often others may disturb looks of a thread, one after another: some wait in loops of their
+/// own, which must not hold time up.
 constexpr int most_disturbed = 100;
 thread_local constinit int disturbed = 0;
 
@@ -255,29 +256,25 @@ thread_local constinit int disturbed = 0;
 bool has_card() { return program_time.has_started(); }
 
 bool is_next(Nanoseconds time) {
-  // It looks at one after the other. Who was seen to wait may have been woken by one that waits by
-  // now, where the caller has lost its processor: what was seen counts if nobody acted meanwhile.
+  // One after the other is looked at. A thread that was seen to wait may be woken before the next
+  // is seen, by one that waits then itself: what was seen counts only if nobody acted meanwhile.
   const unsigned steps = xrt_scheduler.steps;
   const Nanoseconds used = xrt_scheduler.used();
   const std::int64_t activity = program_time.activity_before(time);
-  if (program_time.earliest_other() < time || deadlines.earliest() < time) {
+  bool held_up = false;
+  const bool seems_next =
+      program_time.earliest_other() >= time && deadlines.earliest() >= time &&
+      (is_scheduler() || (held_up = xrt_scheduler.is_held_up()) || kernels_are_beyond(time));
+  const auto alone = [&] {
+    return xrt_scheduler.steps == steps && program_time.activity_before(time) == activity &&
+           (!held_up || xrt_scheduler.used() == used);
+  };
+  if (!seems_next || alone() || disturbed == most_disturbed) {
     disturbed = 0;
-    return false;
+    return seems_next;
   }
-  const bool held_up = !is_scheduler() && xrt_scheduler.is_held_up();
-  if (!is_scheduler() && !held_up && !kernels_are_beyond(time)) {
-    disturbed = 0;
-    return false;
-  }
-  const bool alone = xrt_scheduler.steps == steps &&
-                     program_time.activity_before(time) == activity &&
-                     (!held_up || xrt_scheduler.used() == used);
-  disturbed = alone ? 0 : disturbed + 1;
-  if (disturbed > most_disturbed) {
-    disturbed = 0;
-    return true;
-  }
-  return alone;
+  ++disturbed;
+  return false;
 }
 
 void end_waiting_kernels(process::Ending with, std::optional<unsigned> card) {
