@@ -53,6 +53,7 @@ def record_of(device: FoundDevice, *, added: bool = False) -> DeviceRecord:
             "pci": function,
             "environment": dict(device.candidate.environment),
             "added": added,
+            "beside": device.beside,
         },
         DeviceRecord,
     )

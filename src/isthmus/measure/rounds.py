@@ -31,7 +31,7 @@ _STEP_SHARE = 0.05
 
 3 s of a quick run: a card behind a slow link, or a simulator, would else spend the whole run."""
 _HEADLINES_SHARE = 0.6
-"""Share of a quick run's time after which the curve begins, also where headlines are not precise."""
+"""Share of a quick run's time after which the curve begins, precise headlines or not."""
 _BEND = 0.05
 """Relative error of a time read off the curve between two sizes for which a size is added."""
 

@@ -425,8 +425,9 @@ class Runner:
         cure = f"--precision {width:.2g}" if width < 1 else "a larger --budget"
         self.watcher.say(
             f"{len(short)} of {len(self.timed.wanted)} points can be certain to "
-            f"{100 * width:.0f} % in this time, not to {100 * settings.precision:g} %: the same measurement differs by "
-            f"{apart:.0f} % from one process to the next; pin with --cpus, or ask for {cure}"
+            f"{100 * width:.0f} % in this time, not to {100 * settings.precision:g} %: the same "
+            f"measurement differs by {apart:.0f} % from one process to the next; pin with --cpus, "
+            f"or ask for {cure}"
         )
 
 

@@ -141,7 +141,12 @@ def _jobs(
         for one, planned in zip(named, plans, strict=True):
             tasks = map(request.layered, planned.tasks)
             begins = first_layer(one, devices)
-            jobs += [Job(one, task, headline_layer=begins) for task in tasks if task]
+            # Of a card that is measured by its own API, another API answers the headlines only.
+            jobs += [
+                Job(one, task, headline_layer=begins)
+                for task in tasks
+                if task and (task.headline or not one.beside)
+            ]
             left_out += planned.left_out
         software = study.of_software(given)
         for one in devices:

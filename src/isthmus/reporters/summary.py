@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 import textwrap
 from collections.abc import Iterator, Sequence
+from itertools import starmap
 from pathlib import Path
 
 from isthmus import backends, studies
@@ -31,6 +32,8 @@ _STUDY = 10
 _COMMAND = 10
 _LEAST_BUDGET_S = 60
 _MINUTES_FROM_S = 120
+_MOST_ADDRESSES = 3
+"""Addresses of alike devices that the title lists; of more, the first and the last."""
 
 
 def text(run: Run) -> str:
@@ -71,19 +74,30 @@ def _wrapped(text: str, most: int) -> list[str]:
 
 
 def _title(run: Run) -> str:
-    """Devices, accelerators first; addresses of the same device are joined."""
-    named: dict[str, list[str]] = {}
+    """Devices, accelerators first; those of one name are counted, their addresses joined."""
+    named: dict[str, list[DeviceRecord]] = {}
     known = list(filter(has_runtime, run.devices))
     for device in sorted(known or run.devices, key=lambda device: not accelerates(device)):
         if "+" not in device.address or len(run.devices) == 1:
-            named.setdefault(_name(device), []).append(device.address)
-    devices = "; ".join(f"{name} ({', '.join(addresses)})" for name, addresses in named.items())
+            named.setdefault(_name(device), []).append(device)
+    devices = "; ".join(starmap(_counted, named.items()))
     if run.origin:
         return f"Isthmus: imported from {wording.origin(run)}: {devices or 'no device'}"
     real = [device for device in run.devices if device.real]
     if real and devices and not any(map(accelerates, run.devices)):
         return f"Isthmus: no accelerator found; the processor stands in: {devices}"
     return f"Isthmus: {devices or 'no device'}"
+
+
+def _counted(name: str, devices: Sequence[DeviceRecord]) -> str:
+    """``2 x H100, PCIe gen5 x16 (cuda:0, cuda:1)``: each card once, whatever its APIs."""
+    own = [device for device in devices if not device.beside] or devices
+    addresses = [device.address for device in own]
+    if len(addresses) > _MOST_ADDRESSES:
+        addresses = [f"{addresses[0]} to {addresses[-1]}"]
+    cards = {device.link.get("address") or device.address for device in own}
+    count = f"{len(cards)} x " if len(cards) > 1 else ""
+    return f"{count}{name} ({', '.join(addresses)})"
 
 
 def accelerates(device: DeviceRecord) -> bool:
@@ -149,6 +163,7 @@ def _row(one: Finding, of_study: Sequence[Finding], study: str) -> str:
     of = f" of {one.reference.name}" if one.reference and one.figure else ""  # else in the label
     notes = [one.percent + of] if one.reference and one.percent else []
     notes += [one.remark] if one.remark and (one.causes or not notes) else []
+    notes += [f"{one.devices} devices"] if one.devices > 1 else []
     notes += [one.certainty.replace(" to ", "-")] if one.span else []
     for i, note in enumerate(notes):
         if len(row) + (2 if i else 0) + len(note) <= COLUMNS:
@@ -158,6 +173,8 @@ def _row(one: Finding, of_study: Sequence[Finding], study: str) -> str:
 
 def _whose(one: Finding, of_study: Sequence[Finding]) -> str:
     """Text that distinguishes a finding from the others of its study: device or kind of memory."""
+    if one.devices > 1:
+        return ""
     subjects = {other.subject for other in of_study if other.unit != "1"}
     if len(subjects) == 1:
         return ""
@@ -199,6 +216,16 @@ def unmeasured(run: Run, rows: Frame, results: Sequence[Finding]) -> str:
     return f"Not measured: {'; '.join(texts)}" if texts else ""
 
 
+def left_out(run: Run) -> str:
+    """Points that the run leaves for one with more time, and the time they need."""
+    if not run.left_out:
+        return ""
+    points = sum(one.points for one in run.left_out)
+    seconds = sum(one.seconds for one in run.left_out)
+    takes = f"{seconds:.0f} s" if seconds < _MINUTES_FROM_S else f"{seconds / 60:.0f} min"
+    return f"{points:,} further points (other operations and sizes) would take {takes}"
+
+
 def _state(run: Run, rows: Frame) -> str:
     """State of the run: points, time, precision and disturbances."""
     measured = rows[rows["samples"] > 0]
@@ -221,6 +248,7 @@ def _state(run: Run, rows: Frame) -> str:
         noisy = 100 * measured["flags"].str.contains(DISTURBED).mean()
         where = " (virtual machine)" if run.environment.get("virtualised") else ""
         texts += [f"{noisy:.0f} % disturbed{where}"] if noisy >= 1 else []
+    texts += [left_out(run)] if run.left_out else []
     return "; ".join(texts)
 
 
@@ -243,8 +271,10 @@ def _commands(run: Run, results: Sequence[Finding], path: Path, program: str) ->
     commands = [("Page:", f"report {file} --force --open"), ("Points:", f"show {file} --points")]
     decide = next((one for one in results if one.headline and one.action.startswith("run ")), None)
     study = run.studies[0] if len(run.studies) == 1 else "all"
-    if run.status != "complete":
-        budget = max(_LEAST_BUDGET_S, round(2 * run.settings.budget_s))
+    if run.status != "complete" or run.left_out:
+        more_s = sum(one.seconds for one in run.left_out)
+        more_s = more_s if run.status == "complete" else 2 * run.settings.budget_s
+        budget = max(_LEAST_BUDGET_S, round(more_s))
         allowed = [f" {flag(n)}" for n in run.settings.options if "allow_" in n]
         commands.append(
             ("Go on:", f"run {study} --resume --out {file} --budget {budget}{''.join(allowed)}")

@@ -41,7 +41,6 @@ from isthmus.analysis.sentences import say
 from isthmus.frames import Frame
 from isthmus.results.run_file import DeviceRecord, Run
 from isthmus.text import counted
-from isthmus.units import format_size
 
 _WORST = ("impossible", "below", "unknown", "normal")
 _NOT_TRUE = "above_link_limit|zero_copy"
@@ -137,7 +136,7 @@ def _without_large(
     unchecked: Sequence[Cause],
 ) -> Finding:  # fmt: skip
     """The verdict without a large copy that was seen to arrive: from the checks alone."""
-    why = f"no copy of {format_size(causes.LARGE)} or more"
+    why = "no copy is so large that a larger one is no faster"
     if not copies["limit"].eq("link").any():
         why = "its speed or width is hidden"
     command = f"isthmus run {rows['study'].iloc[0]} --device {quote(device.address)}"
