@@ -156,8 +156,9 @@ def memory_copies(run: Run) -> frozenset[str]:
 def complete(frame: Frame, run: Run, axes: Sequence[str]) -> Frame:
     """The limits of copies that cross no link, from memory copies of the run; and all shares.
 
-    A rate below its plateau is bound by latency: it has no share of a limit. A memory copy of the
-    same size is no limit but a peer, which a rate of any size is compared with.
+    A rate below its plateau is bound by latency: it has no share of a limit. Two kinds of reference
+    are for rates of any size: a memory copy of the same size, and the links between devices, whose
+    effective bandwidth is by definition a mean over small messages too.
     """
     frame = frame.copy()
     for row in _with_memory_copy(frame, run):
@@ -167,7 +168,8 @@ def complete(frame: Frame, run: Run, axes: Sequence[str]) -> Frame:
     shares = frame["bandwidth_Bps"] / frame["limit_Bps"]
     frame["limit_share"] = shares
     frame["plateau"] = on_plateau(frame, axes)
-    frame.set(~(frame["plateau"] | frame["limit"].eq("memcpy")), "limit_share", math.nan)
+    of_any_size = frame["limit"].isin(["memcpy", "links"])
+    frame.set(~(frame["plateau"] | of_any_size), "limit_share", math.nan)
     return frame
 
 

@@ -94,7 +94,7 @@ def _certainty(answer: Answer) -> str:
     if not answer.seconds.known:
         return " (one process)"
     width = 100 * max(answer.seconds.half_width, _LEAST_WIDTH)
-    return f" +-{width:.2g} %" + ("" if answer.precise else ": this machine gives no better")
+    return f" +-{width:.2g} %" + ("" if answer.precise else ": processes differ too much")
 
 
 def _counted(standing: Standing) -> str:

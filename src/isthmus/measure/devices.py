@@ -53,7 +53,6 @@ def record_of(device: FoundDevice, *, added: bool = False) -> DeviceRecord:
             "pci": function,
             "environment": dict(device.candidate.environment),
             "added": added,
-            "beside": device.beside,
         },
         DeviceRecord,
     )

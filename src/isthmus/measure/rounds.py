@@ -10,6 +10,7 @@ import math
 import random
 from collections.abc import Callable, Iterable, Sequence
 from itertools import accumulate, pairwise
+from statistics import fmean
 
 from isthmus.measure.jobs import Job, looks, needed, out_of_reach, settled
 from isthmus.measure.plan import Layer
@@ -32,6 +33,10 @@ _STEP_SHARE = 0.05
 3 s of a quick run: a card behind a slow link, or a simulator, would else spend the whole run."""
 _HEADLINES_SHARE = 0.6
 """Share of a quick run's time after which the curve begins, precise headlines or not."""
+_ROUND_S = 2.0
+"""Seconds of visits in a round of a curve, at least: more points would become precise later."""
+_STARTS = 4
+"""The same in starts of workers: then starting workers takes at most a fifth of the time."""
 _BEND = 0.05
 """Relative error of a time read off the curve between two sizes for which a size is added."""
 
@@ -108,9 +113,10 @@ class Rounds:
                 return self._ordered(chosen)
             if layer == Layer.CURVE and self._refine():
                 return self.next_round(left_s)
-        # Precision is out of reach for all that is left: the remaining time narrows intervals.
-        rest = sorted(unfinished, key=lambda job: (job.layer, self.visit_s(job)))
-        return self._ordered(self._fitting(rest, left_s, rounds=1))
+        # Precision is out of reach for all that is left: the time goes to the first layer of it.
+        first = min((job.layer for job in unfinished), default=Layer.HEADLINES)
+        rest = [job for job in unfinished if job.layer == first]
+        return self._ordered(self._fitting(_by_cost(rest, self.visit_s), left_s, rounds=1))
 
     def _of_layer(self, layer: Layer, unfinished: Sequence[Job], left_s: float) -> list[Job]:
         """The jobs of one layer that the next round visits."""
@@ -120,15 +126,37 @@ class Rounds:
         if layer == Layer.HEADLINES and spent_s > _HEADLINES_SHARE * self._settings.budget_s:
             begun = []
         fresh = [job for job in waiting if not job.processes]
-        if layer == Layer.HEADLINES:
-            # The most used study's answers come first; the next study waits for the first looks.
-            if any(len(job.processes) < looks(job, self._settings)[0] for job in begun):
-                fresh = []
-            places = {name: by_name(name).place for name in {job.study for job in fresh}}
-            least = min(places.values(), default=0)
-            fresh = [job for job in fresh if places[job.study] == least]
+        if layer > Layer.HEADLINES:
+            return self._batch([*begun, *fresh], left_s)
+        # The most used study's answers come first; the next study waits for the first looks.
+        if any(len(job.processes) < looks(job, self._settings)[0] for job in begun):
+            fresh = []
+        places = {name: by_name(name).place for name in {job.study for job in fresh}}
+        least = min(places.values(), default=0)
+        fresh = [job for job in fresh if places[job.study] == least]
         left_s -= sum(map(self.visit_s, begun))
         return [*begun, *self._fitting(_by_cost(fresh, self.visit_s), left_s)]
+
+    def _batch(self, jobs: Sequence[Job], left_s: float) -> list[Job]:
+        """The jobs of a curve that the next round visits: those that are done soonest.
+
+        Few jobs at a time become precise, so that a run whose time ends has whole points.
+        """
+        starts_s = sum(self.start_s.get(one, START_S) for one in {j.device.address for j in jobs})
+        most_s = max(_ROUND_S, _STARTS * starts_s)
+        chosen: list[Job] = []
+        ends_s = visits_s = 0.0
+        for job in _by_cost(jobs, self._finish_s):
+            ends_s += self._finish_s(job)
+            visits_s += self.visit_s(job)
+            if ends_s > left_s or (chosen and visits_s > most_s):
+                break
+            chosen.append(job)
+        return chosen or self._fitting(jobs, left_s)
+
+    def _finish_s(self, job: Job) -> float:
+        """Estimated seconds of the visits until a job is precise enough."""
+        return (needed(job, self._settings) - len(job.processes)) * self.visit_s(job)
 
     def _turn(self, job: Job) -> Layer:
         """The layer in which a job's next process is due.
@@ -319,8 +347,9 @@ def _is_flat(smaller: Job, larger: Job, confidence: float) -> bool:
 def _bends(jobs: Sequence[Job], confidence: float) -> list[Job]:
     """Jobs of one series whose sizes decide where its curve bends.
 
-    Between sizes a and b, a curve whose slope goes from s to t lies at most |t - s| log(b/a) / 4
-    off the straight line, where it has a single bend.
+    Between sizes a and b, a cubic with slopes s and t at the two lies (s - t) log(b/a) / 8 off the
+    straight line in the middle (Hermite interpolation). The slope at a size is the mean of the
+    slopes on both sides.
     """
     known = {}
     for job in jobs:
@@ -330,8 +359,8 @@ def _bends(jobs: Sequence[Job], confidence: float) -> list[Job]:
     slopes = [(known[b][0] - known[a][0]) / math.log(b / a) for a, b in pairwise(at)]
     found: list[Job] = []
     for i, (a, b) in enumerate(pairwise(at)):
-        around = slopes[max(i - 1, 0) : i + 2]
-        error = (max(around) - min(around)) * math.log(b / a) / 4
+        start, end = (fmean(slopes[max(j - 1, 0) : j + 1]) for j in (i, i + 1))
+        error = abs(end - start) * math.log(b / a) / 8
         unknown = [job for job in jobs if a < job.task.bytes < b and not job.processes]
         if unknown and error > _BEND + known[a][1] + known[b][1]:
             middle = math.sqrt(a * b)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import shlex
 import textwrap
-from collections.abc import Iterator, Sequence
-from itertools import starmap
+from collections.abc import Container, Iterator, Sequence
 from pathlib import Path
 
 from isthmus import backends, studies
 from isthmus.analysis import wording
 from isthmus.analysis.context import studies_in
 from isthmus.analysis.findings import Finding, findings
+from isthmus.analysis.findings.devices import beside
 from isthmus.analysis.flags import DISTURBED
 from isthmus.analysis.reproduction import rows_of_card
 from isthmus.analysis.sentences import shortened
@@ -80,7 +80,8 @@ def _title(run: Run) -> str:
     for device in sorted(known or run.devices, key=lambda device: not accelerates(device)):
         if "+" not in device.address or len(run.devices) == 1:
             named.setdefault(_name(device), []).append(device)
-    devices = "; ".join(starmap(_counted, named.items()))
+    others = beside(run)
+    devices = "; ".join(_counted(name, of_name, others) for name, of_name in named.items())
     if run.origin:
         return f"Isthmus: imported from {wording.origin(run)}: {devices or 'no device'}"
     real = [device for device in run.devices if device.real]
@@ -89,14 +90,13 @@ def _title(run: Run) -> str:
     return f"Isthmus: {devices or 'no device'}"
 
 
-def _counted(name: str, devices: Sequence[DeviceRecord]) -> str:
-    """``2 x H100, PCIe gen5 x16 (cuda:0, cuda:1)``: each card once, whatever its APIs."""
-    own = [device for device in devices if not device.beside] or devices
-    addresses = [device.address for device in own]
+def _counted(name: str, devices: Sequence[DeviceRecord], beside: Container[str]) -> str:
+    """``2 x H100, PCIe gen5 x16 (cuda:0, cuda:1)``: each card is counted once."""
+    own = [device.address for device in devices if device.address not in beside]
+    addresses = own + [device.address for device in devices if device.address in beside]
     if len(addresses) > _MOST_ADDRESSES:
-        addresses = [f"{addresses[0]} to {addresses[-1]}"]
-    cards = {device.link.get("address") or device.address for device in own}
-    count = f"{len(cards)} x " if len(cards) > 1 else ""
+        addresses = [f"{(own or addresses)[0]} to {(own or addresses)[-1]}"]
+    count = f"{len(own)} x " if len(own) > 1 else ""
     return f"{count}{name} ({', '.join(addresses)})"
 
 
@@ -165,9 +165,11 @@ def _row(one: Finding, of_study: Sequence[Finding], study: str) -> str:
     notes += [one.remark] if one.remark and (one.causes or not notes) else []
     notes += [f"{one.devices} devices"] if one.devices > 1 else []
     notes += [one.certainty.replace(" to ", "-")] if one.span else []
-    for i, note in enumerate(notes):
-        if len(row) + (2 if i else 0) + len(note) <= COLUMNS:
-            row += f", {note}" if i else note
+    joint = ""
+    for note in notes:
+        if len(row) + len(joint) + len(note) <= COLUMNS:
+            row += joint + note
+            joint = ", "
     return row
 
 

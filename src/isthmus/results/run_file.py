@@ -206,8 +206,6 @@ class DeviceRecord(msgspec.Struct, frozen=True, kw_only=True):
     """Variables set for its workers."""
     added: bool = False
     """Whether the user did not name it: the run added it to time the software of an API alone."""
-    beside: str = ""
-    """Address by which the run measures the same card fully; empty: this one."""
     error: str = ""
 
 

@@ -33,11 +33,31 @@ def kind_of(device: DeviceRecord) -> tuple[str, ...]:
     return device.backend, device.name, link.name if link else "", node
 
 
+def beside(run: Run) -> dict[str, str]:
+    """Addresses of APIs that reach a card beside its own API, each with the address of that API."""
+    own: dict[str, DeviceRecord] = {}
+    reached = [one for one in run.devices if one.real and not one.added]
+    by_api = sorted(reached, key=lambda one: not backends.of(one.backend).own_api)
+    for device in by_api:
+        if function := _function(device):
+            own.setdefault(function, device)
+    pairs = ((one, own.get(_function(one))) for one in reached)
+    return {one.address: first.address for one, first in pairs if first and first is not one}
+
+
+def _function(device: DeviceRecord) -> str:
+    """PCIe function of a device with a runtime; empty for others, and where it is not known."""
+    if device.simulated or not backends.of(device.backend).has_runtime:
+        return ""
+    return (device.link.get("address") or device.properties.get("pci_address", "")).lower()
+
+
 def kinds(run: Run) -> dict[tuple[str, ...], list[DeviceRecord]]:
     """The devices that a run measures fully, by kind."""
     result: dict[tuple[str, ...], list[DeviceRecord]] = {}
+    others = beside(run)
     for device in run.devices:
-        if not (device.beside or device.added):
+        if not (device.address in others or device.added):
             result.setdefault(kind_of(device), []).append(device)
     return result
 
@@ -99,10 +119,10 @@ def _range(least: float, most: float, unit: str) -> str:
 def of_other_apis(context: AnalysisContext, ways: Sequence[str]) -> Iterator[Finding]:
     """A finding for each API that reaches a card beside the card's own API."""
     names = backends.api_names()
-    for device in context.run.devices:
-        if not device.beside:
-            continue
-        own = context.rows[context.rows["device"] == device.beside]
+    known = {one.address: one for one in context.run.devices}
+    for address, first in beside(context.run).items():
+        device = known[address]
+        own = context.rows[context.rows["device"] == first]
         rows = context.rows[context.rows["device"] == device.address]
         rates = [pair for way in ways if (pair := _rates(context, own, rows, way))]
         later = _latency(context, own, rows)
@@ -118,9 +138,9 @@ def of_other_apis(context: AnalysisContext, ways: Sequence[str]) -> Iterator[Fin
             more = "more" if later.value > 0 else "less"
             texts.append(f"{shown(abs(later.value), 's')} {more} latency")
         yield Finding(
-            study=context.study, subject=f"{device.address} beside {device.beside}",
+            study=context.study, subject=f"{address} beside {first}",
             quantity=f"by {api}: {', '.join(texts)}", interval=later, unit="s",
-            sentence=f"{api} on {device.beside}: {', '.join(texts)}.", remark="more latency",
+            sentence=f"{api} on {first}: {', '.join(texts)}.", remark="more latency",
             device=device.address,
         )  # fmt: skip
 

@@ -12,7 +12,7 @@ from isthmus.analysis import hybrid, transfer, wording
 from isthmus.analysis.context import AnalysisContext, each, rate_of, time_of
 from isthmus.analysis.findings import common
 from isthmus.analysis.findings.curves import of_curves, of_splits
-from isthmus.analysis.findings.devices import kinds, of_alike, of_other_apis
+from isthmus.analysis.findings.devices import beside, kinds, of_alike, of_other_apis
 from isthmus.analysis.findings.finding import MOST_HEADLINES, Finding, Verdict, shown
 from isthmus.analysis.hybrid import Share
 from isthmus.analysis.ratios import SMALL, groups
@@ -52,9 +52,9 @@ def findings(context: AnalysisContext) -> Sequence[Finding]:
     """Headlines for each kind of device: rates, latency and the largest gain; then the rest."""
     series = dict(_series(context))
     rates = [_rate(context, rows) for rows in series.values()]
-    beside = {device.address for device in context.run.devices if device.beside}
+    others_of_card = beside(context.run)
     contending = [one for one in rates if context.is_reported(one.device)] or rates
-    contending = [one for one in contending if one.device not in beside] or contending
+    contending = [one for one in contending if one.device not in others_of_card] or contending
     first = [
         one
         for way in ("write", "read", "bidirectional")
@@ -64,7 +64,7 @@ def findings(context: AnalysisContext) -> Sequence[Finding]:
         _changes(context, series),
         key=lambda one: one.device not in {of.device for of in first},
     )
-    latency = [one for one in _latencies(context, series) if one.device not in beside]
+    latency = [one for one in _latencies(context, series) if one.device not in others_of_card]
     small = of_alike(context, latency) or latency
     estimates = list(of_apis(context, WAYS))
     others = list(of_other_apis(context, ("write", "read")))
@@ -128,7 +128,7 @@ def _rate(context: AnalysisContext, rows: Frame) -> Finding:
     elif not row.plateau and row.limit == "link":
         largest = format_size(max(_PLATEAU_BYTES, _STEP * int(row.bytes)))
         action += f" --operation {row.operation} --bytes {format_size(row.bytes)}:{largest}"
-        remark, template = "still grows with the size", "rate_grows"
+        remark, template = "still grows", "rate_grows"
     else:
         action = ""
     return common.tell(
