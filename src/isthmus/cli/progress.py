@@ -84,7 +84,10 @@ def answer_line(answer: Answer) -> str:
     of_rate = answer.moved_bytes and answer.bytes >= PLATEAU_FROM
     value = answer.seconds.value
     figure = format_rate(answer.moved_bytes / value) if of_rate else format_seconds(value)
-    return f"{answer.device} {answer.says}{what and f', {what}'}: {figure}{_certainty(answer)}"
+    grows = "" if answer.plateau else "; larger copies may be faster"
+    return (
+        f"{answer.device} {answer.says}{what and f', {what}'}: {figure}{_certainty(answer)}{grows}"
+    )
 
 
 def _certainty(answer: Answer) -> str:

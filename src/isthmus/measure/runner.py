@@ -67,6 +67,8 @@ class Answer(NamedTuple):
     precise: bool
     """Whether the interval is as narrow as the run asks for."""
     simulated: bool
+    plateau: bool
+    """False of a rate that larger copies may exceed."""
 
 
 class Watcher(Protocol):
@@ -256,8 +258,9 @@ class Runner:
         self.watcher.answered(
             Answer(
                 job.device.address, headline.says, job.task.memory, job.task.bytes,
-                job.moved_bytes if job.plateau is not False else 0, seconds,
+                job.moved_bytes, seconds,
                 job.simulated or seconds.half_width <= self.settings.precision, job.simulated,
+                job.plateau is not False,
             )
         )  # fmt: skip
 

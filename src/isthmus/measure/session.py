@@ -35,6 +35,7 @@ from isthmus.results.journal import Entry, Journal, assemble
 from isthmus.results.run_file import DeviceRecord, LeftOut, Run, Settings, Software
 from isthmus.studies import by_name
 from isthmus.studies.base import Study, Value
+from isthmus.studies.transfer import LATENCY_BYTES
 from isthmus.system import environment, lock, memory
 from isthmus.system.binding import Binding
 
@@ -141,11 +142,10 @@ def _jobs(
         for one, planned in zip(named, plans, strict=True):
             tasks = map(request.layered, planned.tasks)
             begins = first_layer(one, devices)
-            # Of a card that is measured by its own API, another API answers the headlines only.
             jobs += [
                 Job(one, task, headline_layer=begins)
                 for task in tasks
-                if task and (task.headline or not one.beside)
+                if task and (not one.beside or compares_apis(task, one))
             ]
             left_out += planned.left_out
         software = study.of_software(given)
@@ -170,10 +170,20 @@ def _jobs(
 def first_layer(device: FoundDevice, devices: Sequence[FoundDevice]) -> Layer:
     """The layer in which a device's headlines are measured.
 
-    The processor's own copies are a comparison, unless they are all that is measured.
+    The processor's own copies and other APIs of a card are comparisons. So they come later, unless
+    nothing else is measured.
     """
     alone = not any(one.backend.has_runtime for one in devices)
-    return Layer.HEADLINES if alone or device.backend.has_runtime else Layer.CURVE
+    compared = device.beside or not device.backend.has_runtime
+    return Layer.CURVE if compared and not alone else Layer.HEADLINES
+
+
+def compares_apis(task: Task, device: FoundDevice) -> bool:
+    """Whether a task shows by how much an API differs from the card's own: rates and latency."""
+    fastest = device.direct_memory
+    in_fastest = not fastest or task.memory == fastest
+    in_pages = task.bytes >= LATENCY_BYTES
+    return bool(task.headline) and in_fastest and in_pages and not task.offload
 
 
 def _unmet_needs(request: Request, devices: Sequence[FoundDevice]) -> str:

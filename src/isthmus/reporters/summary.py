@@ -56,6 +56,7 @@ def lines(
     sentences = dict.fromkeys((_title(run), main_sentence(results), _all_clear(results)))
     top = [line for sentence in sentences for line in _wrapped(sentence, 2)]
     bottom = ["", *_wrapped(unmeasured(run, rows, results), 2), *_wrapped(_state(run, rows), 2)]
+    bottom += _wrapped(left_out(run), 1)
     if any(one.clock == "hybrid" for one in results):
         bottom += _wrapped(HYBRID, 2)
     if path is not None:
@@ -225,7 +226,7 @@ def left_out(run: Run) -> str:
     points = sum(one.points for one in run.left_out)
     seconds = sum(one.seconds for one in run.left_out)
     takes = f"{seconds:.0f} s" if seconds < _MINUTES_FROM_S else f"{seconds / 60:.0f} min"
-    return f"{points:,} further points (other operations and sizes) would take {takes}"
+    return f"{points:,} further points (other operations and sizes) would take {takes}."
 
 
 def _state(run: Run, rows: Frame) -> str:
@@ -250,7 +251,6 @@ def _state(run: Run, rows: Frame) -> str:
         noisy = 100 * measured["flags"].str.contains(DISTURBED).mean()
         where = " (virtual machine)" if run.environment.get("virtualised") else ""
         texts += [f"{noisy:.0f} % disturbed{where}"] if noisy >= 1 else []
-    texts += [left_out(run)] if run.left_out else []
     return "; ".join(texts)
 
 

@@ -49,7 +49,7 @@ STUDY = Study(
         ),
     ),
     headlines=(
-        Headline("first offload", "total", Size.ANY, ("pageable", "aligned", "pinned")),
+        Headline("first offload", "total", Size.ANY, ("pageable", "pinned")),
     ),
     columns=("elements", "handover", "relative_offset"),
     offload=True,
