@@ -42,7 +42,9 @@ def job(
     fresh: bool = False,
     memory: str = "aligned",
 ) -> Job:
-    found_device = SimpleNamespace(address=device, description=SimpleNamespace(simulated=False))
+    found_device = SimpleNamespace(
+        address=device, description=SimpleNamespace(simulated=False), direct_memory=""
+    )
     point = synthetic.point(device, operation, size, [])
     return Job(found_device, Task(operation, size, memory, {}, {0: point}, fresh))  # type: ignore[arg-type]
 

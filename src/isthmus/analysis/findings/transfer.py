@@ -65,7 +65,8 @@ def findings(context: AnalysisContext) -> Sequence[Finding]:
         key=lambda one: one.device not in {of.device for of in first},
     )
     latency = [one for one in _latencies(context, series) if one.device not in others_of_card]
-    small = of_alike(context, latency) or latency
+    reported = [one for one in latency if context.is_reported(one.device)] or latency
+    small = of_alike(context, reported) or reported
     estimates = list(of_apis(context, WAYS))
     others = list(of_other_apis(context, ("write", "read")))
     both = [one for one in first if one.operation == "bidirectional"]
