@@ -46,7 +46,7 @@ QUICK_PRECISION = 0.1
 QUICK_BUDGET_S = 60.0
 """Budget of a quick run over all studies."""
 PRECISION = 0.02
-LEAST_BUDGET_S = 120.0
+LEAST_BUDGET_S = 240.0
 """Least time limit of a run without ``--budget``, which ends before when its points are precise."""
 
 
@@ -142,6 +142,8 @@ def _jobs(
         for one, planned in zip(named, plans, strict=True):
             tasks = map(request.layered, planned.tasks)
             begins = first_layer(one, devices)
+            if study.between and not request.group:  # one rank alone crosses no network
+                begins = Layer.CURVE
             jobs += [
                 Job(one, task, headline_layer=begins)
                 for task in tasks

@@ -126,6 +126,8 @@ class Study:
     plotted_by: str = ""
     """A function that draws it on the page, ``reporters.html.charts.Plots``, as ``module:object``;
     empty: rates over size."""
+    between: bool = False
+    """Whether it is about the network between devices, which takes several ranks."""
     offload: bool = False
     """Whether its operations are offloads, each in a fresh process: ``measure.offload``."""
 

@@ -18,6 +18,7 @@ STUDY = Study(
     question="What is the network between the devices worth, at which message size?",
     needs="channels to other devices",
     place=4,
+    between=True,
     operations=EXCHANGES + ON_REQUEST,
     axes=(
         Axis("bytes", "size of a message", parse_sizes, SIZES["definition"], unit_bytes=1),

@@ -135,7 +135,7 @@ def at_plateau(rows: Frame) -> Any:
 
     Without a plateau the row of the largest size.
     """
-    settled = rows[rows["plateau"] & rows["ci_low_s"].notna()]
+    settled = rows[rows["plateau"].eq(True)]
     if settled.empty:
         return at_largest(rows)
     most = settled[settled["reruns"] == settled["reruns"].max()]
