@@ -37,6 +37,8 @@ def boards(
     from isthmus.written import json_text
 
     if as_toml:
+        if as_json:
+            raise UsageError("give --json or --toml: one is printed")
         if name is None:
             raise UsageError("--toml writes one board: name it, isthmus card boards u250 --toml")
         print("\n".join(listing.toml(known.named(name))))

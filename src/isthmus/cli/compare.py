@@ -44,11 +44,13 @@ def compare(
 ) -> int:
     """Compares points that both sides have; processes are the sample, of several runs the runs."""
     from isthmus.analysis import changes
-    from isthmus.errors import analysing
+    from isthmus.errors import UsageError, analysing
     from isthmus.program import program, shorter
     from isthmus.reporters import comparison
     from isthmus.text import known
 
+    if points and form not in {None, "table"}:
+        raise UsageError(f"--points has no effect with --format {form}")
     chosen = form or ("table" if points else "summary")
     known("format", chosen, ["summary", *comparison.FORMATS])
     chosen_limit, least = limit(relevant, fail_above)

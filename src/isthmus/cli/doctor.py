@@ -53,6 +53,10 @@ def doctor(
     """
     from isthmus.errors import UsageError, analysing
 
+    if as_json and everything:
+        raise UsageError("--all has no effect with --json, which has each result")
+    if run is not None and no_wait:
+        raise UsageError("--no-wait has no effect with --run, which touches no device")
     if run is not None and device:
         raise UsageError("give devices or --run RUN.json: a run names its own devices")
     if run:

@@ -62,7 +62,7 @@ def repeat(
     """Runs the command that a run file holds, or one that its plan gives; then compares."""
     import sys
 
-    from isthmus.cli import compare
+    from isthmus.cli import compare, given
     from isthmus.cli.run import fresh_name
     from isthmus.results import run_file
 
@@ -75,6 +75,8 @@ def repeat(
         raise UsageError(f"{run} was imported from {base.origin.tool}: run that program again")
     arguments = [*arguments_of(base), *switches, "--out", str(target)]
     ranks = base.environment.get("ranks")
+    if not ranks:
+        given.refuse(context, {"launcher"}, "on a run without ranks")
     if isinstance(ranks, list) and ranks:
         measured = _over_ranks(_words(launcher), len(ranks), arguments)
         if not target.exists():

@@ -70,9 +70,10 @@ def reproduce(
 ) -> int:
     """Prints published figures with the reproduced ones, and writes run files."""
     from isthmus import published
+    from isthmus.cli import given
 
     if name is None:
-        if gate or device or quick or budget:
+        if any(given.options(context)):
             raise UsageError("which figures? isthmus reproduce lists them; all is every one")
         print("\n".join(_listed()))
         return 0
@@ -81,6 +82,14 @@ def reproduce(
     options, axes = separated(context.obj)
     for axis in axes:
         raise UsageError(f"--{axis} {axes[axis]}: the figure says what is measured")
+    measured = [row.run for figure in figures for row in figure.rows if row.run]
+    if not device:
+        given.refuse(context, {"quick"}, "without --device")
+    if not device and not any(run.hybrid for run in measured):
+        given.refuse(context, {"budget"}, "on simulated figures")
+    if not measured:
+        unused = {"out", *context.obj}
+        given.refuse(context, unused, "on these figures: no study gives them")
     settings = _Settings(device, out, quick, budget, options)
     reproduced, files, failed = _compare(figures, settings)
     print("\n".join(_overview(reproduced) if name == "all" else _in_full(reproduced)).rstrip())

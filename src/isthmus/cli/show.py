@@ -34,11 +34,13 @@ def show(
     """Prints a run file: its summary, or its points in one of the text formats."""
     from isthmus import reporters
     from isthmus.cli.selection import of_study_and_operations
-    from isthmus.errors import analysing
+    from isthmus.errors import UsageError, analysing
     from isthmus.program import program, shorter
     from isthmus.reporters import summary
     from isthmus.results import run_file
 
+    if points and form not in {None, "table"}:
+        raise UsageError(f"--points has no effect with --format {form}")
     chosen = form or ("table" if points or study or operation or samples else "summary")
     reporter = reporters.by_name(chosen, samples=samples)
     loaded = of_study_and_operations(run_file.load(run), study, operation)
