@@ -136,10 +136,7 @@ def _print_json(judged: Judged, missing: Sequence[str]) -> None:
     from isthmus.written import json_text
 
     data = {
-        "subjects": [
-            {"name": name, "results": [_with_program(result) for result in results]}
-            for name, results in judged
-        ],
+        "subjects": [{"name": name, "results": results} for name, results in judged],
         "missing": missing,
     }
     print(json_text(data), end="")
@@ -229,27 +226,10 @@ def _rows(
         key = result.check if everything or result.state == "bad" else same
         rows.setdefault((result.state, key), []).append(result)
     for (state, _), alike in rows.items():
-        one, names = _with_program(alike[0]), " ".join(result.check for result in alike)
+        one, names = alike[0], " ".join(result.check for result in alike)
         if len(alike) == 1:
             yield names, state, (one.found, one.cause, one.cure, one.command)
         elif state == "good":
             yield f"{len(alike)} checks", state, ("", "", "", "")
         else:
             yield f"{len(alike)} checks", state, (f"{one.found}: {names}", "", "", one.command)
-
-
-def _with_program(result: Result) -> Result:
-    """The same with commands of Isthmus as this one was called, ready to paste."""
-    import re
-
-    import msgspec
-
-    from isthmus.program import program
-
-    return msgspec.structs.replace(
-        result,
-        **{
-            part: re.sub(r"\bisthmus (?=run|doctor)", f"{program()} ", getattr(result, part))
-            for part in ("cure", "command")
-        },
-    )

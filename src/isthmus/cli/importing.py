@@ -31,7 +31,6 @@ def import_files(
 ) -> None:
     """Writes a run file for each; show, report and compare read them."""
     from isthmus.importers.as_run import imported
-    from isthmus.program import program, shorter
     from isthmus.reporters import summary
     from isthmus.results import run_file
     from isthmus.text import counted
@@ -49,7 +48,7 @@ def import_files(
         assert path
         run_file.save(run, path)
         if not several:
-            print("\n".join(summary.lines(run, Path(shorter(path)), program())))
+            print("\n".join(summary.lines(run, path)))
             print(path)
         else:
             assert run.origin

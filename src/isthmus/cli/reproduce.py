@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -96,15 +95,14 @@ def reproduce(
     for line in _legend(row.how for figure in reproduced for row in figure.rows):
         print(line)
     from isthmus.analysis.reproduction import missed_aims
-    from isthmus.program import program, shorter
+    from isthmus.program import invocation, shorter
 
     missed = missed_aims(reproduced, published.sources().values())
     if missed:
         of_card = ", which are the emulated card's" if device else ""
         print("\n".join(["", f"Missed aims{of_card}:", *(f"  {text}" for text in missed)]))
     if files:
-        names = (shlex.quote(shorter(file)) for file in files)
-        print("\nPage with the plots:", f"{program()} report", *names)
+        print(f"\nPage with the plots: {invocation('report', *map(shorter, files))}")
     if failed:
         return 1
     unmeasured = any(
@@ -119,7 +117,7 @@ def _listed() -> Iterator[str]:
     """Every source with its figures: what each shows, and how far it is reproduced."""
     from isthmus import published
     from isthmus.columns import wrapped
-    from isthmus.program import program
+    from isthmus.program import invocation
 
     for source in published.sources().values():
         yield from wrapped(f"{source.by}: {source.title}", "", "")
@@ -130,7 +128,7 @@ def _listed() -> Iterator[str]:
         yield ""
     every = (row for source in published.sources().values() for row in source.rows)
     yield from _legend(row.how for row in every)
-    yield f"{program()} reproduce NAME puts published figures beside ours;"
+    yield f"{invocation('reproduce', 'NAME')} puts published figures beside ours;"
     yield "NAME is SOURCE/FIGURE, SOURCE or all."
 
 
@@ -359,7 +357,7 @@ def _overview(figures: Sequence[ReproducedFigure]) -> Iterator[str]:
     """A line for each figure with rows; then reasons, and the number of figures without a model."""
     from isthmus.analysis.reproduction import NOT_MEASURED
     from isthmus.columns import columns, wrapped
-    from isthmus.program import program
+    from isthmus.program import invocation
     from isthmus.published.source import counted
 
     rows = [("figure", "rows", "farthest off", "how", "at")]
@@ -380,4 +378,4 @@ def _overview(figures: Sequence[ReproducedFigure]) -> Iterator[str]:
     for reason, names in reasons.items():
         yield from wrapped(f"{NOT_MEASURED}: {', '.join(names)}: {reason}")
     without = sum(bool(one.figure.because) for one in figures)
-    yield f"{without} more figures are not modelled: {program()} reproduce says why"
+    yield f"{without} more figures are not modelled: {invocation('reproduce')} says why"

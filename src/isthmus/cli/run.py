@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import math
-import shlex
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
@@ -15,6 +14,7 @@ import typer
 
 from isthmus.cli.study_help import StudyCommand
 from isthmus.errors import UsageError
+from isthmus.system import launcher
 from isthmus.text import nearest
 
 if TYPE_CHECKING:
@@ -159,7 +159,7 @@ def run(
             "with --resume, which goes on as the run began: "
             "give only --out, --budget, --no-wait and --allow-...",
         )
-        with _kept(study, out, console), Progress(console) as progress:
+        with _kept(studies, out, console), Progress(console) as progress:
             group = over_ranks.group()
             done = session.resume(
                 out, study, budget, progress,
@@ -182,26 +182,26 @@ def run(
         options=options,
         binding=binding(cpus, numa_node),
     )
-    with _kept(study, target, console), Progress(console) as progress:
+    with _kept(studies, target, console), Progress(console) as progress:
         request.group = over_ranks.group()
         done = session.measure(request, progress)
     return _close(done, target, console)
 
 
 @contextlib.contextmanager
-def _kept(study: str, out: Path, console: Console) -> Iterator[None]:
+def _kept(studies: Sequence[Study], out: Path, console: Console) -> Iterator[None]:
     """On an interrupt or error, tells the user where the run was kept and how to continue it."""
     before = _file_number(out)
     try:
         yield
     except (KeyboardInterrupt, Exception):
         if _file_number(out) not in {None, before}:
-            from isthmus.program import program, shorter
+            from isthmus.results.commands import resumed
+            from isthmus.units import printable
 
-            file = shlex.quote(shorter(out))
+            command = resumed([one.name for one in studies], out, launcher.ranks_led())
             console.print(
-                f"what was measured is in {out}; go on: "
-                f"{program()} run {study} --resume --out {file}",
+                printable(f"what was measured is in {out}; go on: {command}"),
                 soft_wrap=True, highlight=False, markup=False,
             )  # fmt: skip
         raise
@@ -214,14 +214,13 @@ def _file_number(path: Path) -> int | None:
 def _close(run: Run, out: Path, console: Console) -> int:
     """The summary, the file's name, and the exit code."""
     from isthmus.analysis import wording
-    from isthmus.program import program, shorter
     from isthmus.reporters import summary
     from isthmus.text import truncated
     from isthmus.units import printable
 
     for fault in truncated(wording.faults(run)):  # errors were printed as they came
         console.print(printable(fault), soft_wrap=True, highlight=False, markup=False)
-    print("\n".join(summary.lines(run, Path(shorter(out)), program())))
+    print("\n".join(summary.lines(run, out)))
     print(out)
     return 1 if failed(run) else 0
 

@@ -35,7 +35,6 @@ def show(
     from isthmus import reporters
     from isthmus.cli.selection import of_study_and_operations
     from isthmus.errors import UsageError, analysing
-    from isthmus.program import program, shorter
     from isthmus.reporters import summary
     from isthmus.results import run_file
 
@@ -46,7 +45,7 @@ def show(
     loaded = of_study_and_operations(run_file.load(run), study, operation)
     with analysing(run):
         if reporter is summary.REPORTER and not samples:
-            text = "\n".join(summary.lines(loaded, Path(shorter(run)), program())) + "\n"
+            text = "\n".join(summary.lines(loaded, run)) + "\n"
         else:
             text = reporter.render(loaded, samples=samples)
     print(text, end="")

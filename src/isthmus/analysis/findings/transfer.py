@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from shlex import quote
 from typing import Any
 
 from isthmus import backends
@@ -16,6 +15,7 @@ from isthmus.analysis.findings.finding import MOST_HEADLINES, Finding, Verdict, 
 from isthmus.analysis.hybrid import Share
 from isthmus.analysis.ratios import SMALL, groups
 from isthmus.frames import Frame, Row
+from isthmus.results.commands import again
 from isthmus.statistics import Interval, relevant
 from isthmus.studies.base import Analysis
 from isthmus.units import format_size
@@ -93,6 +93,11 @@ def _rate(context: AnalysisContext, rows: Frame) -> Finding:
     other = common.backend_of(context, str(row.device)).fastest_memory
     crosses = str(row.operation) not in {"kernel_read", "kernel_write", "stream"}
     worth = crosses and one_kind and verdict == "poor" and other not in {"", row.memory}
+    action = (
+        worth
+        and of_link
+        and again(context.run, "transfer", [str(row.device)], {"memory": f"{row.memory},{other}"})
+    )
     who = named = common.who(context, row)
     if row.direction and row.memory and row.memory not in named:
         who += f", {row.memory}"
@@ -100,8 +105,7 @@ def _rate(context: AnalysisContext, rows: Frame) -> Finding:
         context, row, "rate_of_limit" if reference else "rate_alone", "{what}, {size}", rate, "B/s",
         ways=WAYS, who=who, subject=named, reference=reference, verdict=verdict,
         remark=common.REMARKS.get(verdict, "") if of_link else "", evidence="peaks",
-        action=f"run transfer --device {quote(row.device)} --memory {row.memory},{other}"
-        if worth and of_link else "",
+        action=action or "",
     )  # fmt: skip
 
 
@@ -175,7 +179,7 @@ def _better(
         "percent": "an unknown factor" if math.isnan(far) else wording.percent(far),
     }  # fmt: skip
     open_ = common.to_decide(context, *others)
-    action = {"not decided": open_}.get(remark, advice if verdict == "faster" else "")
+    action = open_ if remark == "not decided" else advice if verdict == "faster" else ""
     return common.tell(
         context, best, template, "{what}, {size}", gain, "1", ways=WAYS, values=values,
         subject=subject, verdict=verdict, remark=remark.format(**values), action=action,
@@ -307,7 +311,7 @@ def _left_out(context: AnalysisContext) -> Iterator[Finding]:
                 "kinds of host memory",
                 None,
                 remark="not in the model",
-                action=f"run allocation --device {quote(device)}",
+                action=again(context.run, "allocation", [str(device)]) or "",
             )
 
 
