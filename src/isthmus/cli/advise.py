@@ -13,6 +13,7 @@ import typer
 
 from isthmus.cli.declared import DeclaringCommand, separated
 from isthmus.errors import GATE_FAILED, UsageError, analysing
+from isthmus.output import put
 
 if TYPE_CHECKING:
     from isthmus.analysis.advice import Advice
@@ -100,12 +101,12 @@ def advise(
         found, records = _advice(loaded, device or [], wanted_bytes, direction, wanted_s, once=once)
     record = records[found.best.way.device]
     if code:
-        print(program(found, record, wanted_bytes, direction), end="")
+        put(program(found, record, wanted_bytes, direction), end="")
     elif as_json:
-        print(advice_text.as_json(found, records, wanted_bytes, direction, wanted_s), end="")
+        put(advice_text.as_json(found, records, wanted_bytes, direction, wanted_s), end="")
     else:
         lines = advice_text.lines(found, record, wanted_bytes, direction, wanted_s)
-        print("\n".join(map(printable, lines)))
+        put("\n".join(map(printable, lines)))
     return 0 if found.met in {"", "yes"} else GATE_FAILED
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from isthmus.errors import GATE_FAILED
+from isthmus.output import put
 
 if TYPE_CHECKING:
     from isthmus.analysis.changes import Side
@@ -63,7 +64,7 @@ def compare(
             if chosen == "summary"
             else comparison.FORMATS[chosen](result)
         )
-    print(text, end="")
+    put(text, end="")
     return GATE_FAILED if fail_above is not None and not result.passes else 0
 
 

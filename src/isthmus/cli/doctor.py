@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from isthmus.errors import GATE_FAILED
+from isthmus.output import Styled, put, warn
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -69,15 +70,9 @@ def doctor(
     else:
         _print_table(judged, everything=everything)
     for why in missing:
-        _say(why)
+        warn(why)
     bad = any(result.state == "bad" for _, results in judged for result in results)
     return GATE_FAILED if bad else _NO_DEVICE if missing else 0
-
-
-def _say(message: str) -> None:
-    from isthmus.units import printable
-
-    print(f"isthmus: {printable(message)}", file=sys.stderr)
 
 
 def _of_machine(addresses: Sequence[str], *, no_wait: bool) -> tuple[Judged, list[str]]:
@@ -89,7 +84,7 @@ def _of_machine(addresses: Sequence[str], *, no_wait: bool) -> tuple[Judged, lis
     from isthmus.system import environment, lock
 
     missing = []
-    with lock.exclusive(_say, no_wait=no_wait):  # runtimes that start would be part of its figures
+    with lock.exclusive(warn, no_wait=no_wait):  # runtimes that start would be part of its figures
         devices = [] if addresses else discovery.real_devices()
         devices = [one for one in devices if not one.backend.only_first_device]
         for address in dict.fromkeys(addresses):
@@ -139,7 +134,7 @@ def _print_json(judged: Judged, missing: Sequence[str]) -> None:
         "subjects": [{"name": name, "results": results} for name, results in judged],
         "missing": missing,
     }
-    print(json_text(data), end="")
+    put(json_text(data), end="")
 
 
 def _print_table(judged: Judged, *, everything: bool) -> None:
@@ -157,8 +152,9 @@ def _print_table(judged: Judged, *, everything: bool) -> None:
             head = printable(name if results else f"{name}: {_NO_LINK}")
             console.print(head, style="bold", markup=False)
             console.print(_on_screen(results, everything=everything))
-    print(printable(_sentence(judged)))
-    print("\n".join(filter(None, map(str.rstrip, captured.get().splitlines()))))
+    put(_sentence(judged))
+    drawn = "\n".join(filter(None, map(str.rstrip, captured.get().splitlines())))
+    put(Styled(drawn))
 
 
 def _sentence(judged: Judged) -> str:

@@ -12,7 +12,9 @@ from rich.progress import Progress as Bar
 from rich.progress import TextColumn
 
 from isthmus.measure.plan import Task
+from isthmus.output import line
 from isthmus.results.run_file import State
+from isthmus.units import printable
 
 _PLAIN_EVERY_S = 10.0
 
@@ -62,7 +64,7 @@ class Progress:
 
     def visiting(self, label: str) -> None:
         """Names what is measured now."""
-        self._label = label
+        self._label = printable(label)
         self._update()
 
     def finished(self, task: Task, rerun: int, state: State) -> None:  # noqa: ARG002
@@ -72,9 +74,7 @@ class Progress:
 
     def say(self, message: str) -> None:
         """One line above the progress."""
-        self._bar.console.print(
-            f"isthmus: {message}", markup=False, highlight=False, soft_wrap=True
-        )
+        line(self._bar.console, f"isthmus: {message}")
 
     def _update(self) -> None:
         counted = f"{min(self._done, self._total)} of {self._total} done{self._left()}"
@@ -85,9 +85,7 @@ class Progress:
         now = self._clock()
         if now - self._last_line >= _PLAIN_EVERY_S:
             self._last_line = now
-            self._console.print(
-                f"{counted}: {self._label}", markup=False, highlight=False, soft_wrap=True
-            )
+            line(self._console, f"{counted}: {self._label}")
 
     def _left(self) -> str:
         """The remaining time at most; for simulated devices an estimate from the pace so far."""

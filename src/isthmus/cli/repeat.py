@@ -10,6 +10,7 @@ import typer
 
 from isthmus.cli.declared import DeclaringCommand
 from isthmus.errors import IsthmusError, UsageError
+from isthmus.output import put, tell
 from isthmus.run_options import RunOption, flag
 
 _MOST_CODE = 4
@@ -52,8 +53,6 @@ def repeat(
     ] = "mpirun",
 ) -> int:
     """Runs the command that a run file holds, or one that its plan gives; then compares."""
-    import sys
-
     from isthmus.cli import compare, given
     from isthmus.cli.run import fresh_name
     from isthmus.program import invocation, option_words
@@ -76,10 +75,10 @@ def repeat(
         if not target.exists():
             raise IsthmusError(f"{launcher}: no run file came of it, exit code {measured}")
     else:
-        print(invocation(*arguments), file=sys.stderr)
+        tell(invocation(*arguments))
         measured = _here(context, arguments)
     code = compare.compare(run, [target], relevant, fail_above=fail_above)
-    print(target)
+    put(target)
     return code or measured
 
 
@@ -119,7 +118,7 @@ def _over_ranks(launcher: list[str], ranks: int, arguments: list[str]) -> int:
     if ranks > MOST_RANKS:
         raise UsageError(f"the run says that it had {ranks} ranks; {MOST_RANKS} are the most")
     launcher = [*launcher, "-n", str(ranks)]
-    print(invocation(*arguments, before=launcher), file=sys.stderr)
+    tell(invocation(*arguments, before=launcher))
     command = [*launcher, sys.executable, "-m", "isthmus", *arguments]
     try:
         code = subprocess.run(command, stdout=subprocess.DEVNULL, check=False).returncode

@@ -12,6 +12,7 @@ import typer
 from isthmus.cli.declared import DeclaringCommand, separated
 from isthmus.cli.run import failed, fresh_name, positive
 from isthmus.errors import GATE_FAILED, NoDeviceError, UsageError
+from isthmus.output import put, warn
 from isthmus.text import truncated
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ def reproduce(
     if name is None:
         if any(given.options(context)):
             raise UsageError("which figures? isthmus reproduce lists them; all is every one")
-        print("\n".join(_listed()))
+        put("\n".join(_listed()))
         return 0
     positive(budget, "--budget")
     figures = published.chosen(name)
@@ -91,18 +92,18 @@ def reproduce(
         given.refuse(context, unused, "on these figures: no study gives them")
     settings = _Settings(device, out, quick, budget, options)
     reproduced, files, failed = _compare(figures, settings)
-    print("\n".join(_overview(reproduced) if name == "all" else _in_full(reproduced)).rstrip())
-    for line in _legend(row.how for figure in reproduced for row in figure.rows):
-        print(line)
+    put("\n".join(_overview(reproduced) if name == "all" else _in_full(reproduced)).rstrip())
+    for text in _legend(row.how for figure in reproduced for row in figure.rows):
+        put(text)
     from isthmus.analysis.reproduction import missed_aims
     from isthmus.program import invocation, shorter
 
     missed = missed_aims(reproduced, published.sources().values())
     if missed:
         of_card = ", which are the emulated card's" if device else ""
-        print("\n".join(["", f"Missed aims{of_card}:", *(f"  {text}" for text in missed)]))
+        put("\n".join(["", f"Missed aims{of_card}:", *(f"  {text}" for text in missed)]))
     if files:
-        print(f"\nPage with the plots: {invocation('report', *map(shorter, files))}")
+        put(f"\nPage with the plots: {invocation('report', *map(shorter, files))}")
     if failed:
         return 1
     unmeasured = any(
@@ -244,7 +245,7 @@ def _run(
         )
     files.append(request.out)
     for fault in truncated(wording.faults(run)):
-        print(f"isthmus: {name}: {fault}", file=sys.stderr)
+        warn(f"{name}: {fault}")
     return reproduced, failed(run)
 
 

@@ -14,6 +14,7 @@ import typer
 
 from isthmus.cli.study_help import StudyCommand
 from isthmus.errors import UsageError
+from isthmus.output import line, put
 from isthmus.system import launcher
 from isthmus.text import nearest
 
@@ -133,7 +134,7 @@ def run(
     if study is None:
         from isthmus.cli.study_help import overview
 
-        print(overview(), end="")
+        put(overview(), end="")
         return 0
     studies = _studies(study)
     for value, option in ((precision, "--precision"), (budget, "--budget"), (reruns, "--reruns")):
@@ -197,13 +198,9 @@ def _kept(studies: Sequence[Study], out: Path, console: Console) -> Iterator[Non
     except (KeyboardInterrupt, Exception):
         if _file_number(out) not in {None, before}:
             from isthmus.results.commands import resumed
-            from isthmus.units import printable
 
             command = resumed([one.name for one in studies], out, launcher.ranks_led())
-            console.print(
-                printable(f"what was measured is in {out}; go on: {command}"),
-                soft_wrap=True, highlight=False, markup=False,
-            )  # fmt: skip
+            line(console, f"what was measured is in {out}; go on: {command}")
         raise
 
 
@@ -216,12 +213,11 @@ def _close(run: Run, out: Path, console: Console) -> int:
     from isthmus.analysis import wording
     from isthmus.reporters import summary
     from isthmus.text import truncated
-    from isthmus.units import printable
 
     for fault in truncated(wording.faults(run)):  # errors were printed as they came
-        console.print(printable(fault), soft_wrap=True, highlight=False, markup=False)
-    print("\n".join(summary.lines(run, out)))
-    print(out)
+        line(console, fault)
+    put("\n".join(summary.lines(run, out)))
+    put(out)
     return 1 if failed(run) else 0
 
 

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from isthmus.output import put
+
 
 def add_to(app: typer.Typer) -> None:
     """Registers the command."""
@@ -48,4 +50,4 @@ def show(
             text = "\n".join(summary.lines(loaded, run)) + "\n"
         else:
             text = reporter.render(loaded, samples=samples)
-    print(text, end="")
+    put(text, end="")

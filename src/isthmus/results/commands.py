@@ -126,7 +126,8 @@ def recorded(run: Run) -> Invocation | None:
 def repeating(run: Run) -> list[str]:
     """Arguments of ``isthmus`` that measure as a run was measured, on the same devices.
 
-    Without permissions, a launcher of ranks, and a file to write.
+    Without permissions, a launcher of ranks, and a file to write. Raises UsageError where the run
+    file names no device that was measured: any device here would be measured instead.
     """
     _, command = _recorded(run)
     left_out = _permissions().union(_OF_ONE_COMMAND)
@@ -136,6 +137,8 @@ def repeating(run: Run) -> list[str]:
         kept = list(_planned(run))
     if not any(word == "--device" or word.startswith("--device=") for word in kept):
         named = [device.address for device in run.devices if not device.added and not device.error]
+        if not named:
+            raise UsageError("the run measured no device, so that there is nothing to repeat")
         kept += [word for address in named for word in option_words("--device", address)]
     return kept
 

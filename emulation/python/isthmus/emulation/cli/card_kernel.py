@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated, get_args
 
@@ -10,6 +9,7 @@ import typer
 
 from isthmus.command import App
 from isthmus.errors import UsageError
+from isthmus.output import put, tell
 
 _HOST = "g++ -std=c++17 -w -I/usr/include/xrt {} -o {}"
 _LIBRARIES = "-lxrt_coreutil -luuid -pthread"
@@ -43,17 +43,17 @@ def new(
     here, name = shorter(folder), parsed.name
     said = [f"{path}: {file.what}" for path, file in made.items()]
     for n in range(0, len(said), 2):
-        print("; ".join(said[n : n + 2]))
+        put("; ".join(said[n : n + 2]))
     sources = [shorter(path) for path, file in made.items() if file.built]
     streamed = len(sources) > 1
     description = ["--from", f"{here}/{name}.toml"] if streamed else []
-    print(f"  {invocation('card', 'kernel', 'build', *sources, *description)}")
+    put(f"  {invocation('card', 'kernel', 'build', *sources, *description)}")
     needed = streamed or "ap_" in str(parsed)
     headers = f" -I$({invocation('card', 'include')})/hls" if needed else ""
     host = (f"{here}/host.cpp", f"{here}/host")
-    print(f"  {_HOST.format(*map(quoted, host))}{headers} {_LIBRARIES}")
+    put(f"  {_HOST.format(*map(quoted, host))}{headers} {_LIBRARIES}")
     program = (host[1], f"{here}/{name}.xclbin")
-    print(f"  {invocation('card', 'exec', '--kernels', here, '--', *program)}")
+    put(f"  {invocation('card', 'exec', '--kernels', here, '--', *program)}")
 
 
 def build(
@@ -106,10 +106,10 @@ def build(
         defines=define or (),
         mode=chosen,
     )
-    print(*made, sep="\n")
+    put("\n".join(map(str, made)))
     *libraries, described_by = made
     folders = dict.fromkeys(shorter(library.parent) for library in libraries)
     options = ["--as-hardware"] if chosen == "hw" else []
     options += [word for folder in folders for word in ("--kernels", folder)]
     run = invocation("card", "exec", *options, "--", "PROGRAM", shorter(described_by))
-    print(f"Run it with: {run}", file=sys.stderr)
+    tell(f"Run it with: {run}")
